@@ -1,0 +1,29 @@
+"""Evaluate, calibrate and monitor the confidence of agents over trajectories."""
+
+from trajscore import calibration, metrics
+from trajscore.calibration import PlattCrossFitCalibrator, TraceAggregator
+from trajscore.metrics import (
+    censored_tps_scorer,
+    make_censored_tps_scorer,
+    make_tps_scorer,
+    tps_scorer,
+)
+from trajscore.outcomes import check_outcomes
+from trajscore.trajectories import TrajectoryArray
+from trajscore.validation import check_trajectories
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "PlattCrossFitCalibrator",
+    "TraceAggregator",
+    "TrajectoryArray",
+    "calibration",
+    "censored_tps_scorer",
+    "check_outcomes",
+    "check_trajectories",
+    "make_censored_tps_scorer",
+    "make_tps_scorer",
+    "metrics",
+    "tps_scorer",
+]

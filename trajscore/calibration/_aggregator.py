@@ -1,0 +1,148 @@
+"""The last step of a pipeline of traces."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+
+from trajscore.metrics._aggregate import aggregate, check_aggregator
+from trajscore.outcomes import check_outcomes
+from trajscore.validation import check_estimator_input, like_input
+from trajscore.weights import Weights, get_schedule
+
+
+class TraceAggregator(
+    ClassifierMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+):
+    """Pass a trace on through `transform`, and collapse it in `predict_proba`.
+
+    As the last step of a pipeline it lets scorers of traces (`tps_scorer`, which reads
+    ``transform``) and scikit-learn's own (``"roc_auc"``, ``"neg_brier_score"``, which read
+    ``predict_proba``) judge the same pipeline in one ``cross_validate``.
+
+    Parameters
+    ----------
+    phi : {"last", "mean", "min", "weighted"}, default="last"
+        How a trace is collapsed.
+    weights : str or callable, default="linear_front"
+        Step weights, read for ``phi="weighted"``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        ``[0, 1]``: failure, success.
+    n_channels_in_ : int
+        Always 1.
+
+    See Also
+    --------
+    trajscore.metrics.aggregate : The function behind it.
+
+    Examples
+    --------
+    >>> from trajscore import TraceAggregator
+    >>> model = TraceAggregator(phi="mean").fit([[0.9, 0.7]], [1])
+    >>> model.predict_proba([[0.9, 0.7], [0.2, 0.2]]).round(2)
+    array([[0.2, 0.8],
+           [0.8, 0.2]])
+    """
+
+    def __init__(self, phi: str = "last", weights: Weights = "linear_front") -> None:
+        self.phi = phi
+        self.weights = weights
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Check parameters and data; nothing is learned.
+
+        Parameters
+        ----------
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            Forecasts in [0, 1], one a step.
+        y : array-like of shape (n_runs,), optional
+            Outcomes: 1 success, 0 failure, -1 not observed, or a grade in [0, 1].
+
+        Returns
+        -------
+        TraceAggregator
+            The fitted aggregator.
+        """
+        check_aggregator(self.phi)
+        get_schedule(self.weights)
+        traces = check_estimator_input(self, X, reset=True, probabilities=True)
+        if y is not None:
+            check_outcomes(y, len(traces))
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the traces as they are.
+
+        Parameters
+        ----------
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            Forecasts in [0, 1], one a step.
+
+        Returns
+        -------
+        TrajectoryArray, or NaN-padded ndarray where X was a plain array
+            The same traces.
+        """
+        return like_input(check_estimator_input(self, X, reset=False, probabilities=True), X)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Collapse each trace to probabilities of failure and success.
+
+        Parameters
+        ----------
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            Forecasts in [0, 1], one a step.
+
+        Returns
+        -------
+        ndarray of shape (n_runs, 2)
+            Columns as in `classes_`.
+        """
+        traces = check_estimator_input(self, X, reset=False, probabilities=True)
+        success = aggregate(traces, self.phi, weights=self.weights)
+        return np.stack([1 - success, success], axis=1)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Predict success where its probability is at least one half.
+
+        Parameters
+        ----------
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            Forecasts in [0, 1], one a step.
+
+        Returns
+        -------
+        ndarray of shape (n_runs,)
+            1 success, 0 failure.
+        """
+        success = self.predict_proba(X)[:, 1]
+        return self.classes_[(success >= 0.5).astype(np.int64)]
+
+    def set_output(self, *, transform: Any = None) -> Self:
+        """Do nothing: the output is a TrajectoryArray, whatever container is asked for.
+
+        Parameters
+        ----------
+        transform : str, optional
+            Not used; for scikit-learn's sake.
+
+        Returns
+        -------
+        TraceAggregator
+            The aggregator.
+        """
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True
+        tags.target_tags.required = False
+        return tags

@@ -1,0 +1,47 @@
+"""Scores and diagnostics of traces: functions of ``(y_true, traces)``."""
+
+from trajscore.metrics._aggregate import AGGREGATORS, aggregate
+from trajscore.metrics._censored import censored_tps_samples, censored_tps_score
+from trajscore.metrics._diagnostics import (
+    trajectory_aurc,
+    trajectory_auprc,
+    trajectory_auroc,
+    trajectory_brier,
+    trajectory_ece,
+)
+from trajscore.metrics._families import BetaScore, BrierScore, LogScore, ScoreFamily
+from trajscore.metrics._profile import step_profile
+from trajscore.metrics._regret import RegretParts, plug_in_regret, regret
+from trajscore.metrics._scorers import (
+    censored_tps_scorer,
+    make_censored_tps_scorer,
+    make_tps_scorer,
+    tps_scorer,
+)
+from trajscore.metrics._tps import tps_samples, tps_score
+
+__all__ = [
+    "AGGREGATORS",
+    "BetaScore",
+    "BrierScore",
+    "LogScore",
+    "RegretParts",
+    "ScoreFamily",
+    "aggregate",
+    "censored_tps_samples",
+    "censored_tps_score",
+    "censored_tps_scorer",
+    "make_censored_tps_scorer",
+    "make_tps_scorer",
+    "plug_in_regret",
+    "regret",
+    "step_profile",
+    "tps_samples",
+    "tps_score",
+    "tps_scorer",
+    "trajectory_auprc",
+    "trajectory_aurc",
+    "trajectory_auroc",
+    "trajectory_brier",
+    "trajectory_ece",
+]

@@ -1,0 +1,87 @@
+"""Collapsing a trace to one number a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajscore.trajectories import TrajectoryArray
+from trajscore.validation import check_trajectories
+from trajscore.weights import Weights, step_weights
+
+AGGREGATORS = ("last", "mean", "min", "weighted")
+
+
+def aggregate(
+    traces: Any, phi: str = "weighted", *, weights: Weights = "linear_front"
+) -> NDArray[np.float64]:
+    """Collapse each trace to a scalar.
+
+    Parameters
+    ----------
+    traces : TrajectoryArray or array-like of shape (n_runs, T_max)
+        One value a step.
+    phi : {"last", "mean", "min", "weighted"}, default="weighted"
+        The aggregator; "weighted" is the mean over the observed steps with `weights`.
+    weights : str or callable, default="linear_front"
+        Step weights, read for "weighted" only.
+
+    Returns
+    -------
+    ndarray of shape (n_runs,)
+        One number a run.
+
+    Raises
+    ------
+    ValueError
+        If the aggregator is unknown.
+
+    Notes
+    -----
+    No scalar of a trace elicits the whole trace: a proper score of the mean or the minimum can
+    rank a distorted trace above the true one (Raghu et al. 2026, Theorem B).
+
+    Examples
+    --------
+    >>> [float(aggregate([[0.9, 0.6]], phi)[0]) for phi in ("last", "mean", "min", "weighted")]
+    [0.6, 0.75, 0.6, 0.8]
+    """
+    X = check_trajectories(traces, single_channel=True)
+    check_aggregator(phi)
+    if not len(X):
+        return np.empty(0)
+    if phi == "last":
+        return X.cells[X.offsets[1:] - 1]
+    if phi == "min":
+        return np.minimum.reduceat(X.cells, X.offsets[:-1])
+    return _weighted_mean(X, "uniform" if phi == "mean" else weights)
+
+
+def check_aggregator(phi: str) -> None:
+    """Refuse an unknown aggregator.
+
+    Parameters
+    ----------
+    phi : str
+        Its name.
+
+    Raises
+    ------
+    ValueError
+        If it is unknown.
+    """
+    if phi not in AGGREGATORS:
+        raise ValueError(f"unknown aggregator {phi!r}; use one of {', '.join(AGGREGATORS)}")
+
+
+def _weighted_mean(X: TrajectoryArray, weights: Weights) -> NDArray[np.float64]:
+    w = step_weights(X.lengths, X.horizon, weights)
+    starts = X.offsets[:-1]
+    total = np.add.reduceat(w, starts)
+    mean = np.add.reduceat(w * X.cells, starts) / total
+    # rounding must not carry a mean outside the values it averages, nor split ties of constants
+    low = np.minimum.reduceat(X.cells, starts)
+    high = np.maximum.reduceat(X.cells, starts)
+    return np.clip(mean, low, high)

@@ -1,0 +1,236 @@
+"""Trajectory Proper Scores of runs whose outcome was not observed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trajscore.metrics._tps import run_scores
+from trajscore.outcomes import CENSORED, check_outcomes
+from trajscore.trajectories import TrajectoryArray
+from trajscore.validation import check_sample_weight, check_trajectories
+from trajscore.weights import Weights
+
+FloatArray = NDArray[np.float64]
+
+
+def censored_tps_samples(
+    y_true: ArrayLike,
+    traces: Any,
+    *,
+    q_z: ArrayLike = 0.0,
+    branches: Sequence[ArrayLike | None] | None = None,
+    score: Any = "log",
+    weights: Weights = "linear_front",
+) -> FloatArray:
+    """Censored Trajectory Proper Score of every run; higher is better.
+
+    A run whose outcome was observed is scored as by `tps_samples`. One that was stopped at step
+    Z before its outcome showed is scored on its prefix with the soft outcome q_Z, the chance
+    that it would have succeeded. Step weights are those of the whole horizon, cut off at Z.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_runs,)
+        Outcomes: 1 success, 0 failure, -1 not observed, or a grade in [0, 1].
+    traces : TrajectoryArray or array-like of shape (n_runs, T_max)
+        Forecasts of success in [0, 1], one a step.
+    q_z : float or array-like of shape (n_runs,), default=0.0
+        Continuation-success probability of the runs that were not observed; other entries are
+        not read and may be NaN. 0 is the *simple* score, the true q_Z gives the *exact* one.
+    branches : sequence of n_runs array-likes, optional
+        Outcomes in {0, 1} of continuations from each unobserved run's last step (None
+        elsewhere): the *abstract* score, the mean over continuations. Replaces `q_z`.
+    score : "log", "brier", ("beta", a, b) or object, default="log"
+        Score family.
+    weights : str or callable, default="linear_front"
+        Step weights, see `trajscore.weights.step_weights`.
+
+    Returns
+    -------
+    ndarray of shape (n_runs,)
+        The score of each run.
+
+    Raises
+    ------
+    ValueError
+        If q_z is missing or outside [0, 1] for an unobserved run, or it has no continuation.
+
+    Notes
+    -----
+    The exact score is proper for q_t if stops are administrative: Y is independent of the stop
+    given the stopped history. The simple score elicits m_t = P(observed and success | H_t)
+    instead (Proposition C.3).
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Eq. 3 to 6
+    and Proposition C.2.
+
+    Examples
+    --------
+    >>> traces = [[0.8, 0.8], [0.6, 0.6]]
+    >>> censored_tps_samples([1, -1], traces, score="brier")
+    array([-0.04, -0.36])
+    >>> censored_tps_samples([1, -1], traces, q_z=0.5, score="brier")
+    array([-0.04, -0.26])
+    >>> censored_tps_samples([1, -1], traces, branches=[None, [1, 0]], score="brier")
+    array([-0.04, -0.26])
+    """
+    X = check_trajectories(traces, probabilities=True, single_channel=True)
+    y = check_outcomes(y_true, len(X))
+    if branches is not None:
+        return _branch_mean(y, X, branches, score, weights)
+    return run_scores(soft_outcomes(y, q_z), X, score, weights)
+
+
+def censored_tps_score(
+    y_true: ArrayLike,
+    traces: Any,
+    *,
+    q_z: ArrayLike = 0.0,
+    branches: Sequence[ArrayLike | None] | None = None,
+    score: Any = "log",
+    weights: Weights = "linear_front",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Mean censored Trajectory Proper Score; higher is better.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_runs,)
+        Outcomes: 1 success, 0 failure, -1 not observed, or a grade in [0, 1].
+    traces : TrajectoryArray or array-like of shape (n_runs, T_max)
+        Forecasts of success in [0, 1], one a step.
+    q_z : float or array-like of shape (n_runs,), default=0.0
+        Continuation-success probability of the runs that were not observed.
+    branches : sequence of n_runs array-likes, optional
+        Outcomes of continuations of the unobserved runs; replaces `q_z`.
+    score : "log", "brier", ("beta", a, b) or object, default="log"
+        Score family.
+    weights : str or callable, default="linear_front"
+        Step weights.
+    sample_weight : array-like of shape (n_runs,), optional
+        Weight of each run.
+
+    Returns
+    -------
+    float
+        The (weighted) mean of `censored_tps_samples`, which has the details.
+
+    See Also
+    --------
+    tps_score : For runs that are all observed.
+
+    Examples
+    --------
+    >>> round(censored_tps_score([1, -1], [[0.8, 0.8], [0.6, 0.6]], score="brier"), 4)
+    -0.2
+    """
+    samples = censored_tps_samples(
+        y_true, traces, q_z=q_z, branches=branches, score=score, weights=weights
+    )
+    return float(np.average(samples, weights=check_sample_weight(sample_weight, len(samples))))
+
+
+def soft_outcomes(y: ArrayLike, q_z: ArrayLike) -> FloatArray:
+    """Replace the outcomes that were not observed by continuation-success probabilities.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_runs,)
+        Checked outcomes.
+    q_z : float or array-like of shape (n_runs,)
+        Probabilities; read only where y is -1.
+
+    Returns
+    -------
+    ndarray of shape (n_runs,)
+        Outcomes in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If q_z is missing or outside [0, 1] where it is needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> soft_outcomes(np.array([1, 0, -1]), 0.25)
+    array([1.  , 0.  , 0.25])
+    """
+    outcomes = np.asarray(y, dtype=np.float64).copy()
+    q = np.asarray(q_z, dtype=np.float64)
+    if q.ndim == 0:
+        q = np.full(len(outcomes), q)
+    if q.shape != outcomes.shape:
+        raise ValueError(f"q_z must be one number or {len(outcomes)}, one for each run, got shape {q.shape}")
+    censored = outcomes == CENSORED
+    bad = censored & ~((q >= 0) & (q <= 1))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"row {row}: its outcome was not observed and q_z is {q[row]:g}; give the chance in "
+            f"[0, 1] that it would have succeeded"
+        )
+    outcomes[censored] = q[censored]
+    return outcomes
+
+
+def _branch_mean(
+    y: NDArray[Any],
+    X: TrajectoryArray,
+    branches: Sequence[ArrayLike | None],
+    score: Any,
+    weights: Weights,
+) -> FloatArray:
+    """Average the complete-data score of each prefix over the outcomes of its continuations."""
+    if len(branches) != len(X):
+        raise ValueError(f"branches must have {len(X)} entries, one for each run (None if observed)")
+    rows = np.flatnonzero(y == CENSORED)
+    outcomes = [check_branch(branches[row], int(row)) for row in rows]
+    scores = run_scores(np.where(y == CENSORED, 0, y), X, score, weights)
+    if len(rows):
+        counts = np.array([len(branch) for branch in outcomes])
+        success = run_scores(np.ones(len(rows)), X[rows], score, weights)
+        each = np.where(
+            np.concatenate(outcomes) == 1,
+            np.repeat(success, counts),
+            np.repeat(scores[rows], counts),
+        )
+        scores[rows] = np.add.reduceat(each, np.cumsum(counts) - counts) / counts
+    return scores
+
+
+def check_branch(branch: ArrayLike | None, row: int) -> NDArray[Any]:
+    """Return the outcomes of one run's continuations, at least one, each 0 or 1.
+
+    Parameters
+    ----------
+    branch : array-like or None
+        The outcomes.
+    row : int
+        The run's row, for the error message.
+
+    Returns
+    -------
+    ndarray
+        The outcomes.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or one is not 0 or 1.
+    """
+    outcomes = np.asarray([] if branch is None else branch)
+    if outcomes.ndim != 1 or not len(outcomes):
+        raise ValueError(
+            f"row {row}: its outcome was not observed and it has no continuation; give at least "
+            f"one outcome in branches[{row}], or use q_z"
+        )
+    if not np.isin(outcomes, (0, 1)).all():
+        raise ValueError(f"row {row}: continuations must have outcomes 0 or 1")
+    return outcomes

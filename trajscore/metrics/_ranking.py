@@ -1,0 +1,164 @@
+"""Tie-aware statistics of one confidence a run, for many weightings of the runs at once.
+
+Runs that share a confidence form a tie group. Each statistic is a function of the weight of
+failures and of successes in every group, in ascending order of confidence, so it cannot depend
+on the order of rows; a bootstrap replicate is one more weighting.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma
+
+FloatArray = NDArray[np.float64]
+
+
+class TieGroups:
+    """Runs sorted by confidence and grouped by ties.
+
+    Parameters
+    ----------
+    confidence : ndarray of shape (n_runs,)
+        Higher means success is more likely.
+    success : ndarray of shape (n_runs,)
+        Outcomes in [0, 1].
+    """
+
+    def __init__(self, confidence: FloatArray, success: FloatArray) -> None:
+        self._order = np.argsort(confidence, kind="stable")
+        ranked = confidence[self._order]
+        self._starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
+        self._success = success[self._order].astype(np.float64)
+        self.confidence = ranked[self._starts]
+
+    def sums(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the weight of failures and of successes in each group.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (..., n_runs)
+            One weighting of the runs a row.
+
+        Returns
+        -------
+        failures, successes : ndarray of shape (..., n_groups)
+            Ascending in confidence.
+        """
+        ranked = weights[..., self._order]
+        if len(self._starts) == ranked.shape[-1]:  # no ties: each run is its own group
+            successes = ranked * self._success
+            return ranked - successes, successes
+        total = np.add.reduceat(ranked, self._starts, axis=-1)
+        successes = np.add.reduceat(ranked * self._success, self._starts, axis=-1)
+        return total - successes, successes
+
+
+def auroc(failures: FloatArray, successes: FloatArray) -> FloatArray:
+    """Probability that a failure has the lower confidence of a pair; ties count half.
+
+    Parameters
+    ----------
+    failures, successes : ndarray of shape (..., n_groups)
+        From `TieGroups.sums`.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        NaN where only one outcome occurs.
+    """
+    above = np.cumsum(successes[..., ::-1], axis=-1)[..., ::-1] - successes / 2
+    pairs = failures.sum(axis=-1) * successes.sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((failures * above).sum(axis=-1) / pairs)
+
+
+def auprc(failures: FloatArray, successes: FloatArray) -> FloatArray:
+    """Average precision of finding failures by low confidence, a tie group at a time.
+
+    Parameters
+    ----------
+    failures, successes : ndarray of shape (..., n_groups)
+        From `TieGroups.sums`.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        NaN where no failure occurs.
+    """
+    found = np.cumsum(failures, axis=-1)
+    flagged = found + np.cumsum(successes, axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        precision = np.where(flagged > 0, found / flagged, 0.0)
+        return np.asarray((failures * precision).sum(axis=-1) / failures.sum(axis=-1))
+
+
+def aurc(failures: FloatArray, successes: FloatArray) -> FloatArray:
+    """Mean failure rate among the k most confident runs, over k = 1, ..., n.
+
+    Within a tie group it is the expected value over all orders of the group.
+
+    Parameters
+    ----------
+    failures, successes : ndarray of shape (..., n_groups)
+        From `TieGroups.sums`.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Area under the risk-coverage curve; lower is better.
+    """
+    errors, size = failures[..., ::-1], (failures + successes)[..., ::-1]
+    accepted = np.cumsum(size, axis=-1)
+    before = accepted - size
+    errors_before = np.cumsum(errors, axis=-1) - errors
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rate = np.where(size > 0, errors / size, 0.0)
+    # sum over k of (E + (k - m) rate) / k for k = m + 1, ..., m + size
+    harmonic = _harmonic(accepted) - _harmonic(before)
+    area = size * rate + (errors_before - before * rate) * harmonic
+    return np.asarray(area.sum(axis=-1) / accepted[..., -1])
+
+
+def _harmonic(n: FloatArray) -> FloatArray:
+    """Harmonic numbers, continued to weights that are not whole by the digamma function."""
+    whole = n.astype(np.int64)
+    if (whole == n).all():
+        largest = int(whole.max(initial=0))
+        table = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, largest + 1))])
+        return table[whole]
+    return np.asarray(digamma(n + 1) + np.euler_gamma)
+
+
+def ece(
+    failures: FloatArray, successes: FloatArray, confidence: FloatArray, n_bins: int = 10
+) -> FloatArray:
+    """Calibration error over quantile bins that never split a tie.
+
+    A tie group goes to the bin in which its middle rank falls.
+
+    Parameters
+    ----------
+    failures, successes : ndarray of shape (..., n_groups)
+        From `TieGroups.sums`.
+    confidence : ndarray of shape (n_groups,)
+        Confidence of each group.
+    n_bins : int, default=10
+        Number of bins.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Mean absolute difference of success rate and confidence, weighted by bin size.
+    """
+    size = failures + successes
+    reached = np.cumsum(size, axis=-1)
+    total = reached[..., -1:]
+    # 1e-9 keeps ranks that fall on an edge from moving with rounding
+    bins = np.floor((reached - size / 2) / total * n_bins - 1e-9).astype(np.int64)
+    bins = np.clip(bins, 0, n_bins - 1).reshape(-1, size.shape[-1])
+    gaps = (successes - size * confidence).reshape(bins.shape)
+    keys = bins + n_bins * np.arange(len(bins))[:, None]
+    sums = np.bincount(keys.ravel(), gaps.ravel(), minlength=n_bins * len(bins))
+    error = np.abs(sums.reshape(len(bins), n_bins)).sum(axis=1)
+    return np.asarray(error.reshape(size.shape[:-1]) / total[..., 0])

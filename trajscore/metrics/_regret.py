@@ -1,0 +1,161 @@
+"""What a trace loses against the truth, where the truth is known."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajscore.metrics._families import get_family
+from trajscore.trajectories import TrajectoryArray
+from trajscore.validation import check_trajectories
+from trajscore.weights import Weights, step_weights
+
+FloatArray = NDArray[np.float64]
+
+
+class RegretParts(NamedTuple):
+    """Parts of the expected plug-in regret of each run: total = oracle + bias.
+
+    Attributes
+    ----------
+    total : ndarray of shape (n_runs,)
+        Expected score of the truth minus that of the trace, when outcomes are replaced by the
+        surrogate.
+    oracle : ndarray of shape (n_runs,)
+        The same under the truth; never negative.
+    bias : ndarray of shape (n_runs,)
+        What the surrogate's conditional-mean bias adds; may have either sign.
+    bound : ndarray of shape (n_runs,)
+        Upper bound of the absolute bias, 2 B sum of w_t |r_t|; infinite for unbounded scores.
+    """
+
+    total: FloatArray
+    oracle: FloatArray
+    bias: FloatArray
+    bound: FloatArray
+
+
+def regret(
+    q_true: Any, traces: Any, *, score: Any = "log", weights: Weights = "linear_front"
+) -> FloatArray:
+    """Expected loss of each trace against the true success probabilities.
+
+    Parameters
+    ----------
+    q_true : TrajectoryArray or array-like of shape (n_runs, T_max)
+        True q_t = P(Y=1 | history up to t).
+    traces : TrajectoryArray or array-like of shape (n_runs, T_max)
+        Forecasts, for the same steps.
+    score : "log", "brier", ("beta", a, b) or object, default="log"
+        Score family.
+    weights : str or callable, default="linear_front"
+        Step weights.
+
+    Returns
+    -------
+    ndarray of shape (n_runs,)
+        Sum over t of w_t {q (S(q,1) - S(F,1)) + (1-q) (S(q,0) - S(F,0))}; zero if and only if
+        F = q at every step with a positive weight, never negative.
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Eq. 8 and 9.
+
+    Examples
+    --------
+    >>> regret([[0.5, 0.7]], [[0.5, 0.7]]), regret([[0.5]], [[0.6]], score="brier")
+    (array([0.]), array([0.01]))
+    """
+    q, forecasts, w = _aligned(q_true, traces, weights)
+    family = get_family(score)
+    return _sum_steps(w * _expected_gain(family, q.cells, q.cells, forecasts.cells), q)
+
+
+def plug_in_regret(
+    q_true: Any,
+    traces: Any,
+    surrogate: Any,
+    *,
+    score: Any = ("beta", 2, 4),
+    weights: Weights = "linear_front",
+) -> RegretParts:
+    """Split the regret under a surrogate outcome into the true regret and a bias term.
+
+    When q_Z is estimated, outcomes are replaced by a surrogate whose conditional mean a_t may
+    differ from q_t by r_t = a_t - q_t. The expected regret then is R*(F) + r_t (D(q) - D(F))
+    with the score contrast D(p) = S(p, 1) - S(p, 0).
+
+    Parameters
+    ----------
+    q_true : TrajectoryArray or array-like of shape (n_runs, T_max)
+        True q_t.
+    traces : TrajectoryArray or array-like of shape (n_runs, T_max)
+        Forecasts, for the same steps.
+    surrogate : TrajectoryArray or array-like of shape (n_runs, T_max)
+        Conditional mean a_t of the surrogate outcome, for the same steps.
+    score : "log", "brier", ("beta", a, b) or object, default=("beta", 2, 4)
+        Score family.
+    weights : str or callable, default="linear_front"
+        Step weights.
+
+    Returns
+    -------
+    RegretParts
+        total, oracle, bias and bound of each run.
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Remark C.5.
+
+    Examples
+    --------
+    >>> parts = plug_in_regret([[0.5]], [[0.6]], [[0.55]], score="brier")
+    >>> parts.total.round(3), parts.oracle.round(3), parts.bias.round(3)
+    (array([-0.]), array([0.01]), array([-0.01]))
+    """
+    q, forecasts, w = _aligned(q_true, traces, weights)
+    means, _, _ = _aligned(surrogate, traces, weights)
+    family = get_family(score)
+    shift = means.cells - q.cells
+    contrast = _contrast(family, q.cells) - _contrast(family, forecasts.cells)
+    return RegretParts(
+        total=_sum_steps(w * _expected_gain(family, means.cells, q.cells, forecasts.cells), q),
+        oracle=_sum_steps(w * _expected_gain(family, q.cells, q.cells, forecasts.cells), q),
+        bias=_sum_steps(w * shift * contrast, q),
+        bound=_sum_steps(w * np.abs(shift) * 2 * _largest_contrast(family), q),
+    )
+
+
+def _aligned(
+    q_true: Any, traces: Any, weights: Weights
+) -> tuple[TrajectoryArray, TrajectoryArray, FloatArray]:
+    q = check_trajectories(q_true, probabilities=True, single_channel=True)
+    forecasts = check_trajectories(traces, probabilities=True, single_channel=True)
+    if not np.array_equal(q.offsets, forecasts.offsets):
+        raise ValueError("true probabilities and traces must have the same runs and lengths")
+    return q, forecasts, step_weights(forecasts.lengths, forecasts.horizon, weights)
+
+
+def _expected_gain(family: Any, mean: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
+    """Expected score of reporting q instead of p, when the outcome has the given mean."""
+    success = family.success(q) - family.success(p)
+    failure = family.failure(q) - family.failure(p)
+    return np.asarray(mean * success + (1 - mean) * failure)
+
+
+def _contrast(family: Any, p: FloatArray) -> FloatArray:
+    return np.asarray(family.success(p) - family.failure(p))
+
+
+def _largest_contrast(family: Any) -> float:
+    # D is increasing for a proper score, so its extremes are at the ends; the log score's are
+    # finite only because it clips, which is not a bound of the score itself
+    if getattr(family, "name", "") == "log":
+        return np.inf
+    return float(np.abs(_contrast(family, np.array([0.0, 1.0]))).max())
+
+
+def _sum_steps(cells: FloatArray, X: TrajectoryArray) -> FloatArray:
+    return np.add.reduceat(cells, X.offsets[:-1]) if len(X) else np.empty(0)

@@ -1,0 +1,98 @@
+"""Scorers over forecasters, for cross-validation and model selection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.metrics import make_scorer
+
+from trajscore.metrics._censored import censored_tps_score
+from trajscore.metrics._families import get_family
+from trajscore.metrics._tps import tps_score
+from trajscore.weights import Weights, get_schedule
+
+
+def make_tps_scorer(score: Any = "log", weights: Weights = "linear_front") -> Any:
+    """Make a scorer of Trajectory Proper Scores; higher is better.
+
+    Parameters
+    ----------
+    score : "log", "brier", ("beta", a, b) or object, default="log"
+        Score family.
+    weights : str or callable, default="linear_front"
+        Step weights.
+
+    Returns
+    -------
+    callable
+        ``scorer(forecaster, X, y)``: scores the traces that the forecaster's ``transform``
+        gives. Takes ``sample_weight`` by metadata routing, or directly when routing is off.
+
+    See Also
+    --------
+    make_censored_tps_scorer : For outcomes that were not all observed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trajscore import PlattCrossFitCalibrator, make_tps_scorer
+    >>> X, y = np.array([[0.9], [0.8], [0.4], [0.3]]), np.array([1, 1, 0, 0])
+    >>> scorer = make_tps_scorer("brier")
+    >>> round(scorer(PlattCrossFitCalibrator().fit(X, y), X, y), 3)
+    -0.069
+    """
+    _check(score, weights)
+    return make_scorer(tps_score, response_method=("transform",), score=score, weights=weights)
+
+
+def make_censored_tps_scorer(
+    score: Any = "log", weights: Weights = "linear_front", q_z: ArrayLike = 0.0
+) -> Any:
+    """Make a scorer for runs whose outcome may be -1, not observed; higher is better.
+
+    Parameters
+    ----------
+    score : "log", "brier", ("beta", a, b) or object, default="log"
+        Score family.
+    weights : str or callable, default="linear_front"
+        Step weights.
+    q_z : float, default=0.0
+        Continuation-success probability of the runs that were not observed. One for each run
+        goes by metadata routing: ``make_censored_tps_scorer().set_score_request(q_z=True)``.
+
+    Returns
+    -------
+    callable
+        ``scorer(forecaster, X, y)``.
+
+    See Also
+    --------
+    make_tps_scorer : For outcomes that were all observed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trajscore import PlattCrossFitCalibrator, make_censored_tps_scorer
+    >>> X, y = np.array([[0.9], [0.8], [0.4], [0.3]]), np.array([1, 1, -1, 0])
+    >>> scorer = make_censored_tps_scorer("brier", q_z=0.5)
+    >>> round(scorer(PlattCrossFitCalibrator().fit(X, y), X, y), 3)
+    -0.124
+    """
+    _check(score, weights)
+    return make_scorer(
+        censored_tps_score, response_method=("transform",), score=score, weights=weights, q_z=q_z
+    )
+
+
+def _check(score: Any, weights: Weights) -> None:
+    # a wrong name should fail where it is written, not inside a grid search
+    get_family(score)
+    get_schedule(weights)
+
+
+tps_scorer = make_tps_scorer()
+"""Log score with linear-front weights."""
+
+censored_tps_scorer = make_censored_tps_scorer()
+"""Simple censored log score (q_Z = 0) with linear-front weights."""

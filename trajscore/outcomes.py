@@ -1,0 +1,119 @@
+"""How a run ended: success, failure, not observed, or a grade between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+SUCCESS = 1
+FAILURE = 0
+CENSORED = -1
+"""The outcome was not observed; -1 is also scikit-learn's code for "unlabelled"."""
+
+
+def check_outcomes(
+    y: ArrayLike,
+    n_runs: int | None = None,
+    *,
+    allow_censored: bool = True,
+    allow_soft: bool = True,
+) -> NDArray[Any]:
+    """Return outcomes as codes: 1 success, 0 failure, -1 not observed, or grades in [0, 1].
+
+    Parameters
+    ----------
+    y : array-like of shape (n_runs,)
+        Numbers, booleans, or missing values (NaN, None, pd.NA), which mean "not observed".
+    n_runs : int, optional
+        How many outcomes there must be.
+    allow_censored : bool, default=True
+        Whether outcomes may be unobserved.
+    allow_soft : bool, default=True
+        Whether outcomes strictly between 0 and 1 may occur.
+
+    Returns
+    -------
+    ndarray of shape (n_runs,)
+        int64 codes in {-1, 0, 1}; float64 where some outcome lies between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If an outcome is anything else, with its row and the remedy.
+
+    Examples
+    --------
+    >>> check_outcomes([True, False, None])
+    array([ 1,  0, -1])
+    >>> check_outcomes([1, 0.25, float("nan")])
+    array([ 1.  ,  0.25, -1.  ])
+    """
+    values = _as_numbers(y)
+    if n_runs is not None and len(values) != n_runs:
+        raise ValueError(f"there are {len(values)} outcomes for {n_runs} runs; give one for each")
+    if values.dtype == np.int64 and len(values) and 0 <= values.min() and values.max() <= 1:
+        return values  # plain labels, the common case, are not copied
+    values = values.astype(np.float64)
+    values[np.isnan(values)] = CENSORED
+    censored = values == CENSORED
+    _check_range(values, ~censored)
+    if not allow_censored and censored.any():
+        row = int(np.argmax(censored))
+        raise ValueError(
+            f"row {row}: the outcome is not observed ({int(censored.sum())} of {len(values)} are "
+            f"not); leave these runs out, or score them with censored_tps_score"
+        )
+    soft = (values != np.floor(values)) & ~censored
+    if not soft.any():
+        return values.astype(np.int64)
+    if not allow_soft:
+        row = int(np.argmax(soft))
+        raise ValueError(f"row {row}: outcome {values[row]:g} must be 0 or 1 here")
+    return values
+
+
+def _as_numbers(y: ArrayLike) -> NDArray[Any]:
+    array = y.to_numpy(dtype=object) if isinstance(y, pd.Series) else np.asarray(y)
+    if array.dtype.kind in "US":  # name the first outcome that is text, not what NumPy made of it
+        array = np.asarray(y, dtype=object)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"outcomes must be one-dimensional, got shape {array.shape}")
+    if array.dtype.kind in "biuf":
+        return array
+    numbers = np.empty(len(array))
+    for row, value in enumerate(array):
+        numbers[row] = _as_number(value, row)
+    return numbers
+
+
+def _as_number(value: Any, row: int) -> float:
+    if value is None or value is pd.NA or value is pd.NaT:
+        return np.nan
+    if isinstance(value, (bool, np.bool_, int, float, np.integer, np.floating)):
+        return float(value)
+    raise ValueError(
+        f"row {row}: outcome {value!r} is not understood; use 1 or True for success, 0 or False "
+        f"for failure, and -1 or an empty value where it was not observed"
+    )
+
+
+def _check_range(values: NDArray[np.float64], observed: NDArray[np.bool_]) -> None:
+    bad = observed & ~((values >= 0) & (values <= 1))
+    if not bad.any():
+        return
+    row = int(np.argmax(bad))
+    if set(np.unique(values)) <= {0.0, 1.0, 2.0}:
+        raise ValueError(
+            f"row {row}: outcome 2; these look like outcomes -1, 0, 1 that a meta-estimator has "
+            f"re-coded as 0, 1, 2, so that success and failure can no longer be told: keep the "
+            f"forecaster out of it, or leave unobserved runs out first"
+        )
+    raise ValueError(
+        f"row {row}: outcome {values[row]:g} lies outside [0, 1]; use 1 for success, 0 for "
+        f"failure, -1 where it was not observed, or a grade between 0 and 1"
+    )
