@@ -28,7 +28,7 @@ from pathlib import Path
 import chess
 import chess.engine
 
-BUDGET = 45  # moves of the agent after which a game is cut
+BUDGET = 60  # moves of the agent after which a game is cut
 LONGEST = 300  # plies after which a game is adjudicated a draw (it was cut long before)
 PAWNS = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}
 HEADER = "game,move,engine,shallow,material,outcome,stop_reason,final_outcome"

@@ -1,6 +1,6 @@
 """Evaluate, calibrate and monitor the confidence of agents over trajectories."""
 
-from trajscore import calibration, metrics
+from trajscore import calibration, datasets, inference, metrics
 from trajscore.calibration import PlattCrossFitCalibrator, TraceAggregator
 from trajscore.metrics import (
     censored_tps_scorer,
@@ -9,6 +9,7 @@ from trajscore.metrics import (
     tps_scorer,
 )
 from trajscore.outcomes import check_outcomes
+from trajscore.report import Report, evaluate
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_trajectories
 
@@ -16,12 +17,16 @@ __version__ = "0.1.0"
 
 __all__ = [
     "PlattCrossFitCalibrator",
+    "Report",
     "TraceAggregator",
     "TrajectoryArray",
     "calibration",
     "censored_tps_scorer",
     "check_outcomes",
     "check_trajectories",
+    "datasets",
+    "evaluate",
+    "inference",
     "make_censored_tps_scorer",
     "make_tps_scorer",
     "metrics",

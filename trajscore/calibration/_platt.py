@@ -285,9 +285,9 @@ class PlattCrossFitCalibrator(TransformerMixin, BaseEstimator, auto_wrap_output_
         >>> PlattCrossFitCalibrator().fit(X, y).summary()[["slope", "fallback"]].round(2)
              slope  fallback
         map
-        A     0.53     False
-        B     0.54     False
-        all   0.95     False
+        A     0.50     False
+        B     0.67     False
+        all   0.92     False
         """
         rows = []
         for fitted in [*self.maps_.values(), self.full_map_]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import digamma
 
 FloatArray = NDArray[np.float64]
@@ -26,11 +27,17 @@ class TieGroups:
     """
 
     def __init__(self, confidence: FloatArray, success: FloatArray) -> None:
-        self._order = np.argsort(confidence, kind="stable")
-        ranked = confidence[self._order]
-        self._starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
-        self._success = success[self._order].astype(np.float64)
-        self.confidence = ranked[self._starts]
+        self.confidence, group = np.unique(confidence, return_inverse=True)
+        n_groups, runs = len(self.confidence), np.arange(len(group))
+        # a sparse matrix product sums any number of weightings, in one pass over the runs
+        self._sums = csr_array(
+            (
+                np.concatenate([1.0 - success, success]),
+                (np.concatenate([group, group + n_groups]), np.concatenate([runs, runs])),
+            ),
+            shape=(2 * n_groups, len(group)),
+        )
+        self._sums.eliminate_zeros()
 
     def sums(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the weight of failures and of successes in each group.
@@ -45,13 +52,10 @@ class TieGroups:
         failures, successes : ndarray of shape (..., n_groups)
             Ascending in confidence.
         """
-        ranked = weights[..., self._order]
-        if len(self._starts) == ranked.shape[-1]:  # no ties: each run is its own group
-            successes = ranked * self._success
-            return ranked - successes, successes
-        total = np.add.reduceat(ranked, self._starts, axis=-1)
-        successes = np.add.reduceat(ranked * self._success, self._starts, axis=-1)
-        return total - successes, successes
+        flat = weights.reshape(-1, weights.shape[-1])
+        both = np.ascontiguousarray((self._sums @ flat.T).T)
+        both = both.reshape(*weights.shape[:-1], 2, len(self.confidence))
+        return both[..., 0, :], both[..., 1, :]
 
 
 def auroc(failures: FloatArray, successes: FloatArray) -> FloatArray:

@@ -40,7 +40,7 @@ def make_tps_scorer(score: Any = "log", weights: Weights = "linear_front") -> An
     >>> X, y = np.array([[0.9], [0.8], [0.4], [0.3]]), np.array([1, 1, 0, 0])
     >>> scorer = make_tps_scorer("brier")
     >>> round(scorer(PlattCrossFitCalibrator().fit(X, y), X, y), 3)
-    -0.069
+    -0.079
     """
     _check(score, weights)
     return make_scorer(tps_score, response_method=("transform",), score=score, weights=weights)
@@ -77,7 +77,7 @@ def make_censored_tps_scorer(
     >>> X, y = np.array([[0.9], [0.8], [0.4], [0.3]]), np.array([1, 1, -1, 0])
     >>> scorer = make_censored_tps_scorer("brier", q_z=0.5)
     >>> round(scorer(PlattCrossFitCalibrator().fit(X, y), X, y), 3)
-    -0.124
+    -0.126
     """
     _check(score, weights)
     return make_scorer(

@@ -1,0 +1,6 @@
+"""One call from traces to a verdict."""
+
+from trajscore.report._evaluate import evaluate
+from trajscore.report._report import Report
+
+__all__ = ["Report", "evaluate"]

@@ -1,0 +1,563 @@
+"""From traces and outcomes to a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from trajscore.calibration import PlattCrossFitCalibrator
+from trajscore.inference import bootstrap, percentile_interval
+from trajscore.metrics import _ranking
+from trajscore.metrics._aggregate import aggregate, check_aggregator
+from trajscore.metrics._censored import soft_outcomes
+from trajscore.metrics._families import family_name
+from trajscore.metrics._tps import run_scores
+from trajscore.outcomes import CENSORED, check_outcomes
+from trajscore.report._report import Report
+from trajscore.stops import is_informative_stop
+from trajscore.trajectories import TrajectoryArray
+from trajscore.validation import check_trajectories
+from trajscore.weights import Weights, schedule_name
+
+FloatArray = NDArray[np.float64]
+
+BASE_RATE = "base rate"
+LENGTH = "length"
+RAW, CALIBRATED, CONSTANT = "raw", "calibrated", "constant"
+RANK_METRICS = ("AUROC", "AUPRC", "AURC")
+SCALAR_METRICS = (*RANK_METRICS, "T-ECE", "T-Brier")
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One line of the report: a predictor in one form, on the runs that it covers."""
+
+    predictor: str
+    form: str
+    rows: NDArray[np.int64]
+    traces: TrajectoryArray
+    is_probability: bool
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The runs that count, in id order."""
+
+    y: NDArray[Any]
+    labels: FloatArray
+    groups: NDArray[Any] | None
+
+    @property
+    def complete(self) -> NDArray[np.bool_]:
+        return self.y != CENSORED
+
+
+@dataclass(frozen=True)
+class _Options:
+    scores: Sequence[Any]
+    weights: Weights
+    phi: str
+
+    @property
+    def score_names(self) -> list[str]:
+        return [f"TPS {family_name(score)}" for score in self.scores]
+
+    @property
+    def metrics(self) -> list[str]:
+        return [*SCALAR_METRICS, *self.score_names]
+
+
+def evaluate(
+    X: Any,
+    y: ArrayLike,
+    *,
+    scores: Sequence[Any] = ("log", "brier", ("beta", 2, 4)),
+    weights: Weights = "linear_front",
+    phi: str = "weighted",
+    calibrator: Any = "platt",
+    q_z: ArrayLike | None = None,
+    stop_reason: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    n_resamples: int = 1000,
+    confidence_level: float = 0.95,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    progress: Callable[[Any], Any] | None = None,
+) -> Report:
+    """Judge every predictor: what it is worth as given, and what recalibration would buy.
+
+    Parameters
+    ----------
+    X : TrajectoryArray, dict of str to traces, or array-like of shape (n_runs, T_max)
+        One trace a run for each predictor: the channels of a container, or the items of a dict.
+        Values in [0, 1] are forecasts of success; other signals (higher where success is more
+        likely) get rank diagnostics, and proper scores once calibrated.
+    y : array-like of shape (n_runs,)
+        Outcomes: 1 success, 0 failure, -1 (or missing) not observed.
+    scores : sequence of score families, default=("log", "brier", ("beta", 2, 4))
+        Trajectory Proper Scores to report; intervals and verdicts lead with the first.
+    weights : str or callable, default="linear_front"
+        Step weights of scores, calibration and aggregation.
+    phi : {"last", "mean", "min", "weighted"}, default="weighted"
+        How traces are collapsed for the scalar diagnostics.
+    calibrator : "platt", forecaster or None, default="platt"
+        What makes the calibrated lines, by its ``fit_transform``; "platt" is a
+        `PlattCrossFitCalibrator` with the weights above.
+    q_z : float or array-like of shape (n_runs,), optional
+        Continuation-success probability of runs that were not observed. Default: they are scored
+        as failures (the simple censored score, q_Z = 0).
+    stop_reason : array-like of shape (n_runs,), optional
+        Why each run ended. Unobserved runs that no budget stopped are left out and counted.
+        Default: the column "stop_reason" of the container's meta, if there is one.
+    groups : array-like of shape (n_runs,), optional
+        Clusters of runs (trials of one task), kept together in calibration and bootstrap.
+    n_resamples : int, default=1000
+        Bootstrap replicates.
+    confidence_level : float, default=0.95
+        Level of the intervals.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the bootstrap.
+    n_jobs : int, optional
+        Threads for the bootstrap; the result does not depend on it.
+    progress : callable, optional
+        Wraps the iterator over blocks of replicates, as ``tqdm`` does.
+
+    Returns
+    -------
+    Report
+        Tables, what was left out, disclosures; prints in a terminal, writes HTML.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two runs, or only one outcome among the observed ones.
+
+    Notes
+    -----
+    Scalar diagnostics are failure-oriented and use complete runs only. The two references are
+    the constant base rate, and the number of steps taken so far: a predictor that does not beat
+    both has shown nothing. Runs are put in the order of their ids first, so the order of rows
+    does not matter.
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Section 5.2
+    and Appendix F.
+
+    Examples
+    --------
+    >>> from trajscore import evaluate
+    >>> from trajscore.datasets import load_chess
+    >>> X, y = load_chess(return_X_y=True)
+    >>> report = evaluate(X, y, n_resamples=200)
+    >>> report.table.loc[("engine", "calibrated"), "AUROC"].round(2)
+    0.86
+    """
+    check_aggregator(phi)
+    options = _Options(list(scores), weights, phi)
+    traces = _as_predictors(X)
+    first = next(iter(traces.values()))
+    codes = check_outcomes(y, len(first))
+    reasons = _stop_reasons(stop_reason, first)
+    kept, excluded = _keep(codes, reasons)
+    order = kept[np.argsort(first.ids[kept], kind="stable")]
+    _check_enough(codes[order])
+    q = 0.0 if q_z is None else q_z
+    q_rows = q if np.ndim(q) == 0 else np.asarray(q)[order]
+    sample = _Sample(
+        y=codes[order],
+        labels=soft_outcomes(codes[order], q_rows),
+        groups=None if groups is None else np.asarray(groups)[order],
+    )
+    traces = {name: trace[order] for name, trace in traces.items()}
+    notes: list[str] = []
+    fitter = _calibrator(calibrator, weights, censored="failure" if q_z is None else "q_z")
+    lines = _lines(traces, sample, fitter, notes)
+    statistics, base = _statistics(lines, sample, options)
+
+    def replicate(counts: FloatArray) -> FloatArray:
+        return np.stack([statistics(counts), base(counts)], axis=1)
+
+    ones = np.ones((1, len(sample.y)))
+    values, base_values = replicate(ones)[0]
+    replicates = bootstrap(
+        replicate,
+        len(sample.y),
+        n_resamples=n_resamples,
+        groups=sample.groups,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    intervals = _intervals(
+        lines, options, values, values - base_values, replicates, confidence_level
+    )
+    missing = {
+        name: int(len(trace) - len(_covered(trace))) for name, trace in traces.items()
+    }
+    return Report(
+        table=_table(lines, sample, options, values, intervals),
+        intervals=intervals,
+        excluded=_excluded_table(excluded, missing),
+        disclosures=_disclosures(
+            options, sample, calibrator, fitter, q_z, n_resamples, confidence_level
+        ),
+        notes=notes,
+        traces={(line.predictor, line.form): line.traces for line in lines},
+        outcomes={(line.predictor, line.form): sample.y[line.rows] for line in lines},
+        score=options.scores[0],
+        weights=weights,
+        phi=phi,
+    )
+
+
+# -------------------------------------------------------------------- input
+
+
+def _as_predictors(X: Any) -> dict[str, TrajectoryArray]:
+    """Name each predictor's traces; all must be of the same runs."""
+    if isinstance(X, Mapping):
+        given = {str(name): _single(trace, str(name)) for name, trace in X.items()}
+    else:
+        container = check_trajectories(X, allow_missing=True)
+        names = container.channels or ("forecast",)
+        given = {
+            name: container[name] if container.channels else container for name in names
+        }
+    if not given:
+        raise ValueError("there is no predictor; give at least one trace for each run")
+    first_name, first = next(iter(given.items()))
+    for name, trace in given.items():
+        if name in (BASE_RATE, LENGTH):
+            raise ValueError(f"{name!r} is the name of a reference; rename the predictor")
+        if not np.array_equal(trace.offsets, first.offsets):
+            raise ValueError(
+                f"predictors {first_name!r} and {name!r} have different runs or lengths; give "
+                f"one value a step for each, NaN (missing='allow') where there is none"
+            )
+    return {name: _flat(trace) for name, trace in given.items()}
+
+
+def _single(trace: Any, name: str) -> TrajectoryArray:
+    try:
+        return check_trajectories(trace, single_channel=True, allow_missing=True)
+    except ValueError as error:
+        raise ValueError(f"predictor {name!r}: {error}") from error
+
+
+def _flat(trace: TrajectoryArray) -> TrajectoryArray:
+    return check_trajectories(trace, single_channel=True, allow_missing=True)
+
+
+def _stop_reasons(stop_reason: ArrayLike | None, X: TrajectoryArray) -> NDArray[Any] | None:
+    if stop_reason is not None:
+        return np.asarray(stop_reason, dtype=object)
+    meta = X.meta
+    return meta["stop_reason"].to_numpy(dtype=object) if "stop_reason" in meta else None
+
+
+def _keep(
+    y: NDArray[Any], reasons: NDArray[Any] | None
+) -> tuple[NDArray[np.int64], dict[str, int]]:
+    """Rows that count, and how many were left out by stop reason."""
+    if reasons is None:
+        return np.arange(len(y)), {}
+    informative = is_informative_stop(y, reasons)
+    names, counts = np.unique(reasons[informative].astype(str), return_counts=True)
+    return np.flatnonzero(~informative), {
+        f"stopped by {name}, not by a budget": int(count)
+        for name, count in zip(names, counts, strict=True)
+    }
+
+
+def _check_enough(y: NDArray[Any]) -> None:
+    observed = y[y != CENSORED]
+    if len(y) < 2:
+        raise ValueError(f"evaluation needs at least 2 runs, got {len(y)}")
+    if not len(observed):
+        raise ValueError(
+            f"none of the {len(y)} runs has an observed outcome; give outcomes for some of them"
+        )
+    if observed.min() == observed.max():
+        kind = "successes" if observed[0] == 1 else "failures"
+        raise ValueError(
+            f"all {len(observed)} observed runs are {kind}; an evaluation needs both outcomes"
+        )
+
+
+# -------------------------------------------------------------------- lines
+
+
+def _calibrator(calibrator: Any, weights: Weights, censored: str) -> Callable[[bool], Any] | None:
+    """Return what makes a fresh calibrator, told whether a signal is a probability."""
+    if calibrator is None:
+        return None
+    if isinstance(calibrator, str):
+        if calibrator != "platt":
+            raise ValueError(f"calibrator must be 'platt', a forecaster or None, got {calibrator!r}")
+        return lambda is_probability: PlattCrossFitCalibrator(
+            weights=weights, censored=censored, link="logit" if is_probability else "identity"
+        )
+    return lambda is_probability: clone(calibrator)
+
+
+def _covered(trace: TrajectoryArray) -> NDArray[np.int64]:
+    """Rows of the runs that lack no value."""
+    lost = np.isnan(trace.cells)
+    if not lost.any():
+        return np.arange(len(trace))
+    return np.flatnonzero(~np.logical_or.reduceat(lost, trace.offsets[:-1]))
+
+
+def _lines(
+    traces: dict[str, TrajectoryArray],
+    sample: _Sample,
+    fitter: Callable[[bool], Any] | None,
+    notes: list[str],
+) -> list[_Line]:
+    lines = []
+    for name, trace in traces.items():
+        rows = _covered(trace)
+        if len(rows) < 2 or len(np.unique(sample.y[rows][sample.complete[rows]])) < 2:
+            notes.append(f"{name}: left out; it has too few complete runs with both outcomes.")
+            continue
+        raw = trace[rows]
+        is_probability = bool(raw.cells.min() >= 0 and raw.cells.max() <= 1)
+        lines.append(_Line(name, RAW, rows, raw, is_probability))
+        lines += _calibrated(name, raw, rows, sample, fitter and fitter(is_probability), notes)
+    if not lines:
+        raise ValueError("no predictor has enough runs without missing values: " + " ".join(notes))
+    first = next(iter(traces.values()))
+    everything = np.arange(len(first))
+    rate = np.full(len(first.cells), sample.labels.mean())
+    lines.append(_Line(BASE_RATE, CONSTANT, everything, first.with_cells(rate), True))
+    # minus the number of steps taken so far: known at each step, and long runs rank as risky
+    step = np.arange(len(first.cells)) - np.repeat(first.offsets[:-1], first.lengths) + 1
+    elapsed = first.with_cells(-step.astype(np.float64))
+    lines.append(_Line(LENGTH, RAW, everything, elapsed, False))
+    if fitter is not None:
+        length_model = PlattCrossFitCalibrator(link="identity", increasing="auto")
+        default = fitter(False)
+        if isinstance(default, PlattCrossFitCalibrator):
+            length_model.set_params(weights=default.weights, censored=default.censored)
+        lines += _calibrated(LENGTH, elapsed, everything, sample, length_model, notes)
+    return lines
+
+
+def _calibrated(
+    name: str,
+    raw: TrajectoryArray,
+    rows: NDArray[np.int64],
+    sample: _Sample,
+    calibrator: Any,
+    notes: list[str],
+) -> list[_Line]:
+    if calibrator is None:
+        return []
+    arguments: dict[str, Any] = {}
+    if isinstance(calibrator, PlattCrossFitCalibrator):
+        if sample.groups is not None:
+            arguments["groups"] = sample.groups[rows]
+        if calibrator.censored == "q_z":
+            arguments["q_z"] = sample.labels[rows]
+    try:
+        traces = calibrator.fit_transform(raw, sample.y[rows], **arguments)
+    except ValueError as error:
+        notes.append(f"{name}: not calibrated; {error}")
+        return []
+    maps = getattr(calibrator, "maps_", {})
+    flat = [part for part, fitted in maps.items() if fitted.fallback]
+    if flat:
+        notes.append(
+            f"{name}: in training part {' and '.join(flat)} the signal pointed the wrong way; its "
+            f"calibrated forecast there is the base rate."
+        )
+    return [_Line(name, CALIBRATED, rows, traces, True)]
+
+
+# -------------------------------------------------------------------- numbers
+
+
+def _statistics(
+    lines: list[_Line], sample: _Sample, options: _Options
+) -> tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]:
+    """Return functions from replicate counts to the metrics of all lines, and of base rates.
+
+    Both give shape (n_replicates, n_lines, n_metrics). The base rate of a line is the constant
+    forecast on the runs of that line, so differences are paired.
+    """
+    rate = sample.labels.mean()
+    parts = [_LineStatistics(line.traces, line, sample, options) for line in lines]
+    # most lines cover the same runs: their base rates are computed once
+    constants: dict[bytes, _LineStatistics] = {}
+    for line in lines:
+        constant = line.traces.with_cells(np.full(len(line.traces.cells), rate))
+        key = line.rows.tobytes()
+        if key not in constants:
+            constants[key] = _LineStatistics(constant, line, sample, options, is_constant=True)
+
+    def base(counts: FloatArray) -> FloatArray:
+        values = {key: constant(counts) for key, constant in constants.items()}
+        return np.stack([values[line.rows.tobytes()] for line in lines], axis=1)
+
+    return lambda counts: np.stack([part(counts) for part in parts], axis=1), base
+
+
+class _LineStatistics:
+    """All metrics of one line, as a function of how often each run counts."""
+
+    def __init__(
+        self,
+        traces: TrajectoryArray,
+        line: _Line,
+        sample: _Sample,
+        options: _Options,
+        is_constant: bool = False,
+    ) -> None:
+        self._rows = line.rows
+        self._is_probability = line.is_probability or is_constant
+        self._n_metrics = len(options.metrics)
+        self._n_scores = len(options.scores)
+        self._complete = np.flatnonzero(sample.complete[line.rows])
+        confidence = aggregate(
+            traces[self._complete], options.phi, weights=options.weights
+        )
+        success = sample.y[line.rows][self._complete].astype(np.float64)
+        self._groups = _ranking.TieGroups(confidence, success)
+        self._squared_error = (confidence - success) ** 2
+        if self._is_probability:
+            labels = sample.labels[line.rows]
+            self._scores = np.stack(
+                [run_scores(labels, traces, score, options.weights) for score in options.scores],
+                axis=1,
+            )
+
+    def __call__(self, counts: FloatArray) -> FloatArray:
+        counts = _columns(counts, self._rows)
+        complete = _columns(counts, self._complete)
+        sums = self._groups.sums(complete)
+        out = np.full((len(counts), self._n_metrics), np.nan)
+        out[:, 0] = _ranking.auroc(*sums)
+        out[:, 1] = _ranking.auprc(*sums)
+        out[:, 2] = _ranking.aurc(*sums)
+        if self._is_probability:
+            out[:, 3] = _ranking.ece(*sums, self._groups.confidence)
+            with np.errstate(invalid="ignore"):
+                out[:, 4] = complete @ self._squared_error / complete.sum(axis=1)
+                out[:, 5:] = counts @ self._scores / counts.sum(axis=1, keepdims=True)
+        return out
+
+
+def _columns(counts: FloatArray, columns: NDArray[np.int64]) -> FloatArray:
+    return counts if len(columns) == counts.shape[1] else counts[:, columns]
+
+
+# -------------------------------------------------------------------- tables
+
+
+def _intervals(
+    lines: list[_Line],
+    options: _Options,
+    values: FloatArray,
+    margins: FloatArray,
+    replicates: FloatArray,
+    confidence_level: float,
+) -> pd.DataFrame:
+    """One row for each line and metric: value and margin over the base rate, with intervals."""
+    low, high = percentile_interval(replicates[:, 0], confidence_level)
+    differences = replicates[:, 0] - replicates[:, 1]
+    margin_low, margin_high = percentile_interval(differences, confidence_level)
+    index = pd.MultiIndex.from_tuples(
+        [
+            (line.predictor, line.form, metric)
+            for line in lines
+            for metric in options.metrics
+        ],
+        names=["predictor", "form", "metric"],
+    )
+    return pd.DataFrame(
+        {
+            "value": values.ravel(),
+            "low": low.ravel(),
+            "high": high.ravel(),
+            "margin": margins.ravel(),
+            "margin_low": margin_low.ravel(),
+            "margin_high": margin_high.ravel(),
+        },
+        index=index,
+    ).dropna(subset="value")
+
+
+def _table(
+    lines: list[_Line],
+    sample: _Sample,
+    options: _Options,
+    values: FloatArray,
+    intervals: pd.DataFrame,
+) -> pd.DataFrame:
+    index = pd.MultiIndex.from_tuples(
+        [(line.predictor, line.form) for line in lines], names=["predictor", "form"]
+    )
+    table = pd.DataFrame(values, index=index, columns=options.metrics)
+    table.insert(0, "n_runs", [len(line.rows) for line in lines])
+    table.insert(1, "n_censored", [int((~sample.complete[line.rows]).sum()) for line in lines])
+    for name in options.score_names:
+        margins = intervals.xs(name, level="metric")
+        for column in ("margin", "margin_low", "margin_high"):
+            table[f"{name} {column}"] = margins[column]
+    return table
+
+
+def _excluded_table(excluded: dict[str, int], missing: dict[str, int]) -> pd.DataFrame:
+    rows = [("all", reason, count) for reason, count in excluded.items()]
+    rows += [(name, "a value is missing", count) for name, count in missing.items() if count]
+    return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
+
+
+def _disclosures(
+    options: _Options,
+    sample: _Sample,
+    calibrator: Any,
+    fitter: Callable[[bool], Any] | None,
+    q_z: Any,
+    n_resamples: int,
+    confidence_level: float,
+) -> dict[str, str]:
+    """What section 5.2 of the paper asks every evaluation to say."""
+    n_censored = int((~sample.complete).sum())
+    observed = sample.y[sample.complete]
+    if not n_censored:
+        censoring = "none: every outcome was observed"
+    else:
+        how = (
+            "scored as failures (simple censored score, q_Z = 0; it elicits the chance of an "
+            "observed success)"
+            if q_z is None
+            else "scored with the given q_Z (exact censored score if q_Z is right)"
+        )
+        censoring = (
+            f"{n_censored} of {len(sample.y)} runs not observed, {how}; stops are taken to be "
+            f"administrative (budgets that do not depend on the outcome). AUROC to T-Brier use "
+            f"the {len(observed)} complete runs only"
+        )
+    return {
+        "runs": (
+            f"{len(sample.y)} runs, {len(observed)} with an observed outcome, "
+            f"{observed.mean():.3f} of these successful"
+        ),
+        "score": f"Trajectory Proper Scores ({', '.join(options.score_names)}), higher is better; "
+        f"log scores in nats, forecasts clipped to [1e-6, 1 - 1e-6]",
+        "weights": f"{schedule_name(options.weights)}, normalised over each run's horizon",
+        "aggregation": f"{options.phi} value of each trace, for AUROC, AUPRC, AURC, T-ECE, T-Brier "
+        f"(failures are the positive class)",
+        "calibration": "none" if fitter is None else f"{fitter(True)!r}, out of fold",
+        "censoring": censoring,
+        "intervals": f"{confidence_level:.0%} percentile bootstrap, {n_resamples} replicates, paired"
+        + (" by run" if sample.groups is None else " by cluster of runs"),
+    }

@@ -1,0 +1,133 @@
+"""What an evaluation found, for a terminal, a notebook or a browser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trajscore.metrics._families import family_name
+from trajscore.trajectories import TrajectoryArray
+
+
+@dataclass(frozen=True)
+class Report:
+    """Result of `trajscore.evaluate`.
+
+    Attributes
+    ----------
+    table : DataFrame indexed by (predictor, form)
+        One row a predictor and form ("raw", "calibrated"; the base rate is "constant"): counts,
+        AUROC, AUPRC, AURC, T-ECE, T-Brier, Trajectory Proper Scores, and the scores' margins
+        over the base rate with their intervals. NaN where a raw signal is not a probability.
+    intervals : DataFrame indexed by (predictor, form, metric)
+        Value and margin over the base rate of every metric, each with its interval.
+    excluded : DataFrame
+        Runs that were left out: predictor ("all" for runs left out everywhere), reason, n_runs.
+    disclosures : dict of str to str
+        Score, weights, calibration, censoring assumption and the like.
+    notes : list of str
+        What a reader should know of single predictors.
+    traces, outcomes : dict keyed by (predictor, form)
+        The traces that were scored, and their runs' outcomes.
+    score, weights, phi
+        The leading score family, the step weights and the aggregator.
+
+    Examples
+    --------
+    >>> from trajscore import evaluate
+    >>> from trajscore.datasets import make_trajectories
+    >>> X, y = make_trajectories(100, sharpness=3, random_state=0, return_X_y=True)
+    >>> report = evaluate(X, y, n_resamples=100)
+    >>> print(report.verdicts()[0])
+    forecast: as given 0.156 nats worse than the base rate [-0.335, -0.002]; calibrated 0.141 ...
+    """
+
+    table: pd.DataFrame
+    intervals: pd.DataFrame
+    excluded: pd.DataFrame
+    disclosures: dict[str, str]
+    notes: list[str]
+    traces: dict[tuple[str, str], TrajectoryArray] = field(repr=False)
+    outcomes: dict[tuple[str, str], np.ndarray] = field(repr=False)
+    score: Any = "log"
+    weights: Any = "linear_front"
+    phi: str = "weighted"
+
+    @property
+    def score_name(self) -> str:
+        """Name of the leading score, a column of `table`."""
+        return f"TPS {family_name(self.score)}"
+
+    @property
+    def predictors(self) -> list[str]:
+        """Names of the predictors, without the references."""
+        names = self.table.index.get_level_values("predictor")
+        return [name for name in dict.fromkeys(names) if name not in ("base rate", "length")]
+
+    def verdicts(self) -> list[str]:
+        """Say in one sentence a predictor what it is worth against the base rate.
+
+        Returns
+        -------
+        list of str
+            One sentence for each predictor, in the order of the table.
+        """
+        margins = self.intervals.xs(self.score_name, level="metric")
+        sentences = []
+        for name in self.predictors:
+            parts = []
+            for form, words in (("raw", "as given"), ("calibrated", "calibrated")):
+                if (name, form) in margins.index:
+                    parts.append(f"{words} {self._compare(margins.loc[(name, form)])}")
+                elif form == "raw":
+                    parts.append("as given it is not a probability")
+            sentences.append(f"{name}: " + "; ".join(parts) + ".")
+        return sentences
+
+    def _compare(self, row: pd.Series) -> str:
+        unit = " nats" if self.score == "log" else ""
+        span = f"[{row['margin_low']:+.3g}, {row['margin_high']:+.3g}]"
+        if self.score == "log":
+            span = f"[{row['margin_low']:+.3f}, {row['margin_high']:+.3f}]"
+        size = f"{abs(row['margin']):.3f}" if self.score == "log" else f"{abs(row['margin']):.3g}"
+        if row["margin_low"] > 0:
+            return f"{size}{unit} better than the base rate {span}"
+        if row["margin_high"] < 0:
+            return f"{size}{unit} worse than the base rate {span}"
+        return f"not told apart from the base rate {span}"
+
+    def __str__(self) -> str:
+        from trajscore.report._text import to_text
+
+        return to_text(self)
+
+    def _repr_html_(self) -> str:
+        return self.table.to_html(float_format=lambda value: f"{value:.4g}", na_rep="")
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write one self-contained page with tables and pictures.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed (extra ``report``).
+        """
+        from trajscore.report._html import to_html
+
+        target = Path(path)
+        target.write_text(to_html(self), encoding="utf-8")
+        return target
