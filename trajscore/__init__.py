@@ -1,6 +1,6 @@
 """Evaluate, calibrate and monitor the confidence of agents over trajectories."""
 
-from trajscore import calibration, datasets, inference, metrics
+from trajscore import calibration, datasets, inference, metrics, plotting
 from trajscore.calibration import PlattCrossFitCalibrator, TraceAggregator
 from trajscore.metrics import (
     censored_tps_scorer,
@@ -30,5 +30,6 @@ __all__ = [
     "make_censored_tps_scorer",
     "make_tps_scorer",
     "metrics",
+    "plotting",
     "tps_scorer",
 ]

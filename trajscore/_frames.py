@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trajscore._coerce import Missing, run_label, unknown_name
 from trajscore.outcomes import check_outcomes
-from trajscore.trajectories import Missing, TrajectoryArray, run_label, unknown_name
 
 
 def read_frame(
-    cls: type[TrajectoryArray],
+    cls: Any,
     df: Any,
     *,
     id: str,  # noqa: A002 - as in TrajectoryArray.from_frame
@@ -157,16 +157,16 @@ def _check_steps(
     if (same_run & (jump == 0)).any():
         at = int(np.argmax(same_run & (jump == 0)))
         raise ValueError(
-            f"run {run_label(ids[codes[at]])} has step {steps[at]} more than once in column {name!r}; keep "
-            f"one row for each step"
+            f"run {run_label(ids[codes[at]])} has step {steps[at]} more than once in column {name!r}; "
+            f"keep one row for each step"
         )
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     _check_first(steps[starts], ids, first_step, name)
     if (same_run & (jump > 1)).any():
         at = int(np.argmax(same_run & (jump > 1)))
         raise ValueError(
-            f"run {run_label(ids[codes[at]])} has no step {steps[at] + 1} in column {name!r}, only "
-            f"{steps[at]} and then {steps[at + 1]}; add the missing steps or renumber them"
+            f"run {run_label(ids[codes[at]])} has no step {steps[at] + 1} in column {name!r}, "
+            f"only {steps[at]} and then {steps[at + 1]}; add the missing steps or renumber them"
         )
 
 
@@ -181,7 +181,8 @@ def _check_first(first: NDArray[np.int64], ids: NDArray[Any], wanted: int, name:
         else "renumber the steps of each run from there, or add the missing ones"
     )
     raise ValueError(
-        f"run {run_label(ids[row])} starts at step {first[row]} in column {name!r}, not at {wanted}; {remedy}"
+        f"run {run_label(ids[row])} starts at step {first[row]} in column {name!r}, not at "
+        f"{wanted}; {remedy}"
     )
 
 
@@ -197,8 +198,8 @@ def _numbers(
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
-            f"run {run_label(ids[codes[row]])}, step {steps[row]}: {column.iloc[row]!r} in column {name!r} "
-            f"is not a number; correct it or leave the run out"
+            f"run {run_label(ids[codes[row]])}, step {steps[row]}: {column.iloc[row]!r} in column "
+            f"{name!r} is not a number; correct it or leave the run out"
         )
     return numbers
 
@@ -214,8 +215,8 @@ def _one_per_run(
         row = int(np.argmax(differs))
         one, other = kinds[first[row]], kinds[values[row]]
         raise ValueError(
-            f"run {run_label(ids[codes[row]])} has two values in column {name!r}, {one!r} and {other!r}; "
-            f"a run has one, so correct its rows"
+            f"run {run_label(ids[codes[row]])} has two values in column {name!r}, {one!r} and "
+            f"{other!r}; a run has one, so correct its rows"
         )
     _, rows = np.unique(codes, return_index=True)
     return column.iloc[rows].reset_index(drop=True)

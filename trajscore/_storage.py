@@ -24,7 +24,7 @@ def save(X: TrajectoryArray, path: Path) -> None:
         raise ValueError(f"{path}: the file name must end in .npz or .parquet")
 
 
-def load(cls: type[TrajectoryArray], path: Path) -> Any:
+def load(cls: Any, path: Path) -> Any:
     """Read what `save` wrote."""
     if path.suffix == ".npz":
         return _load_npz(cls, path)
@@ -48,7 +48,7 @@ def _save_npz(X: TrajectoryArray, path: Path) -> None:
     np.savez_compressed(path, **parts)
 
 
-def _load_npz(cls: type[TrajectoryArray], path: Path) -> TrajectoryArray:
+def _load_npz(cls: Any, path: Path) -> TrajectoryArray:
     with np.load(path, allow_pickle=False) as parts:
         meta = None
         if "meta" in parts:
@@ -67,7 +67,7 @@ def _load_npz(cls: type[TrajectoryArray], path: Path) -> TrajectoryArray:
 
 def _need_pyarrow() -> None:
     try:
-        import pyarrow  # noqa: F401
+        import pyarrow as pa  # noqa: F401
     except ImportError as error:
         raise ImportError(
             'Parquet files need pyarrow; run `pip install "scikit-trajscore[data]"`'
@@ -92,7 +92,7 @@ def _save_parquet(X: TrajectoryArray, path: Path) -> None:
     frame.to_parquet(path, index=False)
 
 
-def _load_parquet(cls: type[TrajectoryArray], path: Path) -> TrajectoryArray:
+def _load_parquet(cls: Any, path: Path) -> TrajectoryArray:
     _need_pyarrow()
     frame = pd.read_parquet(path)
     lengths = np.bincount(frame["row"])
@@ -107,7 +107,9 @@ def _load_parquet(cls: type[TrajectoryArray], path: Path) -> TrajectoryArray:
         channels=None if channels == [""] else channels,
         ids=first["id"].to_numpy(dtype=object),
         horizon=first["horizon"].to_numpy(),
-        meta=meta.rename(columns=lambda name: name.removeprefix(_META)) if len(meta.columns) else None,
+        meta=meta.rename(columns=lambda name: name.removeprefix(_META))
+        if len(meta.columns)
+        else None,
         missing="allow",
     )
     return X._replace(n_steps=int(frame["n_steps"].iloc[0]))

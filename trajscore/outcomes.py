@@ -54,7 +54,7 @@ def check_outcomes(
     values = _as_numbers(y)
     if n_runs is not None and len(values) != n_runs:
         raise ValueError(f"there are {len(values)} outcomes for {n_runs} runs; give one for each")
-    if values.dtype == np.int64 and len(values) and 0 <= values.min() and values.max() <= 1:
+    if values.dtype == np.int64 and len(values) and values.min() >= 0 and values.max() <= 1:
         return values  # plain labels, the common case, are not copied
     values = values.astype(np.float64)
     values[np.isnan(values)] = CENSORED

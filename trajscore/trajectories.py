@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Missing = Literal["raise", "allow"]
+from trajscore._coerce import (
+    FloatArray,
+    IntArray,
+    Missing,
+    as_channels,
+    as_float,
+    as_horizon,
+    as_ids,
+    as_lengths,
+    as_meta,
+    as_row_index,
+    run_label,
+    unknown_name,
+)
+from trajscore._makers import TrajectoryMakers
 
 
-class TrajectoryArray:
+class TrajectoryArray(TrajectoryMakers):
     """Runs of different lengths, one or more numbers a step.
 
     It looks like a NaN-padded array of shape (n, T_max), or (n, T_max, n_channels) with named
@@ -67,7 +79,16 @@ class TrajectoryArray:
     """
 
     # _bounds is a cache: it is left out of pickles, so that equal containers hash alike
-    __slots__ = ("_bounds", "_cells", "_channels", "_horizon", "_ids", "_meta", "_n_steps", "_offsets")
+    __slots__ = (
+        "_bounds",
+        "_cells",
+        "_channels",
+        "_horizon",
+        "_ids",
+        "_meta",
+        "_n_steps",
+        "_offsets",
+    )
     __hash__ = None  # type: ignore[assignment]
 
     _bounds: tuple[float, float] | None
@@ -90,18 +111,18 @@ class TrajectoryArray:
         meta: pd.DataFrame | Mapping[str, Any] | None = None,
         missing: Missing = "raise",
     ) -> None:
-        cell_values = _as_float(cells)
-        run_lengths = _as_lengths(lengths, len(cell_values))
+        cell_values = as_float(cells)
+        run_lengths = as_lengths(lengths, len(cell_values))
         n_runs = len(run_lengths)
         offsets = np.zeros(n_runs + 1, dtype=np.int64)
         np.cumsum(run_lengths, out=offsets[1:])
         self._set(
             cells=cell_values,
             offsets=offsets,
-            horizon=_as_horizon(horizon, run_lengths),
-            ids=_as_ids(ids, n_runs),
-            channels=_as_channels(channels, cell_values),
-            meta=_as_meta(meta, n_runs),
+            horizon=as_horizon(horizon, run_lengths),
+            ids=as_ids(ids, n_runs),
+            channels=as_channels(channels, cell_values),
+            meta=as_meta(meta, n_runs),
             n_steps=int(run_lengths.max(initial=0)),
         )
         self._check_values(missing)
@@ -159,21 +180,29 @@ class TrajectoryArray:
     def _check_values(self, missing: Missing) -> None:
         if missing not in ("raise", "allow"):
             raise ValueError(f"missing must be 'raise' or 'allow', got {missing!r}")
-        if np.isfinite(self._value_bounds()).all():
+        if np.isfinite(self.value_range()).all():
             return
         finite = np.isfinite(self._cells)
         bad = ~finite if missing == "raise" else np.isinf(self._cells)
         if bad.any():
-            place = self._place(int(np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))[0]))
+            place = self.place(int(np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))[0]))
             value = self._cells[bad][0]
+            name, remedy = f"{value:g}", ""
+            if np.isnan(value):
+                name, remedy = "NaN", ", or pass missing='allow' to keep it as not recorded"
             raise ValueError(
-                f"{place}: the value is {'NaN' if value != value else value}; every step needs a finite number, so drop the "
-                f"run or fill the value in"
-                + (", or pass missing='allow' to keep it as not recorded" if value != value else "")
+                f"{place}: the value is {name}; every step needs a finite number, so drop the run "
+                f"or fill the value in{remedy}"
             )
 
-    def _value_bounds(self) -> tuple[float, float]:
-        """Smallest and largest value, found once; NaN if a value is missing."""
+    def value_range(self) -> tuple[float, float]:
+        """Return the smallest and the largest value, found once; NaN if one is missing.
+
+        Returns
+        -------
+        low, high : float
+            Bounds of all values.
+        """
         if self._bounds is None:
             low, high = (
                 (float(self._cells.min()), float(self._cells.max())) if self._cells.size else (0, 0)
@@ -181,258 +210,22 @@ class TrajectoryArray:
             object.__setattr__(self, "_bounds", (low, high))
         return self._bounds  # type: ignore[return-value]
 
-    def _place(self, cell: int) -> str:
-        """Name the run and step of a flat cell, for error messages."""
+    def place(self, cell: int) -> str:
+        """Name the run and step of a flat cell, for error messages.
+
+        Parameters
+        ----------
+        cell : int
+            Position in `cells`.
+
+        Returns
+        -------
+        str
+            Like "run 'r7' (row 7), step 2".
+        """
         row = int(np.searchsorted(self._offsets, cell, side="right")) - 1
-        return f"run {run_label(self._ids[row])} (row {row}), step {cell - int(self._offsets[row]) + 1}"
-
-    # ---------------------------------------------------------------- makers
-
-    @classmethod
-    def from_flat(cls, cells: ArrayLike, lengths: ArrayLike, **kwargs: Any) -> Self:
-        """Build from flat cells and the length of each run.
-
-        Parameters
-        ----------
-        cells : array-like of shape (n_cells,) or (n_cells, n_channels)
-            The values, run after run.
-        lengths : array-like of int of shape (n_runs,)
-            Number of steps of each run.
-        **kwargs
-            The other parameters of `TrajectoryArray`.
-
-        Returns
-        -------
-        TrajectoryArray
-            The runs.
-
-        Examples
-        --------
-        >>> TrajectoryArray.from_flat([0.1, 0.2, 0.3], [1, 2]).to_list()
-        [array([0.1]), array([0.2, 0.3])]
-        """
-        return cls(cells, lengths, **kwargs)
-
-    @classmethod
-    def from_list(cls, runs: Sequence[ArrayLike], **kwargs: Any) -> Self:
-        """Build from one sequence of numbers a run.
-
-        Parameters
-        ----------
-        runs : sequence of array-like of shape (T_i,) or (T_i, n_channels)
-            The runs.
-        **kwargs
-            The other parameters of `TrajectoryArray`.
-
-        Returns
-        -------
-        TrajectoryArray
-            The runs.
-
-        Examples
-        --------
-        >>> TrajectoryArray.from_list([[0.5], [0.4, 0.6]]).lengths
-        array([1, 2])
-        """
-        arrays = [_as_run(run, row) for row, run in enumerate(runs)]
-        if len({array.shape[1:] for array in arrays}) > 1:
-            raise ValueError("all runs need the same number of channels")
-        cells = np.concatenate(arrays) if arrays else np.empty(0)
-        return cls(cells, [len(array) for array in arrays], **kwargs)
-
-    @classmethod
-    def from_padded(
-        cls, values: ArrayLike, lengths: ArrayLike | None = None, **kwargs: Any
-    ) -> Self:
-        """Build from a rectangular array whose trailing NaN is padding.
-
-        Parameters
-        ----------
-        values : array-like of shape (n_runs, T_max) or (n_runs, T_max, n_channels)
-            One row a run.
-        lengths : array-like of int of shape (n_runs,), optional
-            Number of steps of each run. Default: up to the last value that is not NaN; a NaN
-            before that is an error, not padding.
-        **kwargs
-            The other parameters of `TrajectoryArray`.
-
-        Returns
-        -------
-        TrajectoryArray
-            The runs.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> TrajectoryArray.from_padded([[0.5, np.nan], [0.4, 0.6]]).lengths
-        array([1, 2])
-        """
-        padded = _as_float(values, ndims=(2, 3))
-        n_runs, n_steps = padded.shape[:2]
-        if lengths is None:
-            present = ~np.isnan(padded)
-            if present.ndim == 3:
-                present = present.any(axis=2)
-            run_lengths = n_steps - np.argmax(present[:, ::-1], axis=1) if n_steps else 0
-            run_lengths = np.where(present.any(axis=1), run_lengths, 0)
-        else:
-            run_lengths = np.asarray(lengths)
-            if run_lengths.shape != (n_runs,) or (run_lengths > n_steps).any():
-                raise ValueError(
-                    f"lengths must hold {n_runs} numbers of at most {n_steps}, one for each row"
-                )
-        mask = np.arange(n_steps) < run_lengths[:, None]
-        new = cls(padded[mask], run_lengths, **kwargs)
-        return new._replace(n_steps=n_steps)
-
-    @classmethod
-    def from_frame(
-        cls,
-        df: Any,
-        *,
-        id: str,  # noqa: A002 - the name users of long tables expect
-        step: str,
-        value: str | Sequence[str],
-        outcome: str | None = None,
-        horizon: str | None = None,
-        meta: str | Sequence[str] = (),
-        first_step: int = 1,
-        missing: Missing = "raise",
-    ) -> Any:
-        """Build from a long table with one row a step, in any row order.
-
-        Parameters
-        ----------
-        df : DataFrame
-            A pandas DataFrame, or any dataframe that the narwhals library reads.
-        id : str
-            Column of run identifiers, all integers or all strings.
-        step : str
-            Column of step numbers: whole, without gap or repeat, from `first_step` on.
-        value : str or list of str
-            Column of values; a list gives named channels.
-        outcome : str, optional
-            Column of outcomes, the same in all rows of a run; empty where not observed.
-        horizon : str, optional
-            Column of horizons T_i, the same in all rows of a run.
-        meta : str or list of str, optional
-            Columns that are the same in all rows of a run, kept in `meta`.
-        first_step : int, default=1
-            The number of each run's first step.
-        missing : {"raise", "allow"}, default="raise"
-            Whether an empty value is an error or stands for one that was not recorded.
-
-        Returns
-        -------
-        X : TrajectoryArray
-            The runs, in the order in which the table first names them.
-        y : ndarray of shape (n_runs,)
-            Only with `outcome`: 1 success, 0 failure, -1 not observed.
-
-        Raises
-        ------
-        ValueError
-            If a column is unknown, a step is repeated or missing, a run has two outcomes, or a
-            value is not a number; the message names the run and the step.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> df = pd.DataFrame(
-        ...     {"run": ["a", "a", "b"], "t": [2, 1, 1], "p": [0.9, 0.7, 0.2], "ok": [1, 1, 0]}
-        ... )
-        >>> X, y = TrajectoryArray.from_frame(df, id="run", step="t", value="p", outcome="ok")
-        >>> X.to_list(), y
-        ([array([0.7, 0.9]), array([0.2])], array([1, 0]))
-        """
-        from trajscore._frames import read_frame
-
-        return read_frame(
-            cls,
-            df,
-            id=id,
-            step=step,
-            value=value,
-            outcome=outcome,
-            horizon=horizon,
-            meta=meta,
-            first_step=first_step,
-            missing=missing,
-        )
-
-    @classmethod
-    def concat(cls, arrays: Sequence[TrajectoryArray]) -> Self:
-        """Put the runs of several containers after one another.
-
-        Parameters
-        ----------
-        arrays : sequence of TrajectoryArray
-            Containers with the same channels.
-
-        Returns
-        -------
-        TrajectoryArray
-            All runs.
-
-        Examples
-        --------
-        >>> a = TrajectoryArray.from_list([[0.5]])
-        >>> TrajectoryArray.concat([a, a]).shape
-        (2, 1)
-        """
-        arrays = list(arrays)
-        if not arrays:
-            raise ValueError("concat needs at least one TrajectoryArray")
-        channels = {array._channels for array in arrays}
-        if len(channels) > 1:
-            raise ValueError(f"concat needs the same channels everywhere, got {sorted(map(str, channels))}")
-        lengths = np.concatenate([array.lengths for array in arrays])
-        frames = [array._meta for array in arrays]
-        has_meta = all(frame is not None for frame in frames)
-        return cls._trusted(
-            cells=np.concatenate([array._cells for array in arrays]),
-            offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            horizon=np.concatenate([array._horizon for array in arrays]),
-            ids=_as_ids(np.concatenate([array._ids.astype(object) for array in arrays])),
-            channels=arrays[0]._channels,
-            meta=pd.concat(frames, ignore_index=True) if has_meta else None,
-            n_steps=max(array._n_steps for array in arrays),
-        )
-
-    @classmethod
-    def stack(cls, arrays: Sequence[TrajectoryArray], channels: Sequence[str] | None = None) -> Self:
-        """Put the channels of several containers of the same runs side by side.
-
-        Parameters
-        ----------
-        arrays : sequence of TrajectoryArray
-            Containers of the same runs.
-        channels : sequence of str, optional
-            New names. Default: the containers' own, numbered where two are alike.
-
-        Returns
-        -------
-        TrajectoryArray
-            The runs with all channels.
-
-        Examples
-        --------
-        >>> a = TrajectoryArray.from_list([[0.5, 0.6]])
-        >>> TrajectoryArray.stack([a, a], channels=["judge", "verbal"]).shape
-        (1, 2, 2)
-        """
-        arrays = list(arrays)
-        if not arrays:
-            raise ValueError("stack needs at least one TrajectoryArray")
-        first = arrays[0]
-        for array in arrays[1:]:
-            if not np.array_equal(array._offsets, first._offsets):
-                raise ValueError("stack needs containers of the same runs: their lengths differ")
-        cells = np.concatenate([array._cells.reshape(len(array._cells), -1) for array in arrays], axis=1)
-        names = [name for array in arrays for name in (array._channels or ("value",))]
-        return first._replace(
-            cells=cells, channels=_as_channels(channels or _distinct(names), cells)
-        )
+        step = cell - int(self._offsets[row]) + 1
+        return f"run {run_label(self._ids[row])} (row {row}), step {step}"
 
     # ---------------------------------------------------------------- views
 
@@ -497,7 +290,9 @@ class TrajectoryArray:
         return len(self._horizon)
 
     def __iter__(self) -> Iterator[FloatArray]:
-        return (self._cells[a:b] for a, b in zip(self._offsets[:-1], self._offsets[1:], strict=True))
+        return (
+            self._cells[a:b] for a, b in zip(self._offsets[:-1], self._offsets[1:], strict=True)
+        )
 
     def __repr__(self) -> str:
         lengths = self.lengths
@@ -508,9 +303,7 @@ class TrajectoryArray:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TrajectoryArray):
             return False
-        same_meta = (
-            other._meta is None if self._meta is None else self._meta.equals(other._meta)
-        )
+        same_meta = other._meta is None if self._meta is None else self._meta.equals(other._meta)
         return (
             same_meta
             and self._channels == other._channels
@@ -550,7 +343,7 @@ class TrajectoryArray:
             start, stop, stride = key.indices(len(self))
             if stride == 1:
                 return self._slice_rows(start, max(start, stop))
-        return self._take(np.arange(len(self))[_as_row_index(key, len(self))])
+        return self._take(np.arange(len(self))[as_row_index(key, len(self))])
 
     def _row_key(self, key: tuple[Any, ...]) -> Any:
         # scikit-learn asks for X[rows, ...]
@@ -616,10 +409,10 @@ class TrajectoryArray:
         >>> X.with_cells(1 - X.cells).to_list()
         [array([0.5, 0.4])]
         """
-        values = _as_float(cells)
+        values = as_float(cells)
         if len(values) != len(self._cells):
             raise ValueError(f"expected {len(self._cells)} cells, got {len(values)}")
-        return self._replace(cells=values, channels=_as_channels(channels, values))
+        return self._replace(cells=values, channels=as_channels(channels, values))
 
     def truncate(self, lengths: ArrayLike) -> Self:
         """Cut every run to a given number of steps; horizons stay.
@@ -648,8 +441,8 @@ class TrajectoryArray:
         if bad.any():
             row = int(np.argmax(bad))
             raise ValueError(
-                f"run {run_label(self._ids[row])} (row {row}) has {old[row]} steps and cannot be cut to "
-                f"{new[row]}; give a number from 1 to {old[row]}"
+                f"run {run_label(self._ids[row])} (row {row}) has {old[row]} steps and cannot "
+                f"be cut to {new[row]}; give a number from 1 to {old[row]}"
             )
         kept = np.arange(len(self._cells)) - np.repeat(self._offsets[:-1], old)
         return self._replace(
@@ -783,183 +576,6 @@ class TrajectoryArray:
 
         save(self, Path(path))
 
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-
-        Returns
-        -------
-        TrajectoryArray
-            The runs.
-        """
-        from trajscore._storage import load
-
-        return load(cls, Path(path))
-
 
 def _rebuild(cls: type[TrajectoryArray], parts: dict[str, Any]) -> TrajectoryArray:
     return cls._trusted(**parts)
-
-
-def run_label(one: Any) -> str:
-    """Write a run identifier as a user would: 'r7' or 7.
-
-    Parameters
-    ----------
-    one : str or int
-        The identifier, maybe a NumPy scalar.
-
-    Returns
-    -------
-    str
-        Its text.
-    """
-    return repr(getattr(one, "item", lambda: one)())
-
-
-def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
-    """Say that a name is unknown, with the nearest one that is known.
-
-    Parameters
-    ----------
-    kind : str
-        What is named: channel, column.
-    name : str
-        The unknown name.
-    have : sequence
-        The known names.
-
-    Returns
-    -------
-    str
-        One sentence.
-    """
-    from difflib import get_close_matches
-
-    known = [str(other) for other in have]
-    near = get_close_matches(str(name), known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else "there are: " + (", ".join(known[:20]) or "none")
-    return f"no {kind} named {name!r}; {hint}"
-
-
-def _as_float(values: ArrayLike, ndims: tuple[int, ...] = (1, 2)) -> FloatArray:
-    try:
-        array = np.asarray(values)
-        if np.iscomplexobj(array):
-            raise ValueError("Complex data not supported")
-        array = array.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"values must be real numbers: {error}") from error
-    if array.ndim not in ndims:
-        raise ValueError(
-            f"Expected {' or '.join(f'{n}D' for n in ndims)} array, got {array.ndim}D array instead"
-        )
-    # what the caller can still write to is copied, so that nothing changes under our hands
-    if array.flags.writeable and (array is values or array.base is not None):
-        array = array.copy()
-    return np.ascontiguousarray(array)
-
-
-def _as_run(run: ArrayLike, row: int) -> FloatArray:
-    try:
-        array = np.asarray(run, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"row {row}: the values must be numbers: {error}") from error
-    if array.ndim not in (1, 2):
-        raise ValueError(f"row {row}: a run is a sequence of numbers, got {array.ndim} dimensions")
-    return array
-
-
-def _as_lengths(lengths: ArrayLike, n_cells: int) -> IntArray:
-    array = np.asarray(lengths)
-    if array.size == 0:
-        array = array.astype(np.int64)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError("lengths must be whole numbers, one for each run")
-    if (array < 1).any():
-        row = int(np.argmax(array < 1))
-        raise ValueError(f"row {row} has no steps; leave runs without a step out")
-    if array.sum() != n_cells:
-        raise ValueError(f"the lengths add up to {array.sum()}, but there are {n_cells} cells")
-    return array.astype(np.int64)
-
-
-def _as_horizon(horizon: ArrayLike | None, lengths: IntArray) -> IntArray:
-    if horizon is None:
-        return lengths.copy()
-    array = np.asarray(horizon)
-    if array.shape != lengths.shape or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"horizon must be {len(lengths)} whole numbers, one for each run")
-    if (array < lengths).any():
-        row = int(np.argmax(array < lengths))
-        raise ValueError(
-            f"row {row}: horizon {array[row]} is shorter than the run's {lengths[row]} steps; "
-            f"give at least {lengths[row]}"
-        )
-    return array.astype(np.int64)
-
-
-def _as_ids(ids: ArrayLike | None, n_runs: int | None = None) -> NDArray[Any]:
-    if ids is None:
-        return np.arange(n_runs, dtype=np.int64)
-    array = np.asarray(ids, dtype=object)
-    if n_runs is not None and array.shape != (n_runs,):
-        raise ValueError(f"ids must hold {n_runs} identifiers, one for each run")
-    if all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) for one in array):
-        return array.astype(np.int64)
-    if all(isinstance(one, str) for one in array):
-        return array.astype(np.str_)
-    kinds = sorted({type(one).__name__ for one in array})
-    raise ValueError(
-        f"run identifiers must be all whole numbers or all text, got {', '.join(kinds)}; "
-        f"convert them first, for example with .astype(str)"
-    )
-
-
-def _as_channels(channels: Sequence[str] | None, cells: FloatArray) -> tuple[str, ...] | None:
-    if channels is None:
-        if cells.ndim == 1:
-            return None
-        return tuple(f"channel{j}" for j in range(cells.shape[1]))
-    names = tuple(str(name) for name in ([channels] if isinstance(channels, str) else channels))
-    width = 1 if cells.ndim == 1 else cells.shape[1]
-    if len(names) != width or len(set(names)) != width:
-        raise ValueError(f"expected {width} different channel names, got {list(names)}")
-    return names
-
-
-def _as_meta(meta: pd.DataFrame | Mapping[str, Any] | None, n_runs: int) -> pd.DataFrame | None:
-    if meta is None:
-        return None
-    frame = pd.DataFrame(dict(meta)) if isinstance(meta, Mapping) else meta.copy()
-    if len(frame) != n_runs:
-        raise ValueError(f"meta has {len(frame)} rows, but there are {n_runs} runs")
-    return frame.reset_index(drop=True)
-
-
-def _as_row_index(key: Any, n_runs: int) -> Any:
-    if isinstance(key, slice):
-        return key
-    index = np.asarray(key)
-    if index.size == 0 and index.dtype != np.bool_:
-        return index.astype(np.int64)
-    if index.dtype == np.bool_ and index.shape != (n_runs,):
-        raise IndexError(f"a boolean index needs {n_runs} entries, got {index.shape}")
-    if index.ndim != 1 or index.dtype.kind not in "biu":
-        raise IndexError("index runs by whole numbers, a boolean mask or a slice")
-    return index
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Number names that occur more than once: value, value -> value0, value1."""
-    if len(set(names)) == len(names):
-        return list(names)
-    return [
-        f"{name}{names[:j].count(name)}" if names.count(name) > 1 else name
-        for j, name in enumerate(names)
-    ]

@@ -61,7 +61,7 @@ def check_trajectories(
 
 
 def _check_cells(traces: TrajectoryArray, probabilities: bool, allow_missing: bool) -> None:
-    low, high = traces._value_bounds()
+    low, high = traces.value_range()
     if low >= (0 if probabilities else -np.inf) and high <= (1 if probabilities else np.inf):
         return
     cells = traces.cells
@@ -81,7 +81,7 @@ def _check_cells(traces: TrajectoryArray, probabilities: bool, allow_missing: bo
 def _first(traces: TrajectoryArray, bad: np.ndarray) -> str:
     flat = bad.reshape(len(bad), -1)
     cell = int(np.argmax(flat.any(axis=1)))
-    place = traces._place(cell)
+    place = traces.place(cell)
     if traces.n_channels > 1 and traces.channels:
         place += f", channel {traces.channels[int(np.argmax(flat[cell]))]!r}"
     return place
@@ -174,7 +174,9 @@ def check_estimator_input(
     if _is_plain_2d(X):
         # scikit-learn's own checks (feature names and counts) hold for plain arrays; the number
         # of columns of a padded array means nothing, so a container skips them
-        X = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+        X = validate_data(
+            estimator, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
+        )
     traces = check_trajectories(X, probabilities=probabilities, single_channel=single_channel)
     if reset:
         estimator.n_channels_in_ = traces.n_channels

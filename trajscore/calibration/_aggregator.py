@@ -14,7 +14,7 @@ from trajscore.validation import check_estimator_input, like_input
 from trajscore.weights import Weights, get_schedule
 
 
-class TraceAggregator(
+class TraceAggregator(  # type: ignore[call-arg]
     ClassifierMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
 ):
     """Pass a trace on through `transform`, and collapse it in `predict_proba`.

@@ -98,7 +98,9 @@ def apply_link(values: FloatArray, link: str) -> FloatArray:
     return np.asarray(logit(np.clip(values, CLIP, 1 - CLIP)))
 
 
-class PlattCrossFitCalibrator(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class PlattCrossFitCalibrator(  # type: ignore[call-arg]
+    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+):
     """Turn a per-step signal into calibrated probabilities of eventual success.
 
     Platt scaling over all steps, weighted with the step weights of the score, so that the
@@ -157,7 +159,7 @@ class PlattCrossFitCalibrator(TransformerMixin, BaseEstimator, auto_wrap_output_
     >>> X, y = [[0.99, 0.95], [0.99, 0.99], [0.95, 0.9], [0.9, 0.9]], [1, 1, 0, 0]
     >>> calibrator = PlattCrossFitCalibrator().fit(X, y)
     >>> calibrator.full_map_([0.9, 0.99]).round(2)
-    array([0.27, 0.73])
+    array([0.27, 0.74])
     """
 
     def __init__(
@@ -484,8 +486,9 @@ class _Sample:
     def counts(self, rows: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Distinct values of some runs, with their weight of successes and of failures."""
         weight = self._weight * np.repeat(rows, self.X.lengths)
-        success = np.bincount(self._index, weight * self._label, minlength=len(self._values))
-        failure = np.bincount(self._index, weight * (1 - self._label), minlength=len(self._values))
+        n_values = len(self._values)
+        success: Any = np.bincount(self._index, weight * self._label, n_values)
+        failure: Any = np.bincount(self._index, weight * (1 - self._label), n_values)
         used = success + failure > 0
         return self._values[used], success[used], failure[used]
 

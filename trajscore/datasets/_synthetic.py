@@ -100,7 +100,7 @@ def make_trajectories(
 
 
 def _draw_lengths(lengths: Any, n_runs: int, rng: Any) -> NDArray[np.int64]:
-    if np.isscalar(lengths):
+    if isinstance(lengths, (int, np.integer)):
         return np.full(n_runs, int(lengths), dtype=np.int64)
     if isinstance(lengths, tuple) and len(lengths) == 2:
         return rng.randint(lengths[0], lengths[1] + 1, size=n_runs).astype(np.int64)

@@ -165,8 +165,8 @@ def percentile_interval(
     Examples
     --------
     >>> import numpy as np
-    >>> percentile_interval(np.arange(101.0))
-    (2.5, 97.5)
+    >>> [float(end) for end in percentile_interval(np.arange(101.0))]
+    [2.5, 97.5]
     """
     if not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level must lie in (0, 1), got {confidence_level}")

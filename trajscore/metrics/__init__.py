@@ -3,8 +3,8 @@
 from trajscore.metrics._aggregate import AGGREGATORS, aggregate
 from trajscore.metrics._censored import censored_tps_samples, censored_tps_score
 from trajscore.metrics._diagnostics import (
-    trajectory_aurc,
     trajectory_auprc,
+    trajectory_aurc,
     trajectory_auroc,
     trajectory_brier,
     trajectory_ece,

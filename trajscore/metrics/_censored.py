@@ -167,7 +167,9 @@ def soft_outcomes(y: ArrayLike, q_z: ArrayLike) -> FloatArray:
     if q.ndim == 0:
         q = np.full(len(outcomes), q)
     if q.shape != outcomes.shape:
-        raise ValueError(f"q_z must be one number or {len(outcomes)}, one for each run, got shape {q.shape}")
+        raise ValueError(
+            f"q_z must be one number or {len(outcomes)}, one for each run, got shape {q.shape}"
+        )
     censored = outcomes == CENSORED
     bad = censored & ~((q >= 0) & (q <= 1))
     if bad.any():
@@ -189,9 +191,11 @@ def _branch_mean(
 ) -> FloatArray:
     """Average the complete-data score of each prefix over the outcomes of its continuations."""
     if len(branches) != len(X):
-        raise ValueError(f"branches must have {len(X)} entries, one for each run (None if observed)")
+        raise ValueError(
+            f"branches must have {len(X)} entries, one for each run (None if observed)"
+        )
     rows = np.flatnonzero(y == CENSORED)
-    outcomes = [check_branch(branches[row], int(row)) for row in rows]
+    outcomes = [check_branch(branches[row], row) for row in rows.tolist()]
     scores = run_scores(np.where(y == CENSORED, 0, y), X, score, weights)
     if len(rows):
         counts = np.array([len(branch) for branch in outcomes])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -173,7 +174,7 @@ def row_chunks(offsets: NDArray[np.int64], n_cells: int = _CHUNK_CELLS) -> list[
     """
     marks = np.arange(0, offsets[-1], n_cells)
     edges = np.unique(np.append(np.searchsorted(offsets, marks), len(offsets) - 1))
-    return [slice(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [slice(int(a), int(b)) for a, b in pairwise(edges)]
 
 
 def _cell_scores(

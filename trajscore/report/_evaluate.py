@@ -156,8 +156,11 @@ def evaluate(
     >>> from trajscore.datasets import load_chess
     >>> X, y = load_chess(return_X_y=True)
     >>> report = evaluate(X, y, n_resamples=200)
-    >>> report.table.loc[("engine", "calibrated"), "AUROC"].round(2)
-    0.86
+    >>> report.table["TPS log margin"].round(2)["engine"]
+    form
+    raw          -2.34
+    calibrated    0.08
+    Name: TPS log margin, dtype: float64
     """
     check_aggregator(phi)
     options = _Options(list(scores), weights, phi)
@@ -198,9 +201,7 @@ def evaluate(
     intervals = _intervals(
         lines, options, values, values - base_values, replicates, confidence_level
     )
-    missing = {
-        name: int(len(trace) - len(_covered(trace))) for name, trace in traces.items()
-    }
+    missing = {name: int(len(trace) - len(_covered(trace))) for name, trace in traces.items()}
     return Report(
         table=_table(lines, sample, options, values, intervals),
         intervals=intervals,
@@ -227,9 +228,7 @@ def _as_predictors(X: Any) -> dict[str, TrajectoryArray]:
     else:
         container = check_trajectories(X, allow_missing=True)
         names = container.channels or ("forecast",)
-        given = {
-            name: container[name] if container.channels else container for name in names
-        }
+        given = {name: container[name] if container.channels else container for name in names}
     if not given:
         raise ValueError("there is no predictor; give at least one trace for each run")
     first_name, first = next(iter(given.items()))
@@ -300,7 +299,9 @@ def _calibrator(calibrator: Any, weights: Weights, censored: str) -> Callable[[b
         return None
     if isinstance(calibrator, str):
         if calibrator != "platt":
-            raise ValueError(f"calibrator must be 'platt', a forecaster or None, got {calibrator!r}")
+            raise ValueError(
+                f"calibrator must be 'platt', a forecaster or None, got {calibrator!r}"
+            )
         return lambda is_probability: PlattCrossFitCalibrator(
             weights=weights, censored=censored, link="logit" if is_probability else "identity"
         )
@@ -425,9 +426,7 @@ class _LineStatistics:
         self._n_metrics = len(options.metrics)
         self._n_scores = len(options.scores)
         self._complete = np.flatnonzero(sample.complete[line.rows])
-        confidence = aggregate(
-            traces[self._complete], options.phi, weights=options.weights
-        )
+        confidence = aggregate(traces[self._complete], options.phi, weights=options.weights)
         success = sample.y[line.rows][self._complete].astype(np.float64)
         self._groups = _ranking.TieGroups(confidence, success)
         self._squared_error = (confidence - success) ** 2
@@ -474,11 +473,7 @@ def _intervals(
     differences = replicates[:, 0] - replicates[:, 1]
     margin_low, margin_high = percentile_interval(differences, confidence_level)
     index = pd.MultiIndex.from_tuples(
-        [
-            (line.predictor, line.form, metric)
-            for line in lines
-            for metric in options.metrics
-        ],
+        [(line.predictor, line.form, metric) for line in lines for metric in options.metrics],
         names=["predictor", "form", "metric"],
     )
     return pd.DataFrame(
@@ -558,6 +553,6 @@ def _disclosures(
         f"(failures are the positive class)",
         "calibration": "none" if fitter is None else f"{fitter(True)!r}, out of fold",
         "censoring": censoring,
-        "intervals": f"{confidence_level:.0%} percentile bootstrap, {n_resamples} replicates, paired"
-        + (" by run" if sample.groups is None else " by cluster of runs"),
+        "intervals": f"{confidence_level:.0%} percentile bootstrap, {n_resamples} replicates, "
+        f"paired by {'run' if sample.groups is None else 'cluster of runs'}",
     }

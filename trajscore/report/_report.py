@@ -43,7 +43,7 @@ class Report:
     >>> X, y = make_trajectories(100, sharpness=3, random_state=0, return_X_y=True)
     >>> report = evaluate(X, y, n_resamples=100)
     >>> print(report.verdicts()[0])
-    forecast: as given 0.156 nats worse than the base rate [-0.335, -0.002]; calibrated 0.141 ...
+    forecast: as given not told apart from the base rate [-0.199, +0.095]; calibrated 0.103 ...
     """
 
     table: pd.DataFrame

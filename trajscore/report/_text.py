@@ -29,6 +29,7 @@ def to_text(report: Report) -> str:
     parts = [
         "\n".join(_wrap(sentence) for sentence in report.verdicts()),
         _table(report),
+        _margins(report),
         *(["\n".join(_wrap("note: " + note) for note in report.notes)] if report.notes else []),
         _left_out(report),
         "\n".join(_wrap(f"{name}: {text}") for name, text in report.disclosures.items()),
@@ -42,21 +43,34 @@ def _wrap(text: str) -> str:
 
 def _table(report: Report) -> str:
     table = report.table
-    score = report.score_name
     shown = [name for name in table.columns if "margin" not in name and name != "n_censored"]
-    text = pd.DataFrame(index=table.index)
-    for name in shown:
-        text[name.replace("TPS ", "")] = [_number(value, name) for value in table[name]]
-    text[f"{score.removeprefix('TPS ')} vs base rate"] = [
-        ""
-        if pd.isna(row[f"{score} margin"]) or predictor == "base rate"
-        else f"{row[f'{score} margin']:+.3f} "
-        f"[{row[f'{score} margin_low']:+.3f}, {row[f'{score} margin_high']:+.3f}]"
-        for (predictor, _), row in table.iterrows()
+    text = pd.DataFrame({name: [_number(x, name) for x in table[name]] for name in shown})
+    text.index = pd.Index(_labels(table))
+    return text.rename(columns=lambda name: name.removeprefix("TPS ")).to_string()
+
+
+def _margins(report: Report) -> str:
+    """Each score's difference from the base rate, on the same runs."""
+    table = report.table[report.table.index.get_level_values("form") != "constant"]
+    names = [name.removesuffix(" margin") for name in table.columns if name.endswith(" margin")]
+    table = table[table[f"{names[0]} margin"].notna()]
+    text = pd.DataFrame(index=pd.Index(_labels(table)))
+    for name in names:
+        digits = 5 if "beta" in name else 3
+        text[name.removeprefix("TPS ")] = [
+            f"{row[f'{name} margin']:+.{digits}f} [{row[f'{name} margin_low']:+.{digits}f}, "
+            f"{row[f'{name} margin_high']:+.{digits}f}]"
+            for _, row in table.iterrows()
+        ]
+    return "margin over the base rate\n" + text.to_string()
+
+
+def _labels(table: pd.DataFrame) -> list[str]:
+    forms = {"raw": "raw", "calibrated": "cal.", "constant": ""}
+    return [
+        (name if len(name) <= 20 else name[:17] + "...") + " " + forms[form]
+        for name, form in table.index
     ]
-    names = [f"{predictor} {form}" for predictor, form in table.index]
-    text.index = pd.Index([name if len(name) <= 24 else name[:21] + "..." for name in names])
-    return text.to_string()
 
 
 def _number(value: float, name: str) -> str:
@@ -64,14 +78,16 @@ def _number(value: float, name: str) -> str:
         return ""
     if name == "n_runs":
         return f"{int(value)}"
-    return f"{value:.5f}" if "beta" in name else f"{value:.3f}"
+    text = f"{value:.5f}" if "beta" in name else f"{value:.3f}"
+    # as printed tables do: .714, -.684
+    return text.replace("0.", ".", 1) if abs(value) < 1 else text
 
 
 def _left_out(report: Report) -> str:
     if report.excluded.empty:
         return "left out: no run"
     rows = [
-        f"{row.n_runs} runs ({'all predictors' if row.predictor == 'all' else row.predictor}: {row.reason})"
-        for row in report.excluded.itertuples()
+        f"{n_runs} runs ({'all predictors' if predictor == 'all' else predictor}: {reason})"
+        for predictor, reason, n_runs in report.excluded.itertuples(index=False)
     ]
     return _wrap("left out: " + "; ".join(rows))

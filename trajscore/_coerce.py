@@ -1,0 +1,174 @@
+"""Turning what a caller gives into the parts of a TrajectoryArray, or saying why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Missing = Literal["raise", "allow"]
+
+
+def run_label(one: Any) -> str:
+    """Write a run identifier as a user would: 'r7' or 7.
+
+    Parameters
+    ----------
+    one : str or int
+        The identifier, maybe a NumPy scalar.
+
+    Returns
+    -------
+    str
+        Its text.
+    """
+    return repr(getattr(one, "item", lambda: one)())
+
+
+def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
+    """Say that a name is unknown, with the nearest one that is known.
+
+    Parameters
+    ----------
+    kind : str
+        What is named: channel, column.
+    name : str
+        The unknown name.
+    have : sequence
+        The known names.
+
+    Returns
+    -------
+    str
+        One sentence.
+    """
+    known = [str(other) for other in have]
+    near = get_close_matches(str(name), known, n=1, cutoff=0.5)
+    hint = (
+        f"did you mean {near[0]!r}?" if near else "there are: " + (", ".join(known[:20]) or "none")
+    )
+    return f"no {kind} named {name!r}; {hint}"
+
+
+def as_float(values: ArrayLike, ndims: tuple[int, ...] = (1, 2)) -> FloatArray:
+    try:
+        array = np.asarray(values)
+        if np.iscomplexobj(array):
+            raise ValueError("Complex data not supported")
+        array = array.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"values must be real numbers: {error}") from error
+    if array.ndim not in ndims:
+        raise ValueError(
+            f"Expected {' or '.join(f'{n}D' for n in ndims)} array, got {array.ndim}D array instead"
+        )
+    # what the caller can still write to is copied, so that nothing changes under our hands
+    if array.flags.writeable and (array is values or array.base is not None):
+        array = array.copy()
+    return np.ascontiguousarray(array)
+
+
+def as_run(run: ArrayLike, row: int) -> FloatArray:
+    try:
+        array = np.asarray(run, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"row {row}: the values must be numbers: {error}") from error
+    if array.ndim not in (1, 2):
+        raise ValueError(f"row {row}: a run is a sequence of numbers, got {array.ndim} dimensions")
+    return array
+
+
+def as_lengths(lengths: ArrayLike, n_cells: int) -> IntArray:
+    array = np.asarray(lengths)
+    if array.size == 0:
+        array = array.astype(np.int64)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError("lengths must be whole numbers, one for each run")
+    if (array < 1).any():
+        row = int(np.argmax(array < 1))
+        raise ValueError(f"row {row} has no steps; leave runs without a step out")
+    if array.sum() != n_cells:
+        raise ValueError(f"the lengths add up to {array.sum()}, but there are {n_cells} cells")
+    return array.astype(np.int64)
+
+
+def as_horizon(horizon: ArrayLike | None, lengths: IntArray) -> IntArray:
+    if horizon is None:
+        return lengths.copy()
+    array = np.asarray(horizon)
+    if array.shape != lengths.shape or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"horizon must be {len(lengths)} whole numbers, one for each run")
+    if (array < lengths).any():
+        row = int(np.argmax(array < lengths))
+        raise ValueError(
+            f"row {row}: horizon {array[row]} is shorter than the run's {lengths[row]} steps; "
+            f"give at least {lengths[row]}"
+        )
+    return array.astype(np.int64)
+
+
+def as_ids(ids: ArrayLike | None, n_runs: int | None = None) -> NDArray[Any]:
+    if ids is None:
+        return np.arange(n_runs or 0, dtype=np.int64)
+    array = np.asarray(ids, dtype=object)
+    if n_runs is not None and array.shape != (n_runs,):
+        raise ValueError(f"ids must hold {n_runs} identifiers, one for each run")
+    if all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) for one in array):
+        return array.astype(np.int64)
+    if all(isinstance(one, str) for one in array):
+        return array.astype(np.str_)
+    kinds = sorted({type(one).__name__ for one in array})
+    raise ValueError(
+        f"run identifiers must be all whole numbers or all text, got {', '.join(kinds)}; "
+        f"convert them first, for example with .astype(str)"
+    )
+
+
+def as_channels(channels: Sequence[str] | None, cells: FloatArray) -> tuple[str, ...] | None:
+    if channels is None:
+        if cells.ndim == 1:
+            return None
+        return tuple(f"channel{j}" for j in range(cells.shape[1]))
+    names = tuple(str(name) for name in ([channels] if isinstance(channels, str) else channels))
+    width = 1 if cells.ndim == 1 else cells.shape[1]
+    if len(names) != width or len(set(names)) != width:
+        raise ValueError(f"expected {width} different channel names, got {list(names)}")
+    return names
+
+
+def as_meta(meta: pd.DataFrame | Mapping[str, Any] | None, n_runs: int) -> pd.DataFrame | None:
+    if meta is None:
+        return None
+    frame = pd.DataFrame(dict(meta)) if isinstance(meta, Mapping) else meta.copy()
+    if len(frame) != n_runs:
+        raise ValueError(f"meta has {len(frame)} rows, but there are {n_runs} runs")
+    return frame.reset_index(drop=True)
+
+
+def as_row_index(key: Any, n_runs: int) -> Any:
+    if isinstance(key, slice):
+        return key
+    index = np.asarray(key)
+    if index.size == 0 and index.dtype != np.bool_:
+        return index.astype(np.int64)
+    if index.dtype == np.bool_ and index.shape != (n_runs,):
+        raise IndexError(f"a boolean index needs {n_runs} entries, got {index.shape}")
+    if index.ndim != 1 or index.dtype.kind not in "biu":
+        raise IndexError("index runs by whole numbers, a boolean mask or a slice")
+    return index
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Number names that occur more than once: value, value -> value0, value1."""
+    if len(set(names)) == len(names):
+        return list(names)
+    return [
+        f"{name}{names[:j].count(name)}" if names.count(name) > 1 else name
+        for j, name in enumerate(names)
+    ]

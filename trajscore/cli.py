@@ -1,0 +1,193 @@
+"""The command line: ``trajscore report TABLE``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from trajscore import __version__
+from trajscore._tables import choose_columns, guess_first_step, read_table
+from trajscore.datasets import load_chess
+from trajscore.report import Report, evaluate
+from trajscore.trajectories import TrajectoryArray
+from trajscore.weights import WEIGHT_SCHEDULES
+
+# A progress bar is shown for work that takes longer than this many seconds.
+_PATIENCE = 1.5
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments; default: those of the process.
+
+    Returns
+    -------
+    int
+        Exit code: 0, or 2 where the input was not usable.
+
+    Examples
+    --------
+    >>> from trajscore.cli import main
+    >>> main(["report", "--score", "material", "--resamples", "50"])  # doctest: +ELLIPSIS
+    no table was given: ...
+    0
+    """
+    arguments = _parser().parse_args(argv)
+    try:
+        report = _report(arguments)
+        print(report)
+        if arguments.out is not None:
+            print(f"\nwrote {report.to_html(arguments.out)}")
+    except (ValueError, KeyError, ImportError, OSError) as error:
+        message = error.args[0] if isinstance(error, KeyError) and error.args else error
+        print(f"trajscore: {message}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="trajscore", description="Evaluate the step-by-step confidence of agents."
+    )
+    parser.add_argument("--version", action="version", version=f"trajscore {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    report = commands.add_parser(
+        "report",
+        help="judge the confidence columns of a table of runs",
+        description="Judge the confidence columns of a table with one row a step. "
+        "Columns with usual names are found; the guess is said. "
+        "Without a table, the bundled chess data are judged.",
+    )
+    report.add_argument("table", nargs="?", type=Path, help=".csv, .csv.gz, .parquet or .jsonl")
+    report.add_argument("--id", help="column of run ids")
+    report.add_argument("--step", help="column of step numbers")
+    report.add_argument(
+        "--score", action="append", default=[], help="column of a predictor (may be repeated)"
+    )
+    report.add_argument("--outcome", help="column of outcomes: 1, 0, or empty if not observed")
+    report.add_argument("--stop-reason", help="column of stop reasons")
+    report.add_argument("--group", help="column of clusters, such as the task of a trial")
+    report.add_argument("--first-step", type=int, help="number of each run's first step")
+    report.add_argument("--weights", choices=WEIGHT_SCHEDULES, default="linear_front")
+    report.add_argument(
+        "--family",
+        default="log",
+        type=_family,
+        help="leading score: log, brier or beta(a,b); the others are shown too",
+    )
+    report.add_argument("--phi", choices=("last", "mean", "min", "weighted"), default="weighted")
+    report.add_argument("--resamples", type=int, default=1000, help="bootstrap replicates")
+    report.add_argument("--seed", type=int, default=0, help="seed of the bootstrap")
+    report.add_argument("--jobs", type=int, help="threads")
+    report.add_argument(
+        "--out", type=Path, metavar="REPORT.html", help="write a page with pictures"
+    )
+    return parser
+
+
+def _family(text: str) -> Any:
+    """Read log, brier, or beta(2,4)."""
+    name = text.strip().lower()
+    if name in ("log", "brier"):
+        return name
+    if name.startswith("beta"):
+        numbers = name.removeprefix("beta").strip("()").split(",")
+        try:
+            a, b = (float(number) for number in numbers)
+        except ValueError:
+            pass
+        else:
+            return ("beta", a, b)
+    raise argparse.ArgumentTypeError(f"{text!r} is not log, brier or beta(a,b), say beta(2,4)")
+
+
+def _report(arguments: argparse.Namespace) -> Report:
+    X, y, stop_reason, groups = _load(arguments)
+    usual = ["log", "brier", ("beta", 2.0, 4.0)]
+    scores = [arguments.family, *(score for score in usual if score != arguments.family)]
+    return evaluate(
+        X,
+        y,
+        scores=scores,
+        weights=arguments.weights,
+        phi=arguments.phi,
+        stop_reason=stop_reason,
+        groups=groups,
+        n_resamples=arguments.resamples,
+        random_state=arguments.seed,
+        n_jobs=arguments.jobs,
+        progress=_progress(),
+    )
+
+
+def _load(arguments: argparse.Namespace) -> tuple[TrajectoryArray, Any, Any, Any]:
+    if arguments.table is None:
+        X, y = load_chess(return_X_y=True)
+        print("no table was given: judging the bundled chess data (see datasets.load_chess)\n")
+        return X[arguments.score] if arguments.score else X, y, None, None
+    frame = read_table(arguments.table)
+    columns = choose_columns(
+        frame,
+        id=arguments.id,
+        step=arguments.step,
+        scores=arguments.score,
+        outcome=arguments.outcome,
+        stop_reason=arguments.stop_reason,
+    )
+    first_step = arguments.first_step
+    if first_step is None:
+        first_step = guess_first_step(frame, columns.step, columns.id)
+        if first_step != 1:
+            columns.guessed.append(f"steps are counted from {first_step}")
+    if columns.guessed:
+        print("guessed " + "; ".join(columns.guessed) + "\n")
+    per_run = [name for name in (columns.stop_reason, arguments.group) if name is not None]
+    X, y = TrajectoryArray.from_frame(
+        frame,
+        id=columns.id,
+        step=columns.step,
+        value=columns.scores,
+        outcome=columns.outcome,
+        meta=per_run,
+        first_step=first_step,
+        missing="allow",
+    )
+    meta = X.meta
+    stop_reason = None if columns.stop_reason is None else meta[columns.stop_reason]
+    groups = None if arguments.group is None else meta[arguments.group]
+    return X, y, stop_reason, groups
+
+
+def _progress() -> Callable[[Iterable[Any]], Iterable[Any]]:
+    """Return a progress bar that shows up only when the work takes long."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return _plain_progress
+    return lambda jobs: tqdm(
+        list(jobs), desc="bootstrap", delay=_PATIENCE, leave=False, disable=not sys.stderr.isatty()
+    )
+
+
+def _plain_progress(jobs: Iterable[Any]) -> Iterable[Any]:
+    """Count blocks on standard error where tqdm is not installed."""
+    blocks, start, shown = list(jobs), time.monotonic(), False
+    for done, job in enumerate(blocks):
+        if sys.stderr.isatty() and time.monotonic() - start > _PATIENCE:
+            shown = True
+            print(f"\rbootstrap {done / len(blocks):.0%}", end="", file=sys.stderr, flush=True)
+        yield job
+    if shown:
+        print("\r" + " " * 20 + "\r", end="", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,7 @@
+"""Pictures, as scikit-learn's Display objects: data first, drawn on request."""
+
+from trajscore.plotting._profile import LengthDisplay, StepProfileDisplay
+from trajscore.plotting._reliability import ReliabilityDisplay
+from trajscore.plotting._scores import ScoreDisplay
+
+__all__ = ["LengthDisplay", "ReliabilityDisplay", "ScoreDisplay", "StepProfileDisplay"]
