@@ -137,7 +137,7 @@ def _step_numbers(column: pd.Series, name: str) -> NDArray[np.int64]:
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
-            f"row {row}: step {column.iloc[row]!r} in column {name!r} is not a whole number; "
+            f"row {row}: step {run_label(column.iloc[row])} in column {name!r} is not a whole number; "
             f"number the steps of each run 1, 2, 3, ..."
         )
     return numbers.astype(np.int64)
@@ -157,8 +157,8 @@ def _check_steps(
     if (same_run & (jump == 0)).any():
         at = int(np.argmax(same_run & (jump == 0)))
         raise ValueError(
-            f"run {run_label(ids[codes[at]])} has step {steps[at]} more than once in column {name!r}; "
-            f"keep one row for each step"
+            f"run {run_label(ids[codes[at]])} has step {steps[at]} more than once in "
+            f"column {name!r}; keep one row for each step"
         )
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     _check_first(steps[starts], ids, first_step, name)
@@ -198,7 +198,7 @@ def _numbers(
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
-            f"run {run_label(ids[codes[row]])}, step {steps[row]}: {column.iloc[row]!r} in column "
+            f"run {run_label(ids[codes[row]])}, step {steps[row]}: {run_label(column.iloc[row])} in column "
             f"{name!r} is not a number; correct it or leave the run out"
         )
     return numbers
@@ -215,8 +215,8 @@ def _one_per_run(
         row = int(np.argmax(differs))
         one, other = kinds[first[row]], kinds[values[row]]
         raise ValueError(
-            f"run {run_label(ids[codes[row]])} has two values in column {name!r}, {one!r} and "
-            f"{other!r}; a run has one, so correct its rows"
+            f"run {run_label(ids[codes[row]])} has two values in column {name!r}, {run_label(one)} and "
+            f"{run_label(other)}; a run has one, so correct its rows"
         )
     _, rows = np.unique(codes, return_index=True)
     return column.iloc[rows].reset_index(drop=True)

@@ -321,9 +321,10 @@ class TrajectoryArray(TrajectoryMakers):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         # cross_val_predict joins folds with np.concatenate, FeatureUnion channels with np.hstack
-        if func is np.concatenate:
+        axis = kwargs.get("axis", args[1] if len(args) > 1 else 0)
+        if func is np.concatenate and axis == 0:
             return type(self).concat(args[0])
-        if func is np.hstack:
+        if func is np.hstack or (func is np.concatenate and axis in (1, -1)):
             return type(self).stack(args[0])
         return NotImplemented
 

@@ -124,7 +124,7 @@ def plug_in_regret(
         total=_sum_steps(w * _expected_gain(family, means.cells, q.cells, forecasts.cells), q),
         oracle=_sum_steps(w * _expected_gain(family, q.cells, q.cells, forecasts.cells), q),
         bias=_sum_steps(w * shift * contrast, q),
-        bound=_sum_steps(w * np.abs(shift) * 2 * _largest_contrast(family), q),
+        bound=_bias_bound(family, w * np.abs(shift), q),
     )
 
 
@@ -147,6 +147,12 @@ def _expected_gain(family: Any, mean: FloatArray, q: FloatArray, p: FloatArray) 
 
 def _contrast(family: Any, p: FloatArray) -> FloatArray:
     return np.asarray(family.success(p) - family.failure(p))
+
+
+def _bias_bound(family: Any, weighted_shift: FloatArray, X: TrajectoryArray) -> FloatArray:
+    largest = _largest_contrast(family)
+    with np.errstate(invalid="ignore"):  # no shift, no bias: 0 times infinity is 0 here
+        return np.nan_to_num(2 * largest * _sum_steps(weighted_shift, X), nan=0.0, posinf=np.inf)
 
 
 def _largest_contrast(family: Any) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
@@ -80,8 +81,10 @@ def make_censored_tps_scorer(
     -0.126
     """
     _check(score, weights)
+    # a q_z fixed here would clash with one that is routed, so the default is not passed on
+    fixed = {} if np.ndim(q_z) == 0 and q_z == 0 else {"q_z": q_z}
     return make_scorer(
-        censored_tps_score, response_method=("transform",), score=score, weights=weights, q_z=q_z
+        censored_tps_score, response_method=("transform",), score=score, weights=weights, **fixed
     )
 
 

@@ -1,0 +1,234 @@
+"""Forecasters, scorers and containers inside scikit-learn's own machinery."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    PredefinedSplit,
+    RandomizedSearchCV,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+    permutation_test_score,
+    train_test_split,
+)
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from trajscore import (
+    PlattCrossFitCalibrator,
+    TraceAggregator,
+    TrajectoryArray,
+    censored_tps_scorer,
+    make_censored_tps_scorer,
+    make_tps_scorer,
+    tps_scorer,
+)
+from trajscore.datasets import make_trajectories
+from trajscore.metrics import censored_tps_score, tps_score
+
+GRID = {"plattcrossfitcalibrator__C": [1e-4, 1.0]}
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return make_trajectories(150, sharpness=2, random_state=0, return_X_y=True)
+
+
+@pytest.fixture
+def pipeline():
+    return make_pipeline(PlattCrossFitCalibrator(), TraceAggregator())
+
+
+def test_one_cross_validation_with_both_kinds_of_scorers(runs, pipeline):
+    scoring = {
+        "log": tps_scorer,
+        "brier": make_tps_scorer("brier", "uniform"),
+        "auroc": "roc_auc",
+        "scalar": "neg_brier_score",
+    }
+    scores = cross_validate(pipeline, *runs, scoring=scoring, cv=3)
+    assert (scores["test_auroc"] > 0.6).all()
+    assert (scores["test_log"] > np.log(0.5)).all()
+    assert (scores["test_brier"] < 0).all()
+
+
+def test_the_tuple_form_of_response_method_keeps_working(runs):
+    # public but undocumented in scikit-learn: this pins it
+    X, y = runs
+    forecaster = PlattCrossFitCalibrator().fit(X, y)
+    assert tps_scorer(forecaster, X, y) == tps_score(y, forecaster.transform(X))
+
+
+@pytest.mark.parametrize("search", [GridSearchCV, RandomizedSearchCV, HalvingGridSearchCV])
+def test_searches(runs, pipeline, search):
+    options = {"n_iter": 2} if search is RandomizedSearchCV else {}
+    if search is not GridSearchCV:
+        options["random_state"] = 0
+    found = search(pipeline, GRID, scoring=tps_scorer, cv=3, **options).fit(*runs)
+    assert found.best_params_ == {"plattcrossfitcalibrator__C": 1.0}
+    assert np.isfinite(found.cv_results_["mean_test_score"]).all()
+
+
+def test_grid_search_is_the_same_in_two_processes(runs, pipeline):
+    results = [
+        GridSearchCV(
+            pipeline,
+            GRID,
+            scoring={"tps": tps_scorer, "auc": "roc_auc"},
+            refit="tps",
+            cv=3,
+            n_jobs=n_jobs,
+        )
+        .fit(*runs)
+        .cv_results_["mean_test_tps"]
+        for n_jobs in (1, 2)
+    ]
+    np.testing.assert_array_equal(*results)
+
+
+def test_learning_curve_and_permutation_test(runs, pipeline):
+    _, _, test = learning_curve(pipeline, *runs, scoring=tps_scorer, cv=3, train_sizes=[0.5, 1.0])
+    assert np.isfinite(test).all()
+    score, _, p = permutation_test_score(
+        pipeline, *runs, scoring=tps_scorer, cv=3, n_permutations=19, random_state=0
+    )
+    assert score > np.log(0.5)
+    assert p == pytest.approx(0.05)
+
+
+def test_memory_and_feature_union(runs, tmp_path):
+    X, y = runs
+    square = FunctionTransformer(lambda X: X.with_cells(X.cells**2))
+    union = FeatureUnion([("p", FunctionTransformer()), ("square", square)]).fit(X)
+    out = union.transform(X)
+    assert isinstance(out, TrajectoryArray)
+    assert out.channels == ("value0", "value1")
+    cached = make_pipeline(PlattCrossFitCalibrator(), TraceAggregator(), memory=str(tmp_path))
+    first = cached.fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(clone(cached).fit(X, y).predict_proba(X), first)
+
+
+@pytest.mark.parametrize("splitter", [StratifiedKFold(4), StratifiedGroupKFold(4)])
+def test_splitters_with_censored_outcomes(runs, pipeline, splitter):
+    X, y = runs
+    codes = np.where(np.arange(len(y)) % 5 == 0, -1, y)
+    groups = np.arange(len(y)) // 3
+    with_groups = groups if isinstance(splitter, StratifiedGroupKFold) else None
+    for train, test in splitter.split(X, codes, with_groups):
+        assert set(codes[train]) == set(codes[test]) == {-1, 0, 1}
+    folds = list(splitter.split(X, codes, with_groups))
+    scores = cross_val_score(pipeline, X, codes, scoring=censored_tps_scorer, cv=folds)
+    assert np.isfinite(scores).all()
+
+
+def test_splits_and_predictions_keep_the_container(runs, pipeline):
+    X, y = runs
+    parts = train_test_split(X, y, stratify=y, random_state=0)
+    assert [len(part) for part in parts] == [112, 38, 112, 38]
+    out = cross_val_predict(pipeline, X, y, cv=3, method="predict_proba")
+    assert out.shape == (150, 2)
+    assert np.concatenate([X[:50], X[50:]]) == X
+
+
+def test_a_meta_estimator_that_recodes_outcomes_is_stopped(runs, pipeline):
+    X, y = runs
+    codes = np.where(np.arange(len(y)) % 5 == 0, -1, y)
+    with pytest.raises(ValueError, match="meta-estimator"):
+        cross_val_predict(
+            pipeline,
+            X,
+            codes,
+            cv=3,
+            method="predict_proba",
+        )
+
+
+def test_metadata_routing_of_q_z_and_weights(runs):
+    X, y = runs
+    codes = np.where(np.arange(len(y)) % 4 == 0, -1, y)
+    q_z = np.linspace(0, 1, len(y))
+    weight = np.linspace(0.5, 1.5, len(y))
+    folds = PredefinedSplit(np.arange(len(y)) % 2)
+    with config_context(enable_metadata_routing=True):
+        scorer = make_censored_tps_scorer().set_score_request(q_z=True, sample_weight=True)
+        calibrator = PlattCrossFitCalibrator(censored="q_z").set_fit_request(
+            q_z=True, sample_weight=True
+        )
+        result = cross_validate(
+            calibrator,
+            X,
+            codes,
+            scoring=scorer,
+            cv=folds,
+            params={"q_z": q_z, "sample_weight": weight},
+        )
+    for score, (train, test) in zip(result["test_score"], folds.split(), strict=True):
+        fitted = PlattCrossFitCalibrator(censored="q_z").fit(
+            X[train], codes[train], sample_weight=weight[train], q_z=q_z[train]
+        )
+        expected = censored_tps_score(
+            codes[test], fitted.transform(X[test]), q_z=q_z[test], sample_weight=weight[test]
+        )
+        assert score == expected
+
+
+def test_weights_through_a_search(runs):
+    # weight 2 = the run twice and weight 0 = removed, in calibration and in the score
+    X, y = runs
+    weight = np.ones(len(y))
+    weight[[0, 7]], weight[[1, 8]] = 2, 0
+    fold = np.arange(len(y)) % 2
+    kept = np.r_[np.flatnonzero(weight), [0, 7]]
+    with config_context(enable_metadata_routing=True):
+        weighted = GridSearchCV(
+            PlattCrossFitCalibrator().set_fit_request(sample_weight=True),
+            {"C": [0.01, 1.0]},
+            scoring=make_tps_scorer().set_score_request(sample_weight=True),
+            cv=PredefinedSplit(fold),
+        ).fit(X, y, sample_weight=weight)
+    repeated = GridSearchCV(
+        PlattCrossFitCalibrator(),
+        {"C": [0.01, 1.0]},
+        scoring=make_tps_scorer(),
+        cv=PredefinedSplit(fold[kept]),
+    ).fit(X[kept], y[kept])
+    np.testing.assert_allclose(
+        weighted.cv_results_["mean_test_score"], repeated.cv_results_["mean_test_score"], atol=1e-9
+    )
+
+
+def test_scorers_pickle_and_compare_in_effect(runs):
+    X, y = runs
+    forecaster = PlattCrossFitCalibrator().fit(X, y)
+    copy = pickle.loads(pickle.dumps(make_tps_scorer("log", "linear_front")))
+    assert copy(forecaster, X, y) == tps_scorer(forecaster, X, y)
+    with pytest.raises(ValueError, match="unknown score"):
+        make_tps_scorer("logg")
+    with pytest.raises(ValueError, match="unknown weights"):
+        make_censored_tps_scorer(weights="front")
+
+
+def test_aggregator():
+    X = TrajectoryArray.from_list([[0.9, 0.4], [0.6]])
+    model = TraceAggregator().fit(X, [1, 0])
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], [0.4, 0.6])
+    assert model.predict(X).tolist() == [0, 1]
+    assert model.transform(X) == X
+    assert model.classes_.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="unknown aggregator"):
+        TraceAggregator(phi="max").fit(X)
+    from sklearn.exceptions import NotFittedError
+
+    for method in ("predict", "predict_proba", "transform"):
+        with pytest.raises(NotFittedError):
+            getattr(TraceAggregator(), method)(X)

@@ -1,0 +1,247 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit, logit
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import KFold, StratifiedGroupKFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from trajscore import PlattCrossFitCalibrator, TrajectoryArray
+from trajscore.datasets import make_trajectories
+from trajscore.testing import check_trajectory_estimator
+from trajscore.weights import step_weights
+
+
+@pytest.fixture
+def runs():
+    X, y = make_trajectories(80, sharpness=2, bias=0.5, random_state=1, return_X_y=True)
+    ids = np.random.default_rng(2).permutation(80)
+    return TrajectoryArray(X.cells, X.lengths, ids=ids), y
+
+
+def penalised_fit(X, y, C=1.0):
+    """Appendix D solved by a general optimiser."""
+    w = step_weights(X.lengths, X.horizon)
+    label = np.repeat(y, X.lengths)
+    raw = logit(np.clip(X.cells, 1e-6, 1 - 1e-6))
+    center = np.average(raw, weights=w)
+    scale = np.sqrt(np.average((raw - center) ** 2, weights=w))
+    x = (raw - center) / scale
+
+    def loss(ab):
+        z = ab[0] + ab[1] * x
+        return -np.sum(w * (label * log_expit(z) + (1 - label) * log_expit(-z))) + ab[1] ** 2 / (
+            2 * C
+        )
+
+    best = minimize(loss, [0, 0], tol=1e-12)
+    return center, scale, best.x
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+def test_is_the_penalised_likelihood_of_appendix_d(runs, C):
+    X, y = runs
+    center, scale, (a, b) = penalised_fit(X, y, C)
+    fitted = PlattCrossFitCalibrator(C=C).fit(X, y).full_map_
+    assert fitted.center == pytest.approx(center)
+    assert fitted.scale == pytest.approx(scale)
+    assert fitted.intercept == pytest.approx(a, abs=1e-5)
+    assert fitted.slope == pytest.approx(b, abs=1e-5)
+
+
+def test_halves_by_label_sorted_by_id_alternating(runs):
+    X, y = runs
+    part = np.empty(len(y), dtype=int)
+    for label in (0, 1):
+        rows = np.flatnonzero(y == label)
+        part[rows[np.argsort(X.ids[rows])]] = np.arange(len(rows)) % 2
+    out = PlattCrossFitCalibrator().fit_transform(X, y)
+    for half in (0, 1):
+        center, scale, (a, b) = penalised_fit(X[part != half], y[part != half])
+        held_out = X[part == half]
+        expected = expit(a + b * (logit(np.clip(held_out.cells, 1e-6, 1 - 1e-6)) - center) / scale)
+        np.testing.assert_allclose(out[part == half].cells, expected, atol=1e-6)
+    maps = PlattCrossFitCalibrator().fit(X, y).maps_
+    assert list(maps) == ["A", "B"]
+    assert maps["A"].n_runs == (part == 0).sum()
+
+
+def test_row_order_does_not_matter_at_all(runs, rng):
+    X, y = runs
+    order = rng.permutation(len(y))
+    one = PlattCrossFitCalibrator().fit_transform(X, y)
+    other = PlattCrossFitCalibrator().fit_transform(X[order], y[order])
+    assert other == one[order]
+
+
+@pytest.mark.parametrize("increasing", [True, False])
+def test_the_wrong_direction_falls_back_to_the_base_rate(runs, increasing):
+    X, y = runs
+    wrong = X.with_cells(1 - X.cells) if increasing else X
+    calibrator = PlattCrossFitCalibrator(increasing=increasing).fit(wrong, y)
+    assert calibrator.full_map_.fallback
+    assert calibrator.summary()["fallback"].all()
+    rate = np.average(np.repeat(y, X.lengths), weights=step_weights(X.lengths))
+    np.testing.assert_allclose(calibrator.transform(wrong).cells, rate)
+    auto = PlattCrossFitCalibrator(increasing="auto").fit(wrong, y)
+    assert not auto.full_map_.fallback
+
+
+def test_any_real_signal_with_the_identity_link(runs):
+    X, y = runs
+    signal = X.with_cells(100 * X.cells - 300)
+    out = PlattCrossFitCalibrator(link="identity").fit_transform(signal, y)
+    assert ((out.cells > 0) & (out.cells < 1)).all()
+    with pytest.raises(ValueError, match=r'outside \[0, 1\].*link="identity"'):
+        PlattCrossFitCalibrator().fit(signal, y)
+
+
+def test_a_constant_signal_gives_the_base_rate():
+    X = TrajectoryArray.from_list([[0.9, 0.9]] * 20)
+    y = (np.arange(20) < 6).astype(int)
+    calibrator = PlattCrossFitCalibrator().fit(X, y)
+    np.testing.assert_allclose(calibrator.transform(X).cells, 0.3, atol=1e-9)
+
+
+def test_weight_zero_is_removed_and_weight_two_is_twice(runs):
+    X, y = runs
+    weight = np.ones(len(y))
+    weight[[3, 8]] = 0
+    weight[[4, 9]] = 2
+    kept = np.r_[np.flatnonzero(weight), [4, 9]]
+    weighted = PlattCrossFitCalibrator().fit(X, y, sample_weight=weight)
+    repeated = PlattCrossFitCalibrator().fit(X[kept], y[kept])
+    for name in ("A", "B"):
+        assert weighted.maps_[name].slope == pytest.approx(repeated.maps_[name].slope, abs=1e-8)
+    np.testing.assert_allclose(weighted.transform(X).cells, repeated.transform(X).cells, atol=1e-8)
+
+
+def test_what_censored_runs_are(runs):
+    X, y = runs
+    codes = y.copy()
+    codes[:10] = -1
+    failure = PlattCrossFitCalibrator().fit(X, codes)
+    zeros = PlattCrossFitCalibrator().fit(X, np.where(codes == -1, 0, codes))
+    assert failure.full_map_.slope == zeros.full_map_.slope
+    assert failure.n_censored_ == 10
+    drop = PlattCrossFitCalibrator(censored="drop").fit(X, codes)
+    without = PlattCrossFitCalibrator().fit(X[10:], y[10:])
+    assert drop.full_map_.slope == pytest.approx(without.full_map_.slope, abs=1e-8)
+    assert drop.n_dropped_ == 10
+    truth = np.full(len(y), np.nan)
+    truth[:10] = y[:10]
+    soft = PlattCrossFitCalibrator(censored="q_z").fit(X, codes, q_z=truth)
+    full = PlattCrossFitCalibrator().fit(X, y)
+    assert soft.full_map_.slope == pytest.approx(full.full_map_.slope, abs=1e-8)
+    with pytest.raises(ValueError, match="needs q_z"):
+        PlattCrossFitCalibrator(censored="q_z").fit(X, codes)
+    with pytest.raises(ValueError, match="read only with"):
+        PlattCrossFitCalibrator().fit(X, codes, q_z=0.5)
+
+
+def test_groups_stay_in_one_part(runs):
+    X, y = runs
+    groups = np.arange(len(y)) // 4
+    calibrator = PlattCrossFitCalibrator(cv=3)
+    out = calibrator.fit_transform(X, y, groups=groups)
+    order = np.argsort(X.ids)
+    splits = StratifiedGroupKFold(3).split(X[order], y[order], groups[order])
+    for k, (_, test) in enumerate(splits):
+        rows = order[test]
+        fitted = calibrator.maps_["ABC"[k]]
+        np.testing.assert_array_equal(out[rows].cells, fitted(X[rows].cells))
+
+
+def test_any_partition_of_runs_but_no_other_splitter(runs):
+    from sklearn.model_selection import ShuffleSplit
+
+    X, y = runs
+    out = PlattCrossFitCalibrator(cv=KFold(4)).fit_transform(X, y)
+    assert out.shape == X.shape
+    with pytest.raises(ValueError, match="test part"):
+        PlattCrossFitCalibrator(cv=ShuffleSplit(2)).fit(X, y)
+
+
+def test_frozen_and_cloned(runs):
+    X, y = runs
+    fitted = PlattCrossFitCalibrator().fit(X, y)
+    frozen = FrozenEstimator(fitted).fit(X[:5], y[:5])
+    assert frozen.transform(X) == fitted.transform(X)
+    assert clone(fitted).get_params() == fitted.get_params()
+
+
+def test_a_plain_array_stays_one():
+    X, y = np.array([[0.9, 0.8], [0.7, np.nan], [0.2, 0.3], [0.4, 0.1]]), [1, 1, 0, 0]
+    out = PlattCrossFitCalibrator().fit_transform(X, y)
+    assert isinstance(out, np.ndarray)
+    np.testing.assert_array_equal(np.isnan(out), np.isnan(X))
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"C": 0}, "C must be a positive number"),
+        ({"link": "probit"}, "link must be one of"),
+        ({"censored": "ignore"}, "censored must be one of"),
+        ({"increasing": "yes"}, "increasing must be"),
+        ({"cv": 1}, "cv must be at least 2"),
+        ({"weights": "front"}, "unknown weights"),
+    ],
+)
+def test_bad_parameters(runs, params, message):
+    with pytest.raises(ValueError, match=message):
+        PlattCrossFitCalibrator(**params).fit(*runs)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [([1, 1, 1, 1], "only successes"), ([0, 0, 0, 0], "only failures"), ([1, 0, 0, 0], "part")],
+)
+def test_one_class_is_refused(y, message):
+    with pytest.raises(ValueError, match=message):
+        PlattCrossFitCalibrator().fit([[0.1], [0.2], [0.3], [0.4]], y)
+
+
+def test_other_channels_after_fit_are_refused(runs):
+    X, y = runs
+    both = TrajectoryArray.stack([X, X])
+    with pytest.raises(ValueError, match="2 channels"):
+        PlattCrossFitCalibrator().fit(X, y).transform(both)
+
+
+def test_public_checks():
+    assert len(check_trajectory_estimator(PlattCrossFitCalibrator())) == 10
+    assert len(check_trajectory_estimator(PlattCrossFitCalibrator(link="identity", cv=3))) == 10
+
+
+class AnyTwoLabels(PlattCrossFitCalibrator):
+    """scikit-learn's checks use labels of their own; code them as outcomes first."""
+
+    @staticmethod
+    def _outcomes(y):
+        labels = np.asarray(y)
+        if labels.ndim != 1 or len(np.unique(labels)) != 2:
+            return y
+        return (labels == labels.max()).astype(int)
+
+    def fit(self, X, y, sample_weight=None, groups=None, q_z=None):
+        return super().fit(X, self._outcomes(y), sample_weight, groups, q_z)
+
+    def fit_transform(self, X, y, sample_weight=None, groups=None, q_z=None):
+        return super().fit_transform(X, self._outcomes(y), sample_weight, groups, q_z)
+
+
+CROSS_FIT = "fit_transform is cross-fitted and so differs from fit().transform(), as documented"
+
+
+@parametrize_with_checks(
+    [AnyTwoLabels(link="identity")],
+    expected_failed_checks=lambda _: {
+        "check_transformer_general": CROSS_FIT,
+        "check_transformer_data_not_an_array": CROSS_FIT,
+    },
+)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn(estimator, check):
+    check(estimator)

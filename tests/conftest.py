@@ -1,0 +1,49 @@
+"""Shared fixtures: small data made on the spot, and public data where it is at hand."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+from trajscore import TrajectoryArray
+
+mpl.use("Agg")
+
+DATA = Path(
+    os.environ.get("TRAJSCORE_TEST_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
+)
+
+
+def public_file(*parts: str) -> Path:
+    """Path of a public data file; the test is skipped where it is absent."""
+    path = DATA.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"public data file {'/'.join(parts)} is not at hand")
+    return path
+
+
+@pytest.fixture(scope="session")
+def hotpotqa() -> tuple[TrajectoryArray, np.ndarray]:
+    frame = pd.read_csv(public_file("evaluator", "hotpotqa_w_scores_compressed.csv.gz"))
+    return TrajectoryArray.from_frame(
+        frame, id="uq_problem_idx", step="num_steps", value="judge_probability", outcome="solved"
+    )
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def ragged(rng) -> tuple[TrajectoryArray, np.ndarray]:
+    """200 runs of 1 to 9 steps with string ids."""
+    lengths = rng.integers(1, 10, 200)
+    ids = [f"r{k:03d}" for k in rng.permutation(200)]
+    X = TrajectoryArray(rng.random(lengths.sum()), lengths, ids=ids)
+    return X, rng.integers(0, 2, 200)

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from trajscore.inference import bootstrap, paired_bootstrap, percentile_interval
+
+
+def test_same_for_any_number_of_threads(rng):
+    x = rng.normal(size=50)
+    out = [
+        bootstrap(lambda c: c @ x, 50, n_resamples=150, random_state=3, n_jobs=n) for n in (1, 2)
+    ]
+    np.testing.assert_array_equal(*out)
+    assert out[0].shape == (150,)
+
+
+def test_standard_error_is_that_of_a_mean(rng):
+    x = rng.normal(size=(400, 2))
+    table = paired_bootstrap(x, n_resamples=4000, random_state=0)
+    np.testing.assert_allclose(table["std_error"], x.std(axis=0) / 20, rtol=0.06)
+    np.testing.assert_allclose(table["mean"], x.mean(axis=0))
+
+
+def test_differences_are_paired(rng):
+    x = rng.normal(size=300)
+    table = paired_bootstrap(np.c_[x, x + 1], reference=0, random_state=0, n_resamples=200)
+    np.testing.assert_allclose(table.loc[1, ["low", "high"]].astype(float), 1)
+    assert (table.loc[0] == 0).all()
+
+
+def test_clusters_are_drawn_whole(rng):
+    # ten copies of each of 40 values: the error is that of 40 runs, not of 400
+    x = np.repeat(rng.normal(size=40), 10)
+    groups = np.repeat(np.arange(40), 10)
+    alone = paired_bootstrap(x[:, None], random_state=0, n_resamples=2000)["std_error"][0]
+    whole = paired_bootstrap(x[:, None], random_state=0, n_resamples=2000, groups=groups)
+    assert whole["std_error"][0] / alone == pytest.approx(np.sqrt(10), rel=0.1)
+    drawn = []
+    bootstrap(lambda c: drawn.append(c) or c[:, 0], 400, n_resamples=5, groups=groups)
+    blocks = drawn[0].reshape(-1, 40, 10)
+    assert (blocks == blocks[..., :1]).all()
+
+
+def test_coverage_of_the_interval():
+    hits = 0
+    for seed in range(200):
+        x = np.random.default_rng(seed).exponential(size=(60, 1))
+        table = paired_bootstrap(x, n_resamples=300, random_state=seed)
+        hits += table["low"][0] <= 1 <= table["high"][0]
+    assert 0.88 <= hits / 200 <= 0.98
+
+
+def test_undefined_replicates_are_passed_over():
+    values = np.array([[1.0, np.nan], [2.0, np.nan], [np.nan, np.nan]])
+    low, high = percentile_interval(values, 0.5)
+    assert 1 <= low[0] <= high[0] <= 2
+    assert np.isnan([low[1], high[1]]).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: paired_bootstrap([[1.0]]), "at least 2 runs"),
+        (lambda: paired_bootstrap([[1.0], [np.nan]]), "finite array"),
+        (lambda: paired_bootstrap([[1.0], [2.0]], groups=[1, 1]), "one cluster"),
+        (lambda: paired_bootstrap([[1.0], [2.0]], groups=[1]), "each of the 2 runs"),
+        (lambda: paired_bootstrap([[1.0], [2.0]], confidence_level=95), "confidence_level"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

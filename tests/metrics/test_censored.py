@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trajscore import TrajectoryArray
+from trajscore.metrics import censored_tps_samples, censored_tps_score, tps_samples, tps_score
+from trajscore.metrics._families import get_family
+from trajscore.weights import WEIGHT_SCHEDULES, step_weights
+
+FAMILIES = ["log", "brier", ("beta", 2, 4)]
+
+
+@pytest.mark.parametrize(
+    ("score", "shift"), [("log", "+0.1623"), ("brier", "+0.0797"), (("beta", 2, 4), "+0.00057")]
+)
+@pytest.mark.parametrize("weights", WEIGHT_SCHEDULES)
+def test_webshop_base_rate_shift(score, shift, weights):
+    # 163 complete runs (118 successes) and 145 stopped at the budget (Table 11, last rows)
+    y = np.r_[np.ones(118), np.zeros(45), -np.ones(145)]
+    F = np.full((308, 30), 118 / 308)
+    extended = censored_tps_score(y, F, score=score, weights=weights)
+    complete = tps_score(y[:163], F[:163], score=score, weights=weights)
+    digits = len(shift) - 3
+    assert f"{extended - complete:+.{digits}f}" == shift
+
+
+@given(
+    branches=st.lists(st.lists(st.integers(0, 1), min_size=1, max_size=10), min_size=1, max_size=6),
+    seed=st.integers(0, 99),
+)
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+def test_three_forms_agree(score, branches, seed):
+    rng = np.random.default_rng(seed)
+    n = len(branches)
+    lengths = rng.integers(1, 6, n)
+    X = TrajectoryArray(rng.random(lengths.sum()), lengths, horizon=lengths + 2)
+    y = -np.ones(n)
+    exact = censored_tps_samples(y, X, q_z=[np.mean(b) for b in branches], score=score)
+    abstract = censored_tps_samples(y, X, branches=branches, score=score)
+    np.testing.assert_allclose(exact, abstract, rtol=1e-14, atol=1e-15)
+    failures = censored_tps_samples(y, X, branches=[[0]] * n, score=score)
+    np.testing.assert_array_equal(censored_tps_samples(y, X, score=score), failures)
+
+
+def test_observed_runs_are_scored_as_always(ragged):
+    X, y = ragged
+    np.testing.assert_array_equal(
+        censored_tps_samples(y, X, q_z=np.full(len(y), np.nan)), tps_samples(y, X)
+    )
+
+
+def decomposition(y, X, Z, score, weights):
+    """Prefix swap plus tail omission of each cut run, in closed form (Appendix I)."""
+    family = get_family(score)
+    lengths = X.lengths
+    w = step_weights(lengths, X.horizon, weights)
+    step = np.arange(len(X.cells)) - np.repeat(X.offsets[:-1], lengths)
+    label = np.repeat(y, lengths)
+    success, failure = family.success(X.cells), family.failure(X.cells)
+    own = np.where(label == 1, success, failure)
+    seen = step < np.repeat(Z, lengths)
+    swap = np.where(seen, w * (failure - own), 0)
+    tail = np.where(seen, 0, -w * own)
+    return np.add.reduceat(swap + tail, X.offsets[:-1]), tail
+
+
+@pytest.mark.parametrize("rate", [0.25, 0.5, 0.75])
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+@pytest.mark.parametrize("weights", WEIGHT_SCHEDULES)
+def test_artificial_censoring_identity_on_real_traces(hotpotqa, rate, score, weights):
+    X, y = hotpotqa
+    rng = np.random.default_rng(int(100 * rate))
+    cut = (rng.random(len(y)) < rate) & (X.lengths > 1)
+    Z = np.where(cut, rng.integers(1, np.maximum(X.lengths, 2)), X.lengths)
+    short = X.truncate(Z)
+    codes = np.where(cut, -1, y)
+    direct = censored_tps_samples(codes, short, score=score, weights=weights) - tps_samples(
+        y, X, score=score, weights=weights
+    )
+    parts, tail = decomposition(y, X, Z, score, weights)
+    scale = np.maximum(1, np.abs(tps_samples(y, X, score=score, weights=weights)))
+    assert (np.abs(direct[cut] - parts[cut]) / scale[cut]).max() <= 2e-15
+    assert (direct[~cut] == 0).all()
+    assert (tail >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"q_z": [0.5, np.nan]}, r"row 1: .*q_z is nan"),
+        ({"q_z": [0.5, 1.2]}, r"row 1: .*q_z is 1\.2"),
+        ({"q_z": [0.5]}, "one for each run"),
+        ({"branches": [None, []]}, "row 1: .* no continuation"),
+        ({"branches": [None, [0, 2]]}, "row 1: continuations must have outcomes 0 or 1"),
+        ({"branches": [None]}, "2 entries"),
+    ],
+)
+def test_bad_input(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        censored_tps_score([1, -1], [[0.5], [0.5]], **kwargs)

@@ -1,0 +1,136 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from trajscore import metrics
+from trajscore.metrics import _ranking
+from trajscore.metrics import trajectory_aurc as aurc
+
+ALL = [
+    metrics.trajectory_auroc,
+    metrics.trajectory_auprc,
+    metrics.trajectory_aurc,
+    metrics.trajectory_ece,
+    metrics.trajectory_brier,
+]
+samples = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 4)), min_size=2, max_size=30).filter(
+    lambda rows: len({y for y, _ in rows}) == 2
+)
+
+
+@given(samples)
+def test_rank_metrics_are_scikit_learns(rows):
+    y, c = np.array(rows).T
+    F = c[:, None] / 4
+    assert metrics.trajectory_auroc(y, F) == pytest.approx(roc_auc_score(1 - y, -c), abs=1e-12)
+    expected = average_precision_score(1 - y, -c)
+    assert metrics.trajectory_auprc(y, F) == pytest.approx(expected, abs=1e-12)
+
+
+@given(samples.filter(lambda rows: len(rows) <= 6))
+def test_aurc_is_the_mean_over_all_orders_of_ties(rows):
+    y, c = np.array(rows).T
+    areas = []
+    for order in itertools.permutations(range(len(y))):
+        ranked = sorted(order, key=lambda k: -c[k])  # stable: ties keep the permuted order
+        errors = np.cumsum(1 - y[ranked])
+        areas.append(np.mean(errors / np.arange(1, len(y) + 1)))
+    assert aurc(y, c[:, None] / 4) == pytest.approx(np.mean(areas), abs=1e-12)
+
+
+@given(samples, st.randoms(use_true_random=False))
+def test_order_of_rows_and_weights(rows, random):
+    y, c = np.array(rows).T
+    F = c[:, None] / 4
+    order = list(range(len(y)))
+    random.shuffle(order)
+    weight = np.ones(len(y))
+    weight[0] = 3
+    repeated = np.r_[0, 0, np.arange(len(y))]
+    for metric in ALL:
+        value = metric(y, F)
+        assert metric(y[order], F[order]) == pytest.approx(value, abs=1e-12)
+        assert metric(y, F, sample_weight=weight) == pytest.approx(
+            metric(y[repeated], F[repeated]), abs=1e-12
+        )
+
+
+def test_fractional_weights_continue_whole_ones():
+    y, F = np.array([1, 0, 1]), np.array([[0.9], [0.5], [0.5]])
+    near = aurc(y, F, sample_weight=[1.0, 1.0, 1.0 + 1e-9])
+    assert near == pytest.approx(aurc(y, F), abs=1e-7)
+
+
+def test_ece_never_splits_a_tie():
+    # 95 runs at .5 and 5 at .9: quantile edges fall inside the tie
+    y = np.r_[np.arange(95) < 40, np.ones(5)].astype(int)
+    F = np.r_[np.full(95, 0.5), np.full(5, 0.9)][:, None]
+    expected = abs(40 - 47.5) / 100 + abs(5 - 4.5) / 100
+    assert metrics.trajectory_ece(y, F) == pytest.approx(expected)
+
+
+def test_ece_has_equal_bins_without_ties(rng):
+    c = rng.random(1000)
+    y = (rng.random(1000) < c).astype(int)
+    order = np.argsort(c)
+    gaps = [abs((y[part] - c[part]).sum()) for part in np.split(order, 10)]
+    assert metrics.trajectory_ece(y, c[:, None]) == pytest.approx(sum(gaps) / 1000)
+
+
+def test_many_weightings_at_once(rng):
+    c, y = rng.integers(0, 5, 40) / 4, rng.integers(0, 2, 40).astype(float)
+    groups = _ranking.TieGroups(c, y)
+    weights = rng.integers(0, 4, (3, 40)).astype(float)
+    sums = groups.sums(weights)
+    for name in ("auroc", "auprc", "aurc"):
+        function = getattr(_ranking, name)
+        single = [float(function(*groups.sums(row))) for row in weights]
+        np.testing.assert_allclose(function(*sums), single)
+    single = [float(_ranking.ece(*groups.sums(row), groups.confidence)) for row in weights]
+    np.testing.assert_allclose(_ranking.ece(*sums, groups.confidence), single)
+
+
+def test_aggregators():
+    traces = [[0.9, 0.6, 0.3], [0.2]]
+    for phi, expected in {
+        "last": [0.3, 0.2],
+        "mean": [0.6, 0.2],
+        "min": [0.3, 0.2],
+        "weighted": [0.7, 0.2],
+    }.items():
+        np.testing.assert_allclose(metrics.aggregate(traces, phi), expected)
+    with pytest.raises(ValueError, match="unknown aggregator 'max'"):
+        metrics.aggregate(traces, "max")
+
+
+def test_one_class_has_no_ranking():
+    with pytest.raises(ValueError, match="all 2 runs have the same outcome"):
+        metrics.trajectory_auroc([1, 1], [[0.1], [0.2]])
+
+
+def test_recalibration_moves_tps_and_hardly_auroc(hotpotqa):
+    from trajscore import PlattCrossFitCalibrator
+
+    X, y = hotpotqa
+    calibrated = PlattCrossFitCalibrator().fit_transform(X, y)
+    moved = metrics.tps_score(y, calibrated) - metrics.tps_score(y, X)
+    assert moved == pytest.approx(0.0358, abs=5e-4)
+    ranked = metrics.trajectory_auroc(y, calibrated) - metrics.trajectory_auroc(y, X)
+    assert ranked == pytest.approx(0.0099, abs=5e-4)
+
+
+def test_step_profile(ragged):
+    X, y = ragged
+    profile = metrics.step_profile(y, X, score="brier")
+    assert profile["n_runs"].tolist() == [(X.lengths >= t).sum() for t in profile.index]
+    alive = X.lengths >= 4
+    errors = -((X.steps(4)[:, 3] - y[alive]) ** 2)
+    assert profile.loc[4, "score"] == pytest.approx(errors.mean())
+    expected = errors.std(ddof=1) / np.sqrt(alive.sum())
+    assert profile.loc[4, "std_error"] == pytest.approx(expected)
+    doubled = metrics.step_profile(y, X, score="brier", sample_weight=np.full(len(y), 2.0))
+    np.testing.assert_allclose(doubled["score"], profile["score"])

@@ -1,0 +1,199 @@
+"""The paper's theorems, by exact enumeration of small worlds or Monte Carlo with its error."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trajscore.datasets import make_trajectories
+from trajscore.metrics import (
+    aggregate,
+    censored_tps_samples,
+    plug_in_regret,
+    regret,
+    tps_samples,
+    trajectory_ece,
+)
+from trajscore.metrics._families import get_family
+
+FAMILIES = ["log", "brier", ("beta", 2, 4)]
+inside = st.floats(0.02, 0.98)
+
+
+class World:
+    """A binary tree of three steps: at each node the history gains one bit, then Y is drawn.
+
+    All 8 histories x 2 outcomes are enumerated, so expectations are sums without error.
+    """
+
+    def __init__(self, bits, leaf):
+        self.histories = np.array(list(itertools.product([0, 1], repeat=3)))
+        steps = np.where(self.histories == 1, bits, 1 - np.asarray(bits))
+        self.p_history = steps.prod(axis=1)
+        self.leaf = np.asarray(leaf)
+
+    def mean_given_prefix(self, values):
+        """E[values | first t bits], for t = 1, 2, 3."""
+        out = np.empty((8, 3))
+        for t in (1, 2, 3):
+            for k in range(8):
+                same = (self.histories[:, :t] == self.histories[k, :t]).all(axis=1)
+                out[k, t - 1] = np.average(values[same], weights=self.p_history[same])
+        return out
+
+    @property
+    def q(self):
+        return self.mean_given_prefix(self.leaf)
+
+    def expected(self, traces, score, weights="linear_front"):
+        ones = tps_samples(np.ones(8), traces, score=score, weights=weights)
+        zeros = tps_samples(np.zeros(8), traces, score=score, weights=weights)
+        return float(self.p_history @ (self.leaf * ones + (1 - self.leaf) * zeros))
+
+
+worlds = st.builds(
+    World,
+    st.lists(st.floats(0.1, 0.9), min_size=3, max_size=3),
+    st.lists(inside, min_size=8, max_size=8),
+)
+
+
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+@given(world=worlds, seed=st.integers(0, 10**6))
+def test_41_no_adapted_trace_beats_the_truth(score, world, seed):
+    # the referee's question: can a miscalibrated predictor score better? Any adapted trace may
+    # try: one free number for each prefix
+    rng = np.random.default_rng(seed)
+    table = {t: rng.uniform(0.01, 0.99, 2**t) for t in (1, 2, 3)}
+    code = world.histories @ np.array([4, 2, 1])
+    trace = np.stack([table[t][code >> (3 - t)] for t in (1, 2, 3)], axis=1)
+    weights = ["linear_front", "uniform", "exponential_front", "linear_back"][seed % 4]
+    gain = world.expected(trace, score, weights) - world.expected(world.q, score, weights)
+    assert gain <= 1e-15
+    # and the loss is the expected regret, step by step (Eq. 9)
+    loss = world.p_history @ regret(world.q, trace, score=score, weights=weights)
+    assert gain == pytest.approx(-loss, abs=1e-12)
+    if np.abs(trace - world.q).max() > 0.05:
+        assert gain < 0
+
+
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+def test_41_by_simulation(score):
+    # the experiment that could say yes: distortions of a known truth, 40,000 runs
+    runs = make_trajectories(40_000, random_state=3)
+    truth = tps_samples(runs.target, runs.q, score=score)
+    odds = np.log(runs.q.cells / (1 - runs.q.cells))
+    for sharpness, bias in ((1.5, 0), (0.6, 0), (1, 0.4), (1, -0.4), (2, 0.3)):
+        other = runs.q.with_cells(1 / (1 + np.exp(-(sharpness * odds + bias))))
+        gain = tps_samples(runs.target, other, score=score) - truth
+        error = gain.std() / np.sqrt(len(gain))
+        assert gain.mean() + 3 * error < 0
+
+
+@given(world=worlds, budget=st.integers(1, 2), seed=st.integers(0, 10**6))
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+def test_43_exact_censored_score_is_proper_under_administrative_stops(score, world, budget, seed):
+    rng = np.random.default_rng(seed)
+    q = world.q[:, :budget]
+    table = rng.uniform(0.01, 0.99, 2**budget)
+    trace = q.copy()
+    code = (world.histories @ np.array([4, 2, 1])) >> (3 - budget)
+    trace[:, budget - 1] = table[code]
+
+    def expected(F):
+        # every run is cut at the budget; q_Z is the truth at the last step seen
+        return world.p_history @ censored_tps_samples(-np.ones(8), F, q_z=q[:, -1], score=score)
+
+    assert expected(trace) <= expected(q) + 1e-15
+
+
+@given(world=worlds, seed=st.integers(0, 10**6))
+def test_c3_the_simple_score_elicits_the_pseudo_label(world, seed):
+    # histories whose second bit is 1 are cut after step 2; the others are observed
+    rng = np.random.default_rng(seed)
+    observed = world.histories[:, 1] == 0
+    m = world.mean_given_prefix(world.leaf * observed)[:, :2]
+    q = world.q[:, :2]
+
+    def expected(F):
+        cut = censored_tps_samples(-np.ones(8), F)
+        ones, zeros = tps_samples(np.ones(8), F), tps_samples(np.zeros(8), F)
+        seen = world.leaf * ones + (1 - world.leaf) * zeros
+        return world.p_history @ np.where(observed, seen, cut)
+
+    shifted = np.clip(m + rng.uniform(-0.2, 0.2), 0, 1)
+    assert expected(shifted) <= expected(m) + 1e-12
+    assert expected(q) < expected(m)  # q itself is beaten: success mass is missing
+
+
+def test_theorem_a_t_ece_does_not_see_resolution():
+    # two histories with q = .2 and .8: the constant .5 ties the truth at zero
+    n = 500
+    y = np.r_[np.arange(n) < 0.2 * n, np.arange(n) < 0.8 * n].astype(int)
+    truth = np.r_[np.full(n, 0.2), np.full(n, 0.8)][:, None]
+    constant = np.full((2 * n, 1), 0.5)
+    assert trajectory_ece(y, truth) == pytest.approx(0, abs=1e-12)
+    assert trajectory_ece(y, constant) == pytest.approx(0, abs=1e-12)
+    resolution = np.mean((truth - 0.5) ** 2)
+    assert resolution == pytest.approx(0.09)
+    gain = tps_samples(y, truth, score="brier") - tps_samples(y, constant, score="brier")
+    assert gain.mean() == pytest.approx(0.09)
+
+
+# q_1 = .5, q_2 = .7 or .3 with equal chance
+TRUTH = np.array([[0.5, 0.7], [0.5, 0.3]])
+
+
+def expected_brier(trace, phi):
+    """Expected squared error of a collapsed trace, exactly."""
+    scalar = aggregate(trace, phi, weights="uniform")
+    q = TRUTH[:, 1]
+    return float(np.mean(q * (1 - scalar) ** 2 + (1 - q) * scalar**2))
+
+
+@pytest.mark.parametrize(
+    ("phi", "other", "excess"),
+    [
+        ("mean", [[0.5, 0.9], [0.5, 0.1]], 0.01),
+        ("weighted", [[0.5, 0.9], [0.5, 0.1]], 0.01),
+        ("min", [[1.0, 0.7], [1.0, 0.3]], 0.02),
+        ("last", [[0.9, 0.7], [0.1, 0.3]], 0.0),
+    ],
+)
+def test_theorem_b_scalars_do_not_elicit_the_trace(phi, other, excess):
+    distorted = np.array(other)
+    loss = expected_brier(TRUTH, phi) - expected_brier(distorted, phi)
+    assert loss == pytest.approx(excess, abs=1e-12)
+    # the trajectory score sees through all of them
+    assert (regret(TRUTH, distorted, score="brier") > 0.009).all()
+    np.testing.assert_allclose(regret(TRUTH, TRUTH), 0)
+
+
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+@given(seed=st.integers(0, 10**6))
+def test_c5_plug_in_regret(score, seed):
+    rng = np.random.default_rng(seed)
+    q, F, a = rng.uniform(0.02, 0.98, (3, 5, 4))
+    parts = plug_in_regret(q, F, a, score=score)
+    np.testing.assert_allclose(parts.total, parts.oracle + parts.bias, atol=1e-12)
+    assert (parts.oracle >= 0).all()
+    assert (np.abs(parts.bias) <= parts.bound + 1e-15).all()
+    assert np.isinf(parts.bound).all() == (score == "log")
+    unbiased = plug_in_regret(q, F, q, score=score)
+    np.testing.assert_allclose(unbiased.bias, 0)
+
+
+def test_contrast_is_extreme_at_the_ends():
+    # the bound of Remark C.5 rests on it
+    p = np.linspace(0, 1, 1001)
+    for score in ("brier", ("beta", 2, 4), ("beta", 0.5, 3)):
+        family = get_family(score)
+        contrast = family.success(p) - family.failure(p)
+        assert (np.diff(contrast) > -1e-15).all()
+
+
+def test_regret_needs_the_same_runs():
+    with pytest.raises(ValueError, match="same runs and lengths"):
+        regret([[0.5, 0.5]], [[0.5]])

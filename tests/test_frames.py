@@ -1,0 +1,102 @@
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trajscore import TrajectoryArray
+
+COLUMNS = {"id": "run", "step": "t", "value": "p"}
+
+
+def table(**changes):
+    columns = {
+        "run": ["b", "b", "a", "a"],
+        "t": [1, 2, 1, 2],
+        "p": [0.1, 0.2, 0.3, 0.4],
+        "solved": [True, True, False, False],
+        "task": ["x", "x", "y", "y"],
+        "budget": [5, 5, 2, 2],
+    }
+    return pd.DataFrame({**columns, **changes})
+
+
+def read(frame, **kwargs):
+    return TrajectoryArray.from_frame(frame, **{**COLUMNS, **kwargs})
+
+
+def test_reads_runs_outcomes_horizons_and_meta():
+    X, y = read(table(), outcome="solved", horizon="budget", meta="task")
+    assert X.ids.tolist() == ["b", "a"]
+    assert [run.tolist() for run in X] == [[0.1, 0.2], [0.3, 0.4]]
+    assert y.tolist() == [1, 0]
+    assert X.horizon.tolist() == [5, 2]
+    assert X.meta["task"].tolist() == ["x", "y"]
+
+
+@given(st.permutations(range(4)))
+def test_any_row_order(order):
+    X = read(table().iloc[order])
+    assert {one: run.tolist() for one, run in zip(X.ids, X, strict=True)} == {
+        "b": [0.1, 0.2],
+        "a": [0.3, 0.4],
+    }
+
+
+def test_a_list_of_values_gives_channels():
+    X = read(table(q=[1.0, 2.0, 3.0, 4.0]), value=["p", "q"])
+    assert X.channels == ("p", "q")
+
+
+def test_other_dataframes():
+    X, y = read(pa.Table.from_pandas(table()), outcome="solved")
+    assert read(table()) == X
+    assert y.tolist() == [1, 0]
+
+
+def test_outcomes_that_were_not_observed():
+    _, y = read(table(solved=[1.0, 1.0, np.nan, np.nan]), outcome="solved")
+    assert y.tolist() == [1, -1]
+
+
+@pytest.mark.parametrize(
+    ("frame", "kwargs", "message"),
+    [
+        (table(), {"value": "prob"}, "no column named 'prob'"),
+        (table(), {"outcome": "sloved"}, "did you mean 'solved'"),
+        (table(t=[1, 1, 1, 2]), {}, "run 'b' has step 1 more than once"),
+        (table(t=[1, 3, 1, 2]), {}, "run 'b' has no step 2 .* add the missing steps"),
+        (table(t=[0, 1, 0, 1]), {}, "run 'b' starts at step 0 .* pass first_step=0"),
+        (table(t=[17, 18, 17, 18]), {}, "starts at step 17 .* pass first_step=17"),
+        (table(t=[1, 2, 17, 18]), {}, "run 'a' starts at step 17 .* renumber"),
+        (table(t=[1, 2.5, 1, 2]), {}, "row 1: step 2.5 .* not a whole number"),
+        (table(t=[1, None, 1, 2]), {}, "row 1: step nan"),
+        (table(solved=[1, 0, 0, 0]), {"outcome": "solved"}, "run 'b' has two values .*'solved'"),
+        (table(solved=["yes"] * 4), {"outcome": "solved"}, "outcome 'yes' is not understood"),
+        (table(p=[0.1, "high", 0.3, 0.4]), {}, "run 'b', step 2: 'high' in column 'p'"),
+        (table(p=[0.1, None, 0.3, 0.4]), {}, r"run 'b' \(row 0\), step 2: the value is NaN"),
+        (table(p=[0.1, np.inf, 0.3, 0.4]), {}, "step 2: the value is inf"),
+        (table(run=["b", "b", 1, 1]), {}, "mixes or holds run ids of type int, str"),
+        (table(run=["b", "b", None, "a"]), {}, "row 2: column 'run' is empty"),
+        (table().iloc[:0], {}, "the table has no rows"),
+    ],
+)
+def test_bad_tables_get_one_sentence(frame, kwargs, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        read(frame, **kwargs)
+    assert "\n" not in str(caught.value)
+
+
+def test_first_step_zero_when_said():
+    assert read(table(t=[0, 1, 0, 1]), first_step=0) == read(table())
+
+
+def test_missing_values_when_allowed():
+    X = read(table(p=[0.1, None, 0.3, 0.4]), missing="allow")
+    assert np.isnan(X[0][1])
+
+
+def test_something_that_is_no_dataframe():
+    with pytest.raises(TypeError, match="expected a dataframe"):
+        read([1, 2, 3])
