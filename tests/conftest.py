@@ -19,8 +19,7 @@ DATA = Path(
 )
 
 
-def public_file(*parts: str) -> Path:
-    """Path of a public data file; the test is skipped where it is absent."""
+def _public_file(*parts: str) -> Path:
     path = DATA.joinpath(*parts)
     if not path.exists():
         pytest.skip(f"public data file {'/'.join(parts)} is not at hand")
@@ -28,7 +27,13 @@ def public_file(*parts: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def hotpotqa() -> tuple[TrajectoryArray, np.ndarray]:
+def public_file():
+    """Path of a public data file; the test is skipped where it is absent."""
+    return _public_file
+
+
+@pytest.fixture(scope="session")
+def hotpotqa(public_file) -> tuple[TrajectoryArray, np.ndarray]:
     frame = pd.read_csv(public_file("evaluator", "hotpotqa_w_scores_compressed.csv.gz"))
     return TrajectoryArray.from_frame(
         frame, id="uq_problem_idx", step="num_steps", value="judge_probability", outcome="solved"

@@ -1,0 +1,93 @@
+import hashlib
+import shutil
+
+import numpy as np
+import pytest
+
+from trajscore import metrics
+from trajscore.datasets import fetch_evaluator, load_chess, make_trajectories
+
+
+def test_chess_is_what_its_description_says():
+    chess = load_chess(as_frame=True)
+    X, y = chess.data, chess.target
+    assert X.shape == (360, 60, 3)
+    assert len(chess.frame) == len(X.cells) == 14_916
+    assert (np.bincount(y + 1) == [67, 134, 159]).all()
+    assert "14,916 rows" in chess.DESCR
+    assert X.cells.min() >= 0
+    assert X.cells.max() <= 1
+    meta = X.meta
+    assert set(meta["stop_reason"]) == {"game_over", "max_steps"}
+    observed = y >= 0
+    assert ((meta["stop_reason"] == "max_steps") == ~observed).all()
+    assert (meta["final_outcome"][observed] == y[observed]).all()
+    assert meta["final_outcome"][~observed].sum() == 25
+    assert load_chess().frame is None
+
+
+def test_chess_forecasts_are_informative():
+    X, y = load_chess(return_X_y=True)
+    done = y >= 0
+    last = {
+        name: metrics.trajectory_auroc(y[done], X[name][done], phi="last") for name in X.channels
+    }
+    assert last["engine"] > 0.95 < last["material"]
+
+
+def test_make_trajectories_is_a_martingale_that_ends_in_the_outcome():
+    runs = make_trajectories(60_000, lengths=5, base_rate=0.3, information=0.7, random_state=0)
+    q, y = runs.q.steps(5), runs.target
+    error = 4 * 0.5 / np.sqrt(len(y))
+    assert y.mean() == pytest.approx(0.3, abs=error)
+    np.testing.assert_allclose(q.mean(axis=0), 0.3, atol=error)
+    for t in range(5):
+        order = np.argsort(q[:, t])
+        for part in np.array_split(order, 10):
+            bound = 4 * np.sqrt(0.25 / len(part))
+            assert y[part].mean() == pytest.approx(q[part, t].mean(), abs=bound)
+            if t < 4:  # and the next forecast has the present one as its mean
+                assert q[part, t + 1].mean() == pytest.approx(q[part, t].mean(), abs=bound)
+
+
+def test_make_trajectories_options():
+    runs = make_trajectories(50, lengths=(2, 9), budget=4, random_state=0)
+    assert runs.data.lengths.max() <= 4
+    assert ((runs.target == -1) | (runs.target == runs.final_outcome)).all()
+    assert (runs.target == -1).any()
+    plain = make_trajectories(50, random_state=1)
+    np.testing.assert_allclose(plain.data.cells, plain.q.cells, atol=1e-12)
+    assert make_trajectories(50, random_state=1).data == plain.data
+    given = make_trajectories(3, lengths=[1, 2, 3], random_state=0)
+    assert given.data.lengths.tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match="base_rate must lie strictly"):
+        make_trajectories(base_rate=1.0)
+    with pytest.raises(ValueError, match="a pair, or 3 numbers"):
+        make_trajectories(3, lengths=[1, 2])
+
+
+@pytest.mark.parametrize(("name", "n_runs"), [("hotpotqa", 16_110), ("gsm8k", 5_978)])
+def test_fetch_evaluator_from_a_local_copy(name, n_runs, tmp_path, public_file):
+    file = f"{name}_w_scores_compressed.csv.gz"
+    (tmp_path / "trajscore").mkdir()
+    shutil.copyfile(public_file("evaluator", file), tmp_path / "trajscore" / file)
+    X, y = fetch_evaluator(name, data_home=tmp_path, download_if_missing=False, return_X_y=True)
+    assert len(X) == len(y) == n_runs
+    bunch = fetch_evaluator(name, data_home=tmp_path, as_frame=True)
+    assert bunch.data == X
+    assert len(bunch.frame) == len(X.cells)
+
+
+def test_fetch_evaluator_says_what_is_wrong(tmp_path):
+    with pytest.raises(ValueError, match="unknown table 'hotpot'; use one of chessgames"):
+        fetch_evaluator("hotpot")
+    with pytest.raises(OSError, match="download_if_missing=True"):
+        fetch_evaluator("math", data_home=tmp_path, download_if_missing=False)
+
+
+def test_pinned_hashes(public_file):
+    from trajscore.datasets._evaluator import _FILES
+
+    for name in ("hotpotqa", "gsm8k"):
+        path = public_file("evaluator", f"{name}_w_scores_compressed.csv.gz")
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == _FILES[name]

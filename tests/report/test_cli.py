@@ -1,0 +1,143 @@
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from trajscore.cli import main
+from trajscore.datasets import make_trajectories
+
+
+@pytest.fixture
+def table(tmp_path):
+    X, y = make_trajectories(60, random_state=0, return_X_y=True)
+    frame = X.to_frame(id="run_id", step="step", value="confidence")
+    frame["solved"] = np.repeat(y, X.lengths)
+    frame["noise"] = np.random.default_rng(0).random(len(frame))
+    return frame, tmp_path
+
+
+def run(capsys, *arguments):
+    code = main(["report", *map(str, arguments), "--resamples", "20"])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "jsonl"])
+def test_formats_and_guesses(table, capsys, ending):
+    frame, folder = table
+    path = folder / f"runs.{ending}"
+    if ending == "parquet":
+        frame.to_parquet(path)
+    elif ending == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_csv(path, index=False)
+    code, out, err = run(capsys, path)
+    assert (code, err) == (0, "")
+    assert "guessed run id: column 'run_id'" in out
+    assert "scores: column 'confidence'" in out
+    assert "confidence: as given" in out
+
+
+def test_named_columns_and_page(table, capsys):
+    frame, folder = table
+    frame = frame.rename(columns={"run_id": "who", "confidence": "c"})
+    path = folder / "runs.csv"
+    frame.to_csv(path, index=False)
+    page = folder / "report.html"
+    code, out, _ = run(
+        capsys, path, "--id", "who", "--score", "c", "--score", "noise", "--out", page,
+        "--family", "beta(2,4)", "--weights", "uniform", "--phi", "last",
+    )  # fmt: skip
+    assert code == 0
+    assert "noise:" in out
+    assert "uniform" in out
+    assert page.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_any_fraction_is_a_score_where_no_name_is_usual(table, capsys):
+    frame, folder = table
+    frame.rename(columns={"confidence": "c"}).to_csv(folder / "runs.csv", index=False)
+    _, out, _ = run(capsys, folder / "runs.csv")
+    assert "scores: columns 'c', 'noise'" in out
+
+
+def test_steps_from_zero_are_said(table, capsys):
+    frame, folder = table
+    frame.assign(step=frame["step"] - 1).to_csv(folder / "runs.csv", index=False)
+    code, out, _ = run(capsys, folder / "runs.csv")
+    assert code == 0
+    assert "steps are counted from 0" in out
+
+
+def test_stop_reasons_and_missing_outcomes(table, capsys):
+    frame, folder = table
+    cut = frame["run_id"] < 9
+    frame["stop_reason"] = np.where(frame["run_id"] < 3, "tool_error", "max_steps")
+    frame["solved"] = frame["solved"].astype(float).mask(cut)
+    frame.to_csv(folder / "runs.csv", index=False)
+    _, out, _ = run(capsys, folder / "runs.csv")
+    assert "stop reason: column 'stop_reason'" in out
+    assert "left out: 3 runs (all predictors: stopped by tool_error" in out
+    assert "6 of 57 runs not observed" in out
+
+
+def test_bundled_data(capsys):
+    code, out, _ = run(capsys)
+    assert code == 0
+    assert "no table was given" in out
+    assert "engine: as given" in out
+
+
+def test_clusters(table, capsys):
+    frame, folder = table
+    frame.assign(task=frame["run_id"] // 3).to_csv(folder / "runs.csv", index=False)
+    _, out, _ = run(capsys, folder / "runs.csv", "--group", "task")
+    assert "by cluster of runs" in out
+
+
+def broken_gzip(path):
+    path.write_bytes(gzip.compress(b"run_id,step\n1,1\n" * 200)[:40])
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "message"),
+    [
+        (lambda f: f, ["--score", "confidnce"], "--score: no column named 'confidnce'; did you"),
+        (lambda f: f, ["--id", "x"], "--id: no column named 'x'"),
+        (lambda f: f.drop(columns="solved"), [], "no column has a usual name for the outcome"),
+        (lambda f: f.drop(columns="confidence").drop(columns="noise"), [], "looks like a score"),
+        (lambda f: f.assign(solved=1), [], "all 60 observed runs are successes"),
+        (lambda f: f.assign(step=f["step"] + 16), [], "starts at step 17"),
+        (lambda f: pd.concat([f, f]), [], "more than once"),
+        (lambda f: f.assign(confidence="high"), ["--score", "confidence"], "'high' in column"),
+        (lambda f: f.iloc[:0], [], "no rows"),
+    ],
+)
+def test_bad_tables_end_with_one_sentence(table, capsys, change, arguments, message):
+    frame, folder = table
+    change(frame).to_csv(folder / "runs.csv", index=False)
+    code, _, err = run(capsys, folder / "runs.csv", *arguments)
+    assert code == 2
+    assert message in err
+    assert err.startswith("trajscore: ")
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_bad_files(tmp_path, capsys):
+    assert "no such file" in run(capsys, tmp_path / "none.csv")[2]
+    (tmp_path / "x.txt").write_text("a")
+    assert "expected a file that ends in" in run(capsys, tmp_path / "x.txt")[2]
+    (tmp_path / "empty.csv").write_text("")
+    assert "cannot be read" in run(capsys, tmp_path / "empty.csv")[2]
+    broken_gzip(tmp_path / "cut.csv.gz")
+    assert "cannot be read" in run(capsys, tmp_path / "cut.csv.gz")[2]
+
+
+@pytest.mark.parametrize("family", ["beta(2)", "logg"])
+def test_bad_family(family, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["report", "--family", family])
+    assert stop.value.code == 2
+    assert "say beta(2,4)" in capsys.readouterr().err

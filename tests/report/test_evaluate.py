@@ -1,0 +1,182 @@
+import numpy as np
+import pytest
+
+from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate, metrics
+from trajscore.datasets import load_chess, make_trajectories
+
+
+@pytest.fixture(scope="module")
+def chess():
+    return load_chess(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def report(chess):
+    return evaluate(*chess, n_resamples=200)
+
+
+def test_every_column_is_the_metric_of_its_name(chess, report):
+    X, y = chess
+    complete = y >= 0
+    raw, table = X["material"], report.table.loc[("material", "raw")]
+    assert table["n_runs"] == 360
+    assert table["n_censored"] == 67
+    for name, metric in {
+        "AUROC": metrics.trajectory_auroc,
+        "AUPRC": metrics.trajectory_auprc,
+        "AURC": metrics.trajectory_aurc,
+        "T-ECE": metrics.trajectory_ece,
+        "T-Brier": metrics.trajectory_brier,
+    }.items():
+        assert table[name] == pytest.approx(metric(y[complete], raw[complete]), abs=1e-12)
+    for name, score in {"TPS log": "log", "TPS beta(2,4)": ("beta", 2, 4)}.items():
+        assert table[name] == pytest.approx(metrics.censored_tps_score(y, raw, score=score))
+    calibrated = PlattCrossFitCalibrator().fit_transform(raw, y)
+    assert report.table.loc[("material", "calibrated"), "TPS log"] == pytest.approx(
+        metrics.censored_tps_score(y, calibrated)
+    )
+
+
+def test_margins_are_against_the_base_rate(report):
+    table = report.table
+    base = table.loc[("base rate", "constant"), "TPS log"]
+    np.testing.assert_allclose(table["TPS log margin"], table["TPS log"] - base, atol=1e-12)
+    row = report.intervals.loc[("engine", "calibrated", "TPS log")]
+    assert row["margin_low"] < row["margin"] < row["margin_high"]
+    assert row["low"] < row["value"] < row["high"]
+    constant = report.intervals.loc[("base rate", "constant", "TPS log")]
+    assert constant["margin_low"] == constant["margin_high"] == 0
+
+
+def test_length_is_a_reference(chess, report):
+    X, y = chess
+    complete = y >= 0
+    assert np.isnan(report.table.loc[("length", "raw"), "TPS log"])
+    by_length = metrics.trajectory_auroc(y[complete], -X.lengths[complete].astype(float)[:, None])
+    assert report.table.loc[("length", "raw"), "AUROC"] == pytest.approx(by_length)
+
+
+def test_rows_and_threads_do_not_matter(chess):
+    X, y = chess
+    order = np.random.default_rng(0).permutation(len(y))
+    one = evaluate(X, y, n_resamples=100)
+    other = evaluate(X[order], y[order], n_resamples=100, n_jobs=2)
+    assert one.table.equals(other.table)
+    assert one.intervals.equals(other.intervals)
+
+
+def test_inputs_in_other_forms(chess):
+    X, y = chess
+    one = evaluate(X["material"], y, n_resamples=20)
+    other = evaluate({"material": X["material"].padded()}, y, n_resamples=20)
+    assert one.predictors == other.predictors == ["material"]
+    # ids differ, and with them the halves of the calibration; raw lines do not
+    assert one.table.loc[("material", "raw"), "TPS log"] == pytest.approx(
+        other.table.loc[("material", "raw"), "TPS log"]
+    )
+
+
+def test_runs_left_out_are_counted_by_reason(chess):
+    X, y = chess
+    cells = X.cells.copy()
+    hole = int(np.flatnonzero(y >= 0)[0])
+    cells[X.offsets[hole], 1] = np.nan
+    holes = TrajectoryArray(
+        cells, X.lengths, channels=X.channels, ids=X.ids, meta=X.meta, missing="allow"
+    )
+    reasons = np.where(y == -1, "max_steps", "game_over").astype(object)
+    reasons[np.flatnonzero(y == -1)[:5]] = "parse_error"
+    report = evaluate(holes, y, stop_reason=reasons, n_resamples=20)
+    assert report.table.loc[("engine", "raw"), "n_runs"] == 355
+    assert report.table.loc[("shallow", "raw"), "n_runs"] == 354
+    rows = [tuple(row) for row in report.excluded.to_numpy()]
+    assert rows == [
+        ("all", "stopped by parse_error, not by a budget", 5),
+        ("shallow", "a value is missing", 1),
+    ]
+    assert "left out: 5 runs (all predictors: stopped by parse_error" in str(report)
+    # the margin of a predictor with holes is taken on its own runs
+    rows = np.setdiff1d(np.flatnonzero(reasons != "parse_error"), [hole])
+    rate = np.where(y == -1, 0, y)[reasons != "parse_error"].mean()
+    base = X["shallow"].with_cells(np.full(len(X.cells), rate))[rows]
+    expected = report.table.loc[("shallow", "raw"), "TPS log"] - metrics.censored_tps_score(
+        y[rows], base
+    )
+    assert report.table.loc[("shallow", "raw"), "TPS log margin"] == pytest.approx(expected)
+
+
+def test_signals_that_are_no_probabilities():
+    X, y = make_trajectories(80, random_state=0, return_X_y=True)
+    signal = X.with_cells(10 * X.cells - 3)
+    report = evaluate({"logit": signal}, y, n_resamples=20)
+    raw = report.table.loc[("logit", "raw")]
+    assert np.isnan(raw["TPS log"])
+    assert raw["AUROC"] == pytest.approx(metrics.trajectory_auroc(y, X))
+    assert report.table.loc[("logit", "calibrated"), "TPS log margin"] > 0
+    assert "as given it is not a probability" in report.verdicts()[0]
+
+
+def test_a_flat_calibration_is_noted():
+    X, y = make_trajectories(80, random_state=0, return_X_y=True)
+    report = evaluate({"upside down": X.with_cells(1 - X.cells)}, y, n_resamples=20)
+    assert any("pointed the wrong way" in note for note in report.notes)
+
+
+def test_q_z_and_groups():
+    runs = make_trajectories(200, budget=6, random_state=0)
+    q = [run[-1] for run in runs.q]
+    exact = evaluate(runs.q, runs.target, q_z=q, n_resamples=50)
+    value = exact.table.loc[("forecast", "raw"), "TPS log"]
+    assert value == pytest.approx(metrics.censored_tps_score(runs.target, runs.q, q_z=q))
+    assert "given q_Z" in exact.disclosures["censoring"]
+    tasks = np.arange(200) // 5
+    clustered = evaluate(runs.q, runs.target, groups=tasks, n_resamples=50)
+    assert "cluster" in clustered.disclosures["intervals"]
+
+
+def test_disclosures_of_section_52(report):
+    assert set(report.disclosures) >= {"score", "weights", "calibration", "censoring"}
+    assert "67 of 360 runs not observed" in report.disclosures["censoring"]
+
+
+def test_text_fits_a_terminal(report):
+    assert max(len(line) for line in str(report).splitlines()) <= 100
+    assert "base rate" in report._repr_html_()
+
+
+def test_page_is_self_contained(report, tmp_path):
+    page = report.to_html(tmp_path / "report.html").read_text()
+    assert page.count("data:image/png;base64,") == 8
+    assert "http" not in page
+    assert "engine: as given" in page
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([[0.5], [0.6]], [1, 1], "all 2 observed runs are successes"),
+        ([[0.5], [0.6]], [0, -1], "all 1 observed runs are failures"),
+        ([[0.5], [0.6]], [-1, -1], "none of the 2 runs has an observed outcome"),
+        ([[0.5]], [1], "at least 2 runs, got 1"),
+        ({}, [], "no predictor"),
+        ({"length": [[0.5], [0.4]]}, [0, 1], "name of a reference"),
+        ({"a": [[0.5], [0.4]], "b": [[0.5, 0.5], [0.4, 0.4]]}, [0, 1], "different runs or lengths"),
+        ({"a": [[0.5, np.nan, 0.5], [0.4, 0.4, 0.4]]}, [0, 1], "'a': run 0 .*step 2"),
+        ([[0.5], [0.6]], [1, 0, 1], "3 outcomes for 2 runs"),
+    ],
+)
+def test_bad_input(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        evaluate(X, y, n_resamples=10)
+
+
+def test_unknown_calibrator():
+    with pytest.raises(ValueError, match="calibrator must be"):
+        evaluate([[0.5], [0.6]], [1, 0], calibrator="isotonic")
+    report = evaluate([[0.5], [0.6]], [1, 0], calibrator=None, n_resamples=10)
+    assert report.disclosures["calibration"] == "none"
+
+
+def test_too_few_runs_to_calibrate_is_said():
+    report = evaluate([[0.5], [0.6]], [1, 0], n_resamples=10)
+    assert any("not calibrated" in note for note in report.notes)
