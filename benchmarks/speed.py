@@ -1,0 +1,127 @@
+"""Speed and memory of the spine, against the targets that the project sets itself.
+
+Ratios are measured in one process and medians taken, so that they carry over between machines.
+
+    python benchmarks/speed.py [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from trajscore import TrajectoryArray, evaluate
+from trajscore.datasets import fetch_evaluator, make_trajectories
+from trajscore.inference import paired_bootstrap
+from trajscore.metrics import tps_samples
+
+
+def median_seconds(function: Callable[[], object], repeats: int = 7) -> float:
+    """Median wall time of a call, after one call to warm up."""
+    function()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))
+
+
+def show(name: str, value: float, unit: str, target: float) -> None:
+    """Print one line of the table."""
+    verdict = "ok" if value <= target else "MISSED"
+    print(f"{name:<58} {value:9.3g} {unit:<6} target {target:g} {unit} {verdict}", flush=True)
+
+
+def big_runs(n_runs: int) -> tuple[TrajectoryArray, np.ndarray]:
+    """Runs of mean length 12, at most 60."""
+    rng = np.random.default_rng(0)
+    lengths = np.minimum(1 + rng.poisson(rng.exponential(11, n_runs)), 60)
+    X = TrajectoryArray(rng.random(int(lengths.sum())), lengths)
+    return X, rng.integers(0, 2, n_runs)
+
+
+def score_speed(n_runs: int) -> None:
+    """Time `tps_samples` in passes of np.log over the same cells."""
+    X, y = big_runs(n_runs)
+    ratios = []
+    for _ in range(5):
+        one_pass = median_seconds(lambda: np.log(X.cells), 5)
+        ratios.append(median_seconds(lambda: tps_samples(y, X), 5) / one_pass)
+    show(f"tps_samples, {n_runs:,} runs, log, linear_front", float(np.median(ratios)), "logs", 5)
+    tracemalloc.start()
+    out = tps_samples(y, X)
+    peak = tracemalloc.get_traced_memory()[1] - out.nbytes
+    tracemalloc.stop()
+    show(f"  peak memory beside the result, {n_runs:,} runs", peak / 2**20, "MiB", 64)
+
+
+def import_time() -> None:
+    """Time `import trajscore` beyond `import sklearn.metrics`, in fresh processes."""
+
+    def seconds(module: str) -> float:
+        code = (
+            f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+        )
+        runs = [
+            float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                                 check=True).stdout)
+            for _ in range(7)
+        ]  # fmt: skip
+        return float(np.median(runs))
+
+    extra = seconds("trajscore") - seconds("sklearn.metrics")
+    show("import trajscore beyond import sklearn.metrics", extra, "s", 0.3)
+
+
+def bootstrap_speed() -> None:
+    """Time the paired bootstrap of a table like the paper's."""
+    samples = np.random.default_rng(0).normal(size=(2229, 10))
+    seconds = median_seconds(lambda: paired_bootstrap(samples, reference=0, random_state=0), 3)
+    show("10,000 paired replicates, 2,229 runs x 10 rows", seconds, "s", 1)
+
+
+def evaluate_speed(table: Path | None) -> None:
+    """Time `evaluate` on HotpotQA, or on made runs of its size where it is not at hand."""
+    if table is not None:
+        X, y = TrajectoryArray.from_frame(
+            pd.read_csv(table), id="uq_problem_idx", step="num_steps",
+            value="judge_probability", outcome="solved",
+        )  # fmt: skip
+        name = "HotpotQA"
+    else:
+        try:
+            X, y = fetch_evaluator("hotpotqa", return_X_y=True)
+            name = "HotpotQA"
+        except Exception as error:  # no network: say so and go on with made runs
+            print(f"(HotpotQA cannot be fetched: {type(error).__name__}; made runs instead)")
+            X, y = make_trajectories(16_110, lengths=(2, 7), random_state=0, return_X_y=True)
+            name = "made runs"
+    seconds = median_seconds(lambda: evaluate({"judge": X}, y, n_jobs=2), 3)
+    show(f"evaluate, {name}, {len(X):,} runs, 1,000 replicates, 2 jobs", seconds, "s", 5)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
+    parser.add_argument("--hotpotqa", type=Path, help="local copy of the public table")
+    args = parser.parse_args()
+    score_speed(100_000 if args.quick else 1_000_000)
+    if not args.quick:
+        score_speed(5_000_000)
+    import_time()
+    bootstrap_speed()
+    evaluate_speed(args.hotpotqa)
+
+
+if __name__ == "__main__":
+    main()

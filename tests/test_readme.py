@@ -1,0 +1,34 @@
+"""What the README promises, tried."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trajscore.datasets import make_trajectories
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("code", blocks("python"), ids=lambda code: code.split("\n")[0])
+def test_python_blocks_run(code, tmp_path, monkeypatch):
+    X, y = make_trajectories(40, random_state=0, return_X_y=True)
+    frame = X.to_frame(id="run_id", value="verbal")
+    frame["judge"] = frame["verbal"] ** 2
+    frame["solved"] = np.repeat(y, X.lengths)
+    frame.to_csv(tmp_path / "runs.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "README.md", "exec"), {})
+
+
+def test_there_are_two_commands_that_set_up_from_nothing():
+    commands = [line for block in blocks("bash") for line in block.splitlines()]
+    fresh = [line for line in commands if line.startswith("python3 -m venv")]
+    assert len(fresh) == 2
+    assert "trajscore report" in fresh[0]
+    assert "pytest" in fresh[1]
