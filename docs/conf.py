@@ -14,6 +14,8 @@ extensions = [
 ]
 autosummary_generate = True
 autodoc_typehints = "none"
+# made by scikit-learn, and documented there
+autodoc_default_options = {"exclude-members": "set_fit_request, set_score_request"}
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 templates_path = ["_templates"]

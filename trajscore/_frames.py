@@ -137,8 +137,8 @@ def _step_numbers(column: pd.Series, name: str) -> NDArray[np.int64]:
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
-            f"row {row}: step {run_label(column.iloc[row])} in column {name!r} is not a whole number; "
-            f"number the steps of each run 1, 2, 3, ..."
+            f"row {row}: step {run_label(column.iloc[row])} in column {name!r} is not a whole "
+            f"number; number the steps of each run 1, 2, 3, ..."
         )
     return numbers.astype(np.int64)
 
@@ -198,8 +198,8 @@ def _numbers(
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
-            f"run {run_label(ids[codes[row]])}, step {steps[row]}: {run_label(column.iloc[row])} in column "
-            f"{name!r} is not a number; correct it or leave the run out"
+            f"run {run_label(ids[codes[row]])}, step {steps[row]}: "
+            f"{run_label(column.iloc[row])} in column {name!r} is not a number; correct it or leave the run out"
         )
     return numbers
 
@@ -215,8 +215,8 @@ def _one_per_run(
         row = int(np.argmax(differs))
         one, other = kinds[first[row]], kinds[values[row]]
         raise ValueError(
-            f"run {run_label(ids[codes[row]])} has two values in column {name!r}, {run_label(one)} and "
-            f"{run_label(other)}; a run has one, so correct its rows"
+            f"run {run_label(ids[codes[row]])} has two values in column {name!r}, "
+            f"{run_label(one)} and {run_label(other)}; a run has one, so correct its rows"
         )
     _, rows = np.unique(codes, return_index=True)
     return column.iloc[rows].reset_index(drop=True)

@@ -28,7 +28,8 @@ class RegretParts(NamedTuple):
     bias : ndarray of shape (n_runs,)
         What the surrogate's conditional-mean bias adds; may have either sign.
     bound : ndarray of shape (n_runs,)
-        Upper bound of the absolute bias, 2 B times the weighted sum of the bias's sizes; infinite for unbounded scores.
+        Upper bound of the absolute bias, 2 B times the weighted sum of the surrogate's absolute
+        biases; infinite for unbounded scores.
     """
 
     total: FloatArray
