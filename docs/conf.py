@@ -22,6 +22,7 @@ templates_path = ["_templates"]
 exclude_patterns = ["_build"]
 suppress_warnings = ["autosummary.import_cycle"]
 
+html_title = "trajscore"
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}

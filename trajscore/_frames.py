@@ -197,9 +197,10 @@ def _numbers(
     bad = np.isnan(numbers) & column.notna().to_numpy()
     if bad.any():
         row = int(np.argmax(bad))
+        place = f"run {run_label(ids[codes[row]])}, step {steps[row]}"
         raise ValueError(
-            f"run {run_label(ids[codes[row]])}, step {steps[row]}: "
-            f"{run_label(column.iloc[row])} in column {name!r} is not a number; correct it or leave the run out"
+            f"{place}: {run_label(column.iloc[row])} in column {name!r} is not a number; correct "
+            f"it or leave the run out"
         )
     return numbers
 
