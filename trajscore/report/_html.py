@@ -8,8 +8,6 @@ import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from trajscore.plotting import LengthDisplay, ReliabilityDisplay, ScoreDisplay, StepProfileDisplay
 from trajscore.plotting._base import COLORS
 
@@ -70,7 +68,7 @@ def to_html(report: Report) -> str:
 {_table(report)}
 <p>AUROC, AUPRC and the scores: higher is better. AURC, T-ECE and T-Brier: lower is better.</p>
 <h2>Margin over the base rate, on the same runs</h2>
-{_margins(report)}
+{report.margins().to_html(border=0)}
 {f"<h2>Notes</h2><ul>{notes}</ul>" if notes else ""}
 <h2>Reliability</h2>
 {"".join(_reliability(report, name) for name in report.predictors)}
@@ -120,23 +118,6 @@ def _table(report: Report) -> str:
     return report.table[shown].to_html(
         border=0, na_rep="", float_format=lambda value: f"{value:.4f}"
     )
-
-
-def _margins(report: Report) -> str:
-    """Each score's difference from the base rate, with its interval."""
-    table = report.table[report.table.index.get_level_values("form") != "constant"]
-    names = [name.removesuffix(" margin") for name in table.columns if name.endswith(" margin")]
-    cells = {
-        name: [
-            ""
-            if pd.isna(row[f"{name} margin"])
-            else f"{row[f'{name} margin']:+.4f} [{row[f'{name} margin_low']:+.4f}, "
-            f"{row[f'{name} margin_high']:+.4f}]"
-            for _, row in table.iterrows()
-        ]
-        for name in names
-    }
-    return pd.DataFrame(cells, index=table.index).to_html(border=0)
 
 
 def _draw_scores(report: Report, ax: Any) -> None:

@@ -68,6 +68,30 @@ class Report:
         names = self.table.index.get_level_values("predictor")
         return [name for name in dict.fromkeys(names) if name not in ("base rate", "length")]
 
+    def margins(self) -> pd.DataFrame:
+        """Write each score's margin over the base rate, on the same runs, with its interval.
+
+        Returns
+        -------
+        DataFrame of str, indexed by (predictor, form)
+            One column a score; without the base rate, and lines that are no probability.
+        """
+        names = [name.removesuffix(" margin") for name in self.table if name.endswith(" margin")]
+        table = self.table[self.table.index.get_level_values("form") != "constant"]
+        table = table[table[f"{names[0]} margin"].notna()]
+        cells = {}
+        for name in names:
+            digits = 5 if "beta" in name else 3
+            parts = zip(
+                *(table[f"{name} {part}"] for part in ("margin", "margin_low", "margin_high")),
+                strict=True,
+            )
+            cells[name] = [
+                f"{value:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
+                for value, low, high in parts
+            ]
+        return pd.DataFrame(cells, index=table.index)
+
     def verdicts(self) -> list[str]:
         """Say in one sentence a predictor what it is worth against the base rate.
 

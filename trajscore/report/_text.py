@@ -50,18 +50,8 @@ def _table(report: Report) -> str:
 
 
 def _margins(report: Report) -> str:
-    """Each score's difference from the base rate, on the same runs."""
-    table = report.table[report.table.index.get_level_values("form") != "constant"]
-    names = [name.removesuffix(" margin") for name in table.columns if name.endswith(" margin")]
-    table = table[table[f"{names[0]} margin"].notna()]
-    text = pd.DataFrame(index=pd.Index(_labels(table)))
-    for name in names:
-        digits = 5 if "beta" in name else 3
-        text[name.removeprefix("TPS ")] = [
-            f"{row[f'{name} margin']:+.{digits}f} [{row[f'{name} margin_low']:+.{digits}f}, "
-            f"{row[f'{name} margin_high']:+.{digits}f}]"
-            for _, row in table.iterrows()
-        ]
+    text = report.margins().rename(columns=lambda name: name.removeprefix("TPS "))
+    text.index = pd.Index(_labels(text))
     return "margin over the base rate\n" + text.to_string()
 
 
