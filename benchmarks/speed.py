@@ -21,7 +21,7 @@ import pandas as pd
 from trajscore import TrajectoryArray, evaluate
 from trajscore.datasets import fetch_evaluator, make_trajectories
 from trajscore.inference import paired_bootstrap
-from trajscore.metrics import tps_samples
+from trajscore.metrics import ecuas_score, tps_samples
 
 
 def median_seconds(function: Callable[[], object], repeats: int = 7) -> float:
@@ -62,6 +62,21 @@ def score_speed(n_runs: int) -> None:
     peak = tracemalloc.get_traced_memory()[1] - out.nbytes
     tracemalloc.stop()
     show(f"  peak memory beside the result, {n_runs:,} runs", peak / 2**20, "MiB", 64)
+
+
+def ecuas_speed(n_samples: int) -> None:
+    """Time `ecuas_score` in passes of argmax and max over the same array."""
+    P = np.random.default_rng(0).dirichlet(np.ones(10), n_samples)
+    y = np.random.default_rng(1).integers(0, 10, n_samples)
+    one_pass = median_seconds(lambda: (P.argmax(axis=1), P.max(axis=1)), 5)
+    for n in (0, 1):
+        seconds = median_seconds(lambda n=n: ecuas_score(y, P, n=n), 5)
+        show(f"ecuas_score, {n_samples:,} x 10, n = {n}", seconds / one_pass, "passes", 3)
+    tracemalloc.start()
+    ecuas_score(y, P)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    show("  peak memory, in copies of the array", peak / P.nbytes, "copies", 1)
 
 
 def import_time() -> None:
@@ -118,6 +133,7 @@ def main() -> None:
     score_speed(100_000 if args.quick else 1_000_000)
     if not args.quick:
         score_speed(5_000_000)
+    ecuas_speed(100_000 if args.quick else 1_000_000)
     import_time()
     bootstrap_speed()
     evaluate_speed(args.hotpotqa)

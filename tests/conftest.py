@@ -9,10 +9,14 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import settings
 
 from trajscore import TrajectoryArray
 
 mpl.use("Agg")
+# times depend on the machine; a slow example is no error
+settings.register_profile("trajscore", deadline=None, max_examples=60)
+settings.load_profile("trajscore")
 
 DATA = Path(
     os.environ.get("TRAJSCORE_TEST_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")

@@ -4,7 +4,9 @@ from trajscore import calibration, datasets, inference, metrics, plotting
 from trajscore.calibration import PlattCrossFitCalibrator, TraceAggregator
 from trajscore.metrics import (
     censored_tps_scorer,
+    ecuas_scorer,
     make_censored_tps_scorer,
+    make_ecuas_scorer,
     make_tps_scorer,
     tps_scorer,
 )
@@ -25,9 +27,11 @@ __all__ = [
     "check_outcomes",
     "check_trajectories",
     "datasets",
+    "ecuas_scorer",
     "evaluate",
     "inference",
     "make_censored_tps_scorer",
+    "make_ecuas_scorer",
     "make_tps_scorer",
     "metrics",
     "plotting",

@@ -9,6 +9,13 @@ from trajscore.metrics._diagnostics import (
     trajectory_brier,
     trajectory_ece,
 )
+from trajscore.metrics._ecuas import (
+    ecuas_from_confidence,
+    ecuas_score,
+    ecuas_scorer,
+    largest_uncertainty,
+    make_ecuas_scorer,
+)
 from trajscore.metrics._families import BetaScore, BrierScore, LogScore, ScoreFamily
 from trajscore.metrics._profile import step_profile
 from trajscore.metrics._regret import RegretParts, plug_in_regret, regret
@@ -17,6 +24,17 @@ from trajscore.metrics._scorers import (
     make_censored_tps_scorer,
     make_tps_scorer,
     tps_scorer,
+)
+from trajscore.metrics._selective import (
+    auarc,
+    augrc,
+    aurc,
+    confidence_brier,
+    confidence_ece,
+    confidence_log_loss,
+    excess_aurc,
+    fpr_at_recall,
+    risk_coverage_curve,
 )
 from trajscore.metrics._tps import tps_samples, tps_score
 
@@ -28,13 +46,27 @@ __all__ = [
     "RegretParts",
     "ScoreFamily",
     "aggregate",
+    "auarc",
+    "augrc",
+    "aurc",
     "censored_tps_samples",
     "censored_tps_score",
     "censored_tps_scorer",
+    "confidence_brier",
+    "confidence_ece",
+    "confidence_log_loss",
+    "ecuas_from_confidence",
+    "ecuas_score",
+    "ecuas_scorer",
+    "excess_aurc",
+    "fpr_at_recall",
+    "largest_uncertainty",
     "make_censored_tps_scorer",
+    "make_ecuas_scorer",
     "make_tps_scorer",
     "plug_in_regret",
     "regret",
+    "risk_coverage_curve",
     "step_profile",
     "tps_samples",
     "tps_score",

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+
+from trajscore.calibration import AffineCalibrator, TemperatureScaler
+
+
+@pytest.fixture
+def sample(rng):
+    y = rng.integers(0, 4, 600)
+    logits = rng.normal(size=(600, 4)) + 1.5 * np.eye(4)[y]
+    return log_softmax(3 * logits + [1, 0, -1, 0.5], axis=1), y
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_gradient_is_zero(sample, bias):
+    log_p, y = sample
+    fitted = AffineCalibrator(bias=bias).fit(log_p, y)
+    residual = fitted.predict_proba(log_p) - np.eye(4)[y]
+    assert abs((residual * log_p).sum()) / len(y) < 1e-6
+    if bias:
+        np.testing.assert_allclose(residual.mean(axis=0), 0, atol=1e-7)
+    else:
+        assert (fitted.bias_ == 0).all()
+
+
+def test_recovers_a_distortion(rng):
+    y = rng.integers(0, 3, 40_000)
+    true = log_softmax(rng.normal(size=(40_000, 3)), axis=1)
+    y = (np.cumsum(np.exp(true), axis=1) < rng.random((40_000, 1))).sum(axis=1)
+    fitted = AffineCalibrator().fit(2.5 * true + [0.7, 0, -0.7], y)
+    assert fitted.scale_ == pytest.approx(1 / 2.5, abs=0.02)
+    np.testing.assert_allclose(fitted.bias_, [-0.28, 0, 0.28], atol=0.04)
+
+
+def test_two_classes_is_an_unpenalised_logistic_regression(rng):
+    y = rng.integers(0, 2, 500)
+    x = rng.normal(size=500) + y
+    log_p = log_softmax(np.stack([np.zeros(500), x], axis=1), axis=1)
+    fitted = AffineCalibrator().fit(log_p, y)
+    model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(x[:, None], y)
+    expected = model.predict_proba(x[:, None])
+    np.testing.assert_allclose(fitted.predict_proba(log_p), expected, atol=1e-5)
+
+
+def test_temperature_keeps_decisions(sample):
+    log_p, y = sample
+    scaler = TemperatureScaler().fit(log_p, y)
+    assert scaler.scale_ > 0
+    assert (scaler.predict(log_p) == log_p.argmax(axis=1)).all()
+    np.testing.assert_allclose(np.exp(scaler.transform(log_p)), scaler.predict_proba(log_p))
+    same = AffineCalibrator(bias=False).fit(log_p, y)
+    assert same.scale_ == scaler.scale_
+
+
+def test_weights_and_cross_validation(sample):
+    log_p, y = sample
+    weight = np.ones(len(y))
+    weight[:3], weight[3:6] = 2, 0
+    rows = np.r_[0:3, 0:3, 6 : len(y)]
+    weighted = AffineCalibrator().fit(log_p, y, sample_weight=weight)
+    repeated = AffineCalibrator().fit(log_p[rows], y[rows])
+    np.testing.assert_allclose(
+        weighted.predict_proba(log_p), repeated.predict_proba(log_p), atol=1e-6
+    )
+    out = cross_val_predict(AffineCalibrator(), log_p, y, cv=3, method="predict_proba")
+    assert out.shape == log_p.shape
+
+
+def test_a_class_without_runs_is_refused(sample):
+    log_p, y = sample
+    with pytest.raises(ValueError, match="y has 3 classes and X 4 columns"):
+        AffineCalibrator().fit(log_p[y < 3], y[y < 3])

@@ -1,0 +1,227 @@
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import log_softmax
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
+from sklearn.pipeline import make_pipeline
+
+from trajscore import PlattCrossFitCalibrator, TraceAggregator, make_ecuas_scorer
+from trajscore.calibration import AffineCalibrator
+from trajscore.datasets import make_trajectories
+from trajscore.metrics import (
+    confidence_brier,
+    confidence_ece,
+    ecuas_from_confidence,
+    ecuas_score,
+    largest_uncertainty,
+)
+
+NS = [0, 0.3, 1, 2.5, 7]
+ASYMMETRIC = np.array([[0, 1, 3, 0.8], [2, 0, 1, 0.8], [5, 2, 0, 0.8]])
+
+
+def integral(error, u, n, u_max):
+    """Eq. 8 for the weight w_n, by quadrature."""
+    alpha = (n + 1) * u_max ** -(n + 1)
+    below = quad(lambda g: g * alpha * g ** (n - 1), 0, u, epsabs=1e-13)[0]
+    above = quad(lambda g: alpha * g ** (n - 1), u, u_max, epsabs=1e-13)[0]
+    return below + error * above
+
+
+@pytest.mark.parametrize("n", NS)
+@pytest.mark.parametrize("K", [2, 3, 10])
+@given(seed=st.integers(0, 10**6))
+def test_closed_form_is_the_integral(n, K, seed):
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.ones(K), 3)
+    y = rng.integers(0, K, 3)
+    expected = np.mean(
+        [integral(p.argmax() != k, 1 - p.max(), n, 1 - 1 / K) for p, k in zip(P, y, strict=True)]
+    )
+    assert ecuas_score(y, P, n=n, labels=range(K)) == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("n", NS)
+@pytest.mark.parametrize("cost", [None, ASYMMETRIC], ids=["0-1", "asymmetric"])
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10**6))
+def test_truth_is_optimal_over_a_simplex_grid(n, cost, seed):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(3))
+    steps = 12
+    grid = (
+        np.array([[a, b, steps - a - b] for a in range(steps + 1) for b in range(steps + 1 - a)])
+        / steps
+    )
+    reports = np.vstack([p, grid])
+
+    def expected(q):
+        return ecuas_score([0, 1, 2], np.tile(q, (3, 1)), n=n, cost=cost, sample_weight=p)
+
+    losses = [expected(q) for q in reports[rng.permutation(len(reports))[:12]]]
+    assert min(losses) >= expected(p) - 1e-9
+
+
+def test_largest_uncertainty_is_found_exactly():
+    for K in (2, 5, 10):
+        assert largest_uncertainty(1 - np.eye(K)) == pytest.approx(1 - 1 / K, abs=1e-12)
+    q = np.random.default_rng(0).dirichlet(np.ones(3), 200_000)
+    seen = (q @ ASYMMETRIC).min(axis=1).max()
+    assert seen <= largest_uncertainty(ASYMMETRIC) + 1e-12
+    assert largest_uncertainty(ASYMMETRIC) == pytest.approx(seen, abs=0.01)
+
+
+def test_zero_one_cost_as_a_matrix_is_the_default():
+    rng = np.random.default_rng(0)
+    P, y = rng.dirichlet(np.ones(4), 50), rng.integers(0, 4, 50)
+    for n in NS:
+        given_cost = ecuas_score(y, P, n=n, cost=1 - np.eye(4))
+        assert given_cost == pytest.approx(ecuas_score(y, P, n=n), rel=1e-9)
+
+
+def test_limits():
+    rng = np.random.default_rng(0)
+    P, y = rng.dirichlet(np.ones(3), 400), rng.integers(0, 3, 400)
+    error = np.mean(P.argmax(axis=1) != y)
+    # n -> infinity: the 0-1 cost, relative to u_M; and no overflow
+    assert ecuas_score(y, P, n=10_000) == pytest.approx(error / (2 / 3), rel=1e-3)
+    assert ecuas_score(y, P, n=1e-9) == pytest.approx(ecuas_score(y, P, n=0), rel=1e-6)
+    # K -> infinity
+    correct, c = rng.integers(0, 2, 100), rng.uniform(0.3, 1, 100)
+    for n in NS:
+        many = ecuas_from_confidence(correct, c, n=n, n_classes=10**9)
+        assert many == pytest.approx(ecuas_from_confidence(correct, c, n=n), rel=1e-6)
+
+
+def test_two_classes_and_n_one_is_the_normalised_brier_score():
+    rng = np.random.default_rng(0)
+    p, y = rng.random(200), rng.integers(0, 2, 200)
+    P = np.stack([1 - p, p], axis=1)
+    assert ecuas_score(y, P, n=1) == pytest.approx(np.mean((p - y) ** 2) / 0.25)
+
+
+def test_certain_errors_from_log_probabilities_are_not_capped():
+    log_p = log_softmax([[50.0, 0.0]], axis=1)
+    assert ecuas_score([1], log_p, n=0, log_proba=True) == pytest.approx(98.6137, abs=1e-4)
+    assert ecuas_score([1], np.exp(log_p), n=0) == pytest.approx(30.8499, abs=1e-4)
+    assert ecuas_score([0], np.array([[0.0, -np.inf]]), n=0, log_proba=True) == 0
+
+
+def test_uncertainty_above_the_largest_costs_what_that_costs_and_is_counted():
+    with pytest.warns(UserWarning, match=r"2 uncertainties lie above .* 0\.75") as caught:
+        wrong = ecuas_from_confidence([0, 0, 1], [0.1, 0.1, 0.9], n_classes=4)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert ecuas_from_confidence([0], [0.1], n_classes=4) == 1
+        assert ecuas_from_confidence([1], [0.1], n_classes=4) == 1
+    assert wrong > 0.6
+
+
+def test_labels_weights_and_normalisation():
+    rng = np.random.default_rng(0)
+    P, y = rng.dirichlet(np.ones(3), 60), rng.integers(0, 3, 60)
+    names = np.array(["cat", "ant", "bee"])
+    assert ecuas_score(names[y], P, labels=names) == ecuas_score(y, P)
+    weight = np.ones(60)
+    weight[0], weight[1] = 2, 0
+    rows = np.r_[0, 0, 2:60]
+    for normalize in (False, True):
+        assert ecuas_score(y, P, sample_weight=weight, normalize=normalize) == pytest.approx(
+            ecuas_score(y[rows], P[rows], normalize=normalize)
+        )
+    prior = np.bincount(y) / 60
+    assert ecuas_score(y, np.tile(prior, (60, 1)), normalize=True) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("y", "P", "kwargs", "message"),
+    [
+        ([0, 1], [[0.5, 0.5], [0.7, 0.7]], {}, "row 1: the probabilities add up to 1.4"),
+        ([0, 1], [[0.5, 0.5], [3.0, -2.0]], {}, "row 1: these look like logits"),
+        ([0, 1], np.log([[0.5, 0.5], [0.9, 0.1]]), {}, "row 1: these look like log-probabilities"),
+        ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"log_proba": True}, "row 1: the log-probabilities"),
+        ([0, 1], [[0.5, 0.5], [np.nan, 1.0]], {}, "row 1: a value is NaN"),
+        ([0, 5], [[0.5, 0.5], [0.9, 0.1]], {"labels": [0, 1]}, "row 1: class 5 has no column"),
+        ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"n": -1}, "n must be a finite number >= 0"),
+        ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"cost": [[0, -1], [1, 0]]}, r"cost\[0, 1\] is -1"),
+        ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"cost": [[1, 2], [1, 0]]}, "class 0 has no decision"),
+        ([0, 0], [[0.5, 0.5], [0.9, 0.1]], {"normalize": True, "labels": [0, 1]}, "one class"),
+        ([0], [0.5], {}, "ecuas_from_confidence"),
+    ],
+)
+def test_bad_probabilities(y, P, kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        ecuas_score(y, P, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("correct", "confidence", "message"),
+    [
+        ([1, 0], [0.5, np.nan], "row 1: confidence is nan"),
+        ([1, 0], [0.5, 1.5], r"row 1: confidence is 1\.5"),
+        ([1, 2], [0.5, 0.5], "row 1: correct is 2"),
+        ([1], [0.5, 0.5], "give one each"),
+    ],
+)
+def test_bad_confidences(correct, confidence, message):
+    for metric in (ecuas_from_confidence, confidence_brier, confidence_ece):
+        with pytest.raises(ValueError, match=message):
+            metric(correct, confidence)
+
+
+def test_scorer_in_searches():
+    X, y = load_iris(return_X_y=True)
+    search = GridSearchCV(
+        LogisticRegression(max_iter=2000), {"C": [1e-4, 1.0]}, scoring=make_ecuas_scorer(n=0)
+    ).fit(X, y)
+    assert search.best_params_ == {"C": 1.0}
+    assert search.best_score_ < 0
+    X, y = make_trajectories(200, sharpness=2, random_state=0, return_X_y=True)
+    pipeline = make_pipeline(PlattCrossFitCalibrator(), TraceAggregator())
+    scores = cross_val_score(pipeline, X, y, scoring=make_ecuas_scorer(normalize=True), cv=3)
+    assert ((scores < 0) & (scores > -1)).all()
+
+
+# N-ER, ECE, AUC, twice the normalised confidence Brier score, N-ECUAS for n = 0, 1, 128
+PUBLISHED = {
+    ("sst2_gpt2", "raw"): "0.8284 0.2069 0.8059 1.8975 0.9162 0.9204 0.8348",
+    ("sst2_gpt2", "cal"): "0.3080 0.0118 0.8136 1.6466 0.5272 0.4285 0.3103",
+    ("agnews_gpt2", "raw"): "0.7796 0.1844 0.6431 2.1339 1.0045 0.9803 0.7857",
+    ("agnews_gpt2", "cal"): "0.3786 0.0362 0.7001 1.8136 0.7111 0.5802 0.3816",
+    ("cifar10_resnet-20", "raw"): "0.0822 0.0382 0.9216 1.5977 0.2368 0.1407 0.0829",
+    ("pneumoniamnist_resnet50", "cal"): "0.2350 0.0101 0.8597 1.6354 0.3605 0.2804 0.2351",
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), PUBLISHED)
+def test_published_table(name, kind, public_file):
+    scores = np.load(public_file("expected_cost", name, "scores.npy")).astype(np.float64)
+    y = np.load(public_file("expected_cost", name, "targets.npy")).ravel().astype(int)
+    log_p = log_softmax(scores, axis=1)
+    P = np.exp(log_p)
+    if kind == "cal":
+        folds = StratifiedKFold(5, shuffle=True, random_state=42)
+        P = cross_val_predict(AffineCalibrator(), log_p, y, cv=folds, method="predict_proba")
+    correct, c = (P.argmax(axis=1) == y).astype(float), P.max(axis=1)
+    prior = np.bincount(y) / len(y)
+    values = [
+        (1 - correct.mean()) / (1 - prior.max()),
+        confidence_ece(correct, c),
+        roc_auc_score(correct, c),
+        2 * confidence_brier(correct, c, normalize=True),
+        *(ecuas_score(y, P, n=n, normalize=True) for n in (0, 1, 128)),
+    ]
+    assert " ".join(f"{value:.4f}" for value in values) == PUBLISHED[name, kind]

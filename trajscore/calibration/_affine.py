@@ -1,0 +1,200 @@
+"""Affine calibration of log-probabilities."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from trajscore.validation import check_sample_weight
+
+FloatArray = NDArray[np.float64]
+
+
+class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
+    """Calibrate log-probabilities by softmax(a log s + b), fitted by log-loss.
+
+    The scale a is one number, the bias b one for each class (or none: temperature scaling). The
+    fit is not penalised.
+
+    Parameters
+    ----------
+    bias : bool, default=True
+        Whether to fit a bias for each class.
+
+    Attributes
+    ----------
+    scale_ : float
+        Fitted a.
+    bias_ : ndarray of shape (n_classes,)
+        Fitted b, of mean zero; zeros without bias.
+    classes_ : ndarray of shape (n_classes,)
+        Class of each column.
+    n_iter_ : int
+        Iterations of the optimiser.
+
+    See Also
+    --------
+    TemperatureScaler : The same without bias.
+
+    References
+    ----------
+    Estienne et al. (2026), ECUAS_n, arXiv:2605.20490, Section 4.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log_s = np.log([[0.99, 0.01], [0.99, 0.01], [0.01, 0.99], [0.99, 0.01]])
+    >>> calibrator = AffineCalibrator(bias=False).fit(log_s, [0, 0, 1, 1])
+    >>> calibrator.predict_proba(log_s)[:1].round(2)
+    array([[0.75, 0.25]])
+    """
+
+    def __init__(self, bias: bool = True) -> None:
+        self.bias = bias
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit scale and bias to convergence.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes)
+            Log-probabilities (or logits: a constant of the row does not matter), one column a
+            class, in the order of the sorted classes.
+        y : array-like of shape (n_samples,)
+            Class of each sample.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each sample.
+
+        Returns
+        -------
+        AffineCalibrator
+            The fitted calibrator.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many classes in `y` as columns in `X`.
+        """
+        scores, labels = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        K = scores.shape[1]
+        if len(self.classes_) != K:
+            raise ValueError(
+                f"y has {len(self.classes_)} classes and X {K} columns; every column needs runs "
+                f"of its class in the training data"
+            )
+        weight = check_sample_weight(sample_weight, len(scores))
+        weight = weight / weight.sum()
+        # large margins are tamed for the optimiser only; the scale is put back below
+        spread = float(np.std(scores - scores.mean(axis=1, keepdims=True))) or 1.0
+        scaled = (scores - scores.max(axis=1, keepdims=True)) / spread
+
+        def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
+            z = log_softmax(parameters[0] * scaled + parameters[1:], axis=1)
+            residual = np.exp(z) * weight[:, None]
+            value = -float(weight @ z[rows, codes])
+            residual[rows, codes] -= weight
+            gradient = np.append((residual * scaled).sum(), residual.sum(axis=0))
+            if not self.bias:
+                gradient[1:] = 0
+            return value, gradient
+
+        rows = np.arange(len(scaled))
+        start = np.append(spread, np.zeros(K))
+        found = minimize(
+            loss, start, jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 2000}
+        )
+        self.scale_ = float(found.x[0] / spread)
+        self.bias_ = found.x[1:] - found.x[1:].mean()
+        self.n_iter_ = int(found.nit)
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Return calibrated log-probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes)
+            Log-probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Calibrated log-probabilities.
+        """
+        return np.asarray(log_softmax(self._affine(X), axis=1))
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Return calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes)
+            Log-probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Calibrated probabilities, columns as in `classes_`.
+        """
+        return np.asarray(softmax(self._affine(X), axis=1))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the most probable class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes)
+            Log-probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Classes.
+        """
+        chosen = self._affine(X).argmax(axis=1)
+        return self.classes_[chosen]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return a name for each column of `transform`.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Not used; for scikit-learn's sake.
+
+        Returns
+        -------
+        ndarray of str
+            ``log_p_CLASS``.
+        """
+        check_is_fitted(self)
+        return np.array([f"log_p_{one}" for one in self.classes_], dtype=object)
+
+    def _affine(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self)
+        scores = validate_data(self, X, reset=False, dtype=np.float64)
+        return np.asarray(self.scale_ * scores + self.bias_)
+
+
+class TemperatureScaler(AffineCalibrator):
+    """Calibrate log-probabilities by softmax(a log s): one temperature 1/a for all classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log_s = np.log([[0.99, 0.01], [0.99, 0.01], [0.01, 0.99], [0.99, 0.01]])
+    >>> TemperatureScaler().fit(log_s, [0, 0, 1, 1]).predict_proba(log_s)[:1].round(2)
+    array([[0.75, 0.25]])
+    """
+
+    def __init__(self) -> None:
+        super().__init__(bias=False)
