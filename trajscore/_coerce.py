@@ -116,6 +116,9 @@ def as_horizon(horizon: ArrayLike | None, lengths: IntArray) -> IntArray:
 def as_ids(ids: ArrayLike | None, n_runs: int | None = None) -> NDArray[Any]:
     if ids is None:
         return np.arange(n_runs or 0, dtype=np.int64)
+    given = np.asarray(ids)
+    if given.dtype.kind in "iu" and given.shape == (len(given) if n_runs is None else n_runs,):
+        return given.astype(np.int64)
     array = np.asarray(ids, dtype=object)
     if n_runs is not None and array.shape != (n_runs,):
         raise ValueError(f"ids must hold {n_runs} identifiers, one for each run")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -43,9 +44,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         report = _report(arguments)
-        print(report)
+        print(report, flush=True)
         if arguments.out is not None:
             print(f"\nwrote {report.to_html(arguments.out)}")
+    except BrokenPipeError:  # the reader has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, KeyError, ImportError, OSError) as error:
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
         print(f"trajscore: {message}", file=sys.stderr)

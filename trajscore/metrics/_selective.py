@@ -267,8 +267,8 @@ def confidence_brier(
     confidence : array-like of shape (n_samples,)
         Probability in [0, 1] that it is.
     normalize : bool, default=False
-        Whether to divide by a (1 - a), what a constant at the accuracy a scores. Tables of the
-        ECUAS paper print twice that ratio (a constant scores 2).
+        Whether to divide by a (1 - a), what a constant at the accuracy a scores. The tables of
+        Estienne et al. (2026) print twice that ratio (a constant scores 2).
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each sample.
 
