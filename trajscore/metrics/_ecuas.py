@@ -146,7 +146,8 @@ def ecuas_from_confidence(
 
     References
     ----------
-    Estienne et al. (2026), ECUAS_n, arXiv:2605.20490, Eq. 10 and its limit for many classes, Eq. 11.
+    Estienne et al. (2026), ECUAS_n, arXiv:2605.20490, Eq. 10 and its limit for many
+    classes, Eq. 11.
 
     Examples
     --------
