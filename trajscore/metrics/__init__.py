@@ -1,7 +1,13 @@
 """Scores and diagnostics of traces: functions of ``(y_true, traces)``."""
 
 from trajscore.metrics._aggregate import AGGREGATORS, aggregate
+from trajscore.metrics._answers import answers_from_proba
 from trajscore.metrics._censored import censored_tps_samples, censored_tps_score
+from trajscore.metrics._classification import (
+    normalized_brier,
+    normalized_error_rate,
+    normalized_log_loss,
+)
 from trajscore.metrics._diagnostics import (
     trajectory_auprc,
     trajectory_aurc,
@@ -13,7 +19,6 @@ from trajscore.metrics._ecuas import (
     ecuas_from_confidence,
     ecuas_score,
     ecuas_scorer,
-    largest_uncertainty,
     make_ecuas_scorer,
 )
 from trajscore.metrics._families import BetaScore, BrierScore, LogScore, ScoreFamily
@@ -26,6 +31,7 @@ from trajscore.metrics._scorers import (
     tps_scorer,
 )
 from trajscore.metrics._selective import (
+    accuracy_rejection_curve,
     auarc,
     augrc,
     aurc,
@@ -37,6 +43,13 @@ from trajscore.metrics._selective import (
     risk_coverage_curve,
 )
 from trajscore.metrics._tps import tps_samples, tps_score
+from trajscore.metrics._ua_cost import (
+    UACost,
+    integrated_ua_cost,
+    ua_cost,
+    ua_cost_from_confidence,
+)
+from trajscore.metrics._uncertainty import largest_uncertainty
 
 __all__ = [
     "AGGREGATORS",
@@ -45,7 +58,10 @@ __all__ = [
     "LogScore",
     "RegretParts",
     "ScoreFamily",
+    "UACost",
+    "accuracy_rejection_curve",
     "aggregate",
+    "answers_from_proba",
     "auarc",
     "augrc",
     "aurc",
@@ -60,10 +76,14 @@ __all__ = [
     "ecuas_scorer",
     "excess_aurc",
     "fpr_at_recall",
+    "integrated_ua_cost",
     "largest_uncertainty",
     "make_censored_tps_scorer",
     "make_ecuas_scorer",
     "make_tps_scorer",
+    "normalized_brier",
+    "normalized_error_rate",
+    "normalized_log_loss",
     "plug_in_regret",
     "regret",
     "risk_coverage_curve",
@@ -76,4 +96,6 @@ __all__ = [
     "trajectory_auroc",
     "trajectory_brier",
     "trajectory_ece",
+    "ua_cost",
+    "ua_cost_from_confidence",
 ]

@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import xlogy
+from scipy.special import log_expit, xlogy
 
 from trajscore.metrics import _ranking
-from trajscore.validation import check_sample_weight
+from trajscore.metrics._answers import check_answers
 
 FloatArray = NDArray[np.float64]
 
 
 def aurc(
-    correct: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None
+    correct: ArrayLike,
+    confidence: ArrayLike,
+    *,
+    rule: str = "mean",
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Area under the risk-coverage curve; lower is better.
 
@@ -28,6 +32,9 @@ def aurc(
         Whether each answer is right.
     confidence : array-like of shape (n_samples,)
         Any number that is higher where the answer is more likely right.
+    rule : {"mean", "trapezoid"}, default="mean"
+        "trapezoid" gives the first and the last k half the weight of the others (for n > 1); the
+        tables of Estienne et al. (2026) do so.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each sample.
 
@@ -41,8 +48,17 @@ def aurc(
     >>> aurc([1, 0], [0.9, 0.1])
     0.25
     """
+    if rule not in ("mean", "trapezoid"):
+        raise ValueError(f"rule must be 'mean' or 'trapezoid', got {rule!r}")
     groups, weight = _grouped(correct, confidence, sample_weight)
-    return float(_ranking.aurc(*groups.sums(weight)))
+    wrong, right = groups.sums(weight)
+    area = float(_ranking.aurc(wrong, right))
+    n = weight.sum()
+    if rule == "mean" or n <= 1:
+        return area
+    used = wrong + right > 0
+    first = (wrong[used] / (wrong + right)[used])[-1]
+    return float((area * n - (first + wrong.sum() / n) / 2) / (n - 1))
 
 
 def excess_aurc(
@@ -173,6 +189,37 @@ def risk_coverage_curve(
     return accepted[used] / accepted[-1], risk, groups.confidence[::-1][used]
 
 
+def accuracy_rejection_curve(
+    correct: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Accuracy among the answers that are left as the least confident are rejected.
+
+    Parameters
+    ----------
+    correct : array-like of shape (n_samples,)
+        Whether each answer is right.
+    confidence : array-like of shape (n_samples,)
+        Any number that is higher where the answer is more likely right.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weight of each sample.
+
+    Returns
+    -------
+    rejection, accuracy, threshold : ndarray of shape (n_distinct,)
+        Share rejected and accuracy among the others, where answers below the threshold are
+        rejected; thresholds and rejection rise from the smallest confidence and 0.
+
+    Examples
+    --------
+    >>> accuracy_rejection_curve([1, 0], [0.9, 0.1])
+    (array([0. , 0.5]), array([0.5, 1. ]), array([0.1, 0.9]))
+    """
+    coverage, risk, threshold = risk_coverage_curve(
+        correct, confidence, sample_weight=sample_weight
+    )
+    return 1 - coverage[::-1], 1 - risk[::-1], threshold[::-1]
+
+
 def fpr_at_recall(
     correct: ArrayLike,
     confidence: ArrayLike,
@@ -246,7 +293,7 @@ def confidence_ece(
     >>> round(confidence_ece([1, 0], [0.9, 0.2]), 3)
     0.15
     """
-    right, c, weight = _checked(correct, confidence, sample_weight, probability=True)
+    right, c, weight = check_answers(correct, confidence, sample_weight, probability=True)
     bins = np.minimum((c * n_bins).astype(np.int64), n_bins - 1)
     return float(np.abs(np.bincount(bins, weight * (right - c))).sum() / weight.sum())
 
@@ -282,7 +329,7 @@ def confidence_brier(
     >>> confidence_brier([1, 0], [0.5, 0.5], normalize=True)
     1.0
     """
-    right, c, weight = _checked(correct, confidence, sample_weight, probability=True)
+    right, c, weight = check_answers(correct, confidence, sample_weight, probability=True)
     score = float(np.average((c - right) ** 2, weights=weight))
     accuracy = float(np.average(right, weights=weight))
     return score / _naive(accuracy * (1 - accuracy)) if normalize else score
@@ -293,6 +340,7 @@ def confidence_log_loss(
     confidence: ArrayLike,
     *,
     normalize: bool = False,
+    log_odds: bool = False,
     sample_weight: ArrayLike | None = None,
     eps: float = 1e-7,
 ) -> float:
@@ -306,10 +354,13 @@ def confidence_log_loss(
         Probability in [0, 1] that it is.
     normalize : bool, default=False
         Whether to divide by what a constant at the accuracy scores.
+    log_odds : bool, default=False
+        Whether `confidence` holds log(c / (1 - c)), as `answers_from_proba` returns them for
+        log-probabilities; these are scored without a cap.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each sample.
     eps : float, default=1e-7
-        Confidences are clipped to [eps, 1 - eps].
+        Confidences in [0, 1] are clipped to [eps, 1 - eps].
 
     Returns
     -------
@@ -321,9 +372,12 @@ def confidence_log_loss(
     >>> confidence_log_loss([1, 0], [0.5, 0.5], normalize=True)
     1.0
     """
-    right, c, weight = _checked(correct, confidence, sample_weight, probability=True)
-    happened = np.clip(np.where(right == 1, c, 1 - c), eps, 1 - eps)
-    score = float(-np.average(np.log(happened), weights=weight))
+    right, c, weight = check_answers(correct, confidence, sample_weight, probability=not log_odds)
+    if log_odds:
+        log_happened = log_expit(np.where(right == 1, c, -c))
+    else:
+        log_happened = np.log(np.clip(np.where(right == 1, c, 1 - c), eps, 1 - eps))
+    score = -float(np.average(log_happened, weights=weight))
     a = float(np.average(right, weights=weight))
     return score / _naive(float(-xlogy(a, a) - xlogy(1 - a, 1 - a))) if normalize else score
 
@@ -334,30 +388,8 @@ def _naive(score: float) -> float:
     return score
 
 
-def _checked(
-    correct: ArrayLike,
-    confidence: ArrayLike,
-    sample_weight: ArrayLike | None,
-    probability: bool = False,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    right = np.asarray(correct, dtype=np.float64)
-    c = np.asarray(confidence, dtype=np.float64)
-    if right.ndim != 1 or right.shape != c.shape or not len(c):
-        raise ValueError(f"correct has shape {right.shape} and confidence {c.shape}; give one each")
-    fine = (c >= 0) & (c <= 1) if probability else np.isfinite(c)
-    for name, values, bad in (
-        ("confidence", c, ~fine),
-        ("correct", right, ~np.isin(right, (0.0, 1.0))),
-    ):
-        if bad.any():
-            row = int(np.argmax(bad))
-            kind = "0 or 1" if name == "correct" else "in [0, 1]" if probability else "finite"
-            raise ValueError(f"row {row}: {name} is {values[row]:g}; it must be {kind}")
-    return right, c, check_sample_weight(sample_weight, len(c))
-
-
 def _grouped(
     correct: ArrayLike, confidence: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[_ranking.TieGroups, FloatArray]:
-    right, c, weight = _checked(correct, confidence, sample_weight)
+    right, c, weight = check_answers(correct, confidence, sample_weight)
     return _ranking.TieGroups(c, right), weight
