@@ -26,33 +26,31 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def row(y: np.ndarray, P: np.ndarray) -> np.ndarray:
+def row(y: np.ndarray, log_p: np.ndarray) -> np.ndarray:
     """One line of the table."""
-    K = P.shape[1]
-    correct, confidence = (P.argmax(axis=1) == y).astype(float), P.max(axis=1)
-    prior = np.bincount(y, minlength=K) / len(y)
-    onehot = np.eye(K)[y]
-    happened = np.clip(P[np.arange(len(y)), y], 1e-300, None)
-    used = prior[prior > 0]
+    full = {"log_proba": True}
+    correct, log_odds = metrics.answers_from_proba(y, log_p, **full)
+    confidence = np.exp(log_p).max(axis=1)
     return np.array(
         [
-            (1 - correct.mean()) / (1 - prior.max()),
+            metrics.normalized_error_rate(y, log_p, **full),
             metrics.confidence_ece(correct, confidence),
-            roc_auc_score(correct, confidence),
-            metrics.confidence_log_loss(correct, confidence, normalize=True),
+            roc_auc_score(correct, log_odds),
+            metrics.confidence_log_loss(correct, log_odds, normalize=True, log_odds=True),
             2 * metrics.confidence_brier(correct, confidence, normalize=True),
-            -np.log(happened).mean() / -(used * np.log(used)).sum(),
-            ((P - onehot) ** 2).sum(axis=1).mean() / (1 - (prior**2).sum()),
-            metrics.aurc(correct, confidence),
-            *(metrics.ecuas_score(y, P, n=n, normalize=True) for n in (0, 1, 128)),
+            metrics.normalized_log_loss(y, log_p, **full),
+            metrics.normalized_brier(y, log_p, **full),
+            metrics.aurc(correct, log_odds, rule="trapezoid"),
+            *(metrics.ecuas_score(y, log_p, n=n, normalize=True, **full) for n in (0, 1, 128)),
         ]
     )
 
 
 def calibrated(y: np.ndarray, log_p: np.ndarray, seed: int) -> np.ndarray:
-    """Out-of-fold calibrated probabilities."""
+    """Out-of-fold calibrated log-probabilities."""
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
-    return cross_val_predict(AffineCalibrator(), log_p, y, cv=folds, method="predict_proba")
+    P = cross_val_predict(AffineCalibrator(), log_p, y, cv=folds, method="predict_proba")
+    return np.log(P)
 
 
 def main() -> None:
@@ -62,7 +60,7 @@ def main() -> None:
         log_p = log_softmax(np.load(folder / "scores.npy").astype(np.float64), axis=1)
         y = np.load(folder / "targets.npy").ravel().astype(np.int64)
         lines = {
-            "raw": row(y, np.exp(log_p)),
+            "raw": row(y, log_p),
             "cal": row(y, calibrated(y, log_p, 42)),
         }
         others = np.array([row(y, calibrated(y, log_p, seed)) for seed in range(10)])

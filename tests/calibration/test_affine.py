@@ -1,8 +1,14 @@
+import pickle
+
 import numpy as np
 import pytest
 from scipy.special import log_softmax
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from trajscore.calibration import AffineCalibrator, TemperatureScaler
 
@@ -73,3 +79,43 @@ def test_a_class_without_runs_is_refused(sample):
     log_p, y = sample
     with pytest.raises(ValueError, match="y has 3 classes and X 4 columns"):
         AffineCalibrator().fit(log_p[y < 3], y[y < 3])
+
+
+class AnyFeatures(AffineCalibrator):
+    """Makes as many columns as there are classes out of the features that checks pass."""
+
+    def fit(self, X, y, sample_weight=None):
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        inner = AffineCalibrator(bias=self.bias).fit(self._project(X, y), y, sample_weight)
+        for name in ("scale_", "bias_", "classes_", "n_iter_"):
+            setattr(self, name, getattr(inner, name))
+        return self
+
+    def _project(self, X, y=None):
+        K = len(self.classes_) if y is None else len(np.unique(y))
+        centre = np.linspace(-1, 1, K)
+        return -((X[:, :1] - 3 * centre) ** 2) / 10
+
+    def _affine(self, X):
+        check_is_fitted(self)
+        return self.scale_ * self._project(validate_data(self, X, reset=False)) + self.bias_
+
+
+NEEDS_A_SCORE_A_CLASS = {
+    "check_classifiers_train": "the checks' features are no scores of classes",
+}
+
+
+@parametrize_with_checks(
+    [AnyFeatures()], expected_failed_checks=lambda estimator: NEEDS_A_SCORE_A_CLASS
+)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_clones_and_pickles():
+    for calibrator in (AffineCalibrator(bias=False), TemperatureScaler()):
+        assert type(clone(calibrator)) is type(calibrator)
+        assert clone(calibrator).get_params() == calibrator.get_params()
+        assert pickle.loads(pickle.dumps(calibrator)).get_params() == calibrator.get_params()

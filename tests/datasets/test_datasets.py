@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from trajscore import metrics
-from trajscore.datasets import fetch_evaluator, load_chess, make_trajectories
+from trajscore.datasets import fetch_evaluator, fetch_expected_cost, load_chess, make_trajectories
 
 
 def test_chess_is_what_its_description_says():
@@ -91,3 +91,23 @@ def test_pinned_hashes(public_file):
     for name in ("hotpotqa", "gsm8k"):
         path = public_file("evaluator", f"{name}_w_scores_compressed.csv.gz")
         assert hashlib.sha256(path.read_bytes()).hexdigest() == _FILES[name]
+
+
+@pytest.mark.parametrize(("name", "shape"), [("sst2_gpt2", (1821, 2)), ("agnews_gpt2", (7600, 4))])
+def test_fetch_expected_cost_from_a_local_copy(name, shape, tmp_path, public_file):
+    (tmp_path / "trajscore").mkdir()
+    for part in ("scores", "targets"):
+        source = public_file("expected_cost", name, f"{part}.npy")
+        shutil.copyfile(source, tmp_path / "trajscore" / f"{name}_{part}.npy")
+    X, y = fetch_expected_cost(name, data_home=tmp_path, return_X_y=True)
+    assert X.shape == shape
+    assert y.max() == shape[1] - 1
+    np.testing.assert_allclose(np.exp(X).sum(axis=1), 1)
+    assert str(shape[1]) in fetch_expected_cost(name, data_home=tmp_path).DESCR
+
+
+def test_fetch_expected_cost_says_what_is_wrong(tmp_path):
+    with pytest.raises(OSError, match="download_if_missing=True"):
+        fetch_expected_cost("sst2_gpt2", data_home=tmp_path, download_if_missing=False)
+    with pytest.raises(ValueError, match="no name of a score set"):
+        fetch_expected_cost("../else")

@@ -52,6 +52,30 @@ def test_curve_and_recall():
         metrics.fpr_at_recall([1, 1], [0.5, 0.6])
 
 
+def test_accuracy_rejection_is_risk_coverage_mirrored():
+    correct, c = np.array([1, 0, 1, 0]), np.array([0.9, 0.9, 0.5, 0.1])
+    rejection, accuracy, threshold = metrics.accuracy_rejection_curve(correct, c)
+    assert rejection.tolist() == [0, 0.25, 0.5]
+    np.testing.assert_allclose(accuracy, [0.5, 2 / 3, 0.5])
+    assert threshold.tolist() == [0.1, 0.5, 0.9]
+
+
+@given(samples)
+def test_trapezoid_rule(rows):
+    correct, c = np.array(rows).T
+    n = len(c)
+    k = np.arange(1, n + 1)
+
+    def trapezoid(wrong):
+        risk = np.cumsum(wrong) / k
+        return risk[0] if n == 1 else (risk[1:] + risk[:-1]).sum() / 2 / (n - 1)
+
+    expected = mean_over_orders(correct, c, trapezoid)
+    assert metrics.aurc(correct, c, rule="trapezoid") == pytest.approx(expected, abs=1e-12)
+    with pytest.raises(ValueError, match="rule must be"):
+        metrics.aurc(correct, c, rule="simpson")
+
+
 def test_confidence_scores():
     correct = np.r_[np.ones(80), np.zeros(20)]
     constant = np.full(100, 0.8)

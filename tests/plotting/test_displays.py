@@ -4,8 +4,17 @@ import pytest
 
 from trajscore import evaluate
 from trajscore.datasets import make_trajectories
-from trajscore.metrics import step_profile
-from trajscore.plotting import LengthDisplay, ReliabilityDisplay, ScoreDisplay, StepProfileDisplay
+from trajscore.metrics import ecuas_score, step_profile
+from trajscore.plotting import (
+    CostConfidenceDisplay,
+    CostCurveDisplay,
+    LengthDisplay,
+    ReliabilityDisplay,
+    RiskCoverageDisplay,
+    SampledDecisionsDisplay,
+    ScoreDisplay,
+    StepProfileDisplay,
+)
 from trajscore.plotting._base import wilson_interval
 
 
@@ -23,7 +32,7 @@ def close_figures():
 def drawn(display):
     assert display.plot() is display
     assert display.figure_ is display.ax_.figure
-    assert display.line_ is not None
+    assert getattr(display, "line_", None) is not None or display.lines_
     _, ax = plt.subplots()
     assert display.plot(ax=ax, name="mine").ax_ is ax
 
@@ -87,3 +96,50 @@ def test_wilson_interval_contains_the_rate():
         assert (high <= 1).all()
         assert (low <= rate + 1e-12).all()
         assert (high >= rate - 1e-12).all()
+
+
+@pytest.fixture
+def answers(rng):
+    confidence = rng.random(300)
+    return (rng.random(300) < confidence).astype(int), confidence
+
+
+def test_cost_against_confidence():
+    for K in (2, 4, np.inf):
+        display = CostConfidenceDisplay.from_parameters(n_classes=K)
+        for n in (0, 1, 4, 128):  # both start at 1; right answers fall to 0, wrong ones rise
+            assert display.right[n][0] == pytest.approx(1)
+            assert display.wrong[n][0] == pytest.approx(1)
+            assert display.right[n][-1] == pytest.approx(0, abs=1e-6)
+            assert (np.diff(display.wrong[n]) >= -1e-12).all()
+        drawn(display)
+
+
+def test_risk_coverage(answers):
+    display = RiskCoverageDisplay.from_predictions(*answers)
+    assert display.risk[-1] == pytest.approx(1 - answers[0].mean())
+    assert display.best[-1] == pytest.approx(display.risk[-1])
+    drawn(display)
+
+
+@pytest.mark.parametrize("n", [0.5, 1, 4])
+def test_area_under_the_weighted_cost_curve_is_ecuas(answers, n):
+    display = CostCurveDisplay.from_predictions(*answers, n=n)
+    area = np.mean(display.weight * display.cost)
+    assert area == pytest.approx(display.ecuas, rel=0.01)
+    drawn(display)
+
+
+def test_sampled_decisions(rng):
+    log_p = np.log(rng.dirichlet(np.ones(3), 400))
+    y = (np.cumsum(np.exp(log_p), axis=1) < rng.random((400, 1))).sum(axis=1)
+    display = SampledDecisionsDisplay.from_predictions(y, log_p)
+    for n, cost in display.costs.items():
+        best = ecuas_score(y, np.exp(log_p), n=n)
+        assert cost[0] == pytest.approx(best, abs=0.03)
+        assert (np.diff(cost) > 0).all()
+    cold = SampledDecisionsDisplay.from_predictions(y, log_p, temperatures=[1e-4], n=[1])
+    assert cold.costs[1][0] == pytest.approx(ecuas_score(y, np.exp(log_p), n=1), abs=1e-6)
+    drawn(display)
+    with pytest.raises(ValueError, match="temperatures must be above 0"):
+        SampledDecisionsDisplay.from_predictions(y, log_p, temperatures=[0])

@@ -180,3 +180,15 @@ def test_unknown_calibrator():
 def test_too_few_runs_to_calibrate_is_said():
     report = evaluate([[0.5], [0.6]], [1, 0], n_resamples=10)
     assert any("not calibrated" in note for note in report.notes)
+
+
+def test_ecuas_columns_are_those_of_the_collapsed_traces(ragged):
+    X, y = ragged
+    report = evaluate(X, y, n_resamples=20)
+    traces = report.traces["forecast", "calibrated"]
+    confidence = metrics.aggregate(traces, "weighted")
+    success = report.outcomes["forecast", "calibrated"]
+    for n in (0, 1, 128):
+        expected = metrics.ecuas_from_confidence(success, confidence, n=n)
+        assert report.table.loc[("forecast", "calibrated"), f"ECUAS_{n}"] == pytest.approx(expected)
+    assert report.table["ECUAS_1"].isna().sum() == 1  # length as given is no probability

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
 
+from trajscore.datasets._fetch import retrieve
 from trajscore.trajectories import TrajectoryArray
 
 _URL = "https://raw.githubusercontent.com/shuvom-s/e-valuator/main/data/"
@@ -68,7 +68,8 @@ def fetch_evaluator(
     """
     if name not in _FILES:
         raise ValueError(f"unknown table {name!r}; use one of {', '.join(_FILES)}")
-    path = _retrieve(name, data_home, download_if_missing)
+    file = f"{name}_w_scores_compressed.csv.gz"
+    path = retrieve(_URL + file, file, _FILES[name], data_home, download_if_missing)
     frame = pd.read_csv(path, index_col=0)
     X, y = TrajectoryArray.from_frame(
         frame, id="uq_problem_idx", step="num_steps", value="judge_probability", outcome="solved"
@@ -81,22 +82,4 @@ def fetch_evaluator(
         frame=frame if as_frame else None,
         DESCR=f"{name}: {len(X)} runs scored at every step by a judge; e-valuator paper, MIT.",
         filename=str(path),
-    )
-
-
-def _retrieve(name: str, data_home: str | Path | None, download_if_missing: bool) -> Path:
-    try:
-        import pooch
-    except ImportError as error:
-        raise ImportError(
-            'fetching data needs pooch; run `pip install "scikit-trajscore[data]"`'
-        ) from error
-    folder = Path(get_data_home(data_home)) / "trajscore"
-    file = f"{name}_w_scores_compressed.csv.gz"
-    if not download_if_missing and not (folder / file).exists():
-        raise OSError(
-            f"{folder / file} does not exist; call with download_if_missing=True, or put it there"
-        )
-    return Path(
-        pooch.retrieve(_URL + file, known_hash=f"sha256:{_FILES[name]}", fname=file, path=folder)
     )

@@ -1,7 +1,22 @@
 """Pictures, as scikit-learn's Display objects: data first, drawn on request."""
 
+from trajscore.plotting._costs import (
+    CostConfidenceDisplay,
+    CostCurveDisplay,
+    RiskCoverageDisplay,
+    SampledDecisionsDisplay,
+)
 from trajscore.plotting._profile import LengthDisplay, StepProfileDisplay
 from trajscore.plotting._reliability import ReliabilityDisplay
 from trajscore.plotting._scores import ScoreDisplay
 
-__all__ = ["LengthDisplay", "ReliabilityDisplay", "ScoreDisplay", "StepProfileDisplay"]
+__all__ = [
+    "CostConfidenceDisplay",
+    "CostCurveDisplay",
+    "LengthDisplay",
+    "ReliabilityDisplay",
+    "RiskCoverageDisplay",
+    "SampledDecisionsDisplay",
+    "ScoreDisplay",
+    "StepProfileDisplay",
+]

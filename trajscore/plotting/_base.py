@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 COLORS = {"raw": "#c8553d", "calibrated": "#28666e", "constant": "#7a7a7a"}
+SERIES = ("#28666e", "#c8553d", "#e0a458", "#5f5aa2", "#7a7a7a", "#3f8f4f")
 
 
 def new_axes(ax: Any) -> Any:

@@ -15,7 +15,9 @@ from trajscore.calibration import PlattCrossFitCalibrator
 from trajscore.inference import bootstrap, percentile_interval
 from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import aggregate, check_aggregator
+from trajscore.metrics._answers import answers
 from trajscore.metrics._censored import soft_outcomes
+from trajscore.metrics._ecuas import price
 from trajscore.metrics._families import family_name
 from trajscore.metrics._tps import run_scores
 from trajscore.outcomes import CENSORED, check_outcomes
@@ -31,7 +33,8 @@ BASE_RATE = "base rate"
 LENGTH = "length"
 RAW, CALIBRATED, CONSTANT = "raw", "calibrated", "constant"
 RANK_METRICS = ("AUROC", "AUPRC", "AURC")
-SCALAR_METRICS = (*RANK_METRICS, "T-ECE", "T-Brier")
+ECUAS_METRICS = {"ECUAS_0": 0, "ECUAS_1": 1, "ECUAS_128": 128}
+SCALAR_METRICS = (*RANK_METRICS, "T-ECE", "T-Brier", *ECUAS_METRICS)
 
 
 @dataclass(frozen=True)
@@ -429,8 +432,8 @@ class _LineStatistics:
         confidence = aggregate(traces[self._complete], options.phi, weights=options.weights)
         success = sample.y[line.rows][self._complete].astype(np.float64)
         self._groups = _ranking.TieGroups(confidence, success)
-        self._squared_error = (confidence - success) ** 2
         if self._is_probability:
+            self._losses = _scalar_losses(confidence, success)
             labels = sample.labels[line.rows]
             self._scores = np.stack(
                 [run_scores(labels, traces, score, options.weights) for score in options.scores],
@@ -448,9 +451,22 @@ class _LineStatistics:
         if self._is_probability:
             out[:, 3] = _ranking.ece(*sums, self._groups.confidence)
             with np.errstate(invalid="ignore"):
-                out[:, 4] = complete @ self._squared_error / complete.sum(axis=1)
-                out[:, 5:] = counts @ self._scores / counts.sum(axis=1, keepdims=True)
+                out[:, 4 : 5 + len(ECUAS_METRICS)] = (
+                    complete @ self._losses / complete.sum(axis=1, keepdims=True)
+                )
+                out[:, len(SCALAR_METRICS) :] = (
+                    counts @ self._scores / counts.sum(axis=1, keepdims=True)
+                )
         return out
+
+
+def _scalar_losses(confidence: FloatArray, success: FloatArray) -> FloatArray:
+    """Squared error and ECUAS costs of each run, for the outcome "success" as the answer."""
+    log_u, error, _, u_max = answers(
+        success, confidence, None, n_classes=np.inf, log_odds=False, eps=1e-7
+    )
+    costs = [price(log_u, error, n, u_max)[0] for n in ECUAS_METRICS.values()]
+    return np.stack([(confidence - success) ** 2, *costs], axis=1)
 
 
 def _columns(counts: FloatArray, columns: NDArray[np.int64]) -> FloatArray:
@@ -538,7 +554,7 @@ def _disclosures(
         )
         censoring = (
             f"{n_censored} of {len(sample.y)} runs not observed, {how}; stops are taken to be "
-            f"administrative (budgets that do not depend on the outcome). AUROC to T-Brier use "
+            f"administrative (budgets that do not depend on the outcome). AUROC to ECUAS use "
             f"the {len(observed)} complete runs only"
         )
     return {
@@ -550,7 +566,8 @@ def _disclosures(
         f"log scores in nats, forecasts clipped to [1e-6, 1 - 1e-6]",
         "weights": f"{schedule_name(options.weights)}, normalised over each run's horizon",
         "aggregation": f"{options.phi} value of each trace, for AUROC, AUPRC, AURC, T-ECE, T-Brier "
-        f"(failures are the positive class)",
+        f"(failures are the positive class) and ECUAS (the answer is accepted or rejected; u = 1 - "
+        f"that value, many possible answers, lower is better)",
         "calibration": "none" if fitter is None else f"{fitter(True)!r}, out of fold",
         "censoring": censoring,
         "intervals": f"{confidence_level:.0%} percentile bootstrap, {n_resamples} replicates, "

@@ -66,7 +66,8 @@ def to_html(report: Report) -> str:
     }
 <h2>All figures</h2>
 {_table(report)}
-<p>AUROC, AUPRC and the scores: higher is better. AURC, T-ECE and T-Brier: lower is better.</p>
+<p>AUROC, AUPRC and the scores: higher is better. AURC, T-ECE, T-Brier and ECUAS: lower is
+better.</p>
 <h2>Margin over the base rate, on the same runs</h2>
 {report.margins().to_html(border=0)}
 {f"<h2>Notes</h2><ul>{notes}</ul>" if notes else ""}

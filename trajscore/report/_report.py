@@ -21,8 +21,9 @@ class Report:
     ----------
     table : DataFrame indexed by (predictor, form)
         One row a predictor and form ("raw", "calibrated"; the base rate is "constant"): counts,
-        AUROC, AUPRC, AURC, T-ECE, T-Brier, Trajectory Proper Scores, and the scores' margins
-        over the base rate with their intervals. NaN where a raw signal is not a probability.
+        AUROC, AUPRC, AURC, T-ECE, T-Brier, ECUAS_0, ECUAS_1, ECUAS_128, Trajectory Proper Scores,
+        and the scores' margins over the base rate with their intervals. NaN where a raw signal is
+        not a probability.
     intervals : DataFrame indexed by (predictor, form, metric)
         Value and margin over the base rate of every metric, each with its interval.
     excluded : DataFrame

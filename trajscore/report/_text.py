@@ -29,6 +29,7 @@ def to_text(report: Report) -> str:
     parts = [
         "\n".join(_wrap(sentence) for sentence in report.verdicts()),
         _table(report),
+        _costs(report),
         _margins(report),
         *(["\n".join(_wrap("note: " + note) for note in report.notes)] if report.notes else []),
         _left_out(report),
@@ -42,11 +43,21 @@ def _wrap(text: str) -> str:
 
 
 def _table(report: Report) -> str:
-    table = report.table
-    shown = [name for name in table.columns if "margin" not in name and name != "n_censored"]
-    text = pd.DataFrame({name: [_number(x, name) for x in table[name]] for name in shown})
-    text.index = pd.Index(_labels(table))
+    names = [name for name in report.table if "margin" not in name and "ECUAS" not in name]
+    text = _columns(report.table, [name for name in names if name != "n_censored"])
     return text.rename(columns=lambda name: name.removeprefix("TPS ")).to_string()
+
+
+def _costs(report: Report) -> str:
+    rows = report.table[report.table["ECUAS_1"].notna()]
+    text = _columns(rows, [name for name in rows if name.startswith("ECUAS")])
+    return "cost of accepting or rejecting runs by it (lower is better)\n" + text.to_string()
+
+
+def _columns(table: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    text = pd.DataFrame({name: [_number(x, name) for x in table[name]] for name in names})
+    text.index = pd.Index(_labels(table))
+    return text
 
 
 def _margins(report: Report) -> str:

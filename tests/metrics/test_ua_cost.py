@@ -1,0 +1,179 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import log_softmax, softmax
+
+from trajscore import metrics
+
+ASYMMETRIC = np.array([[0, 1, 3, 0.8], [2, 0, 1, 0.8], [5, 2, 0, 0.8]])
+COSTS = {"0-1": None, "matrix": ASYMMETRIC, "log": "log"}
+
+
+def u_max(cost):
+    if cost is None:
+        return 2 / 3
+    return np.log(3) if isinstance(cost, str) else metrics.largest_uncertainty(cost)
+
+
+def by_hand(y, P, gamma, cost):
+    """Eq. 14, a row at a time."""
+    C = 1 - np.eye(3) if cost is None else cost
+    total = []
+    for k, q in zip(y, P, strict=True):
+        if isinstance(C, str):
+            u, paid = -(q * np.log(q)).sum(), -np.log(q[k])
+        else:
+            decision = (q @ C).argmin()
+            u, paid = q @ C[:, decision], C[k, decision]
+        total.append(paid if u <= gamma else gamma)
+    return np.mean(total)
+
+
+@pytest.mark.parametrize("cost", COSTS.values(), ids=COSTS)
+def test_cost_at_one_gamma(cost, rng):
+    P, y = rng.dirichlet(np.ones(3), 80), rng.integers(0, 3, 80)
+    gammas = np.linspace(0.01, u_max(cost), 9)
+    at = metrics.ua_cost(y, P, gamma=gammas, cost=cost)
+    np.testing.assert_allclose(at.cost, [by_hand(y, P, g, cost) for g in gammas], rtol=1e-12)
+    covered = at.coverage > 0
+    risk = at.selective_risk[covered] * at.coverage[covered]
+    np.testing.assert_allclose(
+        at.cost[covered], risk + gammas[covered] * (1 - at.coverage[covered]), rtol=1e-12
+    )
+    single = metrics.ua_cost(y, P, gamma=gammas[3], cost=cost)
+    assert single == tuple(part[3] for part in at)
+    assert isinstance(single.cost, float)
+
+
+def test_ends_of_the_curve(rng):
+    P, y = rng.dirichlet(np.ones(3), 80), rng.integers(0, 3, 80)
+    nothing = metrics.ua_cost(y, P, gamma=0)
+    assert nothing.cost == nothing.coverage == 0
+    assert np.isnan(nothing.selective_risk)
+    everything = metrics.ua_cost(y, P, gamma=1)
+    assert everything.coverage == 1
+    assert everything.cost == pytest.approx(np.mean(P.argmax(axis=1) != y))
+    # at the boundary the answer is accepted, although 1 - 0.7 > 0.3 in floating point
+    assert metrics.ua_cost([0], [[0.7, 0.3]], gamma=0.3).coverage == 1
+    assert metrics.ua_cost_from_confidence([1], [1.0], gamma=0).coverage == 1
+
+
+@pytest.mark.parametrize("n", [0, 0.5, 1, 2.5, 20, 128])
+@pytest.mark.parametrize("cost", COSTS.values(), ids=COSTS)
+def test_numerical_integral_is_the_closed_form(n, cost, rng):
+    P, y = rng.dirichlet(np.ones(3), 200), rng.integers(0, 3, 200)
+    top = u_max(cost)
+
+    def weight(gamma):
+        return (n + 1) / top**2 * (gamma / top) ** (n - 1)
+
+    value = metrics.integrated_ua_cost(y, P, weight=weight, cost=cost)
+    closed = metrics.ecuas_score(y, P, n=n, cost=cost)
+    assert value == pytest.approx(closed, abs=1e-10)
+
+
+def test_point_masses_and_jumps(rng):
+    P, y = rng.dirichlet(np.ones(3), 100), rng.integers(0, 3, 100)
+    masses = {0.2: 0.3, 0.5: 2.0}
+    expected = sum(m * metrics.ua_cost(y, P, gamma=g).cost for g, m in masses.items())
+    assert metrics.integrated_ua_cost(y, P, weight=masses) == pytest.approx(expected, rel=1e-12)
+    low, high = 0.21, 0.43
+    window = metrics.integrated_ua_cost(
+        y, P, weight=lambda g: ((g > low) & (g < high)) * 1.0, breaks=(low, high)
+    )
+    u = 1 - P.max(axis=1)
+    paid = P.argmax(axis=1) != y
+    cut = np.clip(u, low, high)
+    exact = np.mean((cut**2 - low**2) / 2 + paid * (high - cut))
+    assert window == pytest.approx(exact, abs=1e-12)
+
+
+@pytest.mark.parametrize("cost", COSTS.values(), ids=COSTS)
+@settings(max_examples=20)
+@given(seed=st.integers(0, 10**6))
+def test_every_gamma_is_proper(cost, seed):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(3))
+    reports = np.vstack([p, rng.dirichlet(np.ones(3), 15)])
+    for gamma in rng.uniform(0, u_max(cost), 3):
+        losses = [
+            metrics.ua_cost(
+                [0, 1, 2], np.tile(q, (3, 1)), gamma=gamma, cost=cost, sample_weight=p
+            ).cost
+            for q in reports
+        ]
+        assert losses[0] <= min(losses) + 1e-9
+
+
+def test_log_cost():
+    uniform = np.full((4, 4), 0.25)
+    for n in (0, 1, 5):
+        assert metrics.ecuas_score(range(4), uniform, n=n, cost="log") == pytest.approx(1)
+    p = np.array([[0.7, 0.2, 0.1]])
+    entropy, paid = -(p * np.log(p)).sum(), -np.log(0.2)
+    x = entropy / np.log(3)
+    expected = x**3 + 1.5 * (1 - x**2) * paid / np.log(3)
+    assert metrics.ecuas_score([1], p, n=2, cost="log", labels=range(3)) == pytest.approx(expected)
+    log_p = log_softmax([[50.0, 0.0, 0.0]], axis=1)
+    value = metrics.ecuas_score([1], log_p, n=1, cost="log", log_proba=True, labels=range(3))
+    assert value == pytest.approx(2 * 50 / np.log(3), rel=1e-6)
+
+
+def test_log_probabilities_agree_with_probabilities(rng):
+    log_p, y = log_softmax(rng.normal(size=(50, 3)), axis=1), rng.integers(0, 3, 50)
+    for cost in COSTS.values():
+        for function in (
+            lambda P, **kwargs: metrics.ua_cost(y, P, gamma=0.3, **kwargs).cost,
+            lambda P, **kwargs: metrics.ecuas_score(y, P, n=0, **kwargs),
+        ):
+            assert function(log_p, cost=cost, log_proba=True) == pytest.approx(
+                function(np.exp(log_p), cost=cost), rel=1e-9
+            )
+
+
+def test_bad_input():
+    P = [[0.5, 0.5], [0.9, 0.1]]
+    with pytest.raises(ValueError, match="gamma must be finite and >= 0"):
+        metrics.ua_cost([0, 1], P, gamma=-0.1)
+    with pytest.raises(ValueError, match="the weight at gamma = 0.3 is -1"):
+        metrics.integrated_ua_cost([0, 1], P, weight={0.3: -1})
+    with pytest.raises(ValueError, match="the weight at gamma = "):
+        metrics.integrated_ua_cost([0, 1], P, weight=lambda g: -g)
+    with pytest.raises(ValueError, match="cost must be a matrix, 'log' or None"):
+        metrics.ua_cost([0, 1], P, gamma=0.1, cost="zero-one")
+    with pytest.raises(ValueError, match="row 1: confidence is nan"):
+        metrics.ua_cost_from_confidence([0, 1], [0.5, np.nan], gamma=0.1)
+
+
+def test_normalised_scores(rng):
+    y = rng.integers(0, 3, 90)
+    prior = np.bincount(y) / 90
+    naive = np.tile(prior, (90, 1))
+    P = softmax(rng.normal(size=(90, 3)) + np.eye(3)[y], axis=1)
+    weight = rng.integers(0, 3, 90).astype(float)
+    rows = np.repeat(np.arange(90), weight.astype(int))
+    for metric in (
+        metrics.normalized_error_rate,
+        metrics.normalized_brier,
+        metrics.normalized_log_loss,
+    ):
+        assert metric(y, naive) == pytest.approx(1)
+        assert metric(y, P) == pytest.approx(metric(y, np.log(P), log_proba=True))
+        assert metric(y, P, sample_weight=weight) == pytest.approx(metric(y[rows], P[rows]))
+        with pytest.raises(ValueError, match="all samples are of one class"):
+            metric([0, 0], [[0.5, 0.5], [0.9, 0.1]], labels=[0, 1])
+
+
+def test_confidences_that_saturate_are_scored_from_log_odds():
+    log_p = log_softmax([[50.0, 0.0], [0.0, 1.0]], axis=1)
+    correct, log_odds = metrics.answers_from_proba([1, 1], log_p, log_proba=True)
+    assert correct.tolist() == [0, 1]
+    np.testing.assert_allclose(log_odds, [50, 1])
+    exact = metrics.confidence_log_loss(correct, log_odds, log_odds=True)
+    assert exact == pytest.approx((50 + np.log1p(np.exp(-1))) / 2)
+    capped = metrics.confidence_log_loss(*metrics.answers_from_proba([1, 1], np.exp(log_p)))
+    assert capped < exact
+    value = metrics.ecuas_from_confidence(correct, log_odds, n=0, n_classes=2, log_odds=True)
+    expected = metrics.ecuas_score([1, 1], log_p, n=0, log_proba=True)
+    assert value == pytest.approx(expected)

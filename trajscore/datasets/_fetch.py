@@ -1,0 +1,56 @@
+"""Download a public file once, and check what came."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sklearn.datasets import get_data_home
+
+
+def retrieve(
+    url: str,
+    file: str,
+    sha256: str | None,
+    data_home: str | Path | None,
+    download_if_missing: bool,
+) -> Path:
+    """Return the path of a file, after downloading it if need be.
+
+    Parameters
+    ----------
+    url : str
+        Where it is.
+    file : str
+        Its name in the data folder.
+    sha256 : str or None
+        What its SHA-256 must be, if that is known.
+    data_home : str, Path or None
+        Folder for downloads. Default: scikit-learn's data home.
+    download_if_missing : bool
+        Whether to download it.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    OSError
+        If it is missing and may not be downloaded.
+    ImportError
+        If pooch is not installed.
+    """
+    try:
+        import pooch
+    except ImportError as error:
+        raise ImportError(
+            'fetching data needs pooch; run `pip install "scikit-trajscore[data]"`'
+        ) from error
+    folder = Path(get_data_home(data_home)) / "trajscore"
+    if not download_if_missing and not (folder / file).exists():
+        raise OSError(
+            f"{folder / file} does not exist; call with download_if_missing=True, or put it there"
+        )
+    known = None if sha256 is None else f"sha256:{sha256}"
+    return Path(pooch.retrieve(url, known_hash=known, fname=file, path=folder))
