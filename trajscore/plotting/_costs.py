@@ -44,7 +44,7 @@ class CostConfidenceDisplay:
     --------
     >>> from trajscore.plotting import CostConfidenceDisplay
     >>> display = CostConfidenceDisplay.from_parameters(n=(0, 1), n_classes=2)
-    >>> display.wrong[1][[0, -1]].round(6)
+    >>> display.wrong[1][[0, -1]].round(3)
     array([1., 4.])
     """
 
