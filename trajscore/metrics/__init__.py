@@ -8,6 +8,7 @@ from trajscore.metrics._classification import (
     normalized_error_rate,
     normalized_log_loss,
 )
+from trajscore.metrics._decomposition import TPSDecomposition, tps_decomposition
 from trajscore.metrics._diagnostics import (
     trajectory_auprc,
     trajectory_aurc,
@@ -22,6 +23,7 @@ from trajscore.metrics._ecuas import (
     make_ecuas_scorer,
 )
 from trajscore.metrics._families import BetaScore, BrierScore, LogScore, ScoreFamily
+from trajscore.metrics._murphy import murphy_curve
 from trajscore.metrics._profile import step_profile
 from trajscore.metrics._regret import RegretParts, plug_in_regret, regret
 from trajscore.metrics._scorers import (
@@ -58,6 +60,7 @@ __all__ = [
     "LogScore",
     "RegretParts",
     "ScoreFamily",
+    "TPSDecomposition",
     "UACost",
     "accuracy_rejection_curve",
     "aggregate",
@@ -81,6 +84,7 @@ __all__ = [
     "make_censored_tps_scorer",
     "make_ecuas_scorer",
     "make_tps_scorer",
+    "murphy_curve",
     "normalized_brier",
     "normalized_error_rate",
     "normalized_log_loss",
@@ -88,6 +92,7 @@ __all__ = [
     "regret",
     "risk_coverage_curve",
     "step_profile",
+    "tps_decomposition",
     "tps_samples",
     "tps_score",
     "tps_scorer",

@@ -6,6 +6,8 @@ from trajscore.plotting._costs import (
     RiskCoverageDisplay,
     SampledDecisionsDisplay,
 )
+from trajscore.plotting._decomposition import DecompositionDisplay
+from trajscore.plotting._murphy import MurphyDisplay
 from trajscore.plotting._profile import LengthDisplay, StepProfileDisplay
 from trajscore.plotting._reliability import ReliabilityDisplay
 from trajscore.plotting._scores import ScoreDisplay
@@ -13,7 +15,9 @@ from trajscore.plotting._scores import ScoreDisplay
 __all__ = [
     "CostConfidenceDisplay",
     "CostCurveDisplay",
+    "DecompositionDisplay",
     "LengthDisplay",
+    "MurphyDisplay",
     "ReliabilityDisplay",
     "RiskCoverageDisplay",
     "SampledDecisionsDisplay",

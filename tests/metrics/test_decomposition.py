@@ -1,0 +1,259 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.isotonic import isotonic_regression
+
+from trajscore import TrajectoryArray
+from trajscore.metrics import TPSDecomposition, tps_decomposition, tps_score
+from trajscore.metrics._families import get_family
+from trajscore.weights import WEIGHT_SCHEDULES, step_weights
+
+FAMILIES = ["log", "brier", ("beta", 2, 4), ("beta", 0.5, 2.5)]
+PARTS = ["miscalibration", "discrimination", "uncertainty"]
+
+
+def rebuilt(parts):
+    return -(parts.miscalibration - parts.discrimination + parts.uncertainty)
+
+
+def tied(rng, n_runs=300, longest=12):
+    """Runs with many ties and forecasts of 0 and 1, and labels that go with them."""
+    lengths = rng.integers(1, longest + 1, n_runs)
+    q = rng.random(n_runs)
+    X = TrajectoryArray(
+        np.round(np.clip(np.repeat(q, lengths) + rng.normal(0, 0.2, lengths.sum()), 0, 1), 1),
+        lengths,
+    )
+    return X, (rng.random(n_runs) < q).astype(int)
+
+
+probabilities = st.one_of(
+    st.floats(0, 1), st.sampled_from([0.0, 1e-9, 1e-6, 0.25, 0.5, 1 - 1e-6, 1.0])
+)
+
+
+@st.composite
+def problems(draw):
+    lengths = draw(st.lists(st.integers(1, 5), min_size=1, max_size=8))
+    n = len(lengths)
+    cells = draw(st.lists(probabilities, min_size=sum(lengths), max_size=sum(lengths)))
+    labels = st.one_of(st.sampled_from([0.0, 1.0]), probabilities)
+    y = np.array(draw(st.lists(labels, min_size=n, max_size=n)))
+    w = np.array(draw(st.lists(st.sampled_from([0, 0.3, 1, 7]), min_size=n, max_size=n)), float)
+    w[0] = 1
+    horizon = np.array(lengths) + draw(st.integers(0, 3))
+    return y, TrajectoryArray(np.array(cells), lengths, horizon=horizon), w
+
+
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+@given(problem=problems(), weights=st.sampled_from(WEIGHT_SCHEDULES))
+def test_parts_add_to_the_score(score, problem, weights):
+    y, X, w = problem
+    how = {"score": score, "weights": weights, "sample_weight": w}
+    total = tps_score(y, X, **how)
+    parts = tps_decomposition(y, X, **how)
+    assert parts.score == pytest.approx(total, rel=0, abs=1e-12)
+    assert rebuilt(parts) == pytest.approx(total, rel=0, abs=1e-12)
+    assert parts.miscalibration >= -1e-12
+    assert parts.discrimination >= -1e-12
+    table = tps_decomposition(y, X, by="step", **how)
+    np.testing.assert_allclose(rebuilt(table), table["score"], rtol=0, atol=1e-12)
+    assert table["weight"] @ table["score"] == pytest.approx(total, rel=0, abs=1e-12)
+    assert (table[["miscalibration", "discrimination"]] >= -1e-12).all(axis=None)
+    # a constant a step is never worse than one for all
+    assert table["weight"] @ table["uncertainty"] <= parts.uncertainty + 1e-12
+
+
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+@given(problem=problems(), constant=probabilities, by=st.sampled_from(["pooled", "step"]))
+def test_a_constant_forecast_has_no_discrimination(score, problem, constant, by):
+    y, X, w = problem
+    X = X.with_cells(np.full(len(X.cells), constant))
+    parts = tps_decomposition(y, X, score=score, sample_weight=w, by=by)
+    assert np.max(parts.discrimination) == 0
+    assert np.min(parts.discrimination) == 0
+
+
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+@given(problem=problems())
+def test_an_isotonic_recalibration_has_no_miscalibration(score, problem):
+    y, X, w = problem
+    w = np.maximum(w, 0.1)
+    cell_weight = np.repeat(w, X.lengths) * step_weights(X.lengths, X.horizon)
+    frame = pd.DataFrame(
+        {"p": X.cells, "w": cell_weight, "wy": cell_weight * np.repeat(y, X.lengths)}
+    )
+    pooled = frame.groupby("p").sum()
+    pooled["fit"] = isotonic_regression(pooled["wy"] / pooled["w"], sample_weight=pooled["w"])
+    better = X.with_cells(np.clip(frame["p"].map(pooled["fit"]).to_numpy(), 0, 1))
+    before = tps_decomposition(y, X, score=score, sample_weight=w)
+    after = tps_decomposition(y, better, score=score, sample_weight=w)
+    assert after.miscalibration == pytest.approx(0, abs=1e-12)
+    assert after.discrimination == pytest.approx(before.discrimination, rel=0, abs=1e-9)
+    assert after.score == pytest.approx(before.score + before.miscalibration, rel=0, abs=1e-9)
+
+
+def by_hand(y, X, score, w):
+    """The definition for one group of cells, via a recalibrated forecast a cell."""
+    family = get_family(score)
+    label = np.repeat(y, X.lengths).astype(float)
+    cell_weight = np.repeat(w / w.sum(), X.lengths) * step_weights(X.lengths, X.horizon)
+    _, place = np.unique(X.cells, return_inverse=True)
+    mass = np.bincount(place, cell_weight)
+    fit = isotonic_regression(np.bincount(place, cell_weight * label) / mass, sample_weight=mass)
+    constant = np.full(len(label), cell_weight @ label / cell_weight.sum())
+
+    def total(p):
+        return cell_weight @ (label * family.success(p) + (1 - label) * family.failure(p))
+
+    forecast, recalibrated, base = total(X.cells), total(fit[place]), total(constant)
+    return forecast, recalibrated - forecast, recalibrated - base, -base
+
+
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+def test_is_the_definition(rng, score):
+    X, y = tied(rng)
+    w = rng.random(len(X))
+    for labels in (y, rng.random(len(y))):
+        parts = tps_decomposition(labels, X, score=score, sample_weight=w)
+        expected = by_hand(labels, X, score, w)
+        np.testing.assert_allclose(
+            [parts.score, parts.miscalibration, parts.discrimination, parts.uncertainty],
+            expected,
+            rtol=1e-12,
+            atol=1e-12,
+        )
+
+
+def test_each_step_is_decomposed_by_itself(rng):
+    X, y = tied(rng)
+    w = rng.random(len(X))
+    table = tps_decomposition(y, X, by="step", sample_weight=w)
+    assert table.index.tolist() == list(range(1, 13))
+    assert table["n_runs"].tolist() == [int((X.lengths >= t).sum()) for t in table.index]
+    for t, row in table.iterrows():
+        alive = np.flatnonzero(X.lengths >= t)
+        at_step = X.lengths[alive]
+        here = 2 * (at_step - t + 1) / (at_step * (at_step + 1)) * w[alive]  # linear_front
+        cells = TrajectoryArray([X[int(run)][t - 1] for run in alive], np.ones(len(alive), int))
+        parts = tps_decomposition(y[alive], cells, sample_weight=here)
+        assert row["weight"] == pytest.approx(here.sum() / w.sum())
+        for name in ["score", *PARTS]:
+            assert row[name] == pytest.approx(getattr(parts, name), rel=0, abs=1e-12)
+
+
+@pytest.mark.parametrize("by", ["pooled", "step"])
+def test_row_order_does_not_matter(rng, by):
+    X, y = tied(rng)
+    order = rng.permutation(len(X))
+    w = rng.random(len(X))
+    one = tps_decomposition(y, X, by=by, sample_weight=w)
+    other = tps_decomposition(y[order], X[order], by=by, sample_weight=w[order])
+    for name in ["score", *PARTS]:
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("by", ["pooled", "step"])
+def test_sample_weight_counts_runs(rng, by):
+    X, y = tied(rng, n_runs=60)
+    w = rng.integers(0, 3, 60)
+    repeated = np.repeat(np.arange(60), w)
+    one = tps_decomposition(y, X, by=by, sample_weight=w)
+    other = tps_decomposition(y[repeated], X[repeated], by=by)
+    for name in ["score", *PARTS]:
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=0, atol=1e-13)
+
+
+def test_a_monotone_map_moves_only_the_miscalibration(rng):
+    X, y = tied(rng)
+    raw = tps_decomposition(y, X, score="brier")
+    squared = tps_decomposition(y, X.with_cells(X.cells**2), score="brier")
+    assert squared.discrimination == pytest.approx(raw.discrimination, abs=1e-15)
+    assert squared.uncertainty == pytest.approx(raw.uncertainty, abs=1e-15)
+    assert squared.miscalibration > raw.miscalibration + 0.01
+
+
+def test_a_perfect_forecast_explains_all_uncertainty():
+    parts = tps_decomposition([1, 0, 1], [[1.0], [0.0], [1.0]], score="brier")
+    assert parts == TPSDecomposition(0.0, 0.0, parts.uncertainty, parts.uncertainty)
+    clipped = tps_decomposition([1, 0, 1], [[1.0], [0.0], [1.0]])
+    assert clipped.miscalibration == 0
+    assert clipped.score == pytest.approx(np.log1p(-1e-6))
+
+
+def test_a_reversed_forecast_has_no_discrimination():
+    parts = tps_decomposition([1, 0, 0, 1], [[0.1], [0.9], [0.9], [0.2]])
+    assert parts.discrimination == 0
+    assert parts.miscalibration > 1
+
+
+def test_an_unbounded_family_may_lose_everything():
+    class Unclipped:
+        def success(self, p):
+            with np.errstate(divide="ignore"):
+                return np.log(p)
+
+        def failure(self, p):
+            with np.errstate(divide="ignore"):
+                return np.log1p(-p)
+
+    perfect = tps_decomposition([1, 0], [[1.0], [0.0]], score=Unclipped())
+    assert (perfect.score, perfect.miscalibration) == (0, 0)
+    assert perfect.discrimination == pytest.approx(np.log(2))
+    wrong = tps_decomposition([1, 0], [[0.0], [0.5]], score=Unclipped())
+    assert (wrong.score, wrong.miscalibration) == (-np.inf, np.inf)
+
+
+def test_custom_weights_may_leave_steps_out():
+    X = TrajectoryArray.from_list([[0.9, 0.5, 0.8], [0.2, 0.4, 0.1]])
+    table = tps_decomposition([1, 0], X, weights=lambda T: [0] * (T - 1) + [1], by="step")
+    assert table.index.tolist() == [3]
+    assert table["weight"].tolist() == [1]
+
+
+def test_truncated_runs_keep_their_weights(rng):
+    X, y = tied(rng)
+    X = X.truncate(np.maximum(X.lengths - 2, 1))
+    total = tps_score(y, X)
+    assert rebuilt(tps_decomposition(y, X)) == pytest.approx(total, abs=1e-12)
+    table = tps_decomposition(y, X, by="step")
+    assert table["weight"].sum() < 1
+    assert table["weight"] @ table["score"] == pytest.approx(total, abs=1e-12)
+
+
+def test_hotpotqa_recalibration_moves_calibration_alone(hotpotqa):
+    X, y = hotpotqa
+    parts = tps_decomposition(y, X)
+    assert f"{parts.score:.3f}" == "-0.684"
+    assert f"{parts.miscalibration:.4f} {parts.discrimination:.4f}" == "0.0525 0.0608"
+    assert rebuilt(parts) == pytest.approx(tps_score(y, X), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"by": "run"}, "unknown by='run'"),
+        ({"score": "bier"}, "unknown score 'bier'"),
+        ({"weights": "front"}, "unknown weights 'front'"),
+        ({"y_true": [1, -1]}, "row 1: the outcome is not observed"),
+        ({"y_true": [1]}, "1 outcomes for 2 runs"),
+        ({"traces": [[0.5], [1.5]]}, r"forecast 1.5 lies outside \[0, 1\]"),
+        ({"sample_weight": [1, -1]}, "row 1: sample_weight -1 is negative"),
+        ({"sample_weight": [0, 0]}, "all sample weights are zero"),
+        ({"weights": lambda T: [0, 1]}, "weights\\(1\\) must be 1"),
+    ],
+)
+def test_bad_input(change, message):
+    arguments = {"y_true": [1, 0], "traces": [[0.5], [0.5]], **change}
+    with pytest.raises(ValueError, match=message):
+        tps_decomposition(arguments.pop("y_true"), arguments.pop("traces"), **arguments)
+
+
+def test_nothing_to_decompose():
+    X = TrajectoryArray.from_list([[0.9, 0.5, 0.8]])
+    with pytest.raises(ValueError, match="no step has a positive weight"):
+        tps_decomposition([1], X.truncate([2]), weights=lambda T: [0] * (T - 1) + [1])
+    with pytest.raises(ValueError, match="there are no runs"):
+        tps_decomposition([], X[:0])

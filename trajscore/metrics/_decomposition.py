@@ -1,0 +1,332 @@
+"""Where the score comes from: calibration, discrimination and uncertainty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Self, overload
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.isotonic import isotonic_regression
+
+from trajscore.metrics._families import get_family
+from trajscore.outcomes import check_outcomes
+from trajscore.validation import check_sample_weight, check_trajectories
+from trajscore.weights import Weights, step_weights
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+PARTS = ("miscalibration", "discrimination", "uncertainty")
+
+
+@dataclass(frozen=True)
+class TPSDecomposition:
+    """Parts of a Trajectory Proper Score: score = -(miscalibration - discrimination + uncertainty).
+
+    Attributes
+    ----------
+    score : float
+        The score as `tps_score` gives it; higher is better.
+    miscalibration : float
+        What the best monotone recalibration would gain; not negative, smaller is better.
+    discrimination : float
+        What the recalibrated forecast gains over the constant one; not negative, larger is better.
+    uncertainty : float
+        Minus the score of the constant forecast, the weighted success rate: a property of the
+        outcomes and the step weights, the same for every forecast of the same runs.
+
+    Examples
+    --------
+    >>> parts = TPSDecomposition(-0.22, 0.02, 0.05, 0.25)
+    >>> round(-(parts.miscalibration - parts.discrimination + parts.uncertainty), 12)
+    -0.22
+    """
+
+    score: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+
+@dataclass(frozen=True)
+class Mass:
+    """Weight of successes and failures at each distinct forecast, ascending within each group.
+
+    Attributes
+    ----------
+    forecast : ndarray of shape (n_distinct,)
+        Forecasts.
+    success, failure : ndarray of shape (n_distinct,)
+        Total weight of successes and failures with that forecast; never both zero.
+    group : ndarray of int of shape (n_distinct,)
+        Group to which it belongs, from 0, ascending; every group has an entry.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one = np.ones(2)
+    >>> Mass(np.array([0.2, 0.7]), one, one, np.zeros(2, dtype=int)).recalibrated().forecast
+    array([0.5])
+    """
+
+    forecast: FloatArray
+    success: FloatArray
+    failure: FloatArray
+    group: IntArray
+
+    def _pooled(self, starts: IntArray) -> Self:
+        success = np.add.reduceat(self.success, starts)
+        failure = np.add.reduceat(self.failure, starts)
+        return type(self)(success / (success + failure), success, failure, self.group[starts])
+
+    def recalibrated(self) -> Self:
+        """Return the isotonic regression of outcomes on forecasts, group by group.
+
+        Returns
+        -------
+        Mass
+            One entry a block of the regression, with the block's success rate as forecast.
+        """
+        rate = self.success / (self.success + self.failure)
+        # rates lie in [0, 1], so shifted by 2 a group no block spans two of them: one pass does all
+        shifted = isotonic_regression(
+            rate + 2.0 * self.group, sample_weight=self.success + self.failure
+        )
+        return self._pooled(_run_starts(shifted))
+
+    def constant(self) -> Self:
+        """Return each group with its success rate as the only forecast.
+
+        Returns
+        -------
+        Mass
+            One entry a group.
+        """
+        return self._pooled(_run_starts(self.group))
+
+    def score(self, family: Any) -> FloatArray:
+        """Total score of each group.
+
+        Parameters
+        ----------
+        family : ScoreFamily
+            Score family.
+
+        Returns
+        -------
+        ndarray of shape (n_groups,)
+            The scores, times the weights.
+        """
+        scored = _earned(self.success, family.success(self.forecast))
+        scored += _earned(self.failure, family.failure(self.forecast))
+        return np.add.reduceat(scored, _run_starts(self.group))
+
+
+@overload
+def tps_decomposition(
+    y_true: ArrayLike,
+    traces: Any,
+    *,
+    score: Any = ...,
+    weights: Weights = ...,
+    by: Literal["pooled"] = ...,
+    sample_weight: ArrayLike | None = ...,
+) -> TPSDecomposition: ...
+@overload
+def tps_decomposition(
+    y_true: ArrayLike,
+    traces: Any,
+    *,
+    score: Any = ...,
+    weights: Weights = ...,
+    by: Literal["step"],
+    sample_weight: ArrayLike | None = ...,
+) -> pd.DataFrame: ...
+def tps_decomposition(
+    y_true: ArrayLike,
+    traces: Any,
+    *,
+    score: Any = "log",
+    weights: Weights = "linear_front",
+    by: Literal["pooled", "step"] = "pooled",
+    sample_weight: ArrayLike | None = None,
+) -> TPSDecomposition | pd.DataFrame:
+    """Split a Trajectory Proper Score into miscalibration, discrimination and uncertainty.
+
+    The forecasts are compared with the best monotone function of themselves (the isotonic
+    regression of outcomes on forecasts) and with the best constant, all three scored alike::
+
+        miscalibration = S(recalibrated) - S(forecast)
+        discrimination = S(recalibrated) - S(constant)
+        uncertainty    = -S(constant)
+
+    so score = -(miscalibration - discrimination + uncertainty), whatever the score family.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_runs,)
+        Outcomes: 1 success, 0 failure, or a grade or probability in [0, 1]. For runs that were
+        cut off, give their continuation-success probability.
+    traces : TrajectoryArray or array-like of shape (n_runs, T_max)
+        Forecasts of success in [0, 1], one a step; trailing NaN of a plain array is padding.
+    score : "log", "brier", ("beta", a, b) or object, default="log"
+        Score family, in nats for "log".
+    weights : str or callable, default="linear_front"
+        Step weights, see `trajscore.weights.step_weights`.
+    by : {"pooled", "step"}, default="pooled"
+        "pooled" recalibrates all steps with one function and compares with one constant; "step"
+        has one function and one constant a step.
+    sample_weight : array-like of shape (n_runs,), optional
+        Weight of each run.
+
+    Returns
+    -------
+    TPSDecomposition or DataFrame indexed by step (from 1)
+        With ``by="step"`` a table. n_runs: runs that count at this step; weight: their share of
+        the score; score, miscalibration, discrimination and uncertainty: means over them, so
+        that weight times score sums to the total. Steps without weight are left out.
+
+    Raises
+    ------
+    ValueError
+        If a forecast lies outside [0, 1], an outcome was not observed, or nothing has a weight.
+
+    See Also
+    --------
+    murphy_curve : The same parts, threshold by threshold.
+    step_profile : Mean scores by step, every run counted alike.
+
+    Notes
+    -----
+    Miscalibration and discrimination are not negative for any proper score. Both are measured in
+    sample: the isotonic regression also fits noise, so with few runs both are too large, by the
+    same amount. Forecasts that tie are recalibrated together; the order of rows does not matter.
+
+    The uncertainty by step is never larger, on average, than the pooled one: long runs succeed at
+    another rate, and a constant a step may know that.
+
+    References
+    ----------
+    Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic
+    classifiers, PNAS 118(8): the CORP approach.
+
+    Examples
+    --------
+    >>> y, traces = [1, 0, 1, 0], [[0.9, 0.9], [0.9, 0.3], [0.6, 0.9], [0.3, 0.1]]
+    >>> parts = tps_decomposition(y, traces, score="brier", weights="uniform")
+    >>> print(f"{parts.miscalibration:.4f} {parts.discrimination:.4f} {parts.uncertainty:.4f}")
+    0.0488 0.1500 0.2500
+    >>> table = tps_decomposition(y, traces, score="brier", weights="uniform", by="step")
+    >>> table[["weight", "score", "miscalibration", "discrimination"]].round(3)
+          weight  score  miscalibration  discrimination
+    step
+    1        0.5 -0.268           0.101           0.083
+    2        0.5 -0.030           0.030           0.250
+    """
+    if by not in ("pooled", "step"):
+        raise ValueError(f"unknown by={by!r}; use 'pooled' or 'step'")
+    family = get_family(score)
+    mass, steps, counts = weighted_mass(
+        y_true, traces, weights, sample_weight, by_step=by == "step"
+    )
+    forecast = mass.score(family)
+    recalibrated = mass.recalibrated().score(family)
+    constant = mass.constant().score(family)
+    parts = (recalibrated - forecast, recalibrated - constant, -constant)
+    if by == "pooled":
+        return TPSDecomposition(float(forecast[0]), *(float(part[0]) for part in parts))
+    share = np.add.reduceat(mass.success + mass.failure, _run_starts(mass.group))
+    columns = {"n_runs": counts, "weight": share, "score": forecast / share}
+    columns |= {name: part / share for name, part in zip(PARTS, parts, strict=True)}
+    return pd.DataFrame(columns, index=pd.Index(steps, name="step"))
+
+
+def weighted_mass(
+    y_true: ArrayLike,
+    traces: Any,
+    weights: Weights,
+    sample_weight: ArrayLike | None,
+    *,
+    by_step: bool = False,
+) -> tuple[Mass, IntArray, IntArray]:
+    """Check runs and gather, with the weights of the score, outcomes at each distinct forecast.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_runs,)
+        Outcomes in [0, 1].
+    traces : TrajectoryArray or array-like of shape (n_runs, T_max)
+        Forecasts in [0, 1].
+    weights : str or callable
+        Step weights.
+    sample_weight : array-like of shape (n_runs,) or None
+        Weight of each run.
+    by_step : bool, default=False
+        Whether each step is a group, or all together are one.
+
+    Returns
+    -------
+    mass : Mass
+        Weights, which sum to that of the score: one, if the weights of every run do.
+    steps : ndarray of int of shape (n_groups,)
+        Step of each group, from 1; zero where all steps are one group.
+    counts : ndarray of int of shape (n_groups,)
+        Number of forecasts in each group.
+
+    Raises
+    ------
+    ValueError
+        If nothing has a positive weight.
+
+    Examples
+    --------
+    >>> mass, _, counts = weighted_mass([1, 0], [[0.5, 0.9], [0.5, 0.5]], "uniform", None)
+    >>> mass.forecast, mass.success, mass.failure, counts
+    (array([0.5, 0.9]), array([0.25, 0.25]), array([0.5, 0. ]), array([4]))
+    """
+    X = check_trajectories(traces, probabilities=True, single_channel=True)
+    y = check_outcomes(y_true, len(X), allow_censored=False).astype(np.float64)
+    if len(X) == 0:
+        raise ValueError("there are no runs; a score needs at least one")
+    run_weight = check_sample_weight(sample_weight, len(X))
+    lengths = X.lengths
+    w = step_weights(lengths, X.horizon, weights)
+    w *= np.repeat(run_weight / run_weight.sum(), lengths)
+    order = np.argsort(X.cells)
+    if not w.all():
+        order = order[w[order] > 0]
+    if not len(order):
+        raise ValueError("no step has a positive weight; at least one must count")
+    step = np.zeros(len(order), dtype=np.int64)
+    if by_step:
+        step = (np.arange(1, len(w) + 1) - np.repeat(X.offsets[:-1], lengths))[order]
+        # 16-bit integers are sorted in one pass
+        by = np.argsort(step.astype(np.min_scalar_type(int(lengths.max()))), kind="stable")
+        order, step = order[by], step[by]
+    w, label, forecast = w[order], np.repeat(y, lengths)[order], X.cells[order]
+    starts = _run_starts(forecast, step)
+    firsts = _run_starts(step)
+    sizes = np.diff(np.append(firsts, len(step)))
+    mass = Mass(
+        forecast=forecast[starts],
+        success=np.add.reduceat(w * label, starts),
+        failure=np.add.reduceat(w * (1 - label), starts),
+        group=np.repeat(np.arange(len(firsts)), sizes)[starts],
+    )
+    return mass, step[firsts], sizes
+
+
+def _run_starts(*sorted_values: NDArray[Any]) -> IntArray:
+    """Where a new value begins in any of the arrays."""
+    new = np.zeros(len(sorted_values[0]), dtype=bool)
+    new[0] = True
+    for values in sorted_values:
+        new[1:] |= values[1:] != values[:-1]
+    return np.flatnonzero(new)
+
+
+def _earned(weight: FloatArray, scored: FloatArray) -> FloatArray:
+    # an outcome that never occurs costs nothing, even where its score is infinite
+    return np.multiply(weight, scored, out=np.zeros_like(weight), where=weight > 0)
