@@ -10,17 +10,17 @@ import trajscore
 ROOT = Path(trajscore.__file__).parent
 LAYERS = [
     {"_coerce", "_makers", "trajectories", "outcomes", "weights", "stops"},
-    {"_frames", "_storage", "validation"},
+    {"_frames", "_storage", "validation", "_running", "io"},
     {"metrics"},
     {"calibration"},
-    {"inference"},
+    {"inference", "monitoring"},
     {"plotting"},
     {"report"},
     {"_tables", "datasets", "testing"},
     {"cli", "__main__", "__init__"},
 ]
 # these know only the container, whatever stands above them
-ONLY_CONTAINER = {"datasets", "_tables"}
+ONLY_CONTAINER = {"datasets", "_tables", "io"}
 
 
 def level(name: str) -> int:
@@ -53,7 +53,7 @@ def test_imports_go_down_only():
 def test_start_up_leaves_optional_libraries_alone():
     code = (
         "import sys, trajscore; "
-        "print([m for m in ('matplotlib', 'pooch', 'tqdm', 'pyarrow', 'narwhals') "
+        "print([m for m in ('matplotlib', 'pooch', 'tqdm', 'pyarrow', 'narwhals', 'inspect_ai', 'skops') "
         "if m in sys.modules and m not in before])"
     )
     before = "import sys, sklearn.metrics, pandas; before = set(sys.modules); "

@@ -1,7 +1,7 @@
 """Evaluate, calibrate and monitor the confidence of agents over trajectories."""
 
-from trajscore import calibration, datasets, inference, metrics, plotting
-from trajscore.calibration import PlattCrossFitCalibrator, TraceAggregator
+from trajscore import calibration, datasets, inference, io, metrics, monitoring, plotting
+from trajscore.calibration import PlattCrossFitCalibrator, PrefixForecaster, TraceAggregator
 from trajscore.metrics import (
     censored_tps_scorer,
     ecuas_scorer,
@@ -10,6 +10,7 @@ from trajscore.metrics import (
     make_tps_scorer,
     tps_scorer,
 )
+from trajscore.monitoring import DensityRatioEProcess
 from trajscore.outcomes import check_outcomes
 from trajscore.report import Report, evaluate
 from trajscore.trajectories import TrajectoryArray
@@ -18,7 +19,9 @@ from trajscore.validation import check_trajectories
 __version__ = "0.1.0"
 
 __all__ = [
+    "DensityRatioEProcess",
     "PlattCrossFitCalibrator",
+    "PrefixForecaster",
     "Report",
     "TraceAggregator",
     "TrajectoryArray",
@@ -30,10 +33,12 @@ __all__ = [
     "ecuas_scorer",
     "evaluate",
     "inference",
+    "io",
     "make_censored_tps_scorer",
     "make_ecuas_scorer",
     "make_tps_scorer",
     "metrics",
+    "monitoring",
     "plotting",
     "tps_scorer",
 ]

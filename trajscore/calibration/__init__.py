@@ -3,11 +3,14 @@
 from trajscore.calibration._affine import AffineCalibrator, TemperatureScaler
 from trajscore.calibration._aggregator import TraceAggregator
 from trajscore.calibration._platt import PlattCrossFitCalibrator, PlattMap
+from trajscore.calibration._prefix import PrefixForecaster, PrefixStream
 
 __all__ = [
     "AffineCalibrator",
     "PlattCrossFitCalibrator",
     "PlattMap",
+    "PrefixForecaster",
+    "PrefixStream",
     "TemperatureScaler",
     "TraceAggregator",
 ]

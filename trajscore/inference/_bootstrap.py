@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-FloatArray = NDArray[np.float64]
+from trajscore.inference._intervals import bca_interval, percentile_interval, stratum_influence
+from trajscore.inference._units import FloatArray, Units, draw_counts, resampling_units
 
 # Replicates drawn at a time, each block from a seed of its own: results do not depend on n_jobs.
 _BLOCK = 64
@@ -23,6 +24,7 @@ def bootstrap(
     *,
     n_resamples: int = 1000,
     groups: ArrayLike | None = None,
+    strata: ArrayLike | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
     progress: Callable[[Iterator[Any]], Any] | None = None,
@@ -40,6 +42,9 @@ def bootstrap(
         Number of replicates.
     groups : array-like of shape (n_runs,), optional
         Clusters (say, tasks that several runs tried): whole clusters are drawn.
+    strata : array-like of shape (n_runs,), optional
+        Strata (say, benchmarks): each is drawn from by itself, as many runs, or clusters, as it
+        has. A cluster lies in one stratum.
     random_state : int, RandomState instance or None, default=None
         Seed.
     n_jobs : int, optional
@@ -60,16 +65,35 @@ def bootstrap(
     >>> means.shape
     (200,)
     """
-    if n_runs < 2:
-        raise ValueError(f"a bootstrap needs at least 2 runs, got {n_runs}")
-    codes, n_units = _clusters(groups, n_runs)
+    units = resampling_units(n_runs, groups, strata)
+    return bootstrap_units(
+        lambda counts: statistic(units.to_runs(counts)),
+        units,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+
+
+def bootstrap_units(
+    statistic: Callable[[FloatArray], FloatArray],
+    units: Units,
+    *,
+    n_resamples: int,
+    random_state: Any,
+    n_jobs: int | None = None,
+    progress: Callable[[Iterator[Any]], Any] | None = None,
+) -> FloatArray:
+    """Evaluate a statistic of the counts of units, of shape (n_replicates, n_units)."""
+    if n_resamples < 1:
+        raise ValueError(f"n_resamples must be at least 1, got {n_resamples}")
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     sizes = [min(_BLOCK, n_resamples - start) for start in range(0, n_resamples, _BLOCK)]
     seeds = np.random.SeedSequence(seed).spawn(len(sizes))
 
     def block(size: int, own_seed: np.random.SeedSequence) -> FloatArray:
-        counts = _draw(size, n_units, np.random.default_rng(own_seed))
-        return statistic(counts if codes is None else counts[:, codes])
+        return statistic(draw_counts(size, units, np.random.default_rng(own_seed)))
 
     jobs = zip(sizes, seeds, strict=True)
     blocks = Parallel(n_jobs=n_jobs, prefer="threads")(
@@ -85,10 +109,12 @@ def paired_bootstrap(
     n_resamples: int = 10_000,
     confidence_level: float = 0.95,
     groups: ArrayLike | None = None,
+    strata: ArrayLike | None = None,
+    method: Literal["percentile", "bca"] = "percentile",
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
-    """Percentile intervals of means, or of differences from a reference column.
+    """Bootstrap intervals of means, or of differences from a reference column.
 
     Parameters
     ----------
@@ -99,9 +125,13 @@ def paired_bootstrap(
     n_resamples : int, default=10000
         Number of replicates.
     confidence_level : float, default=0.95
-        Level of the intervals.
+        Level of each interval; `compare_predictors` gives simultaneous ones.
     groups : array-like of shape (n_runs,), optional
         Clusters of runs that are drawn together.
+    strata : array-like of shape (n_runs,), optional
+        Strata; each keeps its number of runs, or clusters, in every replicate.
+    method : {"percentile", "bca"}, default="percentile"
+        Kind of interval. BCa corrects for bias and skewness, over clusters where there are any.
     random_state : int, RandomState instance or None, default=None
         Seed.
     n_jobs : int, optional
@@ -124,76 +154,25 @@ def paired_bootstrap(
     values = np.asarray(samples, dtype=np.float64)
     if values.ndim != 2 or not np.isfinite(values).all():
         raise ValueError("samples must be a finite array of shape (n_runs, n_columns)")
+    if method not in ("percentile", "bca"):
+        raise ValueError(f"method must be 'percentile' or 'bca', got {method!r}")
     if reference is not None:
         values = values - values[:, [reference]]
-    replicates = bootstrap(
-        lambda counts: counts @ values / counts.sum(axis=1, keepdims=True),
-        len(values),
+    units = resampling_units(len(values), groups, strata)
+    sums, sizes = units.sums(values), units.sizes(len(values))
+    replicates = bootstrap_units(
+        lambda counts: counts @ sums / (counts @ sizes)[:, None],
+        units,
         n_resamples=n_resamples,
-        groups=groups,
         random_state=random_state,
         n_jobs=n_jobs,
     )
-    low, high = percentile_interval(replicates, confidence_level)
-    return pd.DataFrame(
-        {
-            "mean": values.mean(axis=0),
-            "low": low,
-            "high": high,
-            "std_error": replicates.std(axis=0, ddof=1),
-        }
-    )
-
-
-def percentile_interval(
-    replicates: FloatArray, confidence_level: float = 0.95
-) -> tuple[FloatArray, FloatArray]:
-    """Return the percentile interval of replicates along the first axis.
-
-    Parameters
-    ----------
-    replicates : ndarray of shape (n_resamples, ...)
-        Values; NaN, where a statistic was not defined in a replicate, is passed over.
-    confidence_level : float, default=0.95
-        Level.
-
-    Returns
-    -------
-    low, high : ndarray of shape (...)
-        Ends of the interval; NaN where no replicate was defined.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [float(end) for end in percentile_interval(np.arange(101.0))]
-    [2.5, 97.5]
-    """
-    if not 0 < confidence_level < 1:
-        raise ValueError(f"confidence_level must lie in (0, 1), got {confidence_level}")
-    tail = (1 - confidence_level) / 2
-    if not np.isnan(replicates).any():
-        low, high = np.quantile(replicates, [tail, 1 - tail], axis=0)
-        return low, high
-    undefined = np.isnan(replicates).all(axis=0)
-    filled = np.where(undefined, 0.0, replicates)
-    low, high = np.nanquantile(filled, [tail, 1 - tail], axis=0)
-    return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
-
-
-def _clusters(groups: ArrayLike | None, n_runs: int) -> tuple[NDArray[np.int64] | None, int]:
-    if groups is None:
-        return None, n_runs
-    codes, names = pd.factorize(np.asarray(groups), sort=True)
-    if len(codes) != n_runs or (codes < 0).any():
-        raise ValueError(f"groups must name the cluster of each of the {n_runs} runs")
-    if len(names) < 2:
-        raise ValueError("all runs are of one cluster; a cluster bootstrap needs at least two")
-    return codes, len(names)
-
-
-def _draw(size: int, n_units: int, rng: np.random.Generator) -> FloatArray:
-    """Count how often each unit is drawn, in `size` samples with replacement."""
-    drawn = rng.integers(n_units, size=(size, n_units))
-    drawn += n_units * np.arange(size)[:, None]
-    counts = np.bincount(drawn.ravel(), minlength=size * n_units)
-    return counts.reshape(size, n_units).astype(np.float64)
+    mean = values.mean(axis=0)
+    if method == "bca":
+        left_out = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)[:, None]
+        influence = stratum_influence(left_out, units)
+        low, high = bca_interval(replicates, mean, influence, confidence_level)
+    else:
+        low, high = percentile_interval(replicates, confidence_level)
+    std_error = replicates.std(axis=0, ddof=1)
+    return pd.DataFrame({"mean": mean, "low": low, "high": high, "std_error": std_error})

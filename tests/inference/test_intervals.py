@@ -1,0 +1,135 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from trajscore.inference import (
+    bca_interval,
+    bootstrap,
+    jackknife_influence,
+    paired_bootstrap,
+)
+
+
+def mean_of(x):
+    return lambda counts: counts @ x / counts.sum(axis=1)
+
+
+def test_bca_is_that_of_scipy(rng):
+    x = rng.exponential(size=40)
+    replicates = bootstrap(mean_of(x), 40, n_resamples=40_000, random_state=0)
+    ours = bca_interval(replicates, x.mean(), jackknife_influence(mean_of(x), 40), 0.9)
+    theirs = stats.bootstrap(
+        (x,), np.mean, n_resamples=40_000, method="BCa", confidence_level=0.9,
+        random_state=np.random.default_rng(1),
+    ).confidence_interval  # fmt: skip
+    np.testing.assert_allclose(ours, theirs, rtol=0.01)
+
+
+def test_bca_errs_on_both_sides_alike_for_a_skewed_mean(rng):
+    x = rng.exponential(size=(25, 2000))  # each column is a repeat
+    above, missed = {}, {}
+    for method in ("percentile", "bca"):
+        table = paired_bootstrap(x, n_resamples=2000, random_state=0, method=method)
+        above[method] = (table["high"] < 1).mean()
+        missed[method] = above[method] + (table["low"] > 1).mean()
+    assert above["bca"] < 0.8 * above["percentile"]
+    assert missed["bca"] < missed["percentile"] < 0.12
+
+
+def test_influence_of_a_mean_is_exact(rng):
+    x = rng.normal(size=30)
+    np.testing.assert_allclose(jackknife_influence(mean_of(x), 30), (x - x.mean()) / 30)
+    assert jackknife_influence(lambda c: np.stack([c @ x, c @ x], axis=1), 30).shape == (30, 2)
+
+
+def test_paired_bca_is_the_general_one(rng):
+    x = rng.exponential(size=90)
+    groups = rng.integers(20, size=90)
+    strata = groups % 3
+    options = {"groups": groups, "strata": strata}
+    table = paired_bootstrap(
+        x[:, None], n_resamples=500, random_state=4, method="bca", **options
+    ).loc[0]
+    replicates = bootstrap(mean_of(x), 90, n_resamples=500, random_state=4, **options)
+    influence = jackknife_influence(mean_of(x), 90, **options)
+    assert influence.shape == (20,)
+    ends = bca_interval(replicates, x.mean(), influence)
+    np.testing.assert_allclose(ends, [table["low"], table["high"]], rtol=1e-10)
+
+
+def test_stratified_draws_keep_the_strata(rng):
+    strata = rng.choice(["x", "y", "z"], size=60)
+    counts = bootstrap(lambda c: c, 60, n_resamples=70, strata=strata, random_state=0)
+    for name in "xyz":
+        assert (counts[:, strata == name].sum(axis=1) == (strata == name).sum()).all()
+    assert (counts.std(axis=0) > 0).all()
+
+
+def test_stratified_standard_error_leaves_out_what_strata_explain(rng):
+    strata = np.repeat([0, 1], [100, 300])
+    x = rng.normal(size=400) + 5 * strata
+    table = paired_bootstrap(x[:, None], n_resamples=4000, strata=strata, random_state=0)
+    within = np.sqrt(sum((strata == s).sum() * x[strata == s].var() for s in (0, 1))) / 400
+    assert table["std_error"][0] == pytest.approx(within, rel=0.05)
+    assert x.std() / 20 > 2 * within
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_row_order_and_threads_do_not_matter_for_named_clusters(rng, method):
+    x = rng.normal(size=(80, 3))
+    groups = rng.integers(15, size=80)
+    strata = np.where(groups < 6, "hard", "easy")
+    order = rng.permutation(80)
+    one, other = (
+        paired_bootstrap(
+            x[rows], groups=groups[rows], strata=strata[rows], n_resamples=300, reference=0,
+            random_state=2, n_jobs=n_jobs, method=method,
+        )
+        for rows, n_jobs in ((np.arange(80), 1), (order, 2))
+    )  # fmt: skip
+    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def test_cluster_means_are_those_of_runs(rng):
+    # sums over clusters give what weighting the runs gives
+    x = rng.normal(size=(50, 2))
+    groups = rng.integers(12, size=50)
+    table = paired_bootstrap(x, groups=groups, n_resamples=200, random_state=1)
+    slow = bootstrap(
+        lambda c: c @ x / c.sum(axis=1, keepdims=True), 50,
+        groups=groups, n_resamples=200, random_state=1,
+    )  # fmt: skip
+    np.testing.assert_allclose(table["std_error"], slow.std(axis=0, ddof=1), rtol=1e-10)
+
+
+def test_a_constant_has_no_width(rng):
+    x = np.c_[rng.normal(size=30), np.full(30, 0.1)]
+    table = paired_bootstrap(x, method="bca", n_resamples=100, random_state=0)
+    np.testing.assert_allclose(table.loc[1, ["mean", "low", "high"]].astype(float), 0.1)
+
+
+def test_no_interval_where_all_replicates_lie_on_one_side():
+    low, high = bca_interval(np.arange(10.0), -1.0, np.array([-1.0, 1.0]))
+    assert np.isnan([low, high]).all()
+    low, high = bca_interval(np.full(10, np.nan), 0.0, np.array([-1.0, 1.0]))
+    assert np.isnan([low, high]).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: paired_bootstrap(x, method="basic"), "'percentile' or 'bca'"),
+        (lambda x: paired_bootstrap(x, n_resamples=0), "n_resamples must be at least 1"),
+        (lambda x: paired_bootstrap(x, strata=[0, 0, 0, 1]), "stratum 1 has one run or cluster"),
+        (lambda x: paired_bootstrap(x, strata=[0, 0, 1]), "stratum of each of the 4 runs"),
+        (
+            lambda x: paired_bootstrap(x, strata=[0, 1, 1, 1], groups=[0, 0, 1, 2]),
+            "row 0: its cluster lies in more than one stratum|row 1: its cluster",
+        ),
+        (lambda x: jackknife_influence(mean_of(x[:, 0]), 4, groups=[7] * 4), "one cluster"),
+        (lambda x: bca_interval(x, 0.0, x, 2), "confidence_level"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(np.array([[1.0], [2.0], [4.0], [3.0]]))

@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from trajscore.inference import design_effect, runs_needed
+
+
+@pytest.mark.parametrize(("difference", "power"), [(1.0, 0.8), (0.4, 0.9), (0.15, 0.8)])
+def test_power_of_the_paired_test_is_as_asked(rng, difference, power):
+    n = runs_needed(difference, sd=1.0, power=power)
+    samples = rng.normal(difference, 1.0, size=(4000, n))
+    seen = stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05
+    assert seen.mean() == pytest.approx(power, abs=0.025)
+
+
+def test_power_with_clusters_is_as_asked(rng):
+    # trials of a task share half of their variance
+    def draw(size, n_tasks, trials):
+        shared = rng.normal(size=(size, n_tasks, 1))
+        return shared + rng.normal(size=(size, n_tasks, trials))
+
+    pilot = draw(1, 3000, 4)[0]
+    groups = np.repeat(np.arange(3000), 4)
+    assert design_effect(pilot.ravel(), groups) == pytest.approx(1 + 3 * 0.5, rel=0.05)
+    n = runs_needed(0.3, pilot.ravel(), groups=groups)
+    assert n == pytest.approx(runs_needed(0.3, sd=np.sqrt(2), design_effect=2.5), rel=0.08)
+    means = 0.3 + draw(3000, n // 4, 4).mean(axis=2)
+    seen = stats.ttest_1samp(means, 0, axis=1).pvalue < 0.05
+    assert seen.mean() == pytest.approx(0.8, abs=0.04)
+
+
+def test_two_columns_are_their_difference(rng):
+    pair = rng.normal(size=(50, 2))
+    assert runs_needed(0.1, pair) == runs_needed(0.1, pair[:, 0] - pair[:, 1])
+    assert runs_needed(-0.1, pair) == runs_needed(0.1, pair)
+
+
+def test_a_design_effect_below_one_is_not_used():
+    values = np.tile([1.0, -1.1], 20)
+    groups = np.repeat(np.arange(20), 2)
+    assert design_effect(values, groups) < 1
+    assert runs_needed(0.5, values, groups=groups) == runs_needed(0.5, values)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: runs_needed(0, sd=1), "difference must be finite and not zero"),
+        (lambda: runs_needed(1, sd=0), "sd must be finite and positive"),
+        (lambda: runs_needed(1), "either the samples of a pilot or sd"),
+        (lambda: runs_needed(1, [1, 2], sd=1), "either the samples of a pilot or sd"),
+        (lambda: runs_needed(1, sd=1, power=1), "power must lie"),
+        (lambda: runs_needed(1, sd=1, alpha=0), "alpha must lie"),
+        (lambda: runs_needed(1, sd=1, design_effect=0), "design_effect must be"),
+        (lambda: runs_needed(1, sd=1, groups=[1, 2]), "groups go with samples"),
+        (lambda: runs_needed(1, [1.0]), "2 runs or more"),
+        (lambda: runs_needed(1, [1.0, np.nan]), "row 1: the score is nan"),
+        (lambda: runs_needed(1, [1.1, 1.1, 1.1]), "does not vary"),
+        (lambda: design_effect([1, 2, 3], [1, 1, 1]), "one cluster"),
+        (lambda: design_effect([1, 2, 3], [1, 2, 3]), "every cluster has one run"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,301 @@
+"""Chat messages: tau-bench and OpenAI form, and everything odd that they may hold."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from trajscore import io
+
+
+def one(write, messages, **options):
+    (run,) = io.read_openai(write("chat.json", messages), **options)
+    return run
+
+
+def agent(content="Yes", **more):
+    return {"role": "assistant", "content": content, **more}
+
+
+def scores(*values, top=None):
+    entries = [{"token": f"w{k}", "logprob": value} for k, value in enumerate(values)]
+    if top is not None:
+        for entry in entries:
+            entry["top_logprobs"] = top
+    return {"content": entries}
+
+
+def test_turns_calls_and_observations(write, talk):
+    run = one(write, talk)
+    assert [(step.actor, step.text, step.index) for step in run.steps] == [
+        ("user", "Where is my bag?", 1),
+        ("agent", "", 2),
+        ("agent", "In Paris.", 4),
+    ]
+    (call,) = run.steps[1].tool_calls
+    assert (call.name, call.arguments, call.id, call.result) == ("find", {"x": 1}, "c1", "Paris")
+    assert run.steps[1].observation == "Paris"
+    assert run.extra["system"] == ["Be kind."]
+    assert (run.id, run.outcome, run.stop_kind) == ("chat", -1, None)
+
+
+@pytest.mark.parametrize("form", ["list", "lines", "object", "runs", "run lines", "gz", "lists"])
+def test_forms_of_a_file(write, talk, form):
+    run = {"id": "a", "messages": talk, "success": True, "task": "t", "note": "kept"}
+    path = {
+        "list": lambda: write("a.json", talk),
+        "lines": lambda: write("a.jsonl", talk, lines=True),
+        "object": lambda: write("x.json", run),
+        "runs": lambda: write("x.json", [run]),
+        "run lines": lambda: write("x.jsonl", [run], lines=True),
+        "gz": lambda: write("x.jsonl.gz", [run], lines=True),
+        "lists": lambda: write("a.json", [talk]),
+    }[form]()
+    assert io.detect_format(path) == "openai"
+    (found,) = io.read_runs(path)
+    assert len(found.steps) == 3
+    if form not in ("list", "lines", "lists"):
+        assert (found.id, found.outcome, found.task) == ("a", 1, "t")
+        assert found.extra["note"] == "kept"
+
+
+def test_completions(write):
+    choice = {"message": agent("Hi"), "logprobs": scores(-0.5, -1.0), "finish_reason": "stop"}
+    other = {"message": agent("Hello")}
+    run = one(write, [{"id": "x", "model": "m", "choices": [choice, other], "usage": {"n": 2}}])
+    step = run.steps[0]
+    assert (step.text, step.logprobs, step.tokens) == ("Hi", (-0.5, -1.0), ("w0", "w1"))
+    assert step.extra["finish_reason"] == "stop"
+    assert step.extra["usage"] == {"n": 2}
+    assert step.extra["other_choices"] == [other]
+
+
+@pytest.mark.parametrize("form", ["frame", "csv", "mapping"])
+def test_outcomes_from_a_table(write, talk, tmp_path, form):
+    runs = [{"id": name, "messages": talk} for name in ("a", "b", "c")]
+    frame = pd.DataFrame({"id": ["b", "a"], "outcome": [0, 1], "stop_reason": ["done", None]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    table = {"frame": frame, "csv": tmp_path / "t.csv", "mapping": {"a": True, "b": 0.0}}[form]
+    found = io.read_openai(write("runs.json", runs), table=table)
+    assert io.outcomes(found).tolist() == [1, 0, -1]
+    assert found[1].stop_reason == (None if form == "mapping" else "done")
+
+
+def test_bad_tables(write, talk):
+    path = write("a.json", talk)
+    with pytest.raises(ValueError, match="no column of run ids"):
+        io.read_openai(path, table=pd.DataFrame({"name": ["a"]}))
+    with pytest.raises(ValueError, match="run 'a' twice"):
+        io.read_openai(path, table=pd.DataFrame({"id": ["a", "a"], "outcome": [1, 0]}))
+
+
+def test_budget_in_a_table(write, talk):
+    run = {"id": "a", "messages": talk, "stop_reason": "Max Steps"}
+    (found,) = io.read_openai(write("a.json", [run]))
+    assert (found.outcome, found.stop_kind) == (-1, "administrative")
+
+
+# ---------------------------------------------------------------- odd messages
+
+
+def test_messages_without_text(write):
+    run = one(write, [agent(None), agent(""), {"role": "assistant"}, agent([])])
+    assert [step.text for step in run.steps] == ["", "", "", ""]
+
+
+def test_content_in_parts(write):
+    picture = {"type": "image_url", "image_url": {"url": "data:x"}}
+    parts = [{"type": "text", "text": "See"}, picture, "this"]
+    run = one(write, [agent(parts), agent([{"type": "text", "text": "ok"}])])
+    assert run.steps[0].text == "See\nthis"
+    assert run.steps[0].extra["parts"] == parts
+    assert run.steps[1].text == "ok"
+    assert "parts" not in run.steps[1].extra
+
+
+def test_results_without_a_call(write):
+    early = {"role": "tool", "tool_call_id": "z", "content": "lost"}
+    late = {"role": "tool", "tool_call_id": "z", "content": "found"}
+    run = one(write, [early, agent(), late])
+    assert [(u["index"], u["content"]) for u in run.extra["unmatched_results"]] == [
+        (0, "lost"),
+        (2, "found"),
+    ]
+    assert run.steps[0].observation == "found"  # the turn before it saw it
+
+
+def test_calls_without_a_result(write, talk):
+    run = one(write, [*talk[:3], talk[4]])
+    assert run.steps[1].tool_calls[0].result is None
+    assert run.steps[1].observation is None
+
+
+def test_results_without_identifiers_come_in_order(write):
+    calls = [{"function": {"name": name, "arguments": "not json"}} for name in ("f", "g")]
+    results = [{"role": "tool", "content": "1"}, {"role": "function", "name": "g", "content": "2"}]
+    run = one(write, [agent(None, tool_calls=calls), *results])
+    assert [(c.arguments, c.result) for c in run.steps[0].tool_calls] == [
+        ("not json", "1"),
+        ("not json", "2"),
+    ]
+
+
+def test_older_function_call(write):
+    run = one(write, [agent(None, function_call={"name": "f", "arguments": "{}"})])
+    assert run.steps[0].tool_calls[0].name == "f"
+
+
+def test_reused_call_identifiers(write):
+    def turn(result):
+        call = {"id": "call_0", "function": {"name": "f", "arguments": "{}"}}
+        answer = {"role": "tool", "tool_call_id": "call_0", "content": result}
+        return [agent(None, tool_calls=[call]), answer]
+
+    run = one(write, [*turn("a"), *turn("b")])
+    assert [step.observation for step in run.steps] == ["a", "b"]
+
+
+def test_unknown_roles_are_kept_apart(write):
+    run = one(write, [agent(), {"role": "critic", "content": "Hm"}])
+    assert run.steps[1].actor == "environment"
+    assert run.steps[1].extra["role"] == "critic"
+    with pytest.warns(UserWarning, match="no turn of the agent \\(unknown roles: bot\\)"):
+        assert not io.read_openai(write("b.json", [{"role": "bot", "content": "Hm"}]))
+
+
+def test_other_scripts_and_surrogates(write):
+    text = "ありがとう 🙂 مرحبا \u202f"
+    path = write("chat.json", json.dumps([agent(text)], ensure_ascii=False))
+    escaped = write("esc.json", json.dumps([agent(text)], ensure_ascii=True))
+    assert io.read_openai(path)[0].steps[0].text == text
+    assert io.read_openai(escaped)[0].steps[0].text == text
+
+
+def test_a_megabyte_in_one_message(write):
+    text = "agent says … " * 100_000
+    run = one(write, [agent(text), agent("end")])
+    assert run.steps[0].text == text
+    assert len(repr(run.steps[0])) < 100
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("words", "message 1 is str"),
+        ({"content": "x"}, "message 1 has no role"),
+        (agent(tool_calls={"a": 1}), "tool calls are no list"),
+        (agent(tool_calls=["f"]), "a tool call is str"),
+        (agent(confidence="high"), "confidence 'high' is no number"),
+        (agent(logprobs="no"), "no list"),
+    ],
+)
+def test_malformed_messages(write, message, said):
+    bad = {"id": "bad", "messages": [agent(), message]}
+    good = {"id": "good", "messages": [agent()]}
+    with pytest.warns(UserWarning, match=r"1 of 2 runs.*run 'bad' \(index 0\)"):
+        runs = io.read_openai(write("runs.json", [bad, good]))
+    assert [run.id for run in runs] == ["good"]
+    assert said in runs.skipped[0].reason
+
+
+# ---------------------------------------------------------------- log-probabilities
+
+
+def test_infinite_logprobs_are_kept(write):
+    run = one(write, [agent(logprobs=scores(-math.inf, "-inf"))])  # -Infinity, and as text
+    assert run.steps[0].logprobs == (-math.inf, -math.inf)
+
+
+def test_positive_logprobs_are_an_error_with_a_place(write):
+    runs = [{"id": "ok", "messages": [agent()]},
+            {"id": "r7", "messages": [agent(), agent(logprobs=scores(-1.0, 0.2))]}]  # fmt: skip
+    path = write("runs.json", runs)
+    with pytest.raises(ValueError, match=r"runs\.json, run 'r7' \(index 1\), message 1.*0\.2"):
+        io.read_openai(path)
+    with pytest.raises(ValueError, match="'many' is no number"):
+        one(write, [agent(logprobs=scores("many"))])
+    with pytest.raises(ValueError, match="above 0"):
+        one(write, [agent(logprobs=scores(-1.0, top=[{"token": "x", "logprob": 1.0}]))])
+
+
+@pytest.mark.parametrize(
+    "found",
+    [None, {}, {"content": None}, {"content": []}, scores(-9999.0), scores(0.0, 0), scores(None)],
+)
+def test_missing_logprobs_are_missing(write, found):
+    step = one(write, [agent(logprobs=found)]).steps[0]
+    assert (step.logprobs, step.tokens, step.top_logprobs) == (None, None, None)
+
+
+def test_one_missing_token(write):
+    step = one(write, [agent(logprobs=scores(-9999.0, -1.0, None))]).steps[0]
+    np.testing.assert_array_equal(step.logprobs, [np.nan, -1.0, np.nan])
+
+
+def test_top_logprobs(write):
+    top = [{"token": "a", "logprob": -0.1}, {"token": "b", "logprob": -9999.0}]
+    step = one(write, [agent(logprobs=scores(-0.1, top=top))]).steps[0]
+    assert step.top_logprobs == ((("a", -0.1),),)
+    assert one(write, [agent(logprobs=scores(-0.1))]).steps[0].top_logprobs is None
+    assert one(write, [agent(logprobs=scores(-0.1, top=[]))]).steps[0].top_logprobs is None
+
+
+def test_older_completion_form(write):
+    old = {"tokens": ["a", "b"], "token_logprobs": [None, -2.0], "top_logprobs": [None, {"b": -2}]}
+    step = one(write, [agent(logprobs=old)]).steps[0]
+    assert step.tokens == ("a", "b")
+    assert step.top_logprobs == ((), (("b", -2.0),))
+
+
+def test_coverage_is_counted(write):
+    run = one(write, [agent(logprobs=scores(-1.0), confidence=0.5), agent(), agent()])
+    table = io.meta([run])
+    assert table.loc[0, ["n_agent", "n_logprobs", "n_top_logprobs", "n_confidence"]].tolist() == [
+        3,
+        1,
+        0,
+        1,
+    ]
+
+
+# ---------------------------------------------------------------- tau-bench
+
+
+def trajectory(messages, reward, **more):
+    return {"task_id": 3, "trial": 1, "reward": reward, "info": {"x": 1}, "traj": messages, **more}
+
+
+def test_tau_bench_cap(write):
+    turn = [agent(), {"role": "user", "content": "go on"}]
+    stop = [agent(), {"role": "user", "content": "Bye ###STOP###"}]
+    call = {"id": "1", "function": {"name": "transfer_to_human_agents", "arguments": "{}"}}
+    handed = [agent(None, tool_calls=[call]), {"role": "tool", "tool_call_id": "1", "content": ""}]
+    runs = io.read_tau_bench(
+        write(
+            "t.json",
+            [
+                trajectory(turn * 3, 0.0),
+                trajectory(turn * 2 + stop, 0.0),
+                trajectory(turn * 2 + handed, 0.0),
+                trajectory(turn * 3, 1.0),
+                trajectory(turn * 2, 0.0),
+            ],
+        ),
+        max_turns=3,
+    )
+    assert io.outcomes(runs).tolist() == [-1, 0, 0, 1, 0]
+    assert runs[0].stop_kind == "administrative"
+    assert (runs[0].id, runs[0].task, runs[0].trial) == ("3-1", "3", 1)
+    assert runs[0].extra == {"info": {"x": 1}}
+
+
+def test_tau_bench_malformed(write):
+    good = trajectory([agent()], 1.0)
+    bad = [trajectory(None, 1.0), trajectory([agent()], "x"), trajectory({}, 0.0), 3]
+    with pytest.warns(UserWarning, match=r"4 of 5 runs.*; and 1 more"):
+        runs = io.read_tau_bench(write("t.json", [good, *bad]))
+    assert len(runs) == 1
+    assert [one.index for one in runs.skipped] == [1, 2, 3, 4]
+    assert len(io.read_tau_bench(write("single.json", good))) == 1

@@ -1,0 +1,205 @@
+"""Files: large, cut off, damaged, gzipped; and formats told apart."""
+
+import gzip
+import io as text_io
+import json
+import math
+import pickle
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trajscore import io
+from trajscore.io._scan import JsonScanner
+
+TURN = {"role": "assistant", "content": "Hello"}
+SIMULATION = {
+    "task_id": "t\u20ac\n",
+    "messages": [TURN, TURN],
+    "termination_reason": "user_stop",
+    "reward_info": {"reward": 1.0},
+}
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(items=st.lists(values), chunk=st.integers(1, 40), indent=st.sampled_from([None, 1]))
+def test_scanner_agrees_with_json(items, chunk, indent):
+    text = json.dumps(items, indent=indent)
+    scanner = JsonScanner(text_io.StringIO(text), "x", chunk)
+    assert [value for _, _, value in scanner.items(())] == items
+    fields = {"before": 1, "list": items, "after": [2]}
+    text = json.dumps(fields, indent=indent, ensure_ascii=False)
+    found = list(JsonScanner(text_io.StringIO(text), "x", chunk).items({"list"}))
+    assert [value for key, _, value in found if key == "list"] == items
+    assert [(key, value) for key, index, value in found if index is None] == [
+        ("before", 1),
+        ("after", [2]),
+    ]
+
+
+@given(number=st.floats(allow_nan=False) | st.integers(), chunk=st.integers(1, 3))
+def test_numbers_are_not_split(number, chunk):
+    text = json.dumps([number, {"a": number}])
+    scanner = JsonScanner(text_io.StringIO(text), "x", chunk)
+    assert [value for _, _, value in scanner.items(())] == [number, {"a": number}]
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 50, 1000])
+def test_every_cut_is_noticed(chunk):
+    info = {"a": -12.5e-7, "b": [True, None, math.nan, -math.inf]}
+    text = json.dumps({"info": info, "simulations": [SIMULATION] * 2})
+    for cut in range(len(text)):
+        scanner = JsonScanner(text_io.StringIO(text[:cut]), "x", chunk)
+        with pytest.raises(ValueError, match="x breaks off|x is empty"):
+            list(scanner.items({"simulations"}))
+
+
+def test_a_cut_names_run_and_message(write):
+    text = json.dumps({"simulations": [{"id": str(k)} | SIMULATION for k in range(4)]})
+    path = write("log.json", text[: text.rindex('"Hello"') + 3])
+    with pytest.raises(
+        ValueError, match=r"log\.json breaks off in the run with index 3, message 1"
+    ):
+        io.read_tau2(path)
+    stream = io.iter_tau2(path)
+    assert [next(stream).id for _ in range(3)] == ["0", "1", "2"]
+
+
+def test_damage_in_the_middle_is_told_from_a_cut(write):
+    text = json.dumps({"simulations": [SIMULATION] * 3})
+    middle = text.index("user_stop", len(text) // 2) + len("user_stop") + 1
+    path = write("log.json", text[:middle] + "?" + text[middle:])
+    with pytest.raises(ValueError, match=r"no valid JSON in the run with index 1, character \d+"):
+        io.read_tau2(path)
+
+
+def test_damage_is_found_without_reading_on(write):
+    text = '{"simulations": [{"a" 1}, ' + json.dumps("x" * 3_000_000) + "]}"
+    file = text_io.StringIO(text)
+    with pytest.raises(ValueError, match="no valid JSON"):
+        list(JsonScanner(file, "x").items({"simulations"}))
+    assert file.tell() < len(text) / 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("  \n", "is empty"),
+        ("hello", "no JSON list or object|does not hold"),
+        ("[1] 2", "something follows"),
+        ('[{"a": oops}]', "no valid JSON"),
+        ('{"a": 1 "b": 2}', "',' or '}' is expected"),
+        ("{1: 2}", "a field name"),
+        ('{"a" 2}', "':' is expected"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_no_json(write, text, said):
+    with pytest.raises(ValueError, match=said):
+        io.read_tau2(write("log.json", text))
+
+
+def test_lines_that_are_no_json(write):
+    good = json.dumps({"id": "a", "messages": [TURN]})
+    with pytest.warns(UserWarning, match="line 2 is no valid JSON"):
+        runs = io.read_openai(write("a.jsonl", f"{good}\n{{oops\n\n{good}\n"))
+    assert (len(runs), runs.skipped[0].index) == (2, 1)
+    with pytest.raises(ValueError, match=r"breaks off in line 2 \(index 1\), message 0"):
+        io.read_openai(write("b.jsonl", f"{good}\n{good[:30]}"))
+
+
+def test_compressed_files(write, tmp_path):
+    runs = {"simulations": [{"id": str(k)} | SIMULATION for k in range(300)]}
+    whole = write("log.json.gz", runs)
+    assert len(io.read_runs(whole)) == 300
+    renamed = whole.rename(tmp_path / "log.json")  # the content tells, not the name
+    assert len(io.read_runs(renamed)) == 300
+    (tmp_path / "cut.json.gz").write_bytes(renamed.read_bytes()[:-20])
+    with pytest.raises(ValueError, match=r"cut\.json\.gz breaks off"):
+        io.read_tau2(tmp_path / "cut.json.gz")
+    lines = gzip.compress(b'{"id": "a"}\n' * 5000)
+    (tmp_path / "cut.jsonl.gz").write_bytes(lines[: len(lines) - 15])
+    with pytest.raises(ValueError, match="breaks off"):
+        io.read_jsonl(tmp_path / "cut.jsonl.gz")
+
+
+def test_files_that_are_no_text(tmp_path):
+    path = tmp_path / "log.json"
+    path.write_bytes(b'[{"a": "\xff\xfe"}]')
+    with pytest.raises(ValueError, match="not text in UTF-8"):
+        io.read_openai(path)
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps({"simulations": [SIMULATION]}).encode())
+    assert len(io.read_tau2(path)) == 1  # a byte order mark is no fault
+
+
+def test_missing_files(tmp_path):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        io.read_tau2(tmp_path / "none.json")
+    with pytest.raises(FileNotFoundError, match="holds no .json"):
+        io.read_tau2(tmp_path)
+
+
+def test_several_files(write, tmp_path):
+    a = write("d/a.json", {"simulations": [{"id": "a"} | SIMULATION]})
+    b = write("d/b.json", {"simulations": [{"id": "b"} | SIMULATION]})
+    assert [run.id for run in io.read_tau2(tmp_path / "d")] == ["a", "b"]
+    assert [run.id for run in io.read_runs([b, a])] == ["b", "a"]
+    assert [run.meta["file"] for run in io.iter_runs(str(a))] == [str(a)]
+
+
+def test_a_large_file_is_not_held_in_memory(tmp_path):
+    path = tmp_path / "large.json"
+    turn = {"role": "assistant", "content": "word " * 200}
+    run = json.dumps(SIMULATION | {"messages": [turn] * 40})
+    with path.open("w") as file:
+        file.write('{"simulations": [')
+        file.write(", ".join([run] * 1200))
+        file.write("]}")
+    size = path.stat().st_size
+    assert size > 45e6
+    tracemalloc.start()
+    count = sum(1 for _ in io.iter_tau2(path))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert count == 1200
+    assert peak < 8e6
+
+
+def test_format_is_named_or_unknown(write):
+    path = write("x.json", {"a": 1})
+    with pytest.raises(ValueError, match="the format is not known"):
+        io.read_runs(path)
+    with pytest.raises(ValueError, match="no format named 'tau'; did you mean"):
+        io.read_runs(path, format="tau")
+    with pytest.raises(ValueError, match="no file is given"):
+        io.read_runs([])
+    lines = write("x.jsonl", [{"run_id": 1, "score": 0.5}], lines=True)
+    assert io.detect_format(lines) == "jsonl"
+    assert len(io.read_runs(lines)) == 1
+    assert len(list(io.iter_runs(lines, format="jsonl", fields={"id": "run_id"}))) == 1
+    assert io.detect_format(write("i.json", {"version": 2, "eval": {}})) == "inspect"
+    assert io.detect_format(write("s.json", SIMULATION)) == "tau2"
+    assert io.detect_format(write("t.json", {"schema_version": "ATIF-v1.8"})) == "atif"
+
+
+def test_runs_pickle_and_print(write):
+    with pytest.warns(UserWarning, match="it is int"):
+        runs = io.read_tau2(write("log.json", {"simulations": [SIMULATION, 1]}))
+    again = pickle.loads(pickle.dumps(runs))
+    assert again == runs
+    assert again.skipped == runs.skipped
+    assert repr(runs) == "<Runs: 1 runs, 1 successes, 0 failures, 0 not observed; 1 skipped>"
+    assert len(runs[0]) == 2
+
+
+def test_tables_of_nothing():
+    assert io.outcomes([]).tolist() == []
+    assert io.meta([]).columns[0] == "run"

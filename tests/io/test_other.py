@@ -1,0 +1,330 @@
+"""ATIF, Inspect, and JSON lines with a map of fields."""
+
+import sys
+from types import SimpleNamespace as Record
+
+import pytest
+
+from trajscore import io
+
+ATIF = {
+    "schema_version": "ATIF-v1.8",
+    "trajectory_id": "tr",
+    "agent": {"name": "a", "version": "1", "model_name": "m"},
+    "steps": [
+        {"step_id": 1, "source": "system", "message": "Rules"},
+        {"step_id": 2, "source": "user", "message": [{"type": "text", "text": "Fix it"}]},
+        {"step_id": 3, "source": "agent", "message": "Old", "is_copied_context": True},
+        {
+            "step_id": 4,
+            "source": "agent",
+            "message": "",
+            "reasoning_content": "hm",
+            "tool_calls": [
+                {"tool_call_id": "c", "function_name": "run", "arguments": {"cmd": "ls"}}
+            ],
+            "observation": {
+                "results": [{"source_call_id": "c", "content": "file"}, {"content": "more"}]
+            },
+            "metrics": {"logprobs": [-0.1, -2.0], "prompt_tokens": 5, "cost_usd": 0.5},
+            "extra": {"confidence": 0.75, "other": 1},
+        },
+    ],
+    "final_metrics": {"total_cost_usd": 2.0},
+}
+RESULT = {
+    "task_name": "task",
+    "trial_name": "trial-1",
+    "verifier_result": {"rewards": {"reward": 1.0}},
+    "exception_info": None,
+}
+
+
+def test_atif(write, tmp_path):
+    write("job/t1/agent/trajectory.json", ATIF)
+    write("job/t1/result.json", RESULT)
+    assert io.detect_format(tmp_path / "job") == "atif"
+    (run,) = io.read_runs(tmp_path / "job")
+    assert (run.id, run.task, run.trial, run.outcome) == ("tr", "task", "trial-1", 1)
+    assert run.meta["cost"] == 2.0
+    assert run.extra["system"] == ["Rules"]
+    assert run.extra["n_copied_steps"] == 1
+    user, agent = run.steps
+    assert (user.actor, user.text) == ("user", "Fix it")
+    assert (agent.logprobs, agent.tokens) == ((-0.1, -2.0), None)
+    assert (agent.confidence, agent.cost) == (0.75, 0.5)
+    assert agent.tool_calls[0].result == "file"
+    assert agent.observation == "file\nmore"
+    assert agent.extra["reasoning_content"] == "hm"
+    assert agent.extra["metrics"] == {"prompt_tokens": 5}
+    assert agent.extra["other"] == 1
+
+
+def test_atif_cut_runs(write):
+    path = write("t/trajectory.json", ATIF)
+    write("t/result.json", RESULT | {"exception_info": {"exception_type": "AgentTimeoutError"}})
+    (run,) = io.read_atif(path)
+    assert (run.outcome, run.stop_reason, run.stop_kind) == (-1, "AgentTimeoutError", "informative")
+    assert run.meta["reward"] == 1.0
+    assert io.read_atif(path, cut_runs="score")[0].outcome == 1
+    with pytest.raises(ValueError, match="cut_runs must be"):
+        io.read_atif(path, cut_runs="drop")
+
+
+def test_atif_results(write):
+    path = write("t/trajectory.json", ATIF)
+    assert io.read_atif(path)[0].outcome == -1  # nothing says how it ended
+    several = RESULT | {"verifier_result": {"rewards": {"a": 1, "b": 0}}}
+    given = write("elsewhere.json", several)
+    with pytest.raises(ValueError, match=r"run 'tr' \(index 0\): no reward .* there are a, b"):
+        io.read_atif(path, result=given)
+    assert io.read_atif(path, result=given, reward="b")[0].outcome == 0
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        io.read_atif(path, result="nowhere.json")
+    with pytest.raises(ValueError, match="one result file is given for 2"):
+        io.read_atif([path, path], result=given)
+
+
+def test_atif_bad_input(write):
+    with pytest.warns(UserWarning, match="no list of 'steps'"):
+        assert not io.read_atif(write("trajectory.json", {"schema_version": "ATIF-v1.8"}))
+    loud = {"source": "agent", "message": "x", "metrics": {"logprobs": [0.5]}}
+    with pytest.raises(ValueError, match=r"run 'q' \(index 0\), message 0: the logprob 0.5"):
+        io.read_atif(write("trajectory.json", {"trajectory_id": "q", "steps": [loud]}))
+
+
+# ---------------------------------------------------------------- Inspect
+
+
+def message(role, content, identifier, **more):
+    return Record(role=role, content=content, id=identifier, **more)
+
+
+def model_event(inputs, output, *, logprobs=None, span_id=None, **more):
+    choice = Record(message=output, logprobs=logprobs, stop_reason="stop")
+    output = Record(choices=[choice])
+    return Record(event="model", input=inputs, output=output, span_id=span_id, **more)
+
+
+def sample(**more):
+    asked = message("user", "1 + 1?", "u")
+    call = Record(id="c", function="add", arguments={"x": 1}, type="function")
+    first = message("assistant", "", "a1", tool_calls=[call])
+    second = message("assistant", "2", "a2", tool_calls=None)
+    token = Record(token="2", logprob=-0.25, top_logprobs=[Record(token="2", logprob=-0.25)])
+    events = [
+        Record(event="span_begin", id="s", parent_id=None, type="scorers"),
+        Record(event="span_begin", id="s1", parent_id="s", type=None),
+        model_event([message("system", "Be brief", "y"), asked], first),
+        Record(event="tool", id="c", function="add", arguments={}, result=2, error=None),
+        Record(event="score", intermediate=True, score=Record(value=0.8)),
+        model_event([asked, first], second, logprobs=Record(content=[token])),
+        model_event([], message("assistant", "fail", "f"), error="refused"),
+        model_event([message("user", "Right?", "g")], message("assistant", "C", "h"), span_id="s1"),
+        Record(event="score", intermediate=False, score=Record(value="C")),
+    ]
+    fields = {
+        "uuid": "run",
+        "id": 7,
+        "epoch": 2,
+        "events": events,
+        "messages": [asked, first, second],
+        "scores": {"match": Record(value="C")},
+        "limit": None,
+        "error": None,
+        "target": "2",
+    }
+    return Record(**fields | more)
+
+
+@pytest.fixture
+def read(monkeypatch, tmp_path):
+    """Read samples through a stand-in for the library."""
+
+    def read_samples(*samples, **options):
+        head = Record(status="success", eval=Record(task="t", dataset=Record(sample_ids=[7])))
+        library = Record(
+            read_eval_log=lambda path, header_only: head,
+            read_eval_log_samples=lambda path, **_: iter(samples),
+        )
+        monkeypatch.setitem(sys.modules, "inspect_ai", Record(log=library))
+        monkeypatch.setitem(sys.modules, "inspect_ai.log", library)
+        (tmp_path / "log.eval").touch()
+        return io.read_runs(tmp_path / "log.eval", **options)
+
+    return read_samples
+
+
+def test_inspect(read):
+    runs = read(sample())
+    (run,) = runs
+    assert (run.id, run.task, run.trial, run.outcome) == ("run", "7", 2, 1)
+    assert [(step.actor, step.text) for step in run.steps] == [
+        ("user", "1 + 1?"),
+        ("agent", ""),
+        ("agent", "2"),
+    ]
+    assert run.extra["system"] == ["Be brief"]
+    assert run.extra["target"] == "2"
+    assert run.steps[1].tool_calls[0].result == "2"
+    assert run.steps[1].confidence == 0.8
+    assert run.steps[2].logprobs == (-0.25,)
+    assert run.steps[2].top_logprobs == ((("2", -0.25),),)
+    assert next(iter(runs.info.values()))["eval"]["task"] == "t"
+
+
+@pytest.mark.parametrize(
+    ("kind", "means"),
+    [("message", "administrative"), ("token", "administrative"), ("context", "informative")],
+)
+def test_inspect_limits(read, kind, means):
+    cut = sample(limit=Record(type=kind, limit=3))
+    (run,) = read(cut)
+    assert (run.outcome, run.stop_reason, run.stop_kind) == (-1, kind, means)
+    assert run.meta["reward"] == 1.0  # both are kept
+    assert read(cut, cut_runs="score")[0].outcome == 1
+
+
+def test_inspect_errors_scores_and_messages(read):
+    (run,) = read(sample(error=Record(message="oops"), scores=None))
+    assert (run.outcome, run.stop_reason, run.stop_kind) == (-1, "error", "informative")
+    assert read(sample(scores={"m": Record(value="I")}))[0].outcome == 0
+    two = sample(scores={"a": Record(value={"x": 1, "y": 0}), "b": Record(value=0.5)})
+    with pytest.raises(ValueError, match="several scorers; choose one of a, b"):
+        read(two)
+    assert read(two, scorer="a/x")[0].outcome == 1
+    assert read(two, scorer="b")[0].outcome == 0
+    with pytest.raises(ValueError, match="no scorer 'c'"):
+        read(two, scorer="c")
+    with pytest.warns(UserWarning, match="choose a part of it"):
+        assert not read(two, scorer="a")
+    assert len(read(sample(events=[]))[0].steps) == 3
+
+
+def test_inspect_needs_its_extra(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "inspect_ai", None)
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
+    with pytest.raises(ImportError, match=r"scikit-trajscore\[inspect\]"):
+        io.read_inspect(tmp_path)
+
+
+@pytest.mark.parametrize("listed", [["s"], None])
+def test_inspect_for_real(tmp_path, listed):
+    log = pytest.importorskip("inspect_ai.log")
+    event = pytest.importorskip("inspect_ai.event")
+    model = pytest.importorskip("inspect_ai.model")
+    user = model.ChatMessageUser(content="1 + 1?", id="u")
+    output = model.ModelOutput.from_content("m", "2")
+    token = model.Logprob(token="2", logprob=-0.25)
+    output.choices[0].logprobs = model.Logprobs(content=[token])
+    called = event.ModelEvent(
+        model="m",
+        input=[user],
+        tools=[],
+        tool_choice="auto",
+        config=model.GenerateConfig(),
+        output=output,
+    )
+    score = pytest.importorskip("inspect_ai.scorer").Score(value="C")
+    one = log.EvalSample(
+        id="s",
+        epoch=1,
+        uuid="run",
+        input="1 + 1?",
+        target="2",
+        messages=[user, output.message],
+        events=[called],
+        scores={"match": score},
+    )
+    spec = log.EvalSpec(
+        created="2026-01-01T00:00:00+00:00",
+        task="t",
+        dataset=log.EvalDataset(sample_ids=listed),
+        model="m",
+        config=log.EvalConfig(),
+    )
+    for name in ("a.eval", "b.json"):
+        whole = log.EvalLog(eval=spec, samples=[one], status="success")
+        log.write_eval_log(whole, str(tmp_path / name))
+        (run,) = io.read_runs(tmp_path / name)
+        assert (run.id, run.task, run.outcome) == ("run", "s", 1)
+        assert [step.text for step in run.steps] == ["1 + 1?", "2"]
+        assert run.steps[1].logprobs == (-0.25,)
+
+
+# ---------------------------------------------------------------- JSON lines
+
+
+def test_lines_of_steps_in_any_order(write):
+    rows = [
+        {"traj_id": "b", "step": 1, "score": 0.4, "success": False, "tool": "x"},
+        {"traj_id": "a", "step": 10, "score": 0.9, "success": True},
+        {"traj_id": "a", "step": 9, "score": 0.6, "success": True},
+        {"traj_id": "b", "step": 2, "score": None, "success": False, "stop_reason": "done"},
+    ]
+    path = write("steps.jsonl", rows, lines=True)
+    runs = io.read_jsonl(path)
+    assert [run.id for run in runs] == ["b", "a"]
+    assert io.outcomes(runs).tolist() == [0, 1]
+    assert [[s.confidence for s in run.steps] for run in runs] == [[0.4, None], [0.6, 0.9]]
+    assert runs[0].stop_reason == "done"
+    assert runs[0].steps[0].extra == {"tool": "x"}
+    with pytest.raises(ValueError, match=r"index 3: run 'b' goes on .* sort the lines"):
+        list(io.iter_jsonl(path))
+    rows.sort(key=lambda row: row["traj_id"])
+    assert [r.id for r in io.iter_jsonl(write("s.jsonl", rows, lines=True))] == ["a", "b"]
+
+
+def test_lines_of_runs(write):
+    line = {
+        "instance": "i1",
+        "trajectory": [
+            {"thought": "Look", "action": "ls", "observation": "a.py", "state": "s"},
+            {"thought": "Done", "action": "submit", "observation": ""},
+        ],
+        "info": {"exit_status": "exit_cost", "model_stats": {"cost": 1}},
+        "solved": None,
+    }
+    fields = {"id": "instance", "steps": "trajectory", "text": "thought", "action": "action",
+              "stop_reason": "info.exit_status"}  # fmt: skip
+    (run,) = io.read_jsonl(write("runs.jsonl", [line], lines=True), fields)
+    assert (run.id, run.outcome) == ("i1", -1)
+    assert (run.stop_reason, run.stop_kind) == ("exit_cost", "informative")
+    assert run.steps[0].text == "Look"
+    assert run.steps[0].observation == "a.py"
+    (call,) = run.steps[0].tool_calls
+    assert (call.name, call.arguments, call.result) == ("action", "ls", "a.py")
+    assert run.steps[0].extra == {"state": "s"}
+    assert run.extra["info"]["model_stats"] == {"cost": 1}
+    (same,) = io.read_jsonl(write("one.json", line), fields)
+    assert same.steps == run.steps
+
+
+def test_json_lines_bad_input(write):
+    with pytest.raises(ValueError, match="no field named 'txt'; did you mean 'text'"):
+        io.read_jsonl("x", {"txt": "a"})
+    path = write("a.jsonl", [{"run": 1, "p": 0.5}], lines=True)
+    with pytest.raises(ValueError, match="no line has a field 'q' for 'confidence'; .* run, p"):
+        io.read_jsonl(path, {"confidence": "q"})
+    with pytest.raises(ValueError, match="index 0 has no run id"):
+        io.read_jsonl(write("b.jsonl", [{"p": 0.5}], lines=True))
+    with pytest.raises(ValueError, match="line 1 is no valid JSON"):
+        io.read_jsonl(write("c.jsonl", 'oops\n{"run": 1}\n'))
+    with pytest.raises(ValueError, match="index 0 is int"):
+        io.read_jsonl(write("d.jsonl", "1\n"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([{"run": 1, "t": 1}, {"run": 1, "t": 1}], "step 1 is there twice"),
+        ([{"run": 1, "t": 1}, {"run": 1}], "some have none"),
+        ([{"run": 1, "t": "one"}], "a step number is no number"),
+        ([{"run": 1, "y": 1, "t": 1}, {"run": 1, "y": 0, "t": 2}], "differ in the outcome"),
+        ([{"run": 1, "y": "yes"}], "neither a number"),
+    ],
+)
+def test_json_lines_malformed_runs(write, rows, said):
+    with pytest.warns(UserWarning, match="1 of 1 runs could not be read"):
+        runs = io.read_jsonl(write("a.jsonl", rows, lines=True))
+    assert said in runs.skipped[0].reason

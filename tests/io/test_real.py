@@ -1,0 +1,83 @@
+"""Public logs: known numbers of runs, successes and budget stops."""
+
+import numpy as np
+import pytest
+
+from trajscore import io
+from trajscore.stops import is_informative_stop
+
+
+def counts(runs):
+    y = io.outcomes(runs)
+    return len(y), int((y == 1).sum()), int((y == 0).sum()), int((y == -1).sum())
+
+
+def test_tau_bench(public_file):
+    path = public_file("tau_bench", "gpt-4o-airline.json")
+    runs = io.read_tau_bench(path)
+    # of seven runs with 30 agent messages, two had ended by then
+    assert counts(runs) == (200, 84, 111, 5)
+    assert {run.stop_reason for run in runs if run.outcome == -1} == {"max_steps"}
+    assert counts(io.read_tau_bench(path, max_turns=None)) == (200, 84, 116, 0)
+    table = io.meta(runs)
+    assert table["task"].nunique() == 50
+    assert table["run"].is_unique
+    assert table["n_agent"].max() == 30
+    assert table["n_logprobs"].sum() == 0
+    # every call has its result, every message has its place
+    assert table["n_tool_calls"].sum() == 1074 + 90
+    calls = [call for run in runs for step in run.steps for call in step.tool_calls]
+    assert all(call.result is not None and isinstance(call.arguments, dict) for call in calls)
+    assert not any("unmatched_results" in run.extra for run in runs)
+    assert all(len(run.extra["system"]) == 1 for run in runs)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("toolorchestra_airline_gpt-5_1trial", (50, 28, 22, 0)),
+        ("retail_gpt-4.1", (40, 34, 6, 0)),
+        ("telecom_gpt-4.1", (40, 18, 22, 0)),
+        ("airline_gpt-oss-120b", (50, 19, 25, 6)),
+    ],
+)
+def test_tau2(public_file, name, expected):
+    runs = io.read_tau2(public_file("tau2", f"{name}.json"))
+    assert counts(runs) == expected
+    assert not runs.skipped
+    assert not runs.excluded
+    calls = [call for run in runs for step in run.steps for call in step.tool_calls]
+    assert all(call.result is not None for call in calls)
+    assert not any("unmatched_results" in run.extra for run in runs)
+
+
+def test_tau2_budget_stops_are_not_failures(public_file):
+    runs = io.read_tau2(public_file("tau2", "airline_gpt-oss-120b.json"))
+    table = io.meta(runs)
+    stopped = table[table["stop_reason"] == "max_steps"]
+    assert len(stopped) == 5
+    assert (stopped["outcome"] == -1).all()
+    assert (stopped["stop_kind"] == "administrative").all()
+    assert (stopped["reward"] == 0).all()  # what the file says is kept
+    assert (table["max_steps"] == 200).all()
+    informative = is_informative_stop(table["outcome"], table["stop_reason"])
+    assert table["stop_reason"][informative].tolist() == ["too_many_errors"]
+
+
+def test_users_call_tools_too(public_file):
+    runs = io.read_tau2(public_file("tau2", "telecom_gpt-4.1.json"))
+    by_users = [step for run in runs for step in run.steps if step.actor == "user"]
+    calling = [step for step in by_users if step.tool_calls]
+    assert len(calling) == 433
+    assert all(step.observation is not None for step in calling)
+
+
+def test_formats_are_found(public_file):
+    bench = public_file("tau_bench", "gpt-4o-airline.json")
+    assert io.detect_format(bench) == "tau_bench"
+    folder = public_file("tau2", "retail_gpt-4.1.json").parent
+    assert io.detect_format(folder) == "tau2"
+    runs = io.read_runs(folder)
+    assert len(runs) == 180
+    assert set(np.unique(io.outcomes(runs))) == {-1, 0, 1}
+    assert len(runs.info) == 4

@@ -1,0 +1,175 @@
+"""tau2-bench: the stop reason comes before the reward."""
+
+import pytest
+
+from trajscore import io
+
+
+def simulation(name, reason="user_stop", reward=1.0, **more):
+    turn = {"role": "assistant", "content": "Hello"}
+    return {
+        "id": name,
+        "task_id": "t",
+        "trial": 0,
+        "messages": [turn],
+        "termination_reason": reason,
+        "reward_info": {"reward": reward},
+        **more,
+    }
+
+
+def read(write, *runs, **options):
+    return io.read_tau2(write("log.json", {"info": {}, "simulations": list(runs)}), **options)
+
+
+@pytest.mark.parametrize(
+    ("reason", "reward", "outcome", "kind"),
+    [
+        ("agent_stop", 1.0, 1, "observed"),
+        ("user_stop", 1 + 1e-7, 1, "observed"),
+        ("user_stop", 0.5, 0, "observed"),
+        ("TerminationReason.USER_STOP", 0.0, 0, "observed"),
+        ("user_stop", None, -1, "observed"),
+        ("max_steps", 0.0, -1, "administrative"),
+        ("timeout", 0.0, -1, "informative"),
+        ("too_many_errors", 0.0, -1, "informative"),
+        ("agent_error", 0.0, -1, "informative"),
+        ("context_window_exceeded", 0.0, -1, "informative"),
+        ("something_new", 0.0, -1, "informative"),
+    ],
+)
+def test_stop_reason_before_reward(write, reason, reward, outcome, kind):
+    (run,) = read(write, simulation("a", reason, reward))
+    assert (run.outcome, run.stop_kind) == (outcome, kind)
+    assert run.meta["reward"] == reward
+
+
+@pytest.mark.parametrize("reason", ["user_error", "infrastructure_error", "unexpected_error"])
+def test_faults_of_the_bench_are_excluded_and_counted(write, reason):
+    with pytest.warns(UserWarning, match=f"1 of 2 runs are excluded \\({reason} 1\\)"):
+        runs = read(write, simulation("a"), simulation("b", reason, 0.0, messages=[]))
+    assert [run.id for run in runs] == ["a"]
+    assert [(one.id, one.index, one.kind) for one in runs.excluded] == [("b", 1, "excluded")]
+
+
+def test_the_user_decides_about_timeouts(write):
+    run = simulation("a", "timeout", 0.0)
+    assert read(write, run, timeout="administrative")[0].stop_kind == "administrative"
+    with pytest.warns(UserWarning, match="excluded"):
+        assert not read(write, run, timeout="excluded")
+    with pytest.raises(ValueError, match="timeout must be"):
+        read(write, run, timeout="failure")
+
+
+def test_malformed_runs_are_named(write):
+    bad = simulation("b")
+    del bad["termination_reason"]
+    with pytest.warns(UserWarning, match=r"5 of 6 runs could not be read.*run 'b' \(index 1\)"):
+        runs = read(
+            write,
+            simulation("a"),
+            bad,
+            17,
+            simulation("c", messages=None),
+            simulation("d", reward="good"),
+            simulation("e", messages=[{"role": "user", "content": "Anyone?"}]),
+        )
+    assert len(runs) == 1
+    reasons = [one.reason for one in runs.skipped]
+    assert "termination_reason" in reasons[0]
+    assert "int" in reasons[1]
+    assert "neither messages nor ticks" in reasons[2]
+    assert "'good'" in reasons[3]
+    assert "no turn of the agent" in reasons[4]
+
+
+def test_nested_results_and_requestors(write):
+    messages = [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "1", "name": "f", "arguments": {}, "requestor": "assistant"},
+                {"id": "2", "name": "g", "arguments": {"a": [1]}},
+            ],
+            "cost": 0.25,
+        },
+        {
+            "role": "tool",
+            "tool_messages": [
+                {"role": "tool", "id": "2", "content": "two", "error": True},
+                {"role": "tool", "id": "1", "content": "one", "error": False},
+            ],
+        },
+        {"role": "user", "tool_calls": [{"id": "3", "name": "h", "requestor": "user"}]},
+        {"role": "tool", "id": "3", "content": "three", "requestor": "user"},
+    ]
+    (run,) = read(write, simulation("a", messages=messages))
+    agent, user = run.steps
+    assert [(c.name, c.result, c.error) for c in agent.tool_calls] == [
+        ("f", "one", False),
+        ("g", "two", True),
+    ]
+    assert agent.observation == "two\none"
+    assert agent.cost == 0.25
+    assert user.observation == "three"
+    assert user.tool_calls[0].extra == {"requestor": "user"}
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_logprobs_in_raw_data_or_on_the_message(write, nested):
+    scores = {"content": [{"token": "Hi", "logprob": -0.5, "top_logprobs": []}]}
+    turn = {"role": "assistant", "content": "Hi"}
+    if nested:
+        turn["raw_data"] = {"choices": [{"logprobs": scores, "index": 0}], "model": "m"}
+    else:
+        turn["logprobs"] = scores
+    (run,) = read(write, simulation("a", messages=[turn]))
+    step = run.steps[0]
+    assert (step.tokens, step.logprobs, step.top_logprobs) == (("Hi",), (-0.5,), None)
+    if nested:  # what the step holds is not kept twice, all else is
+        assert step.extra["raw_data"] == {"choices": [{"index": 0}], "model": "m"}
+
+
+def test_folder_with_one_file_a_simulation(write, tmp_path):
+    write("exp/results.json", {"info": {"max_steps": 9}, "tasks": [], "simulations": [{"id": "x"}]})
+    write("exp/simulations/a.json", simulation("a"))
+    write("exp/simulations/b.json", simulation("b", "max_steps", 0.0))
+    runs = io.read_tau2(tmp_path / "exp")
+    assert [(run.id, run.outcome, run.meta["max_steps"]) for run in runs] == [
+        ("a", 1, 9),
+        ("b", -1, 9),
+    ]
+    assert io.detect_format(tmp_path / "exp") == "tau2"
+
+
+def test_full_duplex_ticks(write):
+    ticks = [
+        {"tick_id": 0, "agent_chunk": {"role": "assistant", "content": "Good "}},
+        {"tick_id": 1, "agent_chunk": {"role": "assistant", "content": "day"},
+         "user_chunk": {"role": "user", "content": "Hi"}},
+        {"tick_id": 2, "user_chunk": {"role": "user", "content": " there"}},
+        {"tick_id": 3, "agent_tool_calls": [{"id": "1", "name": "f", "arguments": {}}],
+         "agent_tool_results": [{"id": "1", "role": "tool", "content": "ok"}]},
+    ]  # fmt: skip
+    (run,) = read(write, simulation("a", messages=None, ticks=ticks))
+    assert [(step.actor, step.text) for step in run.steps] == [
+        ("agent", "Good day"),
+        ("user", "Hi there"),
+        ("agent", ""),
+    ]
+    assert run.steps[2].observation == "ok"
+
+
+def test_a_single_simulation_and_an_empty_list(write):
+    assert len(io.read_tau2(write("one.json", simulation("a")))) == 1
+    assert len(read(write)) == 0
+    with pytest.raises(ValueError, match="no 'simulations'"):
+        io.read_tau2(write("other.json", {"something": 1}))
+
+
+def test_what_the_file_says_is_kept(write):
+    runs = read(write, simulation("a", seed=3, policy="x"))
+    assert runs[0].extra == {"reward_info": {"reward": 1.0}, "policy": "x"}
+    assert runs[0].meta["seed"] == 3
+    assert next(iter(runs.info.values())) == {"info": {}}

@@ -1,0 +1,108 @@
+"""Units of resampling: runs, or clusters of runs, ordered by stratum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Units:
+    """Which unit each run belongs to, and which units make up each stratum.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_runs,) or None
+        Unit of each run; None where each run is its own unit.
+    strata : tuple of slice
+        Units of each stratum; they lie side by side.
+    """
+
+    codes: IntArray | None
+    strata: tuple[slice, ...]
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return int(self.strata[-1].stop)
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Add up the rows of each unit, for an array of shape (n_runs, n_columns)."""
+        if self.codes is None:
+            return values
+        columns = [np.bincount(self.codes, column, self.n_units) for column in values.T]
+        return np.stack(columns, axis=1)
+
+    def sizes(self, n_runs: int) -> FloatArray:
+        """Count the runs of each unit."""
+        return self.sums(np.ones((n_runs, 1)))[:, 0]
+
+    def to_runs(self, counts: FloatArray) -> FloatArray:
+        """Spread counts of units along the second axis to their runs."""
+        return counts if self.codes is None else counts[:, self.codes]
+
+
+def resampling_units(
+    n_runs: int, groups: ArrayLike | None = None, strata: ArrayLike | None = None
+) -> Units:
+    """Return the units of n_runs runs: clusters by sorted name within strata by sorted name."""
+    if n_runs < 2:
+        raise ValueError(f"a bootstrap needs at least 2 runs, got {n_runs}")
+    codes, n_units = None, n_runs
+    if groups is not None:
+        codes, names = _factorized(groups, n_runs, "groups", "cluster")
+        n_units = len(names)
+        if n_units < 2:
+            raise ValueError("all runs are of one cluster; a cluster bootstrap needs at least two")
+    if strata is None:
+        return Units(codes, (slice(0, n_units),))
+    return _stratified(codes if codes is not None else np.arange(n_runs), n_units, strata)
+
+
+def _stratified(codes: IntArray, n_units: int, strata: ArrayLike) -> Units:
+    of_run, names = _factorized(strata, len(codes), "strata", "stratum")
+    of_unit = np.empty(n_units, dtype=np.int64)
+    of_unit[codes] = of_run
+    torn = of_unit[codes] != of_run
+    if torn.any():
+        raise ValueError(
+            f"row {int(np.argmax(torn))}: its cluster lies in more than one stratum; "
+            f"a stratum must be made of whole clusters"
+        )
+    sizes = np.bincount(of_unit, minlength=len(names))
+    if sizes.min() < 2:
+        raise ValueError(
+            f"stratum {names[int(np.argmin(sizes))]!r} has one run or cluster only; "
+            f"merge it with another"
+        )
+    order = np.argsort(of_unit, kind="stable")
+    rank = np.empty(n_units, dtype=np.int64)
+    rank[order] = np.arange(n_units)
+    ends = np.cumsum(sizes).tolist()
+    slices = tuple(slice(start, stop) for start, stop in zip([0, *ends[:-1]], ends, strict=True))
+    return Units(rank[codes], slices)
+
+
+def _factorized(
+    labels: ArrayLike, n_runs: int, argument: str, kind: str
+) -> tuple[IntArray, list[object]]:
+    codes, names = pd.factorize(np.asarray(labels), sort=True)
+    if len(codes) != n_runs or (codes < 0).any():
+        raise ValueError(f"{argument} must name the {kind} of each of the {n_runs} runs")
+    return codes, names.tolist()
+
+
+def draw_counts(size: int, units: Units, rng: np.random.Generator) -> FloatArray:
+    """Count how often each unit is drawn, in `size` samples with replacement in each stratum."""
+    counts = np.empty((size, units.n_units))
+    for stratum in units.strata:
+        n = stratum.stop - stratum.start
+        for row, drawn in enumerate(rng.integers(n, size=(size, n))):
+            counts[row, stratum] = np.bincount(drawn, minlength=n)
+    return counts

@@ -1,0 +1,181 @@
+"""What a log says, the same for every format: a run is a list of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Actor = Literal["agent", "user", "environment"]
+StopKind = Literal["observed", "administrative", "informative", "excluded"]
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """One call of a tool, with what came back.
+
+    Parameters
+    ----------
+    name : str
+        The tool.
+    arguments : dict or str, default={}
+        Its arguments; text where the log holds text that is no JSON object.
+    id : str, optional
+        The call's identifier in the log.
+    result : str, optional
+        What the tool returned; None where the log has no result for this call.
+    error : bool, optional
+        Whether the log marks the result as an error.
+    extra : dict
+        Fields of the call that have no place of their own.
+
+    Examples
+    --------
+    >>> from trajscore.io import ToolCall
+    >>> ToolCall("get_user", {"id": "mia"}).result is None
+    True
+    """
+
+    name: str
+    arguments: Any = field(default_factory=dict)
+    id: str | None = None
+    result: str | None = None
+    error: bool | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True, repr=False)
+class Step:
+    """One turn of the agent or of the user.
+
+    A signal that the log does not hold is None, never 0.
+
+    Parameters
+    ----------
+    actor : {"agent", "user", "environment"}
+        Who acts. A role that is neither agent nor user is "environment", with its name in
+        ``extra["role"]``.
+    text : str, default=""
+        What is said; empty for a pure tool call.
+    tool_calls : list of ToolCall
+        The calls made in this turn.
+    observation : str, optional
+        The results of these calls, one after the other.
+    tokens : tuple of str, optional
+        The tokens of the turn.
+    logprobs : tuple of float, optional
+        Their log-probabilities; NaN where one token's is missing, -inf is kept.
+    top_logprobs : tuple of tuples of (str, float), optional
+        For each token, the likeliest tokens at its place with their log-probabilities.
+    confidence : float, optional
+        The confidence stated in a field of its own (one stated in the text is not looked for).
+    cost : float, optional
+        What the turn cost, in the log's unit.
+    index : int, optional
+        The message's place in the log, from 0.
+    extra : dict
+        Fields of the message that have no place of their own.
+
+    Examples
+    --------
+    >>> from trajscore.io import Step
+    >>> Step("agent", "Which flight?", logprobs=(-0.1, -2.0))
+    <Step: agent, 'Which flight?', 2 logprobs>
+    """
+
+    actor: Actor
+    text: str = ""
+    tool_calls: list[ToolCall] = field(default_factory=list)
+    observation: str | None = None
+    tokens: tuple[str, ...] | None = None
+    logprobs: tuple[float, ...] | None = None
+    top_logprobs: tuple[tuple[tuple[str, float], ...], ...] | None = None
+    confidence: float | None = None
+    cost: float | None = None
+    index: int | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= 40 else self.text[:37] + "..."
+        parts = [self.actor, repr(text), *(f"calls {call.name}" for call in self.tool_calls)]
+        if self.logprobs is not None:
+            parts.append(f"{len(self.logprobs)} logprobs")
+        if self.confidence is not None:
+            parts.append(f"confidence {self.confidence:g}")
+        return f"<Step: {', '.join(parts)}>"
+
+
+@dataclass(slots=True, repr=False)
+class Run:
+    """One trajectory: its steps, and how it ended.
+
+    Parameters
+    ----------
+    id : str
+        Identifier of the run.
+    steps : list of Step
+        The turns of agent and user, in order.
+    outcome : {1, 0, -1}, default=-1
+        Success, failure, or not observed.
+    stop_reason : str, optional
+        Why the run ended, in the log's own word.
+    stop_kind : {"observed", "administrative", "informative", "excluded"}, optional
+        What the stop reason means for the outcome; None where the log gives no reason.
+    task : str, optional
+        What the agent was to do; runs of one task belong together.
+    trial : int or str, optional
+        Which attempt at the task.
+    meta : dict
+        Numbers and words about the run that go into the table of `meta`: reward, cost, file.
+    extra : dict
+        Everything else the log says of the run; ``"system"`` holds its system messages.
+
+    Examples
+    --------
+    >>> from trajscore.io import Run, Step
+    >>> Run("a", [Step("user", "Hello"), Step("agent", "Hi")], outcome=1)
+    <Run 'a': 2 steps, success>
+    """
+
+    id: str
+    steps: list[Step] = field(default_factory=list)
+    outcome: int = -1
+    stop_reason: str | None = None
+    stop_kind: StopKind | None = None
+    task: str | None = None
+    trial: int | str | None = None
+    meta: dict[str, Any] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __repr__(self) -> str:
+        ended = {1: "success", 0: "failure"}.get(self.outcome, "not observed")
+        reason = f", {self.stop_reason}" if self.stop_reason else ""
+        return f"<Run {self.id!r}: {len(self.steps)} steps, {ended}{reason}>"
+
+
+class MalformedRunError(ValueError):
+    """A run that cannot be read; it is left out, counted and named."""
+
+
+@dataclass(slots=True)
+class Place:
+    """Where in which log something stands, for error messages; all counted from 0."""
+
+    file: str
+    index: int
+    run: str | None = None
+
+    def __str__(self) -> str:
+        name = "run" if self.run is None else f"run {self.run!r}"
+        return f"{self.file}, {name} (index {self.index})"
+
+    def message(self, index: int) -> str:
+        return f"{self}, message {index}"
+
+
+def leftover(fields: Mapping[str, Any], used: frozenset[str]) -> dict[str, Any]:
+    """Keep the fields that have no place of their own and say something."""
+    return {name: value for name, value in fields.items() if name not in used and value is not None}

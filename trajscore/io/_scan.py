@@ -1,0 +1,214 @@
+"""Reading a large JSON file piece by piece, with the standard library."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from json.decoder import JSONDecodeError
+from typing import Any, NoReturn, TextIO
+
+_CHUNK = 1 << 18
+# The longest thing that may be cut off without being a string: a surrogate pair, -Infinity.
+_LONGEST_LITERAL = 16
+_LITERALS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
+_HALF_NUMBER = re.compile(r",?|\.|[eE][+-]?")
+_SPACE = re.compile(r"[ \t\n\r]*")
+_MESSAGES = re.compile(r'"(?:messages|traj|steps|trajectory)"\s*:\s*\[')
+
+
+class JsonScanner:
+    """Walk through the top level of a JSON text without holding more than one item of it.
+
+    Parameters
+    ----------
+    file : text file
+        Where the text comes from.
+    name : str
+        What the file is called in errors.
+    chunk : int
+        Number of characters to read at least at once.
+    """
+
+    def __init__(self, file: TextIO, name: str, chunk: int = _CHUNK) -> None:
+        self._file = file
+        self._name = name
+        self._chunk = chunk
+        self._decode = json.JSONDecoder().raw_decode
+        self._buffer = ""
+        self._position = 0
+        self._before = 0  # characters that have left the buffer
+        self._ended = False
+        self._index: int | None = None  # of the run that is being read
+
+    def items(self, streamed: Collection[str]) -> Iterator[tuple[str | None, int | None, Any]]:
+        """Yield the items of a top-level list, or the fields of a top-level object.
+
+        Parameters
+        ----------
+        streamed : collection of str
+            Fields whose lists are given item by item.
+
+        Yields
+        ------
+        key, index, value
+            ``(None, k, item)`` for the items of a list, ``(key, k, item)`` for those of a streamed
+            field, ``(key, None, value)`` for every other field.
+        """
+        first = self._peek()
+        if first == "[":
+            yield from ((None, k, item) for k, item in self._list())
+        elif first == "{":
+            yield from self._object(streamed)
+        elif first == "":
+            raise ValueError(f"{self._name} is empty; there is nothing to read")
+        else:
+            raise ValueError(f"{self._name} does not hold a JSON list or object")
+        self._index = None
+        if self._peek():
+            self._fail("something follows the end of the JSON text")
+
+    def _object(self, streamed: Collection[str]) -> Iterator[tuple[str | None, int | None, Any]]:
+        self._position += 1
+        if self._peek() == "}":
+            self._position += 1
+            return
+        while True:
+            if self._peek() != '"':
+                self._fail("a field name is expected")
+            key = self._value()
+            if self._peek() != ":":
+                self._fail("':' is expected")
+            self._position += 1
+            if key in streamed and self._peek() == "[":
+                yield from ((key, k, item) for k, item in self._list())
+            else:
+                yield key, None, self._value()
+            if self._closed("}"):
+                return
+
+    def _list(self) -> Iterator[tuple[int, Any]]:
+        self._position += 1
+        index = 0
+        if self._peek() == "]":
+            self._position += 1
+            return
+        while True:
+            self._index = index
+            yield index, self._value()
+            index += 1
+            self._index = index
+            if self._closed("]"):
+                self._index = None
+                return
+
+    def _closed(self, bracket: str) -> bool:
+        found = self._peek()
+        if found not in (bracket, ","):
+            self._fail(f"',' or '{bracket}' is expected")
+        self._position += 1
+        return found == bracket
+
+    def _peek(self) -> str:
+        while True:
+            space = _SPACE.match(self._buffer, self._position)
+            self._position = space.end() if space else self._position
+            if self._position < len(self._buffer):
+                return self._buffer[self._position]
+            if not self._fill(self._chunk):
+                return ""
+
+    def _fill(self, size: int) -> bool:
+        """Read on, and let go of what has been used."""
+        if self._ended:
+            return False
+        try:
+            new = self._file.read(size)
+        except EOFError:  # a compressed file that was cut
+            new = ""
+        self._ended = not new
+        self._before += self._position
+        self._buffer = self._buffer[self._position :] + new
+        self._position = 0
+        return bool(new)
+
+    def _value(self) -> Any:
+        self._peek()
+        while True:
+            error = None
+            try:
+                value, end = self._decode(self._buffer, self._position)
+            except JSONDecodeError as wrong:
+                error = wrong
+            except RecursionError:
+                self._fail("it is nested too deeply")
+            else:
+                # a number at the end of the buffer may go on in the next piece: 1 to 1.5 or 1e+9
+                number = isinstance(value, (int, float))
+                if not number or end < len(self._buffer) - _LONGEST_LITERAL or self._ended:
+                    self._position = end
+                    return value
+            if error is not None and (self._ended or not self._may_go_on(error)):
+                self._fail(error.msg, error.pos, cut=self._ended and self._is_cut(error))
+            # as much again each time, so that a long item is decoded a few times only
+            self._fill(max(self._chunk, len(self._buffer) - self._position))
+
+    def _may_go_on(self, error: JSONDecodeError) -> bool:
+        unfinished = error.msg.startswith("Unterminated string")
+        return unfinished or error.pos >= len(self._buffer) - _LONGEST_LITERAL
+
+    def _is_cut(self, error: JSONDecodeError) -> bool:
+        """Tell a text that ends too early from one that is wrong near its end."""
+        if error.msg.startswith("Unterminated string"):
+            return True
+        rest = self._buffer[error.pos :].strip()
+        if error.msg.startswith("Invalid \\"):  # within an escape sequence
+            return self._may_go_on(error) and '"' not in rest
+        return bool(_HALF_NUMBER.fullmatch(rest)) or any(
+            word.startswith(rest) for word in _LITERALS
+        )
+
+    def _fail(self, message: str, position: int | None = None, *, cut: bool = False) -> NoReturn:
+        at = self._position if position is None else position
+        cut = cut or (self._ended and at >= len(self._buffer))
+        where = "" if self._index is None else f" in the run with index {self._index}"
+        if cut:
+            raise ValueError(
+                f"{self._name} breaks off{where}{self._last_message()}: the file was cut, so get "
+                f"it again, or take the whole runs before the cut with the iter_ form of the reader"
+            )
+        raise ValueError(
+            f"{self._name} is no valid JSON{where}, character {self._before + at}: {message}; "
+            f"repair the file"
+        )
+
+    def _last_message(self) -> str:
+        """Say in which message of the run the text ends."""
+        if self._index is None:
+            return ""
+        count = count_messages(self._buffer, self._position)
+        return "" if count is None else f", message {count}"
+
+
+def count_messages(text: str, start: int) -> int | None:
+    """Count the whole messages of a run whose text breaks off."""
+    begin = _MESSAGES.search(text, start)
+    if begin is None:
+        return None
+    decode = json.JSONDecoder().raw_decode
+    position, count = begin.end(), 0
+    while True:
+        position = _skip_space(text, position)
+        try:
+            _, position = decode(text, position)
+        except (JSONDecodeError, RecursionError):
+            return count
+        position = _skip_space(text, position)
+        if text[position : position + 1] != ",":
+            return count
+        count, position = count + 1, position + 1
+
+
+def _skip_space(text: str, position: int) -> int:
+    space = _SPACE.match(text, position)
+    return space.end() if space else position

@@ -1,0 +1,506 @@
+"""The e-process of a forecaster: stop failing runs early, with a promise to the others."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.utils import check_random_state
+
+from trajscore._running import running_max
+from trajscore.calibration import PrefixForecaster
+from trajscore.metrics._families import CLIP
+from trajscore.monitoring._monitor import EProcessMonitor
+from trajscore.monitoring._stopping import StoppingRule, check_alphas, warn_longer
+from trajscore.monitoring._termination import TerminationRatio
+from trajscore.monitoring._thresholds import rank_threshold
+from trajscore.monitoring._uniforms import run_uniforms
+from trajscore.outcomes import CENSORED, check_outcomes
+from trajscore.trajectories import TrajectoryArray
+from trajscore.validation import check_estimator_input, check_trajectories, like_input
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+HELD_OUT = ("pac", "conformal", "pac_marginal")
+FIXED = ("ville", "bonferroni", "randomized_ville")
+
+
+class Member(NamedTuple):
+    """A fitted ratio with the held-out successes that it was not fitted on.
+
+    Attributes
+    ----------
+    forecaster : forecaster or None
+        None where traces are given as they are.
+    log_odds : float
+        log(pi / (1 - pi)) of the training runs.
+    maxima : ndarray of shape (n,)
+        Largest log M of the held-out successes, rising.
+    coins : ndarray of shape (n,)
+        Their uniforms, rising within ties.
+    """
+
+    forecaster: Any
+    log_odds: float
+    maxima: FloatArray
+    coins: FloatArray
+
+
+class DensityRatioEProcess(StoppingRule):
+    """Flag failing runs early while flagging at most a share alpha of those that would succeed.
+
+    With the forecast F_t of success and the success rate pi, M_t = (1 - F_t) / F_t * pi / (1 - pi)
+    is the density ratio of failing to succeeding runs up to step t. A run is flagged as soon as
+    M_t exceeds a threshold, strictly.
+
+    Parameters
+    ----------
+    forecaster : forecaster, "passthrough" or None, default=None
+        Gives F_t by its ``transform``. None is a `PrefixForecaster`; "passthrough" takes X as
+        calibrated traces.
+    threshold : str, default="pac"
+        What is promised, and how:
+
+        - "pac": the false-alarm rate exceeds alpha with probability at most delta, over held-out
+          sets (Algorithm 3);
+        - "conformal": its mean over held-out sets is at most alpha;
+        - "pac_marginal": the same, by "pac" with 0.9 alpha and delta = 0.1 alpha;
+        - "ville": 1 / alpha, without held-out runs; holds for the true density ratio, for any
+          number of steps;
+        - "randomized_ville": as "ville", and at the end of a run one coin more: the last M times
+          the ratio of the chances to end there is compared with U / alpha;
+        - "bonferroni": T / alpha, for the longest run T in fitting.
+    ties : {"strict", "randomized"}, default="strict"
+        Verifiers with few distinct scores make ties at the threshold. "strict" never flags them,
+        which is safe and gives power away; "randomized" flags some of them, by one coin a run,
+        and makes the level exact ("conformal", "pac", "pac_marginal").
+    alpha : float or array-like of shape (n_alphas,), default=0.05
+        One level or several; methods use the first unless told.
+    delta : float, default=0.1
+        Read for "pac".
+    calibration_fraction : float, default=0.5
+        Share of runs held out for the threshold, drawn within each outcome.
+    cross_fit : int, optional
+        With "conformal": every run serves both purposes, in this many folds (cross-conformal).
+        The promise is then weaker, a mean rate of at most 2 alpha + 2 (1 - 1/k) / (n/k + 1) for n
+        successes and k folds, though close to alpha in practice.
+    random_state : int, RandomState instance or None, default=0
+        Draws the split, and the coins.
+
+    Attributes
+    ----------
+    thresholds_ : Series indexed by alpha
+        Threshold on M; not with `cross_fit`.
+    forecaster_ : forecaster or None
+        Fitted on the runs that were not held out; with `cross_fit`, on all runs.
+    base_rate_ : float
+        Success rate of the runs that were not held out.
+    n_calibration_successes_ : int
+        Held-out successes.
+    n_dropped_ : int
+        Runs without an observed outcome; they are left out.
+    alphas_, longest_, members_, seed_
+        Levels; steps of the longest run in fitting; ratios with their held-out successes; seed of
+        the coins.
+
+    References
+    ----------
+    Sadhuka et al. (2025), E-valuator, arXiv:2512.03109, Algorithms 1 to 3. Vovk (2015),
+    Cross-conformal predictors; Barber et al. (2021), Predictive inference with the jackknife+,
+    for the bound.
+
+    Examples
+    --------
+    >>> from trajscore import DensityRatioEProcess
+    >>> from trajscore.datasets import make_trajectories
+    >>> X, y = make_trajectories(2000, lengths=6, random_state=0, return_X_y=True)
+    >>> process = DensityRatioEProcess(threshold="conformal", alpha=0.1).fit(X[:1000], y[:1000])
+    >>> report = process.report(X[1000:], y[1000:])
+    >>> report[["false_alarm_rate", "power"]].round(2).to_dict("list")
+    {'false_alarm_rate': [0.09], 'power': [0.54]}
+    """
+
+    def __init__(
+        self,
+        forecaster: Any = None,
+        threshold: str = "pac",
+        ties: str = "strict",
+        alpha: float | ArrayLike = 0.05,
+        delta: float = 0.1,
+        calibration_fraction: float = 0.5,
+        cross_fit: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.forecaster = forecaster
+        self.threshold = threshold
+        self.ties = ties
+        self.alpha = alpha
+        self.delta = delta
+        self.calibration_fraction = calibration_fraction
+        self.cross_fit = cross_fit
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, calibration: ArrayLike | None = None) -> Self:
+        """Learn the density ratio and the thresholds.
+
+        Parameters
+        ----------
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            Scores, one or more a step.
+        y : array-like of shape (n_runs,)
+            Outcomes: 1 success, 0 failure, -1 not observed.
+        calibration : array-like of int or bool, optional
+            Rows to hold out for the threshold; default: drawn at random.
+
+        Returns
+        -------
+        DensityRatioEProcess
+            The fitted process.
+
+        Raises
+        ------
+        ValueError
+            If parameters disagree, an outcome is missing altogether, or no held-out run
+            succeeded.
+        """
+        self._check_parameters()
+        traces = check_estimator_input(self, X, reset=True, single_channel=False)
+        labels = check_outcomes(y, len(traces))
+        _check_binary(labels)
+        self.alphas_ = check_alphas(self.alpha)
+        random = check_random_state(self.random_state)
+        self.seed_ = int(random.randint(2**31))
+        self.n_dropped_ = int((labels == CENSORED).sum())
+        self.longest_ = int(traces.lengths.max())
+        known = np.flatnonzero(labels != CENSORED)
+        known = known[np.argsort(traces.ids[known], kind="stable")]
+        if self.cross_fit is not None:
+            self._fit_folds(traces, labels, known, random)
+            return self
+        held_out = self._held_out_rows(labels, known, calibration, random)
+        train = np.setdiff1d(known, held_out)
+        member = self._fit_member(traces, labels, train, held_out)
+        self.members_ = [member]
+        self.forecaster_ = member.forecaster
+        self.base_rate_ = float(labels[train].mean())
+        self.n_calibration_successes_ = len(member.maxima)
+        self._set_thresholds(member)
+        if self.threshold == "randomized_ville":
+            runs = traces[train]
+            log_m = self._log_ratio(member, runs)
+            self.termination_ = TerminationRatio().fit(runs, log_m, labels[train].astype(np.int64))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the logarithm of M after every step.
+
+        Parameters
+        ----------
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            Scores.
+
+        Returns
+        -------
+        TrajectoryArray, or NaN-padded ndarray where X was a plain array
+            log M_t; with `cross_fit`, of the forecaster fitted on all runs.
+        """
+        traces = self._check(X)
+        member = Member(self.forecaster_, self._log_odds(), np.empty(0), np.empty(0))
+        return like_input(traces.with_cells(self._log_ratio(member, traces)), X)
+
+    def e_values(self, X: Any) -> Any:
+        """Return M after every step.
+
+        Parameters
+        ----------
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            Scores.
+
+        Returns
+        -------
+        TrajectoryArray, or NaN-padded ndarray where X was a plain array
+            M_t.
+        """
+        log_m = self.transform(X)
+        if isinstance(log_m, TrajectoryArray):
+            return log_m.with_cells(np.exp(log_m.cells))
+        return np.exp(log_m)
+
+    def monitor(self, alpha: float | None = None) -> EProcessMonitor:
+        """Return the live form, which takes one score after the other.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            One of the fitted levels; default: the first.
+
+        Returns
+        -------
+        EProcessMonitor
+            Without open runs.
+        """
+        return EProcessMonitor(self, self._level(alpha))
+
+    def set_output(self, *, transform: Any = None) -> Self:
+        """Do nothing: the output is a TrajectoryArray, whatever container is asked for.
+
+        Parameters
+        ----------
+        transform : str, optional
+            Not used; for scikit-learn's sake.
+
+        Returns
+        -------
+        DensityRatioEProcess
+            The process.
+        """
+        return self
+
+    # ------------------------------------------------------------------ fitting
+
+    def _check_parameters(self) -> None:
+        if self.threshold not in (*HELD_OUT, *FIXED):
+            raise ValueError(
+                f"threshold must be one of {', '.join((*HELD_OUT, *FIXED))}, got {self.threshold!r}"
+            )
+        if self.ties not in ("strict", "randomized"):
+            raise ValueError(f"ties must be 'strict' or 'randomized', got {self.ties!r}")
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta must lie strictly between 0 and 1, got {self.delta!r}")
+        if not 0 < self.calibration_fraction < 1:
+            raise ValueError(
+                f"calibration_fraction must lie strictly between 0 and 1, got "
+                f"{self.calibration_fraction!r}"
+            )
+        if self.cross_fit is not None and (
+            self.threshold != "conformal" or self.ties != "strict" or self.cross_fit < 2
+        ):
+            raise ValueError(
+                'cross_fit needs at least 2 folds, threshold="conformal" and ties="strict"'
+            )
+
+    def _held_out_rows(
+        self, y: NDArray[Any], known: IntArray, calibration: ArrayLike | None, random: Any
+    ) -> IntArray:
+        if self.threshold in FIXED:
+            if calibration is not None:
+                raise ValueError(f"threshold={self.threshold!r} holds out no runs")
+            return np.empty(0, dtype=np.int64)
+        if calibration is None:
+            _check_split(y[known])
+            _, rows = train_test_split(
+                known,
+                test_size=self.calibration_fraction,
+                stratify=y[known],
+                random_state=random.randint(2**31),
+            )
+            return np.sort(np.asarray(rows))
+        rows = np.asarray(calibration)
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+        if rows.ndim != 1 or not np.isin(rows, np.arange(len(y))).all():
+            raise ValueError(f"calibration must be rows of X, from 0 to {len(y) - 1}")
+        return np.intersect1d(rows, known)
+
+    def _fit_member(
+        self, X: TrajectoryArray, y: NDArray[Any], train: IntArray, held_out: IntArray
+    ) -> Member:
+        labels = y[train]
+        if len(np.unique(labels)) < 2:
+            raise ValueError(
+                f"the {len(train)} runs that the density ratio is learned from are all of one "
+                f"outcome; both are needed"
+            )
+        forecaster = None
+        if not _is_passthrough(self.forecaster):
+            prototype = PrefixForecaster() if self.forecaster is None else self.forecaster
+            forecaster = clone(prototype).fit(X[train], labels)
+        rate = labels.mean()
+        member = Member(forecaster, float(np.log(rate / (1 - rate))), np.empty(0), np.empty(0))
+        successes = held_out[y[held_out] == 1]
+        if not len(successes):
+            if len(held_out):
+                raise ValueError(
+                    f"none of the {len(held_out)} held-out runs succeeded, so no threshold can be "
+                    f"set; hold out other runs"
+                )
+            return member
+        runs = X[successes]
+        maxima = np.maximum.reduceat(self._log_ratio(member, runs), runs.offsets[:-1])
+        coins = run_uniforms(runs.ids, self.seed_)
+        order = np.lexsort((coins, maxima))
+        return member._replace(maxima=maxima[order], coins=coins[order])
+
+    def _fit_folds(self, X: TrajectoryArray, y: NDArray[Any], known: IntArray, random: Any) -> None:
+        _check_split(y[known], int(self.cross_fit or 0))
+        folds = StratifiedKFold(self.cross_fit, shuffle=True, random_state=random.randint(2**31))
+        self.members_ = [
+            self._fit_member(X, y, known[train], known[test])
+            for train, test in folds.split(known, y[known])
+        ]
+        whole = self._fit_member(X, y, known, known[:0])
+        self.forecaster_ = whole.forecaster
+        self.base_rate_ = float(y[known].mean())
+        self.n_calibration_successes_ = sum(len(one.maxima) for one in self.members_)
+
+    def _set_thresholds(self, member: Member) -> None:
+        logs = [self._log_threshold(member, alpha) for alpha in self.alphas_]
+        self._log_thresholds = dict(zip(self.alphas_.tolist(), logs, strict=True))
+        index = pd.Index(self.alphas_, name="alpha")
+        self.thresholds_ = pd.Series(np.exp(logs), index=index, name="threshold")
+
+    def _log_threshold(self, member: Member, alpha: float) -> float:
+        if self.threshold == "bonferroni":
+            return float(np.log(self.longest_ / alpha))
+        if self.threshold in FIXED:
+            return float(-np.log(alpha))
+        rank = rank_threshold(member.maxima, self.threshold, alpha, self.delta)
+        return float(member.maxima[rank]) if rank < len(member.maxima) else np.inf
+
+    # ------------------------------------------------------------------ using
+
+    def _check(self, X: Any) -> TrajectoryArray:
+        traces = super()._check(X)
+        if not _is_passthrough(self.forecaster):
+            warn_longer(traces, self.longest_)
+        return traces
+
+    def _log_odds(self) -> float:
+        return float(np.log(self.base_rate_ / (1 - self.base_rate_)))
+
+    def _log_ratio(self, member: Member, X: TrajectoryArray) -> FloatArray:
+        """Log M of every cell."""
+        if member.forecaster is None:
+            F = check_trajectories(X, probabilities=True, single_channel=True).cells
+        else:
+            F = check_trajectories(member.forecaster.transform(X), single_channel=True).cells
+        return log_ratio(F, member.log_odds)
+
+    def _statistic(self, X: TrajectoryArray) -> FloatArray:
+        if self.cross_fit is not None:
+            return -self._counts(X)
+        log_m = self._log_ratio(self.members_[0], X)
+        if self.threshold == "randomized_ville":
+            ends = X.offsets[1:] - 1
+            ratio = self.termination_.log_ratio(X, log_m)
+            coin = np.log(run_uniforms(X.ids, self.seed_))
+            log_m[ends] = np.maximum(log_m[ends], log_m[ends] + ratio - coin)
+        return log_m
+
+    def _counts(self, X: TrajectoryArray) -> FloatArray:
+        """One plus the held-out successes that look at least as bad, each by its own ratio."""
+        counts = np.ones(len(X.cells))
+        for member in self.members_:
+            largest = running_max(X, self._log_ratio(member, X))
+            below = np.searchsorted(member.maxima, largest, side="left")
+            counts += len(member.maxima) - below
+        return counts
+
+    def _limits(self, X: TrajectoryArray, alpha: float) -> FloatArray:
+        return self._limits_of(X.ids, alpha)
+
+    def _limits_of(self, ids: NDArray[Any], alpha: float) -> FloatArray:
+        if self.cross_fit is not None:  # flagged where the count is at most alpha (n + 1)
+            largest = np.floor(alpha * (self.n_calibration_successes_ + 1) + 1e-9)
+            return np.full(len(ids), -largest - 0.5)
+        if self.ties == "strict" or self.threshold in FIXED:
+            return np.full(len(ids), self._log_thresholds[alpha])
+        coins = run_uniforms(ids, self.seed_)
+        member = self.members_[0]
+        if self.threshold == "conformal":
+            return randomized_conformal_limits(member.maxima, alpha, coins)
+        limit = self._log_thresholds[alpha]
+        if np.isinf(limit):
+            return np.full(len(ids), limit)
+        # pairs of (largest value, coin) have no ties: the threshold is one of them
+        rank = rank_threshold(member.maxima, self.threshold, alpha, self.delta)
+        return np.where(coins > member.coins[rank], np.nextafter(limit, -np.inf), limit)
+
+    def _shown_threshold(self, alpha: float) -> float:
+        return float("nan") if self.cross_fit is not None else float(self.thresholds_[alpha])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def log_ratio(F: FloatArray, log_odds: float) -> FloatArray:
+    """Return log M of forecasts, clipped to [1e-6, 1 - 1e-6].
+
+    Parameters
+    ----------
+    F : ndarray
+        Forecasts of success.
+    log_odds : float
+        log(pi / (1 - pi)) of the base rate.
+
+    Returns
+    -------
+    ndarray
+        log M, of the same shape.
+    """
+    p = np.clip(F, CLIP, 1 - CLIP)
+    return np.asarray(np.log1p(-p) - np.log(p) + log_odds)
+
+
+def randomized_conformal_limits(maxima: FloatArray, alpha: float, coins: FloatArray) -> FloatArray:
+    """Return the limit of each run for which a randomised conformal p-value is at most alpha.
+
+    The p-value of a largest value m with a coin U is (#{M_i > m} + U (1 + #{M_i = m})) / (n + 1);
+    it is uniform for a success, so that exactly a share alpha is flagged.
+
+    Parameters
+    ----------
+    maxima : ndarray of shape (n,)
+        Largest values of held-out successes, rising.
+    alpha : float
+        Level.
+    coins : ndarray of shape (n_runs,)
+        U of each run.
+
+    Returns
+    -------
+    ndarray of shape (n_runs,)
+        Limits that are to be exceeded strictly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> randomized_conformal_limits(np.array([1.0, 2.0, 3.0]), 0.3, np.array([0.1, 0.9]))
+    array([2., 3.])
+    """
+    n = len(maxima)
+    room = alpha * (n + 1)
+    above = np.floor(room - coins).astype(np.int64)  # how many greater values are allowed
+    place = np.clip(n - 1 - above, 0, n - 1)
+    value = maxima[place]
+    greater = n - np.searchsorted(maxima, value, side="right")
+    equal = n - greater - np.searchsorted(maxima, value, side="left")
+    inclusive = greater + coins * (1 + equal) <= room
+    limit = np.where(inclusive, np.nextafter(value, -np.inf), value)
+    return np.asarray(np.where(above < 0, np.inf, np.where(above >= n, -np.inf, limit)))
+
+
+def _is_passthrough(forecaster: Any) -> bool:
+    return isinstance(forecaster, str) and forecaster == "passthrough"
+
+
+def _check_binary(y: NDArray[Any]) -> None:
+    wrong = ~np.isin(y, (0, 1, CENSORED))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"row {row}: outcome {y[row]:g} is a grade; a test needs 0, 1 or -1")
+
+
+def _check_split(y: NDArray[Any], at_least: int = 2) -> None:
+    for outcome, name in ((1, "successes"), (0, "failures")):
+        count = int((y == outcome).sum())
+        if count < at_least:
+            raise ValueError(
+                f"there are {count} {name}; at least {at_least} are needed to split the runs"
+            )

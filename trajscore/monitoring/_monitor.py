@@ -1,0 +1,371 @@
+"""The live form of an e-process: a decision after every score."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Hashable, Iterator, Mapping
+from math import isfinite, log, log1p
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajscore.calibration import PrefixForecaster
+from trajscore.metrics._families import CLIP
+from trajscore.trajectories import TrajectoryArray
+
+if TYPE_CHECKING:
+    from trajscore.monitoring._eprocess import DensityRatioEProcess, Member
+
+FloatArray = NDArray[np.float64]
+_FORMAT = "trajscore monitor 1"
+_DEFAULT_RUN = "run"
+
+
+class Decision(NamedTuple):
+    """What a monitor says after a step.
+
+    Attributes
+    ----------
+    id : hashable
+        The run.
+    step : int
+        Steps seen.
+    log_e_value : float
+        log M of this step.
+    log_threshold : float
+        The run's threshold on log M; NaN for a cross-fitted process, which counts instead.
+    flagged : bool
+        Whether this step or an earlier one was flagged; the run should stop.
+    margin : float
+        Threshold minus the largest log M so far; negative once flagged.
+    """
+
+    id: Hashable
+    step: int
+    log_e_value: float
+    log_threshold: float
+    flagged: bool
+    margin: float
+
+
+class EProcessMonitor:
+    """Follows any number of runs at once; never differs from the process on the same scores.
+
+    Made by `DensityRatioEProcess.monitor`. All methods may be called from several threads.
+
+    Parameters
+    ----------
+    process : DensityRatioEProcess
+        Fitted.
+    alpha : float
+        One of its levels.
+
+    Examples
+    --------
+    >>> from trajscore import DensityRatioEProcess
+    >>> from trajscore.datasets import make_trajectories
+    >>> X, y = make_trajectories(2000, lengths=6, random_state=0, return_X_y=True)
+    >>> monitor = DensityRatioEProcess(alpha=0.1).fit(X, y).monitor()
+    >>> for score in [0.4, 0.2, 0.1]:
+    ...     decision = monitor.update(score)
+    >>> decision.step, decision.flagged
+    (3, True)
+    """
+
+    def __init__(self, process: DensityRatioEProcess, alpha: float) -> None:
+        self.process = process
+        self.alpha = alpha
+        self._lock = threading.RLock()
+        self._runs: dict[Hashable, _Run] = {}
+        self._n_channels = process.n_channels_in_
+        self._channels = getattr(process, "channels_in_", None)
+        self._ratios = [_Ratio(process, member) for member in _members(process)]
+
+    def update(self, *args: Any) -> Decision:
+        """Take the next score of a run: ``update(score)`` or ``update(id, score)``.
+
+        Parameters
+        ----------
+        *args : score, or id and score
+            The score is a number, a sequence of one number a channel, or a mapping from channel
+            to number. Without an id it belongs to the one run "run".
+
+        Returns
+        -------
+        Decision
+            What to do.
+
+        Raises
+        ------
+        ValueError
+            If a score is missing or not finite; the monitor is then as it was.
+        """
+        if not 1 <= len(args) <= 2:
+            raise TypeError("call update(score) or update(id, score)")
+        run_id = args[0] if len(args) == 2 else _DEFAULT_RUN
+        with self._lock:
+            run = self._runs.get(run_id)
+            step = 1 if run is None else run.step + 1
+            scores = self._scores(args[-1], run_id, step)
+            if run is None:  # only now: a bad first score must leave no trace
+                run = self._runs[run_id] = self._new_run(run_id)
+            return run.push(scores)
+
+    def finish(self, run: Hashable = _DEFAULT_RUN) -> Decision:
+        """Say that a run has ended, and forget it.
+
+        Parameters
+        ----------
+        run : hashable, default="run"
+            Its id.
+
+        Returns
+        -------
+        Decision
+            The last one; ``threshold="randomized_ville"`` tosses its coin here.
+        """
+        with self._lock:
+            one = self._known(run)
+            decision = one.end(self.process) if hasattr(self.process, "termination_") else one.last
+            del self._runs[run]
+            return decision
+
+    def reset(self, run: Hashable | None = None) -> None:
+        """Forget one run, or all.
+
+        Parameters
+        ----------
+        run : hashable, optional
+            Its id; default: all.
+        """
+        with self._lock:
+            if run is None:
+                self._runs.clear()
+            else:
+                self._known(run)
+                del self._runs[run]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __iter__(self) -> Iterator[Decision]:
+        """Go through the last decisions of all open runs."""
+        with self._lock:
+            return iter([run.last for run in self._runs.values()])
+
+    def save(self, path: str | Path) -> None:
+        """Write the scores of all open runs to a JSON file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        """
+        with self._lock:
+            runs = [[run_id, run.scores()] for run_id, run in self._runs.items()]
+        for run_id, _ in runs:
+            if not isinstance(run_id, (str, int)):
+                raise TypeError(f"run {run_id!r}: only ids that are text or integers can be saved")
+        state = {"format": _FORMAT, "alpha": self.alpha, "runs": runs}
+        Path(path).write_text(json.dumps(state))
+
+    def load(self, path: str | Path) -> Self:
+        """Go on with the runs of a file written by `save`.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Returns
+        -------
+        EProcessMonitor
+            The monitor, with these runs instead of its own.
+
+        Raises
+        ------
+        ValueError
+            If it is no such file, or was written at another level.
+        """
+        try:
+            state = json.loads(Path(path).read_text())
+            if state["format"] != _FORMAT:
+                raise ValueError
+            alpha, saved = state["alpha"], state["runs"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{path} is no file of a trajscore monitor") from error
+        if alpha != self.alpha:
+            raise ValueError(f"{path} was saved at alpha = {alpha}, this monitor has {self.alpha}")
+        runs = {}
+        for run_id, scores in saved:
+            run = runs[run_id] = self._new_run(run_id)
+            for one in scores:
+                run.push(np.asarray(one, dtype=np.float64))
+        with self._lock:
+            self._runs = dict(runs)
+        return self
+
+    def _known(self, run_id: Hashable) -> _Run:
+        if run_id not in self._runs:
+            raise KeyError(f"run {run_id!r} is not open; it has had no score, or has been finished")
+        return self._runs[run_id]
+
+    def _new_run(self, run_id: Hashable) -> _Run:
+        limit = float(self.process._limits_of(np.array([run_id], dtype=object), self.alpha)[0])
+        return _Run(run_id, limit, [ratio.fresh() for ratio in self._ratios])
+
+    def _scores(self, given: Any, run_id: Hashable, step: int) -> FloatArray:
+        if type(given) is float and self._n_channels == 1:  # the usual case, without ceremony
+            if isfinite(given):
+                return np.array((given,))
+            values = np.array([given])
+        else:
+            values = self._as_array(given, run_id, step)
+        if values.shape != (self._n_channels,):
+            raise ValueError(
+                f"run {run_id!r}, step {step}: expected {self._n_channels} scores, got "
+                f"{values.size}"
+            )
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"run {run_id!r}, step {step}: the score {given!r} is not a finite number; send "
+                f"one, or finish the run"
+            )
+        return values
+
+    def _as_array(self, given: Any, run_id: Hashable, step: int) -> FloatArray:
+        if isinstance(given, Mapping):
+            names = self._channels
+            if names is None or set(given) != set(names):
+                raise ValueError(
+                    f"run {run_id!r}, step {step}: scores are named {sorted(map(str, given))}, the "
+                    f"process was fitted on {names}"
+                )
+            given = [given[name] for name in names]
+        try:
+            return np.atleast_1d(np.asarray(given, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"run {run_id!r}, step {step}: the score {given!r} is not a number"
+            ) from error
+
+
+class _Run:
+    """One open run."""
+
+    def __init__(self, run_id: Hashable, limit: float, ratios: list[_Ratio]) -> None:
+        self._id = run_id
+        self._limit = limit
+        self._ratios = ratios
+        self._largest = -np.inf
+        self._scores: list[FloatArray] = []
+        self.step = 0
+        self.last = Decision(run_id, 0, 0.0, limit, False, np.inf)
+
+    def push(self, scores: FloatArray) -> Decision:
+        """Take checked scores."""
+        log_m, statistic = self._ratios[0].push(scores), 0.0
+        if self._ratios[0].maxima is None:
+            statistic = log_m
+        else:  # cross-fitted: the first ratio is that of all runs, the others count
+            statistic = -1.0 - sum(ratio.push_count(scores) for ratio in self._ratios[1:])
+        self._scores.append(scores)
+        self.step += 1
+        self._largest = max(self._largest, statistic)
+        return self._decide(log_m)
+
+    def _decide(self, log_m: float) -> Decision:
+        shown = self._limit if self._ratios[0].maxima is None else float("nan")
+        flagged = self._largest > self._limit
+        margin = self._limit - self._largest
+        self.last = Decision(self._id, self.step, log_m, shown, flagged, margin)
+        return self.last
+
+    def end(self, process: DensityRatioEProcess) -> Decision:
+        """Toss the coin of the randomised test."""
+        X = TrajectoryArray(np.concatenate(self._scores), [self.step], ids=[str(self._id)])
+        self._largest = max(self._largest, float(process._statistic(X)[-1]))
+        return self._decide(self.last.log_e_value)
+
+    def scores(self) -> list[list[float]]:
+        """Return all scores so far."""
+        return [one.tolist() for one in self._scores]
+
+
+class _Ratio:
+    """Log M of one run by one fitted member, as scores arrive."""
+
+    def __init__(self, process: DensityRatioEProcess, member: Member) -> None:
+        self._process = process
+        self._member = member
+        self.maxima = member.maxima if process.cross_fit is not None else None
+        forecaster = member.forecaster
+        if isinstance(forecaster, PrefixForecaster):
+            self._stream: Any = forecaster.stream()
+        else:
+            self._stream = _Passthrough() if forecaster is None else _Replay(forecaster)
+        self._largest = -np.inf
+
+    def fresh(self) -> _Ratio:
+        """Return the same for another run."""
+        other = object.__new__(_Ratio)
+        other._process, other._member, other.maxima = self._process, self._member, self.maxima
+        other._stream = self._stream.fresh()
+        other._largest = -np.inf
+        return other
+
+    def push(self, scores: FloatArray) -> float:
+        """Return log M after this step."""
+        p = self._stream.push(scores)
+        p = CLIP if p < CLIP else min(p, 1 - CLIP)
+        return log1p(-p) - log(p) + self._member.log_odds
+
+    def push_count(self, scores: FloatArray) -> int:
+        """Return how many held-out successes look at least as bad as the run so far."""
+        self._largest = max(self._largest, self.push(scores))
+        maxima = self._member.maxima
+        return len(maxima) - int(np.searchsorted(maxima, self._largest, side="left"))
+
+
+class _Passthrough:
+    """Scores that are forecasts already."""
+
+    def push(self, scores: FloatArray) -> float:
+        p = float(scores[0])
+        if not 0 <= p <= 1:
+            raise ValueError(f"forecast {p:g} lies outside [0, 1]")
+        return p
+
+    def fresh(self) -> _Passthrough:
+        return self
+
+
+class _Replay:
+    """Any other forecaster: the whole prefix goes through its ``transform`` again."""
+
+    def __init__(self, forecaster: Any) -> None:
+        self._forecaster = forecaster
+        self._seen: list[FloatArray] = []
+
+    def push(self, scores: FloatArray) -> float:
+        cells = np.array([*self._seen, scores])
+        names = None if cells.shape[1] == 1 else [f"c{k}" for k in range(cells.shape[1])]
+        X = TrajectoryArray(cells[:, 0] if names is None else cells, [len(cells)], channels=names)
+        p = float(self._forecaster.transform(X).cells.ravel()[-1])
+        self._seen.append(scores)
+        return p
+
+    def fresh(self) -> _Replay:
+        return _Replay(self._forecaster)
+
+
+def _members(process: DensityRatioEProcess) -> list[Member]:
+    """Members to follow; for a cross-fitted process the ratio of all runs comes first."""
+    members = process.members_
+    if process.cross_fit is None:
+        return members
+    whole = members[0]._replace(forecaster=process.forecaster_, log_odds=process._log_odds())
+    return [whole, *members]
