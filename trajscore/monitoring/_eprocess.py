@@ -299,9 +299,9 @@ class DensityRatioEProcess(StoppingRule):
                 stratify=y[known],
                 random_state=random.randint(2**31),
             )
-            return np.sort(np.asarray(rows))
-        rows = np.asarray(calibration)
-        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+            return np.sort(np.asarray(rows, dtype=np.int64))
+        given = np.asarray(calibration)
+        rows = np.flatnonzero(given) if given.dtype == bool else given
         if rows.ndim != 1 or not np.isin(rows, np.arange(len(y))).all():
             raise ValueError(f"calibration must be rows of X, from 0 to {len(y) - 1}")
         return np.intersect1d(rows, known)
@@ -483,7 +483,8 @@ def randomized_conformal_limits(maxima: FloatArray, alpha: float, coins: FloatAr
     equal = n - greater - np.searchsorted(maxima, value, side="left")
     inclusive = greater + coins * (1 + equal) <= room
     limit = np.where(inclusive, np.nextafter(value, -np.inf), value)
-    return np.asarray(np.where(above < 0, np.inf, np.where(above >= n, -np.inf, limit)))
+    limit = np.where(above >= n, -np.inf, limit)
+    return np.asarray(np.where(above < 0, np.inf, limit))
 
 
 def _is_passthrough(forecaster: Any) -> bool:
