@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import TransformerMixin, clone
 from sklearn.model_selection import StratifiedKFold, train_test_split
-from sklearn.utils import check_random_state
+from sklearn.utils import ClassifierTags, check_random_state
 
 from trajscore._running import running_max
 from trajscore.calibration import PrefixForecaster
@@ -51,7 +51,9 @@ class Member(NamedTuple):
     coins: FloatArray
 
 
-class DensityRatioEProcess(StoppingRule):
+class DensityRatioEProcess(  # type: ignore[call-arg]
+    TransformerMixin, StoppingRule, auto_wrap_output_keys=None
+):
     """Flag failing runs early while flagging at most a share alpha of those that would succeed.
 
     With the forecast F_t of success and the success rate pi, M_t = (1 - F_t) / F_t * pi / (1 - pi)
@@ -168,6 +170,10 @@ class DensityRatioEProcess(StoppingRule):
             If parameters disagree, an outcome is missing altogether, or no held-out run
             succeeded.
         """
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
         self._check_parameters()
         traces = check_estimator_input(self, X, reset=True, single_channel=False)
         labels = check_outcomes(y, len(traces))
@@ -312,8 +318,8 @@ class DensityRatioEProcess(StoppingRule):
         labels = y[train]
         if len(np.unique(labels)) < 2:
             raise ValueError(
-                f"the {len(train)} runs that the density ratio is learned from are all of one "
-                f"outcome; both are needed"
+                f"the runs that the density ratio is learned from (n_samples = {len(train)}) are "
+                f"all of one outcome; both are needed"
             )
         forecaster = None
         if not _is_passthrough(self.forecaster):
@@ -418,7 +424,8 @@ class DensityRatioEProcess(StoppingRule):
             return np.full(len(ids), limit)
         # pairs of (largest value, coin) have no ties: the threshold is one of them
         rank = rank_threshold(member.maxima, self.threshold, alpha, self.delta)
-        return np.where(coins > member.coins[rank], np.nextafter(limit, -np.inf), limit)
+        inclusive = np.nextafter(limit, -np.inf)
+        return np.asarray(np.where(coins > member.coins[rank], inclusive, limit))
 
     def _shown_threshold(self, alpha: float) -> float:
         return float("nan") if self.cross_fit is not None else float(self.thresholds_[alpha])
@@ -426,6 +433,7 @@ class DensityRatioEProcess(StoppingRule):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
 
@@ -503,5 +511,6 @@ def _check_split(y: NDArray[Any], at_least: int = 2) -> None:
         count = int((y == outcome).sum())
         if count < at_least:
             raise ValueError(
-                f"there are {count} {name}; at least {at_least} are needed to split the runs"
+                f"there are {count} {name} (n_samples = {len(y)}); at least {at_least} are needed "
+                f"to split the runs"
             )
