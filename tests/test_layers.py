@@ -16,7 +16,7 @@ LAYERS = [
     {"inference", "monitoring"},
     {"plotting"},
     {"report"},
-    {"_tables", "datasets", "testing"},
+    {"_tables", "datasets", "testing", "_serve"},
     {"cli", "__main__", "__init__"},
 ]
 # these know only the container, whatever stands above them

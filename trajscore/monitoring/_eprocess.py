@@ -98,6 +98,8 @@ class DensityRatioEProcess(  # type: ignore[call-arg]
     ----------
     thresholds_ : Series indexed by alpha
         Threshold on M; not with `cross_fit`.
+    log_thresholds_ : ndarray of shape (n_alphas,)
+        Their logarithms.
     forecaster_ : forecaster or None
         Fitted on the runs that were not held out; with `cross_fit`, on all runs.
     base_rate_ : float
@@ -195,12 +197,20 @@ class DensityRatioEProcess(  # type: ignore[call-arg]
         self.forecaster_ = member.forecaster
         self.base_rate_ = float(labels[train].mean())
         self.n_calibration_successes_ = len(member.maxima)
-        self._set_thresholds(member)
+        self.log_thresholds_ = np.array([self._log_threshold(member, one) for one in self.alphas_])
         if self.threshold == "randomized_ville":
             runs = traces[train]
             log_m = self._log_ratio(member, runs)
             self.termination_ = TerminationRatio().fit(runs, log_m, labels[train].astype(np.int64))
         return self
+
+    @property
+    def thresholds_(self) -> pd.Series:
+        """Threshold on M for each level."""
+        if self.cross_fit is not None:
+            raise AttributeError("a cross-fitted process counts held-out runs; it has no threshold")
+        index = pd.Index(self.alphas_, name="alpha")
+        return pd.Series(np.exp(self.log_thresholds_), index=index, name="threshold")
 
     def transform(self, X: Any) -> Any:
         """Return the logarithm of M after every step.
@@ -353,12 +363,6 @@ class DensityRatioEProcess(  # type: ignore[call-arg]
         self.base_rate_ = float(y[known].mean())
         self.n_calibration_successes_ = sum(len(one.maxima) for one in self.members_)
 
-    def _set_thresholds(self, member: Member) -> None:
-        logs = [self._log_threshold(member, alpha) for alpha in self.alphas_]
-        self._log_thresholds = dict(zip(self.alphas_.tolist(), logs, strict=True))
-        index = pd.Index(self.alphas_, name="alpha")
-        self.thresholds_ = pd.Series(np.exp(logs), index=index, name="threshold")
-
     def _log_threshold(self, member: Member, alpha: float) -> float:
         if self.threshold == "bonferroni":
             return float(np.log(self.longest_ / alpha))
@@ -414,12 +418,12 @@ class DensityRatioEProcess(  # type: ignore[call-arg]
             largest = np.floor(alpha * (self.n_calibration_successes_ + 1) + 1e-9)
             return np.full(len(ids), -largest - 0.5)
         if self.ties == "strict" or self.threshold in FIXED:
-            return np.full(len(ids), self._log_thresholds[alpha])
+            return np.full(len(ids), self._log_threshold_at(alpha))
         coins = run_uniforms(ids, self.seed_)
         member = self.members_[0]
         if self.threshold == "conformal":
             return randomized_conformal_limits(member.maxima, alpha, coins)
-        limit = self._log_thresholds[alpha]
+        limit = self._log_threshold_at(alpha)
         if np.isinf(limit):
             return np.full(len(ids), limit)
         # pairs of (largest value, coin) have no ties: the threshold is one of them
@@ -427,8 +431,15 @@ class DensityRatioEProcess(  # type: ignore[call-arg]
         inclusive = np.nextafter(limit, -np.inf)
         return np.asarray(np.where(coins > member.coins[rank], inclusive, limit))
 
+    def _log_threshold_at(self, alpha: float) -> float:
+        return float(self.log_thresholds_[np.flatnonzero(self.alphas_ == alpha)[0]])
+
     def _shown_threshold(self, alpha: float) -> float:
-        return float("nan") if self.cross_fit is not None else float(self.thresholds_[alpha])
+        return (
+            float("nan")
+            if self.cross_fit is not None
+            else float(np.exp(self._log_threshold_at(alpha)))
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
