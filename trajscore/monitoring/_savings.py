@@ -80,14 +80,18 @@ class TokenSavings:
 
     @property
     def area(self) -> float:
-        """Area under accuracy_share over cost_share; 0.5 if a random share of runs is not begun.
+        """Mean accuracy_share over the cost shares between all first steps and all steps.
 
         Between thresholds the curve is joined by straight lines, which a coin between the two
-        attains; below the cost of all first steps no accuracy is kept.
+        attains. 0.5 is what a random share of runs flagged at their first step comes to; NaN if
+        no run costs anything after its first step.
         """
         cost = self.curve["cost_share"].to_numpy()
         kept = self.curve["accuracy_share"].to_numpy()
-        return float((cost[:-1] - cost[1:]) @ (kept[:-1] + kept[1:]) / 2)
+        span = cost[0] - cost[-1]
+        if not span > 0:
+            return float("nan")
+        return float((cost[:-1] - cost[1:]) @ (kept[:-1] + kept[1:]) / 2 / span)
 
     def point(self, accuracy_share: float = 0.9) -> SavingsPoint:
         """Return the cheapest threshold that keeps a given share of accuracy.
@@ -169,9 +173,9 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
     >>> process = DensityRatioEProcess(alpha=0.1).fit(X[:1000], y[:1000])
     >>> savings = token_savings(process, X[1000:], y[1000:])
     >>> savings
-    TokenSavings(area=0.708, n_runs=1000)
+    TokenSavings(area=0.523, n_runs=1000)
     >>> print(f"{savings.point(0.9).cost_share:.2f}")
-    0.82
+    0.89
     """
     traces = process._check(X)
     labels = check_outcomes(y, len(traces))
