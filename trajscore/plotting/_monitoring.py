@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 
 from trajscore._running import step_numbers
 from trajscore.monitoring._savings import TokenSavings, token_savings
@@ -114,6 +115,7 @@ class SavingsDisplay:
             over = _above(one.at_alpha)
             _mark(ax, one.at_alpha, "cost_share", "accuracy_share", over, style["color"])
             broken |= bool(over.any())
+        ax.plot([], [], color="0.3", marker="o", markersize=4, linestyle="none", label="levels")
         if broken:
             _explain_cross(ax)
         ax.set(
@@ -395,7 +397,7 @@ def _sample(
     X: TrajectoryArray, y: NDArray[np.int64], n_runs: int, random_state: Any
 ) -> NDArray[np.int64]:
     """Rows to draw, of both outcomes alike; the order of rows does not matter."""
-    rng = np.random.default_rng(random_state)
+    rng = check_random_state(random_state)
     rows = []
     for outcome in (0, 1):
         some = np.flatnonzero(y == outcome)
