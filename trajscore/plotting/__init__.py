@@ -7,6 +7,7 @@ from trajscore.plotting._costs import (
     SampledDecisionsDisplay,
 )
 from trajscore.plotting._decomposition import DecompositionDisplay
+from trajscore.plotting._monitoring import EProcessDisplay, PowerDisplay, SavingsDisplay
 from trajscore.plotting._murphy import MurphyDisplay
 from trajscore.plotting._profile import LengthDisplay, StepProfileDisplay
 from trajscore.plotting._reliability import ReliabilityDisplay
@@ -16,11 +17,14 @@ __all__ = [
     "CostConfidenceDisplay",
     "CostCurveDisplay",
     "DecompositionDisplay",
+    "EProcessDisplay",
     "LengthDisplay",
     "MurphyDisplay",
+    "PowerDisplay",
     "ReliabilityDisplay",
     "RiskCoverageDisplay",
     "SampledDecisionsDisplay",
+    "SavingsDisplay",
     "ScoreDisplay",
     "StepProfileDisplay",
 ]
