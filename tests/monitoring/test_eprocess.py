@@ -364,6 +364,7 @@ def test_longer_runs_than_any_seen(runs):
         ({"cross_fit": 3}, {}, 'threshold="conformal"'),
         ({"threshold": "ville"}, {"calibration": [1, 2]}, "holds out no runs"),
         ({}, {"calibration": [1, 500]}, "calibration must be rows of X, from 0 to 119"),
+        ({}, {"calibration": [True, False]}, "calibration must be rows of X, from 0 to 119"),
     ],
 )
 def test_bad_parameters(runs, options, arguments, message):

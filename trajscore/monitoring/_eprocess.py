@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin, clone
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import ClassifierTags, check_random_state
 
 from trajscore._running import running_max
 from trajscore.calibration import PrefixForecaster
 from trajscore.metrics._families import CLIP
 from trajscore.monitoring._monitor import EProcessMonitor
+from trajscore.monitoring._split import held_out_rows
 from trajscore.monitoring._stopping import StoppingRule, check_alphas, warn_longer
 from trajscore.monitoring._termination import TerminationRatio
 from trajscore.monitoring._thresholds import rank_threshold
@@ -80,7 +81,8 @@ class DensityRatioEProcess(  # type: ignore[call-arg]
     ties : {"strict", "randomized"}, default="strict"
         Verifiers with few distinct scores make ties at the threshold. "strict" never flags them,
         which is safe and gives power away; "randomized" flags some of them, by one coin a run,
-        and makes the level exact ("conformal", "pac", "pac_marginal").
+        and makes the level exact ("conformal", "pac", "pac_marginal"). The coin is a hash of the
+        run's id and the seed: new runs need ids that the held-out ones did not have.
     alpha : float or array-like of shape (n_alphas,), default=0.05
         One level or several; methods use the first unless told.
     delta : float, default=0.1
@@ -309,18 +311,14 @@ class DensityRatioEProcess(  # type: ignore[call-arg]
             return np.empty(0, dtype=np.int64)
         if calibration is None:
             _check_split(y[known])
-            _, rows = train_test_split(
-                known,
-                test_size=self.calibration_fraction,
-                stratify=y[known],
-                random_state=random.randint(2**31),
-            )
-            return np.sort(np.asarray(rows, dtype=np.int64))
-        given = np.asarray(calibration)
-        rows = np.flatnonzero(given) if given.dtype == bool else given
-        if rows.ndim != 1 or not np.isin(rows, np.arange(len(y))).all():
-            raise ValueError(f"calibration must be rows of X, from 0 to {len(y) - 1}")
-        return np.intersect1d(rows, known)
+        return held_out_rows(
+            known,
+            len(y),
+            calibration,
+            self.calibration_fraction,
+            random.randint(2**31),
+            stratify=y[known],
+        )
 
     def _fit_member(
         self, X: TrajectoryArray, y: NDArray[Any], train: IntArray, held_out: IntArray
