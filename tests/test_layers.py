@@ -14,6 +14,7 @@ LAYERS = [
     {"metrics"},
     {"calibration"},
     {"inference"},
+    {"censoring"},
     {"plotting"},
     {"report"},
     {"_tables", "datasets", "testing"},

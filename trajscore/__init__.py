@@ -1,6 +1,6 @@
 """Evaluate, calibrate and monitor the confidence of agents over trajectories."""
 
-from trajscore import calibration, datasets, inference, metrics, plotting
+from trajscore import calibration, censoring, datasets, inference, metrics, plotting
 from trajscore.calibration import PlattCrossFitCalibrator, TraceAggregator
 from trajscore.metrics import (
     censored_tps_scorer,
@@ -24,6 +24,7 @@ __all__ = [
     "TrajectoryArray",
     "calibration",
     "censored_tps_scorer",
+    "censoring",
     "check_outcomes",
     "check_trajectories",
     "datasets",
