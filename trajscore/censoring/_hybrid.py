@@ -28,7 +28,7 @@ class HybridAudit(BaseEstimator):
     ----------
     classifier : classifier, optional
         Takes sample weights and has ``predict_proba``. Default: logistic regression on
-        standardised features.
+        standardised features and their squares.
     features : callable, optional
         Maps the container to an array with one row a step that must not look ahead.
         Default: `prefix_features`.

@@ -127,13 +127,15 @@ class MonteCarloContinuation(BaseEstimator):
             share = successes / self.n_valid_
         self.q_z_ = np.where(self.audited_, share, np.nan)
         self.low_, self.high_ = self._intervals(successes)
-        ends = np.cumsum(self.n_valid_)
-        pieces = np.split(outcome, ends[:-1])
-        self.branches_ = [
-            piece if used else None for piece, used in zip(pieces, self.audited_, strict=True)
-        ]
+        self._outcome = outcome
         self.ids_ = runs.ids
         return self
+
+    @property
+    def branches_(self) -> list[FloatArray | None]:
+        """The continuations that count, None for runs without enough of them."""
+        pieces = np.split(self._outcome, np.cumsum(self.n_valid_)[:-1])
+        return [piece if ok else None for piece, ok in zip(pieces, self.audited_, strict=True)]
 
     def predict(self, X: Any) -> FloatArray:
         """Look up the estimates of runs by their identifiers.
@@ -284,12 +286,13 @@ def flatten_branches(branches: Branches, n_runs: int) -> tuple[NDArray[np.int64]
             f"branches must have {n_runs} entries, one for each run (None if not resumed), got "
             f"{len(branches)}"
         )
-    lists = [np.asarray([] if one is None else one, dtype=np.float64).ravel() for one in branches]
-    row = np.repeat(np.arange(n_runs), [len(one) for one in lists])
+    made = [k for k, one in enumerate(branches) if one is not None]
+    lists = [np.asarray(branches[k], dtype=np.float64).ravel() for k in made]
+    row = np.repeat(np.array(made, dtype=np.int64), [len(one) for one in lists])
     outcome = np.concatenate([*lists, np.empty(0)])
     if isinstance(branches, np.ndarray):
-        made = ~np.isnan(outcome)
-        row, outcome = row[made], outcome[made]
+        there = ~np.isnan(outcome)
+        row, outcome = row[there], outcome[there]
     outcome = np.where(np.isnan(outcome), CENSORED, outcome)
     bad = ~np.isin(outcome, (CENSORED, 0, 1))
     if bad.any():

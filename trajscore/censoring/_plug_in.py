@@ -9,9 +9,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_trajectories
@@ -24,14 +24,33 @@ _SAME_RANKS = 0.999
 
 
 def default_classifier() -> Any:
-    """Return a logistic regression on standardised features.
+    """Return a logistic regression on standardised features and their squares.
 
     Returns
     -------
     Pipeline
         The classifier.
     """
-    return make_pipeline(StandardScaler(), LogisticRegression())
+    return make_pipeline(
+        StandardScaler(),
+        FunctionTransformer(_with_squares),
+        LogisticRegression(solver="newton-cholesky"),
+    )
+
+
+def default_regressor() -> Any:
+    """Return a ridge regression on standardised features and their squares.
+
+    Returns
+    -------
+    Pipeline
+        The regressor.
+    """
+    return make_pipeline(StandardScaler(), FunctionTransformer(_with_squares), Ridge())
+
+
+def _with_squares(x: FloatArray) -> FloatArray:
+    return np.concatenate([x, x**2], axis=1)
 
 
 def fit_shares(classifier: Any, features: FloatArray, share: FloatArray, weight: FloatArray) -> Any:

@@ -7,9 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from trajscore.censoring._features import Features, last_cells
 from trajscore.censoring._hazard import (
@@ -20,6 +17,7 @@ from trajscore.censoring._hazard import (
     stop_hazards,
     survival,
 )
+from trajscore.censoring._plug_in import default_regressor
 from trajscore.metrics._censored import soft_outcomes
 from trajscore.metrics._tps import run_scores
 from trajscore.outcomes import CENSORED, check_outcomes
@@ -62,7 +60,7 @@ def ipcw_tps_samples(
         scored on their prefix, as by `censored_tps_score`.
     hazard : classifier, optional
         Learns the chance of a stop at a step. Default: logistic regression on standardised
-        features.
+        features and their squares.
     features : callable, optional
         What is known at each step. Default: `prefix_features`.
     cv : int, default=5
@@ -125,7 +123,7 @@ def ipcw_tps_score(
         Continuation-success probability of unobserved runs that a budget stopped.
     hazard : classifier, optional
         Learns the chance of a stop at a step. Default: logistic regression on standardised
-        features.
+        features and their squares.
     features : callable, optional
         What is known at each step. Default: `prefix_features`.
     cv : int, default=5
@@ -225,10 +223,10 @@ def doubly_robust_tps_samples(
         Continuation-success probability of unobserved runs that a budget stopped.
     hazard : classifier, optional
         Learns the chance of a stop at a step. Default: logistic regression on standardised
-        features.
+        features and their squares.
     regressor : regressor, optional
         Learns the final score from the history at a step. Default: ridge regression on
-        standardised features.
+        standardised features and their squares.
     features : callable, optional
         What is known at each step. Default: `prefix_features`.
     cv : int, default=5
@@ -295,10 +293,10 @@ def doubly_robust_tps_score(
         Continuation-success probability of unobserved runs that a budget stopped.
     hazard : classifier, optional
         Learns the chance of a stop at a step. Default: logistic regression on standardised
-        features.
+        features and their squares.
     regressor : regressor, optional
         Learns the final score from the history at a step. Default: ridge regression on
-        standardised features.
+        standardised features and their squares.
     features : callable, optional
         What is known at each step. Default: `prefix_features`.
     cv : int, default=5
@@ -400,7 +398,7 @@ def _inverse_chances(risk: RiskSet, hazards: FloatArray, floor: float) -> FloatA
 
 def _expected_scores(risk: RiskSet, g: FloatArray, regressor: Any, fold: IntArray) -> FloatArray:
     """Expected final score given the history at each step at risk, out of fold."""
-    default = make_pipeline(StandardScaler(), Ridge())
+    default = default_regressor()
     out = np.zeros(len(risk.row))
     cell_fold = fold[risk.row]
     ends = last_cells(risk.X)[~risk.stopped]
