@@ -52,13 +52,17 @@ class Population:
         cut = tps_samples(y, self.short, score=score)
         self.target = float(np.where(self.long, (whole + cut) / 2, whole).mean())
 
-    def estimates(self, n_runs: int, n_resamples: int, seed: int) -> dict[str, list[float]]:
+    def estimates(
+        self, n_runs: int, n_resamples: int, seed: int, refit: bool = True
+    ) -> dict[str, list[float]]:
         """Draw a sample and return value, low and high for each estimator.
 
         Parameters
         ----------
         n_runs, n_resamples, seed : int
             Sample size, bootstrap replicates, seed.
+        refit : bool, default=True
+            Whether to include the estimators that are fitted anew in each replicate.
 
         Returns
         -------
@@ -83,25 +87,32 @@ class Population:
             "n_resamples": n_resamples,
             "random_state": seed,
         }
-        plug_in, hybrid = (
-            model(allow_predictor=True) for model in (ContinuationModel, HybridAudit)
-        )
         found = {
             "complete": censored_tps_interval(outcome, X, **options),
             "simple": censored_tps_interval(y, X, **options),
             "exact": censored_tps_interval(y, X, q_z=self.share[rows], **options),
-            "plug-in": censored_tps_interval(y, X, q_z=plug_in, history=X, **options),
-            "plug-in, q_Z taken as known": censored_tps_interval(
-                y, X, q_z=plug_in.fit(X, y).predict(X), **options
-            ),
-            "hybrid": censored_tps_interval(
-                y, X, q_z=hybrid, history=X, branches=branches, **options
-            ),
         }
+        if refit:
+            plug_in = ContinuationModel(allow_predictor=True)  # there is but one signal
+            hybrid = HybridAudit(allow_predictor=True)
+            found |= {
+                "plug-in": censored_tps_interval(y, X, q_z=plug_in, history=X, **options),
+                "plug-in, q_Z taken as known": censored_tps_interval(
+                    y, X, q_z=plug_in.fit(X, y).predict(X), **options
+                ),
+                "hybrid": censored_tps_interval(
+                    y, X, q_z=hybrid, history=X, branches=branches, **options
+                ),
+            }
         return {name: [one.value, one.low, one.high] for name, one in found.items()}
 
     def table(
-        self, repeats: int, n_runs: int = 1500, n_resamples: int = 100, n_jobs: int = 1
+        self,
+        repeats: int,
+        n_runs: int = 1500,
+        n_resamples: int = 100,
+        n_jobs: int = 1,
+        refit: bool = True,
     ) -> pd.DataFrame:
         """Repeat, and sum up bias, error and coverage.
 
@@ -109,6 +120,8 @@ class Population:
         ----------
         repeats, n_runs, n_resamples, n_jobs : int
             Repeats, sample size, bootstrap replicates, processes.
+        refit : bool, default=True
+            Whether to include the estimators that are fitted anew in each replicate.
 
         Returns
         -------
@@ -116,7 +129,7 @@ class Population:
             One row an estimator.
         """
         drawn = Parallel(n_jobs=n_jobs)(
-            delayed(self.estimates)(n_runs, n_resamples, seed) for seed in range(repeats)
+            delayed(self.estimates)(n_runs, n_resamples, seed, refit) for seed in range(repeats)
         )
         rows = {}
         for name in drawn[0]:

@@ -196,9 +196,12 @@ def practice_shift(
     }
     rate = np.full(len(first[rows].cells), labels.mean())
     forecasts[BASE_RATE] = first[rows].with_cells(rate)
-    index = pd.MultiIndex.from_product(
-        [forecasts, [family_name(one) for one in scores], [schedule_name(one) for one in weights]],
-        names=["predictor", "score", "weights"],
+    index = _index(
+        [
+            list(forecasts),
+            [family_name(one) for one in scores],
+            [schedule_name(one) for one in weights],
+        ]
     )
     samples = np.stack(
         [
@@ -221,12 +224,18 @@ def practice_shift(
     values = figures(np.ones((1, len(codes))))[0]
     low, high = percentile_interval(replicates, confidence_level)
     return PracticeShift(
-        table=_table(index, values, low, high, len(forecasts)),
+        table=_table(index, values, low, high),
         n_complete=int((codes != CENSORED).sum()),
         n_censored=int((codes == CENSORED).sum()),
         n_excluded=n_excluded,
         mean_forecast=pd.Series({name: _mean_forecast(trace) for name, trace in forecasts.items()}),
     )
+
+
+def _index(names: list[list[str]]) -> pd.MultiIndex:
+    """Return all combinations, where the order of names is the order of the levels."""
+    codes = np.indices([len(level) for level in names]).reshape(len(names), -1)
+    return pd.MultiIndex(levels=names, codes=list(codes), names=["predictor", "score", "weights"])
 
 
 def _predictors(X: Any) -> dict[str, TrajectoryArray]:
@@ -347,7 +356,7 @@ class _Figures:
 
 
 def _table(
-    index: pd.MultiIndex, values: FloatArray, low: FloatArray, high: FloatArray, n: int
+    index: pd.MultiIndex, values: FloatArray, low: FloatArray, high: FloatArray
 ) -> pd.DataFrame:
     table = pd.DataFrame(index=index)
     for k, name in enumerate(_Figures.names):

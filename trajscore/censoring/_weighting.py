@@ -19,10 +19,11 @@ from trajscore.censoring._hazard import (
 )
 from trajscore.censoring._plug_in import default_regressor
 from trajscore.metrics._censored import soft_outcomes
+from trajscore.metrics._families import get_family
 from trajscore.metrics._tps import run_scores
 from trajscore.outcomes import CENSORED, check_outcomes
 from trajscore.validation import check_sample_weight, check_trajectories
-from trajscore.weights import Weights
+from trajscore.weights import Weights, step_weights
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -225,8 +226,9 @@ def doubly_robust_tps_samples(
         Learns the chance of a stop at a step. Default: logistic regression on standardised
         features and their squares.
     regressor : regressor, optional
-        Learns the final score from the history at a step. Default: ridge regression on
-        standardised features and their squares.
+        Learns the final score from what is known at a step: the features, what the steps so far
+        score on success and on failure, and their weight. Default: ridge regression on these,
+        standardised, with squares and products.
     features : callable, optional
         What is known at each step. Default: `prefix_features`.
     cv : int, default=5
@@ -251,7 +253,8 @@ def doubly_robust_tps_samples(
     risk, fold = _risk_and_folds(traces, history, stop, features, cv, groups)
     hazards = stop_hazards(risk, hazard, fold)
     chance = survival(risk, hazards, min_probability)
-    expected = _expected_scores(risk, g, regressor, fold)
+    known = np.column_stack([risk.features, _scores_so_far(traces, score, weights)])
+    expected = _expected_scores(risk, known, g, regressor, fold)
     surprise = np.where(risk.at_risk, risk.event - hazards, 0.0) / chance * expected
     weighted = np.where(stop, 0.0, g / chance[last_cells(risk.X)])
     return weighted + np.add.reduceat(surprise, risk.X.offsets[:-1])
@@ -295,8 +298,9 @@ def doubly_robust_tps_score(
         Learns the chance of a stop at a step. Default: logistic regression on standardised
         features and their squares.
     regressor : regressor, optional
-        Learns the final score from the history at a step. Default: ridge regression on
-        standardised features and their squares.
+        Learns the final score from what is known at a step: the features, what the steps so far
+        score on success and on failure, and their weight. Default: ridge regression on these,
+        standardised, with squares and products.
     features : callable, optional
         What is known at each step. Default: `prefix_features`.
     cv : int, default=5
@@ -396,7 +400,21 @@ def _inverse_chances(risk: RiskSet, hazards: FloatArray, floor: float) -> FloatA
     return np.where(risk.stopped, 0.0, 1 / chance)
 
 
-def _expected_scores(risk: RiskSet, g: FloatArray, regressor: Any, fold: IntArray) -> FloatArray:
+def _scores_so_far(traces: Any, score: Any, weights: Weights) -> FloatArray:
+    """Score of the steps so far on success, and on failure, and their weight, at each step."""
+    X = check_trajectories(traces, probabilities=True, single_channel=True)
+    family, weight = get_family(score), step_weights(X.lengths, X.horizon, weights)
+    each = np.column_stack(
+        [weight * family.success(X.cells), weight * family.failure(X.cells), weight]
+    )
+    total = np.cumsum(each, axis=0)
+    starts = X.offsets[:-1]
+    return np.asarray(total - np.repeat(total[starts] - each[starts], X.lengths, axis=0))
+
+
+def _expected_scores(
+    risk: RiskSet, known: FloatArray, g: FloatArray, regressor: Any, fold: IntArray
+) -> FloatArray:
     """Expected final score given the history at each step at risk, out of fold."""
     default = default_regressor()
     out = np.zeros(len(risk.row))
@@ -414,8 +432,8 @@ def _expected_scores(risk: RiskSet, g: FloatArray, regressor: Any, fold: IntArra
                 value[here] = fallback
                 continue
             model = clone(default if regressor is None else regressor)
-            model.fit(risk.features[went_on], value[went_on + 1])
-            value[here] = model.predict(risk.features[here])
+            model.fit(known[went_on], value[went_on + 1])
+            value[here] = model.predict(known[here])
         held_out = risk.at_risk & (cell_fold == k)
         out[held_out] = value[held_out]
     return out
