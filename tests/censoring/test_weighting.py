@@ -1,6 +1,9 @@
 import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from trajscore import TrajectoryArray
 from trajscore.censoring import (
@@ -53,11 +56,12 @@ def test_repaired_scores_are_right_where_the_others_are_not(monitored):
 def test_one_right_model_is_enough(monitored):
     flat = DummyClassifier(strategy="prior")  # stops at the same rate, whatever the history
     none = DummyRegressor()  # no model of the score
+    rich = make_pipeline(StandardScaler(), PolynomialFeatures(2), Ridge())
     error, z = errors_of(
         monitored,
         [
             lambda *run: ipcw(*run, hazard=flat),
-            lambda *run: robust(*run, hazard=flat),
+            lambda *run: robust(*run, hazard=flat, regressor=rich),
             lambda *run: robust(*run, regressor=none),
         ],
     )

@@ -40,12 +40,33 @@ def prefix_features(X: Any) -> FloatArray:
     starts, lengths = traces.offsets[:-1], traces.lengths
     values = traces.cells.reshape(len(traces.cells), -1)
     step = step_numbers(traces)
-    total = np.cumsum(values, axis=0)
-    before = np.repeat(total[starts] - values[starts], lengths, axis=0)
-    mean = (total - before) / step[:, None]
+    mean = run_cumsum(traces, values) / step[:, None]
     first = np.repeat(values[starts], lengths, axis=0)
     columns = np.stack([values, mean, first], axis=2).reshape(len(values), -1)
     return np.column_stack([step, columns])
+
+
+def run_cumsum(X: TrajectoryArray, values: FloatArray) -> FloatArray:
+    """Return cumulative sums within runs, to the last bit the same wherever a run stands.
+
+    Parameters
+    ----------
+    X : TrajectoryArray
+        The runs.
+    values : ndarray of shape (n_cells, n_columns)
+        One row a cell.
+
+    Returns
+    -------
+    ndarray of shape (n_cells, n_columns)
+        Sums over the steps so far.
+    """
+    out, mask = np.empty_like(values), X.mask
+    table = np.zeros(mask.shape)
+    for column, target in zip(values.T, out.T, strict=True):
+        table[mask] = column
+        target[:] = np.cumsum(table, axis=1)[mask]
+    return out
 
 
 def step_numbers(X: TrajectoryArray) -> IntArray:

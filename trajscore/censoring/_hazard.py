@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from trajscore.censoring._features import Features, cell_features, last_cells, step_numbers
+from trajscore.censoring._features import (
+    Features,
+    cell_features,
+    last_cells,
+    run_cumsum,
+    step_numbers,
+)
 from trajscore.censoring._plug_in import default_classifier, predict_success, run_folds
 from trajscore.trajectories import TrajectoryArray
 
@@ -140,10 +146,8 @@ def survival(risk: RiskSet, hazards: FloatArray, floor: float) -> FloatArray:
     UserWarning
         If a run that was not stopped had a smaller chance than `floor`.
     """
-    log_stay = np.cumsum(np.log1p(-np.minimum(hazards, 1 - 1e-12)))
-    starts, lengths = risk.X.offsets[:-1], risk.X.lengths
-    before = np.concatenate([[0.0], log_stay])[starts]
-    chance = np.exp(log_stay - np.repeat(before, lengths))
+    log_stay = np.log1p(-np.minimum(hazards, 1 - 1e-12))
+    chance = np.exp(run_cumsum(risk.X, log_stay[:, None])[:, 0])
     low = (chance[last_cells(risk.X)] < floor) & ~risk.stopped
     if low.any():
         warnings.warn(

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_trajectories
@@ -39,14 +39,14 @@ def default_classifier() -> Any:
 
 
 def default_regressor() -> Any:
-    """Return a ridge regression on standardised features, their squares and products.
+    """Return a ridge regression on standardised features.
 
     Returns
     -------
     Pipeline
         The regressor.
     """
-    return make_pipeline(StandardScaler(), PolynomialFeatures(2, include_bias=False), Ridge())
+    return make_pipeline(StandardScaler(), Ridge())
 
 
 def _with_squares(x: FloatArray) -> FloatArray:

@@ -89,7 +89,9 @@ def continuation_summary(
     if len(q) > 1:  # one run says nothing of the spread
         boot = paired_bootstrap(matrix, n_resamples=n_resamples, random_state=random_state)
         table[["low", "high"]] = boot[["low", "high"]].to_numpy()
-    plain = pd.DataFrame({"value": counts, "low": np.nan, "high": np.nan})
+    plain = pd.DataFrame(
+        {"value": list(counts.values()), "low": np.nan, "high": np.nan}, index=list(counts)
+    )
     median = pd.DataFrame(
         {"value": np.median(q), "low": np.nan, "high": np.nan}, index=["median q_Z"]
     )

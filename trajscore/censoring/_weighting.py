@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from trajscore.censoring._features import Features, last_cells
+from trajscore.censoring._features import Features, last_cells, run_cumsum
 from trajscore.censoring._hazard import (
     RiskSet,
     check_stopped,
@@ -228,7 +228,7 @@ def doubly_robust_tps_samples(
     regressor : regressor, optional
         Learns the final score from what is known at a step: the features, what the steps so far
         score on success and on failure, and their weight. Default: ridge regression on these,
-        standardised, with squares and products.
+        standardised; with many runs, something richer pays.
     features : callable, optional
         What is known at each step. Default: `prefix_features`.
     cv : int, default=5
@@ -300,7 +300,7 @@ def doubly_robust_tps_score(
     regressor : regressor, optional
         Learns the final score from what is known at a step: the features, what the steps so far
         score on success and on failure, and their weight. Default: ridge regression on these,
-        standardised, with squares and products.
+        standardised; with many runs, something richer pays.
     features : callable, optional
         What is known at each step. Default: `prefix_features`.
     cv : int, default=5
@@ -407,9 +407,7 @@ def _scores_so_far(traces: Any, score: Any, weights: Weights) -> FloatArray:
     each = np.column_stack(
         [weight * family.success(X.cells), weight * family.failure(X.cells), weight]
     )
-    total = np.cumsum(each, axis=0)
-    starts = X.offsets[:-1]
-    return np.asarray(total - np.repeat(total[starts] - each[starts], X.lengths, axis=0))
+    return run_cumsum(X, each)
 
 
 def _expected_scores(
@@ -432,8 +430,10 @@ def _expected_scores(
                 value[here] = fallback
                 continue
             model = clone(default if regressor is None else regressor)
-            model.fit(known[went_on], value[went_on + 1])
-            value[here] = model.predict(known[here])
+            target = value[went_on + 1]
+            model.fit(known[went_on], target)
+            # no expectation lies outside the values that it is an average of
+            value[here] = np.clip(model.predict(known[here]), target.min(), target.max())
         held_out = risk.at_risk & (cell_fold == k)
         out[held_out] = value[held_out]
     return out
