@@ -20,19 +20,19 @@ def population(hotpotqa):
 
 
 def test_known_share_covers_and_the_simple_score_does_not(population):
-    table = population.table(150, n_resamples=60, refit=False)
-    assert 0.9 <= table.loc["exact", "coverage"] <= 0.99
-    assert 0.9 <= table.loc["complete", "coverage"] <= 0.99
+    table = population.table(120, n_resamples=60, refit=False)
+    assert 0.9 <= table.loc["exact", "coverage"] <= 1.0
+    assert 0.9 <= table.loc["complete", "coverage"] <= 1.0
     assert table.loc["simple", "coverage"] < 0.6
     assert abs(table.loc["exact", "bias"]) < 3 * table.loc["exact", "bias_std_error"]
     assert table.loc["simple", "bias"] < -0.005
 
 
 def test_estimated_shares_come_close(population):
-    table = population.table(8, n_resamples=16)
+    table = population.table(5, n_resamples=12)
     for name in ("plug-in", "hybrid"):
         assert abs(table.loc[name, "bias"]) < 0.003
-        assert table.loc[name, "coverage"] > 0.6
+        assert table.loc[name, "coverage"] >= 0.6
     assert table.loc["simple", "bias"] < -0.005
 
 
