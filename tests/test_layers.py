@@ -14,6 +14,7 @@ LAYERS = [
     {"metrics"},
     {"calibration"},
     {"inference", "monitoring"},
+    {"censoring"},
     {"plotting"},
     {"report"},
     {"_tables", "datasets", "testing", "_serve"},
