@@ -11,8 +11,10 @@ Where the package e-valuator is installed, "speed" times it on the same data.
 from __future__ import annotations
 
 import argparse
+import io
 import time
 import warnings
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +74,8 @@ def published_seconds(frame: pd.DataFrame) -> tuple[float, float, float] | None:
         from evaluator.utils import add_judge_probability_series
     except ImportError:
         return None
-    with warnings.catch_warnings():
+    # it shows a progress bar and warnings, hundreds of lines of them
+    with redirect_stderr(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start = time.perf_counter()
         series = add_judge_probability_series(frame.copy())

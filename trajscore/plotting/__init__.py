@@ -12,6 +12,7 @@ from trajscore.plotting._murphy import MurphyDisplay
 from trajscore.plotting._profile import LengthDisplay, StepProfileDisplay
 from trajscore.plotting._reliability import ReliabilityDisplay
 from trajscore.plotting._scores import ScoreDisplay
+from trajscore.plotting._termination import TerminationDisplay
 
 __all__ = [
     "CostConfidenceDisplay",
@@ -27,4 +28,5 @@ __all__ = [
     "SavingsDisplay",
     "ScoreDisplay",
     "StepProfileDisplay",
+    "TerminationDisplay",
 ]
