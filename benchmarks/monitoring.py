@@ -67,8 +67,8 @@ def seconds(function, repeats: int = 5) -> float:
     return float(np.median(times))
 
 
-def published_seconds(frame: pd.DataFrame) -> tuple[float, float, float] | None:
-    """Wall times of e-valuator: building its series, fitting, applying."""
+def published_seconds(frame: pd.DataFrame, build: bool = True) -> tuple[float, float, float] | None:
+    """Wall times of e-valuator: building its series (or none, if built here), fitting, applying."""
     try:
         from evaluator import EValuator
         from evaluator.utils import add_judge_probability_series
@@ -77,17 +77,29 @@ def published_seconds(frame: pd.DataFrame) -> tuple[float, float, float] | None:
     # it shows a progress bar and warnings, hundreds of lines of them
     with redirect_stderr(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        start = time.perf_counter()
-        series = add_judge_probability_series(frame.copy())
+        if build:
+            start = time.perf_counter()
+            series = add_judge_probability_series(frame.copy())
+        else:
+            series = with_prefixes(frame)
+            start = time.perf_counter()
         built = time.perf_counter()
         ids = series["uq_problem_idx"].drop_duplicates()
-        first = set(ids.iloc[: int(0.8 * len(ids))])
-        known = series["uq_problem_idx"].isin(first)
+        known = series["uq_problem_idx"].isin(set(ids.iloc[: int(0.8 * len(ids))]))
         process = EValuator(mt_variant="PAC", alphas=ALPHAS)
-        process.fit(series[known])
+        process.fit(series[known].reset_index(drop=True))
         fitted = time.perf_counter()
-        process.apply(series[~known])
+        process.apply(series[~known].reset_index(drop=True))
     return built - start, fitted - built, time.perf_counter() - fitted
+
+
+def with_prefixes(frame: pd.DataFrame) -> pd.DataFrame:
+    """The column that e-valuator wants, built without its search of the table for each row."""
+    prefixes = []
+    for _, scores in frame.groupby("uq_problem_idx", sort=False)["judge_probability"]:
+        values = scores.tolist()
+        prefixes += [values[: t + 1] for t in range(len(values))]
+    return frame.assign(judge_probability_series=prefixes)
 
 
 def chess_like() -> pd.DataFrame:
@@ -130,23 +142,23 @@ def speed(arguments: argparse.Namespace) -> None:
     frame = table("hotpotqa", arguments.folder)
     ours = seconds(lambda: pipeline(frame))
     print(f"HotpotQA, {frame['uq_problem_idx'].nunique():,} runs, table to power: {ours:.3f} s")
-    theirs = published_seconds(frame)
-    if theirs is not None:
-        print(
-            f"  e-valuator: series {theirs[0]:.1f} s, fit {theirs[1]:.1f} s, apply "
-            f"{theirs[2]:.1f} s: {sum(theirs) / ours:,.0f} times as long (target 1,000)"
-        )
     long_runs = chess_like()
     X, y = TrajectoryArray.from_frame(long_runs, **COLUMNS)
     half = np.arange(len(X)) < int(0.8 * len(X))
     fit = seconds(lambda: DensityRatioEProcess(alpha=ALPHAS).fit(X[half], y[half]), 3)
     print(f"chess-like, 1,111 runs of up to 244 steps, fit: {fit:.2f} s")
-    theirs = published_seconds(long_runs)
+    theirs = published_seconds(long_runs, build=False)
     if theirs is not None:
         print(
             f"  e-valuator: fit {theirs[1]:.1f} s, {theirs[1] / fit:.1f} times as long (target 5)"
         )
     print(f"monitor.update at step 50: {monitor_microseconds(long_runs):.1f} us (target 20)")
+    theirs = published_seconds(frame)
+    if theirs is not None:
+        print(
+            f"e-valuator on HotpotQA: series {theirs[0]:.1f} s, fit {theirs[1]:.1f} s, apply "
+            f"{theirs[2]:.1f} s: {sum(theirs) / ours:,.0f} times as long (target 1,000)"
+        )
 
 
 # --------------------------------------------------------------------------- power
