@@ -13,7 +13,7 @@ LAYERS = [
     {"_frames", "_storage", "validation", "_running", "io"},
     {"metrics"},
     {"calibration"},
-    {"inference", "monitoring"},
+    {"inference", "monitoring", "tracer"},
     {"plotting"},
     {"report"},
     {"_tables", "datasets", "testing"},

@@ -288,7 +288,7 @@ def token_span(
 
 def _action_finder(action: Any) -> Callable[[Step], tuple[int, int] | None]:
     if callable(action):
-        return action  # type: ignore[no-any-return]
+        return action
     if action is None:
         pattern = _ACTION
     else:
@@ -309,7 +309,5 @@ def _last_match(pattern: re.Pattern[str], tokens: Iterable[str]) -> tuple[int, i
     text = "".join(tokens)
     if not text:
         return None
-    match = None
-    for match in pattern.finditer(text):
-        pass
-    return None if match is None or match.lastindex is None else match.span(match.lastindex)
+    matches = [match for match in pattern.finditer(text) if match.lastindex is not None]
+    return matches[-1].span(matches[-1].lastindex or 0) if matches else None

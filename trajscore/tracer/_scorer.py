@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from trajscore.outcomes import CENSORED, check_outcomes
-from trajscore.trajectories import TrajectoryArray
 from trajscore.tracer._base import RiskScorer
 from trajscore.tracer._components import (
     IS_AGENT,
@@ -20,6 +20,7 @@ from trajscore.tracer._components import (
 from trajscore.tracer._grid import check_settings
 from trajscore.tracer._tail import mixed, running_top_means, top_means
 from trajscore.tracer._tuning import tuned
+from trajscore.trajectories import TrajectoryArray
 
 FloatArray = NDArray[np.float64]
 
@@ -219,8 +220,6 @@ class TracerScorer(RiskScorer):
         return signals
 
     def _checked(self, X: Any) -> TrajectoryArray:
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         return self._check(X)
 
@@ -235,4 +234,5 @@ class TracerScorer(RiskScorer):
             penalty, _ = top(X, parts.penalty(*weights), self.k_)
             return mixed(surprisal, penalty, self.w_)
         risk = parts.risk(*weights, self.aggregation)
-        return mixed(*top(X, risk, self.k_), self.w_)
+        mean, largest = top(X, risk, self.k_)
+        return mixed(mean, largest, self.w_)

@@ -169,4 +169,3 @@ class SemanticEntropy(RiskScorer):
                 log_probs=log_probs,  # type: ignore[arg-type]
             )
         return semantic_entropy([str(one) for one in found], equivalence=self.equivalence)
-

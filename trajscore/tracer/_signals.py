@@ -331,9 +331,7 @@ def surprisal(turns: Turns, least: float, words: Words) -> FloatArray:
         )
     mean, number = mean_of_turns(-tokens.logprobs, counted, tokens)
     _, recorded = mean_of_turns(-tokens.logprobs, ~np.isnan(tokens.logprobs), tokens)
-    out[tokens.turns] = np.where(
-        recorded == 0, np.nan, np.where(number > 0, mean, _EPSILON)
-    )
+    out[tokens.turns] = np.where(recorded == 0, np.nan, np.where(number > 0, mean, _EPSILON))
     return out
 
 

@@ -85,7 +85,9 @@ def embed_first(
     return embedder.fit(texts), embed(embedder, texts, progress)
 
 
-def embed_more(embedder: Any, texts: list[str], progress: Progress | None = None) -> tuple[Any, Any]:
+def embed_more(
+    embedder: Any, texts: list[str], progress: Progress | None = None
+) -> tuple[Any, Any]:
     """Embed texts with a fitted embedder."""
     return embedder, embed(embedder, texts, progress)
 
@@ -101,7 +103,7 @@ def embed(embedder: Any, texts: list[str], progress: Progress | None) -> Any:
     stack = sparse.vstack if sparse.issparse(parts[0]) else np.concatenate
     back = np.empty(len(order), dtype=np.int64)
     back[order] = np.arange(len(order))
-    rows = stack(parts)
+    rows: Any = stack(parts)
     return (rows.tocsr() if sparse.issparse(rows) else rows)[back]
 
 

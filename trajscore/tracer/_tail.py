@@ -66,7 +66,8 @@ def tail_risk(risk: Any, *, k: float = 0.1, w: float = 0.1) -> FloatArray:
     """
     check_tail(k, w)
     X = check_trajectories(risk, single_channel=True)
-    return mixed(*top_means(X, X.cells, k), w)
+    mean, largest = top_means(X, X.cells, k)
+    return mixed(mean, largest, w)
 
 
 def mixed(mean: FloatArray, largest: FloatArray, w: float) -> FloatArray:

@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-STOP_WORDS = frozenset(
-    """
+_FUNCTION_WORDS = """
     a about after again all also am an and any are as at be because been before being but by can
     could did do does for from had has have he her here him his how i if in into is it its just
     may me might my no nor not now of off on once only or other our out over please shall she
     should so some such than that the their them then there these they this those through to too
     under until up very was we were what when where which while who whom why will with would you
     your
-    """.split()
-)
+"""
+STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 """Function words that say little of what a turn is about."""
 
 _EDGES = ".,!?;:()[]{}<>\"'`*#-_/|\u2019\u2018\u201c\u201d\u3002\u3001\uff0c\uff01\uff1f"
@@ -86,6 +85,6 @@ def content_mask(
     """Tell which tokens of a turn count: surprising enough, and with content where known."""
     counted = logprobs <= -least  # False for NaN
     if tokens is not None and counted.any():
-        for place in np.flatnonzero(counted):
+        for place in np.flatnonzero(counted).tolist():
             counted[place] = words.is_content(tokens[place])
     return counted

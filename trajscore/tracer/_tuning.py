@@ -87,7 +87,7 @@ def tuned(
         }
         return setting, float(losses[place])
 
-    coarse = {name: COARSE_WEIGHTS for name in ("alpha", "beta", "gamma")}
+    coarse = dict.fromkeys(("alpha", "beta", "gamma"), COARSE_WEIGHTS)
     setting, _ = best({**coarse, "k": COARSE_TAILS, "w": w})
     fine: dict[str, Any] = {
         name: _around(setting[name], np.inf) for name in ("alpha", "beta", "gamma")
