@@ -16,7 +16,7 @@ LAYERS = [
     {"inference", "monitoring", "tracer"},
     {"plotting"},
     {"report"},
-    {"_tables", "datasets", "testing"},
+    {"_tables", "_logs", "datasets", "testing"},
     {"cli", "__main__", "__init__"},
 ]
 # these know only the container, whatever stands above them

@@ -11,11 +11,13 @@ from trajscore.plotting._murphy import MurphyDisplay
 from trajscore.plotting._profile import LengthDisplay, StepProfileDisplay
 from trajscore.plotting._reliability import ReliabilityDisplay
 from trajscore.plotting._scores import ScoreDisplay
+from trajscore.plotting._tracer import EarlyWarningDisplay, TracerStripDisplay
 
 __all__ = [
     "CostConfidenceDisplay",
     "CostCurveDisplay",
     "DecompositionDisplay",
+    "EarlyWarningDisplay",
     "LengthDisplay",
     "MurphyDisplay",
     "ReliabilityDisplay",
@@ -23,4 +25,5 @@ __all__ = [
     "SampledDecisionsDisplay",
     "ScoreDisplay",
     "StepProfileDisplay",
+    "TracerStripDisplay",
 ]

@@ -9,16 +9,18 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from trajscore._running import run_numbers, step_numbers
 from trajscore.outcomes import CENSORED, check_outcomes
 from trajscore.tracer._base import RiskScorer
 from trajscore.tracer._components import (
+    COMPONENTS,
     IS_AGENT,
     as_signals,
     check_surprisal,
     read_components,
 )
 from trajscore.tracer._grid import check_settings
-from trajscore.tracer._tail import mixed, running_top_means, top_means
+from trajscore.tracer._tail import mixed, running_top_means, tail_size, top_means
 from trajscore.tracer._tuning import tuned
 from trajscore.trajectories import TrajectoryArray
 
@@ -205,6 +207,58 @@ class TracerScorer(RiskScorer):
         if self.actors != "both":
             parts["agent" if self.actors == "user" else "user"] = np.zeros(len(signals))
         return pd.DataFrame(parts, index=pd.Index(signals.ids, name="run"))
+
+    def explain(self, X: Any) -> TrajectoryArray:
+        """Return what the risk of each run is made of, step by step.
+
+        Parameters
+        ----------
+        X : TrajectoryArray
+            The signals.
+
+        Returns
+        -------
+        TrajectoryArray
+            Channels surprisal, repetition, agent_gap and user_gap, times their weights, 0 where
+            absent; risk, of the step (for "separate", the mix of surprisal and penalty); and
+            critical, 1 for the K worst steps, the earlier of equal ones first.
+
+        See Also
+        --------
+        trajscore.plotting.TracerStripDisplay : Draws it.
+
+        Examples
+        --------
+        >>> S = TrajectoryArray([[0.2, 0.0], [0.5, 0.9]], [2],
+        ...                     channels=["surprisal", "repetition"])
+        >>> TracerScorer(alpha=2).fit(S).explain(S)[["repetition", "risk", "critical"]].cells
+        array([[0. , 0.2, 0. ],
+               [1.8, 1.8, 1. ]])
+        """
+        signals = self._checked(X)
+        parts = read_components(signals, type(self).__name__, self.actors)
+        weights = (self.alpha_, self.beta_, self.gamma_)
+        if self.aggregation == "separate":
+            risk = mixed(parts.surprisal, parts.penalty(*weights), self.w_)
+        else:
+            risk = parts.risk(*weights, self.aggregation)
+        run = run_numbers(signals)
+        order = np.lexsort((-risk, run))  # stable: the earlier step of equal ones first
+        critical = np.empty(len(risk))
+        critical[order] = step_numbers(signals) <= np.repeat(
+            tail_size(signals.lengths, self.k_), signals.lengths
+        )
+        columns = (
+            parts.surprisal,
+            self.alpha_ * parts.repetition,
+            self.beta_ * parts.agent_gap,
+            self.gamma_ * parts.user_gap,
+            risk,
+            critical,
+        )
+        return signals.with_cells(
+            np.stack(columns, axis=1), channels=(*COMPONENTS, "risk", "critical")
+        )
 
     def _check(self, X: Any) -> TrajectoryArray:
         if self.tune not in _TUNE:
