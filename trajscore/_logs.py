@@ -97,12 +97,6 @@ def load_log(
         warnings.simplefilter("always")
         runs: list[io.Run] = io.read_runs(path)
     said += [str(one.message) for one in caught]
-    silent = [run.id for run in runs if not any(step.actor == "agent" for step in run.steps)]
-    if silent:
-        runs = [run for run in runs if run.id not in set(silent)]
-        said.append(
-            f"{len(silent)} runs without a turn of the agent are left out ({silent[0]}, ..)"
-        )
     if not runs:
         raise ValueError(f"{path}: the log holds no run that can be judged")
     y = io.outcomes(runs)

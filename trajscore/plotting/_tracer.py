@@ -112,8 +112,10 @@ class TracerStripDisplay:
         channels = list(one.channels or ())
         table = pd.DataFrame(explained.cells, columns=list(explained.channels or ()))
         for name in ("surprisal", "repetition", "agent_gap", "user_gap"):
-            there = name in channels
-            absent = np.isnan(one.cells[:, channels.index(name)]) if there else True
+            if name not in channels:
+                table[name] = np.nan
+                continue
+            absent = np.isnan(one.cells[:, channels.index(name)])
             table[name] = table[name].mask(absent)
         table["critical"] = table["critical"] > 0
         if "is_agent" in channels:
@@ -195,10 +197,10 @@ class TracerStripDisplay:
         if "actor" in self.table:
             letters = self.table["actor"].map(_ACTORS).to_numpy()
             ax.set_xticks(shown, [f"{letters[step - 1]}\n{step}" for step in shown])
-            ax.set_xlabel("step (A agent, U user); framed: the critical steps")
+            ax.set_xlabel("step (A agent, U user); framed: critical steps; grey: absent")
         else:
             ax.set_xticks(shown)
-            ax.set_xlabel("step; framed: the critical steps")
+            ax.set_xlabel("step; framed: critical steps; grey: absent")
         ax.tick_params(axis="x", labelsize="small")
 
 

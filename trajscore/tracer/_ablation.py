@@ -16,7 +16,6 @@ from trajscore.tracer._evaluation import risk_of, usual_scorers
 from trajscore.tracer._measures import MEASURES, Statistics
 from trajscore.tracer._scorer import TracerScorer
 from trajscore.trajectories import TrajectoryArray
-from trajscore.validation import check_trajectories
 
 
 def actor_ablation(
@@ -136,7 +135,5 @@ def _has_surprisal(X: TrajectoryArray) -> bool:
 
 
 def _auroc(scorer: Any, X: Any, codes: NDArray[Any], groups: ArrayLike | None, cv: Any) -> float:
-    risk = check_trajectories(
-        risk_of(scorer, X, codes, groups, cv), single_channel=True, allow_missing=True
-    )
+    risk = risk_of(scorer, X, codes, groups, cv)
     return float(Statistics(codes, risk)(np.ones((1, len(codes))))[0, 0])

@@ -121,7 +121,7 @@ def check_weights(alpha: Any, beta: Any, gamma: Any) -> None:
     """Refuse negative weights of components."""
     for name, value in (("alpha", alpha), ("beta", beta), ("gamma", gamma)):
         if not value >= 0 or not np.isfinite(value):
-            raise ValueError(f"{name} must be a number of at least 0, got {value!r}")
+            raise ValueError(f"{name} must be a number of at least 0, got {value}")
 
 
 def check_surprisal(X: TrajectoryArray, reader: str) -> None:

@@ -276,4 +276,4 @@ def cross_fit_risks(
         center, scale = (float(known.mean()), float(known.std())) if len(known) else (0.0, 1.0)
         risk = model.transform(X[np.sort(test)])
         cells[np.isin(run, test)] = (risk.cells.ravel() - center) / (scale or 1.0)
-    return X.with_cells(cells[:, None], channels=("risk",))
+    return X.with_cells(cells, channels=("risk",))

@@ -107,6 +107,7 @@ class Statistics:
     """AUROC, prefix AUROC and AUARC of one risk, as a function of how often a run counts."""
 
     def __init__(self, codes: NDArray[Any], risk: TrajectoryArray) -> None:
+        risk = check_trajectories(risk, single_channel=True, allow_missing=True)
         final = risk.cells[last_cells(risk)]
         self.rows = np.flatnonzero((codes != CENSORED) & ~np.isnan(final))
         self.n_missing = int(((codes != CENSORED) & np.isnan(final)).sum())

@@ -22,6 +22,7 @@ from trajscore.tracer._similarity import (
 from trajscore.tracer._stated import StatedConfidence
 from trajscore.tracer._tokens import STOP_WORDS, Words, content_mask
 from trajscore.tracer._turns import (
+    Tokens,
     Turns,
     call_text,
     mean_of_turns,
@@ -237,21 +238,27 @@ class TracerSignals(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
     def _compare(self, X: Any, embedder: Any, fit: bool) -> Any:
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
         plan = _Plan(turns, self.window)
+        tokens = take_tokens(turns)
         embedder, semantic, lexical = cached(self.memory, compare)(
             embedder, plan.pairs, self._stop_words(), fit, self.memory, self.progress
         )
-        return embedder, turns, plan, semantic, lexical
+        return embedder, turns, plan, tokens, semantic, lexical
 
     def _stop_words(self) -> tuple[str, ...]:
         return tuple(sorted(STOP_WORDS if self.stop_words is None else set(self.stop_words)))
 
     def _signals(
-        self, turns: Turns, plan: _Plan, semantic: FloatArray, lexical: FloatArray
+        self,
+        turns: Turns,
+        plan: _Plan,
+        tokens: Tokens,
+        semantic: FloatArray,
+        lexical: FloatArray,
     ) -> TrajectoryArray:
         repeated = plan.repetition(semantic, lexical)
         repeated[repeats_call(turns, self.tool_window)] = 1.0
         columns = (
-            surprisal(turns, self.least_surprisal, Words(self._stop_words())),
+            surprisal(turns, tokens, self.least_surprisal, Words(self._stop_words())),
             repeated,
             plan.gap("agent", semantic),
             plan.gap("user", semantic),
@@ -320,9 +327,8 @@ class _Plan:
         return out
 
 
-def surprisal(turns: Turns, least: float, words: Words) -> FloatArray:
+def surprisal(turns: Turns, tokens: Tokens, least: float, words: Words) -> FloatArray:
     """Return U_t: the mean surprisal of the content tokens of each turn."""
-    tokens = take_tokens(turns)
     out = np.full(len(turns.steps), np.nan)
     counted = np.zeros(len(tokens.logprobs), dtype=bool)
     for turn, start, stop in zip(tokens.turns, tokens.starts, tokens.starts[1:], strict=False):
