@@ -67,9 +67,9 @@ def test_chosen_predictors_and_groups(tmp_path, capsys):
     _, out, _ = run(capsys, path, "--score", "tool calls", "--group", "run")
     assert "TRACER raw" not in out
     assert "24 clusters of runs by 'run'" in out
-    code, _, err = run(capsys, path, "--score", "tracer")
+    code, _, err = run(capsys, path, "--score", "TRACR")
     assert (code, err.count("\n")) == (2, 1)
-    assert "no predictor named 'tracer'; did you mean 'TRACER'" in err
+    assert "no predictor named 'TRACR'; did you mean 'TRACER'" in err
     code, _, err = run(capsys, path, "--group", "tusk")
     assert "did you mean 'task'" in err
 
