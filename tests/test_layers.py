@@ -53,7 +53,8 @@ def test_imports_go_down_only():
 def test_start_up_leaves_optional_libraries_alone():
     code = (
         "import sys, trajscore; "
-        "optional = ('matplotlib', 'pooch', 'tqdm', 'pyarrow', 'narwhals', 'inspect_ai', 'skops'); "
+        "optional = ('matplotlib', 'pooch', 'tqdm', 'pyarrow', 'narwhals', 'inspect_ai', 'skops', "
+        "'wordllama', 'sentence_transformers'); "
         "print([m for m in optional "
         "if m in sys.modules and m not in before])"
     )

@@ -87,13 +87,24 @@ def test_the_action(tokens, action):
 
 def test_the_action_by_pattern_and_function():
     one = Step("agent", "do: go now", tokens=("do: ", "go", " now"), logprobs=(-1.0, -2.0, -3.0))
-    assert values(one, action=r"do: (\w+)")["action_token_probability"] == math.exp(-2)
+    assert values(one, action=r"do: (\w+)")["action_token_probability"] == pytest.approx(
+        math.exp(-2)
+    )
     found = values(one, action=lambda step: (4, 10))["action_token_probability"]
     assert found == pytest.approx(np.exp([-2, -3]).mean())
     assert np.isnan(values(one, action=lambda step: None)["action_token_probability"]).all()
     for bad, message in (("(", "a regular expression or a function"), ("go", "needs a group")):
         with pytest.raises(ValueError, match=message):
             values(one, action=bad)
+
+
+def test_a_turn_that_only_calls_tools_is_all_action():
+    call = io.ToolCall("find", {"bag": 1})
+    one = Step("agent", "", tool_calls=[call], tokens=("find", "(1)"), logprobs=(-1.0, -2.0))
+    found = values(one)
+    assert found["action_token_probability"] == found["token_probability"]
+    both = Step("agent", "Let me look", tool_calls=[call], tokens=("Let",), logprobs=(-1.0,))
+    assert np.isnan(values(both)["action_token_probability"]).all()
 
 
 def test_chosen_streams_and_what_is_counted():

@@ -70,7 +70,7 @@ class StepConfidence(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         Where the action stands in the joined tokens: the first group, in the last match. A
         function gets the `trajscore.io.Step` and returns (start, stop) in characters of the
         joined tokens, or None. Default: ``<action>...</action>``, or what follows ``Action:``,
-        ``Action Input:`` or ``Final Answer:``.
+        ``Action Input:`` or ``Final Answer:``; all tokens of a turn that only calls tools.
     top : int, default=5
         Number of candidates of the entropies, which are divided by the logarithm of it. A token
         with fewer recorded candidates is passed over.
@@ -290,19 +290,24 @@ def _action_finder(action: Any) -> Callable[[Step], tuple[int, int] | None]:
     if callable(action):
         return action
     if action is None:
-        pattern = _ACTION
-    else:
-        try:
-            pattern = re.compile(action)
-        except (re.error, TypeError) as error:
-            raise ValueError(
-                f"action must be a regular expression or a function, got {action!r}: {error}"
-            ) from error
-        if not pattern.groups:
-            raise ValueError(
-                f"the regular expression {action!r} needs a group, in parentheses, for the action"
-            )
+        return _usual_action
+    try:
+        pattern = re.compile(action)
+    except (re.error, TypeError) as error:
+        raise ValueError(
+            f"action must be a regular expression or a function, got {action!r}: {error}"
+        ) from error
+    if not pattern.groups:
+        raise ValueError(
+            f"the regular expression {action!r} needs a group, in parentheses, for the action"
+        )
     return lambda step: _last_match(pattern, step.tokens or ())
+
+
+def _usual_action(step: Step) -> tuple[int, int] | None:
+    if step.tool_calls and not step.text.strip():
+        return 0, sum(len(token) for token in step.tokens or ())
+    return _last_match(_ACTION, step.tokens or ())
 
 
 def _last_match(pattern: re.Pattern[str], tokens: Iterable[str]) -> tuple[int, int] | None:
