@@ -127,7 +127,7 @@ def test_logprobs_of_minus_infinity_and_above_zero():
 def test_turns_without_text_results_without_calls_and_unknown_roles():
     S = signals(
         Step("environment", "Welcome"),
-        agent("", observation="a result of no call"),
+        agent("Wait a moment", observation="a result of no call"),
         Step("user", ""),
         agent("", find(), observation=""),
         agent("Is it blue?"),

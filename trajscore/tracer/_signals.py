@@ -53,7 +53,8 @@ class TracerSignals(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         turns exactly; else the largest cosine times Jaccard overlap of what is said with what
         was said in the last `window` agent turns.
     agent_gap
-        :math:`D_o^A`, of agent turns with tool results: 1 - cosine of the turn and the results.
+        :math:`D_o^A`, of agent turns with calls and results: 1 - cosine of the turn and the
+        results.
     user_gap
         :math:`D_o^U`, of user turns right after the agent's: 1 - cosine of the two.
     is_agent, tool_calls, confidence
@@ -288,10 +289,14 @@ class _Plan:
                 dtype=np.int64,
             )
 
-        said = places(step.text.strip() for step in turns.steps)
-        whole = places(turn_text(step) for step in turns.steps)
-        result = places((step.observation or "").strip() for step in turns.steps)
         self._is_agent, run = turns.is_agent, turns.run_of
+        said = places(step.text.strip() if step.actor == "agent" else "" for step in turns.steps)
+        whole = places(turn_text(step) for step in turns.steps)
+        # a result without a call says nothing of what the agent did
+        result = places(
+            (step.observation or "").strip() if step.actor == "agent" and step.tool_calls else ""
+            for step in turns.steps
+        )
         agent = np.flatnonzero(self._is_agent)
         parts = []
         for back in range(1, min(window, len(agent) - 1) + 1):
@@ -299,7 +304,7 @@ class _Plan:
             there = (run[now] == run[before]) & (said[now] >= 0) & (said[before] >= 0)
             parts.append((now[there], said[now[there]], said[before[there]]))
         n_lexical = sum(len(part[0]) for part in parts)
-        observed = np.flatnonzero(self._is_agent & (whole >= 0) & (result >= 0))
+        observed = np.flatnonzero((whole >= 0) & (result >= 0))
         parts.append((observed, whole[observed], result[observed]))
         before = np.roll(whole, 1)
         answers = ~self._is_agent & np.roll(self._is_agent, 1) & (run == np.roll(run, 1))
