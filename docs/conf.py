@@ -15,7 +15,8 @@ extensions = [
 autosummary_generate = True
 autodoc_typehints = "none"
 # made by scikit-learn, and documented there
-autodoc_default_options = {"exclude-members": "set_fit_request, set_score_request"}
+_ROUTED = ("fit", "score", "predict", "decision_function", "transform", "predict_proba")
+autodoc_default_options = {"exclude-members": ", ".join(f"set_{one}_request" for one in _ROUTED)}
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 templates_path = ["_templates"]

@@ -44,6 +44,12 @@ def hotpotqa(public_file) -> tuple[TrajectoryArray, np.ndarray]:
     )
 
 
+@pytest.fixture(scope="session")
+def n_simulations() -> int:
+    """Repeats of heavy simulations; TRAJSCORE_SIMULATIONS=2000 runs them in full."""
+    return int(os.environ.get("TRAJSCORE_SIMULATIONS", "300"))
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)

@@ -14,9 +14,10 @@ LAYERS = [
     {"metrics"},
     {"calibration"},
     {"inference", "monitoring", "tracer"},
+    {"censoring"},
     {"plotting"},
     {"report"},
-    {"_tables", "_logs", "datasets", "testing"},
+    {"_tables", "_logs", "datasets", "testing", "_serve"},
     {"cli", "__main__", "__init__"},
 ]
 # these know only the container, whatever stands above them

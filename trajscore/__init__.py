@@ -1,6 +1,16 @@
 """Evaluate, calibrate and monitor the confidence of agents over trajectories."""
 
-from trajscore import calibration, datasets, inference, io, metrics, monitoring, plotting, tracer
+from trajscore import (
+    calibration,
+    censoring,
+    datasets,
+    inference,
+    io,
+    metrics,
+    monitoring,
+    plotting,
+    tracer,
+)
 from trajscore.calibration import PlattCrossFitCalibrator, PrefixForecaster, TraceAggregator
 from trajscore.metrics import (
     censored_tps_scorer,
@@ -31,6 +41,7 @@ __all__ = [
     "TrajectoryArray",
     "calibration",
     "censored_tps_scorer",
+    "censoring",
     "check_outcomes",
     "check_trajectories",
     "datasets",

@@ -1,4 +1,4 @@
-"""The command line: ``trajscore report TABLE``, or a log of runs."""
+"""The command line: ``trajscore report`` on a table or a log, and ``trajscore monitor``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from trajscore import __version__
 from trajscore._logs import is_log, load_log
+from trajscore._serve import load_process, serve
 from trajscore._tables import choose_columns, guess_first_step, read_table
 from trajscore.datasets import load_chess
 from trajscore.report import Report, evaluate
@@ -44,10 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = _parser().parse_args(argv)
     try:
-        report = _report(arguments)
-        print(report, flush=True)
-        if arguments.out is not None:
-            print(f"\nwrote {report.to_html(arguments.out)}")
+        arguments.run(arguments)
     except BrokenPipeError:  # the reader has seen enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, KeyError, ImportError, OSError) as error:
@@ -100,13 +98,44 @@ def _parser() -> argparse.ArgumentParser:
         help="leading score: log, brier or beta(a,b); the others are shown too",
     )
     report.add_argument("--phi", choices=("last", "mean", "min", "weighted"), default="weighted")
+    report.add_argument(
+        "--monitor", action="store_true", help="also report what stopping failing runs early does"
+    )
     report.add_argument("--resamples", type=int, default=1000, help="bootstrap replicates")
     report.add_argument("--seed", type=int, default=0, help="seed of the bootstrap")
     report.add_argument("--jobs", type=int, help="threads")
     report.add_argument(
         "--out", type=Path, metavar="REPORT.html", help="write a page with pictures"
     )
+    report.set_defaults(run=_run_report)
+    monitor = commands.add_parser(
+        "monitor",
+        help="decide after every score whether a run should stop",
+        description='Reads lines such as {"id": "run 1", "score": 0.7} on standard input, and '
+        '{"id": "run 1", "end": true} when a run has ended; answers each with a decision on '
+        "standard output.",
+    )
+    monitor.add_argument(
+        "--model", type=Path, required=True, metavar="MODEL.skops", help="fitted process"
+    )
+    monitor.add_argument("--alpha", type=float, help="one of the fitted levels")
+    monitor.add_argument(
+        "--trust", action="append", default=[], metavar="TYPE", help="a type in the model to trust"
+    )
+    monitor.set_defaults(run=_run_monitor)
     return parser
+
+
+def _run_report(arguments: argparse.Namespace) -> None:
+    report = _report(arguments)
+    print(report, flush=True)
+    if arguments.out is not None:
+        print(f"\nwrote {report.to_html(arguments.out)}")
+
+
+def _run_monitor(arguments: argparse.Namespace) -> None:
+    process = load_process(arguments.model, arguments.trust)
+    serve(process.monitor(arguments.alpha), sys.stdin, sys.stdout)
 
 
 def _family(text: str) -> Any:
@@ -137,6 +166,7 @@ def _report(arguments: argparse.Namespace) -> Report:
         phi=arguments.phi,
         stop_reason=stop_reason,
         groups=groups,
+        monitoring=arguments.monitor,
         n_resamples=arguments.resamples,
         random_state=arguments.seed,
         n_jobs=arguments.jobs,

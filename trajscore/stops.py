@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.outcomes import CENSORED
+
+COMPLETE, ADMINISTRATIVE, INFORMATIVE, UNKNOWN = (
+    "complete",
+    "administrative",
+    "informative",
+    "unknown",
+)
+MECHANISMS = (COMPLETE, ADMINISTRATIVE, INFORMATIVE, UNKNOWN)
+"""How a run can have ended, see `classify_stops`."""
+
+Rule = Mapping[str, str] | Callable[[str], str]
 
 ADMINISTRATIVE_STOPS = frozenset(
     {
@@ -33,6 +47,58 @@ ADMINISTRATIVE_STOPS = frozenset(
     }
 )
 """Stop reasons that a budget fixed in advance imposes: they say nothing of the outcome."""
+
+INFORMATIVE_STOPS = frozenset(
+    {
+        "agent_error",
+        "context",
+        "context_length",
+        "context_window_exceeded",
+        "crash",
+        "custom",
+        "env_terminated",
+        "error",
+        "exception",
+        "exit_command_timeout",
+        "exit_context",
+        "exit_error",
+        "exit_format",
+        "format_error",
+        "infrastructure_error",
+        "invalid_action",
+        "operator",
+        "parse_error",
+        "parse_failure",
+        "parser_error",
+        "parser_failure",
+        "refusal",
+        "too_many_errors",
+        "tool_error",
+        "tool_failure",
+        "unexpected_error",
+        "user_error",
+    }
+)
+"""Stop reasons that the run brought about itself: they may say how it would have ended."""
+
+COMPLETE_STOPS = frozenset(
+    {
+        "agent_stop",
+        "complete",
+        "completed",
+        "done",
+        "end_turn",
+        "finish",
+        "finished",
+        "solved",
+        "stop",
+        "submit",
+        "submitted",
+        "success",
+        "user_stop",
+    }
+)
+"""Stop reasons of runs that came to their own end, so that their outcome should be known."""
 
 
 def is_informative_stop(
@@ -66,9 +132,109 @@ def is_informative_stop(
     >>> is_informative_stop([1, -1, -1], ["done", "max_steps", "parse_error"])
     array([False, False,  True])
     """
+    outcomes = np.asarray(y)
+    names = normalize_reasons(reasons, len(outcomes))
+    return (outcomes == CENSORED) & ~pd.Series(names).isin(administrative).to_numpy(dtype=bool)
+
+
+def normalize_reasons(reasons: ArrayLike, n_runs: int | None = None) -> NDArray[Any]:
+    """Return stop reasons in lower case, with "_" for blanks and hyphens, "" where missing.
+
+    Parameters
+    ----------
+    reasons : array-like of shape (n_runs,)
+        Stop reasons.
+    n_runs : int, optional
+        How many there must be.
+
+    Returns
+    -------
+    ndarray of str of shape (n_runs,)
+        The reasons.
+
+    Examples
+    --------
+    >>> normalize_reasons(["Max Steps", "step-limit", None]).tolist()
+    ['max_steps', 'step_limit', '']
+    """
     names = pd.Series(np.asarray(reasons, dtype=object)).astype("string").fillna("")
     names = names.str.strip().str.lower().str.replace(r"[\s\-]+", "_", regex=True)
+    if n_runs is not None and len(names) != n_runs:
+        raise ValueError(f"there are {len(names)} stop reasons for {n_runs} runs")
+    return names.to_numpy(dtype=object)
+
+
+def classify_stops(y: ArrayLike, reasons: ArrayLike, rule: Rule | None = None) -> NDArray[Any]:
+    """Tell by which mechanism each run ended.
+
+    A run whose outcome was observed is complete, whatever its stop reason. Of the others, those
+    whose reason is one of `ADMINISTRATIVE_STOPS` were stopped by a budget, those whose reason is
+    one of `INFORMATIVE_STOPS` by their own doing. What remains is unknown: a reason that is
+    neither, no reason at all, or one of `COMPLETE_STOPS` without an outcome.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_runs,)
+        Checked outcomes.
+    reasons : array-like of shape (n_runs,)
+        Stop reason of each run; case and the difference of "-", " " and "_" do not matter.
+    rule : mapping or callable, optional
+        Reasons with the mechanism to take them for ("administrative", "informative" or
+        "unknown"), in addition to the rule above and before it; or a function from a reason,
+        in lower case with "_", to the mechanism, in its place.
+
+    Returns
+    -------
+    ndarray of str of shape (n_runs,)
+        "complete", "administrative", "informative" or "unknown".
+
+    Raises
+    ------
+    ValueError
+        If the rule names another mechanism, or there is another number of reasons.
+
+    References
+    ----------
+    Raghu et al. (2026), Appendix G.
+
+    Examples
+    --------
+    >>> reasons = ["done", "max_steps", "parse_error", "rate limit"]
+    >>> classify_stops([1, -1, -1, -1], reasons).tolist()
+    ['complete', 'administrative', 'informative', 'unknown']
+    >>> classify_stops([1, -1, -1, -1], reasons, rule={"rate limit": "administrative"}).tolist()
+    ['complete', 'administrative', 'informative', 'administrative']
+    """
     outcomes = np.asarray(y)
-    if len(names) != len(outcomes):
-        raise ValueError(f"there are {len(names)} stop reasons for {len(outcomes)} runs")
-    return (outcomes == CENSORED) & ~names.isin(administrative).to_numpy(dtype=bool)
+    codes, names = pd.factorize(normalize_reasons(reasons, len(outcomes)))
+    mechanism_of = _as_function(rule)
+    mechanisms = np.array([_checked(mechanism_of(name), name) for name in names], dtype=object)
+    out = mechanisms[codes]
+    out[out == COMPLETE] = UNKNOWN  # a run that came to its end, but nobody noted how
+    out[outcomes != CENSORED] = COMPLETE
+    return out
+
+
+def _as_function(rule: Rule | None) -> Callable[[str], str]:
+    if callable(rule):
+        return rule
+    given = {} if rule is None else dict(rule)
+    own = dict(zip(normalize_reasons(list(given)), given.values(), strict=True))
+    return lambda name: own.get(name, _default(name))
+
+
+def _default(name: str) -> str:
+    sets = {
+        ADMINISTRATIVE: ADMINISTRATIVE_STOPS,
+        INFORMATIVE: INFORMATIVE_STOPS,
+        COMPLETE: COMPLETE_STOPS,
+    }
+    return next((mechanism for mechanism, names in sets.items() if name in names), UNKNOWN)
+
+
+def _checked(mechanism: str, name: str) -> str:
+    if mechanism not in MECHANISMS:
+        raise ValueError(
+            f"stop reason {name!r}: the rule says {mechanism!r}; say one of {', '.join(MECHANISMS)}"
+        )
+    return mechanism

@@ -155,8 +155,8 @@ def check_estimator_input(
     Parameters
     ----------
     estimator : BaseEstimator
-        The estimator; gets ``n_channels_in_`` (and, for plain arrays, what scikit-learn's
-        ``validate_data`` sets).
+        The estimator; gets ``n_channels_in_`` and ``channels_in_`` (and, for plain arrays, what
+        scikit-learn's ``validate_data`` sets).
     X : TrajectoryArray or array-like
         As in `check_trajectories`.
     reset : bool
@@ -180,10 +180,18 @@ def check_estimator_input(
     traces = check_trajectories(X, probabilities=probabilities, single_channel=single_channel)
     if reset:
         estimator.n_channels_in_ = traces.n_channels
-    elif traces.n_channels != estimator.n_channels_in_:
+        estimator.channels_in_ = traces.channels
+        return traces
+    if traces.n_channels != estimator.n_channels_in_:
         raise ValueError(
             f"{type(estimator).__name__} was fitted on {estimator.n_channels_in_} channels, got "
             f"{traces.n_channels}"
+        )
+    fitted = estimator.channels_in_
+    if fitted is not None and traces.channels is not None and traces.channels != fitted:
+        raise ValueError(
+            f"{type(estimator).__name__} was fitted on the channels {', '.join(fitted)}, got "
+            f"{', '.join(traces.channels)}; pick the same ones, in the same order"
         )
     return traces
 

@@ -14,6 +14,7 @@ from trajscore.plotting import (
     SampledDecisionsDisplay,
     ScoreDisplay,
     StepProfileDisplay,
+    TerminationDisplay,
 )
 from trajscore.plotting._base import wilson_interval
 
@@ -143,3 +144,14 @@ def test_sampled_decisions(rng):
     drawn(display)
     with pytest.raises(ValueError, match="temperatures must be above 0"):
         SampledDecisionsDisplay.from_predictions(y, log_p, temperatures=[0])
+
+
+def test_termination():
+    reasons = ["done"] * 5 + ["max_steps"] * 3 + ["parse_error"]
+    display = TerminationDisplay.from_predictions([1, 1, 0, 1, 0, -1, -1, -1, -1], reasons)
+    assert display.reasons["n_runs"].to_dict() == {"done": 5, "max_steps": 3, "parse_error": 1}
+    display.plot(name="runs")
+    assert len(display.bars_) == 3
+    assert [text.get_text() for text in display.ax_.texts] == [" 5, 3 solved", " 3", " 1"]
+    _, ax = plt.subplots()
+    assert display.plot(ax=ax).ax_ is ax

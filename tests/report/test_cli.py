@@ -1,9 +1,12 @@
 import gzip
+import io
+import json
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from trajscore import DensityRatioEProcess
 from trajscore.cli import main
 from trajscore.datasets import make_trajectories
 
@@ -141,3 +144,70 @@ def test_bad_family(family, capsys):
         main(["report", "--family", family])
     assert stop.value.code == 2
     assert "say beta(2,4)" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    skops = pytest.importorskip("skops.io")
+    X, y = make_trajectories(800, lengths=(1, 6), random_state=0, return_X_y=True)
+    process = DensityRatioEProcess(alpha=[0.1, 0.3]).fit(X, y)
+    path = tmp_path_factory.mktemp("model") / "process.skops"
+    skops.dump(process, path)
+    return process, X, path
+
+
+def monitored(path, lines, monkeypatch, capsys, *options):
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines)))
+    code = main(["monitor", "--model", str(path), *options])
+    return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_monitor_decides_as_the_process_does(model, monkeypatch, capsys):
+    process, X, path = model
+    lines = []
+    for row in range(30):
+        lines += [json.dumps({"id": row, "score": score}) for score in X[row].tolist()]
+        lines.append(json.dumps({"id": row, "end": True}))
+    for options, alpha in (((), 0.1), (("--alpha", "0.3"), 0.3)):
+        code, answers = monitored(path, lines, monkeypatch, capsys, *options)
+        assert code == 0
+        assert len(answers) == len(lines)
+        last = {answer["id"]: answer["flagged"] for answer in answers}
+        assert [not last[row] for row in range(30)] == (
+            process.predict(X[:30], alpha) == 1
+        ).tolist()
+
+
+def test_monitor_answers_bad_lines_and_goes_on(model, monkeypatch, capsys):
+    _, _, path = model
+    lines = ['{"score": 0.4}', "score", "[1]", '{"id": "a"}', '{"score": NaN}', '{"score": 0.3}']
+    lines += ["", '{"id": "b", "end": true}']
+    _, answers = monitored(path, lines, monkeypatch, capsys)
+    assert [answer.get("step") for answer in answers] == [1, None, None, None, None, 2, None]
+    errors = [answer["error"] for answer in answers if "error" in answer]
+    assert "expected an object" in errors[1]
+    assert 'no "score"' in errors[2]
+    assert "step 2: the score nan is not a finite number" in errors[3]
+    assert answers[-1] == {
+        "error": "run 'b' is not open; it has had no score, or has been finished",
+        "line": 8,
+    }
+
+
+def test_monitor_says_what_is_wrong_with_a_model(tmp_path, capsys, model):
+    skops = pytest.importorskip("skops.io")
+    assert main(["monitor", "--model", str(tmp_path / "none.skops")]) == 2
+    assert "does not exist; write it with skops.io.dump" in capsys.readouterr().err
+    skops.dump([1, 2], tmp_path / "list.skops")
+    assert main(["monitor", "--model", str(tmp_path / "list.skops")]) == 2
+    assert "holds a list, not a DensityRatioEProcess" in capsys.readouterr().err
+    assert main(["monitor", "--model", str(model[2]), "--alpha", "0.5"]) == 2
+    assert "alpha = 0.5 was not fitted" in capsys.readouterr().err
+
+
+def test_report_with_monitoring(tmp_path, capsys):
+    page = tmp_path / "report.html"
+    arguments = ["report", "--score", "material", "--resamples", "20", "--monitor"]
+    assert main([*arguments, "--out", str(page)]) == 0
+    assert "stopping failing runs early" in capsys.readouterr().out
+    assert "Stopping failing runs early" in page.read_text()

@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate, metrics
+from trajscore import (
+    DensityRatioEProcess,
+    PlattCrossFitCalibrator,
+    TrajectoryArray,
+    evaluate,
+    metrics,
+)
 from trajscore.datasets import load_chess, make_trajectories
 
 
@@ -192,3 +198,22 @@ def test_ecuas_columns_are_those_of_the_collapsed_traces(ragged):
         expected = metrics.ecuas_from_confidence(success, confidence, n=n)
         assert report.table.loc[("forecast", "calibrated"), f"ECUAS_{n}"] == pytest.approx(expected)
     assert report.table["ECUAS_1"].isna().sum() == 1  # length as given is no probability
+
+
+def test_monitoring_is_judged_out_of_fold(ragged):
+    X, y = ragged
+    rule = DensityRatioEProcess(threshold="conformal", alpha=[0.2, 0.4])
+    report = evaluate(X, y, n_resamples=20, monitoring=rule)
+    table = report.monitoring
+    assert table.index.names == ["predictor", "alpha"]
+    assert set(table.index.get_level_values("predictor")) == {"forecast", "length"}
+    assert (table["n_success"] == (y == 1).sum()).all()
+    rates = table.loc["forecast", "false_alarm_rate"]
+    assert (rates <= [0.35, 0.55]).all()
+    assert (table["power"].between(table["power_low"], table["power_high"])).all()
+    assert "DensityRatioEProcess" in report.disclosures["monitoring"]
+    assert len(report.stopping()) == 4
+    groups = np.arange(len(y)) // 2
+    grouped = evaluate(X, y, n_resamples=20, groups=groups, monitoring=True)
+    assert len(grouped.monitoring) == 6
+    assert evaluate(X, y, n_resamples=20).monitoring is None

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import has_fit_parameter
 
 from trajscore.calibration._prefix_features import (
@@ -128,6 +129,10 @@ class PrefixForecaster(  # type: ignore[call-arg]
         ValueError
             If outcomes are not 0 or 1, or only one of them occurs.
         """
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
         check_features(self.features, self.last, self.pooled)
         traces = check_estimator_input(self, X, reset=True, single_channel=False)
         labels = check_outcomes(y, len(traces))
@@ -268,6 +273,7 @@ class PrefixForecaster(  # type: ignore[call-arg]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
 
@@ -370,9 +376,14 @@ def _check_both(y: NDArray[Any]) -> None:
     wrong = ~np.isin(y, (0, 1))
     if wrong.any():
         raise ValueError(f"outcomes must be 0 or 1 to be forecast, got {y[wrong][0]:g}")
+    if not len(y):
+        raise ValueError("no training run has an observed outcome; give some")
     if len(np.unique(y)) < 2:
-        kind = "no run" if not len(y) else "only successes" if y[0] == 1 else "only failures"
-        raise ValueError(f"there is {kind} among the training runs; both outcomes are needed")
+        kind = "successes" if y[0] == 1 else "failures"
+        raise ValueError(
+            f"the training runs (n_samples = {len(y)}) are all {kind}, one class; both outcomes "
+            f"are needed"
+        )
 
 
 def _fit_one(

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, train_test_split
-from sklearn.utils import check_random_state
+from sklearn.base import TransformerMixin, clone
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import ClassifierTags, check_random_state
 
 from trajscore._running import running_max
 from trajscore.calibration import PrefixForecaster
 from trajscore.metrics._families import CLIP
 from trajscore.monitoring._monitor import EProcessMonitor
+from trajscore.monitoring._split import held_out_rows
 from trajscore.monitoring._stopping import StoppingRule, check_alphas, warn_longer
 from trajscore.monitoring._termination import TerminationRatio
 from trajscore.monitoring._thresholds import rank_threshold
@@ -51,7 +52,9 @@ class Member(NamedTuple):
     coins: FloatArray
 
 
-class DensityRatioEProcess(StoppingRule):
+class DensityRatioEProcess(  # type: ignore[call-arg]
+    TransformerMixin, StoppingRule, auto_wrap_output_keys=None
+):
     """Flag failing runs early while flagging at most a share alpha of those that would succeed.
 
     With the forecast F_t of success and the success rate pi, M_t = (1 - F_t) / F_t * pi / (1 - pi)
@@ -78,7 +81,8 @@ class DensityRatioEProcess(StoppingRule):
     ties : {"strict", "randomized"}, default="strict"
         Verifiers with few distinct scores make ties at the threshold. "strict" never flags them,
         which is safe and gives power away; "randomized" flags some of them, by one coin a run,
-        and makes the level exact ("conformal", "pac", "pac_marginal").
+        and makes the level exact ("conformal", "pac", "pac_marginal"). The coin is a hash of the
+        run's id and the seed: new runs need ids that the held-out ones did not have.
     alpha : float or array-like of shape (n_alphas,), default=0.05
         One level or several; methods use the first unless told.
     delta : float, default=0.1
@@ -96,6 +100,8 @@ class DensityRatioEProcess(StoppingRule):
     ----------
     thresholds_ : Series indexed by alpha
         Threshold on M; not with `cross_fit`.
+    log_thresholds_ : ndarray of shape (n_alphas,)
+        Their logarithms.
     forecaster_ : forecaster or None
         Fitted on the runs that were not held out; with `cross_fit`, on all runs.
     base_rate_ : float
@@ -168,6 +174,10 @@ class DensityRatioEProcess(StoppingRule):
             If parameters disagree, an outcome is missing altogether, or no held-out run
             succeeded.
         """
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
         self._check_parameters()
         traces = check_estimator_input(self, X, reset=True, single_channel=False)
         labels = check_outcomes(y, len(traces))
@@ -189,12 +199,20 @@ class DensityRatioEProcess(StoppingRule):
         self.forecaster_ = member.forecaster
         self.base_rate_ = float(labels[train].mean())
         self.n_calibration_successes_ = len(member.maxima)
-        self._set_thresholds(member)
+        self.log_thresholds_ = np.array([self._log_threshold(member, one) for one in self.alphas_])
         if self.threshold == "randomized_ville":
             runs = traces[train]
             log_m = self._log_ratio(member, runs)
             self.termination_ = TerminationRatio().fit(runs, log_m, labels[train].astype(np.int64))
         return self
+
+    @property
+    def thresholds_(self) -> pd.Series:
+        """Threshold on M for each level."""
+        if self.cross_fit is not None:
+            raise AttributeError("a cross-fitted process counts held-out runs; it has no threshold")
+        index = pd.Index(self.alphas_, name="alpha")
+        return pd.Series(np.exp(self.log_thresholds_), index=index, name="threshold")
 
     def transform(self, X: Any) -> Any:
         """Return the logarithm of M after every step.
@@ -293,18 +311,14 @@ class DensityRatioEProcess(StoppingRule):
             return np.empty(0, dtype=np.int64)
         if calibration is None:
             _check_split(y[known])
-            _, rows = train_test_split(
-                known,
-                test_size=self.calibration_fraction,
-                stratify=y[known],
-                random_state=random.randint(2**31),
-            )
-            return np.sort(np.asarray(rows, dtype=np.int64))
-        given = np.asarray(calibration)
-        rows = np.flatnonzero(given) if given.dtype == bool else given
-        if rows.ndim != 1 or not np.isin(rows, np.arange(len(y))).all():
-            raise ValueError(f"calibration must be rows of X, from 0 to {len(y) - 1}")
-        return np.intersect1d(rows, known)
+        return held_out_rows(
+            known,
+            len(y),
+            calibration,
+            self.calibration_fraction,
+            random.randint(2**31),
+            stratify=y[known],
+        )
 
     def _fit_member(
         self, X: TrajectoryArray, y: NDArray[Any], train: IntArray, held_out: IntArray
@@ -312,8 +326,8 @@ class DensityRatioEProcess(StoppingRule):
         labels = y[train]
         if len(np.unique(labels)) < 2:
             raise ValueError(
-                f"the {len(train)} runs that the density ratio is learned from are all of one "
-                f"outcome; both are needed"
+                f"the runs that the density ratio is learned from (n_samples = {len(train)}) are "
+                f"all of one outcome; both are needed"
             )
         forecaster = None
         if not _is_passthrough(self.forecaster):
@@ -346,12 +360,6 @@ class DensityRatioEProcess(StoppingRule):
         self.forecaster_ = whole.forecaster
         self.base_rate_ = float(y[known].mean())
         self.n_calibration_successes_ = sum(len(one.maxima) for one in self.members_)
-
-    def _set_thresholds(self, member: Member) -> None:
-        logs = [self._log_threshold(member, alpha) for alpha in self.alphas_]
-        self._log_thresholds = dict(zip(self.alphas_.tolist(), logs, strict=True))
-        index = pd.Index(self.alphas_, name="alpha")
-        self.thresholds_ = pd.Series(np.exp(logs), index=index, name="threshold")
 
     def _log_threshold(self, member: Member, alpha: float) -> float:
         if self.threshold == "bonferroni":
@@ -408,24 +416,33 @@ class DensityRatioEProcess(StoppingRule):
             largest = np.floor(alpha * (self.n_calibration_successes_ + 1) + 1e-9)
             return np.full(len(ids), -largest - 0.5)
         if self.ties == "strict" or self.threshold in FIXED:
-            return np.full(len(ids), self._log_thresholds[alpha])
+            return np.full(len(ids), self._log_threshold_at(alpha))
         coins = run_uniforms(ids, self.seed_)
         member = self.members_[0]
         if self.threshold == "conformal":
             return randomized_conformal_limits(member.maxima, alpha, coins)
-        limit = self._log_thresholds[alpha]
+        limit = self._log_threshold_at(alpha)
         if np.isinf(limit):
             return np.full(len(ids), limit)
         # pairs of (largest value, coin) have no ties: the threshold is one of them
         rank = rank_threshold(member.maxima, self.threshold, alpha, self.delta)
-        return np.where(coins > member.coins[rank], np.nextafter(limit, -np.inf), limit)
+        inclusive = np.nextafter(limit, -np.inf)
+        return np.asarray(np.where(coins > member.coins[rank], inclusive, limit))
+
+    def _log_threshold_at(self, alpha: float) -> float:
+        return float(self.log_thresholds_[np.flatnonzero(self.alphas_ == alpha)[0]])
 
     def _shown_threshold(self, alpha: float) -> float:
-        return float("nan") if self.cross_fit is not None else float(self.thresholds_[alpha])
+        return (
+            float("nan")
+            if self.cross_fit is not None
+            else float(np.exp(self._log_threshold_at(alpha)))
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
 
@@ -503,5 +520,6 @@ def _check_split(y: NDArray[Any], at_least: int = 2) -> None:
         count = int((y == outcome).sum())
         if count < at_least:
             raise ValueError(
-                f"there are {count} {name}; at least {at_least} are needed to split the runs"
+                f"there are {count} {name} (n_samples = {len(y)}); at least {at_least} are needed "
+                f"to split the runs"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -144,20 +145,14 @@ class StoppingRule(ABC, BaseEstimator):
         labels = check_outcomes(y, len(traces))
         known = labels != CENSORED
         traces, labels = traces[known], labels[known]
-        good, bad = labels == 1, labels == 0
         statistic = self._statistic(traces)
-        rows = []
-        for alpha in self.alphas_:
-            steps = first_step_above(traces, statistic, self._limits(traces, alpha))
-            flagged = steps > 0
-            row = {"alpha": alpha, "threshold": self._shown_threshold(alpha)}
-            row |= _rate("false_alarm_rate", "n_success", flagged[good], confidence_level)
-            row |= _rate("power", "n_failure", flagged[bad], confidence_level)
-            row["mean_stopping_step"] = steps[flagged].mean() if flagged.any() else np.nan
-            saved = (traces.lengths - steps)[flagged].sum()
-            row["steps_saved"] = saved / traces.lengths.sum()
-            rows.append(row)
-        return pd.DataFrame(rows).set_index("alpha")
+        steps = {
+            alpha: first_step_above(traces, statistic, self._limits(traces, alpha))
+            for alpha in self.alphas_.tolist()
+        }
+        table = rates_table(traces, labels, steps, confidence_level)
+        table.insert(0, "threshold", [self._shown_threshold(alpha) for alpha in table.index])
+        return table
 
     def _shown_threshold(self, alpha: float) -> float:
         """Threshold in the units that people know; subclasses say which."""
@@ -177,6 +172,42 @@ class StoppingRule(ABC, BaseEstimator):
 
     def _check(self, X: Any) -> TrajectoryArray:
         return check_estimator_input(self, X, reset=False, single_channel=False)
+
+
+def rates_table(
+    X: TrajectoryArray,
+    y: NDArray[Any],
+    steps: Mapping[float, NDArray[np.int64]],
+    confidence_level: float = 0.95,
+) -> pd.DataFrame:
+    """Return how often good and bad runs were flagged, and how early.
+
+    Parameters
+    ----------
+    X : TrajectoryArray
+        The runs.
+    y : ndarray of shape (n_runs,)
+        Outcomes, 0 and 1.
+    steps : dict of float to ndarray of int of shape (n_runs,)
+        For each level the stopping steps, 0 where a run was not flagged.
+    confidence_level : float, default=0.95
+        Level of the Clopper-Pearson intervals.
+
+    Returns
+    -------
+    DataFrame indexed by alpha
+        As `StoppingRule.report`, without the threshold.
+    """
+    rows = []
+    for alpha, stop in steps.items():
+        flagged = stop > 0
+        row: dict[str, float] = {"alpha": alpha}
+        row |= _rate("false_alarm_rate", "n_success", flagged[y == 1], confidence_level)
+        row |= _rate("power", "n_failure", flagged[y == 0], confidence_level)
+        row["mean_stopping_step"] = stop[flagged].mean() if flagged.any() else np.nan
+        row["steps_saved"] = (X.lengths - stop)[flagged].sum() / X.lengths.sum()
+        rows.append(row)
+    return pd.DataFrame(rows).set_index("alpha")
 
 
 def check_alphas(alpha: Any) -> FloatArray:

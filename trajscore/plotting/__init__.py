@@ -7,23 +7,29 @@ from trajscore.plotting._costs import (
     SampledDecisionsDisplay,
 )
 from trajscore.plotting._decomposition import DecompositionDisplay
+from trajscore.plotting._monitoring import EProcessDisplay, PowerDisplay, SavingsDisplay
 from trajscore.plotting._murphy import MurphyDisplay
 from trajscore.plotting._profile import LengthDisplay, StepProfileDisplay
 from trajscore.plotting._reliability import ReliabilityDisplay
 from trajscore.plotting._scores import ScoreDisplay
+from trajscore.plotting._termination import TerminationDisplay
 from trajscore.plotting._tracer import EarlyWarningDisplay, TracerStripDisplay
 
 __all__ = [
     "CostConfidenceDisplay",
     "CostCurveDisplay",
     "DecompositionDisplay",
+    "EProcessDisplay",
     "EarlyWarningDisplay",
     "LengthDisplay",
     "MurphyDisplay",
+    "PowerDisplay",
     "ReliabilityDisplay",
     "RiskCoverageDisplay",
     "SampledDecisionsDisplay",
+    "SavingsDisplay",
     "ScoreDisplay",
     "StepProfileDisplay",
+    "TerminationDisplay",
     "TracerStripDisplay",
 ]

@@ -3,77 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from trajscore.calibration import PlattCrossFitCalibrator
-from trajscore.inference import bootstrap, percentile_interval
+from trajscore.inference import bootstrap
 from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import aggregate, check_aggregator
 from trajscore.metrics._answers import answers
 from trajscore.metrics._censored import soft_outcomes
 from trajscore.metrics._ecuas import price
-from trajscore.metrics._families import family_name
 from trajscore.metrics._tps import run_scores
+from trajscore.monitoring import StoppingRule
 from trajscore.outcomes import CENSORED, check_outcomes
+from trajscore.report._evaluation_tables import (
+    disclosures,
+    excluded_table,
+    interval_table,
+    line_table,
+)
+from trajscore.report._lines import (
+    BASE_RATE,
+    CALIBRATED,
+    CONSTANT,
+    ECUAS_METRICS,
+    LENGTH,
+    RAW,
+    SCALAR_METRICS,
+    Line,
+    Options,
+    Sample,
+)
+from trajscore.report._monitoring import monitoring_table, stopping_rule
 from trajscore.report._report import Report
 from trajscore.stops import is_informative_stop
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_trajectories
-from trajscore.weights import Weights, schedule_name
+from trajscore.weights import Weights
 
 FloatArray = NDArray[np.float64]
-
-BASE_RATE = "base rate"
-LENGTH = "length"
-RAW, CALIBRATED, CONSTANT = "raw", "calibrated", "constant"
-RANK_METRICS = ("AUROC", "AUPRC", "AURC")
-ECUAS_METRICS = {"ECUAS_0": 0, "ECUAS_1": 1, "ECUAS_128": 128}
-SCALAR_METRICS = (*RANK_METRICS, "T-ECE", "T-Brier", *ECUAS_METRICS)
-
-
-@dataclass(frozen=True)
-class _Line:
-    """One line of the report: a predictor in one form, on the runs that it covers."""
-
-    predictor: str
-    form: str
-    rows: NDArray[np.int64]
-    traces: TrajectoryArray
-    is_probability: bool
-
-
-@dataclass(frozen=True)
-class _Sample:
-    """The runs that count, in id order."""
-
-    y: NDArray[Any]
-    labels: FloatArray
-    groups: NDArray[Any] | None
-
-    @property
-    def complete(self) -> NDArray[np.bool_]:
-        return self.y != CENSORED
-
-
-@dataclass(frozen=True)
-class _Options:
-    scores: Sequence[Any]
-    weights: Weights
-    phi: str
-
-    @property
-    def score_names(self) -> list[str]:
-        return [f"TPS {family_name(score)}" for score in self.scores]
-
-    @property
-    def metrics(self) -> list[str]:
-        return [*SCALAR_METRICS, *self.score_names]
 
 
 def evaluate(
@@ -87,6 +58,7 @@ def evaluate(
     q_z: ArrayLike | None = None,
     stop_reason: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    monitoring: bool | StoppingRule = False,
     n_resamples: int = 1000,
     confidence_level: float = 0.95,
     random_state: Any = 0,
@@ -120,6 +92,9 @@ def evaluate(
         Default: the column "stop_reason" of the container's meta, if there is one.
     groups : array-like of shape (n_runs,), optional
         Clusters of runs (trials of one task), kept together in calibration and bootstrap.
+    monitoring : bool or StoppingRule, default=False
+        Whether to report what stopping failing runs early would do, out of fold; True is a
+        conformal `DensityRatioEProcess` at the levels 0.05, 0.1 and 0.2.
     n_resamples : int, default=1000
         Bootstrap replicates.
     confidence_level : float, default=0.95
@@ -166,7 +141,7 @@ def evaluate(
     Name: TPS log margin, dtype: float64
     """
     check_aggregator(phi)
-    options = _Options(list(scores), weights, phi)
+    options = Options(list(scores), weights, phi)
     traces = _as_predictors(X)
     first = next(iter(traces.values()))
     codes = check_outcomes(y, len(first))
@@ -176,7 +151,7 @@ def evaluate(
     _check_enough(codes[order])
     q = 0.0 if q_z is None else q_z
     q_rows = q if np.ndim(q) == 0 else np.asarray(q)[order]
-    sample = _Sample(
+    sample = Sample(
         y=codes[order],
         labels=soft_outcomes(codes[order], q_rows),
         groups=None if groups is None else np.asarray(groups)[order],
@@ -201,16 +176,18 @@ def evaluate(
         n_jobs=n_jobs,
         progress=progress,
     )
-    intervals = _intervals(
+    intervals = interval_table(
         lines, options, values, values - base_values, replicates, confidence_level
     )
+    rule = stopping_rule(monitoring)
+    followed = None if rule is None else monitoring_table(lines, sample, rule, notes)
     missing = {name: int(len(trace) - len(_covered(trace))) for name, trace in traces.items()}
     return Report(
-        table=_table(lines, sample, options, values, intervals),
+        table=line_table(lines, sample, options, values, intervals),
         intervals=intervals,
-        excluded=_excluded_table(excluded, missing),
-        disclosures=_disclosures(
-            options, sample, calibrator, fitter, q_z, n_resamples, confidence_level
+        excluded=excluded_table(excluded, missing),
+        disclosures=disclosures(
+            options, sample, calibrator, fitter, q_z, n_resamples, confidence_level, rule
         ),
         notes=notes,
         traces={(line.predictor, line.form): line.traces for line in lines},
@@ -218,6 +195,7 @@ def evaluate(
         score=options.scores[0],
         weights=weights,
         phi=phi,
+        monitoring=followed,
     )
 
 
@@ -321,10 +299,10 @@ def _covered(trace: TrajectoryArray) -> NDArray[np.int64]:
 
 def _lines(
     traces: dict[str, TrajectoryArray],
-    sample: _Sample,
+    sample: Sample,
     fitter: Callable[[bool], Any] | None,
     notes: list[str],
-) -> list[_Line]:
+) -> list[Line]:
     lines = []
     for name, trace in traces.items():
         rows = _covered(trace)
@@ -333,18 +311,18 @@ def _lines(
             continue
         raw = trace[rows]
         is_probability = bool(raw.cells.min() >= 0 and raw.cells.max() <= 1)
-        lines.append(_Line(name, RAW, rows, raw, is_probability))
+        lines.append(Line(name, RAW, rows, raw, is_probability))
         lines += _calibrated(name, raw, rows, sample, fitter and fitter(is_probability), notes)
     if not lines:
         raise ValueError("no predictor has enough runs without missing values: " + " ".join(notes))
     first = next(iter(traces.values()))
     everything = np.arange(len(first))
     rate = np.full(len(first.cells), sample.labels.mean())
-    lines.append(_Line(BASE_RATE, CONSTANT, everything, first.with_cells(rate), True))
+    lines.append(Line(BASE_RATE, CONSTANT, everything, first.with_cells(rate), True))
     # minus the number of steps taken so far: known at each step, and long runs rank as risky
     step = np.arange(len(first.cells)) - np.repeat(first.offsets[:-1], first.lengths) + 1
     elapsed = first.with_cells(-step.astype(np.float64))
-    lines.append(_Line(LENGTH, RAW, everything, elapsed, False))
+    lines.append(Line(LENGTH, RAW, everything, elapsed, False))
     if fitter is not None:
         length_model = PlattCrossFitCalibrator(link="identity", increasing="auto")
         default = fitter(False)
@@ -358,10 +336,10 @@ def _calibrated(
     name: str,
     raw: TrajectoryArray,
     rows: NDArray[np.int64],
-    sample: _Sample,
+    sample: Sample,
     calibrator: Any,
     notes: list[str],
-) -> list[_Line]:
+) -> list[Line]:
     if calibrator is None:
         return []
     arguments: dict[str, Any] = {}
@@ -382,14 +360,14 @@ def _calibrated(
             f"{name}: in training part {' and '.join(flat)} the signal pointed the wrong way; its "
             f"calibrated forecast there is the base rate."
         )
-    return [_Line(name, CALIBRATED, rows, traces, True)]
+    return [Line(name, CALIBRATED, rows, traces, True)]
 
 
 # -------------------------------------------------------------------- numbers
 
 
 def _statistics(
-    lines: list[_Line], sample: _Sample, options: _Options
+    lines: list[Line], sample: Sample, options: Options
 ) -> tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]:
     """Return functions from replicate counts to the metrics of all lines, and of base rates.
 
@@ -419,9 +397,9 @@ class _LineStatistics:
     def __init__(
         self,
         traces: TrajectoryArray,
-        line: _Line,
-        sample: _Sample,
-        options: _Options,
+        line: Line,
+        sample: Sample,
+        options: Options,
         is_constant: bool = False,
     ) -> None:
         self._rows = line.rows
@@ -471,105 +449,3 @@ def _scalar_losses(confidence: FloatArray, success: FloatArray) -> FloatArray:
 
 def _columns(counts: FloatArray, columns: NDArray[np.int64]) -> FloatArray:
     return counts if len(columns) == counts.shape[1] else counts[:, columns]
-
-
-# -------------------------------------------------------------------- tables
-
-
-def _intervals(
-    lines: list[_Line],
-    options: _Options,
-    values: FloatArray,
-    margins: FloatArray,
-    replicates: FloatArray,
-    confidence_level: float,
-) -> pd.DataFrame:
-    """One row for each line and metric: value and margin over the base rate, with intervals."""
-    low, high = percentile_interval(replicates[:, 0], confidence_level)
-    differences = replicates[:, 0] - replicates[:, 1]
-    margin_low, margin_high = percentile_interval(differences, confidence_level)
-    index = pd.MultiIndex.from_tuples(
-        [(line.predictor, line.form, metric) for line in lines for metric in options.metrics],
-        names=["predictor", "form", "metric"],
-    )
-    return pd.DataFrame(
-        {
-            "value": values.ravel(),
-            "low": low.ravel(),
-            "high": high.ravel(),
-            "margin": margins.ravel(),
-            "margin_low": margin_low.ravel(),
-            "margin_high": margin_high.ravel(),
-        },
-        index=index,
-    ).dropna(subset="value")
-
-
-def _table(
-    lines: list[_Line],
-    sample: _Sample,
-    options: _Options,
-    values: FloatArray,
-    intervals: pd.DataFrame,
-) -> pd.DataFrame:
-    index = pd.MultiIndex.from_tuples(
-        [(line.predictor, line.form) for line in lines], names=["predictor", "form"]
-    )
-    table = pd.DataFrame(values, index=index, columns=options.metrics)
-    table.insert(0, "n_runs", [len(line.rows) for line in lines])
-    table.insert(1, "n_censored", [int((~sample.complete[line.rows]).sum()) for line in lines])
-    for name in options.score_names:
-        margins = intervals.xs(name, level="metric")
-        for column in ("margin", "margin_low", "margin_high"):
-            table[f"{name} {column}"] = margins[column]
-    return table
-
-
-def _excluded_table(excluded: dict[str, int], missing: dict[str, int]) -> pd.DataFrame:
-    rows = [("all", reason, count) for reason, count in excluded.items()]
-    rows += [(name, "a value is missing", count) for name, count in missing.items() if count]
-    return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
-
-
-def _disclosures(
-    options: _Options,
-    sample: _Sample,
-    calibrator: Any,
-    fitter: Callable[[bool], Any] | None,
-    q_z: Any,
-    n_resamples: int,
-    confidence_level: float,
-) -> dict[str, str]:
-    """What section 5.2 of the paper asks every evaluation to say."""
-    n_censored = int((~sample.complete).sum())
-    observed = sample.y[sample.complete]
-    if not n_censored:
-        censoring = "none: every outcome was observed"
-    else:
-        how = (
-            "scored as failures (simple censored score, q_Z = 0; it elicits the chance of an "
-            "observed success)"
-            if q_z is None
-            else "scored with the given q_Z (exact censored score if q_Z is right)"
-        )
-        censoring = (
-            f"{n_censored} of {len(sample.y)} runs not observed, {how}; stops are taken to be "
-            f"administrative (budgets that do not depend on the outcome). AUROC to ECUAS use "
-            f"the {len(observed)} complete runs only"
-        )
-    return {
-        "runs": (
-            f"{len(sample.y)} runs, {len(observed)} with an observed outcome, "
-            f"{observed.mean():.3f} of these successful"
-        ),
-        "score": f"Trajectory Proper Scores ({', '.join(options.score_names)}), higher is better; "
-        f"log scores in nats, forecasts clipped to [1e-6, 1 - 1e-6]",
-        "weights": f"{schedule_name(options.weights)}, normalised over each run's horizon",
-        "aggregation": f"{options.phi} value of each trace, for AUROC, AUPRC, AURC, T-ECE, T-Brier "
-        f"(failures are the positive class) and ECUAS (the answer is accepted or rejected; u = 1 - "
-        f"that value, many possible answers, lower is better)",
-        "calibration": "none" if fitter is None else f"{fitter(True)!r}, out of fold",
-        "censoring": censoring,
-        "intervals": f"{confidence_level:.0%} percentile bootstrap, {n_resamples} replicates, "
-        f"paired by {'run' if sample.groups is None else 'cluster of runs'}",
-    }

@@ -70,6 +70,7 @@ def to_html(report: Report) -> str:
 better.</p>
 <h2>Margin over the base rate, on the same runs</h2>
 {report.margins().to_html(border=0)}
+{_stopping(report)}
 {f"<h2>Notes</h2><ul>{notes}</ul>" if notes else ""}
 <h2>Reliability</h2>
 {"".join(_reliability(report, name) for name in report.predictors)}
@@ -89,6 +90,17 @@ better.</p>
 <dl>{disclosures}</dl>
 </body></html>
 """
+
+
+def _stopping(report: Report) -> str:
+    table = report.stopping()
+    if table.empty:
+        return ""
+    return (
+        "<h2>Stopping failing runs early</h2><p>Share of good runs flagged (false alarms, to be at "
+        "most the level alpha) and of bad runs flagged (power), on runs that were not used in "
+        f"fitting.</p>{table.to_html(border=0)}"
+    )
 
 
 def _figure(draw: Callable[[Any], None], caption: str, height: float = 3.6) -> str:

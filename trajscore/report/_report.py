@@ -34,6 +34,8 @@ class Report:
         What a reader should know of single predictors.
     traces, outcomes : dict keyed by (predictor, form)
         The traces that were scored, and their runs' outcomes.
+    monitoring : DataFrame indexed by (predictor, alpha), or None
+        How often good and bad runs would be flagged early, and what that saves, if asked for.
     score, weights, phi
         The leading score family, the step weights and the aggregator.
 
@@ -57,6 +59,7 @@ class Report:
     score: Any = "log"
     weights: Any = "linear_front"
     phi: str = "weighted"
+    monitoring: pd.DataFrame | None = None
 
     @property
     def score_name(self) -> str:
@@ -92,6 +95,32 @@ class Report:
                 for value, low, high in parts
             ]
         return pd.DataFrame(cells, index=table.index)
+
+    def stopping(self) -> pd.DataFrame:
+        """Write the monitoring table for people.
+
+        Returns
+        -------
+        DataFrame of str, indexed by (predictor, alpha)
+            False alarms and power with intervals, mean stopping step, share of steps saved;
+            empty where monitoring was not asked for.
+        """
+        if self.monitoring is None or self.monitoring.empty:
+            return pd.DataFrame()
+        table = self.monitoring
+        rates = {
+            words: [
+                f"{rate:.3f} [{low:.3f}, {high:.3f}]"
+                for rate, low, high in zip(
+                    table[name], table[f"{name}_low"], table[f"{name}_high"], strict=True
+                )
+            ]
+            for words, name in (("false alarms", "false_alarm_rate"), ("power", "power"))
+        }
+        steps = table["mean_stopping_step"]
+        rates["stops at step"] = ["" if pd.isna(step) else f"{step:.1f}" for step in steps]
+        rates["steps saved"] = [f"{share:.1%}" for share in table["steps_saved"]]
+        return pd.DataFrame(rates, index=table.index)
 
     def verdicts(self) -> list[str]:
         """Say in one sentence a predictor what it is worth against the base rate.

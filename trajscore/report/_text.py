@@ -31,6 +31,7 @@ def to_text(report: Report) -> str:
         _table(report),
         _costs(report),
         _margins(report),
+        *_stopping(report),
         *(["\n".join(_wrap("note: " + note) for note in report.notes)] if report.notes else []),
         _left_out(report),
         "\n".join(_wrap(f"{name}: {text}") for name, text in report.disclosures.items()),
@@ -64,6 +65,16 @@ def _margins(report: Report) -> str:
     text = report.margins().rename(columns=lambda name: name.removeprefix("TPS "))
     text.index = pd.Index(_labels(text))
     return "margin over the base rate\n" + text.to_string()
+
+
+def _stopping(report: Report) -> list[str]:
+    text = report.stopping()
+    if text.empty:
+        return []
+    text.index = pd.Index([f"{name[:20]}, {alpha:g}" for name, alpha in text.index])
+    return [
+        "stopping failing runs early, by predictor and level (out of fold)\n" + text.to_string()
+    ]
 
 
 def _labels(table: pd.DataFrame) -> list[str]:

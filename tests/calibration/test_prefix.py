@@ -1,0 +1,183 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from trajscore import (
+    PrefixForecaster,
+    TraceAggregator,
+    TrajectoryArray,
+    make_tps_scorer,
+    tps_scorer,
+)
+from trajscore._running import first_step_above, running_max, running_sum
+from trajscore.calibration._prefix_features import RunningSummary, at_all_steps
+from trajscore.datasets import make_trajectories
+from trajscore.metrics import tps_score
+from trajscore.testing import check_trajectory_estimator
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return make_trajectories(500, lengths=(1, 7), random_state=0, return_X_y=True)
+
+
+def test_one_classifier_a_step(runs):
+    X, y = runs
+    F = PrefixForecaster().fit(X, y).transform(X)
+    for t in (1, 3, 7):
+        alive = X.lengths >= t
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))
+        expected = model.fit(X.steps(t), y[alive]).predict_proba(X.steps(t))[:, 1]
+        found = np.array([F[row][t - 1] for row in np.flatnonzero(alive)])
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def reference_features(run, t, kind, last):
+    seen = run[:t]
+    if kind == "summary":
+        change = seen[-1] - seen[-2] if t > 1 else 0.0
+        return [seen.mean(), seen.min(), seen.max(), seen[-1], change, t]
+    back = [seen[max(t - 1 - lag, 0)] for lag in range(last)]
+    return [*back, t]
+
+
+@pytest.mark.parametrize("kind", ["summary", "last"])
+def test_features_run_by_run(runs, kind):
+    X, _ = runs
+    rows = at_all_steps(X, kind, 3)
+    expected = [reference_features(run, t, kind, 3) for run in X for t in range(1, len(run) + 1)]
+    np.testing.assert_allclose(rows, expected, rtol=1e-12)
+    called = at_all_steps(X, lambda seen: seen[:, -1], 3)
+    np.testing.assert_array_equal(called[:, 0], X.cells)
+
+
+def test_running_statistics_are_exact(rng):
+    lengths = rng.integers(1, 30, 300)
+    X = TrajectoryArray(rng.normal(size=lengths.sum()) * 1e6, lengths)
+    sums = np.concatenate([np.cumsum(run) for run in X])
+    highs = np.concatenate([np.maximum.accumulate(run) for run in X])
+    np.testing.assert_array_equal(running_sum(X, X.cells), sums)
+    np.testing.assert_array_equal(running_max(X, X.cells), highs)
+    limit = rng.normal(size=300) * 1e6
+    expected = [
+        next((t for t, value in enumerate(run, start=1) if value > c), 0)
+        for run, c in zip(X, limit, strict=True)
+    ]
+    assert first_step_above(X, X.cells, limit).tolist() == expected
+    summary = RunningSummary(1)
+    live = [summary.push(np.array([value])) for value in X[5]]
+    np.testing.assert_array_equal(live, at_all_steps(X[5:6], "summary", 1))
+
+
+def test_steps_with_few_runs_of_an_outcome_keep_the_forecast():
+    cells = np.r_[np.full(12, 0.2), np.full(12, 0.8), 0.1, 0.9]
+    X = TrajectoryArray(cells, [1] * 22 + [2] * 2)
+    y = np.r_[np.zeros(12), np.ones(12)].astype(int)
+    forecaster = PrefixForecaster().fit(X, y)
+    assert forecaster.estimators_[1] is None
+    F = forecaster.transform(X)
+    assert (F[23] == F[23][0]).all()
+    none = PrefixForecaster(min_class_count=13).fit(X, y)
+    np.testing.assert_array_equal(none.transform(X).cells, 0.5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"features": "summary"},
+        {"features": "last", "last": 2, "pooled": True},
+        {"features": "summary", "pooled": True},
+    ],
+    ids=str,
+)
+def test_weights_are_counts_and_rows_have_no_order(runs, options):
+    X, y = runs
+    weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
+    rows = np.repeat(np.arange(len(X)), weight.astype(int))
+    weighted = PrefixForecaster(**options, min_class_count=1).fit(X, y, sample_weight=weight)
+    repeated = TrajectoryArray.from_list([X[int(row)] for row in rows])
+    other = PrefixForecaster(**options, min_class_count=1).fit(repeated, y[rows])
+    np.testing.assert_allclose(weighted.transform(X).cells, other.transform(X).cells, atol=2e-4)
+    order = np.random.default_rng(0).permutation(len(X))
+    one = PrefixForecaster(**options).fit(X, y)
+    two = PrefixForecaster(**options, n_jobs=2).fit(X[order], y[order])
+    np.testing.assert_array_equal(one.transform(X).cells, two.transform(X).cells)
+
+
+@pytest.mark.parametrize("options", [{}, {"features": "summary", "pooled": True}], ids=str)
+def test_our_own_checks(options):
+    check_trajectory_estimator(PrefixForecaster(**options, min_class_count=1))
+
+
+class AnyTwoLabels(PrefixForecaster):
+    """scikit-learn's checks use labels of their own; code them as outcomes first."""
+
+    def fit(self, X, y, sample_weight=None):
+        labels = np.asarray(y)
+        if labels.ndim == 1 and len(np.unique(labels)) == 2:
+            y = (labels == labels.max()).astype(int)
+        return super().fit(X, y, sample_weight)
+
+
+# converged, so that weights are counts to the checks' tolerance
+EXACT = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-12, max_iter=2000))
+
+
+@parametrize_with_checks([AnyTwoLabels(EXACT, min_class_count=1)])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_proper_scores_choose_among_settings(runs):
+    X, y = runs
+    pipeline = make_pipeline(PrefixForecaster(), TraceAggregator())
+    search = GridSearchCV(
+        pipeline,
+        {
+            "prefixforecaster__features": ["prefix", "last", "summary"],
+            "prefixforecaster__estimator": [None, HistGradientBoostingClassifier(max_iter=5)],
+        },
+        scoring=make_tps_scorer("log"),
+        cv=3,
+        n_jobs=2,
+    ).fit(X, y)
+    assert search.best_params_["prefixforecaster__estimator"] is None
+    scores = cross_validate(
+        clone(pipeline), X, y, scoring={"tps": tps_scorer, "auroc": "roc_auc"}, cv=3
+    )
+    assert scores["test_auroc"].mean() > 0.6
+    base = tps_score(y, X.with_cells(np.full(len(X.cells), y.mean())))
+    assert scores["test_tps"].mean() > base
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"features": "all"}, "features must be prefix, last, summary or a function"),
+        ({"features": "last", "last": 0}, "last must be a whole number >= 1"),
+        ({"pooled": True}, 'use features="summary"'),
+        ({"features": lambda seen: seen[:1, -1]}, "must return one row a run"),
+        ({"features": lambda seen: seen[:, :, 0], "pooled": True}, "as many features at every"),
+    ],
+)
+def test_bad_parameters(runs, options, message):
+    with pytest.raises(ValueError, match=message):
+        PrefixForecaster(**options).fit(*runs)
+
+
+def test_bad_outcomes(runs):
+    X, y = runs
+    with pytest.raises(ValueError, match="all successes, one class"):
+        PrefixForecaster().fit(X, np.ones(len(X)))
+    with pytest.raises(ValueError, match="outcomes must be 0 or 1 to be forecast, got 0.5"):
+        PrefixForecaster().fit(X, np.r_[0.5, y[1:]])
+    with pytest.raises(ValueError, match="no training run has an observed outcome"):
+        PrefixForecaster().fit(X, np.full(len(X), -1))

@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trajscore import TrajectoryArray
+from trajscore.censoring import break_even_q, tps_bounds
+from trajscore.metrics import censored_tps_score, tps_score
+
+FAMILIES = ["log", "brier", ("beta", 2, 4)]
+
+
+def drawn(seed, n=12):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 6, n)
+    total = lengths.sum()
+    X = TrajectoryArray(rng.random(total), lengths, horizon=lengths + 1)
+    other = TrajectoryArray(rng.random(total), lengths, horizon=lengths + 1)
+    y = rng.integers(-1, 2, n)
+    y[:3] = [-1, 0, 1]
+    ends = np.sort(rng.random((2, n)), axis=0)
+    return rng, X, other, y, ends[0], ends[1]
+
+
+@given(seed=st.integers(0, 10_000))
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+def test_bounds_are_sharp_and_hold_the_truth(score, seed):
+    rng, X, other, y, low, high = drawn(seed)
+    bounds = tps_bounds(y, X, low, high, score=score)
+    for value, q in [(bounds.low, bounds.q_low), (bounds.high, bounds.q_high)]:
+        np.testing.assert_allclose(
+            censored_tps_score(y, X, q_z=q, score=score), value, rtol=1e-12, atol=1e-15
+        )
+    q = low + rng.random(len(y)) * (high - low)
+    truth = censored_tps_score(y, X, q_z=q, score=score)
+    assert bounds.low - 1e-12 <= truth <= bounds.high + 1e-12
+    difference = tps_bounds(y, X, low, high, reference=other, score=score)
+    gap = truth - censored_tps_score(y, other, q_z=q, score=score)
+    assert difference.low - 1e-12 <= gap <= difference.high + 1e-12
+    rival = tps_bounds(y, other, low, high, score=score)
+    assert difference.high <= bounds.high - rival.low + 1e-12
+    assert np.isnan(bounds.q_low[y != -1]).all()
+
+
+def test_bounds_hold_the_truth_in_a_known_world(coin_budget):
+    runs, X, y, _, _ = coin_budget(2000, 5)
+    truth = tps_score(runs.final_outcome, X)
+    bounds = tps_bounds(y, X)
+    assert bounds.low < truth < bounds.high
+    observed = tps_bounds(runs.final_outcome, X)
+    np.testing.assert_allclose([observed.low, observed.high], truth)
+
+
+@given(seed=st.integers(0, 10_000))
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+def test_verdict_flips_at_break_even(score, seed):
+    _, X, other, y, _, _ = drawn(seed)
+    point = break_even_q(y, X, other, score=score)
+
+    def gap(q):
+        return censored_tps_score(y, X, q_z=q, score=score) - censored_tps_score(
+            y, other, q_z=q, score=score
+        )
+
+    np.testing.assert_allclose(point.difference_at_0, gap(0), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(point.difference_at_1, gap(1), rtol=1e-9, atol=1e-12)
+    assert point.flips == (gap(0) * gap(1) <= 0)
+    if point.flips:
+        assert abs(gap(point.q)) < 1e-12
+    else:
+        assert np.isnan(point.q)
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: tps_bounds([-1], [[0.5]], 0.8, 0.2), "row 0: q_z cannot be at least 0.8"),
+        (lambda: tps_bounds([-1], [[0.5]], -0.1), "row 0: .* q_z is -0.1"),
+        (lambda: tps_bounds([-1], [[0.5]], high=[np.nan]), "row 0: .* q_z is nan"),
+        (lambda: break_even_q([1], [[0.5]], [[0.4]]), "does not depend on any q_Z"),
+        (lambda: break_even_q([-1], [[0.5]], [[0.4], [0.3]]), "have 1 and 2 runs"),
+    ],
+)
+def test_bad_input_gets_one_sentence(call, match):
+    with pytest.raises(ValueError, match=match):
+        call()

@@ -1,0 +1,332 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logit
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+
+from trajscore import TrajectoryArray
+from trajscore.censoring import (
+    ContinuationModel,
+    HybridAudit,
+    MonteCarloContinuation,
+    censored_tps_interval,
+    conditional_mean_test,
+    prefix_features,
+)
+from trajscore.metrics import (
+    censored_tps_samples,
+    censored_tps_score,
+    plug_in_regret,
+    tps_samples,
+    tps_score,
+)
+
+FAMILIES = ["log", "brier", ("beta", 2, 4)]
+
+
+def last(X):
+    return X.cells[X.offsets[1:] - 1]
+
+
+def log_odds(X):
+    return logit(X.cells)
+
+
+@pytest.fixture(scope="module")
+def world(coin_budget):
+    return coin_budget(3000, 0)
+
+
+@pytest.fixture
+def branches(rng):
+    return [rng.integers(-1, 2, rng.integers(0, 12)) for _ in range(100)]
+
+
+# ------------------------------------------------------------- Monte Carlo
+
+
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+def test_branch_identity(branches, rng, score):
+    lengths = rng.integers(1, 8, 100)
+    X = TrajectoryArray(rng.uniform(0.05, 0.95, lengths.sum()), lengths)
+    audit = MonteCarloContinuation(min_branches=3).fit(X, branches)
+    table = audit.summary(X, score=score, n_resamples=50)
+    assert table.loc["largest branch-identity error", "value"] <= 1e-15
+    kept = audit.audited_
+    q = audit.predict(X)[kept]
+    exact = censored_tps_score(-np.ones(kept.sum()), X[kept], q_z=q, score=score)
+    np.testing.assert_allclose(table.loc["exact score", "value"], exact, rtol=1e-13)
+    assert table.loc["exact - simple", "low"] < table.loc["exact - simple", "high"]
+
+
+def test_counts_and_unresolved_branches(branches):
+    X = TrajectoryArray(np.full(100, 0.5), np.ones(100, dtype=int))
+    share = {}
+    for unresolved in ("missing", "failure", "success"):
+        audit = MonteCarloContinuation(unresolved, min_branches=1).fit(X, branches)
+        valid = [b[b >= 0] if unresolved == "missing" else b for b in branches]
+        np.testing.assert_array_equal(audit.n_valid_, [len(b) for b in valid])
+        np.testing.assert_array_equal(audit.n_unresolved_, [(b < 0).sum() for b in branches])
+        np.testing.assert_array_equal(np.isnan(audit.q_z_), audit.n_valid_ < 1)
+        share[unresolved] = audit.q_z_
+    both = ~np.isnan(share["missing"])
+    assert (share["failure"][both] <= share["missing"][both]).all()
+    assert (share["success"][both] >= share["missing"][both]).all()
+
+
+def test_tables_may_be_rectangular_and_rows_in_any_order(rng):
+    table = rng.integers(0, 2, (20, 6)).astype(float)
+    table[rng.random((20, 6)) < 0.2] = np.nan
+    X = TrajectoryArray(np.full(20, 0.5), np.ones(20, dtype=int), ids=[f"r{k}" for k in range(20)])
+    audit = MonteCarloContinuation(min_branches=1).fit(X, table)
+    np.testing.assert_allclose(audit.q_z_, np.nanmean(table, axis=1))
+    order = rng.permutation(20)
+    np.testing.assert_array_equal(audit.predict(X[order]), audit.q_z_[order])
+    assert not audit.n_unresolved_.any()
+
+
+def test_beta_intervals_cover():
+    rng = np.random.default_rng(0)
+    q = rng.uniform(0.02, 0.98, 4000)
+    made = (rng.random((4000, 10)) < q[:, None]).astype(float)
+    X = TrajectoryArray(np.full(4000, 0.5), np.ones(4000, dtype=int))
+    audit = MonteCarloContinuation().fit(X, made)
+    assert 0.94 < ((audit.low_ <= q) & (q <= audit.high_)).mean() < 0.97
+
+
+def test_runs_without_enough_branches_get_no_number():
+    X = TrajectoryArray(np.array([0.5, 0.5]), [1, 1])
+    audit = MonteCarloContinuation(min_branches=2).fit(X, [[1, 0], [1]])
+    with pytest.raises(ValueError, match="row 1: its outcome was not observed and q_z is nan"):
+        censored_tps_score([-1, -1], X, q_z=audit.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda X: MonteCarloContinuation("x").fit(X, [[1]]), "unresolved must be one of"),
+        (lambda X: MonteCarloContinuation(min_branches=0).fit(X, [[1]]), "min_branches"),
+        (lambda X: MonteCarloContinuation(prior=0).fit(X, [[1]]), "prior"),
+        (lambda X: MonteCarloContinuation(confidence_level=1).fit(X, [[1]]), "confidence_level"),
+        (lambda X: MonteCarloContinuation().fit(X, [[1]]), "no run has 5 valid continuations"),
+        (lambda X: MonteCarloContinuation().fit(X, [[1], [1]]), "must have 1 entries"),
+        (lambda X: MonteCarloContinuation().fit(X, [[0.5]]), "row 0: a continuation has outcome"),
+        (lambda X: HybridAudit().fit(X, [[1, 1]]), "all ended alike"),
+        (lambda X: ContinuationModel(steps="x").fit(X, [1]), "steps must be"),
+        (lambda X: ContinuationModel().fit(X, [1]), "nothing to learn q_Z from"),
+    ],
+)
+def test_bad_input_gets_one_sentence(call, match):
+    with pytest.raises(ValueError, match=match):
+        call(TrajectoryArray(np.array([0.5]), [1]))
+
+
+# ------------------------------------------------------------- a known world
+
+
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+def test_exact_score_is_proper_and_simple_score_elicits_m(score, coin_budget):
+    _, X, y, q, cut = coin_budget(30_000, 1)
+    exact = {"q_z": last(q), "score": score}
+    step = np.arange(len(q.cells)) - np.repeat(q.offsets[:-1], q.lengths) + 1
+    # before the budget one in two of the long runs will be cut, and no one can tell which
+    long = np.repeat(X.horizon > 3, X.lengths) & (step <= 3)
+    m = q.with_cells(np.where(long, 0.5, 1.0) * q.cells)
+    rivals = [q.with_cells(0.8 * q.cells + 0.1), q.with_cells(q.cells**1.5), m]
+    truth = censored_tps_samples(y, q, **exact)
+    for rival in rivals:
+        assert z_score(truth - censored_tps_samples(y, rival, **exact)) > 4
+    simple = censored_tps_samples(y, m, score=score)
+    for rival in [q, m.with_cells(0.9 * m.cells), m.with_cells(0.8 * m.cells + 0.1)]:
+        assert z_score(simple - censored_tps_samples(y, rival, score=score)) > 4
+    assert cut.mean() > 0.2
+
+
+def z_score(samples):
+    return samples.mean() / (samples.std() / np.sqrt(len(samples)))
+
+
+@pytest.mark.parametrize("score", ["brier", ("beta", 2, 4)], ids=str)
+def test_plug_in_regret_is_as_remark_c5_says(score, coin_budget):
+    _, X, y, q, _ = coin_budget(30_000, 2, sharpness=1.6)
+    plug = 0.7 * last(q) + 0.2
+    step = np.arange(len(q.cells)) - np.repeat(q.offsets[:-1], q.lengths) + 1
+    half = np.where(np.repeat(X.horizon > 3, X.lengths) & (step <= 3), 0.5, 0.0)
+    mean = q.with_cells((1 - half) * q.cells + half * (0.7 * q.cells + 0.2))  # q_t is a martingale
+    parts = plug_in_regret(q, X, mean, score=score)
+    assert (np.abs(parts.bias) <= parts.bound + 1e-15).all()
+    found = censored_tps_samples(y, q, q_z=plug, score=score) - censored_tps_samples(
+        y, X, q_z=plug, score=score
+    )
+    assert abs(z_score(found - parts.total)) < 3.5
+    assert abs(z_score(found - parts.oracle)) > 5  # the bias is there
+
+
+def test_continuation_model_finds_q_and_the_score(world):
+    runs, X, y, q, cut = world
+    model = ContinuationModel(features=log_odds, allow_predictor=True).fit(X, y, predictor=X)
+    assert np.abs(model.predict(X) - last(q))[cut].mean() < 0.03
+    assert model.n_extrapolated_ == 0
+    assert (model.training_steps_ == 3).all()
+    truth = tps_samples(runs.final_outcome, X)
+    plug_in = censored_tps_samples(y, X, q_z=model.predict(X))
+    assert abs(z_score(plug_in - truth)) < 3
+    assert abs(z_score(censored_tps_samples(y, X) - truth)) > 8
+    assert model.check(X).loc["all", "pvalue"] > 0.01
+    table = model.summary(X, y, X, n_resamples=50)
+    assert table.loc["unobserved runs", "value"] == cut.sum()
+    assert table.loc["share q_Z = 0", "value"] == 0
+
+
+def test_criterion_sees_a_bad_model(world):
+    _, X, y, _, _ = world
+    bad = ContinuationModel(features=lambda X: np.ones((len(X.cells), 1))).fit(X, y)
+    table = bad.check(X, score="brier")
+    assert table.loc["mean", "pvalue"] > 0.01
+    assert table.loc["score", "pvalue"] < 1e-6
+    assert table.loc["all", "pvalue"] < 1e-6
+    # the row "score" is the bias of the plug-in score, here on held-out training prefixes
+    residual = bad.outcome_ - bad.held_out_
+    prefix = X[bad.training_rows_].truncate(bad.training_steps_)
+    ones = np.ones(len(prefix))
+    slope = tps_samples(ones, prefix, score="brier") - tps_samples(0 * ones, prefix, score="brier")
+    np.testing.assert_allclose(table.loc["score", "mean"], (residual * slope).mean())
+
+
+def test_any_classifier_will_do_and_the_order_of_rows_does_not_matter(world, rng):
+    _, X, y, _, _ = world
+    forest = RandomForestClassifier(20, min_samples_leaf=30, random_state=0)
+    q = ContinuationModel(forest).fit(X, y).predict(X)
+    assert 0 < q.min() < q.max() < 1
+    model = ContinuationModel().fit(X, y)
+    order = rng.permutation(len(y))
+    again = ContinuationModel().fit(X[order], y[order])
+    np.testing.assert_allclose(again.predict(X), model.predict(X), rtol=1e-6)
+    first = pd.Series(model.held_out_, X.ids[model.training_rows_])
+    second = pd.Series(again.held_out_, X[order].ids[again.training_rows_])
+    np.testing.assert_allclose(second[first.index], first, rtol=1e-5)
+
+
+def test_history_must_not_hold_the_forecast_under_test(world):
+    _, X, y, _, _ = world
+    recalibrated = X.with_cells(1 / (1 + (1 / X.cells - 1) ** 0.3))
+    both = TrajectoryArray(
+        np.column_stack([X.cells**0 * np.arange(len(X.cells)) % 7, recalibrated.cells]),
+        X.lengths,
+        channels=["noise", "judge"],
+    )
+    for model in (ContinuationModel(), HybridAudit()):
+        with pytest.raises(ValueError, match="'judge' is the forecast under test"):
+            model.fit(both, y, predictor=X)
+    ContinuationModel(allow_predictor=True).fit(both, y, predictor=X)
+    ContinuationModel().fit(both[["noise"]], y, predictor=X)
+    with pytest.raises(ValueError, match="the forecast under test"):
+        ContinuationModel().fit(X, y).summary(X, y, X)
+    with pytest.raises(ValueError, match="the forecast under test"):
+        censored_tps_interval(y, X, q_z=ContinuationModel(), history=X)
+
+
+def test_common_budget_cannot_be_learnt_from():
+    X = TrajectoryArray(np.full(9, 0.5), [3, 3, 3])
+    with pytest.raises(ValueError, match=r"no observed run went on .*HybridAudit"):
+        ContinuationModel().fit(X, [1, 0, -1])
+    model = ContinuationModel(steps="all", cv=None).fit(X, [1, 0, -1])
+    assert model.n_extrapolated_ == 1
+    with pytest.raises(ValueError, match="cv=None made no held-out estimates"):
+        model.check()
+
+
+def test_hybrid_audit(world, rng):
+    runs, X, y, q, cut = world
+    audited = cut & (rng.random(len(y)) < 0.4)
+    q_true = last(q)
+    branches = [rng.random(6) < p if a else None for p, a in zip(q_true, audited, strict=True)]
+    model = HybridAudit(features=log_odds).fit(X, branches)
+    assert np.abs(model.predict(X) - q_true)[cut].mean() < 0.03
+    assert np.isnan(model.held_out_[~audited]).all()
+    assert model.check(X).loc["all", "pvalue"] > 0.01
+    table = model.summary(X[cut], n_resamples=50)
+    assert table.loc["runs audited", "value"] == audited.sum()
+    assert table.loc["valid branches per run", "value"] == 6
+    truth = tps_samples(runs.final_outcome, X)
+    assert abs(z_score(censored_tps_samples(y, X, q_z=model.predict(X)) - truth)) < 3
+
+
+def test_estimators_are_scikit_learn_estimators(world):
+    _, X, y, _, _ = world
+    for model in (ContinuationModel(cv=2), HybridAudit(cv=3), MonteCarloContinuation("failure")):
+        assert clone(model).get_params() == model.get_params()
+    fitted = ContinuationModel().fit(X, y)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), fitted.predict(X))
+
+
+def test_features_never_look_ahead(ragged):
+    X, _ = ragged
+    whole = prefix_features(X)
+    short = X.prefix(3)
+    kept = np.concatenate([np.arange(n) < 3 for n in X.lengths])
+    np.testing.assert_allclose(prefix_features(short), whole[kept], rtol=1e-9)
+    with pytest.raises(ValueError, match="features must give"):
+        ContinuationModel(features=lambda X: np.ones(3)).fit(X, np.ones(200))
+
+
+# ------------------------------------------------------------- intervals
+
+
+def test_interval_of_a_known_q_is_that_of_the_mean(world):
+    _, X, y, q, _ = world
+    samples = censored_tps_samples(y, X, q_z=last(q), score="brier")
+    for method in ("normal", "percentile"):
+        found = censored_tps_interval(
+            y, X, q_z=last(q), score="brier", method=method, random_state=0
+        )
+        np.testing.assert_allclose(found.value, samples.mean())
+        np.testing.assert_allclose(found.std_error, samples.std() / np.sqrt(3000), rtol=0.1)
+        assert found.low < found.value < found.high
+
+
+def test_refitting_widens_the_interval(world):
+    _, X, y, _, _ = world
+    model = ContinuationModel(allow_predictor=True)
+    options = {"n_resamples": 60, "random_state": 0, "method": "normal"}
+    honest = censored_tps_interval(y, X, q_z=model, history=X, **options)
+    naive = censored_tps_interval(y, X, q_z=model.fit(X, y).predict(X), **options)
+    np.testing.assert_allclose(honest.value, naive.value)
+    assert honest.std_error > 1.02 * naive.std_error
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"q_z": ContinuationModel()}, "needs history="),
+        ({"q_z": MonteCarloContinuation()}, "q_z=estimator.predict"),
+        ({"method": "x"}, "method must be"),
+        ({"groups": np.zeros(3000)}, "all runs are of one cluster"),
+        ({"q_z": 1.5}, "q_z is 1.5"),
+        ({"q_z": ContinuationModel(), "history": [[0.5]]}, "1 histories for 3000"),
+    ],
+)
+def test_bad_intervals(world, options, match):
+    _, X, y, _, _ = world
+    with pytest.raises(ValueError, match=match):
+        censored_tps_interval(y, X, n_resamples=10, **options)
+
+
+def test_criterion_needs_runs():
+    with pytest.raises(ValueError, match="only 2 held-out runs"):
+        conditional_mean_test([1, 0, np.nan], [0.5, 0.5, 0.5])
+    with pytest.raises(ValueError, match="got shapes"):
+        conditional_mean_test([1, 0], [0.5])
+    assert tps_score([1], [[0.5]]) < 0
+
+
+def test_clusters_widen_the_criterion(rng):
+    q = np.repeat(rng.random(50), 20)
+    y = np.repeat(rng.random(50) < q[::20], 20)
+    plain = conditional_mean_test(y, q)
+    clustered = conditional_mean_test(y, q, groups=np.repeat(np.arange(50), 20))
+    assert clustered.loc["mean", "std_error"] > 3 * plain.loc["mean", "std_error"]
+    assert clustered.loc["all", "pvalue"] > 0.001

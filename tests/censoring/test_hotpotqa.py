@@ -1,0 +1,50 @@
+"""Artificially censored public runs; benchmarks/censoring.py has the same in full."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trajscore.censoring import administrative_stop_test, tps_bounds
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "censoring.py"
+
+
+@pytest.fixture(scope="module")
+def population(hotpotqa):
+    spec = importlib.util.spec_from_file_location("censoring_benchmark", BENCHMARK)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Population(*hotpotqa, "brier")
+
+
+def test_known_share_covers_and_the_simple_score_does_not(population):
+    table = population.table(120, n_resamples=60, refit=False)
+    assert 0.9 <= table.loc["exact", "coverage"] <= 1.0
+    assert 0.9 <= table.loc["complete", "coverage"] <= 1.0
+    assert table.loc["simple", "coverage"] < 0.6
+    assert abs(table.loc["exact", "bias"]) < 3 * table.loc["exact", "bias_std_error"]
+    assert table.loc["simple", "bias"] < -0.005
+
+
+def test_estimated_shares_come_close(population):
+    table = population.table(5, n_resamples=12)
+    for name in ("plug-in", "hybrid"):
+        assert abs(table.loc[name, "bias"]) < 0.003
+        assert table.loc[name, "coverage"] >= 0.6
+    assert table.loc["simple", "bias"] < -0.005
+
+
+def test_bounds_hold_the_complete_score_and_stops_pass_the_test(population):
+    X, y = population.X, population.y
+    cut = population.long & (np.random.default_rng(0).random(len(y)) < 0.5)
+    prefix = X.truncate(np.where(cut, 3, X.lengths))
+    bounds = tps_bounds(np.where(cut, -1, y), prefix, score="brier")
+    assert bounds.low < population.target < bounds.high
+    fair = administrative_stop_test(prefix, np.where(cut, -1, y))
+    assert fair.pvalue > 0.01
+    # cut where the judge is doubtful: the test finds out
+    doubt = population.long & (population.short.cells[population.short.offsets[1:] - 1] < 0.5)
+    biased = X.truncate(np.where(doubt, 3, X.lengths))
+    assert administrative_stop_test(biased, np.where(doubt, -1, y)).pvalue < 1e-10

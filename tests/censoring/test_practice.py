@@ -1,0 +1,163 @@
+import numpy as np
+import pytest
+
+from trajscore import PlattCrossFitCalibrator, TrajectoryArray
+from trajscore.censoring import practice_shift
+from trajscore.metrics import censored_tps_score, tps_score
+from trajscore.weights import WEIGHT_SCHEDULES
+
+SHIFTS = {"log": "+0.1623", "brier": "+0.0797", "beta(2,4)": "+0.00057"}
+
+
+@pytest.fixture(scope="module")
+def webshop():
+    """Counts and lengths of the paper's WebShop runs, with made-up signals."""
+    rng = np.random.default_rng(0)
+    y = np.r_[np.ones(118), np.zeros(45), -np.ones(145 + 192)]
+    reason = np.repeat(["done", "max_steps", "parse_error"], [163, 145, 192])
+    lengths = np.r_[rng.integers(4, 17, 163), np.full(145, 30), rng.integers(3, 30, 192)]
+    low, high = rng.uniform(0.1, 0.5, lengths.sum()), rng.uniform(0.6, 0.95, lengths.sum())
+    meta = {"stop_reason": reason}
+    X = TrajectoryArray(np.column_stack([low, high]), lengths, channels=["shy", "bold"], meta=meta)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def shift(webshop):
+    return practice_shift(*webshop, calibrator=None, n_resamples=300)
+
+
+def test_webshop_base_rate(shift):
+    assert (shift.n_complete, shift.n_censored, shift.n_excluded) == (163, 145, 192)
+    for weights in WEIGHT_SCHEDULES:
+        for score, published in SHIFTS.items():
+            value = shift.table.loc[("base rate", score, weights), "shift"]
+            assert f"{value:+.{len(published) - 3}f}" == published
+    assert shift.shifts().shape == (12, 3)
+
+
+def test_every_figure_is_what_the_scores_say(webshop, shift):
+    X, y = webshop
+    kept = np.arange(500) < 308
+    complete = np.arange(500) < 163
+    for weights in WEIGHT_SCHEDULES:
+        row = shift.table.loc[("bold", "brier", weights)]
+        F = X["bold"]
+        options = {"score": "brier", "weights": weights}
+        np.testing.assert_allclose(row["complete"], tps_score(y[complete], F[complete], **options))
+        np.testing.assert_allclose(row["extended"], censored_tps_score(y[kept], F[kept], **options))
+        base = shift.table.loc[("base rate", "brier", weights)]
+        assert row["margin_extended"] == row["extended"] - base["extended"]
+    table = shift.table
+    np.testing.assert_allclose(table["shift"], table["extended"] - table["complete"])
+    np.testing.assert_allclose(
+        table["margin_shift"], table["margin_extended"] - table["margin_complete"], atol=1e-15
+    )
+    assert (table["shift_low"] <= table["shift"]).all()
+    assert (table["shift"] <= table["shift_high"]).all()
+
+
+def test_signs_margins_and_ranks(shift):
+    signs = shift.signs()
+    assert (signs.loc["shy", list(WEIGHT_SCHEDULES)] == "+").all()
+    assert (signs.loc["bold", list(WEIGHT_SCHEDULES)] == "-").all()
+    assert signs.loc["bold", "mean forecast"] > 0.5 > signs.loc["shy", "mean forecast"]
+    # of the complete runs most succeed and bold forecasts win; with all runs they lose
+    flips = shift.table.loc["bold"]
+    assert (flips["rank_complete"] == 1).all()
+    assert (flips["rank_extended"] == 3).all()
+    assert flips["rank_flip"].all()
+    assert flips["sign_flip"].all()
+    margins = shift.margins()
+    assert margins.loc["bold", "shrinkage"].isna().all()
+    assert "base rate" not in margins.index.get_level_values("predictor")
+
+
+def test_sensitivity_to_parse_errors_is_one_argument_away(webshop):
+    loose = practice_shift(*webshop, informative="administrative", n_resamples=50)
+    assert (loose.n_censored, loose.n_excluded) == (337, 0)
+
+
+def test_calibrated_once_on_the_pseudo_label(webshop):
+    X, y = webshop
+    X, y = X[:308], y[:308]
+    found = practice_shift(X, y, n_resamples=50, weights=("uniform",))
+    F = PlattCrossFitCalibrator(censored="failure").fit_transform(X["shy"], y)
+    expected = censored_tps_score(y, F, weights="uniform")
+    np.testing.assert_allclose(found.table.loc[("shy", "log", "uniform"), "extended"], expected)
+    own = practice_shift(
+        X, y, n_resamples=50, weights=("uniform",), calibrator=PlattCrossFitCalibrator()
+    )
+    np.testing.assert_allclose(own.table["shift"], found.table["shift"])
+
+
+def test_q_z_is_used_throughout(webshop):
+    X, y = webshop
+    q = np.full(500, 0.3)
+    found = practice_shift(X, y, q_z=q, n_resamples=50)
+    base = found.table.loc[("base rate", "log", "uniform"), "extended"]
+    rate = (118 + 0.3 * 145) / 308
+    np.testing.assert_allclose(base, rate * np.log(rate) + (1 - rate) * np.log(1 - rate))
+
+
+def test_same_for_any_order_of_rows_and_n_jobs(webshop, rng):
+    X, y = webshop
+    first = practice_shift(X, y, n_resamples=130)
+    order = rng.permutation(500)
+    again = practice_shift(X[order], y[order], n_resamples=130, n_jobs=2)
+    np.testing.assert_allclose(again.table["shift"], first.table["shift"], rtol=1e-10)
+    np.testing.assert_allclose(again.table["shift_low"], first.table["shift_low"], rtol=1e-8)
+
+
+def test_clusters_widen_the_interval(webshop):
+    X, y = webshop
+    groups = np.where(y >= 0, 1000, 0) + np.arange(500) // 40
+    plain = practice_shift(X, y, calibrator=None, n_resamples=200).table
+    clustered = practice_shift(X, y, calibrator=None, n_resamples=200, groups=groups).table
+    width = [t["shift_high"] - t["shift_low"] for t in (plain, clustered)]
+    assert (width[1] > width[0]).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "match"),
+    [
+        ([-1, -1, -1], {}, "none of the 3 runs .* has an observed outcome"),
+        ([1, 0, 1], {}, "all 3 runs .* were observed"),
+        ([1, 0, -1], {"q_z": 1.2}, "row 2: .* q_z is 1.2"),
+        ([1, 0, -1], {"q_z": [0, 0, np.nan]}, "row 2: .* q_z is nan"),
+        ([1, 0, -1], {"groups": [1, 1, 1]}, "all runs are of one cluster"),
+        ([1, 0, -1], {"informative": "administrative"}, "no stop reasons"),
+        ([1, 0, -1], {"calibrator": "isotonic"}, "calibrator must be 'platt'"),
+        ([1, 0, -1], {"stop_reason": ["a", "a"]}, "2 stop reasons for 3 runs"),
+    ],
+)
+def test_bad_input_gets_one_sentence(y, options, match):
+    X = [[0.5], [0.6], [0.7]]
+    with pytest.raises(ValueError, match=match):
+        practice_shift({"p": X}, y, **{"calibrator": None, **options})
+
+
+@pytest.mark.parametrize(
+    ("X", "match"),
+    [
+        ({}, "there is no predictor"),
+        ({"base rate": [[0.5]]}, "rename the predictor"),
+        ({"a": [[0.5], [0.5]], "b": [[0.5, 0.5], [0.5, 0.5]]}, "'a' and 'b' have different runs"),
+        ({"a": [[1.5], [0.5]]}, "predictor 'a': .* lies outside"),
+    ],
+)
+def test_bad_predictors(X, match):
+    with pytest.raises(ValueError, match=match):
+        practice_shift(X, [1, -1], calibrator=None)
+
+
+def test_unknown_stop_reasons_are_named():
+    with pytest.warns(UserWarning, match="'solar flare'|'solar_flare'"):
+        found = practice_shift(
+            {"p": [[0.5], [0.6], [0.7], [0.2]]},
+            [1, 0, -1, -1],
+            stop_reason=["done", "done", "max_steps", "solar flare"],
+            calibrator=None,
+            n_resamples=20,
+        )
+    assert found.n_excluded == 1

@@ -1,0 +1,96 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from trajscore import TrajectoryArray
+from trajscore.censoring import termination_audit
+from trajscore.metrics import censored_tps_score
+from trajscore.stops import classify_stops
+
+# Table 6: complete, max_steps, parse_error, tool_error, env_terminated
+TABLE_6 = {
+    "StrategyQA": (2229, 59, 2, 0, 0),
+    "Tau2-Bench": (201, 1, 0, 70, 6),
+    "HotpotQA": (1529, 458, 13, 0, 0),
+    "WebShop": (163, 145, 192, 0, 0),
+}
+REASONS = ("done", "max_steps", "parse_error", "tool_error", "env_terminated")
+
+
+def test_table_6():
+    meta = pd.concat(
+        pd.DataFrame({"benchmark": name, "stop_reason": np.repeat(REASONS, counts)})
+        for name, counts in TABLE_6.items()
+    )
+    y = np.where(meta["stop_reason"] == "done", 1, -1)
+    table = termination_audit(meta, y, by="benchmark").table
+    for name, (complete, budget, *informative) in TABLE_6.items():
+        row = table.loc[name]
+        assert row["n_runs"] == complete + budget + sum(informative)
+        assert (row["complete"], row["administrative"]) == (complete, budget)
+        assert row["informative"] == sum(informative)
+        assert row["unknown"] == 0
+    assert table.loc["WebShop", "n_scored"] == 308
+    assert round(100 * table.loc["WebShop", "censoring_rate"], 2) == 47.08
+
+
+def test_score_leaves_informative_stops_out_or_takes_them_in(rng):
+    reasons = rng.choice(["done", "Max Steps", "parse error"], 60)
+    y = np.where(reasons == "done", rng.integers(0, 2, 60), -1)
+    X = TrajectoryArray(rng.random(180), np.full(60, 3), meta={"stop_reason": reasons})
+    audit = termination_audit(X, y)
+    used = reasons != "parse error"
+    assert audit.score(X) == censored_tps_score(y[used], X[used])
+    assert audit.score(X, informative="administrative") == censored_tps_score(y, X)
+    q = rng.random(60)
+    assert audit.score(X, q_z=q) == censored_tps_score(y[used], X[used], q_z=q[used])
+    assert audit.reasons.loc["parse_error", "mechanism"] == "informative"
+    assert audit.reasons["n_runs"].sum() == 60
+    assert audit.reasons["mean_steps"].eq(3).all()
+
+
+def test_unknown_reasons_are_named_and_not_scored():
+    reasons = ["done", "rate limit", "rate limit", "done", None]
+    with pytest.warns(UserWarning, match=r"4 runs .*'', 'done', 'rate_limit'.* not scored"):
+        audit = termination_audit(None, [1, -1, -1, -1, -1], reasons)
+    assert audit.table.loc[0, "unknown"] == 4
+    assert audit.scored("administrative").tolist() == [True, False, False, False, False]
+    rule = {"Rate-Limit": "administrative", "done": "informative", "": "informative"}
+    audit = termination_audit(None, [1, -1, -1, -1, -1], reasons, rule)
+    assert audit.scored().tolist() == [True, True, True, False, False]
+
+
+def test_rule_may_be_a_function():
+    rule = lambda name: "administrative" if name.startswith("max") else "informative"  # noqa: E731
+    assert classify_stops([-1, -1, 0], ["max_foo", "x", "x"], rule).tolist() == [
+        "administrative",
+        "informative",
+        "complete",
+    ]
+
+
+def test_outcomes_that_a_harness_filled_in_can_be_seen():
+    audit = termination_audit(None, [1, 0, 0], ["agent_stop", "max_steps", "max_steps"])
+    assert audit.reasons.loc["max_steps", ["n_observed", "n_successes"]].tolist() == [2, 0]
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: termination_audit(pd.DataFrame(index=[0]), [1]), "pass stop_reason="),
+        (lambda: termination_audit(None, [1, 0], ["done"]), "1 stop reasons for 2 runs"),
+        (lambda: termination_audit(None, [-1], ["x"], {"x": "censored"}), "'x': the rule says"),
+        (lambda: termination_audit(pd.DataFrame(index=[0]), [1, 1], ["a", "a"]), "2 outcomes for"),
+        (lambda: termination_audit(None, [1], ["done"], by="task"), "not a column"),
+        (lambda: termination_audit(None, [1], ["done"], by=["a", "b"]), "2 labels for 1 runs"),
+        (lambda: termination_audit(None, [1], ["done"]).scored("all"), "informative must be"),
+        (lambda: termination_audit(None, [1], ["done"]).score([[0.5], [0.5]]), "2 traces for 1"),
+        (
+            lambda: termination_audit(None, [-1], ["parse_error"]).score([[0.5]]),
+            "nothing that can be scored",
+        ),
+    ],
+)
+def test_bad_input_gets_one_sentence(call, match):
+    with pytest.raises(ValueError, match=match):
+        call()

@@ -1,0 +1,417 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, PrefixForecaster
+from trajscore import TrajectoryArray as Runs
+from trajscore.datasets import make_trajectories
+from trajscore.monitoring._eprocess import randomized_conformal_limits
+from trajscore.monitoring._thresholds import conformal_rank, pac_rank, successes_needed
+
+ALPHAS = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5]
+
+# power and false alarms of the published package on HotpotQA, at each alpha
+PUBLISHED_VILLE = (
+    ".2246/.0043 .3130/.0080 .3934/.0252 .4831/.0608 .5828/.1229 .7020/.1787 .7679/.2518"
+)
+PUBLISHED_PAC = (
+    ".3043/.0074 .4680/.0436 .5514/.0909 .7077/.1959 .7836/.2887 .7886/.3268 .8683/.4926"
+)
+PUBLISHED_THRESHOLDS = "19.173 5.890 3.853 2.385 1.783 1.599 1.233"
+
+
+@pytest.fixture(scope="module")
+def split(public_file):
+    """HotpotQA with the published split: rows to calibrate on and to test on, ids in file order."""
+    path = public_file("evaluator", "hotpotqa_w_scores_compressed.csv.gz")
+    frame = pd.read_csv(path)
+    X, y = Runs.from_frame(
+        frame, id="uq_problem_idx", step="num_steps", value="judge_probability", outcome="solved"
+    )
+    ids = frame["uq_problem_idx"].drop_duplicates().to_numpy()
+    chosen = np.random.default_rng(42).choice(ids, int(0.8 * len(ids)), replace=False)
+    place = pd.Series(np.arange(len(X)), index=X.ids)
+    is_calibration = np.isin(ids, chosen)
+    return X, y, place[ids[is_calibration]].to_numpy(), place[ids[~is_calibration]].to_numpy()
+
+
+def shown(report):
+    pairs = zip(report["power"], report["false_alarm_rate"], strict=True)
+    return " ".join(f"{p:.4f}/{f:.4f}".replace("0.", ".") for p, f in pairs)
+
+
+def test_published_ville(split):
+    X, y, calibration, test = split
+    process = DensityRatioEProcess(threshold="ville", alpha=ALPHAS)
+    process.fit(X[calibration], y[calibration])
+    assert shown(process.report(X[test], y[test])) == PUBLISHED_VILLE
+
+
+def test_published_pac_with_an_explicit_split(split):
+    X, y, calibration, test = split
+    n = len(calibration)
+    ratio_ids = np.random.default_rng(42).choice(X.ids[calibration], int(0.5 * n), replace=False)
+    held_out = ~np.isin(X.ids[calibration], ratio_ids)
+    process = DensityRatioEProcess(threshold="pac", alpha=ALPHAS, delta=0.05)
+    process.fit(X[calibration], y[calibration], calibration=held_out)
+    assert " ".join(f"{c:.3f}" for c in process.thresholds_) == PUBLISHED_THRESHOLDS
+    assert shown(process.report(X[test], y[test])) == PUBLISHED_PAC
+    rows = DensityRatioEProcess(threshold="pac", alpha=ALPHAS, delta=0.05)
+    rows.fit(X[calibration], y[calibration], calibration=np.flatnonzero(held_out))
+    pd.testing.assert_series_equal(rows.thresholds_, process.thresholds_)
+
+
+def test_m_is_the_odds_of_failure_against_the_base_odds():
+    X, y = make_trajectories(300, lengths=(1, 6), random_state=0, return_X_y=True)
+    process = DensityRatioEProcess(threshold="ville").fit(X, y)
+    forecaster = PrefixForecaster().fit(X, y)
+    F, rate = forecaster.transform(X).cells, y.mean()
+    np.testing.assert_allclose(
+        process.e_values(X).cells, (1 - F) / F * rate / (1 - rate), rtol=1e-12
+    )
+    np.testing.assert_allclose(process.transform(X).cells, np.log(process.e_values(X).cells))
+
+
+def test_decisions_agree_with_each_other():
+    X, y = make_trajectories(600, lengths=(1, 8), random_state=0, return_X_y=True)
+    process = DensityRatioEProcess(alpha=[0.1, 0.3], threshold="conformal").fit(X[:300], y[:300])
+    new = X[300:]
+    for alpha in (0.1, 0.3):
+        steps, log_c = process.stopping_steps(new, alpha), np.log(process.thresholds_[alpha])
+        for run, step in zip(process.transform(new), steps, strict=True):
+            above = np.flatnonzero(run > log_c)
+            assert step == (above[0] + 1 if len(above) else 0)
+        assert (process.predict(new, alpha) == (steps == 0)).all()
+        assert ((process.decision_function(new, alpha) < 0) == (steps > 0)).all()
+    report = process.report(new, y[300:])
+    flagged = process.stopping_steps(new) > 0
+    assert report.loc[0.1, "power"] == flagged[y[300:] == 0].mean() == process.score(new, y[300:])
+    assert report.loc[0.1, "false_alarm_rate"] == flagged[y[300:] == 1].mean()
+    row = report.loc[0.1]
+    assert row["power_low"] < row["power"] < row["power_high"]
+    stops = process.stopping_steps(new)
+    saved = (new.lengths - stops)[stops > 0].sum() / new.lengths.sum()
+    assert row["steps_saved"] == pytest.approx(saved)
+    assert row["mean_stopping_step"] == stops[stops > 0].mean()
+
+
+def test_rows_in_any_order():
+    X, y = make_trajectories(400, lengths=(1, 6), random_state=1, return_X_y=True)
+    order = np.random.default_rng(0).permutation(400)
+    for options in (
+        {"threshold": "pac", "alpha": 0.2},
+        {"threshold": "conformal", "ties": "randomized"},
+        {"threshold": "conformal", "cross_fit": 3},
+        {"threshold": "randomized_ville"},
+    ):
+        one = DensityRatioEProcess(**options).fit(X, y)
+        other = DensityRatioEProcess(**options).fit(X[order], y[order])
+        assert (one.stopping_steps(X)[order] == other.stopping_steps(X[order])).all()
+
+
+# ------------------------------------------------------------------ thresholds
+
+
+@given(st.integers(1, 300), st.sampled_from([0.01, 0.05, 0.1, 0.3]), st.sampled_from([0.05, 0.2]))
+def test_ranks_are_the_smallest_that_keep_their_promise(n, alpha, delta):
+    k = pac_rank(n, alpha, delta)
+    if k <= n:
+        assert binom.sf(k - 1, n, 1 - alpha) <= delta
+    if k > 1:
+        assert binom.sf(k - 2, n, 1 - alpha) > delta
+    k = conformal_rank(n, alpha)
+    assert (n + 1 - k) / (n + 1) <= alpha + 1e-9
+    assert (n + 2 - k) / (n + 1) > alpha + 1e-9
+    for kind in ("pac", "conformal", "pac_marginal"):
+        needed = successes_needed(kind, alpha, delta)
+        a, d = (0.9 * alpha, 0.1 * alpha) if kind == "pac_marginal" else (alpha, delta)
+        rank = (
+            (lambda m: conformal_rank(m, alpha))
+            if kind == "conformal"
+            else (lambda m, a=a, d=d: pac_rank(m, a, d))
+        )
+        assert rank(needed) <= needed
+        assert rank(needed - 1) > needed - 1
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=12),
+    st.integers(-1, 4),
+    st.floats(0.001, 0.999),
+    st.floats(0.02, 0.98),
+)
+def test_randomised_limits_are_randomised_p_values(maxima, value, coin, alpha):
+    maxima = np.sort(np.array(maxima, dtype=float))
+    p = ((maxima > value).sum() + coin * (1 + (maxima == value).sum())) / (len(maxima) + 1)
+    if abs(p - alpha) < 1e-9:
+        return
+    limit = randomized_conformal_limits(maxima, alpha, np.array([coin]))[0]
+    assert (value > limit) == (p <= alpha)
+
+
+# ------------------------------------------------------------------ the guarantee
+
+
+def world(rng, n, discrete):
+    """Forecasts of succeeding runs, (n, 3), of a known law: continuous, or of 3 distinct values."""
+    if not discrete:
+        return np.clip(rng.normal(0.6, 0.2, (n, 3)), 0.01, 0.99)
+    traces = np.full((n, 3), 0.8)
+    law = [0.02, 0.38, 0.6]
+    traces[np.arange(n), rng.integers(0, 3, n)] = rng.choice([0.2, 0.5, 0.8], n, p=law)
+    return traces
+
+
+def rates(threshold, alpha, delta, n_sets, discrete, at_least=False):
+    """True false-alarm rates of the thresholds from many calibration sets of 50 successes."""
+    rng = np.random.default_rng(0)
+    worst = np.sort(world(rng, 200_000, discrete).min(axis=1))
+    y = np.r_[np.ones(60), np.zeros(60)]
+    out = np.empty(n_sets)
+    for k in range(n_sets):
+        runs = Runs.from_padded(np.vstack([world(rng, 60, discrete), np.full((60, 3), 0.3)]))
+        process = DensityRatioEProcess(
+            "passthrough", threshold=threshold, alpha=alpha, delta=delta, random_state=k
+        )
+        # as many successes as failures are left for the base rate: M is the odds of failure
+        process.fit(runs, y, calibration=np.r_[0:50, 60:110])
+        limit = 1 / (1 + process.thresholds_.iloc[0])
+        limit *= 1 + 1e-9 if at_least else 1 - 1e-9
+        out[k] = np.searchsorted(worst, limit) / len(worst)
+    return out
+
+
+def margin(p, n):
+    return 4 * np.sqrt(p * (1 - p) / n)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("discrete", [False, True])
+def test_promises_hold(discrete, n_simulations):
+    n = n_simulations
+    alpha, delta = 0.2, 0.1
+    pac = rates("pac", alpha, delta, n, discrete)
+    assert (pac > alpha).mean() <= delta + margin(delta, n)
+    for threshold in ("conformal", "pac_marginal"):
+        found = rates(threshold, alpha, delta, n, discrete)
+        assert found.mean() <= alpha + 4 * found.std() / np.sqrt(n) + 1e-3
+
+
+@pytest.mark.slow
+def test_at_least_instead_of_more_than_breaks_the_promise_for_few_scores(n_simulations):
+    # with 3 distinct scores an atom sits at the threshold; flagging it too exceeds alpha always
+    strict = rates("pac", 0.2, 0.1, n_simulations // 10, True)
+    published = rates("pac", 0.2, 0.1, n_simulations // 10, True, at_least=True)
+    assert (strict > 0.2).mean() <= 0.1 + margin(0.1, n_simulations // 10)
+    assert (published > 0.2).mean() > 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("discrete", [False, True])
+def test_randomised_ties_are_exact(discrete, n_simulations):
+    rng = np.random.default_rng(1)
+    alpha, flagged = 0.15, 0
+    n_sets, n_new = n_simulations, 20
+    for k in range(n_sets):
+        traces = world(rng, 50 + n_new, discrete)
+        runs = Runs.from_padded(np.vstack([traces[:50], np.full((4, 3), 0.3)]))
+        y = np.r_[np.ones(50), np.zeros(4)]
+        process = DensityRatioEProcess(
+            "passthrough", threshold="conformal", alpha=alpha, ties="randomized", random_state=k
+        ).fit(runs, y, calibration=np.r_[0:40, 50:52])
+        new = Runs.from_padded(traces[50:], ids=np.arange(n_new) + 1000 * (k + 1))
+        flagged += (process.predict(new) == 0).sum()
+    # rates of one set vary as Beta(n_c alpha, ...): allow for that beside the binomial error
+    spread = np.sqrt(alpha * (1 - alpha) * (1 / 41 + 1 / n_new) / n_sets)
+    assert flagged / (n_sets * n_new) == pytest.approx(alpha, abs=4 * spread)
+
+
+@pytest.mark.slow
+def test_randomised_ville_where_failing_runs_are_longer(n_simulations):
+    # hazards of ending .5 (successes) and .1 (failures), nothing in the scores: the published
+    # rule compares the last M, which is no e-value, and flags .24 of good runs at alpha = .1
+    rng = np.random.default_rng(0)
+    alpha, n_sets = 0.1, max(n_simulations // 50, 8)
+    corrected, published, plain = [], [], []
+    for k in range(n_sets):
+        y = rng.integers(0, 2, 2400)
+        lengths = np.where(y == 1, rng.geometric(0.5, 2400), rng.geometric(0.1, 2400))
+        cells = rng.random(lengths.sum())
+        X = Runs(cells, lengths)
+        process = DensityRatioEProcess(
+            PrefixForecaster(features="summary", pooled=True),
+            threshold="randomized_ville",
+            alpha=alpha,
+            random_state=k,
+        ).fit(X[:1200], y[:1200])
+        new = X[1200:][y[1200:] == 1]
+        new = new[new.lengths <= process.longest_]
+        corrected.append((process.predict(new) == 0).mean())
+        log_m = process.transform(new)
+        last = log_m.cells[log_m.offsets[1:] - 1]
+        largest = np.maximum.reduceat(log_m.cells, log_m.offsets[:-1])
+        coin = rng.random(len(new))
+        plain.append((largest > -np.log(alpha)).mean())
+        published.append(((largest > -np.log(alpha)) | (last > np.log(coin / alpha))).mean())
+    error = 4 * np.sqrt(alpha * (1 - alpha) / (n_sets * 600))
+    assert np.mean(plain) <= alpha + error
+    assert np.mean(corrected) <= alpha + error
+    assert np.mean(corrected) > np.mean(plain)
+    assert np.mean(published) > 0.18
+
+
+def test_cross_fit_is_close_to_alpha_and_uses_every_run():
+    rng = np.random.default_rng(0)
+    rate = []
+    for _ in range(20):
+        X, y = make_trajectories(1200, lengths=4, random_state=rng.integers(10**6), return_X_y=True)
+        process = DensityRatioEProcess(threshold="conformal", alpha=0.1, cross_fit=4)
+        process.fit(X[:300], y[:300])
+        assert process.n_calibration_successes_ == (y[:300] == 1).sum()
+        rate.append(process.report(X[300:], y[300:])["false_alarm_rate"].iloc[0])
+    assert 0.05 < np.mean(rate) < 0.15
+
+
+# ------------------------------------------------------------------ scale and shape
+
+
+def test_ten_thousand_steps_do_not_overflow():
+    rng = np.random.default_rng(0)
+    X = Runs(
+        np.r_[np.full(10_000, 1e-9), np.full(9_000, 1.0), rng.random(40)],
+        [10_000, 9_000] + [1] * 40,
+    )
+    y = np.r_[0, 1, rng.integers(0, 2, 40)]
+    process = DensityRatioEProcess("passthrough", threshold="ville").fit(X, y)
+    log_m = process.transform(X)
+    assert np.isfinite(log_m.cells).all()
+    assert np.isfinite(process.e_values(X).cells).all()
+    assert process.predict(X)[:2].tolist() == [0, 1]
+
+
+def test_other_forecasters_and_plain_arrays():
+    X, y = make_trajectories(400, lengths=(2, 6), random_state=0, return_X_y=True)
+    process = DensityRatioEProcess(PlattCrossFitCalibrator(), alpha=0.2).fit(X, y)
+    assert process.transform(X).shape == X.shape
+    plain = DensityRatioEProcess(alpha=0.2).fit(X.padded(), y)
+    same = DensityRatioEProcess(alpha=0.2).fit(X, y)
+    np.testing.assert_array_equal(plain.predict(X.padded()), same.predict(X))
+    assert plain.transform(X.padded()).shape == X.shape
+    again = pickle.loads(pickle.dumps(clone(same).fit(X, y)))
+    np.testing.assert_array_equal(again.predict(X), same.predict(X))
+
+
+def test_bonferroni():
+    X, y = make_trajectories(100, lengths=(2, 7), random_state=0, return_X_y=True)
+    process = DensityRatioEProcess(threshold="bonferroni", alpha=[0.1, 0.2]).fit(X, y)
+    np.testing.assert_allclose(process.thresholds_, [70, 35])
+
+
+# ------------------------------------------------------------------ bad input
+
+
+@pytest.fixture
+def runs():
+    return make_trajectories(120, lengths=(1, 5), random_state=0, return_X_y=True)
+
+
+def test_unobserved_runs_are_left_out_and_counted(runs):
+    X, y = runs
+    y = y.astype(float)
+    y[:20] = -1
+    process = DensityRatioEProcess(alpha=0.2).fit(X, y)
+    assert process.n_dropped_ == 20
+    rest = DensityRatioEProcess(alpha=0.2).fit(X[20:], y[20:])
+    pd.testing.assert_series_equal(rest.thresholds_, process.thresholds_)
+
+
+def test_too_few_successes(runs):
+    X, y = runs
+    with pytest.warns(UserWarning, match=r"alpha = 0.01: no run will be flagged; hold out .* 230"):
+        process = DensityRatioEProcess(alpha=0.01).fit(X, y)
+    assert np.isinf(process.thresholds_.iloc[0])
+    assert process.predict(X).all()
+    with pytest.warns(UserWarning, match="at least 99"):
+        DensityRatioEProcess(threshold="conformal", alpha=0.01).fit(X, y)
+
+
+def test_longer_runs_than_any_seen(runs):
+    X, y = runs
+    process = DensityRatioEProcess(threshold="ville").fit(X, y)
+    longer = Runs.from_list([[0.5] * 9, [0.4] * 7, [0.2]])
+    with pytest.warns(UserWarning, match="2 runs have more than the 5 steps") as caught:
+        log_m = process.transform(longer)
+    assert len(caught) == 1
+    assert (log_m[0][4:] == log_m[0][4]).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "message"),
+    [
+        ({"threshold": "pax"}, {}, "threshold must be one of pac, "),
+        ({"alpha": 1.0}, {}, "alpha must lie strictly between 0 and 1"),
+        ({"alpha": []}, {}, "alpha must lie strictly between 0 and 1"),
+        ({"delta": 0}, {}, "delta must lie"),
+        ({"ties": "maybe"}, {}, "ties must be"),
+        ({"calibration_fraction": 1}, {}, "calibration_fraction must lie"),
+        ({"cross_fit": 3}, {}, 'threshold="conformal"'),
+        ({"threshold": "ville"}, {"calibration": [1, 2]}, "holds out no runs"),
+        ({}, {"calibration": [1, 500]}, "calibration must be rows of X, from 0 to 119"),
+        ({}, {"calibration": [True, False]}, "calibration must be rows of X, from 0 to 119"),
+    ],
+)
+def test_bad_parameters(runs, options, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        DensityRatioEProcess(**options).fit(*runs, **arguments)
+
+
+def test_bad_runs(runs):
+    X, y = runs
+    with pytest.raises(ValueError, match="none of the 3 held-out runs succeeded"):
+        DensityRatioEProcess().fit(X, y, calibration=np.flatnonzero(y == 0)[:3])
+    with pytest.raises(ValueError, match="are all of one outcome"):
+        DensityRatioEProcess().fit(X, y, calibration=np.flatnonzero(y == 0))
+    with pytest.raises(ValueError, match="there are 0 failures"):
+        DensityRatioEProcess().fit(X, np.ones(120))
+    with pytest.raises(ValueError, match="row 0: outcome 0.5 is a grade"):
+        DensityRatioEProcess().fit(X, np.r_[0.5, y[1:]])
+    with pytest.raises(ValueError, match="step 2.*missing"):
+        DensityRatioEProcess().fit(Runs.from_list([[0.5, np.nan]], missing="allow"), [1])
+    process = DensityRatioEProcess(threshold="ville").fit(X, y)
+    with pytest.raises(ValueError, match=r"alpha = 0\.3 was not fitted; it is one of \[0\.05\]"):
+        process.predict(X, alpha=0.3)
+    with pytest.raises(ValueError, match="there is no failing run"):
+        process.score(X, np.ones(120))
+    two = Runs(np.stack([X.cells, X.cells], axis=1), X.lengths, channels=["a", "b"])
+    with pytest.raises(ValueError, match="was fitted on 1 channels, got 2"):
+        process.predict(two)
+    process.fit(two, y)
+    with pytest.raises(ValueError, match="fitted on the channels a, b, got b, a"):
+        process.predict(two[["b", "a"]])
+    with pytest.raises(ValueError, match="outside"):
+        DensityRatioEProcess("passthrough").fit(X.with_cells(X.cells + 1), y).transform(X)
+
+
+class AnyTwoLabels(DensityRatioEProcess):
+    """scikit-learn's checks use labels of their own; code them as outcomes first."""
+
+    def fit(self, X, y, calibration=None):
+        labels = np.asarray(y)
+        if labels.ndim == 1 and len(np.unique(labels)) == 2:
+            y = (labels == labels.max()).astype(int)
+        return super().fit(X, y, calibration)
+
+
+@parametrize_with_checks(
+    [AnyTwoLabels(alpha=0.3, threshold="ville"), AnyTwoLabels(alpha=0.3, threshold="conformal")]
+)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn(estimator, check):
+    check(estimator)

@@ -1,0 +1,213 @@
+"""What can be said of a score, or of a verdict, when q_Z is known only to lie in a range."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trajscore.censoring._summary import contrast_samples
+from trajscore.metrics._censored import soft_outcomes
+from trajscore.metrics._tps import run_scores
+from trajscore.outcomes import CENSORED, check_outcomes
+from trajscore.trajectories import TrajectoryArray
+from trajscore.validation import check_sample_weight, check_trajectories
+from trajscore.weights import Weights
+
+FloatArray = NDArray[np.float64]
+
+
+class TPSBounds(NamedTuple):
+    """Smallest and largest score that some q_Z in the range gives.
+
+    Attributes
+    ----------
+    low, high : float
+        The bounds; both are attained.
+    q_low, q_high : ndarray of shape (n_runs,)
+        The q_Z that attain them; NaN for observed runs.
+    """
+
+    low: float
+    high: float
+    q_low: FloatArray
+    q_high: FloatArray
+
+
+class BreakEven(NamedTuple):
+    """The q_Z, common to all unobserved runs, at which two predictors score alike.
+
+    Attributes
+    ----------
+    q : float
+        The break-even point; NaN if there is none in [0, 1].
+    difference_at_0, difference_at_1 : float
+        Score of the first minus that of the second if all unobserved runs had failed, and if
+        all had succeeded; linear in between.
+    """
+
+    q: float
+    difference_at_0: float
+    difference_at_1: float
+
+    @property
+    def flips(self) -> bool:
+        """Whether some common q_Z in [0, 1] changes the verdict."""
+        return bool(np.isfinite(self.q))
+
+
+def tps_bounds(
+    y_true: ArrayLike,
+    traces: Any,
+    low: ArrayLike = 0.0,
+    high: ArrayLike = 1.0,
+    *,
+    reference: Any = None,
+    score: Any = "log",
+    weights: Weights = "linear_front",
+    sample_weight: ArrayLike | None = None,
+) -> TPSBounds:
+    """Sharp bounds of the mean censored score for q_Z anywhere in a range, run by run.
+
+    The score is linear in each q_Z, so it is extreme at the ends of the ranges; which end is
+    which depends on the sign of the run's sum of w_t {S(F_t, 1) - S(F_t, 0)}.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_runs,)
+        Outcomes: 1 success, 0 failure, -1 not observed, or a grade in [0, 1].
+    traces : TrajectoryArray or array-like of shape (n_runs, T_max)
+        Forecasts of success in [0, 1].
+    low, high : float or array-like of shape (n_runs,), default=0.0, 1.0
+        Range of q_Z of each unobserved run; other entries are not read.
+    reference : TrajectoryArray or array-like of shape (n_runs, T_max), optional
+        Another predictor's forecasts: bounds of the *difference* from its score. They are
+        tighter than the difference of bounds, as both are scored with the same q_Z.
+    score : "log", "brier", ("beta", a, b) or object, default="log"
+        Score family.
+    weights : str or callable, default="linear_front"
+        Step weights.
+    sample_weight : array-like of shape (n_runs,), optional
+        Weight of each run.
+
+    Returns
+    -------
+    TPSBounds
+        low, high, and the q_Z that attain them.
+
+    Raises
+    ------
+    ValueError
+        If a range is empty or leaves [0, 1].
+
+    Notes
+    -----
+    No assumption on the stops is made if the ranges are [0, 1]. Sampling error comes on top.
+
+    References
+    ----------
+    Manski (2003), Partial Identification of Probability Distributions.
+
+    Examples
+    --------
+    >>> bounds = tps_bounds([1, -1], [[0.8, 0.8], [0.6, 0.6]], score="brier")
+    >>> round(bounds.low, 3), round(bounds.high, 3), bounds.q_high
+    (-0.2, -0.1, array([nan,  1.]))
+    """
+    y, base, slope = _linear_form(y_true, traces, reference, score, weights)
+    lower, upper = soft_outcomes(y, low), soft_outcomes(y, high)
+    censored = y == CENSORED
+    crossed = censored & (lower > upper)
+    if crossed.any():
+        row = int(np.argmax(crossed))
+        raise ValueError(
+            f"row {row}: q_z cannot be at least {lower[row]:g} and at most {upper[row]:g}; give "
+            f"low <= high"
+        )
+    weight = check_sample_weight(sample_weight, len(y))
+    ends = [
+        np.where(censored, np.where((slope > 0) == flip, lower, upper), np.nan)
+        for flip in (True, False)
+    ]
+    worst, best = (
+        float(np.average(base + np.where(censored, q * slope, 0.0), weights=weight)) for q in ends
+    )
+    return TPSBounds(worst, best, *ends)
+
+
+def break_even_q(
+    y_true: ArrayLike,
+    traces: Any,
+    other: Any,
+    *,
+    score: Any = "log",
+    weights: Weights = "linear_front",
+    sample_weight: ArrayLike | None = None,
+) -> BreakEven:
+    """Find the common q_Z at which the verdict between two predictors flips.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_runs,)
+        Outcomes: 1 success, 0 failure, -1 not observed, or a grade in [0, 1].
+    traces, other : TrajectoryArray or array-like of shape (n_runs, T_max)
+        Forecasts of the two predictors.
+    score : "log", "brier", ("beta", a, b) or object, default="log"
+        Score family.
+    weights : str or callable, default="linear_front"
+        Step weights.
+    sample_weight : array-like of shape (n_runs,), optional
+        Weight of each run.
+
+    Returns
+    -------
+    BreakEven
+        The point, and the difference at both ends.
+
+    Raises
+    ------
+    ValueError
+        If every outcome was observed.
+
+    See Also
+    --------
+    tps_bounds : With ``reference=``, for q_Z that differ from run to run.
+
+    Examples
+    --------
+    >>> break_even_q([1, -1], [[0.8], [0.6]], [[0.7], [0.3]], score="brier").q
+    0.366...
+    """
+    y, base, slope = _linear_form(y_true, traces, other, score, weights)
+    censored = y == CENSORED
+    if not censored.any():
+        raise ValueError("every outcome was observed; the verdict does not depend on any q_Z")
+    weight = check_sample_weight(sample_weight, len(y))
+    at_0 = float(np.average(base, weights=weight))
+    at_1 = at_0 + float(np.average(np.where(censored, slope, 0.0), weights=weight))
+    crosses = at_0 * at_1 <= 0 and at_0 != at_1
+    return BreakEven(at_0 / (at_0 - at_1) if crosses else np.nan, at_0, at_1)
+
+
+def _linear_form(
+    y_true: ArrayLike, traces: Any, other: Any, score: Any, weights: Weights
+) -> tuple[NDArray[Any], FloatArray, FloatArray]:
+    """Return outcomes, and the run scores (or differences) as base + q_Z slope."""
+    X = check_trajectories(traces, probabilities=True, single_channel=True)
+    y = check_outcomes(y_true, len(X))
+    base, slope = _base_and_slope(y, X, score, weights)
+    if other is None:
+        return y, base, slope
+    second = check_trajectories(other, probabilities=True, single_channel=True)
+    if len(second) != len(X):
+        raise ValueError(f"the predictors have {len(X)} and {len(second)} runs; give the same")
+    other_base, other_slope = _base_and_slope(y, second, score, weights)
+    return y, base - other_base, slope - other_slope
+
+
+def _base_and_slope(
+    y: NDArray[Any], X: TrajectoryArray, score: Any, weights: Weights
+) -> tuple[FloatArray, FloatArray]:
+    base = run_scores(np.where(y == CENSORED, 0, y), X, score, weights)
+    return base, contrast_samples(X, score, weights)

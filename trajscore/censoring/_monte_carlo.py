@@ -1,0 +1,304 @@
+"""Continuation-success probabilities from runs that were resumed where they had been stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import beta
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from trajscore.censoring._summary import continuation_summary
+from trajscore.metrics._censored import censored_tps_samples
+from trajscore.outcomes import CENSORED
+from trajscore.trajectories import TrajectoryArray
+from trajscore.validation import check_trajectories
+from trajscore.weights import Weights
+
+FloatArray = NDArray[np.float64]
+Branches = Sequence[ArrayLike | None] | NDArray[Any]
+
+_UNRESOLVED = ("missing", "failure", "success")
+
+
+class MonteCarloContinuation(BaseEstimator):
+    """Estimate q_Z by the share of successes among continuations of a stopped run.
+
+    Parameters
+    ----------
+    unresolved : {"missing", "failure", "success"}, default="missing"
+        What a continuation counts as that itself came to no outcome (-1 or NaN).
+    min_branches : int, default=5
+        Runs with fewer valid continuations get no estimate (NaN) and are counted.
+    confidence_level : float, default=0.95
+        Level of the interval of each q_Z.
+    prior : float, default=0.5
+        Both parameters of the Beta prior behind the intervals; 0.5 is Jeffreys', 1 the uniform
+        one. The estimate itself is the plain share.
+
+    Attributes
+    ----------
+    q_z_ : ndarray of shape (n_runs,)
+        Estimates; NaN for runs without enough valid continuations.
+    low_, high_ : ndarray of shape (n_runs,)
+        Equal-tailed Beta intervals; 0 and 1 are kept where all continuations failed or succeeded.
+    n_valid_, n_unresolved_ : ndarray of int of shape (n_runs,)
+        Continuations of each run that count, and those that came to no outcome.
+    branches_ : list of ndarray or None
+        The continuations that count, for ``branches=`` of `censored_tps_score`.
+    audited_ : ndarray of bool of shape (n_runs,)
+        Runs that have an estimate.
+    ids_ : ndarray of shape (n_runs,)
+        Identifiers of the runs.
+
+    See Also
+    --------
+    HybridAudit : For when only some of the stopped runs can be resumed.
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Appendix H;
+    Brown, Cai and DasGupta (2001), Interval Estimation for a Binomial Proportion.
+
+    Examples
+    --------
+    >>> X, branches = [[0.4, 0.3], [0.7, 0.8]], [[0, 0, 1, 0, -1], [1, 1, 1, 0, 1]]
+    >>> audit = MonteCarloContinuation(min_branches=4).fit(X, branches)
+    >>> audit.q_z_, audit.low_.round(2), audit.high_.round(2)
+    (array([0.25, 0.8 ]), array([0.03, 0.37]), array([0.72, 0.98]))
+    """
+
+    def __init__(
+        self,
+        unresolved: str = "missing",
+        min_branches: int = 5,
+        confidence_level: float = 0.95,
+        prior: float = 0.5,
+    ) -> None:
+        self.unresolved = unresolved
+        self.min_branches = min_branches
+        self.confidence_level = confidence_level
+        self.prior = prior
+
+    def fit(self, X: Any, branches: Branches) -> Self:
+        """Count successes among the continuations of each run.
+
+        Parameters
+        ----------
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            The runs; only their identifiers are read.
+        branches : sequence of n_runs array-likes, or array of shape (n_runs, n_branches)
+            Outcomes of continuations from the last step of each run: 1, 0, or -1 where the
+            continuation came to none; None or an empty list for a run that was not resumed. In a
+            rectangular array NaN stands for a continuation that was not made.
+
+        Returns
+        -------
+        MonteCarloContinuation
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If an outcome is not 1, 0 or -1, or no run has enough valid continuations.
+        """
+        self._check_parameters()
+        runs = check_trajectories(X, allow_missing=True)
+        row, outcome = flatten_branches(branches, len(runs))
+        unresolved = outcome == CENSORED
+        self.n_unresolved_ = np.bincount(row[unresolved], minlength=len(runs))
+        if self.unresolved == "missing":
+            row, outcome = row[~unresolved], outcome[~unresolved]
+        else:
+            outcome = np.where(unresolved, float(self.unresolved == "success"), outcome)
+        self.n_valid_ = np.bincount(row, minlength=len(runs))
+        self.audited_ = self.n_valid_ >= self.min_branches
+        if not self.audited_.any():
+            raise ValueError(
+                f"no run has {self.min_branches} valid continuations (the most is "
+                f"{self.n_valid_.max(initial=0)}); make more of them, or lower min_branches"
+            )
+        successes = np.bincount(row, outcome, minlength=len(runs)).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            share = successes / self.n_valid_
+        self.q_z_ = np.where(self.audited_, share, np.nan)
+        self.low_, self.high_ = self._intervals(successes)
+        self._outcome = outcome
+        self.ids_ = runs.ids
+        return self
+
+    @property
+    def branches_(self) -> list[FloatArray | None]:
+        """The continuations that count, None for runs without enough of them."""
+        pieces = np.split(self._outcome, np.cumsum(self.n_valid_)[:-1])
+        return [piece if ok else None for piece, ok in zip(pieces, self.audited_, strict=True)]
+
+    def predict(self, X: Any) -> FloatArray:
+        """Look up the estimates of runs by their identifiers.
+
+        Parameters
+        ----------
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            The runs.
+
+        Returns
+        -------
+        ndarray of shape (n_runs,)
+            q_Z, for ``q_z=`` of censored scores; NaN for runs that have no estimate.
+        """
+        check_is_fitted(self)
+        runs = check_trajectories(X, allow_missing=True)
+        known = pd.Series(self.q_z_, index=self.ids_)
+        return known.reindex(runs.ids).to_numpy()
+
+    def summary(
+        self,
+        traces: Any = None,
+        *,
+        score: Any = "log",
+        weights: Weights = "linear_front",
+        n_resamples: int = 1000,
+        random_state: Any = 0,
+    ) -> pd.DataFrame:
+        """Describe the estimates, and what they make of a score, with bootstrap intervals.
+
+        Parameters
+        ----------
+        traces : TrajectoryArray or array-like of shape (n_runs, T_max), optional
+            Forecasts of the runs given to `fit`: adds the simple and exact scores of the
+            audited runs and their difference.
+        score : "log", "brier", ("beta", a, b) or object, default="log"
+            Score family.
+        weights : str or callable, default="linear_front"
+            Step weights.
+        n_resamples : int, default=1000
+            Bootstrap replicates over runs.
+        random_state : int, RandomState instance or None, default=0
+            Seed.
+
+        Returns
+        -------
+        DataFrame
+            value, low and high of each figure; the intervals are those of means over runs.
+
+        References
+        ----------
+        Raghu et al. (2026), Tables 7 and 8.
+
+        Examples
+        --------
+        >>> X, branches = [[0.4, 0.3], [0.7, 0.8]], [[0, 0, 0, 0, -1], [1, 1, 1, 0, 1]]
+        >>> audit = MonteCarloContinuation(min_branches=4).fit(X, branches)
+        >>> audit.summary(X, score="brier")["value"].round(3)
+        runs resumed                     2.000
+        runs retained                    2.000
+        valid branches per run           4.500
+        unresolved branches per run      0.500
+        mean q_Z                         0.400
+        median q_Z                       0.400
+        share q_Z = 0                    0.500
+        share q_Z > 0.5                  0.500
+        simple score                    -0.338
+        exact score                     -0.152
+        exact - simple                   0.187
+        largest branch-identity error    0.000
+        Name: value, dtype: float64
+        """
+        check_is_fitted(self)
+        rows = np.flatnonzero(self.audited_)
+        counts = {
+            "runs resumed": float(((self.n_valid_ + self.n_unresolved_) > 0).sum()),
+            "runs retained": float(len(rows)),
+            "valid branches per run": float(self.n_valid_[rows].mean()),
+            "unresolved branches per run": float(self.n_unresolved_[rows].mean()),
+        }
+        forecasts = None if traces is None else self._audited_traces(traces)
+        table = continuation_summary(
+            self.q_z_[rows], counts, forecasts, score, weights, n_resamples, random_state
+        )
+        if forecasts is not None:
+            error = self._identity_error(forecasts, score, weights)
+            table.loc["largest branch-identity error"] = [error, np.nan, np.nan]
+        return table
+
+    def _audited_traces(self, traces: Any) -> TrajectoryArray:
+        X = check_trajectories(traces, probabilities=True, single_channel=True)
+        if len(X) != len(self.ids_):
+            raise ValueError(f"there are {len(X)} traces for the {len(self.ids_)} runs of fit")
+        return X[self.audited_]
+
+    def _identity_error(self, X: TrajectoryArray, score: Any, weights: Weights) -> float:
+        """Compare the exact score with the mean over continuations (the two are one)."""
+        unobserved = np.full(len(X), CENSORED)
+        branches = [branch for branch in self.branches_ if branch is not None]
+        exact = censored_tps_samples(
+            unobserved, X, q_z=self.q_z_[self.audited_], score=score, weights=weights
+        )
+        mean = censored_tps_samples(unobserved, X, branches=branches, score=score, weights=weights)
+        return float(np.abs(exact - mean).max())
+
+    def _intervals(self, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        tail = (1 - self.confidence_level) / 2
+        failures = self.n_valid_ - successes
+        low = beta.ppf(tail, successes + self.prior, failures + self.prior)
+        high = beta.ppf(1 - tail, successes + self.prior, failures + self.prior)
+        low = np.where(successes == 0, 0.0, low)
+        high = np.where(failures == 0, 1.0, high)
+        return np.where(self.audited_, low, np.nan), np.where(self.audited_, high, np.nan)
+
+    def _check_parameters(self) -> None:
+        if self.unresolved not in _UNRESOLVED:
+            raise ValueError(f"unresolved must be one of {_UNRESOLVED}, got {self.unresolved!r}")
+        if not self.min_branches >= 1:
+            raise ValueError(f"min_branches must be at least 1, got {self.min_branches!r}")
+        if not 0 < self.confidence_level < 1:
+            raise ValueError(f"confidence_level must lie in (0, 1), got {self.confidence_level!r}")
+        if not self.prior > 0:
+            raise ValueError(f"prior must be a positive number, got {self.prior!r}")
+
+
+def flatten_branches(branches: Branches, n_runs: int) -> tuple[NDArray[np.int64], FloatArray]:
+    """Return the run and the outcome of every continuation.
+
+    Parameters
+    ----------
+    branches : sequence of n_runs array-likes, or array of shape (n_runs, n_branches)
+        Outcomes 1, 0 or -1; NaN in a rectangular array is no continuation.
+    n_runs : int
+        Number of runs.
+
+    Returns
+    -------
+    row, outcome : ndarray of shape (n_continuations,)
+        Row of the run, ascending, and the outcome.
+
+    Raises
+    ------
+    ValueError
+        If there is another number of runs, or an outcome is not 1, 0 or -1.
+    """
+    if len(branches) != n_runs:
+        raise ValueError(
+            f"branches must have {n_runs} entries, one for each run (None if not resumed), got "
+            f"{len(branches)}"
+        )
+    made = [k for k, one in enumerate(branches) if one is not None]
+    lists = [np.asarray(branches[k], dtype=np.float64).ravel() for k in made]
+    row = np.repeat(np.array(made, dtype=np.int64), [len(one) for one in lists])
+    outcome = np.concatenate([*lists, np.empty(0)])
+    if isinstance(branches, np.ndarray):
+        there = ~np.isnan(outcome)
+        row, outcome = row[there], outcome[there]
+    outcome = np.where(np.isnan(outcome), CENSORED, outcome)
+    bad = ~np.isin(outcome, (CENSORED, 0, 1))
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise ValueError(
+            f"row {row[k]}: a continuation has outcome {outcome[k]:g}; use 1 for success, 0 for "
+            f"failure and -1 where it came to none"
+        )
+    return row, outcome

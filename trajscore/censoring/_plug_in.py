@@ -1,0 +1,199 @@
+"""What the estimators that learn q_Z from other runs have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from trajscore.trajectories import TrajectoryArray
+from trajscore.validation import check_trajectories
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# a recalibration, cross-fitted or not, keeps the ranks of a forecast up to a few ties
+_SAME_RANKS = 0.999
+
+
+def default_classifier() -> Any:
+    """Return a logistic regression on standardised features and their squares.
+
+    Returns
+    -------
+    Pipeline
+        The classifier.
+    """
+    return make_pipeline(
+        StandardScaler(),
+        FunctionTransformer(_with_squares),
+        LogisticRegression(solver="newton-cholesky"),
+    )
+
+
+def default_regressor() -> Any:
+    """Return a ridge regression on standardised features.
+
+    Returns
+    -------
+    Pipeline
+        The regressor.
+    """
+    return make_pipeline(StandardScaler(), Ridge())
+
+
+def _with_squares(x: FloatArray) -> FloatArray:
+    return np.concatenate([x, x**2], axis=1)
+
+
+def fit_shares(classifier: Any, features: FloatArray, share: FloatArray, weight: FloatArray) -> Any:
+    """Fit a fresh classifier to shares of successes, as weighted successes and failures.
+
+    Parameters
+    ----------
+    classifier : classifier or None
+        Takes sample weights; None is `default_classifier`.
+    features : ndarray of shape (n, n_features)
+        Rows.
+    share : ndarray of shape (n,)
+        Share of successes of each row.
+    weight : ndarray of shape (n,)
+        Weight of each row.
+
+    Returns
+    -------
+    classifier
+        The fitted classifier.
+
+    Raises
+    ------
+    ValueError
+        If there are only successes or only failures.
+    """
+    table = np.concatenate([features, features])
+    label = np.repeat([1, 0], len(features))
+    mass = np.concatenate([weight * share, weight * (1 - share)])
+    used = mass > 0
+    if len(np.unique(label[used])) < 2:
+        raise ValueError(
+            "the continuations to learn from all ended alike; q_Z can be learnt only from "
+            "successes and failures"
+        )
+    model = default_classifier() if classifier is None else clone(classifier)
+    return model.fit(table[used], label[used], **weight_argument(model, mass[used]))
+
+
+def weight_argument(model: Any, weight: FloatArray) -> dict[str, FloatArray]:
+    """Return sample weights under the name by which a model, or a pipeline, takes them.
+
+    Parameters
+    ----------
+    model : estimator
+        The model.
+    weight : ndarray of shape (n,)
+        Weights.
+
+    Returns
+    -------
+    dict
+        Keyword arguments for `fit`.
+    """
+    steps = getattr(model, "steps", None)
+    return {"sample_weight" if steps is None else f"{steps[-1][0]}__sample_weight": weight}
+
+
+def predict_success(model: Any, features: FloatArray) -> FloatArray:
+    """Return a classifier's probability of the label 1.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted on labels 0 and 1.
+    features : ndarray of shape (n, n_features)
+        Rows.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Probabilities.
+    """
+    if not len(features):
+        return np.empty(0)
+    return np.asarray(model.predict_proba(features)[:, list(model.classes_).index(1)])
+
+
+def run_folds(
+    ids: NDArray[Any], label: ArrayLike, cv: int, groups: ArrayLike | None = None
+) -> IntArray:
+    """Assign runs to folds: alternating within each label in the order of ids, or by group.
+
+    Parameters
+    ----------
+    ids : ndarray of shape (n_runs,)
+        Identifiers; the assignment does not depend on the order of rows.
+    label : array-like of shape (n_runs,)
+        Strata.
+    cv : int
+        Number of folds, at least 2.
+    groups : array-like of shape (n_runs,), optional
+        Runs of one group stay together; the strata are then not read.
+
+    Returns
+    -------
+    ndarray of int of shape (n_runs,)
+        Fold of each run.
+    """
+    if not (isinstance(cv, (int, np.integer)) and cv >= 2):
+        raise ValueError(f"cv must be a whole number, at least 2, got {cv!r}")
+    if groups is not None:
+        codes, names = pd.factorize(np.asarray(groups), sort=True)
+        if len(codes) != len(ids) or (codes < 0).any():
+            raise ValueError(f"groups must name the cluster of each of the {len(ids)} runs")
+        if len(names) < cv:
+            raise ValueError(f"there are {len(names)} groups for {cv} folds; lower cv")
+        return np.asarray(codes % cv)
+    order = np.lexsort([ids, np.asarray(label)])
+    fold = np.empty(len(ids), dtype=np.int64)
+    fold[order] = np.arange(len(ids)) % cv
+    return fold
+
+
+def refuse_predictor(X: TrajectoryArray, predictor: Any, allowed: bool) -> None:
+    """Refuse history channels that are the forecast under test, or a recalibration of it.
+
+    Parameters
+    ----------
+    X : TrajectoryArray
+        The history from which q_Z is learnt.
+    predictor : TrajectoryArray, array-like or None
+        The forecast under test.
+    allowed : bool
+        Whether the caller has said that it may be.
+
+    Raises
+    ------
+    ValueError
+        If a channel ranks the steps as the forecast does.
+    """
+    if predictor is None or allowed:
+        return
+    forecast = check_trajectories(predictor, single_channel=True)
+    if not np.array_equal(forecast.offsets, X.offsets):
+        raise ValueError("predictor and X must be of the same runs, with the same lengths")
+    ranks = rankdata(forecast.cells)
+    for k, column in enumerate(X.cells.reshape(len(X.cells), -1).T):
+        own = rankdata(column)
+        if own.std() > 0 and ranks.std() > 0 and abs(np.corrcoef(own, ranks)[0, 1]) > _SAME_RANKS:
+            name = repr(X.channels[k]) if X.channels else "X"
+            raise ValueError(
+                f"{name} is the forecast under test or a recalibration of it: a score whose q_Z "
+                f"comes from the forecast that it judges favours it; give other channels, or say "
+                f"allow_predictor=True"
+            )

@@ -1,0 +1,98 @@
+"""Figures of estimated continuation-success probabilities and of the scores they give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from trajscore.inference import paired_bootstrap
+from trajscore.metrics._tps import run_scores
+from trajscore.trajectories import TrajectoryArray
+from trajscore.weights import Weights
+
+FloatArray = NDArray[np.float64]
+
+
+def contrast_samples(X: TrajectoryArray, score: Any, weights: Weights) -> FloatArray:
+    """Return what success is worth over failure on each run's observed prefix.
+
+    Parameters
+    ----------
+    X : TrajectoryArray
+        Forecasts.
+    score : "log", "brier", ("beta", a, b) or object
+        Score family.
+    weights : str or callable
+        Step weights.
+
+    Returns
+    -------
+    ndarray of shape (n_runs,)
+        Sum over t of w_t {S(F_t, 1) - S(F_t, 0)}: the slope of the censored score in q_Z.
+
+    References
+    ----------
+    Raghu et al. (2026), Eq. 17.
+    """
+    success = run_scores(np.ones(len(X)), X, score, weights)
+    return success - run_scores(np.zeros(len(X)), X, score, weights)
+
+
+def continuation_summary(
+    q: FloatArray,
+    counts: dict[str, float],
+    traces: TrajectoryArray | None,
+    score: Any,
+    weights: Weights,
+    n_resamples: int,
+    random_state: Any,
+) -> pd.DataFrame:
+    """Tabulate estimates of q_Z, and the simple and exact scores of the same runs.
+
+    Parameters
+    ----------
+    q : ndarray of shape (n_runs,)
+        Estimates.
+    counts : dict of str to float
+        Figures that come first, without intervals.
+    traces : TrajectoryArray or None
+        Forecasts of these runs.
+    score : "log", "brier", ("beta", a, b) or object
+        Score family.
+    weights : str or callable
+        Step weights.
+    n_resamples : int
+        Bootstrap replicates.
+    random_state : int, RandomState instance or None
+        Seed.
+
+    Returns
+    -------
+    DataFrame
+        value, low and high of each figure.
+    """
+    columns = {"mean q_Z": q}
+    shares = {"share q_Z = 0": q == 0, "share q_Z > 0.5": q > 0.5}
+    scores: dict[str, FloatArray] = {}
+    if traces is not None:
+        simple = run_scores(np.zeros(len(q)), traces, score, weights)
+        shift = q * contrast_samples(traces, score, weights)
+        scores = {"simple score": simple, "exact score": simple + shift, "exact - simple": shift}
+    samples = {**columns, **shares, **scores}
+    matrix = np.column_stack([np.asarray(column, dtype=np.float64) for column in samples.values()])
+    table = pd.DataFrame(
+        {"value": matrix.mean(axis=0), "low": np.nan, "high": np.nan}, index=list(samples)
+    )
+    if len(q) > 1:  # one run says nothing of the spread
+        boot = paired_bootstrap(matrix, n_resamples=n_resamples, random_state=random_state)
+        table[["low", "high"]] = boot[["low", "high"]].to_numpy()
+    plain = pd.DataFrame(
+        {"value": list(counts.values()), "low": np.nan, "high": np.nan}, index=list(counts)
+    )
+    median = pd.DataFrame(
+        {"value": np.median(q), "low": np.nan, "high": np.nan}, index=["median q_Z"]
+    )
+    return pd.concat([plain, table.iloc[:1], median, table.iloc[1:]])

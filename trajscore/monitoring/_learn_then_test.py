@@ -1,0 +1,246 @@
+"""A stopping threshold tested for false alarms and for lost accuracy together."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binom
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from trajscore.calibration import PrefixForecaster
+from trajscore.monitoring._baselines import _OneLimit
+from trajscore.monitoring._split import held_out_rows
+from trajscore.monitoring._stopping import check_alphas, warn_longer
+from trajscore.monitoring._thresholds import successes_needed
+from trajscore.outcomes import CENSORED, check_outcomes
+from trajscore.trajectories import TrajectoryArray
+from trajscore.validation import check_estimator_input, check_trajectories
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class LearnThenTestStop(_OneLimit):
+    """Flag a run when the forecast of its success falls below a tested threshold.
+
+    With probability at least 1 - delta over held-out sets, both hold: at most a share alpha of
+    succeeding runs is flagged, and at most a share `lost_accuracy` of all runs succeeds and is
+    flagged.
+
+    Parameters
+    ----------
+    forecaster : forecaster, "passthrough" or None, default=None
+        Gives the forecast by its ``transform``. None is a `PrefixForecaster`; "passthrough" takes
+        X as forecasts.
+    alpha : float or array-like of shape (n_alphas,), default=0.05
+        Bounds on the false-alarm rate; methods use the first unless told.
+    lost_accuracy : float or None, default=0.05
+        Bound on the share of all runs that succeed and are flagged; None sets no bound.
+    delta : float, default=0.1
+        Chance that one of the bounds, or both, do not hold; for each level by itself.
+    calibration_fraction : float, default=0.5
+        Share of runs held out for the tests, drawn from all runs alike.
+    random_state : int, RandomState instance or None, default=0
+        Draws the split.
+
+    Attributes
+    ----------
+    thresholds_ : Series indexed by alpha
+        Threshold on the forecast; zero where no threshold passes.
+    n_allowed_ : Series indexed by alpha
+        How many held-out successes may be flagged for a threshold to pass; -1 if not even none.
+    forecaster_ : forecaster or None
+        Fitted on the runs that were not held out.
+    n_calibration_, n_calibration_successes_ : int
+        Held-out runs, and successes among them.
+    n_dropped_ : int
+        Runs without an observed outcome; they are left out.
+    alphas_, longest_
+        Levels; steps of the longest run in fitting.
+
+    See Also
+    --------
+    trajscore.DensityRatioEProcess : The false-alarm rate alone, with several kinds of promise.
+
+    Notes
+    -----
+    Thresholds are tested from 0 upwards, each for the hypothesis that it breaks a bound, until one
+    cannot be rejected at level delta; this fixed order needs no correction for many tests. Both
+    p-values are exact: with k flagged successes among n_1 held-out successes and n held-out runs,
+    P[Bin(n_1, alpha) <= k] and P[Bin(n, lost_accuracy) <= k], of which the larger one counts. Both
+    rates rise with the threshold, so all thresholds may be tested rather than those of a grid. For
+    the bound on lost accuracy, held-out runs must be drawn from all runs, not outcome by outcome.
+
+    References
+    ----------
+    Angelopoulos et al. (2021), Learn then test, arXiv:2110.01052.
+
+    Examples
+    --------
+    >>> from trajscore.datasets import make_trajectories
+    >>> from trajscore.monitoring import LearnThenTestStop
+    >>> X, y = make_trajectories(2000, lengths=6, random_state=0, return_X_y=True)
+    >>> rule = LearnThenTestStop(alpha=0.2, lost_accuracy=0.05).fit(X[:1000], y[:1000])
+    >>> rule.report(X[1000:], y[1000:])[["false_alarm_rate", "power"]].round(2).to_dict("list")
+    {'false_alarm_rate': [0.06], 'power': [0.49]}
+    """
+
+    def __init__(
+        self,
+        forecaster: Any = None,
+        alpha: float | ArrayLike = 0.05,
+        lost_accuracy: float | None = 0.05,
+        delta: float = 0.1,
+        calibration_fraction: float = 0.5,
+        random_state: Any = 0,
+    ) -> None:
+        self.forecaster = forecaster
+        self.alpha = alpha
+        self.lost_accuracy = lost_accuracy
+        self.delta = delta
+        self.calibration_fraction = calibration_fraction
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, calibration: ArrayLike | None = None) -> Self:
+        """Learn to forecast, and test thresholds on the runs that were held out.
+
+        Parameters
+        ----------
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            Scores, one or more a step.
+        y : array-like of shape (n_runs,)
+            Outcomes: 1 success, 0 failure, -1 not observed.
+        calibration : array-like of int or bool, optional
+            Rows to hold out for the tests; default: drawn at random, or all if there is no
+            forecaster to fit.
+
+        Returns
+        -------
+        LearnThenTestStop
+            The fitted rule.
+
+        Raises
+        ------
+        ValueError
+            If a parameter lies outside its range, or no held-out run succeeded.
+        """
+        self._check_parameters()
+        traces = check_estimator_input(self, X, reset=True, single_channel=False)
+        labels = check_outcomes(y, len(traces), allow_soft=False)
+        self.alphas_ = check_alphas(self.alpha)
+        self.n_dropped_ = int((labels == CENSORED).sum())
+        self.longest_ = int(traces.lengths.max())
+        known = np.flatnonzero(labels != CENSORED)
+        # sorted by id, so that the order of rows cannot matter
+        known = known[np.argsort(traces.ids[known], kind="stable")]
+        held_out = self._held_out(known, len(traces), calibration)
+        train = np.setdiff1d(known, held_out)
+        train = train[np.argsort(traces.ids[train], kind="stable")]
+        self.forecaster_ = None
+        if not self._is_passthrough():
+            prototype = PrefixForecaster() if self.forecaster is None else self.forecaster
+            self.forecaster_ = clone(prototype).fit(traces[train], labels[train])
+        self._test(traces[held_out], labels[held_out])
+        return self
+
+    def _check_parameters(self) -> None:
+        shares = {"delta": self.delta, "calibration_fraction": self.calibration_fraction}
+        if self.lost_accuracy is not None:
+            shares["lost_accuracy"] = self.lost_accuracy
+        for name, value in shares.items():
+            if not 0 < value < 1:
+                raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+
+    def _held_out(self, known: IntArray, n_runs: int, calibration: ArrayLike | None) -> IntArray:
+        if calibration is None and self._is_passthrough():
+            return known
+        if calibration is None and len(known) < 2:
+            raise ValueError(f"{len(known)} runs have an outcome; at least 2 are needed to split")
+        seed = check_random_state(self.random_state).randint(2**31)
+        return held_out_rows(known, n_runs, calibration, self.calibration_fraction, seed)
+
+    def _test(self, X: TrajectoryArray, y: NDArray[np.int64]) -> None:
+        successes = y == 1
+        self.n_calibration_ = len(y)
+        self.n_calibration_successes_ = int(successes.sum())
+        if not successes.any():
+            raise ValueError(
+                f"none of the {len(y)} held-out runs succeeded, so no threshold can be tested; "
+                f"hold out other runs"
+            )
+        runs = X[successes]
+        lowest = np.sort(np.minimum.reduceat(self._forecasts(runs), runs.offsets[:-1]))
+        allowed = [self._allowed(alpha) for alpha in self.alphas_]
+        self._set_thresholds([lowest[k] if k >= 0 else 0.0 for k in allowed])
+        index = pd.Index(self.alphas_, name="alpha")
+        self.n_allowed_ = pd.Series(allowed, index=index, name="n_allowed")
+
+    def _allowed(self, alpha: float) -> int:
+        allowed = most_flagged(self.n_calibration_successes_, alpha, self.delta)
+        if self.lost_accuracy is not None:
+            all_runs = most_flagged(self.n_calibration_, self.lost_accuracy, self.delta)
+            allowed = min(allowed, all_runs)
+        if allowed < 0:
+            needed = f"{successes_needed('pac', alpha, self.delta)} successes"
+            if self.lost_accuracy is not None:
+                n_runs = successes_needed("pac", self.lost_accuracy, self.delta)
+                needed = f"{needed} and {n_runs} runs"
+            warnings.warn(
+                f"{self.n_calibration_successes_} successes among {self.n_calibration_} held-out "
+                f"runs are too few at alpha = {alpha:g}: no run will be flagged; hold out at "
+                f"least {needed}",
+                UserWarning,
+                stacklevel=5,
+            )
+        return allowed
+
+    def _is_passthrough(self) -> bool:
+        return isinstance(self.forecaster, str) and self.forecaster == "passthrough"
+
+    def _check(self, X: Any) -> TrajectoryArray:
+        traces = super()._check(X)
+        if not self._is_passthrough():
+            warn_longer(traces, self.longest_)
+        return traces
+
+    def _forecasts(self, X: TrajectoryArray) -> FloatArray:
+        traces = X if self.forecaster_ is None else self.forecaster_.transform(X)
+        return check_trajectories(traces, probabilities=True, single_channel=True).cells
+
+    def _statistic(self, X: TrajectoryArray) -> FloatArray:
+        return -self._forecasts(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def most_flagged(n: int, rate: float, delta: float) -> int:
+    """Return how many of n runs may be flagged for "the rate is above `rate`" to be rejected.
+
+    Parameters
+    ----------
+    n : int
+        Number of runs.
+    rate : float
+        Bound on the rate.
+    delta : float
+        Level of the test.
+
+    Returns
+    -------
+    int
+        The largest k with P[Bin(n, rate) <= k] <= delta; -1 if there is none.
+
+    Examples
+    --------
+    >>> most_flagged(100, 0.1, 0.05), most_flagged(10, 0.1, 0.05)
+    (4, -1)
+    """
+    return int((binom.cdf(np.arange(n), n, rate) <= delta).sum()) - 1

@@ -1,0 +1,295 @@
+"""What stopping early saves, and what accuracy it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from trajscore._running import (
+    first_step_above,
+    last_cells,
+    run_numbers,
+    running_max,
+    running_sum,
+)
+from trajscore.monitoring._stopping import StoppingRule, clopper_pearson
+from trajscore.outcomes import CENSORED, check_outcomes
+from trajscore.trajectories import TrajectoryArray
+from trajscore.validation import check_trajectories
+
+FloatArray = NDArray[np.float64]
+
+
+class SavingsPoint(NamedTuple):
+    """One threshold on a savings curve.
+
+    Attributes
+    ----------
+    threshold : float
+        Limit on the rule's statistic.
+    cost_share : float
+        Cost spent, as a share of the cost of all runs to their ends.
+    accuracy : float
+        Share of runs that succeed and are not flagged.
+    accuracy_share : float
+        The same, as a share of the accuracy without flags.
+    """
+
+    threshold: float
+    cost_share: float
+    accuracy: float
+    accuracy_share: float
+
+
+@dataclass(frozen=True, eq=False)
+class TokenSavings:
+    """Accuracy kept against cost spent, as a stopping rule's threshold moves.
+
+    Attributes
+    ----------
+    curve : DataFrame
+        threshold (a limit on the rule's statistic: log M for a density ratio, minus the score for
+        a verifier), cost_share, accuracy and accuracy_share. The first row flags no run, the last
+        one all runs at their first step; a run is flagged where its statistic exceeds the
+        threshold, strictly.
+    at_alpha : DataFrame indexed by alpha
+        The same at the fitted levels, with the threshold in the rule's own units, and
+        false_alarm_rate with its 95% Clopper-Pearson interval.
+    total_cost : float
+        Cost of all runs to their ends.
+    accuracy : float
+        Mean outcome without flags.
+    n_runs, n_dropped : int
+        Runs used, and those left out because their outcome was not observed.
+
+    See Also
+    --------
+    token_savings : Makes one.
+    """
+
+    curve: pd.DataFrame
+    at_alpha: pd.DataFrame
+    total_cost: float
+    accuracy: float
+    n_runs: int
+    n_dropped: int
+
+    @property
+    def area(self) -> float:
+        """Mean accuracy_share over the cost shares between all first steps and all steps.
+
+        Between thresholds the curve is joined by straight lines, which a coin between the two
+        attains. 0.5 is what a random share of runs flagged at their first step comes to; NaN if
+        no run costs anything after its first step.
+        """
+        cost = self.curve["cost_share"].to_numpy()
+        kept = self.curve["accuracy_share"].to_numpy()
+        span = cost[0] - cost[-1]
+        if not span > 0:
+            return float("nan")
+        return float((cost[:-1] - cost[1:]) @ (kept[:-1] + kept[1:]) / 2 / span)
+
+    def point(self, accuracy_share: float = 0.9) -> SavingsPoint:
+        """Return the cheapest threshold that keeps a given share of accuracy.
+
+        Parameters
+        ----------
+        accuracy_share : float, default=0.9
+            Share of the accuracy without flags.
+
+        Returns
+        -------
+        SavingsPoint
+            The point of the curve.
+
+        Raises
+        ------
+        ValueError
+            If the share lies outside [0, 1].
+
+        Examples
+        --------
+        >>> from trajscore.monitoring import RawVerifier, token_savings
+        >>> X, y = [[0.9, 0.8], [0.2, 0.3], [0.5, 0.9]], [1, 0, 1]
+        >>> savings = token_savings(RawVerifier().fit(X), X, y)
+        >>> savings.point(1.0).cost_share
+        0.8333333333333334
+        """
+        if not 0 <= accuracy_share <= 1:
+            raise ValueError(f"accuracy_share must lie in [0, 1], got {accuracy_share!r}")
+        enough = self.curve["accuracy_share"].to_numpy() >= accuracy_share - 1e-12
+        row = self.curve.iloc[int(np.flatnonzero(enough)[-1])]  # cost falls from row to row
+        return SavingsPoint(*(float(row[name]) for name in SavingsPoint._fields))
+
+    def __repr__(self) -> str:
+        return f"TokenSavings(area={self.area:.3f}, n_runs={self.n_runs})"
+
+
+def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = None) -> TokenSavings:
+    """Weigh the cost that flags save against the accuracy that they lose.
+
+    A flagged run ends after the step that was flagged and counts as a failure.
+
+    Parameters
+    ----------
+    process : StoppingRule
+        Fitted; `DensityRatioEProcess` or any baseline.
+    X : TrajectoryArray or array-like of shape (n_runs, T_max)
+        Scores of runs that were not used in fitting.
+    y : array-like of shape (n_runs,)
+        Outcomes: 1 success, 0 failure, or a grade; runs with -1 are passed over.
+    cost : TrajectoryArray or array-like of shape (n_runs, T_max), optional
+        Cost of each step, for example in tokens, for the same runs in the same order. Default: 1
+        a step.
+
+    Returns
+    -------
+    TokenSavings
+        The curve, its area, and what the fitted levels come to.
+
+    Raises
+    ------
+    ValueError
+        If costs are of other runs, negative or all zero, or no run succeeded.
+
+    See Also
+    --------
+    trajscore.plotting.SavingsDisplay : Draws it.
+
+    References
+    ----------
+    Sadhuka et al. (2025), E-valuator, arXiv:2512.03109, section 4.3.
+
+    Examples
+    --------
+    >>> from trajscore import DensityRatioEProcess
+    >>> from trajscore.datasets import make_trajectories
+    >>> from trajscore.monitoring import token_savings
+    >>> X, y = make_trajectories(2000, lengths=6, random_state=0, return_X_y=True)
+    >>> process = DensityRatioEProcess(alpha=0.1).fit(X[:1000], y[:1000])
+    >>> savings = token_savings(process, X[1000:], y[1000:])
+    >>> savings
+    TokenSavings(area=0.523, n_runs=1000)
+    >>> print(f"{savings.point(0.9).cost_share:.2f}")
+    0.89
+    """
+    traces = process._check(X)
+    labels = check_outcomes(y, len(traces))
+    spending = _check_cost(cost, traces)
+    known = labels != CENSORED
+    n_dropped = int((~known).sum())
+    if n_dropped:
+        traces, labels, spending = traces[known], labels[known], spending[known]
+    if not labels.any():
+        raise ValueError("no run succeeded, so there is no accuracy to keep")
+    spent = running_sum(traces, spending.cells)
+    total = float(spent[last_cells(traces)].sum())
+    if not total > 0:
+        raise ValueError("the runs cost nothing, so there is nothing to save")
+    statistic = process._statistic(traces)
+    return TokenSavings(
+        curve=_curve(traces, labels, statistic, spent, total),
+        at_alpha=_at_alpha(process, traces, labels, statistic, spent, total),
+        total_cost=total,
+        accuracy=float(labels.mean()),
+        n_runs=len(labels),
+        n_dropped=n_dropped,
+    )
+
+
+def _check_cost(cost: Any, X: TrajectoryArray) -> TrajectoryArray:
+    """Return one cost a step of X, none negative."""
+    if cost is None:
+        return X.with_cells(np.ones(len(X.cells)), channels=None)
+    costs = check_trajectories(cost, single_channel=True)
+    if len(costs) != len(X):
+        raise ValueError(f"there are costs of {len(costs)} runs for {len(X)} runs; give one each")
+    if isinstance(cost, TrajectoryArray) and not np.array_equal(costs.ids, X.ids):
+        row = int(np.argmax(costs.ids != X.ids))
+        raise ValueError(
+            f"row {row}: costs are of run {costs.ids[row]}, scores of run {X.ids[row]}; bring them "
+            f"into the same order"
+        )
+    other = costs.lengths != X.lengths
+    if other.any():
+        row = int(np.argmax(other))
+        raise ValueError(
+            f"row {row}: there are costs of {costs.lengths[row]} steps for a run of "
+            f"{X.lengths[row]} steps"
+        )
+    negative = costs.cells < 0
+    if negative.any():
+        cell = int(np.argmax(negative))
+        raise ValueError(f"{costs.place(cell)}: cost {costs.cells[cell]:g} is negative")
+    return costs
+
+
+def _curve(
+    X: TrajectoryArray, y: NDArray[Any], statistic: FloatArray, spent: FloatArray, total: float
+) -> pd.DataFrame:
+    """Follow the threshold down through the records of all runs.
+
+    A threshold below a record of a run, but not below the one before, stops the run there. So
+    each record brings the run's cost down from that of its next record, and the last one, the
+    first to be passed, from its full cost, and takes its outcome.
+    """
+    largest = running_max(X, statistic)
+    is_record = np.append(True, largest[1:] > largest[:-1])
+    is_record[X.offsets[:-1]] = True
+    cells = np.flatnonzero(is_record)
+    run, value, cost = run_numbers(X)[cells], largest[cells], spent[cells]
+    is_last = np.append(run[1:] != run[:-1], True)
+    until = np.where(is_last, spent[last_cells(X)][run], np.append(cost[1:], 0.0))
+    saved = until - cost
+    lost = np.where(is_last, y[run], 0.0)
+    order = np.lexsort((lost, saved, -value))  # ties too in an order that rows cannot change
+    value = value[order]
+    ends = np.append(value[1:] != value[:-1], True)
+    cost_left = total - np.append(0.0, np.cumsum(saved[order])[ends])
+    kept = y.sum() - np.append(0.0, np.cumsum(lost[order])[ends])
+    kept[-1] = 0.0
+    threshold = np.append(value[ends], -np.inf)
+    return _shares(threshold, cost_left, kept, y, total)
+
+
+def _shares(
+    threshold: FloatArray, cost: FloatArray, kept: FloatArray, y: NDArray[Any], total: float
+) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "threshold": threshold,
+            "cost_share": np.maximum(cost / total, 0.0),
+            "accuracy": kept / len(y),
+            "accuracy_share": kept / y.sum(),
+        }
+    )
+
+
+def _at_alpha(
+    process: StoppingRule,
+    X: TrajectoryArray,
+    y: NDArray[Any],
+    statistic: FloatArray,
+    spent: FloatArray,
+    total: float,
+) -> pd.DataFrame:
+    good = y == 1
+    n_good, cost, kept, alarms = int(good.sum()), [], [], []
+    for alpha in process.alphas_:
+        steps = first_step_above(X, statistic, process._limits(X, float(alpha)))
+        end = np.where(steps > 0, steps, X.lengths)
+        cost.append(spent[X.offsets[:-1] + end - 1].sum())
+        kept.append(y[steps == 0].sum())
+        alarms.append(int((steps[good] > 0).sum()))
+    threshold = [process._shown_threshold(float(alpha)) for alpha in process.alphas_]
+    table = _shares(np.array(threshold), np.array(cost), np.array(kept), y, total)
+    table["false_alarm_rate"] = np.array(alarms) / n_good if n_good else np.nan
+    ends = [clopper_pearson(hits, n_good) for hits in alarms]
+    table["false_alarm_rate_low"] = [low for low, _ in ends]
+    table["false_alarm_rate_high"] = [high for _, high in ends]
+    table.index = pd.Index(process.alphas_, name="alpha")
+    return table

@@ -1,0 +1,201 @@
+"""The tables and sentences of an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from trajscore.inference import percentile_interval
+from trajscore.monitoring import StoppingRule
+from trajscore.report._lines import Line, Options, Sample
+from trajscore.weights import schedule_name
+
+FloatArray = NDArray[np.float64]
+
+
+def interval_table(
+    lines: list[Line],
+    options: Options,
+    values: FloatArray,
+    margins: FloatArray,
+    replicates: FloatArray,
+    confidence_level: float,
+) -> pd.DataFrame:
+    """Return value and margin over the base rate of every line and metric, with intervals.
+
+    Parameters
+    ----------
+    lines : list of Line
+        The lines.
+    options : Options
+        What was computed.
+    values, margins : ndarray of shape (n_lines, n_metrics)
+        Estimates.
+    replicates : ndarray of shape (n_resamples, 2, n_lines, n_metrics)
+        Bootstrap replicates of the lines, and of the base rate on their runs.
+    confidence_level : float
+        Level.
+
+    Returns
+    -------
+    DataFrame indexed by (predictor, form, metric)
+        value, low, high, margin, margin_low, margin_high.
+    """
+    low, high = percentile_interval(replicates[:, 0], confidence_level)
+    differences = replicates[:, 0] - replicates[:, 1]
+    margin_low, margin_high = percentile_interval(differences, confidence_level)
+    index = pd.MultiIndex.from_tuples(
+        [(line.predictor, line.form, metric) for line in lines for metric in options.metrics],
+        names=["predictor", "form", "metric"],
+    )
+    return pd.DataFrame(
+        {
+            "value": values.ravel(),
+            "low": low.ravel(),
+            "high": high.ravel(),
+            "margin": margins.ravel(),
+            "margin_low": margin_low.ravel(),
+            "margin_high": margin_high.ravel(),
+        },
+        index=index,
+    ).dropna(subset="value")
+
+
+def line_table(
+    lines: list[Line],
+    sample: Sample,
+    options: Options,
+    values: FloatArray,
+    intervals: pd.DataFrame,
+) -> pd.DataFrame:
+    """Return one row a line, with all metrics and the scores' margins.
+
+    Parameters
+    ----------
+    lines : list of Line
+        The lines.
+    sample : Sample
+        The runs.
+    options : Options
+        What was computed.
+    values : ndarray of shape (n_lines, n_metrics)
+        Estimates.
+    intervals : DataFrame
+        From `interval_table`.
+
+    Returns
+    -------
+    DataFrame indexed by (predictor, form)
+        As `Report.table`.
+    """
+    index = pd.MultiIndex.from_tuples(
+        [(line.predictor, line.form) for line in lines], names=["predictor", "form"]
+    )
+    table = pd.DataFrame(values, index=index, columns=options.metrics)
+    table.insert(0, "n_runs", [len(line.rows) for line in lines])
+    table.insert(1, "n_censored", [int((~sample.complete[line.rows]).sum()) for line in lines])
+    for name in options.score_names:
+        margins = intervals.xs(name, level="metric")
+        for column in ("margin", "margin_low", "margin_high"):
+            table[f"{name} {column}"] = margins[column]
+    return table
+
+
+def excluded_table(excluded: dict[str, int], missing: dict[str, int]) -> pd.DataFrame:
+    """Return what was left out.
+
+    Parameters
+    ----------
+    excluded : dict of str to int
+        Runs left out everywhere, by reason.
+    missing : dict of str to int
+        Runs that lack a value of a predictor.
+
+    Returns
+    -------
+    DataFrame
+        predictor, reason, n_runs.
+    """
+    rows = [("all", reason, count) for reason, count in excluded.items()]
+    rows += [(name, "a value is missing", count) for name, count in missing.items() if count]
+    return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
+
+
+def disclosures(
+    options: Options,
+    sample: Sample,
+    calibrator: Any,
+    fitter: Callable[[bool], Any] | None,
+    q_z: Any,
+    n_resamples: int,
+    confidence_level: float,
+    rule: StoppingRule | None,
+) -> dict[str, str]:
+    """Say what section 5.2 of the paper asks every evaluation to say.
+
+    Parameters
+    ----------
+    options : Options
+        What was computed.
+    sample : Sample
+        The runs.
+    calibrator : object
+        As given.
+    fitter : callable or None
+        Makes a calibrator, told whether a signal is a probability.
+    q_z : float, array-like or None
+        As given.
+    n_resamples : int
+        Bootstrap replicates.
+    confidence_level : float
+        Level.
+    rule : StoppingRule or None
+        The rule that was followed.
+
+    Returns
+    -------
+    dict of str to str
+        As `Report.disclosures`.
+    """
+    n_censored = int((~sample.complete).sum())
+    observed = sample.y[sample.complete]
+    if not n_censored:
+        censoring = "none: every outcome was observed"
+    else:
+        how = (
+            "scored as failures (simple censored score, q_Z = 0; it elicits the chance of an "
+            "observed success)"
+            if q_z is None
+            else "scored with the given q_Z (exact censored score if q_Z is right)"
+        )
+        censoring = (
+            f"{n_censored} of {len(sample.y)} runs not observed, {how}; stops are taken to be "
+            f"administrative (budgets that do not depend on the outcome). AUROC to ECUAS use "
+            f"the {len(observed)} complete runs only"
+        )
+    said = {
+        "runs": (
+            f"{len(sample.y)} runs, {len(observed)} with an observed outcome, "
+            f"{observed.mean():.3f} of these successful"
+        ),
+        "score": f"Trajectory Proper Scores ({', '.join(options.score_names)}), higher is better; "
+        f"log scores in nats, forecasts clipped to [1e-6, 1 - 1e-6]",
+        "weights": f"{schedule_name(options.weights)}, normalised over each run's horizon",
+        "aggregation": f"{options.phi} value of each trace, for AUROC, AUPRC, AURC, T-ECE, T-Brier "
+        f"(failures are the positive class) and ECUAS (the answer is accepted or rejected; u = 1 - "
+        f"that value, many possible answers, lower is better)",
+        "calibration": "none" if fitter is None else f"{fitter(True)!r}, out of fold",
+        "censoring": censoring,
+        "intervals": f"{confidence_level:.0%} percentile bootstrap, {n_resamples} replicates, "
+        f"paired by {'run' if sample.groups is None else 'cluster of runs'}",
+    }
+    if rule is not None:
+        said["monitoring"] = (
+            f"{rule!r}, fitted on four fifths of the complete runs and judged on the others; rates "
+            f"pooled over the five folds, with Clopper-Pearson intervals"
+        )
+    return said
