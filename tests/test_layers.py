@@ -13,11 +13,11 @@ LAYERS = [
     {"_frames", "_storage", "validation", "_running", "io"},
     {"metrics"},
     {"calibration"},
-    {"inference", "monitoring"},
+    {"inference", "monitoring", "tracer"},
     {"censoring"},
     {"plotting"},
     {"report"},
-    {"_tables", "datasets", "testing", "_serve"},
+    {"_tables", "_logs", "datasets", "testing", "_serve"},
     {"cli", "__main__", "__init__"},
 ]
 # these know only the container, whatever stands above them
@@ -54,7 +54,8 @@ def test_imports_go_down_only():
 def test_start_up_leaves_optional_libraries_alone():
     code = (
         "import sys, trajscore; "
-        "optional = ('matplotlib', 'pooch', 'tqdm', 'pyarrow', 'narwhals', 'inspect_ai', 'skops'); "
+        "optional = ('matplotlib', 'pooch', 'tqdm', 'pyarrow', 'narwhals', 'inspect_ai', 'skops', "
+        "'wordllama', 'sentence_transformers'); "
         "print([m for m in optional "
         "if m in sys.modules and m not in before])"
     )

@@ -1,6 +1,16 @@
 """Evaluate, calibrate and monitor the confidence of agents over trajectories."""
 
-from trajscore import calibration, censoring, datasets, inference, io, metrics, monitoring, plotting
+from trajscore import (
+    calibration,
+    censoring,
+    datasets,
+    inference,
+    io,
+    metrics,
+    monitoring,
+    plotting,
+    tracer,
+)
 from trajscore.calibration import PlattCrossFitCalibrator, PrefixForecaster, TraceAggregator
 from trajscore.metrics import (
     censored_tps_scorer,
@@ -13,6 +23,7 @@ from trajscore.metrics import (
 from trajscore.monitoring import DensityRatioEProcess
 from trajscore.outcomes import check_outcomes
 from trajscore.report import Report, evaluate
+from trajscore.tracer import StepConfidence, TracerScorer, TracerSignals
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_trajectories
 
@@ -23,7 +34,10 @@ __all__ = [
     "PlattCrossFitCalibrator",
     "PrefixForecaster",
     "Report",
+    "StepConfidence",
     "TraceAggregator",
+    "TracerScorer",
+    "TracerSignals",
     "TrajectoryArray",
     "calibration",
     "censored_tps_scorer",
@@ -42,4 +56,5 @@ __all__ = [
     "monitoring",
     "plotting",
     "tps_scorer",
+    "tracer",
 ]

@@ -1,4 +1,4 @@
-"""The command line: ``trajscore report TABLE`` and ``trajscore monitor --model MODEL``."""
+"""The command line: ``trajscore report`` on a table or a log, and ``trajscore monitor``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trajscore import __version__
+from trajscore._logs import is_log, load_log
 from trajscore._serve import load_process, serve
 from trajscore._tables import choose_columns, guess_first_step, read_table
 from trajscore.datasets import load_chess
@@ -62,12 +63,19 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     report = commands.add_parser(
         "report",
-        help="judge the confidence columns of a table of runs",
-        description="Judge the confidence columns of a table with one row a step. "
+        help="judge the confidence in a table or a log of runs",
+        description="Judge the confidence columns of a table with one row a step, or the "
+        "confidences in a log of runs (tau2-bench, tau-bench, ATIF, Inspect, chats; without any, "
+        "TRACER's signals of trouble). "
         "Columns with usual names are found; the guess is said. "
         "Without a table, the bundled chess data are judged.",
     )
-    report.add_argument("table", nargs="?", type=Path, help=".csv, .csv.gz, .parquet or .jsonl")
+    report.add_argument(
+        "table",
+        nargs="?",
+        type=Path,
+        help="table: .csv, .csv.gz, .parquet, .jsonl; log: .json, .json.gz, .jsonl, .eval, folder",
+    )
     report.add_argument("--id", help="column of run ids")
     report.add_argument("--step", help="column of step numbers")
     report.add_argument(
@@ -76,6 +84,11 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--outcome", help="column of outcomes: 1, 0, or empty if not observed")
     report.add_argument("--stop-reason", help="column of stop reasons")
     report.add_argument("--group", help="column of clusters, such as the task of a trial")
+    report.add_argument(
+        "--embedder",
+        default="char",
+        help="for logs without confidence: char, wordllama, or a sentence-transformers model",
+    )
     report.add_argument("--first-step", type=int, help="number of each run's first step")
     report.add_argument("--weights", choices=WEIGHT_SCHEDULES, default="linear_front")
     report.add_argument(
@@ -161,11 +174,13 @@ def _report(arguments: argparse.Namespace) -> Report:
     )
 
 
-def _load(arguments: argparse.Namespace) -> tuple[TrajectoryArray, Any, Any, Any]:
+def _load(arguments: argparse.Namespace) -> tuple[Any, Any, Any, Any]:
     if arguments.table is None:
         X, y = load_chess(return_X_y=True)
         print("no table was given: judging the bundled chess data (see datasets.load_chess)\n")
         return X[arguments.score] if arguments.score else X, y, None, None
+    if is_log(arguments.table):
+        return _load_log(arguments)
     frame = read_table(arguments.table)
     columns = choose_columns(
         frame,
@@ -197,6 +212,23 @@ def _load(arguments: argparse.Namespace) -> tuple[TrajectoryArray, Any, Any, Any
     stop_reason = None if columns.stop_reason is None else meta[columns.stop_reason]
     groups = None if arguments.group is None else meta[arguments.group]
     return X, y, stop_reason, groups
+
+
+def _load_log(arguments: argparse.Namespace) -> tuple[Any, Any, Any, Any]:
+    for option in ("id", "step", "outcome", "stop_reason", "first_step"):
+        if getattr(arguments, option) is not None:
+            raise ValueError(
+                f"--{option.replace('_', '-')} names a column of a table, but {arguments.table} "
+                f"is a log; leave it out"
+            )
+    log = load_log(
+        arguments.table,
+        scores=arguments.score,
+        group=arguments.group,
+        embedder=arguments.embedder,
+    )
+    print("\n".join(log.said) + "\n")
+    return log.predictors, log.y, None, log.groups
 
 
 def _progress() -> Callable[[Iterable[Any]], Iterable[Any]]:

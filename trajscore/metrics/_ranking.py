@@ -121,7 +121,8 @@ def aurc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     # sum over k of (E + (k - m) rate) / k for k = m + 1, ..., m + size
     harmonic = _harmonic(accepted) - _harmonic(before)
     area = size * rate + (errors_before - before * rate) * harmonic
-    return np.asarray(area.sum(axis=-1) / accepted[..., -1])
+    with np.errstate(invalid="ignore"):  # NaN where no run counts
+        return np.asarray(area.sum(axis=-1) / accepted[..., -1])
 
 
 def _harmonic(n: FloatArray) -> FloatArray:

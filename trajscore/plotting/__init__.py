@@ -13,12 +13,14 @@ from trajscore.plotting._profile import LengthDisplay, StepProfileDisplay
 from trajscore.plotting._reliability import ReliabilityDisplay
 from trajscore.plotting._scores import ScoreDisplay
 from trajscore.plotting._termination import TerminationDisplay
+from trajscore.plotting._tracer import EarlyWarningDisplay, TracerStripDisplay
 
 __all__ = [
     "CostConfidenceDisplay",
     "CostCurveDisplay",
     "DecompositionDisplay",
     "EProcessDisplay",
+    "EarlyWarningDisplay",
     "LengthDisplay",
     "MurphyDisplay",
     "PowerDisplay",
@@ -29,4 +31,5 @@ __all__ = [
     "ScoreDisplay",
     "StepProfileDisplay",
     "TerminationDisplay",
+    "TracerStripDisplay",
 ]

@@ -1,0 +1,53 @@
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from trajscore import TracerScorer, TrajectoryArray
+from trajscore.plotting import EarlyWarningDisplay, TracerStripDisplay
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def signals(rng):
+    cells = rng.random((50, 5))
+    cells[:, 4] = np.arange(50) % 2
+    cells[cells[:, 4] == 0, 1] = np.nan
+    names = ["surprisal", "repetition", "agent_gap", "user_gap", "is_agent"]
+    return TrajectoryArray(cells, [40, 10], channels=names, ids=["a", "b"], missing="allow")
+
+
+def test_strip(signals):
+    scorer = TracerScorer(k=0.2, beta=2).fit(signals)
+    display = TracerStripDisplay.from_estimator(scorer, signals, "b")
+    assert display.table["critical"].sum() == 2
+    assert display.table["actor"].tolist() == ["user", "agent"] * 5
+    assert display.table["repetition"].isna().sum() == 5
+    assert display.plot() is display
+    assert display.ax_.get_title(loc="left") == "run 'b'"
+    frames = sum(patch.get_width() for patch in display.ax_.patches)
+    assert frames == 2
+    _, ax = plt.subplots()
+    assert display.plot(ax=ax, name="mine").ax_ is ax
+    TracerStripDisplay.from_signals(signals, 0, scorer=scorer).plot()
+    bare = TracerStripDisplay.from_signals(signals[["surprisal"]], -1).plot()
+    assert [text.get_text() for text in bare.ax_.get_yticklabels()] == ["surprisal", "step risk"]
+    with pytest.raises(KeyError, match="no run has the id 'c'"):
+        TracerStripDisplay.from_signals(signals, "c")
+
+
+def test_early_warning(signals):
+    scorer = TracerScorer().fit(signals)
+    y = [0, 1]
+    display = EarlyWarningDisplay.from_estimator(scorer, signals, y)
+    assert list(display.warnings) == ["TracerScorer"]
+    several = EarlyWarningDisplay.from_predictions(
+        y, {"a": scorer.transform(signals), "b": scorer.transform(signals)}, threshold=0.5
+    )
+    assert several.plot() is several
+    assert len(several.lines_) == 2
+    assert several.ax_.get_ylim()[1] > 1

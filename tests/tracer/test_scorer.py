@@ -1,0 +1,280 @@
+"""TRACER's scorer: the published formulas, prefixes, attribution, and life inside scikit-learn."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+
+from trajscore import (
+    PlattCrossFitCalibrator,
+    TraceAggregator,
+    TracerScorer,
+    TracerSignals,
+    TrajectoryArray,
+    io,
+    make_tps_scorer,
+)
+from trajscore.tracer import SAUP, pairwise_logistic_loss, score_grid
+
+AGGREGATIONS = ("max", "additive", "multiplicative", "separate")
+
+
+def by_hand(steps, alpha, beta, gamma, k, w, aggregation):
+    """The formulas, one step at a time, None for what is absent."""
+    parts = [[None if math.isnan(x) else x for x in step[:4]] for step in steps.tolist()]
+    penalty = [
+        alpha * (a or 0.0) + beta * (oa or 0.0) + gamma * (ou or 0.0) for _, a, oa, ou in parts
+    ]
+
+    def top(values):
+        size = max(1, math.floor(k * len(values) + 1e-9))
+        return sum(sorted(values, reverse=True)[:size]) / size
+
+    if aggregation == "separate":
+        return (1 - w) * top([u or 0.0 for u, *_ in parts]) + w * top(penalty)
+    risk = []
+    for (u, a, oa, ou), p in zip(parts, penalty, strict=True):
+        if aggregation == "max":
+            weights = ((u, 1), (a, alpha), (oa, beta), (ou, gamma))
+            risk.append(max((c * x for x, c in weights if x is not None), default=0.0))
+        elif aggregation == "additive":
+            risk.append((u or 0.0) + p)
+        else:
+            risk.append((u or 0.0) * (1 + p))
+    return (1 - w) * top(risk) + w * max(risk)
+
+
+settings_of = st.tuples(*[st.sampled_from([0.0, 0.5, 1.0, 3.0])] * 3)
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+@given(settings_of, st.sampled_from([0.05, 0.1, 0.34, 1.0]), st.sampled_from([0.0, 0.1, 1.0]),
+       st.integers(0, 5))  # fmt: skip
+def test_the_formulas(signals_of, aggregation, weights, k, w, seed):
+    S = signals_of(np.random.default_rng(seed), absent=0.2 if seed else 0.0)
+    has = [bool((~np.isnan(run[:, 0])).any()) for run in S]
+    S = S[has]
+    scorer = TracerScorer(*weights, k=k, w=w, aggregation=aggregation).fit(S)
+    expected = [by_hand(run, *weights, k, w, aggregation) for run in S]
+    assert np.allclose(scorer.score_samples(S), expected, rtol=0, atol=1e-12)
+    trace = scorer.transform(S)
+    assert np.array_equal(trace.cells[trace.offsets[1:] - 1].ravel(), scorer.score_samples(S))
+
+
+def test_saup_is_the_root_mean_square(signals):
+    scores = SAUP(alpha=0.5, beta=2, gamma=1).fit(signals).score_samples(signals)
+    for run, score in zip(signals, scores, strict=True):
+        u, a, oa, ou = np.nan_to_num(run[:, :4]).T
+        there = ~np.isnan(run[:, 0])
+        if not there.any():
+            assert math.isnan(score)
+            continue
+        squares = ((1 + 0.5 * a + 2 * oa + ou) * u)[there] ** 2
+        assert score == pytest.approx(math.sqrt(squares.mean()), abs=1e-12)
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+@pytest.mark.parametrize("actors", ["both", "agent", "user"])
+def test_the_grid_is_many_scorers(signals_of, rng, aggregation, actors):
+    S = signals_of(rng, absent=0.0)
+    grid = {"alpha": [0, 1.5], "beta": [0.5, 2], "gamma": [1], "k": [0.1, 0.5, 1], "w": [0, 0.3]}
+    scores = score_grid(S, **grid, aggregation=aggregation, actors=actors)
+    assert scores.shape == (2, 2, 1, 3, 2, len(S))
+    for place in np.ndindex(scores.shape[:-1]):
+        values = {name: grid[name][i] for name, i in zip(grid, place, strict=True)}
+        scorer = TracerScorer(**values, aggregation=aggregation, actors=actors).fit(S)
+        assert np.allclose(scores[place], scorer.score_samples(S), rtol=0, atol=1e-12)
+
+
+@given(st.integers(0, 50), st.integers(0, 3), st.floats(0, 2))
+def test_monotone_in_every_component(signals_of, seed, component, more):
+    rng = np.random.default_rng(seed)
+    S = signals_of(rng, n_runs=5, absent=0.0)
+    cells = S.cells.copy()
+    cells[rng.random(len(cells)) < 0.5, component] += more
+    for aggregation in AGGREGATIONS:
+        scorer = TracerScorer(aggregation=aggregation).fit(S)
+        worse = scorer.score_samples(S.with_cells(cells, channels=S.channels))
+        assert (worse >= scorer.score_samples(S) - 1e-12).all()
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_attribution_bounds_the_whole(signals_of, rng, aggregation):
+    S = signals_of(rng, absent=0.0)
+    scorer = TracerScorer(k=0.4, w=0.3, aggregation=aggregation).fit(S)
+    parts = scorer.attribution(S)
+    assert np.array_equal(parts["total"], scorer.score_samples(S))
+    assert (parts["total"] <= parts["agent"] + parts["user"] + 1e-12).all()
+    for actors in ("agent", "user"):
+        alone = clone(scorer).set_params(actors=actors).fit(S)
+        assert np.array_equal(alone.score_samples(S), parts[actors])
+    assert parts.index.tolist() == S.ids.tolist()
+
+
+def test_no_look_ahead_and_no_company_counts(signals):
+    scorer = TracerScorer(k=0.4).fit(signals)
+    trace = scorer.transform(signals)
+    cut = signals.prefix(3)
+    assert np.array_equal(scorer.transform(cut).cells, trace.prefix(3).cells)
+    order = np.random.default_rng(1).permutation(len(signals))
+    assert np.array_equal(
+        scorer.score_samples(signals[order]), scorer.score_samples(signals)[order]
+    )
+    assert np.array_equal(scorer.transform(signals[[4]]).cells.ravel(), trace[4].ravel())
+
+
+def test_absent_surprisal_is_left_out():
+    without = TrajectoryArray([[np.nan, 0.4]], [1], channels=["surprisal", "repetition"],
+                              missing="allow")  # fmt: skip
+    only = without[["repetition"]]
+    for aggregation in ("max", "additive"):
+        scorer = TracerScorer(aggregation=aggregation).fit(without)
+        assert scorer.score_samples(without) == scorer.score_samples(only) == 0.4
+
+
+def test_explain(signals):
+    scorer = TracerScorer(alpha=2, k=0.3).fit(signals)
+    out = scorer.explain(signals)
+    for run, known in zip(out, signals, strict=True):
+        size = max(1, math.floor(0.3 * len(run)))
+        assert run[:, 5].sum() == size
+        assert run[run[:, 5] > 0, 4].min() >= run[run[:, 5] == 0, 4].max(initial=0)
+        assert np.array_equal(run[:, 1], 2 * np.nan_to_num(known[:, 1]))
+
+
+# ------------------------------------------------------------------ tuning
+
+
+@pytest.fixture
+def separable(signals_of, rng):
+    """Failures differ from successes in the agent's gap of one step only."""
+    S = signals_of(rng, n_runs=60, absent=0.0)
+    y = np.arange(60) % 2
+    cells = S.cells.copy()
+    cells[:, 0] = np.nan
+    worst = S.offsets[:-1]
+    cells[worst, 2] = np.where(y == 0, 3.0, 0.5)
+    cells[np.setdiff1d(np.arange(len(cells)), worst), 2] = 0.4
+    return TrajectoryArray(cells, S.lengths, channels=S.channels, ids=S.ids, missing="allow"), y
+
+
+def test_tuning_finds_the_signal(separable):
+    S, y = separable
+    plain = TracerScorer().fit(S)
+    tuned = TracerScorer(tune="pairwise_logistic", tau=0.2).fit(S, y)
+    assert tuned.beta_ > 4 * max(tuned.alpha_, tuned.gamma_)
+    assert roc_auc_score(y, tuned.decision_function(S)) > 0.99
+    assert tuned.loss_ <= pairwise_logistic_loss(y, plain.score_samples(S), tau=0.2)
+    assert tuned.loss_ == pytest.approx(
+        pairwise_logistic_loss(y, tuned.score_samples(S), tau=0.2), abs=1e-12
+    )
+    assert tuned.alpha == 1.0  # the parameters given stay as they are
+
+
+def test_tuning_passes_over_unobserved_runs_and_the_order_of_rows(separable, rng):
+    S, y = separable
+    extra = np.where(np.arange(len(y)) < 6, -1, y)
+    one = TracerScorer(tune="pairwise_logistic").fit(S, extra)
+    assert one.n_unobserved_ == 6
+    order = rng.permutation(len(y))
+    other = TracerScorer(tune="pairwise_logistic").fit(S[order], extra[order])
+    kept = TracerScorer(tune="pairwise_logistic").fit(S[6:], y[6:])
+    for name in ("alpha_", "beta_", "gamma_", "k_", "w_", "loss_"):
+        assert getattr(one, name) == getattr(other, name) == getattr(kept, name)
+
+
+def test_loss_by_hand():
+    y, risk = [0, 0, 1], [2.0, 1.0, 1.5]
+    expected = (math.log1p(math.exp(-0.5 / 2)) + math.log1p(math.exp(0.5 / 2))) / 2
+    assert pairwise_logistic_loss(y, risk, tau=2) == pytest.approx(expected, abs=1e-15)
+    with pytest.raises(ValueError, match="needs both"):
+        pairwise_logistic_loss([1, 1], [0.1, 0.2])
+
+
+# ------------------------------------------------------------------ inside scikit-learn
+
+
+def test_roc_auc_reads_right(separable):
+    S, y = separable
+    search = GridSearchCV(
+        TracerScorer(k=0.05, w=1.0),
+        {"alpha": [0, 1], "beta": [0, 2], "gamma": [0, 1]},
+        scoring="roc_auc",
+        cv=GroupKFold(3),
+    ).fit(S, y, groups=np.arange(len(y)) // 2)
+    assert search.best_params_["beta"] == 2
+    assert search.best_score_ > 0.9
+    assert search.score_samples(S).shape == (len(S),)
+
+
+def test_proper_scores_choose_too(separable):
+    S, y = separable
+    model = make_pipeline(
+        TracerScorer(), PlattCrossFitCalibrator(link="identity", increasing=False),
+        TraceAggregator(),
+    )  # fmt: skip
+    grid = {"tracerscorer__beta": [0, 3], "tracerscorer__k": [0.05, 1.0]}
+    search = GridSearchCV(
+        model, grid, scoring={"tps": make_tps_scorer("log"), "auroc": "roc_auc"}, refit="tps", cv=3
+    ).fit(S, y)
+    assert search.best_params_["tracerscorer__beta"] == 3
+    assert np.isfinite(search.cv_results_["mean_test_auroc"]).all()
+
+
+def test_from_runs_to_scores_in_one_pipeline(talk):
+    y = io.outcomes(talk)
+    model = make_pipeline(TracerSignals(), TracerScorer())
+    scores = cross_validate(model, talk, y, scoring="roc_auc", cv=3)
+    assert np.isfinite(scores["test_score"]).all()
+    assert model.fit(talk, y).score_samples(talk).shape == (12,)
+
+
+def test_clone_pickle_and_channels(signals):
+    scorer = TracerScorer(alpha=2, tune=None).fit(signals)
+    again = pickle.loads(pickle.dumps(scorer))
+    assert np.array_equal(again.score_samples(signals), scorer.score_samples(signals))
+    assert clone(scorer).get_params() == scorer.get_params()
+    assert scorer.set_output(transform="pandas") is scorer
+    assert scorer.get_feature_names_out().tolist() == ["risk"]
+    assert scorer.transform(signals).channels == ("risk",)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"alpha": -1}, "alpha must be a number of at least 0, got -1"),
+        ({"k": 0}, r"k is a tail fraction in \(0, 1\]"),
+        ({"w": 2}, r"w is a weight in \[0, 1\], got 2"),
+        ({"aggregation": "mean"}, "aggregation must be one of"),
+        ({"actors": "all"}, "actors must be one of"),
+        ({"tune": "auroc"}, "tune must be one of"),
+        ({"tau": 0}, "tau must be a positive temperature"),
+        ({"tune": "pairwise_logistic"}, "needs y in fit"),
+    ],
+)
+def test_bad_parameters(signals, change, message):
+    with pytest.raises(ValueError, match=message):
+        TracerScorer(**change).fit(signals)
+
+
+def test_bad_signals(signals):
+    with pytest.raises(ValueError, match=r"TracerSignals\(\)\.fit_transform\(runs\)"):
+        TracerScorer().fit([[0.1, 0.2]])
+    with pytest.raises(ValueError, match="needs at least one of the channels surprisal"):
+        TracerScorer().fit(signals[["tool_calls"]])
+    with pytest.raises(ValueError, match="needs the channel 'is_agent'"):
+        TracerScorer(actors="agent").fit(signals[["surprisal"]])
+    negative = TrajectoryArray([[0.1], [-0.2]], [2], channels=["surprisal"], ids=["a"])
+    with pytest.raises(ValueError, match=r"run 'a' \(row 0\), step 2, channel 'surprisal'.*-0\.2"):
+        TracerScorer().fit(negative)
+    silent = TrajectoryArray([[np.nan, 0.4]], [1], channels=["surprisal", "repetition"],
+                             missing="allow", ids=["b"])  # fmt: skip
+    with pytest.raises(ValueError, match=r"run 'b' \(row 0\): .*no token log-probabilities"):
+        TracerScorer(aggregation="multiplicative").fit(silent)

@@ -1,0 +1,63 @@
+"""The paper's bounds in simulated worlds."""
+
+import numpy as np
+import pytest
+
+from trajscore import TracerScorer, TracerSignals, TrajectoryArray, io
+from trajscore.tracer import tail_risk
+from trajscore.tracer._tail import tail_size
+
+
+@pytest.mark.parametrize(("k", "w"), [(0.1, 0.0), (0.2, 0.3), (0.5, 0.1)])
+def test_breakdown_is_bounded_by_the_tail(rng, k, w):
+    """Eq. 24: hazards of at most c r_t, few of them large, bound the chance of a breakdown."""
+    n_runs, n_steps, c = 20_000, 20, 0.3
+    size = int(tail_size([n_steps], k)[0])
+    risk = 0.002 * rng.random((n_runs, n_steps))
+    critical = (
+        rng.random((n_runs, n_steps)).argsort(axis=1) < rng.integers(0, size + 1, n_runs)[:, None]
+    )
+    risk[critical] = rng.random(critical.sum())
+    hazard = np.minimum(1, c * risk) * rng.random((n_runs, n_steps))  # at most c r_t
+    breakdown = (rng.random((n_runs, n_steps)) < hazard).any(axis=1)
+    ordered = -np.sort(-risk, axis=1)
+    eta = ordered[:, size:].sum(axis=1).max(initial=0)
+    tail_mean = tail_risk(risk, k=k, w=0).mean()
+    assert breakdown.mean() > 0.01
+    assert breakdown.mean() <= c * (size * tail_mean + eta)
+    tracer = tail_risk(risk, k=k, w=w).mean()
+    assert breakdown.mean() <= c * size / (1 - w) * tracer + c * eta
+
+
+def test_surprisal_is_uncertainty_plus_mismatch(rng):
+    """Theorem A.1 by Monte Carlo: E[U] = mean entropy of Q + mean KL(Q || P)."""
+    n_tokens, n_words, n_runs = 6, 5, 3000
+    Q = rng.dirichlet(np.ones(n_words), n_tokens)
+    P = rng.dirichlet(np.ones(n_words), n_tokens)
+    entropy = -(Q * np.log(Q)).sum(axis=1).mean()
+    mismatch = (Q * np.log(Q / P)).sum(axis=1).mean()
+    drawn = (rng.random((n_runs, n_tokens, 1)) > Q.cumsum(axis=1)).sum(axis=2)
+    logprobs = np.log(P[np.arange(n_tokens), drawn])
+    runs = [
+        io.Run(f"r{k}", [io.Step("agent", "x", logprobs=tuple(row))])
+        for k, row in enumerate(logprobs.tolist())
+    ]
+    # all tokens count: the theorem is for a fixed set of them
+    U = TracerSignals(least_surprisal=0).fit_transform(runs)["surprisal"].cells.ravel()
+    error = U.std() / np.sqrt(n_runs)
+    assert abs(U.mean() - (entropy + mismatch)) < 4 * error
+    assert mismatch > 10 * error
+
+
+def test_one_bad_step_is_not_diluted(rng):
+    """What the tail is for: one critical step among many calm ones decides the risk."""
+    calm = 0.1 * rng.random((50, 40))
+    bad = calm.copy()
+    bad[np.arange(50), rng.integers(0, 40, 50)] = 1.0
+
+    def score(values):
+        S = TrajectoryArray(values.ravel(), [40] * 50, channels=["surprisal"])
+        return TracerScorer(k=0.05).fit(S).score_samples(S)
+
+    assert score(bad).min() > score(calm).max() + 0.4
+    assert (bad.mean(axis=1) - calm.mean(axis=1)).max() < 0.03

@@ -1,0 +1,133 @@
+"""What all scorers of risk share."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from trajscore._running import last_cells
+from trajscore.trajectories import TrajectoryArray
+
+FloatArray = NDArray[np.float64]
+
+
+class RiskScorer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """Base of the scorers: a trace of risk by `transform`, one number a run by `score_samples`.
+
+    A subclass gives `_check`, which validates parameters and input, and `_trace`, which returns
+    one risk a cell for the run so far.
+    """
+
+    def _check(self, X: Any) -> TrajectoryArray:
+        raise NotImplementedError
+
+    def _trace(self, X: TrajectoryArray) -> FloatArray:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Check parameters and data; nothing is learned.
+
+        Parameters
+        ----------
+        X : TrajectoryArray
+            The signals of `TracerSignals`.
+        y : array-like of shape (n_runs,), optional
+            Not used; for scikit-learn's sake.
+
+        Returns
+        -------
+        estimator
+            The fitted scorer.
+        """
+        self.n_channels_in_ = self._check(X).n_channels
+        return self
+
+    def transform(self, X: Any) -> TrajectoryArray:
+        """Return the risk of the run so far, at every step.
+
+        Parameters
+        ----------
+        X : TrajectoryArray
+            The signals.
+
+        Returns
+        -------
+        TrajectoryArray
+            One channel, "risk"; higher means failure is more likely. NaN where the scorer has
+            seen nothing that it reads.
+        """
+        check_is_fitted(self)
+        signals = self._check(X)
+        return signals.with_cells(self._trace(signals), channels=("risk",))
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return the risk of each run.
+
+        Parameters
+        ----------
+        X : TrajectoryArray
+            The signals.
+
+        Returns
+        -------
+        ndarray of shape (n_runs,)
+            Higher means failure is more likely: the last value of `transform`.
+        """
+        trace = self.transform(X)
+        return np.asarray(trace.cells[last_cells(trace)])
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return minus the risk of each run, so that ``"roc_auc"`` against success reads right.
+
+        Parameters
+        ----------
+        X : TrajectoryArray
+            The signals.
+
+        Returns
+        -------
+        ndarray of shape (n_runs,)
+            Higher means success is more likely.
+        """
+        return -self.score_samples(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the name of the one channel of the output.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Not used; for scikit-learn's sake.
+
+        Returns
+        -------
+        ndarray of str
+            ``["risk"]``.
+        """
+        return np.array(["risk"], dtype=object)
+
+    def set_output(self, *, transform: Any = None) -> Self:
+        """Do nothing: the output is a TrajectoryArray, whatever container is asked for.
+
+        Parameters
+        ----------
+        transform : str, optional
+            Not used; for scikit-learn's sake.
+
+        Returns
+        -------
+        estimator
+            The scorer.
+        """
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.allow_nan = True
+        tags.requires_fit = True
+        return tags

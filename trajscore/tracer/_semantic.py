@@ -1,0 +1,171 @@
+"""Semantic entropy: how many different things sampled answers say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr, softmax
+from sklearn.utils.validation import check_is_fitted
+
+from trajscore.io import Step
+from trajscore.tracer._base import RiskScorer
+from trajscore.tracer._baselines import running_mean
+from trajscore.tracer._turns import check_runs, take_turns
+from trajscore.trajectories import TrajectoryArray
+
+FloatArray = NDArray[np.float64]
+Equivalence = Callable[[str, str], bool]
+
+
+def same_words(a: str, b: str) -> bool:
+    """Tell whether two answers are the same but for case and spaces."""
+    return a.casefold().split() == b.casefold().split()
+
+
+def semantic_entropy(
+    answers: Sequence[str],
+    *,
+    equivalence: Equivalence | None = None,
+    log_probs: Sequence[float] | None = None,
+) -> float:
+    """Entropy over the meanings of sampled answers.
+
+    Parameters
+    ----------
+    answers : sequence of str
+        Answers to one question.
+    equivalence : callable, optional
+        Tells of two answers whether they mean the same; each answer is compared with the first
+        one of every meaning so far. Default: the same but for case and spaces.
+    log_probs : sequence of float, optional
+        Log-probability of each answer; the answers then count by probability. Default: alike.
+
+    Returns
+    -------
+    float
+        Entropy in nats; 0 if all mean the same, at most the logarithm of the number of answers.
+
+    References
+    ----------
+    Farquhar et al. (2024), Detecting hallucinations in large language models using semantic
+    entropy; Kuhn et al. (2023), Semantic uncertainty.
+
+    Examples
+    --------
+    >>> round(semantic_entropy(["Paris", "paris", "Rome", "Rome"]), 3)
+    0.693
+    """
+    texts = list(answers)
+    if not texts:
+        raise ValueError("semantic entropy needs at least one sampled answer")
+    weight = np.full(len(texts), 1 / len(texts))
+    if log_probs is not None:
+        logs = np.asarray(log_probs, dtype=np.float64)
+        if logs.shape != weight.shape or np.isnan(logs).any() or (logs > 0).any():
+            raise ValueError(
+                f"log_probs must hold one logarithm of a probability for each of the {len(texts)} "
+                f"answers"
+            )
+        weight = softmax(logs)
+    same = same_words if equivalence is None else equivalence
+    first: list[str] = []
+    share: list[float] = []
+    for text, part in zip(texts, weight, strict=True):
+        known = next((k for k, other in enumerate(first) if same(other, text)), None)
+        if known is None:
+            first.append(text)
+            share.append(part)
+        else:
+            share[known] += part
+    return float(entr(np.array(share)).sum())
+
+
+class SemanticEntropy(RiskScorer):
+    """Mean semantic entropy of the answers sampled so far.
+
+    Parameters
+    ----------
+    samples : str, default="samples"
+        Where a step keeps its sampled answers: ``step.extra[samples]``, a list of texts, or of
+        objects with "text" and "logprob".
+    equivalence : callable, optional
+        As in `semantic_entropy`.
+
+    Attributes
+    ----------
+    n_runs_without_ : int
+        Training runs without any samples; their risk is NaN.
+
+    See Also
+    --------
+    semantic_entropy : The function behind it.
+
+    Examples
+    --------
+    >>> from trajscore import io
+    >>> from trajscore.tracer import SemanticEntropy
+    >>> run = io.Run("a", [io.Step("agent", "Yes", extra={"samples": ["yes", "no"]})])
+    >>> SemanticEntropy().fit([run]).score_samples([run]).round(3)
+    array([0.693])
+    """
+
+    def __init__(self, samples: str = "samples", equivalence: Equivalence | None = None) -> None:
+        self.samples = samples
+        self.equivalence = equivalence
+
+    def fit(self, X: Any, y: Any = None) -> SemanticEntropy:
+        """Check the runs; nothing is learned.
+
+        Parameters
+        ----------
+        X : list of Run
+            Runs whose steps hold sampled answers.
+        y : array-like of shape (n_runs,), optional
+            Not used; for scikit-learn's sake.
+
+        Returns
+        -------
+        SemanticEntropy
+            The fitted scorer.
+        """
+        runs = check_runs(X, type(self).__name__)
+        self.n_runs_without_ = sum(
+            not any(step.extra.get(self.samples) for step in run.steps) for run in runs
+        )
+        return self
+
+    def transform(self, X: Any) -> TrajectoryArray:
+        """Return the mean entropy so far, at every turn of agent or user.
+
+        Parameters
+        ----------
+        X : list of Run
+            Runs whose steps hold sampled answers.
+
+        Returns
+        -------
+        TrajectoryArray
+            One channel, "risk"; NaN before the first sampled answers.
+        """
+        check_is_fitted(self)
+        turns = take_turns(X, ("agent", "user"), type(self).__name__)
+        values = np.array([self._entropy(step) for step in turns.steps])
+        traces = turns.container(values[:, None], ("risk",))
+        return traces.with_cells(running_mean(traces, values), channels=("risk",))
+
+    def _entropy(self, step: Step) -> float:
+        found = step.extra.get(self.samples)
+        if not found:
+            return float("nan")
+        if isinstance(found[0], Mapping):
+            logs = [one.get("logprob") for one in found]
+            log_probs: Iterable[Any] | None = None if None in logs else logs
+            return semantic_entropy(
+                [str(one.get("text", "")) for one in found],
+                equivalence=self.equivalence,
+                log_probs=log_probs,  # type: ignore[arg-type]
+            )
+        return semantic_entropy([str(one) for one in found], equivalence=self.equivalence)

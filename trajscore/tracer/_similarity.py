@@ -1,0 +1,163 @@
+"""Each text embedded once; similarities of pairs of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from joblib import Memory
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.preprocessing import normalize
+from sklearn.utils import get_tags
+
+from trajscore.tracer._tokens import Words
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Progress = Callable[[Iterable[Any]], Iterable[Any]]
+
+# A batch is padded to its longest text: this bounds its size.
+_BATCH_TEXTS = 128
+_BATCH_CHARACTERS = 1 << 20
+_PAIRS = 1 << 15
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of texts to be compared.
+
+    Attributes
+    ----------
+    texts : list of str
+        Each once.
+    first, second : ndarray of int of shape (n_pairs,)
+        Places in `texts`.
+    n_lexical : int
+        The words of this many pairs, the leading ones, are compared too.
+    """
+
+    texts: list[str]
+    first: IntArray
+    second: IntArray
+    n_lexical: int
+
+
+def cached(memory: Any, function: Any) -> Any:
+    """Return a function that remembers its results in a joblib.Memory, a folder, or nowhere."""
+    if memory is None:
+        return function
+    if not hasattr(memory, "cache"):
+        memory = Memory(memory, verbose=0)
+    ignored = [name for name in ("progress", "memory") if name in signature(function).parameters]
+    return memory.cache(function, ignore=ignored)
+
+
+def compare(
+    embedder: Any,
+    pairs: Pairs,
+    stop_words: tuple[str, ...],
+    fit: bool,
+    memory: Any = None,
+    progress: Progress | None = None,
+) -> tuple[Any, FloatArray, FloatArray]:
+    """Return the fitted embedder, the cosine of each pair, the word overlap of leading ones."""
+    work = cached(memory, embed_first if fit else embed_more)
+    embedder, rows = work(embedder, pairs.texts, progress)
+    semantic = cosine_of_pairs(rows, pairs.first, pairs.second)
+    first, second = pairs.first[: pairs.n_lexical], pairs.second[: pairs.n_lexical]
+    used, place = np.unique(np.stack([first, second]), return_inverse=True)
+    a, b = place.reshape(2, -1)
+    words = Words(stop_words).table([pairs.texts[one] for one in used])
+    return embedder, semantic, jaccard_of_pairs(words, a, b)
+
+
+def embed_first(
+    embedder: Any, texts: list[str], progress: Progress | None = None
+) -> tuple[Any, Any]:
+    """Fit an embedder on texts and embed them."""
+    if learns(embedder):
+        rows = embedder.fit_transform(texts)
+        return embedder, as_rows(rows, len(texts))
+    return embedder.fit(texts), embed(embedder, texts, progress)
+
+
+def embed_more(
+    embedder: Any, texts: list[str], progress: Progress | None = None
+) -> tuple[Any, Any]:
+    """Embed texts with a fitted embedder."""
+    return embedder, embed(embedder, texts, progress)
+
+
+def embed(embedder: Any, texts: list[str], progress: Progress | None) -> Any:
+    """Embed texts, batches of similar length at a time; rows of length one, or zero."""
+    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+    batches = list(_batches([len(texts[place]) for place in order]))
+    parts = []
+    for start, stop in progress(batches) if progress else batches:
+        part = embedder.transform([texts[place] for place in order[start:stop]])
+        parts.append(as_rows(part, stop - start))
+    stack = sparse.vstack if sparse.issparse(parts[0]) else np.concatenate
+    back = np.empty(len(order), dtype=np.int64)
+    back[order] = np.arange(len(order))
+    rows: Any = stack(parts)
+    return (rows.tocsr() if sparse.issparse(rows) else rows)[back]
+
+
+def learns(embedder: Any) -> bool:
+    """Tell whether an embedder takes anything from the texts that it is fitted on."""
+    return bool(get_tags(embedder).requires_fit)
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
+    start = 0
+    for place, length in enumerate(lengths):
+        n = place - start + 1
+        if n > 1 and (n > _BATCH_TEXTS or n * length > _BATCH_CHARACTERS):
+            yield start, place
+            start = place
+    yield start, len(lengths)
+
+
+def as_rows(rows: Any, n_texts: int) -> Any:
+    """Check what an embedder returned, and bring each row to length one."""
+    if not sparse.issparse(rows):
+        rows = np.asarray(rows, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[0] != n_texts:
+        raise ValueError(
+            f"the embedder made an array of shape {rows.shape} of {n_texts} texts; it must make "
+            f"one row of numbers of each text"
+        )
+    values = rows.data if sparse.issparse(rows) else rows
+    if not np.isfinite(values).all():
+        raise ValueError("the embedder made a row that is not finite")
+    return normalize(rows)  # a zero row stays zero
+
+
+def cosine_of_pairs(rows: Any, first: IntArray, second: IntArray) -> FloatArray:
+    """Return the cosine of each pair of rows; 0 where one of them is zero."""
+    out = np.empty(len(first))
+    for start in range(0, len(first), _PAIRS):
+        here = slice(start, start + _PAIRS)
+        a, b = rows[first[here]], rows[second[here]]
+        if sparse.issparse(rows):
+            out[here] = np.asarray(a.multiply(b).sum(axis=1)).ravel()
+        else:
+            out[here] = np.einsum("ij,ij->i", a, b)
+    out[(first == second) & (out > 0.5)] = 1.0  # the same text, but for rounding
+    return np.clip(out, -1.0, 1.0)
+
+
+def jaccard_of_pairs(words: Any, first: IntArray, second: IntArray) -> FloatArray:
+    """Return the overlap of the word sets of each pair; 0 where both are empty."""
+    size = np.diff(words.indptr).astype(np.float64)
+    shared = np.empty(len(first))
+    for start in range(0, len(first), _PAIRS):
+        here = slice(start, start + _PAIRS)
+        both = words[first[here]].multiply(words[second[here]])
+        shared[here] = np.asarray(both.sum(axis=1)).ravel()
+    union = size[first] + size[second] - shared
+    return np.divide(shared, union, out=np.zeros(len(first)), where=union > 0)

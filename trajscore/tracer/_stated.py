@@ -1,0 +1,105 @@
+"""The confidence that an agent states, in a field or in its words."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajscore.io import Step
+
+_NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:\s*%|\s*/\s*\d+(?:\.\d+)?)?)"
+FORMS = {
+    "tag": rf"<\s*confidence\s*>\s*{_NUMBER}\s*<\s*/\s*confidence\s*>",
+    "json": rf"""["']confidence["']\s*:\s*["']?{_NUMBER}""",
+    "line": rf"\bconfidence\b(?:\s+(?:level|score|is))*[\s*_]*[:=]?[\s*_]*{_NUMBER}",
+}
+_WORD = re.compile("[Cc]onfidence|CONFIDENCE")
+SCALES = ("auto", "fraction", "percent")
+
+
+class StatedConfidence:
+    """Read the confidence stated in a turn.
+
+    The field of the step counts first; else the last statement in the text.
+
+    Parameters
+    ----------
+    form : {"auto", "tag", "json", "line"}, regular expression or callable, default="auto"
+        How it is written: ``<confidence>0.85</confidence>``, ``"confidence": 0.85``,
+        ``Confidence: 85%``, or any of them. The first group of a regular expression is the
+        number. A function gets the `Step` and returns a number or None.
+    scale : {"auto", "fraction", "percent"}, default="auto"
+        What a bare number means. "auto": in [0, 1] a fraction, in (1, 100] per cent, otherwise
+        missing. "fraction" and "percent" clip to [0, 1]. ``85%`` and ``8/10`` say themselves.
+    """
+
+    def __init__(
+        self, form: str | Callable[[Step], float | None] = "auto", scale: str = "auto"
+    ) -> None:
+        if scale not in SCALES:
+            raise ValueError(f"scale must be one of {SCALES}, got {scale!r}")
+        self._scale = scale
+        self._function = form if callable(form) else None
+        self._pattern = None if callable(form) else _pattern(form)
+        self._needs_word = form == "auto" or (isinstance(form, str) and form in FORMS)
+
+    def __call__(self, steps: Iterable[Step]) -> NDArray[np.float64]:
+        """Return one confidence a step; NaN where none is stated."""
+        return np.array([self._of(step) for step in steps], dtype=np.float64)
+
+    def _of(self, step: Step) -> float:
+        if self._function is not None:
+            found: Any = self._function(step)
+            return math.nan if found is None else self._scaled(float(found))
+        if step.confidence is not None:
+            return self._scaled(float(step.confidence))
+        if self._pattern is None or (self._needs_word and not _WORD.search(step.text)):
+            return math.nan
+        words = [match.group(match.lastindex or 0) for match in self._pattern.finditer(step.text)]
+        return self._read(words[-1]) if words else math.nan
+
+    def _read(self, words: str) -> float:
+        bare = words.strip().rstrip("%").strip()
+        try:
+            if "/" in bare:
+                part, whole = (float(number) for number in bare.split("/"))
+                return min(max(part / whole, 0.0), 1.0) if whole > 0 else math.nan
+            number = float(bare)
+        except ValueError:
+            return math.nan
+        if "%" in words:
+            return min(max(number / 100, 0.0), 1.0)
+        return self._scaled(number)
+
+    def _scaled(self, number: float) -> float:
+        if self._scale == "auto":
+            if not 0 <= number <= 100:
+                return math.nan
+            return number if number <= 1 else number / 100
+        if math.isnan(number):
+            return number
+        return min(max(number / (100 if self._scale == "percent" else 1), 0.0), 1.0)
+
+
+def _pattern(form: str) -> re.Pattern[str]:
+    if form == "auto":
+        return re.compile("|".join(FORMS.values()), re.IGNORECASE)
+    if form in FORMS:
+        return re.compile(FORMS[form], re.IGNORECASE)
+    try:
+        pattern = re.compile(form)
+    except re.error as error:
+        raise ValueError(
+            f"verbal must be 'auto', {', '.join(map(repr, FORMS))}, a regular expression or a "
+            f"function, got {form!r}: {error}"
+        ) from error
+    if not pattern.groups:
+        raise ValueError(
+            f"the regular expression {form!r} needs a group, in parentheses, for the number"
+        )
+    return pattern
