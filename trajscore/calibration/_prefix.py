@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import exp
 from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -433,4 +433,5 @@ class _ScaledLogistic:
             row = row - self._mean
         if self._scale is not None:
             row = row / self._scale
-        return float(expit(row.dot(self._coef) + self._intercept))
+        z = float(row.dot(self._coef)) + self._intercept
+        return 1 / (1 + exp(-z)) if z >= 0 else exp(z) / (1 + exp(z))
