@@ -181,3 +181,14 @@ def test_bad_outcomes(runs):
         PrefixForecaster().fit(X, np.r_[0.5, y[1:]])
     with pytest.raises(ValueError, match="no training run has an observed outcome"):
         PrefixForecaster().fit(X, np.full(len(X), -1))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_live_forecasts_of_scores_far_from_zero(runs, offset):
+    X, y = runs
+    X = X.with_cells(X.cells * 1e-3 + offset)
+    forecaster = PrefixForecaster().fit(X, y)
+    row = int(np.argmax(X.lengths))
+    stream = forecaster.stream()
+    live = [stream.push([score]) for score in X[row]]
+    np.testing.assert_allclose(live, forecaster.transform(X)[row], rtol=0, atol=1e-13)

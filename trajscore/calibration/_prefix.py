@@ -31,6 +31,9 @@ from trajscore.validation import check_estimator_input, check_sample_weight, lik
 
 FloatArray = NDArray[np.float64]
 
+# means of so many standard deviations leave 13 digits when scaling is folded into coefficients
+_FOLD_LIMIT = 100
+
 
 class PrefixForecaster(  # type: ignore[call-arg]
     TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
@@ -303,7 +306,9 @@ class PrefixStream:
         self._forecaster = forecaster
         self._t = 0
         self._p = forecaster.base_rate_
-        self._seen = np.empty((16, forecaster.n_channels_in_))
+        self._seen = np.empty((64, forecaster.n_channels_in_))
+        self._flat = self._seen.reshape(-1)
+        self._is_prefix = forecaster.features == "prefix"
         self._summary = (
             RunningSummary(forecaster.n_channels_in_) if forecaster.features == "summary" else None
         )
@@ -337,6 +342,7 @@ class PrefixStream:
         t = self._t
         if t == len(self._seen):  # doubled, so that a step costs O(1) amortised
             self._seen = np.concatenate([self._seen, np.empty_like(self._seen)])
+            self._flat = self._seen.reshape(-1)
         self._seen[t] = scores
         self._t = t = t + 1
         summary = None if self._summary is None else self._summary.push(self._seen[t - 1])
@@ -352,13 +358,13 @@ class PrefixStream:
         return self._models[t - 1] if t <= len(self._models) else None
 
     def _row(self, summary: FloatArray | None) -> FloatArray:
+        if self._is_prefix:
+            return self._flat[: self._t * self._seen.shape[1]]
         forecaster = self._forecaster
         if summary is not None:
             return summary if forecaster.pooled else summary[:-1]
         seen = self._seen[: self._t]
         if not forecaster.pooled:
-            if forecaster.features == "prefix":
-                return seen.ravel()
             return of_prefixes(seen[None], forecaster.features, forecaster.last)[0]
         if callable(forecaster.features):
             row = of_prefixes(seen[None], forecaster.features, forecaster.last)[0]
@@ -423,15 +429,18 @@ class _ScaledLogistic:
     """A logistic regression after scaling, for one row."""
 
     def __init__(self, mean: Any, scale: Any, model: LogisticRegression) -> None:
-        self._mean = mean
-        self._scale = scale
         self._coef = model.coef_[0].copy()
         self._intercept = float(model.intercept_[0])
+        self._mean = np.zeros_like(self._coef) if mean is None else mean
+        self._scale = np.ones_like(self._coef) if scale is None else scale
+        # the scaling goes into the coefficients, unless that would cancel digits
+        self._is_folded = bool((np.abs(self._mean) <= _FOLD_LIMIT * self._scale).all())
+        if self._is_folded:
+            self._coef = self._coef / self._scale
+            self._intercept -= float(self._coef.dot(self._mean))
 
     def __call__(self, row: FloatArray) -> float:
-        if self._mean is not None:
-            row = row - self._mean
-        if self._scale is not None:
-            row = row / self._scale
+        if not self._is_folded:
+            row = (row - self._mean) / self._scale
         z = float(row.dot(self._coef)) + self._intercept
         return 1 / (1 + exp(-z)) if z >= 0 else exp(z) / (1 + exp(z))

@@ -82,7 +82,7 @@ class EProcessMonitor:
         self._runs: dict[Hashable, _Run] = {}
         self._n_channels = process.n_channels_in_
         self._channels = getattr(process, "channels_in_", None)
-        self._ratios = [_Ratio(process, member) for member in _members(process)]
+        self._ratios = [_Ratio(member) for member in _members(process)]
 
     def update(self, *args: Any) -> Decision:
         """Take the next score of a run: ``update(score)`` or ``update(id, score)``.
@@ -260,6 +260,7 @@ class _Run:
         self._id = run_id
         self._limit = limit
         self._ratios = ratios
+        self._counts = len(ratios) > 1
         self._largest = -np.inf
         self._scores: list[FloatArray] = []
         self.step = 0
@@ -267,10 +268,8 @@ class _Run:
 
     def push(self, scores: FloatArray) -> Decision:
         """Take checked scores."""
-        log_m, statistic = self._ratios[0].push(scores), 0.0
-        if self._ratios[0].maxima is None:
-            statistic = log_m
-        else:  # cross-fitted: the first ratio is that of all runs, the others count
+        log_m = statistic = self._ratios[0].push(scores)
+        if self._counts:  # the first ratio is that of all runs, the others count
             statistic = -1.0 - sum(ratio.push_count(scores) for ratio in self._ratios[1:])
         self._scores.append(scores)
         self.step += 1
@@ -278,10 +277,9 @@ class _Run:
         return self._decide(log_m)
 
     def _decide(self, log_m: float) -> Decision:
-        shown = self._limit if self._ratios[0].maxima is None else float("nan")
-        flagged = self._largest > self._limit
         margin = self._limit - self._largest
-        self.last = Decision(self._id, self.step, log_m, shown, flagged, margin)
+        shown = float("nan") if self._counts else self._limit
+        self.last = Decision(self._id, self.step, log_m, shown, margin < 0, margin)
         return self.last
 
     def end(self, process: DensityRatioEProcess) -> Decision:
@@ -298,10 +296,8 @@ class _Run:
 class _Ratio:
     """Log M of one run by one fitted member, as scores arrive."""
 
-    def __init__(self, process: DensityRatioEProcess, member: Member) -> None:
-        self._process = process
+    def __init__(self, member: Member) -> None:
         self._member = member
-        self.maxima = member.maxima if process.cross_fit is not None else None
         forecaster = member.forecaster
         if isinstance(forecaster, PrefixForecaster):
             self._stream: Any = forecaster.stream()
@@ -312,7 +308,7 @@ class _Ratio:
     def fresh(self) -> _Ratio:
         """Return the same for another run."""
         other = object.__new__(_Ratio)
-        other._process, other._member, other.maxima = self._process, self._member, self.maxima
+        other._member = self._member
         other._stream = self._stream.fresh()
         other._largest = -np.inf
         return other
