@@ -10,7 +10,7 @@ import trajscore
 ROOT = Path(trajscore.__file__).parent
 LAYERS = [
     {"_coerce", "_makers", "trajectories", "outcomes", "weights", "stops"},
-    {"_frames", "_storage", "validation", "_running", "io"},
+    {"_frames", "_storage", "validation", "_running", "_transformer", "io"},
     {"metrics"},
     {"calibration"},
     {"inference", "monitoring", "tracer"},

@@ -6,17 +6,16 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 
+from trajscore._transformer import TraceTransformer
 from trajscore.metrics._aggregate import aggregate, check_aggregator
 from trajscore.outcomes import check_outcomes
 from trajscore.validation import check_estimator_input, like_input
 from trajscore.weights import Weights, get_schedule
 
 
-class TraceAggregator(  # type: ignore[call-arg]
-    ClassifierMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
-):
+class TraceAggregator(ClassifierMixin, TraceTransformer, BaseEstimator):
     """Pass a trace on through `transform`, and collapse it in `predict_proba`.
 
     As the last step of a pipeline it lets scorers of traces (`tps_scorer`, which reads
@@ -124,21 +123,6 @@ class TraceAggregator(  # type: ignore[call-arg]
         """
         success = self.predict_proba(X)[:, 1]
         return self.classes_[(success >= 0.5).astype(np.int64)]
-
-    def set_output(self, *, transform: Any = None) -> Self:
-        """Do nothing: the output is a TrajectoryArray, whatever container is asked for.
-
-        Parameters
-        ----------
-        transform : str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        TraceAggregator
-            The aggregator.
-        """
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.utils import ClassifierTags
 
+from trajscore._transformer import TraceTransformer
 from trajscore.metrics._censored import soft_outcomes
 from trajscore.metrics._families import CLIP
 from trajscore.outcomes import CENSORED, check_outcomes
@@ -98,9 +99,7 @@ def apply_link(values: FloatArray, link: str) -> FloatArray:
     return np.asarray(logit(np.clip(values, CLIP, 1 - CLIP)))
 
 
-class PlattCrossFitCalibrator(  # type: ignore[call-arg]
-    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
-):
+class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
     """Turn a per-step signal into calibrated probabilities of eventual success.
 
     Platt scaling over all steps, weighted with the step weights of the score, so that the
@@ -309,36 +308,6 @@ class PlattCrossFitCalibrator(  # type: ignore[call-arg]
                 }
             )
         return pd.DataFrame(rows).set_index("map")
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the name of the one channel of the output.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        ndarray of str
-            ``["probability"]``.
-        """
-        return np.array(["probability"], dtype=object)
-
-    def set_output(self, *, transform: Any = None) -> Self:
-        """Do nothing: the output is a TrajectoryArray, whatever container is asked for.
-
-        Parameters
-        ----------
-        transform : str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        PlattCrossFitCalibrator
-            The calibrator.
-        """
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

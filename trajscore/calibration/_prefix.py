@@ -9,13 +9,14 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import has_fit_parameter
 
+from trajscore._transformer import TraceTransformer
 from trajscore.calibration._prefix_features import (
     Features,
     RunningSummary,
@@ -35,9 +36,7 @@ FloatArray = NDArray[np.float64]
 _FOLD_LIMIT = 100
 
 
-class PrefixForecaster(  # type: ignore[call-arg]
-    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
-):
+class PrefixForecaster(TraceTransformer, BaseEstimator):
     """Forecast success after every step from the scores seen so far, P(Y = 1 | S_1..S_t).
 
     Any scikit-learn classifier with ``predict_proba`` can be used: one for each step, or one for
@@ -242,36 +241,6 @@ class PrefixForecaster(  # type: ignore[call-arg]
         True
         """
         return PrefixStream(self)
-
-    def set_output(self, *, transform: Any = None) -> Self:
-        """Do nothing: the output is a TrajectoryArray, whatever container is asked for.
-
-        Parameters
-        ----------
-        transform : str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        PrefixForecaster
-            The forecaster.
-        """
-        return self
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the name of the one channel of the output.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        ndarray of str
-            ``["probability"]``.
-        """
-        return np.array(["probability"], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import ClassifierTags, check_random_state
 
 from trajscore._running import running_max
+from trajscore._transformer import TraceTransformer
 from trajscore.calibration import PrefixForecaster
 from trajscore.metrics._families import CLIP
 from trajscore.monitoring._monitor import EProcessMonitor
@@ -52,9 +53,7 @@ class Member(NamedTuple):
     coins: FloatArray
 
 
-class DensityRatioEProcess(  # type: ignore[call-arg]
-    TransformerMixin, StoppingRule, auto_wrap_output_keys=None
-):
+class DensityRatioEProcess(TraceTransformer, StoppingRule):
     """Flag failing runs early while flagging at most a share alpha of those that would succeed.
 
     With the forecast F_t of success and the success rate pi, M_t = (1 - F_t) / F_t * pi / (1 - pi)
@@ -130,6 +129,8 @@ class DensityRatioEProcess(  # type: ignore[call-arg]
     >>> report[["false_alarm_rate", "power"]].round(2).to_dict("list")
     {'false_alarm_rate': [0.09], 'power': [0.54]}
     """
+
+    _output_channels = ("log_e_value",)
 
     def __init__(
         self,
@@ -263,21 +264,6 @@ class DensityRatioEProcess(  # type: ignore[call-arg]
             Without open runs.
         """
         return EProcessMonitor(self, self._level(alpha))
-
-    def set_output(self, *, transform: Any = None) -> Self:
-        """Do nothing: the output is a TrajectoryArray, whatever container is asked for.
-
-        Parameters
-        ----------
-        transform : str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        DensityRatioEProcess
-            The process.
-        """
-        return self
 
     # ------------------------------------------------------------------ fitting
 

@@ -6,21 +6,24 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore._running import last_cells
+from trajscore._transformer import TraceTransformer
 from trajscore.trajectories import TrajectoryArray
 
 FloatArray = NDArray[np.float64]
 
 
-class RiskScorer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class RiskScorer(TraceTransformer, BaseEstimator):
     """Base of the scorers: a trace of risk by `transform`, one number a run by `score_samples`.
 
     A subclass gives `_check`, which validates parameters and input, and `_trace`, which returns
     one risk a cell for the run so far.
     """
+
+    _output_channels = ("risk",)
 
     def _check(self, X: Any) -> TrajectoryArray:
         raise NotImplementedError
@@ -94,36 +97,6 @@ class RiskScorer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             Higher means success is more likely.
         """
         return -self.score_samples(X)
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the name of the one channel of the output.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        ndarray of str
-            ``["risk"]``.
-        """
-        return np.array(["risk"], dtype=object)
-
-    def set_output(self, *, transform: Any = None) -> Self:
-        """Do nothing: the output is a TrajectoryArray, whatever container is asked for.
-
-        Parameters
-        ----------
-        transform : str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        estimator
-            The scorer.
-        """
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,9 +9,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr, logsumexp
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 
 from trajscore._coerce import unknown_name
+from trajscore._transformer import TraceTransformer
 from trajscore.io import Step
 from trajscore.tracer._stated import StatedConfidence
 from trajscore.tracer._turns import Tokens, Turns, mean_of_turns, take_tokens, take_turns
@@ -35,7 +36,7 @@ _ACTION = re.compile(
 )
 
 
-class StepConfidence(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class StepConfidence(TraceTransformer, BaseEstimator):
     r"""Turn runs into confidences in [0, 1], one row for each turn of the agent.
 
     Streams, each a channel:
@@ -195,21 +196,6 @@ class StepConfidence(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             The channels.
         """
         return np.array(self._channels(), dtype=object)
-
-    def set_output(self, *, transform: Any = None) -> Self:
-        """Do nothing: the output is a TrajectoryArray, whatever container is asked for.
-
-        Parameters
-        ----------
-        transform : str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        StepConfidence
-            The transformer.
-        """
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

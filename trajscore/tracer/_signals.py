@@ -7,9 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from trajscore._transformer import TraceTransformer
 from trajscore.tracer._components import CHANNELS
 from trajscore.tracer._embedders import make_embedder
 from trajscore.tracer._similarity import (
@@ -39,7 +40,7 @@ IntArray = NDArray[np.int64]
 _EPSILON = 1e-4
 
 
-class TracerSignals(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class TracerSignals(TraceTransformer, BaseEstimator):
     r"""Turn runs into signals of trouble, one row for each turn of agent or user.
 
     Channels:
@@ -117,6 +118,8 @@ class TracerSignals(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
     [array([nan,  0.,  1.])]
     """
 
+    _output_channels = CHANNELS
+
     def __init__(
         self,
         embedder: Any = "char",
@@ -185,36 +188,6 @@ class TracerSignals(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         """
         check_is_fitted(self)
         return self._signals(*self._compare(X, self.embedder_, fit=False)[1:])
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the channels.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        ndarray of str
-            surprisal, repetition, agent_gap, user_gap, is_agent, tool_calls, confidence.
-        """
-        return np.array(CHANNELS, dtype=object)
-
-    def set_output(self, *, transform: Any = None) -> Self:
-        """Do nothing: the output is a TrajectoryArray, whatever container is asked for.
-
-        Parameters
-        ----------
-        transform : str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        TracerSignals
-            The transformer.
-        """
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
