@@ -75,6 +75,17 @@ def test_row_order_does_not_matter_at_all(runs, rng):
     assert other == one[order]
 
 
+def test_other_signals_than_forecasts_may_point_either_way(runs):
+    X, y = runs
+    risk = X.with_cells(-3 * X.cells)
+    calibrator = PlattCrossFitCalibrator(link="identity").fit(risk, y)
+    assert calibrator.full_map_.slope < 0
+    strict = PlattCrossFitCalibrator(link="identity", increasing=True).fit(risk, y)
+    assert strict.full_map_.fallback
+    forecasts = PlattCrossFitCalibrator().fit(X.with_cells(1 - X.cells), y)
+    assert forecasts.full_map_.fallback
+
+
 @pytest.mark.parametrize("increasing", [True, False])
 def test_the_wrong_direction_falls_back_to_the_base_rate(runs, increasing):
     X, y = runs

@@ -126,9 +126,10 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
     censored : {"failure", "drop", "q_z"}, default="failure"
         What runs with outcome -1 are in training: failures (the pseudo-label of the simple
         censored score), left out, or the soft outcome given as `q_z`.
-    increasing : bool or "auto", default=True
+    increasing : bool, "auto" or None, default=None
         Direction of the map; where the data point the other way, it falls back to the constant
-        base rate. "auto" takes either direction.
+        base rate. "auto" takes either direction. None is True for forecasts (``link="logit"``)
+        and "auto" for other signals, which may be risks as well as confidences.
 
     Attributes
     ----------
@@ -168,7 +169,7 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
         weights: Weights = "linear_front",
         link: str = "logit",
         censored: str = "failure",
-        increasing: bool | str = True,
+        increasing: bool | str | None = None,
     ) -> None:
         self.C = C
         self.cv = cv
@@ -325,8 +326,10 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
             raise ValueError(f"link must be one of {_LINKS}, got {self.link!r}")
         if self.censored not in _CENSORED:
             raise ValueError(f"censored must be one of {_CENSORED}, got {self.censored!r}")
-        if self.increasing not in (True, False, "auto"):
-            raise ValueError(f"increasing must be True, False or 'auto', got {self.increasing!r}")
+        if self.increasing not in (True, False, "auto", None):
+            raise ValueError(
+                f"increasing must be True, False, 'auto' or None, got {self.increasing!r}"
+            )
 
     def _fit(
         self,
@@ -425,7 +428,10 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
         center = float(weight @ x / total)
         scale = max(float(np.sqrt(weight @ (x - center) ** 2 / total)), _SMALLEST_SCALE)
         intercept, slope = _fit_logistic((x - center) / scale, success, failure, self.C)
-        fallback = self.increasing != "auto" and (slope < 0 if self.increasing else slope > 0)
+        increasing = self.increasing
+        if increasing is None:
+            increasing = True if self.link == "logit" else "auto"
+        fallback = increasing != "auto" and (slope < 0 if increasing else slope > 0)
         if fallback:
             intercept, slope = float(logit(base_rate)), 0.0
         n_runs = int(((sample.run_weight > 0) & rows).sum())

@@ -283,9 +283,13 @@ def _calibrator(calibrator: Any, weights: Weights, censored: str) -> Callable[[b
             raise ValueError(
                 f"calibrator must be 'platt', a forecaster or None, got {calibrator!r}"
             )
-        return lambda is_probability: PlattCrossFitCalibrator(
-            weights=weights, censored=censored, link="logit" if is_probability else "identity"
-        )
+
+        def platt(is_probability: bool) -> PlattCrossFitCalibrator:
+            made = PlattCrossFitCalibrator(weights=weights, censored=censored)
+            # a signal is said to be higher where success is more likely, and judged as that
+            return made if is_probability else made.set_params(link="identity", increasing=True)
+
+        return platt
     return lambda is_probability: clone(calibrator)
 
 
