@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from trajscore.report._report import Report
 
 _STYLE = """
-body{font:16px/1.5 system-ui,sans-serif;color:#222;max-width:66rem;margin:2rem auto;padding:0 1rem}
+body{font:16px/1.5 system-ui,sans-serif;color:#222;max-width:74rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.6rem}h2{font-size:1.15rem;margin-top:2.2rem}
-table{border-collapse:collapse;font-size:.85rem;display:block;overflow-x:auto}
-th,td{padding:.3rem .6rem;text-align:right;border-bottom:1px solid #ddd;white-space:nowrap}
+table{border-collapse:collapse;font-size:.82rem;display:block;overflow-x:auto}
+th,td{padding:.3rem .45rem;text-align:right;border-bottom:1px solid #ddd;white-space:nowrap}
 th{background:#f5f5f2}tbody th{text-align:left;font-weight:500;background:none}
 figure{margin:1rem 0;display:inline-block}figcaption{font-size:.85rem;color:#555;max-width:30rem}
 img{max-width:100%}dt{font-weight:600}dd{margin:0 0 .6rem 0}li{margin:.2rem 0}
