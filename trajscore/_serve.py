@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any, TextIO
+from zipfile import BadZipFile
 
 from trajscore.monitoring import Decision, DensityRatioEProcess, EProcessMonitor
 
@@ -44,7 +45,12 @@ def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioE
     file = Path(path)
     if not file.exists():
         raise OSError(f"{file} does not exist; write it with skops.io.dump(process, {str(file)!r})")
-    unknown = io.get_untrusted_types(file=file)
+    try:
+        unknown = io.get_untrusted_types(file=file)
+    except (BadZipFile, KeyError, ValueError) as error:
+        raise ValueError(
+            f"{file} is no .skops file; write one with skops.io.dump(process, path)"
+        ) from error
     refused = [one for one in unknown if not one.startswith(_TRUSTED) and one not in trusted]
     if refused:
         raise ValueError(f"{file} holds {', '.join(refused)}; trust it with --trust {refused[0]}")
@@ -82,17 +88,28 @@ def serve(monitor: EProcessMonitor, lines: Iterable[str], out: TextIO) -> None:
         if not line.strip():
             continue
         try:
-            answer = _shown(_answer(monitor, json.loads(line)))
+            answer = _shown(_answer(monitor, _read(line)))
         except (ValueError, KeyError, TypeError) as error:
             said = error.args[0] if isinstance(error, KeyError) and error.args else error
             answer = {"error": str(said), "line": number}
         print(json.dumps(answer), file=out, flush=True)
 
 
+def _read(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise ValueError(
+            'not JSON; send an object such as {"id": "run 1", "score": 0.7}'
+        ) from error
+
+
 def _answer(monitor: EProcessMonitor, message: Any) -> Decision:
     if not isinstance(message, dict):
         raise ValueError('expected an object such as {"id": "run 1", "score": 0.7}')
     given = [message["id"]] if "id" in message else []
+    if given and not isinstance(given[0], (str, int)):
+        raise ValueError(f'"id" must be text or a whole number, got {given[0]!r}')
     if message.get("end"):
         return monitor.finish(*given)
     if "score" not in message:

@@ -90,7 +90,8 @@ def _first(traces: TrajectoryArray, bad: np.ndarray) -> str:
 def _from_plain(X: Any) -> TrajectoryArray:
     if isinstance(X, pd.DataFrame):
         try:
-            return TrajectoryArray.from_padded(X.to_numpy(dtype=np.float64, na_value=np.nan))
+            values = X.to_numpy(dtype=np.float64, na_value=np.nan)
+            return TrajectoryArray.from_padded(values, ids=_index_ids(X))
         except (TypeError, ValueError) as error:
             if "could not convert" not in str(error) and "float()" not in str(error):
                 raise
@@ -101,6 +102,14 @@ def _from_plain(X: Any) -> TrajectoryArray:
     if isinstance(X, (list, tuple)) and _is_ragged(X):
         return TrajectoryArray.from_list(X)
     return TrajectoryArray.from_padded(X)
+
+
+def _index_ids(X: Any) -> Any:
+    """Row labels of a DataFrame, where they can identify runs."""
+    if not isinstance(X, pd.DataFrame) or not X.index.is_unique:
+        return None
+    kind = pd.api.types.infer_dtype(X.index)
+    return X.index.to_numpy() if kind in ("integer", "string") else None
 
 
 def _is_ragged(X: Any) -> bool:
@@ -174,9 +183,9 @@ def check_estimator_input(
     if _is_plain_2d(X):
         # scikit-learn's own checks (feature names and counts) hold for plain arrays; the number
         # of columns of a padded array means nothing, so a container skips them
-        X = validate_data(
-            estimator, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
-        )
+        ids = _index_ids(X)
+        X = _validated(estimator, X, reset)
+        X = X if ids is None else TrajectoryArray.from_padded(X, ids=ids)
     traces = check_trajectories(X, probabilities=probabilities, single_channel=single_channel)
     if reset:
         estimator.n_channels_in_ = traces.n_channels
@@ -194,6 +203,20 @@ def check_estimator_input(
             f"{', '.join(traces.channels)}; pick the same ones, in the same order"
         )
     return traces
+
+
+def _validated(estimator: Any, X: Any, reset: bool) -> Any:
+    try:
+        return validate_data(
+            estimator, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
+        )
+    except ValueError as error:
+        if "features, but" not in str(error):
+            raise
+        raise ValueError(
+            f"{str(error).rstrip('.')}; for runs of other lengths wrap both arrays with "
+            f"TrajectoryArray.from_padded"
+        ) from error
 
 
 def like_input(traces: TrajectoryArray, X: Any) -> Any:

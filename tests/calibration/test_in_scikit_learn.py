@@ -232,3 +232,14 @@ def test_aggregator():
     for method in ("predict", "predict_proba", "transform"):
         with pytest.raises(NotFittedError):
             getattr(TraceAggregator(), method)(X)
+
+
+def test_q_z_goes_to_the_scorer_and_not_to_the_calibrator(runs):
+    X, y = runs[0], np.where(np.arange(len(runs[1])) < 30, -1, runs[1])
+    q_z = np.full(len(y), 0.3)
+    scorer = make_censored_tps_scorer().set_score_request(q_z=True)
+    with config_context(enable_metadata_routing=True):
+        found = cross_validate(
+            PlattCrossFitCalibrator(), X, y, params={"q_z": q_z}, scoring=scorer, cv=3
+        )
+    assert np.isfinite(found["test_score"]).all()

@@ -6,6 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from trajscore import (
@@ -163,6 +164,7 @@ def test_proper_scores_choose_among_settings(runs):
     [
         ({"features": "all"}, "features must be prefix, last, summary or a function"),
         ({"features": "last", "last": 0}, "last must be a whole number >= 1"),
+        ({"estimator": SVC()}, r"SVC has none; .* use CalibratedClassifierCV\(SVC\(\)\)"),
         ({"pooled": True}, 'use features="summary"'),
         ({"features": lambda seen: seen[:1, -1]}, "must return one row a run"),
         ({"features": lambda seen: seen[:, :, 0], "pooled": True}, "as many features at every"),

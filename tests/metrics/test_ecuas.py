@@ -150,7 +150,12 @@ def test_labels_weights_and_normalisation():
     ("y", "P", "kwargs", "message"),
     [
         ([0, 1], [[0.5, 0.5], [0.7, 0.7]], {}, "row 1: the probabilities add up to 1.4"),
-        ([0, 1], [[0.5, 0.5], [3.0, -2.0]], {}, "row 1: these look like logits"),
+        ([0, 1], [[0.5, 0.5], [3.0, -1.0]], {}, "row 1: these look like logits"),
+        ([0, 1], [[0.5, 0.5], [1.1, -0.1]], {}, "row 1: probability -0.1 is negative"),
+        ([0, 1], [[0.5, 0.5], [np.inf, 0.1]], {}, "row 1: a value is infinite"),
+        ([0, 1], [[30.0, 70.0], [50.0, 50.0]], {}, "row 0: these look like percentages"),
+        ([0, None], [[0.5, 0.5], [0.9, 0.1]], {}, "row 1: the class is missing"),
+        (["b", "b"], [[0.5, 0.5], [0.9, 0.1]], {}, "pass labels=, the class of each column"),
         ([0, 1], np.log([[0.5, 0.5], [0.9, 0.1]]), {}, "row 1: these look like log-probabilities"),
         ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"log_proba": True}, "row 1: the log-probabilities"),
         ([0, 1], [[0.5, 0.5], [np.nan, 1.0]], {}, "row 1: a value is NaN"),
@@ -193,6 +198,21 @@ def test_scorer_in_searches():
     pipeline = make_pipeline(PlattCrossFitCalibrator(), TraceAggregator())
     scores = cross_val_score(pipeline, X, y, scoring=make_ecuas_scorer(normalize=True), cv=3)
     assert ((scores < 0) & (scores > -1)).all()
+
+
+def test_folds_that_lack_a_class():
+    X, y = load_iris(return_X_y=True)
+    train, test = np.r_[0:40, 50:90, 100:140], np.r_[40:50, 90:100]
+    model = LogisticRegression(max_iter=500)
+    expected = cross_val_score(model, X, y, cv=[(train, test)], scoring=make_ecuas_scorer())
+    for labels in ([1, 2, 3], ["a", "b", "c"]):
+        renamed = np.array(labels)[y]
+        scorer = make_ecuas_scorer(labels=labels)
+        found = cross_val_score(model, X, renamed, cv=[(train, test)], scoring=scorer)
+        assert found == pytest.approx(expected)
+        fitted = model.fit(X[train], renamed[train])
+        with pytest.raises(ValueError, match="pass labels="):
+            make_ecuas_scorer()(fitted, X[test], renamed[test])
 
 
 # N-ER, ECE, AUC, N-CE and N-BS of the confidence, N-CE, N-BS, AURC, N-ECUAS for n = 0, 1, 128

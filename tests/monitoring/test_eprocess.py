@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, PrefixForecaster
@@ -219,14 +221,14 @@ def test_randomised_ties_are_exact(discrete, n_simulations):
     rng = np.random.default_rng(1)
     alpha, flagged = 0.15, 0
     n_sets, n_new = n_simulations, 20
-    for k in range(n_sets):
+    for _ in range(n_sets):
         traces = world(rng, 50 + n_new, discrete)
         runs = Runs.from_padded(np.vstack([traces[:50], np.full((4, 3), 0.3)]))
         y = np.r_[np.ones(50), np.zeros(4)]
         process = DensityRatioEProcess(
-            "passthrough", threshold="conformal", alpha=alpha, ties="randomized", random_state=k
+            "passthrough", threshold="conformal", alpha=alpha, ties="randomized"
         ).fit(runs, y, calibration=np.r_[0:40, 50:52])
-        new = Runs.from_padded(traces[50:], ids=np.arange(n_new) + 1000 * (k + 1))
+        new = Runs.from_padded(traces[50:])  # one seed, and the ids of held-out runs: as a user may
         flagged += (process.predict(new) == 0).sum()
     # rates of one set vary as Beta(n_c alpha, ...): allow for that beside the binomial error
     spread = np.sqrt(alpha * (1 - alpha) * (1 / 41 + 1 / n_new) / n_sets)
@@ -357,6 +359,8 @@ def test_longer_runs_than_any_seen(runs):
     [
         ({"threshold": "pax"}, {}, "threshold must be one of pac, "),
         ({"alpha": 1.0}, {}, "alpha must lie strictly between 0 and 1"),
+        ({"alpha": "a"}, {}, "alpha must be a number or several"),
+        ({"forecaster": LogisticRegression()}, {}, r"wrap a classifier as PrefixForecaster\(Logi"),
         ({"alpha": []}, {}, "alpha must lie strictly between 0 and 1"),
         ({"delta": 0}, {}, "delta must lie"),
         ({"ties": "maybe"}, {}, "ties must be"),
@@ -376,6 +380,10 @@ def test_bad_runs(runs):
     X, y = runs
     with pytest.raises(ValueError, match="none of the 3 held-out runs succeeded"):
         DensityRatioEProcess().fit(X, y, calibration=np.flatnonzero(y == 0)[:3])
+    with pytest.raises(ValueError, match="none of the 0 held-out runs succeeded"):
+        DensityRatioEProcess().fit(X, y, calibration=np.array([], dtype=int))
+    with pytest.raises(NotFittedError):
+        _ = DensityRatioEProcess().thresholds_
     with pytest.raises(ValueError, match="are all of one outcome"):
         DensityRatioEProcess().fit(X, y, calibration=np.flatnonzero(y == 0))
     with pytest.raises(ValueError, match="there are 0 failures"):
@@ -415,3 +423,11 @@ class AnyTwoLabels(DensityRatioEProcess):
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_pooled_forecasters_are_said_to_extrapolate(runs):
+    X, y = runs
+    forecaster = PrefixForecaster(features="summary", pooled=True)
+    process = DensityRatioEProcess(forecaster, threshold="ville").fit(X, y)
+    with pytest.warns(UserWarning, match="1 runs have more than .* extrapolate"):
+        process.predict(Runs.from_list([[0.5] * 9]))

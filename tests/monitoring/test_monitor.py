@@ -1,11 +1,19 @@
 import json
+import pickle
 import threading
 
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
-from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, PrefixForecaster
+from trajscore import (
+    DensityRatioEProcess,
+    PlattCrossFitCalibrator,
+    PrefixForecaster,
+    tps_scorer,
+)
 from trajscore import TrajectoryArray as Runs
 from trajscore.datasets import make_trajectories
 
@@ -166,3 +174,55 @@ def test_many_threads(runs):
         thread.join()
     flagged = {decision.id: decision.flagged for decision in monitor}
     assert [flagged[row] for row in rows] == (process.predict(X[:80]) == 0).tolist()
+
+
+def test_randomised_ville_of_several_verifiers(runs):
+    X, y = two_channels(runs[0]), runs[1]
+    process = DensityRatioEProcess(threshold="randomized_ville", alpha=0.3).fit(X, y)
+    monitor, predicted = process.monitor(), process.predict(X[:20])
+    for row, run_id in enumerate(X.ids[:20]):
+        for scores in X[row]:
+            monitor.update(run_id, scores)
+        assert monitor.finish(run_id).flagged == (predicted[row] == 0)
+
+
+def test_a_search_is_followed_like_the_forecaster_that_it_found(runs):
+    X, y = two_channels(runs[0]), runs[1]
+    grid = {"features": ["prefix", "summary"]}
+    for forecaster in (
+        GridSearchCV(PrefixForecaster(), grid, scoring=tps_scorer, cv=3),
+        make_pipeline(PrefixForecaster(), PlattCrossFitCalibrator()),
+    ):
+        process = DensityRatioEProcess(forecaster, alpha=0.3).fit(X, y)
+        monitor, log_m = process.monitor(), process.transform(X[:3])
+        for t, (judge, noise) in enumerate(X[1]):
+            decision = monitor.update("r", {"judge": judge, "noise": noise})
+            assert decision.log_e_value == pytest.approx(log_m[1][t], abs=1e-12)
+
+
+def test_ids_scores_and_thresholds_by_name(runs, tmp_path):
+    X, y = runs
+    process = DensityRatioEProcess(alpha=0.3).fit(X, y)
+    monitor = process.monitor()
+    first = monitor.update(X.ids[3], 0.4)
+    assert monitor.update(id=int(X.ids[3]), score=0.3).step == 2
+    assert monitor.update(score=0.4)._replace(id=first.id) == first
+    assert first.threshold == pytest.approx(process.thresholds_.iloc[0])
+    monitor.save(tmp_path / "state.json")
+    copy = pickle.loads(pickle.dumps(monitor))
+    assert list(copy) == list(monitor)
+    assert copy.update(X.ids[3], 0.2) == monitor.update(X.ids[3], 0.2)
+    assert monitor.finish(X.ids[3]).step == 3
+    with pytest.raises(TypeError, match="update\\(id, score\\)"):
+        monitor.update(0.4, value=3)
+
+
+def test_a_longer_run_than_any_seen_is_told_once(runs):
+    monitor = DensityRatioEProcess(alpha=0.3).fit(*runs).monitor()
+    for run_id in "ab":
+        for _ in range(9):
+            monitor.update(run_id, 0.5)
+    with pytest.warns(UserWarning, match="run 'a' has more than the 9 steps"):
+        monitor.update("a", 0.5)
+    for run_id in "ab":  # a second warning would be an error
+        monitor.update(run_id, 0.5)

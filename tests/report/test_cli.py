@@ -185,6 +185,7 @@ def test_monitor_answers_bad_lines_and_goes_on(model, monkeypatch, capsys):
     _, answers = monitored(path, lines, monkeypatch, capsys)
     assert [answer.get("step") for answer in answers] == [1, None, None, None, None, 2, None]
     errors = [answer["error"] for answer in answers if "error" in answer]
+    assert "not JSON" in errors[0]
     assert "expected an object" in errors[1]
     assert 'no "score"' in errors[2]
     assert "step 2: the score nan is not a finite number" in errors[3]
@@ -198,6 +199,9 @@ def test_monitor_says_what_is_wrong_with_a_model(tmp_path, capsys, model):
     skops = pytest.importorskip("skops.io")
     assert main(["monitor", "--model", str(tmp_path / "none.skops")]) == 2
     assert "does not exist; write it with skops.io.dump" in capsys.readouterr().err
+    (tmp_path / "text.skops").write_text("text")
+    assert main(["monitor", "--model", str(tmp_path / "text.skops")]) == 2
+    assert "is no .skops file" in capsys.readouterr().err
     skops.dump([1, 2], tmp_path / "list.skops")
     assert main(["monitor", "--model", str(tmp_path / "list.skops")]) == 2
     assert "holds a list, not a DensityRatioEProcess" in capsys.readouterr().err

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from trajscore import (
@@ -166,7 +167,11 @@ def test_page_is_self_contained(report, tmp_path):
         ([[0.5]], [1], "at least 2 runs, got 1"),
         ({}, [], "no predictor"),
         ({"length": [[0.5], [0.4]]}, [0, 1], "name of a reference"),
-        ({"a": [[0.5], [0.4]], "b": [[0.5, 0.5], [0.4, 0.4]]}, [0, 1], "different runs or lengths"),
+        (
+            {"a": [[0.5], [0.4]], "b": [[0.5, 0.5], [0.4, 0.4]]},
+            [0, 1],
+            "have 1 and 2 steps in row 0",
+        ),
         ({"a": [[0.5, np.nan, 0.5], [0.4, 0.4, 0.4]]}, [0, 1], "'a': run 0 .*step 2"),
         ([[0.5], [0.6]], [1, 0, 1], "3 outcomes for 2 runs"),
     ],
@@ -217,3 +222,39 @@ def test_monitoring_is_judged_out_of_fold(ragged):
     grouped = evaluate(X, y, n_resamples=20, groups=groups, monitoring=True)
     assert len(grouped.monitoring) == 6
     assert evaluate(X, y, n_resamples=20).monitoring is None
+
+
+def test_graded_outcomes(ragged):
+    X, y = ragged
+    graded = y.astype(float)
+    graded[:30] = 0.25
+    report = evaluate(X, graded, n_resamples=20)
+    ids = np.argsort(X.ids, kind="stable")
+    c = metrics.aggregate(X[ids], "weighted")
+    costs = [metrics.ecuas_from_confidence(np.full(len(c), v), c) for v in (0, 1)]
+    right = [metrics.ecuas_from_confidence([1], [one]) for one in c]
+    wrong = [metrics.ecuas_from_confidence([0], [one]) for one in c]
+    expected = np.mean(graded[ids] * right + (1 - graded[ids]) * wrong)
+    assert report.table.loc[("forecast", "raw"), "ECUAS_1"] == pytest.approx(expected)
+    assert min(costs) < expected < max(costs)
+
+
+def test_a_data_frame_keeps_its_index_as_ids(ragged):
+    X, y = ragged
+    frame = pd.DataFrame(X.padded(), index=X.ids)
+    order = np.random.default_rng(0).permutation(len(y))
+    one = evaluate(frame, y, n_resamples=20)
+    other = evaluate(frame.iloc[order], y[order], n_resamples=20)
+    pd.testing.assert_frame_equal(one.table, other.table)
+    named = evaluate(X, y, n_resamples=20)
+    np.testing.assert_allclose(one.table.to_numpy(), named.table.to_numpy())
+    fitted = PlattCrossFitCalibrator().fit_transform(frame, y)
+    shuffled = PlattCrossFitCalibrator().fit_transform(frame.iloc[order], y[order])
+    np.testing.assert_array_equal(fitted[order], shuffled)
+
+
+def test_predictors_of_other_lengths_are_named(ragged):
+    X, y = ragged
+    row = int(np.argmax(X.lengths > 3))
+    with pytest.raises(ValueError, match=rf"have {X.lengths[row]} and 3 steps in row {row}"):
+        evaluate({"a": X, "b": X.prefix(3)}, y)

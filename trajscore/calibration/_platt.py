@@ -162,6 +162,9 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
     array([0.27, 0.74])
     """
 
+    # q_z is for the scorer, unless `set_fit_request` says otherwise
+    __metadata_request__fit = {"q_z": False}  # noqa: RUF012
+
     def __init__(
         self,
         C: float = 1.0,

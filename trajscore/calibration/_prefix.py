@@ -150,6 +150,12 @@ class PrefixForecaster(TraceTransformer, BaseEstimator):
         self.base_rate_ = float(np.average(labels, weights=weights))
         self.n_steps_ = int(traces.lengths.max())
         prototype = _default_classifier() if self.estimator is None else self.estimator
+        if not hasattr(prototype, "predict_proba"):
+            name = type(prototype).__name__
+            raise ValueError(
+                f"estimator must be a classifier with predict_proba, and {name} has none; for a "
+                f"classifier without it use CalibratedClassifierCV({name}())"
+            )
         fit = self._fit_pooled if self.pooled else self._fit_steps
         self.estimators_ = fit(prototype, traces, labels, weights)
         return self
@@ -281,6 +287,13 @@ class PrefixStream:
         self._summary = (
             RunningSummary(forecaster.n_channels_in_) if forecaster.features == "summary" else None
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_flat"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._flat = self._seen.reshape(-1)  # a view: a copy of its own would not be written to
 
     def fresh(self) -> PrefixStream:
         """Return a stream for another run, without preparing the classifiers again.

@@ -159,7 +159,10 @@ def ecuas_from_confidence(
 
 
 def make_ecuas_scorer(
-    n: float = 1, cost: ArrayLike | str | None = None, normalize: bool = False
+    n: float = 1,
+    cost: ArrayLike | str | None = None,
+    normalize: bool = False,
+    labels: ArrayLike | None = None,
 ) -> Any:
     """Make a scorer of negated ECUAS_n; higher is better.
 
@@ -171,6 +174,9 @@ def make_ecuas_scorer(
         As in `ecuas_score`.
     normalize : bool, default=False
         As in `ecuas_score`.
+    labels : array-like of shape (n_classes,), optional
+        The classes, sorted as in ``classes_`` of the classifier; needed where a fold may lack
+        one of them and they are not 0, ..., K - 1.
 
     Returns
     -------
@@ -189,23 +195,48 @@ def make_ecuas_scorer(
     True
     """
     check_n(n)
-    # labels are not passed: cross-validation folds of classifiers are stratified, and columns of
-    # predict_proba are the sorted classes
     return make_scorer(
-        _binary_or_full,
+        ecuas_cost,
         response_method="predict_proba",
         greater_is_better=False,
         n=n,
         cost=cost,
         normalize=normalize,
+        labels=labels,
     )
 
 
-def _binary_or_full(y_true: ArrayLike, y_pred: ArrayLike, **kwargs: Any) -> float:
-    """Score what a scorer hands over: for two classes, the second column only."""
-    scores = np.asarray(y_pred, dtype=np.float64)
+def ecuas_cost(y_true: ArrayLike, y_proba: ArrayLike, **kwargs: Any) -> float:
+    """Score what a scorer hands over: for two classes, the second column only.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Class of each sample.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probability of each class, or of the second of two.
+    **kwargs
+        Passed to `ecuas_score`.
+
+    Returns
+    -------
+    float
+        ECUAS_n; lower is better.
+
+    Raises
+    ------
+    ValueError
+        If a class does not occur, so that columns cannot be told, and `labels` is not given.
+    """
+    scores = np.asarray(y_proba, dtype=np.float64)
     if scores.ndim == 1:
         scores = np.stack([1 - scores, scores], axis=1)
+    found = np.unique(np.asarray(y_true))
+    if kwargs.get("labels") is None and len(found) < scores.shape[1] and 0 not in found:
+        raise ValueError(
+            f"only {len(found)} of {scores.shape[1]} classes occur in this fold, so its columns "
+            f"cannot be told; pass labels= to make_ecuas_scorer"
+        )
     return ecuas_score(y_true, scores, **kwargs)
 
 

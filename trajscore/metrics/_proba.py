@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
@@ -102,9 +103,30 @@ def _what_is_wrong(rows: NDArray[Any], row: int, total: float, log: bool) -> str
         )
     if (rows[row] <= 0).all() and abs(float(logsumexp(rows[row]))) <= _SUM_TOLERANCE:
         return "these look like log-probabilities; pass log_proba=True"
+    if np.isinf(rows[row]).any():
+        return "a value is infinite; probabilities lie in [0, 1]"
+    if abs(total - 1) <= _SUM_TOLERANCE:
+        return f"probability {rows[row].min():g} is negative; probabilities lie in [0, 1]"
+    if rows[row].min() >= 0 and abs(total - 100) <= 100 * _SUM_TOLERANCE:
+        return "these look like percentages; divide them by 100"
     if rows[row].min() < 0 or rows[row].max() > 1 + _SUM_TOLERANCE:
         return "these look like logits, not probabilities; take their softmax first"
-    return f"the probabilities add up to {total:.6g}, not 1 (tolerance {_SUM_TOLERANCE:g})"
+    return (
+        f"the probabilities add up to {total:.6g}, not 1 (tolerance {_SUM_TOLERANCE:g}); divide "
+        f"them by their sum, in float64"
+    )
+
+
+def _guess_columns(found: NDArray[Any], n_classes: int) -> NDArray[Any]:
+    """Classes of the columns: those that occur, or column numbers where some do not occur."""
+    if len(found) == n_classes:
+        return found
+    if found.dtype.kind not in "iufb":
+        raise ValueError(
+            f"{len(found)} classes occur and there are {n_classes} columns; pass labels=, the "
+            f"class of each column"
+        )
+    return np.arange(n_classes)
 
 
 def encode_labels(
@@ -139,9 +161,11 @@ def encode_labels(
         y = y[:, 0]
     if y.shape != (n_samples,):
         raise ValueError(f"y_true has shape {y.shape}, but there are {n_samples} rows")
+    missing = pd.isna(y)
+    if missing.any():
+        raise ValueError(f"row {int(np.argmax(missing))}: the class is missing; leave the row out")
     if labels is None:
-        found = np.unique(y)
-        columns = found if len(found) == n_classes else np.arange(n_classes)
+        columns = _guess_columns(np.unique(y), n_classes)
     else:
         columns = np.asarray(labels)
         if columns.shape != (n_classes,) or len(np.unique(columns)) != n_classes:

@@ -121,6 +121,8 @@ def tps_score(
     -0.436
     """
     samples = tps_samples(y_true, traces, score=score, weights=weights)
+    if not len(samples):
+        raise ValueError("there are no runs to score; give at least one")
     return float(np.average(samples, weights=check_sample_weight(sample_weight, len(samples))))
 
 

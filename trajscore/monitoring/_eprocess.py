@@ -7,15 +7,17 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from pandas.util import hash_array
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import ClassifierTags, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from trajscore._running import running_max
+from trajscore._running import running_max, step_numbers
 from trajscore._transformer import TraceTransformer
 from trajscore.calibration import PrefixForecaster
 from trajscore.metrics._families import CLIP
-from trajscore.monitoring._monitor import EProcessMonitor
+from trajscore.monitoring._monitor import TIE, EProcessMonitor
 from trajscore.monitoring._split import held_out_rows
 from trajscore.monitoring._stopping import StoppingRule, check_alphas, warn_longer
 from trajscore.monitoring._termination import TerminationRatio
@@ -81,7 +83,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         Verifiers with few distinct scores make ties at the threshold. "strict" never flags them,
         which is safe and gives power away; "randomized" flags some of them, by one coin a run,
         and makes the level exact ("conformal", "pac", "pac_marginal"). The coin is a hash of the
-        run's id and the seed: new runs need ids that the held-out ones did not have.
+        run's id, the seed and the data of the fit.
     alpha : float or array-like of shape (n_alphas,), default=0.05
         One level or several; methods use the first unless told.
     delta : float, default=0.1
@@ -185,7 +187,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         _check_binary(labels)
         self.alphas_ = check_alphas(self.alpha)
         random = check_random_state(self.random_state)
-        self.seed_ = int(random.randint(2**31))
+        # with the data in it, so that other calibration sets toss other coins at the same seed
+        self.seed_ = int(random.randint(2**31)) + _digest(traces, labels)
         self.n_dropped_ = int((labels == CENSORED).sum())
         self.longest_ = int(traces.lengths.max())
         known = np.flatnonzero(labels != CENSORED)
@@ -210,6 +213,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     @property
     def thresholds_(self) -> pd.Series:
         """Threshold on M for each level."""
+        check_is_fitted(self)
         if self.cross_fit is not None:
             raise AttributeError("a cross-fitted process counts held-out runs; it has no threshold")
         index = pd.Index(self.alphas_, name="alpha")
@@ -307,7 +311,12 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         )
 
     def _fit_member(
-        self, X: TrajectoryArray, y: NDArray[Any], train: IntArray, held_out: IntArray
+        self,
+        X: TrajectoryArray,
+        y: NDArray[Any],
+        train: IntArray,
+        held_out: IntArray,
+        is_whole: bool = False,
     ) -> Member:
         labels = y[train]
         if len(np.unique(labels)) < 2:
@@ -318,12 +327,18 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         forecaster = None
         if not _is_passthrough(self.forecaster):
             prototype = PrefixForecaster() if self.forecaster is None else self.forecaster
+            if not hasattr(prototype, "transform"):
+                name = type(prototype).__name__
+                raise ValueError(
+                    f"forecaster must turn scores into a trace by its transform, and {name} has "
+                    f"none; wrap a classifier as PrefixForecaster({name}())"
+                )
             forecaster = clone(prototype).fit(X[train], labels)
         rate = labels.mean()
         member = Member(forecaster, float(np.log(rate / (1 - rate))), np.empty(0), np.empty(0))
         successes = held_out[y[held_out] == 1]
         if not len(successes):
-            if len(held_out):
+            if self.threshold in HELD_OUT and not is_whole:
                 raise ValueError(
                     f"none of the {len(held_out)} held-out runs succeeded, so no threshold can be "
                     f"set; hold out other runs"
@@ -331,7 +346,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             return member
         runs = X[successes]
         maxima = np.maximum.reduceat(self._log_ratio(member, runs), runs.offsets[:-1])
-        coins = run_uniforms(runs.ids, self.seed_)
+        coins = run_uniforms(runs.ids, self.seed_ + 1)  # not those of new runs with the same ids
         order = np.lexsort((coins, maxima))
         return member._replace(maxima=maxima[order], coins=coins[order])
 
@@ -342,7 +357,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             self._fit_member(X, y, known[train], known[test])
             for train, test in folds.split(known, y[known])
         ]
-        whole = self._fit_member(X, y, known, known[:0])
+        whole = self._fit_member(X, y, known, known[:0], is_whole=True)
         self.forecaster_ = whole.forecaster
         self.base_rate_ = float(y[known].mean())
         self.n_calibration_successes_ = sum(len(one.maxima) for one in self.members_)
@@ -359,9 +374,17 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
 
     def _check(self, X: Any) -> TrajectoryArray:
         traces = super()._check(X)
-        if not _is_passthrough(self.forecaster):
-            warn_longer(traces, self.longest_)
+        warn_longer(traces, self.longest_, self._beyond())
         return traces
+
+    def _beyond(self) -> str:
+        """What happens after the longest run of the fit."""
+        forecaster = getattr(self.forecaster_, "best_estimator_", self.forecaster_)
+        if forecaster is None:
+            return ""  # forecasts are taken as they come
+        if isinstance(forecaster, PrefixForecaster) and not forecaster.pooled:
+            return "after that step their forecasts stay as they are"
+        return "after that step their forecasts extrapolate"
 
     def _log_odds(self) -> float:
         return float(np.log(self.base_rate_ / (1 - self.base_rate_)))
@@ -390,7 +413,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         counts = np.ones(len(X.cells))
         for member in self.members_:
             largest = running_max(X, self._log_ratio(member, X))
-            below = np.searchsorted(member.maxima, largest, side="left")
+            below = np.searchsorted(member.maxima, largest - TIE, side="left")
             counts += len(member.maxima) - below
         return counts
 
@@ -402,7 +425,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             largest = np.floor(alpha * (self.n_calibration_successes_ + 1) + 1e-9)
             return np.full(len(ids), -largest - 0.5)
         if self.ties == "strict" or self.threshold in FIXED:
-            return np.full(len(ids), self._log_threshold_at(alpha))
+            return np.full(len(ids), self._log_threshold_at(alpha) + TIE)
         coins = run_uniforms(ids, self.seed_)
         member = self.members_[0]
         if self.threshold == "conformal":
@@ -412,8 +435,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             return np.full(len(ids), limit)
         # pairs of (largest value, coin) have no ties: the threshold is one of them
         rank = rank_threshold(member.maxima, self.threshold, alpha, self.delta)
-        inclusive = np.nextafter(limit, -np.inf)
-        return np.asarray(np.where(coins > member.coins[rank], inclusive, limit))
+        is_flagged = coins > member.coins[rank]
+        return np.asarray(np.where(is_flagged, limit - TIE, limit + TIE))
 
     def _log_threshold_at(self, alpha: float) -> float:
         return float(self.log_thresholds_[np.flatnonzero(self.alphas_ == alpha)[0]])
@@ -474,7 +497,8 @@ def randomized_conformal_limits(maxima: FloatArray, alpha: float, coins: FloatAr
     Examples
     --------
     >>> import numpy as np
-    >>> randomized_conformal_limits(np.array([1.0, 2.0, 3.0]), 0.3, np.array([0.1, 0.9]))
+    >>> limits = randomized_conformal_limits(np.array([1.0, 2.0, 3.0]), 0.3, np.array([0.1, 0.9]))
+    >>> limits.round(3)
     array([2., 3.])
     """
     n = len(maxima)
@@ -485,9 +509,18 @@ def randomized_conformal_limits(maxima: FloatArray, alpha: float, coins: FloatAr
     greater = n - np.searchsorted(maxima, value, side="right")
     equal = n - greater - np.searchsorted(maxima, value, side="left")
     inclusive = greater + coins * (1 + equal) <= room
-    limit = np.where(inclusive, np.nextafter(value, -np.inf), value)
+    limit = np.where(inclusive, value - TIE, value + TIE)
     limit = np.where(above >= n, -np.inf, limit)
     return np.asarray(np.where(above < 0, np.inf, limit))
+
+
+def _digest(X: TrajectoryArray, y: NDArray[Any]) -> int:
+    """Return a number that depends on scores and outcomes, not on the order of rows."""
+    values = hash_array(np.ascontiguousarray(X.cells, dtype=np.float64).ravel())
+    per_cell = values.reshape(len(X.cells), -1).sum(axis=1, dtype=np.uint64)
+    per_run = np.add.reduceat(per_cell * step_numbers(X).astype(np.uint64), X.offsets[:-1])
+    total = (per_run * (y + 2).astype(np.uint64)).sum(dtype=np.uint64)
+    return int(total >> np.uint64(2))
 
 
 def _is_passthrough(forecaster: Any) -> bool:

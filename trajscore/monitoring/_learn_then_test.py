@@ -205,7 +205,7 @@ class LearnThenTestStop(_OneLimit):
     def _check(self, X: Any) -> TrajectoryArray:
         traces = super()._check(X)
         if not self._is_passthrough():
-            warn_longer(traces, self.longest_)
+            warn_longer(traces, self.longest_, "their forecasts there are extrapolated or kept")
         return traces
 
     def _forecasts(self, X: TrajectoryArray) -> FloatArray:

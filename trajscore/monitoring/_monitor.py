@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import warnings
 from collections.abc import Hashable, Iterator, Mapping
 from math import isfinite, log, log1p
 from pathlib import Path
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 _FORMAT = "trajscore monitor 1"
 _DEFAULT_RUN = "run"
+
+# Values of log M this close are tied: the live form may differ from the batch in the last digit,
+# and verifiers with few distinct scores have runs exactly at the threshold.
+TIE = 1e-9
 
 
 class Decision(NamedTuple):
@@ -49,6 +54,23 @@ class Decision(NamedTuple):
     log_threshold: float
     flagged: bool
     margin: float
+
+    @property
+    def threshold(self) -> float:
+        """Threshold on M itself."""
+        return float(np.exp(self.log_threshold))
+
+
+def _plain(run_id: Hashable) -> Hashable:
+    """Ids out of a container are NumPy's; 7 is 7."""
+    return run_id.item() if isinstance(run_id, np.generic) else run_id
+
+
+def _in_order(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    if set(named) - {"id", "score"} or len(args) + len(named) > 2 or (args and "id" in named):
+        raise TypeError("call update(score) or update(id, score)")
+    before = (named["id"],) if "id" in named else ()
+    return (*before, *args, *((named["score"],) if "score" in named else ()))
 
 
 class EProcessMonitor:
@@ -82,9 +104,10 @@ class EProcessMonitor:
         self._runs: dict[Hashable, _Run] = {}
         self._n_channels = process.n_channels_in_
         self._channels = getattr(process, "channels_in_", None)
-        self._ratios = [_Ratio(member) for member in _members(process)]
+        self._warn_at = process.longest_ + 1 if process._beyond() else -1
+        self._ratios = [_Ratio(member, process) for member in _members(process)]
 
-    def update(self, *args: Any) -> Decision:
+    def update(self, *args: Any, **named: Any) -> Decision:
         """Take the next score of a run: ``update(score)`` or ``update(id, score)``.
 
         Parameters
@@ -92,6 +115,8 @@ class EProcessMonitor:
         *args : score, or id and score
             The score is a number, a sequence of one number a channel, or a mapping from channel
             to number. Without an id it belongs to the one run "run".
+        **named : score, id
+            The same by name.
 
         Returns
         -------
@@ -103,16 +128,22 @@ class EProcessMonitor:
         ValueError
             If a score is missing or not finite; the monitor is then as it was.
         """
+        if named:
+            args = _in_order(args, named)
         if not 1 <= len(args) <= 2:
             raise TypeError("call update(score) or update(id, score)")
-        run_id = args[0] if len(args) == 2 else _DEFAULT_RUN
+        run_id = _plain(args[0]) if len(args) == 2 else _DEFAULT_RUN
         with self._lock:
             run = self._runs.get(run_id)
             step = 1 if run is None else run.step + 1
             scores = self._scores(args[-1], run_id, step)
             if run is None:  # only now: a bad first score must leave no trace
-                run = self._runs[run_id] = self._new_run(run_id)
-            return run.push(scores)
+                run = self._new_run(run_id)
+            decision = run.push(scores)
+            self._runs[run_id] = run
+            if step == self._warn_at:
+                self._warn_longer(run_id)
+            return decision
 
     def finish(self, run: Hashable = _DEFAULT_RUN) -> Decision:
         """Say that a run has ended, and forget it.
@@ -128,6 +159,7 @@ class EProcessMonitor:
             The last one; ``threshold="randomized_ville"`` tosses its coin here.
         """
         with self._lock:
+            run = _plain(run)
             one = self._known(run)
             decision = one.end(self.process) if hasattr(self.process, "termination_") else one.last
             del self._runs[run]
@@ -145,6 +177,7 @@ class EProcessMonitor:
             if run is None:
                 self._runs.clear()
             else:
+                run = _plain(run)
                 self._known(run)
                 del self._runs[run]
 
@@ -207,6 +240,23 @@ class EProcessMonitor:
         with self._lock:
             self._runs = dict(runs)
         return self
+
+    def _warn_longer(self, run_id: Hashable) -> None:
+        """Say once that a run is longer than any seen in fitting."""
+        self._warn_at = -1
+        warnings.warn(
+            f"run {run_id!r} has more than the {self.process.longest_} steps of the longest run in "
+            f"fitting; {self.process._beyond()}",
+            UserWarning,
+            stacklevel=3,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
 
     def _known(self, run_id: Hashable) -> _Run:
         if run_id not in self._runs:
@@ -284,7 +334,7 @@ class _Run:
 
     def end(self, process: DensityRatioEProcess) -> Decision:
         """Toss the coin of the randomised test."""
-        X = TrajectoryArray(np.concatenate(self._scores), [self.step], ids=[str(self._id)])
+        X = _as_run(self._scores, process, self._id)
         self._largest = max(self._largest, float(process._statistic(X)[-1]))
         return self._decide(self.last.log_e_value)
 
@@ -296,13 +346,14 @@ class _Run:
 class _Ratio:
     """Log M of one run by one fitted member, as scores arrive."""
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: Member, process: DensityRatioEProcess) -> None:
         self._member = member
-        forecaster = member.forecaster
+        # a search has found one
+        forecaster = getattr(member.forecaster, "best_estimator_", member.forecaster)
         if isinstance(forecaster, PrefixForecaster):
             self._stream: Any = forecaster.stream()
         else:
-            self._stream = _Passthrough() if forecaster is None else _Replay(forecaster)
+            self._stream = _Passthrough() if forecaster is None else _Replay(forecaster, process)
         self._largest = -np.inf
 
     def fresh(self) -> _Ratio:
@@ -323,7 +374,7 @@ class _Ratio:
         """Return how many held-out successes look at least as bad as the run so far."""
         self._largest = max(self._largest, self.push(scores))
         maxima = self._member.maxima
-        return len(maxima) - int(np.searchsorted(maxima, self._largest, side="left"))
+        return len(maxima) - int(np.searchsorted(maxima, self._largest - TIE, side="left"))
 
 
 class _Passthrough:
@@ -342,20 +393,30 @@ class _Passthrough:
 class _Replay:
     """Any other forecaster: the whole prefix goes through its ``transform`` again."""
 
-    def __init__(self, forecaster: Any) -> None:
+    def __init__(self, forecaster: Any, process: DensityRatioEProcess) -> None:
         self._forecaster = forecaster
+        self._process = process
         self._seen: list[FloatArray] = []
 
     def push(self, scores: FloatArray) -> float:
-        cells = np.array([*self._seen, scores])
-        names = None if cells.shape[1] == 1 else [f"c{k}" for k in range(cells.shape[1])]
-        X = TrajectoryArray(cells[:, 0] if names is None else cells, [len(cells)], channels=names)
+        X = _as_run([*self._seen, scores], self._process, _DEFAULT_RUN)
         p = float(self._forecaster.transform(X).cells.ravel()[-1])
         self._seen.append(scores)
         return p
 
     def fresh(self) -> _Replay:
-        return _Replay(self._forecaster)
+        return _Replay(self._forecaster, self._process)
+
+
+def _as_run(
+    scores: list[FloatArray], process: DensityRatioEProcess, run_id: Hashable
+) -> TrajectoryArray:
+    """A container of one run, in the channels of the training data."""
+    cells = np.stack(scores)
+    names = process.channels_in_
+    if names is None and cells.shape[1] == 1:
+        cells = cells[:, 0]
+    return TrajectoryArray(cells, [len(cells)], channels=names, ids=[str(run_id)])
 
 
 def _members(process: DensityRatioEProcess) -> list[Member]:

@@ -228,7 +228,10 @@ def check_alphas(alpha: Any) -> FloatArray:
     ValueError
         If one does not lie strictly between 0 and 1.
     """
-    alphas = np.atleast_1d(np.asarray(alpha, dtype=np.float64))
+    try:
+        alphas = np.atleast_1d(np.asarray(alpha, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"alpha must be a number or several, got {alpha!r}") from error
     if alphas.ndim != 1 or not len(alphas) or not ((alphas > 0) & (alphas < 1)).all():
         raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha!r}")
     return alphas
@@ -270,7 +273,7 @@ def _rate(
     return {count: n, name: rate, f"{name}_low": low, f"{name}_high": high}
 
 
-def warn_longer(X: TrajectoryArray, longest: int) -> None:
+def warn_longer(X: TrajectoryArray, longest: int, beyond: str) -> None:
     """Warn, once for all runs, that some are longer than any seen in fitting.
 
     Parameters
@@ -279,12 +282,14 @@ def warn_longer(X: TrajectoryArray, longest: int) -> None:
         The runs.
     longest : int
         Steps of the longest run in fitting.
+    beyond : str
+        What happens after that step; nothing is said where it is empty.
     """
     longer = int((X.lengths > longest).sum())
-    if longer:
+    if longer and beyond:
         warnings.warn(
             f"{longer} runs have more than the {longest} steps of the longest run in fitting; "
-            f"after that step their forecasts stay as they are",
+            f"{beyond}",
             UserWarning,
             stacklevel=3,
         )

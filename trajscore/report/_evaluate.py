@@ -218,10 +218,17 @@ def _as_predictors(X: Any) -> dict[str, TrajectoryArray]:
             raise ValueError(f"{name!r} is the name of a reference; rename the predictor")
         if not np.array_equal(trace.offsets, first.offsets):
             raise ValueError(
-                f"predictors {first_name!r} and {name!r} have different runs or lengths; give "
-                f"one value a step for each, NaN (missing='allow') where there is none"
+                f"predictors {first_name!r} and {name!r} {_difference(first, trace)}; give one "
+                f"value a step for each, NaN (missing='allow') where there is none"
             )
     return {name: _flat(trace) for name, trace in given.items()}
+
+
+def _difference(one: TrajectoryArray, other: TrajectoryArray) -> str:
+    if len(one) != len(other):
+        return f"have {len(one)} and {len(other)} runs"
+    row = int(np.argmax(one.lengths != other.lengths))
+    return f"have {one.lengths[row]} and {other.lengths[row]} steps in row {row}"
 
 
 def _single(trace: Any, name: str) -> TrajectoryArray:
@@ -444,10 +451,14 @@ class _LineStatistics:
 
 def _scalar_losses(confidence: FloatArray, success: FloatArray) -> FloatArray:
     """Squared error and ECUAS costs of each run, for the outcome "success" as the answer."""
+    wrong = np.zeros_like(confidence)
     log_u, error, _, u_max = answers(
-        success, confidence, None, n_classes=np.inf, log_odds=False, eps=1e-7
+        wrong, confidence, None, n_classes=np.inf, log_odds=False, eps=1e-7
     )
-    costs = [price(log_u, error, n, u_max)[0] for n in ECUAS_METRICS.values()]
+    costs = []
+    for n in ECUAS_METRICS.values():  # linear in the outcome, so that grades need no extra case
+        if_wrong, if_right = price(log_u, error, n, u_max)[0], price(log_u, wrong, n, u_max)[0]
+        costs.append(success * if_right + (1 - success) * if_wrong)
     return np.stack([(confidence - success) ** 2, *costs], axis=1)
 
 

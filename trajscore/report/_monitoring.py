@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,9 @@ def _follow(line: Line, sample: Sample, rule: StoppingRule) -> pd.DataFrame:
     groups = None if sample.groups is None else sample.groups[line.rows][known]
     steps: dict[float, NDArray[Any]] = {}
     for train, test in _folds(y, groups):
-        fitted = clone(rule).fit(X[train], y[train])
+        with warnings.catch_warnings():  # too few successes: the table shows it, a line a level
+            warnings.filterwarnings("ignore", message=".*held-out successes are too few")
+            fitted = clone(rule).fit(X[train], y[train])
         # a run longer than those in training is nothing to warn of here
         new = X[test].prefix(int(X[train].lengths.max()))
         for alpha in fitted.alphas_.tolist():
