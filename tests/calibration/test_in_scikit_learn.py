@@ -237,8 +237,8 @@ def test_aggregator():
 def test_q_z_goes_to_the_scorer_and_not_to_the_calibrator(runs):
     X, y = runs[0], np.where(np.arange(len(runs[1])) < 30, -1, runs[1])
     q_z = np.full(len(y), 0.3)
-    scorer = make_censored_tps_scorer().set_score_request(q_z=True)
     with config_context(enable_metadata_routing=True):
+        scorer = make_censored_tps_scorer().set_score_request(q_z=True)
         found = cross_validate(
             PlattCrossFitCalibrator(), X, y, params={"q_z": q_z}, scoring=scorer, cv=3
         )
