@@ -330,3 +330,19 @@ def test_clusters_widen_the_criterion(rng):
     clustered = conditional_mean_test(y, q, groups=np.repeat(np.arange(50), 20))
     assert clustered.loc["mean", "std_error"] > 3 * plain.loc["mean", "std_error"]
     assert clustered.loc["all", "pvalue"] > 0.001
+
+
+def test_the_joint_test_of_the_criterion_keeps_its_level_and_has_power():
+    rejected, found = 0, 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(150, 3))
+        q = 1 / (1 + np.exp(-x[:, -1]))
+        branches = [list((rng.random(6) < one).astype(int)) for one in q]
+        audit = HybridAudit().fit(TrajectoryArray.from_padded(x), branches)
+        rejected += audit.check().loc["all", "pvalue"] < 0.05
+        y = rng.random(150) < q
+        wrong = conditional_mean_test(y, 0.5 * q, x)
+        found += wrong.loc["all", "pvalue"] < 0.05
+    assert rejected <= 6
+    assert found >= 38
