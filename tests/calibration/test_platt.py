@@ -256,3 +256,9 @@ CROSS_FIT = "fit_transform is cross-fitted and so differs from fit().transform()
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_too_few_groups(runs):
+    X, y = runs
+    with pytest.raises(ValueError, match="there are 1 groups of runs, too few for 2 parts"):
+        PlattCrossFitCalibrator().fit(X, y, groups=np.zeros(len(y)))

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -133,3 +134,22 @@ def test_no_interval_where_all_replicates_lie_on_one_side():
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call(np.array([[1.0], [2.0], [4.0], [3.0]]))
+
+
+def test_paired_bootstrap_names_columns_and_what_is_wrong():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"])
+    named = paired_bootstrap(table, reference="a", n_resamples=200, random_state=0)
+    assert named.index.tolist() == ["a", "b"]
+    plain = paired_bootstrap(table.to_numpy(), reference=0, n_resamples=200, random_state=0)
+    np.testing.assert_array_equal(named, plain)
+    shuffled = table.sample(frac=1, random_state=1)
+    again = paired_bootstrap(shuffled, reference="a", n_resamples=200, random_state=0)
+    np.testing.assert_allclose(named, again, atol=1e-12)
+    with pytest.raises(ValueError, match="reference 'c' is none of the columns"):
+        paired_bootstrap(table, reference="c")
+    with pytest.raises(ValueError, match=r"got shape \(40,\)"):
+        paired_bootstrap(table["a"])
+    table.loc[3, "b"] = np.nan
+    with pytest.raises(ValueError, match="row 3, column 'b': the score is missing"):
+        paired_bootstrap(table)

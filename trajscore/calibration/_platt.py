@@ -400,6 +400,12 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
         if self.cv < 2:
             raise ValueError(f"cv must be at least 2, got {self.cv}")
         if groups is not None:
+            n_groups = len(np.unique(groups))
+            if n_groups < self.cv:
+                raise ValueError(
+                    f"there are {n_groups} groups of runs, too few for {self.cv} parts of which "
+                    f"none shares a group with another; give finer groups, or fewer parts"
+                )
             splitter = StratifiedGroupKFold(int(self.cv))
             return _parts_of_splitter(splitter, sample.X, stratum, groups)
         part = np.zeros(len(stratum), dtype=np.int64)

@@ -120,8 +120,16 @@ def censored_tps_interval(
         def replicate(counts: FloatArray) -> FloatArray:
             return np.asarray(counts @ values / counts.sum(axis=1))
 
+    order = np.argsort(X.ids, kind="stable")
+
+    def in_id_order(counts: FloatArray) -> FloatArray:
+        placed = np.empty_like(counts)
+        placed[:, order] = counts
+        return np.asarray(replicate(placed))
+
+    # runs are drawn in the order of their ids, so that the order of rows cannot matter
     replicates = bootstrap(
-        replicate,
+        in_id_order if groups is None else replicate,
         len(X),
         n_resamples=n_resamples,
         groups=groups,

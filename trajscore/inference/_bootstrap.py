@@ -105,7 +105,7 @@ def bootstrap_units(
 def paired_bootstrap(
     samples: ArrayLike,
     *,
-    reference: int | None = None,
+    reference: Any = None,
     n_resamples: int = 10_000,
     confidence_level: float = 0.95,
     groups: ArrayLike | None = None,
@@ -118,9 +118,9 @@ def paired_bootstrap(
 
     Parameters
     ----------
-    samples : array-like of shape (n_runs, n_columns)
+    samples : DataFrame or array-like of shape (n_runs, n_columns)
         One score a run and predictor, such as columns of `trajscore.metrics.tps_samples`.
-    reference : int, optional
+    reference : int or str, optional
         Column that is subtracted from all columns, run by run.
     n_resamples : int, default=10000
         Number of replicates.
@@ -139,7 +139,7 @@ def paired_bootstrap(
 
     Returns
     -------
-    DataFrame with n_columns rows
+    DataFrame indexed by column
         mean, low, high and std_error.
 
     Examples
@@ -151,14 +151,17 @@ def paired_bootstrap(
     0   0.1  0.02  0.18
     1   0.0  0.00  0.00
     """
-    values = np.asarray(samples, dtype=np.float64)
-    if values.ndim != 2 or not np.isfinite(values).all():
-        raise ValueError("samples must be a finite array of shape (n_runs, n_columns)")
+    values, names = _checked_samples(samples)
     if method not in ("percentile", "bca"):
         raise ValueError(f"method must be 'percentile' or 'bca', got {method!r}")
     if reference is not None:
-        values = values - values[:, [reference]]
+        values = values - values[:, [_column(reference, names)]]
     units = resampling_units(len(values), groups, strata)
+    if groups is None:  # in an order of their own, so that the order of rows cannot matter
+        order = np.lexsort(values.T)
+        values = values[order]
+        strata = None if strata is None else np.asarray(strata)[order]
+        units = resampling_units(len(values), None, strata)
     sums, sizes = units.sums(values), units.sizes(len(values))
     replicates = bootstrap_units(
         lambda counts: counts @ sums / (counts @ sizes)[:, None],
@@ -175,4 +178,31 @@ def paired_bootstrap(
     else:
         low, high = percentile_interval(replicates, confidence_level)
     std_error = replicates.std(axis=0, ddof=1)
-    return pd.DataFrame({"mean": mean, "low": low, "high": high, "std_error": std_error})
+    columns = {"mean": mean, "low": low, "high": high, "std_error": std_error}
+    return pd.DataFrame(columns, index=names)
+
+
+def _checked_samples(samples: Any) -> tuple[FloatArray, pd.Index]:
+    table = samples if isinstance(samples, pd.DataFrame) else pd.DataFrame(np.asarray(samples))
+    if np.ndim(samples) != 2 or not len(table):
+        raise ValueError(
+            f"samples must have one row a run and one column a predictor, got shape "
+            f"{np.shape(samples)}"
+        )
+    values = table.to_numpy(dtype=np.float64)
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"row {row}, column {table.columns[column]!r}: the score is missing or infinite; drop "
+            f"the run for all predictors, or score it"
+        )
+    return values, table.columns
+
+
+def _column(reference: Any, names: pd.Index) -> int:
+    if reference in names:
+        return int(np.flatnonzero(names == reference)[0])
+    if isinstance(reference, (int, np.integer)) and -len(names) <= reference < len(names):
+        return int(reference)
+    raise ValueError(f"reference {reference!r} is none of the columns {names.tolist()}")
