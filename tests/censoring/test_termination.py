@@ -94,3 +94,8 @@ def test_outcomes_that_a_harness_filled_in_can_be_seen():
 def test_bad_input_gets_one_sentence(call, match):
     with pytest.raises(ValueError, match=match):
         call()
+
+
+def test_a_missing_stop_reason_is_called_that():
+    with pytest.warns(UserWarning, match="2 runs without an outcome have no stop reason"):
+        termination_audit(None, [1, -1, -1], ["done", None, ""])

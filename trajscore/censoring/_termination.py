@@ -243,11 +243,20 @@ def _warn_unknown(mechanism: NDArray[Any], names: NDArray[Any]) -> None:
     unknown = mechanism == UNKNOWN
     if not unknown.any():
         return
-    listed = ", ".join(repr(name) for name in sorted(set(names[unknown])))
+    found = sorted(set(names[unknown]))
+    listed = ", ".join(repr(name) if name else "none was recorded" for name in found)
+    if found == [""]:
+        warnings.warn(
+            f"{int(unknown.sum())} runs without an outcome have no stop reason; they are not "
+            f"scored: give one for each",
+            UserWarning,
+            stacklevel=3,
+        )
+        return
     warnings.warn(
         f"{int(unknown.sum())} runs without an outcome ended for reasons that the rule does not "
         f"place ({listed}); they are not scored: name them in rule, such as "
-        f"rule={{{names[unknown][0]!r}: 'administrative'}}",
+        f"rule={{{found[-1]!r}: 'administrative'}}",
         UserWarning,
         stacklevel=3,
     )
