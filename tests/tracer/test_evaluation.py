@@ -28,6 +28,9 @@ from trajscore.tracer import (
     usual_scorers,
 )
 
+# random signals often lack one
+pytestmark = pytest.mark.filterwarnings("ignore:.* runs have no surprisal:UserWarning")
+
 
 @pytest.fixture
 def world(signals_of, rng):
