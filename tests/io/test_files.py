@@ -213,8 +213,8 @@ TAU_BENCH = [{"task_id": 1, "reward": 0.0, "traj": [{"role": "user", "content": 
 @pytest.mark.parametrize(
     ("reader", "value", "said"),
     [
-        ("tau_bench", TAU2, r"log\.json is no log in the format tau_bench: it has no 'traj'; it "
-                            r"looks like tau2, so read it with read_tau2, or with read_runs"),
+        ("tau_bench", TAU2, r"log\.json is no log in the format tau_bench: it has no 'traj'; it "),
+        ("tau_bench", TAU2, "it looks like tau2, so read it with read_tau2, or with read_runs"),
         ("tau2", TAU_BENCH, "it has no 'simulations'; it looks like tau_bench, so read it with"),
         ("tau2", {"schema_version": "ATIF-v1.4", "steps": []}, "it looks like atif"),
         ("tau2", {"results": []}, "is no result file of tau2-bench: it has no 'simulations'"),

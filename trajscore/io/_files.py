@@ -135,9 +135,7 @@ def read_whole(path: Path) -> dict[str, Any]:
     """Read a small file that holds one JSON object, such as one run."""
     fields: dict[str, Any] = {}
     try:
-        for key, _, value in read_items(path):
-            if key is not None:
-                fields[key] = value
+        fields.update((key, value) for key, _, value in read_items(path) if key is not None)
     except CutError as error:
         name = next((fields[key] for key in _NAMES if fields.get(key)), stem(path))
         where = "" if error.n_messages is None else f", message {error.n_messages}"

@@ -122,7 +122,7 @@ def read_components(X: Any, reader: str, actors: str = "both") -> Components:
         recorded |= ~np.isnan(values)
         parts[name] = np.where(counted & ~np.isnan(values), values, 0.0)
     nothing = ~np.logical_or.reduceat(recorded, signals.offsets[:-1])
-    return Components(signals, *(parts[name] for name in COMPONENTS), nothing)
+    return Components(signals, **parts, nothing=nothing)
 
 
 def check_weights(alpha: Any, beta: Any, gamma: Any) -> None:

@@ -52,8 +52,8 @@ class TracerSignals(TraceTransformer, BaseEstimator):
         1e-4 if there is none. Missing where the turn has no log-probabilities.
     repetition
         :math:`D_a`, of agent turns: 1 if a tool call repeats one of the last `tool_window` turns,
-        of either side, exactly; else the largest cosine times Jaccard overlap of what is said with what
-        was said in the last `window` agent turns.
+        of either side, exactly; else the largest cosine times Jaccard overlap of what is said
+        with what was said in the last `window` agent turns.
     agent_gap
         :math:`D_o^A`, of agent turns with calls and results: 1 - cosine of the turn and the
         results.
@@ -97,10 +97,12 @@ class TracerSignals(TraceTransformer, BaseEstimator):
 
     Notes
     -----
-    Each text is embedded once. A log-probability of -inf counts as -100. Without token strings,
-    as in some logs, only the filter by surprisal applies. Words are separated by spaces;
-    characters of Chinese and Japanese script count as words. Steps of actors other than agent
-    and user are passed over. Half of a surrogate pair in a text counts as "?". Of a text beyond 60,000 characters, pretrained models see the end.
+    Each text is embedded once. A log-probability of -inf counts as -100; -9999 or below, and a
+    turn of nothing but zeros, count as not recorded. Without token strings, as in some logs, only
+    the filter by surprisal applies. Words are separated by spaces; characters of Chinese and
+    Japanese script count as words. Steps of actors other than agent and user are passed over.
+    Half of a surrogate pair in a text counts as "?". Of a text beyond 60,000 characters,
+    pretrained models see the end.
 
     References
     ----------

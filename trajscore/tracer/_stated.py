@@ -20,7 +20,8 @@ _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+")
 FORMS = {
     "tag": rf"<\s*confidence\s*>\s*{_NUMBER}\s*<\s*/\s*confidence\s*>",
     "json": rf"""["']confidence["']\s*:\s*["']?{_NUMBER}""",
-    "line": rf"\bconfidence\b(?:\s+(?:level|score|is))*(?:[\s*_]*{_RANGE})?[\s*_]*[:=]?[\s*_]*{_NUMBER}",
+    "line": rf"\bconfidence\b(?:\s+(?:level|score|is))*(?:[\s*_]*{_RANGE})?"
+    rf"[\s*_]*[:=]?[\s*_]*{_NUMBER}",
 }
 _WORD = re.compile("[Cc]onfidence|CONFIDENCE")
 SCALES = ("auto", "fraction", "percent")
@@ -66,13 +67,11 @@ class StatedConfidence:
             return self._scaled(float(step.confidence))
         if self._pattern is None or (self._needs_word and not _WORD.search(step.text)):
             return math.nan
-        last = None
-        for last in self._pattern.finditer(step.text):
-            pass
-        if last is None:
+        found = list(self._pattern.finditer(step.text))
+        if not found:
             return math.nan
-        words = last.group(last.lastindex or 0)
-        return math.nan if words is None else self._read(words, last.groupdict().get("_top"))
+        words = found[-1].group(found[-1].lastindex or 0)
+        return self._read(words, found[-1].groupdict().get("_top"))
 
     def _read(self, words: str, top: str | None) -> float:
         part, _, whole = words.strip().rstrip("%").partition("/")
