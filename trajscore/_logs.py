@@ -18,6 +18,7 @@ from trajscore.tracer import StepConfidence, ToolCallCount, TracerScorer, Tracer
 from trajscore.trajectories import TrajectoryArray
 
 _LOG_ENDINGS = (".json", ".json.gz", ".eval")
+_SIGNALS = ("surprisal", "repetition", "agent_gap", "user_gap")
 _LINES_ENDINGS = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 
 
@@ -138,6 +139,9 @@ def _risks(runs: list[io.Run], embedder: str, said: list[str]) -> dict[str, Traj
         "judging minus the risk that TRACER sees in the dialogue"
     )
     S = TracerSignals(embedder).fit_transform(runs)
+    there = (~np.isnan(S[list(_SIGNALS)].cells)).sum(axis=0).tolist()
+    counts = ", ".join(f"{n} {name}" for name, n in zip(_SIGNALS, there, strict=True))
+    said.append(f"of {len(S.cells)} turns, so many have each of TRACER's signals: {counts}")
     scorers = {
         "TRACER": TracerScorer(),
         "repetition": TracerScorer(beta=0, gamma=0),
@@ -145,7 +149,10 @@ def _risks(runs: list[io.Run], embedder: str, said: list[str]) -> dict[str, Traj
         "user gap": TracerScorer(alpha=0, beta=0),
         "tool calls": ToolCallCount(),
     }
-    risks = {name: scorer.fit(S).transform(S) for name, scorer in scorers.items()}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        risks = {name: scorer.fit(S).transform(S) for name, scorer in scorers.items()}
+    said += dict.fromkeys(str(one.message) for one in caught)
     return {name: risk.with_cells(-risk.cells.ravel()) for name, risk in risks.items()}
 
 

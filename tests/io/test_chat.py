@@ -171,6 +171,8 @@ def test_other_scripts_and_surrogates(write):
     escaped = write("esc.json", json.dumps([agent(text)], ensure_ascii=True))
     assert io.read_openai(path)[0].steps[0].text == text
     assert io.read_openai(escaped)[0].steps[0].text == text
+    half = write("half.json", '[{"role": "assistant", "content": "bag \\ud83d lost"}]')
+    assert io.read_openai(half)[0].steps[0].text == "bag ? lost"
 
 
 def test_a_megabyte_in_one_message(write):

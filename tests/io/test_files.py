@@ -203,3 +203,46 @@ def test_runs_pickle_and_print(write):
 def test_tables_of_nothing():
     assert io.outcomes([]).tolist() == []
     assert io.meta([]).columns[0] == "run"
+
+
+TAU2 = {"info": {}, "simulations": [{"id": "a", "messages": [{"role": "user", "content": "Hi"}]}]}
+TAU_BENCH = [{"task_id": 1, "reward": 0.0, "traj": [{"role": "user", "content": "Hi"}]}]
+
+
+@pytest.mark.filterwarnings("ignore:.*could not be read:UserWarning")
+@pytest.mark.parametrize(
+    ("reader", "value", "said"),
+    [
+        ("tau_bench", TAU2, r"log\.json is no log in the format tau_bench: it has no 'traj'; it "),
+        ("tau_bench", TAU2, "it looks like tau2, so read it with read_tau2, or with read_runs"),
+        ("tau2", TAU_BENCH, "it has no 'simulations'; it looks like tau_bench, so read it with"),
+        ("tau2", {"schema_version": "ATIF-v1.4", "steps": []}, "it looks like atif"),
+        ("tau2", {"results": []}, "is no result file of tau2-bench: it has no 'simulations'"),
+        ("tau2", [], r"there are no runs in .*log\.json; leave the file out"),
+        ("tau2", {"simulations": []}, r"there are no runs in .*log\.json"),
+        ("tau2", {"info": {}, "tasks": [], "simulations": []}, r"there are no runs in"),
+        ("tau_bench", [], r"there are no runs in .*log\.json"),
+        ("openai", TAU2, "it has no 'messages'; it looks like tau2, so read it with read_tau2"),
+        ("openai", [], r"there are no runs in .*log\.json"),
+        ("jsonl", [], r"there are no runs in .*log\.json"),
+        ("tau_bench", {"x": 1}, r"there are no runs in .*log\.json"),
+    ],
+)  # fmt: skip
+def test_other_formats_and_files_without_runs(write, reader, value, said):
+    path = write("log.json", value)
+    with pytest.raises(ValueError, match=said):
+        getattr(io, f"read_{reader}")(path)
+
+
+@pytest.mark.parametrize("chunk", [1, 30, 90, 130])
+def test_a_cut_file_of_one_run_names_the_run(write, chunk):
+    steps = [{"source": "agent", "message": f"m{k}"} for k in range(5)]
+    text = json.dumps({"trajectory_id": "t7", "steps": steps})
+    path = write("trajectory.json", text[: 26 + chunk])
+    count = sum(26 + chunk > text.index(f"m{k}") + 4 for k in range(5))
+    said = r"trajectory\.json, run 't7'.*: the file breaks off, so get it again, or leave it out"
+    with pytest.raises(ValueError, match=said) as error:
+        io.read_atif(path)
+    assert "iter_" not in str(error.value)
+    if chunk >= 30:
+        assert f", message {count}:" in str(error.value)

@@ -163,7 +163,8 @@ def test_full_duplex_ticks(write):
 
 def test_a_single_simulation_and_an_empty_list(write):
     assert len(io.read_tau2(write("one.json", simulation("a")))) == 1
-    assert len(read(write)) == 0
+    with pytest.raises(ValueError, match="there are no runs in"):
+        read(write)
     with pytest.raises(ValueError, match="no 'simulations'"):
         io.read_tau2(write("other.json", {"something": 1}))
 

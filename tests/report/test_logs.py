@@ -1,6 +1,7 @@
 """`trajscore report` on logs of runs."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -48,6 +49,8 @@ def test_without_confidence_the_situation_is_judged(tmp_path, capsys):
     assert (code, err) == (0, "")
     assert "the log holds no confidence to judge, neither token log-probabilities nor stated" in out
     assert "TRACER: as given it is not a probability" in out
+    assert "turns, so many have each of TRACER's signals: 0 surprisal, " in out
+    assert re.search(r"of (\d+) turns, .* (\d+) repetition, 0 agent_gap, \d+ user_gap", out)
     assert "length raw" in out
     assert "clusters of runs by 'task'" in out
     assert "1 of 24 runs not observed" in out

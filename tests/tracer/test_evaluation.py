@@ -3,9 +3,10 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, PredefinedSplit
 
 from trajscore import TracerScorer, TrajectoryArray, io
 from trajscore.metrics import auarc
@@ -26,6 +27,9 @@ from trajscore.tracer import (
     semantic_entropy,
     usual_scorers,
 )
+
+# random signals often lack one
+pytestmark = pytest.mark.filterwarnings("ignore:.* runs have no surprisal:UserWarning")
 
 
 @pytest.fixture
@@ -235,3 +239,43 @@ def test_bad_tables(world):
         risk_table({"a": risk}, y, reference="b")
     with pytest.raises(ValueError, match="one number for each of the 2 runs"):
         auarc_on_grid([1, 0], [0.1, np.nan])
+
+
+def test_the_order_of_rows_changes_nothing(world):
+    S, y = world
+    order = np.random.default_rng(1).permutation(60)
+    back = np.argsort(order)
+    for groups in (None, np.arange(60) // 3):
+        moved = None if groups is None else groups[order]
+        risk = cross_fit_risks(MeanSurprisal(), S, y, groups=groups, cv=3)
+        again = cross_fit_risks(MeanSurprisal(), S[order], y[order], groups=moved, cv=3)[back]
+        assert again.ids.tolist() == S.ids.tolist()
+        assert np.array_equal(again.cells, risk.cells, equal_nan=True)
+        risks = {"a": RunLength().fit(S).transform(S), "b": np.arange(60.0)}
+        table = risk_table(risks, y, groups=groups, n_resamples=30)
+        shuffled = {"a": risks["a"][order], "b": risks["b"][order]}
+        pd.testing.assert_frame_equal(
+            table, risk_table(shuffled, y[order], groups=moved, n_resamples=30)
+        )
+
+
+def test_folds_given_by_rows_are_taken_at_their_word(world):
+    S, y = world
+    fold = np.arange(60) % 2
+    rows = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in (0, 1)]
+    listed = cross_fit_risks(RunLength(), S, y, cv=rows)
+    assert np.array_equal(
+        listed.cells, cross_fit_risks(RunLength(), S, y, cv=PredefinedSplit(fold)).cells
+    )
+    known = S.lengths[rows[0][0]][y[rows[0][0]] >= 0]
+    final = listed.cells[listed.offsets[1:] - 1].ravel()
+    expected = (S.lengths - known.mean()) / known.std()
+    assert np.allclose(final[rows[0][1]], expected[rows[0][1]])
+
+
+def test_risk_table_takes_series_and_wants_a_risk():
+    risk = pd.Series([0.1, 0.9, 0.2, 0.8], index=[7, 8, 9, 10])
+    table = risk_table({"a": risk}, [1, 0, 1, 0], n_resamples=20)
+    assert table.loc["a", "auroc"] == 1
+    with pytest.raises(ValueError, match="no risk is given; pass a dict"):
+        risk_table({}, [1, 0])

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -21,7 +22,10 @@ from trajscore import (
     io,
     make_tps_scorer,
 )
-from trajscore.tracer import SAUP, pairwise_logistic_loss, score_grid
+from trajscore.tracer import SAUP, pairwise_logistic_loss, risk_table, score_grid
+
+# random signals often lack one
+pytestmark = pytest.mark.filterwarnings("ignore:.* runs have no surprisal:UserWarning")
 
 AGGREGATIONS = ("max", "additive", "multiplicative", "separate")
 
@@ -122,10 +126,10 @@ def test_no_look_ahead_and_no_company_counts(signals):
     scorer = TracerScorer(k=0.4).fit(signals)
     trace = scorer.transform(signals)
     cut = signals.prefix(3)
-    assert np.array_equal(scorer.transform(cut).cells, trace.prefix(3).cells)
+    assert np.array_equal(scorer.transform(cut).cells, trace.prefix(3).cells, equal_nan=True)
     order = np.random.default_rng(1).permutation(len(signals))
     assert np.array_equal(
-        scorer.score_samples(signals[order]), scorer.score_samples(signals)[order]
+        scorer.score_samples(signals[order]), scorer.score_samples(signals)[order], equal_nan=True
     )
     assert np.array_equal(scorer.transform(signals[[4]]).cells.ravel(), trace[4].ravel())
 
@@ -137,6 +141,40 @@ def test_absent_surprisal_is_left_out():
     for aggregation in ("max", "additive"):
         scorer = TracerScorer(aggregation=aggregation).fit(without)
         assert scorer.score_samples(without) == scorer.score_samples(only) == 0.4
+
+
+@pytest.mark.parametrize("aggregation", ["max", "additive", "separate"])
+def test_a_run_of_which_nothing_is_recorded_has_no_risk(aggregation):
+    nan = np.nan
+    S = TrajectoryArray(
+        [[nan, nan, 1], [nan, nan, 0], [nan, 0.0, 1], [0.4, 0.2, 1]], [2, 1, 1],
+        channels=["surprisal", "repetition", "is_agent"], missing="allow",
+    )  # fmt: skip
+    scorer = TracerScorer(aggregation=aggregation).fit(S)
+    risk = scorer.score_samples(S)
+    assert np.isnan(risk).tolist() == [True, False, False]
+    assert np.isnan(scorer.transform(S).cells.ravel()).tolist() == [True, True, False, False]
+    grid = score_grid(S, aggregation=aggregation)
+    assert np.array_equal(grid.ravel(), risk, equal_nan=True)
+    assert np.isnan(scorer.attribution(S).to_numpy()).all(axis=1).tolist() == [True, False, False]
+    table = risk_table({"a": scorer.transform(S)}, [1, 1, 0], n_resamples=10)
+    assert table.loc["a", ["n_runs", "n_missing", "auroc"]].tolist() == [2, 1, 1]
+    tuned = TracerScorer(aggregation=aggregation, tune="pairwise_logistic")
+    assert tuned.fit(S, [1, 1, 0]).loss_ == tuned.fit(S[1:], [1, 0]).loss_
+    with pytest.raises(ValueError, match="tune needs runs with an outcome and a recorded"):
+        tuned.fit(S[[0]], [1])
+
+
+def test_some_runs_without_surprisal_are_said_under_max():
+    S = TrajectoryArray([[np.nan, 0.4], [0.2, 0.1]], [1, 1], missing="allow",
+                        channels=["surprisal", "repetition"])  # fmt: skip
+    with pytest.warns(UserWarning, match="1 of 2 runs have no surprisal") as said:
+        TracerScorer().fit(S).score_samples(S)
+    assert len(said) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TracerScorer(aggregation="additive").fit(S)
+        TracerScorer().fit(S[[0]])
 
 
 def test_explain(signals):
@@ -239,7 +277,9 @@ def test_from_runs_to_scores_in_one_pipeline(talk):
 def test_clone_pickle_and_channels(signals):
     scorer = TracerScorer(alpha=2, tune=None).fit(signals)
     again = pickle.loads(pickle.dumps(scorer))
-    assert np.array_equal(again.score_samples(signals), scorer.score_samples(signals))
+    assert np.array_equal(
+        again.score_samples(signals), scorer.score_samples(signals), equal_nan=True
+    )
     assert clone(scorer).get_params() == scorer.get_params()
     assert scorer.set_output(transform="pandas") is scorer
     assert scorer.get_feature_names_out().tolist() == ["risk"]
@@ -256,6 +296,11 @@ def test_clone_pickle_and_channels(signals):
         ({"actors": "all"}, "actors must be one of"),
         ({"tune": "auroc"}, "tune must be one of"),
         ({"tau": 0}, "tau must be a positive temperature"),
+        ({"tau": "x"}, "tau must be a positive temperature, got 'x'"),
+        ({"alpha": "x"}, "alpha must be a number of at least 0, got 'x'"),
+        ({"k": "a"}, r"k is a tail fraction in \(0, 1\], got 'a'"),
+        ({"k": [0.1, 0.2]}, r"k is a tail fraction in \(0, 1\], got \[0.1, 0.2\]"),
+        ({"w": None}, r"w is a weight in \[0, 1\], got None"),
         ({"tune": "pairwise_logistic"}, "needs y in fit"),
     ],
 )

@@ -88,6 +88,42 @@ def test_calls_are_compared_as_objects():
     assert S["repetition"].cells.ravel().tolist() == [0, 1, 0, 1]
 
 
+def test_the_window_of_calls_counts_turns_of_users_too():
+    between = [Step("user", "yes"), agent("hm")] * 2
+    S = signals(agent("", find()), *between, agent("", find()))
+    assert S["repetition"].cells[-1] == 1
+    S = signals(agent("", find()), *between, Step("user", "no"), agent("", find()))
+    assert S["repetition"].cells[-1] == 0
+
+
+def test_keys_of_any_type_in_arguments():
+    odd = ToolCall("find", {1: "a", "b": {None: [{2: 3, "x": 4}]}})
+    assert signals(agent("", odd), agent("", odd))["repetition"].cells.ravel().tolist() == [0, 1]
+
+
+def test_half_a_surrogate_pair_is_replaced():
+    half = "bag \ud83d lost"
+    call = ToolCall("find", {"bag": half})
+    steps = [agent(half, call, observation=half), Step("user", half), agent("bag ? lost")]
+    S = TracerSignals().fit_transform([Run("a", steps)])
+    assert S["repetition"].cells[-1] == 1
+
+
+def test_a_text_of_none_is_empty():
+    assert signals(agent(None), agent("bag"))["repetition"].cells.ravel().tolist() == [0, 0]
+
+
+def test_placeholders_for_logprobs_are_missing():
+    words = ("bag", "lost")
+    S = signals(
+        agent("bag lost", tokens=words, logprobs=(-9999.0, -2.0)),
+        agent("bag lost", tokens=words, logprobs=(-10000.0, -9999.0)),
+        agent("bag lost", tokens=words, logprobs=(0.0, 0.0)),
+        agent("bag lost", tokens=words, logprobs=(0.0, -1.0)),
+    )
+    assert np.array_equal(S["surprisal"].cells.ravel(), [2.0, NAN, NAN, 1.0], equal_nan=True)
+
+
 def test_runs_and_users_do_not_mix():
     one = Run("a", [agent("lost bag", find())])
     two = Run("b", [agent("lost bag", find()), Step("user", "lost bag"), Step("user", "lost bag")])
@@ -176,6 +212,7 @@ def test_what_is_no_list_of_runs(runs, error, message):
     ("change", "message"),
     [
         ({"window": 0}, "window must be a whole number of at least 1, got 0"),
+        ({"stop_words": "the"}, r"must be a list of words, got the text 'the'; pass \['the'\]"),
         ({"least_surprisal": -1}, "least_surprisal must be at least 0"),
         ({"embedder": 3}, "embedder must be 'char', 'wordllama'"),
     ],
@@ -297,6 +334,27 @@ def test_public_log(public_file):
         ("Confidence: 250", "auto", NAN),
         ("Confidence: -0.2", "auto", NAN),
         ("Confidence: high", "auto", NAN),
+        ("Confidence: 0,85", "auto", 0.85),
+        ("Confidence: 85,5%", "auto", 0.855),
+        ("Confidence: 85, or so", "auto", 0.85),
+        ("Confidence: 0.85.", "auto", 0.85),
+        ('{"confidence": 0.85,"n": 3}', "auto", 0.85),
+        ('{"confidence": 5e-2}', "auto", 0.05),
+        ("Confidence: 1,000", "auto", NAN),
+        ("Confidence: 1.2.3", "auto", NAN),
+        ("<confidence>0,85</confidence>", "auto", 0.85),
+        ("Confidence: 150%", "auto", NAN),
+        ("Confidence: -5%", "auto", NAN),
+        ("Confidence: 150%", "fraction", 1.0),
+        ("Confidence: 12/10", "auto", NAN),
+        ("Confidence: 8/10", "auto", 0.8),
+        ("Confidence (0-100): 80", "auto", 0.8),
+        ("Confidence (0-100): 1", "auto", 0.01),
+        ("**Confidence (0 to 10)**: 8", "auto", 0.8),
+        ("Confidence (0-1): 0.8", "auto", 0.8),
+        ("Confidence (0-100): 80%", "auto", 0.8),
+        ("Confidence (0-10): 80", "auto", NAN),
+        ("Confidence (high): 80", "auto", 0.8),
         ("I have every confidence", "auto", NAN),
         ("", "auto", NAN),
     ],

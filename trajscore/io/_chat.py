@@ -8,7 +8,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from trajscore.io._logprobs import TokenScores, parse_logprobs
-from trajscore.io._records import Actor, MalformedRunError, Place, Run, Step, ToolCall, leftover
+from trajscore.io._records import (
+    Actor,
+    MalformedRunError,
+    Place,
+    Run,
+    Step,
+    ToolCall,
+    leftover,
+    whole_text,
+)
 
 _ROLES: dict[str, str] = {
     "agent": "agent",
@@ -35,7 +44,14 @@ def role_of(role: Any) -> str:
 
 
 def text_of(content: Any) -> str:
-    """Return the text of a message's content: text, parts, nothing, or any JSON value."""
+    """Return the text of a message's content: text, parts, nothing, or any JSON value.
+
+    Half of a surrogate pair becomes "?".
+    """
+    return whole_text(_text_of(content))
+
+
+def _text_of(content: Any) -> str:
     if content is None:
         return ""
     if isinstance(content, str):

@@ -11,13 +11,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TextIO
 
-from trajscore.io._scan import JsonScanner, count_messages
+from trajscore.io._scan import CutError, JsonScanner, count_messages
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 JSON_ENDINGS = (".json", ".json.gz")
 LINES_ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _GZIP = b"\x1f\x8b"
 _HEAD = 1 << 16
+_NAMES = ("trajectory_id", "trial_name", "session_id", "id")
 
 
 class Broken(str):
@@ -131,5 +132,15 @@ def _line(path: Path, index: int, number: int, line: str) -> Any:
 
 
 def read_whole(path: Path) -> dict[str, Any]:
-    """Read a small file that holds one JSON object."""
-    return {key: value for key, _, value in read_items(path) if key is not None}
+    """Read a small file that holds one JSON object, such as one run."""
+    fields: dict[str, Any] = {}
+    try:
+        fields.update((key, value) for key, _, value in read_items(path) if key is not None)
+    except CutError as error:
+        name = next((fields[key] for key in _NAMES if fields.get(key)), stem(path))
+        where = "" if error.n_messages is None else f", message {error.n_messages}"
+        raise ValueError(
+            f"{path}, run {str(name)!r}{where}: the file breaks off, so get it again, or leave it "
+            f"out"
+        ) from error
+    return fields

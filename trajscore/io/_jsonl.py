@@ -16,6 +16,7 @@ from trajscore.io._files import stem as stem_of
 from trajscore.io._openai import finish_run
 from trajscore.io._records import MalformedRunError, Place, Run, Step, ToolCall
 from trajscore.io._runs import Runs, RunStream, Skipped
+from trajscore.io._wrong import no_runs
 
 _USUAL: dict[str, tuple[str, ...]] = {
     "id": _names.ID,
@@ -62,8 +63,8 @@ def read_jsonl(path: Paths, fields: Mapping[str, str] | None = None) -> Runs:
     Raises
     ------
     ValueError
-        If a named field is nowhere in the file, a line with a step is no JSON, two lines are the
-        same step of a run, or a log-probability is above 0.
+        If a named field is nowhere in the file, a line with a step is no JSON, or a
+        log-probability is above 0.
 
     See Also
     --------
@@ -71,6 +72,7 @@ def read_jsonl(path: Paths, fields: Mapping[str, str] | None = None) -> Runs:
 
     Notes
     -----
+    A run with the same step on two lines cannot be read: which of them holds is not known.
     Without an actor, every step is the agent's. An ``action`` is text of what the agent does; it
     becomes a call of a tool named "action", so that its repetition is seen. All other fields of a
     line are kept in `Step.extra`.
@@ -135,13 +137,17 @@ def _read(
         else:
             found = _together(items, look) if together else _one_by_one(items, look)
             make = _run_of_steps
+        n_found = 0
         for item in found:
+            n_found += 1
             place = item[0]
             try:
                 yield make(look, item)
             except MalformedRunError as error:
                 yield Skipped(place.file, place.index, place.run, str(error))
         look.check(file)
+        if not n_found:
+            raise no_runs(file)
 
 
 class _Fields:

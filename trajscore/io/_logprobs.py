@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from trajscore.io._records import MalformedRunError, Place
 
-# Servers write this number where they have no value.
-_SENTINEL = -9999.0
+# Servers write this number, or one below it, where they have no value.
+NOT_RECORDED = -9999.0
 
 Top = tuple[tuple[str, float], ...]
 
@@ -26,8 +26,8 @@ def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
     """Read the log-probabilities of a message.
 
     Accepts ``{"content": [{"token", "logprob", "top_logprobs"}]}``, such a list itself, a list of
-    numbers, and the older ``{"tokens", "token_logprobs", "top_logprobs"}``. A value of -9999, a
-    missing value and a list of nothing but zeros count as not recorded; -inf is kept.
+    numbers, and the older ``{"tokens", "token_logprobs", "top_logprobs"}``. A value of -9999 or
+    below, a missing value and a list of nothing but zeros count as not recorded; -inf is kept.
 
     Raises
     ------
@@ -41,11 +41,15 @@ def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
     logprobs = tuple(_number(one.get("logprob"), where) for one in entries)
     tokens = tuple(str(one["token"]) for one in entries if one.get("token") is not None)
     top = tuple(_alternatives(one.get("top_logprobs"), where) for one in entries)
-    recorded = [value for value in logprobs if not math.isnan(value)]
-    if not any(recorded):  # nothing there, or nothing but zeros
+    if not any_recorded(logprobs):
         return TokenScores()
     whole = len(tokens) == len(entries)
     return TokenScores(tokens if whole else None, logprobs, top if any(top) else None)
+
+
+def any_recorded(logprobs: Iterable[float]) -> bool:
+    """Tell whether log-probabilities say anything: there are some, and not only zeros."""
+    return any(value > NOT_RECORDED or value == -math.inf for value in logprobs if value != 0)
 
 
 def _entries(raw: Any, index: int) -> list[Mapping[str, Any]]:
@@ -85,7 +89,7 @@ def _number(value: Any, where: str) -> float:
             f"{where}: the logprob {number:g} is above 0; logprobs are natural logarithms of "
             f"probabilities, so convert the values, or write null where they were not recorded"
         )
-    return math.nan if number == _SENTINEL else number
+    return math.nan if number <= NOT_RECORDED and number != -math.inf else number
 
 
 def _alternatives(raw: Any, where: str) -> Top:

@@ -22,6 +22,7 @@ from trajscore.io._files import (
 from trajscore.io._names import ID, OUTCOME, STOP, TASK, TRIAL, first_of
 from trajscore.io._records import MalformedRunError, Place, Run, StopKind, leftover
 from trajscore.io._runs import Runs, RunStream, Skipped, as_outcome
+from trajscore.io._wrong import with_runs
 from trajscore.stops import ADMINISTRATIVE_STOPS
 
 _USED = frozenset({*ID, *TASK, *TRIAL, *OUTCOME, *STOP, "messages"})
@@ -130,25 +131,31 @@ def _read(
     info: dict[str, dict[str, Any]],
 ) -> Iterator[Run | Skipped]:
     for file in files:
-        own: dict[str, Any] = {}
-        messages: list[Any] = []
-        for key, index, value in read_items(file, {"runs", "data", "conversations"}):
-            if index is None:
-                own[str(key)] = value
-            elif key is None and _is_message(value, messages):
-                messages.append(value)
-            else:
-                yield _run(value, Place(str(file), index), table)
-        if messages:
-            raw = {"id": stem(file), "messages": messages}
-            yield _run(raw, Place(str(file), 0), table)
-        elif "messages" in own:
-            yield _run({"id": stem(file)} | own, Place(str(file), 0), table)
-        elif _is_message(own, []):
-            raw = {"id": stem(file), "messages": [own]}
-            yield _run(raw, Place(str(file), 0), table)
+        yield from with_runs(_runs_of(file, table, info), file, "openai", "'messages'")
+
+
+def _runs_of(
+    file: Path, table: dict[str, dict[str, Any]] | None, info: dict[str, dict[str, Any]]
+) -> Iterator[Run | Skipped]:
+    own: dict[str, Any] = {}
+    messages: list[Any] = []
+    for key, index, value in read_items(file, {"runs", "data", "conversations"}):
+        if index is None:
+            own[str(key)] = value
+        elif key is None and _is_message(value, messages):
+            messages.append(value)
         else:
-            info[str(file)] = own
+            yield _run(value, Place(str(file), index), table)
+    if messages:
+        raw = {"id": stem(file), "messages": messages}
+        yield _run(raw, Place(str(file), 0), table)
+    elif "messages" in own:
+        yield _run({"id": stem(file)} | own, Place(str(file), 0), table)
+    elif _is_message(own, []):
+        raw = {"id": stem(file), "messages": [own]}
+        yield _run(raw, Place(str(file), 0), table)
+    else:
+        info[str(file)] = own
 
 
 def _is_message(value: Any, before: list[Any]) -> bool:

@@ -48,7 +48,7 @@ class ToolCall:
 class Step:
     """One turn of the agent or of the user.
 
-    A signal that the log does not hold is None, never 0.
+    A signal that the log does not hold is None, never 0. A text of None is an empty one.
 
     Parameters
     ----------
@@ -94,6 +94,9 @@ class Step:
     cost: float | None = None
     index: int | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.text = self.text or ""
 
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= 40 else self.text[:37] + "..."
@@ -154,6 +157,11 @@ class Run:
         ended = {1: "success", 0: "failure"}.get(self.outcome, "not observed")
         reason = f", {self.stop_reason}" if self.stop_reason else ""
         return f"<Run {self.id!r}: {len(self.steps)} steps, {ended}{reason}>"
+
+
+def whole_text(text: str) -> str:
+    """Put "?" for half of a surrogate pair, which JSON allows and no encoding of text does."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 class MalformedRunError(ValueError):

@@ -14,7 +14,20 @@ _LONGEST_LITERAL = 16
 _LITERALS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 _HALF_NUMBER = re.compile(r",?|\.|[eE][+-]?")
 _SPACE = re.compile(r"[ \t\n\r]*")
-_MESSAGES = re.compile(r'"(?:messages|traj|steps|trajectory)"\s*:\s*\[')
+_LISTS = ("messages", "traj", "steps", "trajectory")
+_MESSAGES = re.compile(rf'"(?:{"|".join(_LISTS)})"\s*:\s*\[')
+
+
+class CutError(ValueError):
+    """A file of several runs that breaks off.
+
+    Attributes
+    ----------
+    n_messages : int or None
+        Number of whole messages before the cut, in a file that is one run.
+    """
+
+    n_messages: int | None = None
 
 
 class JsonScanner:
@@ -40,6 +53,7 @@ class JsonScanner:
         self._before = 0  # characters that have left the buffer
         self._ended = False
         self._index: int | None = None  # of the run that is being read
+        self._key: str | None = None  # of the field that is being read
 
     def items(self, streamed: Collection[str]) -> Iterator[tuple[str | None, int | None, Any]]:
         """Yield the items of a top-level list, or the fields of a top-level object.
@@ -80,6 +94,7 @@ class JsonScanner:
             if self._peek() != ":":
                 self._fail("':' is expected")
             self._position += 1
+            self._key = key
             if key in streamed and self._peek() == "[":
                 yield from ((key, k, item) for k, item in self._list())
             else:
@@ -173,10 +188,14 @@ class JsonScanner:
         cut = cut or (self._ended and at >= len(self._buffer))
         where = "" if self._index is None else f" in the run with index {self._index}"
         if cut:
-            raise ValueError(
+            error = CutError(
                 f"{self._name} breaks off{where}{self._last_message()}: the file was cut, so get "
                 f"it again, or take the whole runs before the cut with the iter_ form of the reader"
             )
+            start = self._position + 1
+            if self._key in _LISTS and self._buffer[start - 1 : start] == "[":
+                error.n_messages = _count(self._buffer, start)
+            raise error
         raise ValueError(
             f"{self._name} is no valid JSON{where}, character {self._before + at}: {message}; "
             f"repair the file"
@@ -193,10 +212,13 @@ class JsonScanner:
 def count_messages(text: str, start: int) -> int | None:
     """Count the whole messages of a run whose text breaks off."""
     begin = _MESSAGES.search(text, start)
-    if begin is None:
-        return None
+    return None if begin is None else _count(text, begin.end())
+
+
+def _count(text: str, position: int) -> int:
+    """Count the whole values of a list that breaks off, from behind its bracket."""
     decode = json.JSONDecoder().raw_decode
-    position, count = begin.end(), 0
+    count = 0
     while True:
         position = _skip_space(text, position)
         try:

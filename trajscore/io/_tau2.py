@@ -12,6 +12,7 @@ from trajscore.io._chat import Conversation, as_number, text_of
 from trajscore.io._files import JSON_ENDINGS, Paths, find_files, read_items, read_whole, stem
 from trajscore.io._records import MalformedRunError, Place, Run, StopKind, leftover
 from trajscore.io._runs import Runs, RunStream, Skipped, as_outcome
+from trajscore.io._wrong import refuse_other, with_runs
 from trajscore.outcomes import CENSORED
 
 _KINDS: dict[str, StopKind] = {
@@ -56,7 +57,8 @@ def read_tau2(path: Paths, *, timeout: Timeout = "informative") -> Runs:
     Raises
     ------
     ValueError
-        If a file breaks off or is no JSON, or a log-probability is above 0.
+        If a file breaks off or is no JSON, holds no runs or those of another format, or a
+        log-probability is above 0.
 
     See Also
     --------
@@ -133,19 +135,28 @@ def _read(
         if file.parent.name == "simulations":  # one run a file, its head lies beside the folder
             yield _run(read_whole(file), Place(str(file), 0), kinds, shared)
             continue
-        listed, whole = False, (file.parent / "simulations").is_dir()
-        for key, index, value in read_items(file, {"simulations"}):
-            if index is None:
-                own[str(key)] = value
-            elif not (whole and not _is_run(value)):  # beside the folder stands an index only
-                listed = True
-                yield _run(value, Place(str(file), index), kinds, own)
-        if not listed and _is_run(own):
-            yield _run(dict(own), Place(str(file), 0), kinds, {})
-            own.clear()
-        elif own and not listed and not whole and "info" not in own:
-            raise ValueError(f"{file} is no result file of tau2-bench: it has no 'simulations'")
+        whole = (file.parent / "simulations").is_dir()
+        found = _runs_of(file, own, kinds, whole)
+        yield from found if whole else with_runs(found, file, "tau2", "'simulations'")
         shared = own
+
+
+def _runs_of(
+    file: Path, own: dict[str, Any], kinds: Mapping[str, StopKind], whole: bool
+) -> Iterator[Run | Skipped]:
+    listed = False
+    for key, index, value in read_items(file, {"simulations"}):
+        if index is None:
+            own[str(key)] = value
+        elif not (whole and not _is_run(value)):  # beside the folder stands an index only
+            listed = True
+            yield _run(value, Place(str(file), index), kinds, own)
+    if not listed and _is_run(own):
+        yield _run(dict(own), Place(str(file), 0), kinds, {})
+        own.clear()
+    elif own and not listed and not whole and "info" not in own:
+        refuse_other(file, "tau2", "'simulations'")
+        raise ValueError(f"{file} is no result file of tau2-bench: it has no 'simulations'")
 
 
 def _is_run(value: Any) -> bool:

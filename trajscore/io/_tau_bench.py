@@ -19,6 +19,7 @@ from trajscore.io._files import (
 )
 from trajscore.io._records import MalformedRunError, Place, Run, Step, leftover
 from trajscore.io._runs import Runs, RunStream, Skipped, as_outcome
+from trajscore.io._wrong import with_runs
 from trajscore.outcomes import CENSORED, SUCCESS
 
 _RUN = frozenset({"task_id", "trial", "reward", "traj"})
@@ -47,7 +48,8 @@ def read_tau_bench(path: Paths, *, max_turns: int | None = 30) -> Runs:
     Raises
     ------
     ValueError
-        If a file breaks off or is no JSON, or a log-probability is above 0.
+        If a file breaks off or is no JSON, holds no runs or those of another format, or a
+        log-probability is above 0.
 
     See Also
     --------
@@ -102,21 +104,24 @@ def _read(
 ) -> Iterator[Run | Skipped]:
     for file in files:
         own = info.setdefault(str(file), {})
-        for key, index, value in read_items(file):
-            if index is None:
-                own[str(key)] = value
-                continue
-            place = Place(str(file), index)
-            try:
-                yield _build(value, place, max_turns)
-            except MalformedRunError as error:
-                yield Skipped(place.file, place.index, place.run, str(error))
-        if "traj" in own:  # a single run
-            place = Place(str(file), 0)
-            try:
-                yield _build(own, place, max_turns)
-            except MalformedRunError as error:
-                yield Skipped(place.file, place.index, place.run, str(error))
+        yield from with_runs(_runs_of(file, own, max_turns), file, "tau_bench", "'traj'")
+
+
+def _runs_of(file: Path, own: dict[str, Any], max_turns: int | None) -> Iterator[Run | Skipped]:
+    for key, index, value in read_items(file):
+        if index is None:
+            own[str(key)] = value
+        else:
+            yield _run(value, Place(str(file), index), max_turns)
+    if "traj" in own:  # a single run
+        yield _run(own, Place(str(file), 0), max_turns)
+
+
+def _run(raw: Any, place: Place, max_turns: int | None) -> Run | Skipped:
+    try:
+        return _build(raw, place, max_turns)
+    except MalformedRunError as error:
+        return Skipped(place.file, place.index, place.run, str(error))
 
 
 def _build(raw: Any, place: Place, max_turns: int | None) -> Run:

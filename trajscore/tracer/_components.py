@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trajscore.tracer._tail import is_number
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_trajectories
 
@@ -32,6 +34,8 @@ class Components:
         The runs they belong to.
     surprisal, repetition, agent_gap, user_gap : ndarray of shape (n_cells,)
         U_t, D_a(t), D_o^A(t), D_o^U(t).
+    nothing : ndarray of bool of shape (n_runs,)
+        Runs of which no component was recorded at any step, whoever acted.
     """
 
     X: TrajectoryArray
@@ -39,6 +43,7 @@ class Components:
     repetition: FloatArray
     agent_gap: FloatArray
     user_gap: FloatArray
+    nothing: NDArray[np.bool_]
 
     def penalty(self, alpha: float, beta: float, gamma: float) -> FloatArray:
         """Return alpha D_a + beta D_o^A + gamma D_o^U."""
@@ -104,6 +109,7 @@ def read_components(X: Any, reader: str, actors: str = "both") -> Components:
         )
     counted = of_actors(signals, actors)
     parts = {name: np.zeros(len(signals.cells)) for name in COMPONENTS}
+    recorded = np.zeros(len(signals.cells), dtype=bool)
     for name in have:
         values = channel(signals, name)
         negative = values < 0
@@ -113,15 +119,34 @@ def read_components(X: Any, reader: str, actors: str = "both") -> Components:
                 f"{signals.place(cell)}, channel {name!r}: the value {values[cell]:g} is "
                 f"negative; components of risk are 0 or more"
             )
+        recorded |= ~np.isnan(values)
         parts[name] = np.where(counted & ~np.isnan(values), values, 0.0)
-    return Components(signals, *(parts[name] for name in COMPONENTS))
+    nothing = ~np.logical_or.reduceat(recorded, signals.offsets[:-1])
+    return Components(signals, **parts, nothing=nothing)
 
 
 def check_weights(alpha: Any, beta: Any, gamma: Any) -> None:
     """Refuse negative weights of components."""
     for name, value in (("alpha", alpha), ("beta", beta), ("gamma", gamma)):
-        if not value >= 0 or not np.isfinite(value):
-            raise ValueError(f"{name} must be a number of at least 0, got {value}")
+        if not is_number(value) or not value >= 0 or not np.isfinite(value):
+            shown = value if is_number(value) else repr(value)
+            raise ValueError(f"{name} must be a number of at least 0, got {shown}")
+
+
+def warn_of_some_surprisal(X: TrajectoryArray) -> None:
+    """Say how many runs lack a surprisal that others have, as their risks are on two scales."""
+    if SURPRISAL not in (X.channels or ()):
+        return
+    there = ~np.isnan(channel(X, SURPRISAL))
+    n_without = int((~np.logical_or.reduceat(there, X.offsets[:-1])).sum())
+    if 0 < n_without < len(X):
+        warnings.warn(
+            f"{n_without} of {len(X)} runs have no surprisal, so that with aggregation='max' their "
+            f"risk is not on the scale of the others; leave these runs out, or the channel "
+            f"{SURPRISAL!r}",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def check_surprisal(X: TrajectoryArray, reader: str) -> None:

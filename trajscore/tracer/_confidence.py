@@ -66,7 +66,9 @@ class StepConfidence(TraceTransformer, BaseEstimator):
         `trajscore.io.Step` and returns a number or None.
     scale : {"auto", "fraction", "percent"}, default="auto"
         What a bare number means. "auto": in [0, 1] a fraction, in (1, 100] per cent, otherwise
-        missing. "fraction" and "percent" clip to [0, 1]. ``85%`` and ``8/10`` say themselves.
+        missing. "fraction" and "percent" clip to [0, 1]. ``85%``, ``8/10`` and
+        ``Confidence (0-10): 8`` say themselves; beyond their range they are missing or clipped,
+        too. A comma before the decimals counts as a point.
     action : regular expression or callable, optional
         Where the action stands in the joined tokens: the first group, in the last match. A
         function gets the `trajscore.io.Step` and returns (start, stop) in characters of the

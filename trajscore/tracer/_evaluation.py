@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import PredefinedSplit, StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from trajscore._running import last_cells, run_numbers
 from trajscore.inference import bootstrap, percentile_interval
@@ -67,6 +67,8 @@ def risk_table(
         and auarc, each with `_low` and `_high`; auarc_grid; detected_20, the share of failures
         flagged in the first fifth, false_alarms, the share of successes ever flagged, and
         median_time, all at Youden's threshold of the same runs; difference from the reference.
+        Where a risk is a container, runs are drawn in the order of their ids, so that the table
+        is the same for any order of rows.
 
     See Also
     --------
@@ -81,6 +83,8 @@ def risk_table(
           auroc  auarc  median_time
     mine    1.0    0.79          1.0
     """
+    if not risks:
+        raise ValueError("no risk is given; pass a dict with one risk or more, by name")
     traces = {name: _as_trace(risk) for name, risk in risks.items()}
     sizes = {len(trace) for trace, _ in traces.values()}
     if len(sizes) != 1:
@@ -88,6 +92,11 @@ def risk_table(
     if reference is not None and reference not in traces:
         raise ValueError(f"reference must be one of {list(traces)}, got {reference!r}")
     codes = check_outcomes(y, sizes.pop())
+    order = _order_of(trace for trace, _ in traces.values())
+    codes, clusters = codes[order], None if groups is None else np.asarray(groups)
+    if clusters is not None and clusters.shape == codes.shape:
+        clusters = clusters[order]
+    traces = {name: (trace[order], is_trace) for name, (trace, is_trace) in traces.items()}
     statistics = {name: Statistics(codes, trace) for name, (trace, _) in traces.items()}
 
     def statistic(counts: FloatArray) -> FloatArray:
@@ -95,7 +104,7 @@ def risk_table(
 
     values = statistic(np.ones((1, len(codes))))[0]
     replicates = bootstrap(
-        statistic, len(codes), n_resamples=n_resamples, groups=groups, random_state=random_state
+        statistic, len(codes), n_resamples=n_resamples, groups=clusters, random_state=random_state
     )
     low, high = percentile_interval(replicates, confidence_level)
     table = pd.DataFrame(
@@ -124,9 +133,21 @@ def risk_table(
 
 def _as_trace(risk: Any) -> tuple[TrajectoryArray, bool]:
     """Return a trace, and whether it was one: a flat array has one value a run."""
+    if isinstance(risk, pd.Series):
+        risk = risk.to_numpy()
     if not isinstance(risk, TrajectoryArray) and np.ndim(risk) == 1 and np.ndim(risk[0]) == 0:
         return TrajectoryArray(risk, np.ones(len(risk), dtype=np.int64), missing="allow"), False
     return check_trajectories(risk, single_channel=True, allow_missing=True), True
+
+
+def _order_of(traces: Iterable[TrajectoryArray]) -> NDArray[np.int64]:
+    """Return the rows in the order of their ids; as they are where no trace names its runs."""
+    rows = np.arange(0)
+    for trace in traces:
+        rows = np.arange(len(trace))
+        if not np.array_equal(trace.ids, rows):
+            return np.argsort(trace.ids, kind="stable")
+    return rows
 
 
 def _other_measures(
@@ -240,7 +261,9 @@ def cross_fit_risks(
     groups : array-like of shape (n_runs,), optional
         Clusters of runs that stay in one fold; passed on to a search.
     cv : int or splitter, default=5
-        Number of folds, stratified by outcome, or a splitter.
+        Number of folds, stratified by outcome, or a splitter. Either sees the runs in the order
+        of their ids, so that the order of rows does not matter; a list of (train, test) and a
+        ``PredefinedSplit`` mean the rows as they are.
 
     Returns
     -------
@@ -258,6 +281,14 @@ def cross_fit_risks(
     """
     codes = check_outcomes(y, len(X))
     clusters = None if groups is None else np.asarray(groups)
+    if clusters is not None and clusters.shape != codes.shape:
+        raise ValueError(f"groups must hold one cluster for each of the {len(codes)} runs")
+    by_row = isinstance(cv, PredefinedSplit) or not (
+        isinstance(cv, (int, np.integer)) or cv is None or hasattr(cv, "split")
+    )
+    order = np.arange(len(X)) if by_row else np.argsort(X.ids, kind="stable")
+    X, codes = X[order], codes[order]
+    clusters = None if clusters is None else clusters[order]
     label = np.where(codes == CENSORED, 0, codes)
     if isinstance(cv, (int, np.integer)):
         splitter = StratifiedKFold(cv) if clusters is None else StratifiedGroupKFold(int(cv))
@@ -276,4 +307,4 @@ def cross_fit_risks(
         center, scale = (float(known.mean()), float(known.std())) if len(known) else (0.0, 1.0)
         risk = model.transform(X[np.sort(test)])
         cells[np.isin(run, test)] = (risk.cells.ravel() - center) / (scale or 1.0)
-    return X.with_cells(cells, channels=("risk",))
+    return X.with_cells(cells, channels=("risk",))[np.argsort(order)]

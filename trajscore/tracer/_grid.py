@@ -48,7 +48,8 @@ def score_grid(
     Returns
     -------
     ndarray of shape (n_alpha, n_beta, n_gamma, n_k, n_w, n_runs)
-        What `TracerScorer.score_samples` returns for each setting.
+        What `TracerScorer.score_samples` returns for each setting; NaN for a run of which no
+        component was recorded.
 
     See Also
     --------
@@ -62,12 +63,8 @@ def score_grid(
     >>> score_grid(S, alpha=[0, 1], w=0.5).ravel()
     array([0.5, 0.8])
     """
-    values = [
-        np.atleast_1d(np.asarray(one, dtype=np.float64)) for one in (alpha, beta, gamma, k, w)
-    ]
-    for name, one in zip(("alpha", "beta", "gamma", "k", "w"), values, strict=True):
-        if one.ndim != 1 or not len(one):
-            raise ValueError(f"{name} must be a number or a list of numbers")
+    given = {"alpha": alpha, "beta": beta, "gamma": gamma, "k": k, "w": w}
+    values = [_as_list(name, one) for name, one in given.items()]
     alphas, betas, gammas, fractions, mixes = values
     check_settings(alphas, betas, gammas, fractions, mixes, aggregation, actors)
     parts = read_components(X, "score_grid", actors)
@@ -83,12 +80,24 @@ def score_grid(
             mean = tails.mean(penalty)[:, :, None]
             weight = mixes[:, None]
             out[place] = (1 - weight) * surprisal[None, :, None] + weight * mean
+        out[..., parts.nothing] = np.nan
         return out
     for place, risk in _risks(padded, alphas, betas, gammas, aggregation):
         mean, largest = tails.mean_and_max(risk)
         weight = mixes[:, None]
         out[place] = (1 - weight) * mean[:, :, None] + weight * largest[:, None, None]
+    out[..., parts.nothing] = np.nan
     return out
+
+
+def _as_list(name: str, given: ArrayLike) -> FloatArray:
+    try:
+        values = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.ndim != 1 or not len(values):
+        raise ValueError(f"{name} must be a number or a list of numbers, got {given!r}")
+    return values
 
 
 def check_settings(
@@ -99,12 +108,16 @@ def check_settings(
         raise ValueError(f"aggregation must be one of {AGGREGATIONS}, got {aggregation!r}")
     check_actors(actors)
     for name, values in (("alpha", alphas), ("beta", betas), ("gamma", gammas)):
-        for value in np.atleast_1d(values):
+        for value in _each(values):
             check_weights(*(value if name == other else 0 for other in ("alpha", "beta", "gamma")))
-    for fraction in np.atleast_1d(fractions):
-        check_tail(float(fraction), 0)
-    for mix in np.atleast_1d(mixes):
-        check_tail(1, float(mix))
+    for fraction in _each(fractions):
+        check_tail(fraction, 0)
+    for mix in _each(mixes):
+        check_tail(1, mix)
+
+
+def _each(values: Any) -> list[Any]:
+    return values.tolist() if isinstance(values, np.ndarray) and values.ndim else [values]
 
 
 class _Tails:
@@ -147,6 +160,7 @@ def _padded(parts: Components) -> Components:
         pad(parts.repetition),
         pad(parts.agent_gap),
         pad(parts.user_gap),
+        parts.nothing,
     )
 
 

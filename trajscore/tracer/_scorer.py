@@ -15,12 +15,14 @@ from trajscore.tracer._base import RiskScorer
 from trajscore.tracer._components import (
     COMPONENTS,
     IS_AGENT,
+    Components,
     as_signals,
     check_surprisal,
     read_components,
+    warn_of_some_surprisal,
 )
 from trajscore.tracer._grid import check_settings
-from trajscore.tracer._tail import mixed, running_top_means, tail_size, top_means
+from trajscore.tracer._tail import is_number, mixed, running_top_means, tail_size, top_means
 from trajscore.tracer._tuning import tuned
 from trajscore.trajectories import TrajectoryArray
 
@@ -83,7 +85,9 @@ class TracerScorer(RiskScorer):
 
     and, but for the last, the risk is :math:`(1 - w)` times the mean of the K largest
     :math:`r_t` plus :math:`w` times the largest. A component that was not recorded leaves the
-    others as they are.
+    others as they are. A run of which none was recorded, at any step, has the risk NaN; the
+    evaluation leaves it out and counts it, and so does tuning leave it out. With "max", `fit` warns
+    where some runs have a surprisal and some have none, as their risks are on different scales.
 
     References
     ----------
@@ -140,6 +144,8 @@ class TracerScorer(RiskScorer):
             The fitted scorer.
         """
         signals = self._check(X)
+        if self.aggregation == "max":
+            warn_of_some_surprisal(signals)
         found = {name: getattr(self, name) for name in ("alpha", "beta", "gamma", "k", "w")}
         if self.tune is not None:
             if y is None:
@@ -169,7 +175,8 @@ class TracerScorer(RiskScorer):
         Returns
         -------
         ndarray of shape (n_runs,)
-            Higher means failure is more likely: the last value of `transform`.
+            Higher means failure is more likely: the last value of `transform`. NaN for a run of
+            which no component was recorded.
         """
         return self._risk(self._checked(X), self.actors, top_means)
 
@@ -185,7 +192,8 @@ class TracerScorer(RiskScorer):
         -------
         DataFrame with n_runs rows, indexed by run
             total, agent, user: the risk of the run, and with only the agent's or only the
-            user's steps at risk. The two parts add up to the total or more.
+            user's steps at risk. The two parts add up to the total or more; NaN as in
+            `score_samples`.
 
         References
         ----------
@@ -205,7 +213,7 @@ class TracerScorer(RiskScorer):
             for name, actors in (("total", self.actors), ("agent", "agent"), ("user", "user"))
         }
         if self.actors != "both":
-            parts["agent" if self.actors == "user" else "user"] = np.zeros(len(signals))
+            parts["agent" if self.actors == "user" else "user"] = 0.0 * parts["total"]
         return pd.DataFrame(parts, index=pd.Index(signals.ids, name="run"))
 
     def explain(self, X: Any) -> TrajectoryArray:
@@ -263,7 +271,7 @@ class TracerScorer(RiskScorer):
     def _check(self, X: Any) -> TrajectoryArray:
         if self.tune not in _TUNE:
             raise ValueError(f"tune must be one of {_TUNE}, got {self.tune!r}")
-        if not self.tau > 0:
+        if not is_number(self.tau) or not self.tau > 0:
             raise ValueError(f"tau must be a positive temperature, got {self.tau!r}")
         check_settings(
             self.alpha, self.beta, self.gamma, self.k, self.w, self.aggregation, self.actors
@@ -286,7 +294,15 @@ class TracerScorer(RiskScorer):
         if self.aggregation == "separate":
             surprisal, _ = top(X, parts.surprisal, self.k_)
             penalty, _ = top(X, parts.penalty(*weights), self.k_)
-            return mixed(surprisal, penalty, self.w_)
+            return _known(mixed(surprisal, penalty, self.w_), parts)
         risk = parts.risk(*weights, self.aggregation)
         mean, largest = top(X, risk, self.k_)
-        return mixed(mean, largest, self.w_)
+        return _known(mixed(mean, largest, self.w_), parts)
+
+
+def _known(risk: FloatArray, parts: Components) -> FloatArray:
+    """Return the risk of each run or cell, missing where nothing of the run was recorded."""
+    nothing = parts.nothing
+    if len(risk) != len(nothing):
+        nothing = np.repeat(nothing, parts.X.lengths)
+    return np.where(nothing, np.nan, risk)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore._transformer import TraceTransformer
+from trajscore.io._records import whole_text
 from trajscore.tracer._components import CHANNELS
 from trajscore.tracer._embedders import make_embedder
 from trajscore.tracer._similarity import (
@@ -50,9 +51,9 @@ class TracerSignals(TraceTransformer, BaseEstimator):
         log-probability of at most ``-least_surprisal`` that are neither stop words nor numbers;
         1e-4 if there is none. Missing where the turn has no log-probabilities.
     repetition
-        :math:`D_a`, of agent turns: 1 if a tool call repeats one of the last `tool_window` agent
-        turns exactly; else the largest cosine times Jaccard overlap of what is said with what
-        was said in the last `window` agent turns.
+        :math:`D_a`, of agent turns: 1 if a tool call repeats one of the last `tool_window` turns,
+        of either side, exactly; else the largest cosine times Jaccard overlap of what is said
+        with what was said in the last `window` agent turns.
     agent_gap
         :math:`D_o^A`, of agent turns with calls and results: 1 - cosine of the turn and the
         results.
@@ -71,7 +72,8 @@ class TracerSignals(TraceTransformer, BaseEstimator):
     window : int, default=3
         Number of earlier agent turns that text is compared with.
     tool_window : int, default=5
-        Number of earlier agent turns that calls are compared with.
+        Number of earlier turns that calls are compared with; turns of the user count, too.
+        (Text is compared with earlier turns of the agent only; see `window`.)
     least_surprisal : float, default=0.05
         Tokens that surprise less, in nats, are left out of `surprisal`.
     stop_words : iterable of str, optional
@@ -95,10 +97,12 @@ class TracerSignals(TraceTransformer, BaseEstimator):
 
     Notes
     -----
-    Each text is embedded once. A log-probability of -inf counts as -100. Without token strings,
-    as in some logs, only the filter by surprisal applies. Words are separated by spaces;
-    characters of Chinese and Japanese script count as words. Steps of actors other than agent
-    and user are passed over. Of a text beyond 60,000 characters, pretrained models see the end.
+    Each text is embedded once. A log-probability of -inf counts as -100; -9999 or below, and a
+    turn of nothing but zeros, count as not recorded. Without token strings, as in some logs, only
+    the filter by surprisal applies. Words are separated by spaces; characters of Chinese and
+    Japanese script count as words. Steps of actors other than agent and user are passed over.
+    Half of a surrogate pair in a text counts as "?". Of a text beyond 60,000 characters,
+    pretrained models see the end.
 
     References
     ----------
@@ -203,6 +207,7 @@ class TracerSignals(TraceTransformer, BaseEstimator):
                 raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
         if not self.least_surprisal >= 0:
             raise ValueError(f"least_surprisal must be at least 0, got {self.least_surprisal!r}")
+        self._stop_words()
         embedder = make_embedder(self.embedder)
         embedder = clone(embedder) if learns(embedder) else embedder
         self.embedder_, *compared = self._compare(X, embedder, fit=True)
@@ -219,6 +224,11 @@ class TracerSignals(TraceTransformer, BaseEstimator):
         return embedder, turns, plan, tokens, semantic, lexical
 
     def _stop_words(self) -> tuple[str, ...]:
+        if isinstance(self.stop_words, str):
+            raise ValueError(
+                f"stop_words must be a list of words, got the text {self.stop_words!r}; pass "
+                f"[{self.stop_words!r}]"
+            )
         return tuple(sorted(STOP_WORDS if self.stop_words is None else set(self.stop_words)))
 
     def _signals(
@@ -258,7 +268,10 @@ class _Plan:
 
         def places(texts: Iterable[str]) -> IntArray:
             return np.array(
-                [known.setdefault(text, len(known)) if text else -1 for text in texts],
+                [
+                    known.setdefault(text, len(known)) if text else -1
+                    for text in map(whole_text, texts)
+                ],
                 dtype=np.int64,
             )
 
@@ -320,21 +333,20 @@ def surprisal(turns: Turns, tokens: Tokens, least: float, words: Words) -> Float
 
 
 def repeats_call(turns: Turns, window: int) -> IntArray:
-    """Return the agent turns with a call that one of the last agent turns made, too."""
-    agent, run = np.flatnonzero(turns.is_agent), turns.run_of
+    """Return the agent turns with a call that one of the last turns, of either side, made, too."""
+    run = turns.run_of
     number: dict[str, int] = {}
     calls = [
-        (number.setdefault(call_text(call), len(number)), place)
-        for place, turn in enumerate(agent)
+        (number.setdefault(call_text(call), len(number)), turn)
+        for turn in np.flatnonzero(turns.is_agent)
         for call in turns.steps[turn].tool_calls
     ]
     if not calls:
         return np.empty(0, dtype=np.int64)
-    call, place = np.unique(np.array(calls, dtype=np.int64), axis=0).T  # by call, then by turn
-    turn = agent[place]
+    call, turn = np.unique(np.array(calls, dtype=np.int64), axis=0).T  # by call, then by turn
     again = (
         (call[1:] == call[:-1])
         & (run[turn[1:]] == run[turn[:-1]])
-        & (place[1:] - place[:-1] <= window)
+        & (turn[1:] - turn[:-1] <= window)
     )
     return turn[1:][again]

@@ -12,11 +12,16 @@ from numpy.typing import NDArray
 
 from trajscore.io import Step
 
-_NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:\s*%|\s*/\s*\d+(?:\.\d+)?)?)"
+# never a part of a longer number, as 1.2 of 1.2.3 would be
+_PLAIN = r"(?:\d+(?:[.,]\d+)?|[.,]\d+)(?:[eE][-+]?\d+)?(?!\d|[.,]\d|[eE][-+]?\d)"
+_NUMBER = rf"([-+]?{_PLAIN}(?:\.?\s*%|\s*/\s*{_PLAIN}|(?!\s*/\s*\d)))"
+_RANGE = r"(?:\(\s*0\s*(?:-|to|\u2013|\.\.)\s*(?P<_top>\d+)\s*%?\s*\)|\([^()\n]*\))"
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+")
 FORMS = {
     "tag": rf"<\s*confidence\s*>\s*{_NUMBER}\s*<\s*/\s*confidence\s*>",
     "json": rf"""["']confidence["']\s*:\s*["']?{_NUMBER}""",
-    "line": rf"\bconfidence\b(?:\s+(?:level|score|is))*[\s*_]*[:=]?[\s*_]*{_NUMBER}",
+    "line": rf"\bconfidence\b(?:\s+(?:level|score|is))*(?:[\s*_]*{_RANGE})?"
+    rf"[\s*_]*[:=]?[\s*_]*{_NUMBER}",
 }
 _WORD = re.compile("[Cc]onfidence|CONFIDENCE")
 SCALES = ("auto", "fraction", "percent")
@@ -35,7 +40,9 @@ class StatedConfidence:
         number. A function gets the `Step` and returns a number or None.
     scale : {"auto", "fraction", "percent"}, default="auto"
         What a bare number means. "auto": in [0, 1] a fraction, in (1, 100] per cent, otherwise
-        missing. "fraction" and "percent" clip to [0, 1]. ``85%`` and ``8/10`` say themselves.
+        missing. "fraction" and "percent" clip to [0, 1]. ``85%``, ``8/10`` and
+        ``Confidence (0-10): 8`` say themselves; beyond their range they are missing or clipped,
+        too. A comma before the decimals counts as a point.
     """
 
     def __init__(
@@ -60,21 +67,29 @@ class StatedConfidence:
             return self._scaled(float(step.confidence))
         if self._pattern is None or (self._needs_word and not _WORD.search(step.text)):
             return math.nan
-        words = [match.group(match.lastindex or 0) for match in self._pattern.finditer(step.text)]
-        return self._read(words[-1]) if words else math.nan
+        found = list(self._pattern.finditer(step.text))
+        if not found:
+            return math.nan
+        words = found[-1].group(found[-1].lastindex or 0)
+        return self._read(words, found[-1].groupdict().get("_top"))
 
-    def _read(self, words: str) -> float:
-        bare = words.strip().rstrip("%").strip()
+    def _read(self, words: str, top: str | None) -> float:
+        part, _, whole = words.strip().rstrip("%").partition("/")
         try:
-            if "/" in bare:
-                part, whole = (float(number) for number in bare.split("/"))
-                return min(max(part / whole, 0.0), 1.0) if whole > 0 else math.nan
-            number = float(bare)
+            number = _as_float(part)
+            if "%" in words:
+                return self._within(number / 100)
+            if whole or top:
+                largest = _as_float(whole or str(top))
+                return self._within(number / largest) if largest > 0 else math.nan
         except ValueError:
             return math.nan
-        if "%" in words:
-            return min(max(number / 100, 0.0), 1.0)
         return self._scaled(number)
+
+    def _within(self, share: float) -> float:
+        if self._scale == "auto":
+            return share if 0 <= share <= 1 else math.nan
+        return min(max(share, 0.0), 1.0)
 
     def _scaled(self, number: float) -> float:
         if self._scale == "auto":
@@ -84,6 +99,13 @@ class StatedConfidence:
         if math.isnan(number):
             return number
         return min(max(number / (100 if self._scale == "percent" else 1), 0.0), 1.0)
+
+
+def _as_float(words: str) -> float:
+    bare = words.strip().rstrip(".")
+    if _THOUSANDS.fullmatch(bare):
+        return float(bare.replace(",", ""))
+    return float(bare.replace(",", "."))
 
 
 def _pattern(form: str) -> re.Pattern[str]:

@@ -25,11 +25,16 @@ def tail_size(lengths: ArrayLike, k: float) -> IntArray:
     return np.maximum(whole, 1).astype(np.int64)
 
 
+def is_number(value: Any) -> bool:
+    """Tell a number from what cannot be compared with one."""
+    return isinstance(value, (int, float, np.number))
+
+
 def check_tail(k: Any, w: Any) -> None:
     """Refuse a tail fraction outside (0, 1] or a weight outside [0, 1]."""
-    if not 0 < k <= 1:
+    if not is_number(k) or not 0 < k <= 1:
         raise ValueError(f"k is a tail fraction in (0, 1], got {k!r}")
-    if not 0 <= w <= 1:
+    if not is_number(w) or not 0 <= w <= 1:
         raise ValueError(f"w is a weight in [0, 1], got {w!r}")
 
 

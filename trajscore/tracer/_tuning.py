@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
+from trajscore.tracer._components import read_components
 from trajscore.tracer._grid import score_grid
 
 FloatArray = NDArray[np.float64]
@@ -74,6 +75,9 @@ def tuned(
     codes = check_outcomes(y, len(X))
     kept = np.flatnonzero(codes != CENSORED)
     kept = kept[np.argsort(X.ids[kept], kind="stable")]
+    kept = kept[~read_components(X, "tune").nothing[kept]]
+    if not len(kept):
+        raise ValueError("tune needs runs with an outcome and a recorded component; there is none")
     sample, labels = X[kept], codes[kept]
 
     def best(grid: dict[str, Any]) -> tuple[dict[str, float], float]:

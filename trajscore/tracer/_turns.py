@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajscore.io import Run, Step, ToolCall, meta
+from trajscore.io._logprobs import NOT_RECORDED, any_recorded
 from trajscore.trajectories import TrajectoryArray
 
 FloatArray = NDArray[np.float64]
@@ -116,7 +117,16 @@ def call_text(call: ToolCall) -> str:
             return f"{call.name} {call.arguments}"
     else:
         arguments = call.arguments
-    return f"{call.name} {_JSON.encode(arguments)}"
+    try:
+        return f"{call.name} {_JSON.encode(arguments)}"
+    except TypeError:  # keys that cannot be sorted
+        return f"{call.name} {_JSON.encode(_with_text_keys(arguments))}"
+
+
+def _with_text_keys(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _with_text_keys(one) for key, one in value.items()}
+    return [_with_text_keys(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def turn_text(step: Step) -> str:
@@ -145,11 +155,15 @@ class Tokens:
 
 
 def take_tokens(turns: Turns) -> Tokens:
-    """Collect the log-probabilities of all turns; none may be above 0."""
-    having = [place for place, step in enumerate(turns.steps) if step.logprobs]
+    """Collect the log-probabilities of all turns; none may be above 0.
+
+    As where logs are read, -9999 and below is missing, and so is a turn of nothing but zeros.
+    """
+    having = [place for place, step in enumerate(turns.steps) if any_recorded(step.logprobs or ())]
     flat = np.fromiter(
         chain.from_iterable(turns.steps[place].logprobs or () for place in having), np.float64
     )
+    flat[(flat <= NOT_RECORDED) & np.isfinite(flat)] = np.nan
     sizes = [len(turns.steps[place].logprobs or ()) for place in having]
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     if (flat > 0).any():
