@@ -51,7 +51,7 @@ def test_score_leaves_informative_stops_out_or_takes_them_in(rng):
 
 def test_unknown_reasons_are_named_and_not_scored():
     reasons = ["done", "rate limit", "rate limit", "done", None]
-    with pytest.warns(UserWarning, match=r"4 runs .*none was recorded, 'done', 'rate_limit'.* not scored"):
+    with pytest.warns(UserWarning, match=r"none was recorded, 'done', 'rate_limit'.* not scored"):
         audit = termination_audit(None, [1, -1, -1, -1, -1], reasons)
     assert audit.table.loc[0, "unknown"] == 4
     assert audit.scored("administrative").tolist() == [True, False, False, False, False]
