@@ -309,6 +309,15 @@ def test_bad_parameters(signals, change, message):
         TracerScorer(**change).fit(signals)
 
 
+def test_bad_values_of_a_grid(signals):
+    with pytest.raises(ValueError, match="alpha must be a number or a list of numbers, got 'a'"):
+        score_grid(signals, alpha="a")
+    with pytest.raises(ValueError, match=r"k is a tail fraction in \(0, 1\], got 0"):
+        score_grid(signals, k=[0.1, 0])
+    with pytest.raises(ValueError, match="tau must be a positive temperature, got 'x'"):
+        pairwise_logistic_loss([0, 1], [1.0, 0.0], tau="x")
+
+
 def test_bad_signals(signals):
     with pytest.raises(ValueError, match=r"TracerSignals\(\)\.fit_transform\(runs\)"):
         TracerScorer().fit([[0.1, 0.2]])

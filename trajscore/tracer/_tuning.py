@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from trajscore.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.tracer._components import read_components
 from trajscore.tracer._grid import score_grid
+from trajscore.tracer._tail import is_number
 
 FloatArray = NDArray[np.float64]
 
@@ -46,7 +47,7 @@ def pairwise_logistic_loss(y: ArrayLike, risk: ArrayLike, *, tau: float = 1.0) -
     >>> round(float(pairwise_logistic_loss([0, 1], [1.0, 0.0])), 4)
     0.3133
     """
-    if not tau > 0:
+    if not is_number(tau) or not tau > 0:
         raise ValueError(f"tau must be a positive temperature, got {tau!r}")
     codes = check_outcomes(y)
     scores = np.asarray(risk, dtype=np.float64)
