@@ -269,6 +269,59 @@ def guarantee(arguments: argparse.Namespace) -> None:
             kind = "3 values" if discrete else "continuous"
             mean, above = rates[:, 0].mean(), (rates > alpha).mean(axis=0)
             print(f"{threshold:16}{kind:>12}{mean:12.4f}{above[0]:18.3f}{above[1]:10.3f}")
+    exact_level(arguments.sets)
+    lengths_that_tell(arguments.sets)
+
+
+def exact_level(sets: int) -> None:
+    """Print the level of conformal with randomised ties, which is alpha exactly."""
+    rng, alpha = np.random.default_rng(1), 0.15
+    y = np.r_[np.ones(50), np.zeros(4)]
+    for discrete in (False, True):
+        flagged = np.empty(sets)
+        for k in range(sets):
+            traces = drawn(rng, 70, discrete)
+            cells = np.vstack([traces[:50], np.full((4, 3), 0.3)])
+            process = DensityRatioEProcess(
+                "passthrough", threshold="conformal", alpha=alpha, ties="randomized"
+            ).fit(TrajectoryArray.from_padded(cells), y, calibration=np.r_[0:40, 50:52])
+            flagged[k] = (process.predict(TrajectoryArray.from_padded(traces[50:])) == 0).mean()
+        kind = "3 values" if discrete else "continuous"
+        print(f"conformal, randomized ties, {kind}, alpha = {alpha}: {interval(flagged)}")
+
+
+def lengths_that_tell(sets: int) -> None:
+    """Print false alarms where runs end with hazard .5 (succeeding) or .1, and scores say nothing.
+
+    The law is known: M_t = (.9 / .5)^(t - 1). The published randomised rule takes its last value
+    for an e-value.
+    """
+    rng, alpha = np.random.default_rng(2), 0.1
+    rates = np.empty((sets, 3))
+    for k in range(sets):
+        y = np.repeat([1, 0], 300)
+        X = known_law(np.r_[rng.geometric(0.5, 300), rng.geometric(0.1, 300)])
+        process = DensityRatioEProcess("passthrough", threshold="randomized_ville", alpha=alpha)
+        process.fit(X, y)
+        good = known_law(rng.geometric(0.5, 200))
+        log_m = process.transform(good)
+        largest = np.maximum.reduceat(log_m.cells, log_m.offsets[:-1])
+        last = log_m.cells[log_m.offsets[1:] - 1]
+        ville = largest > -np.log(alpha)
+        rates[k] = (
+            ville.mean(),
+            (process.predict(good) == 0).mean(),
+            (ville | (last > np.log(rng.random(200) / alpha))).mean(),
+        )
+    for name, found in zip(("ville", "randomized_ville", "as published"), rates.T, strict=True):
+        print(f"lengths that tell, {name}, alpha = {alpha}: {interval(found)}")
+
+
+def known_law(lengths: np.ndarray) -> TrajectoryArray:
+    """Forecasts of success that are right for these hazards and a base rate of one half."""
+    X = TrajectoryArray(np.zeros(lengths.sum()), lengths)
+    step = np.arange(len(X.cells)) - np.repeat(X.offsets[:-1], X.lengths)
+    return X.with_cells(1 / (1 + (0.9 / 0.5) ** step))
 
 
 def main() -> None:
