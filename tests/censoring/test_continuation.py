@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import logit
+from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
@@ -333,16 +333,28 @@ def test_clusters_widen_the_criterion(rng):
 
 
 def test_the_joint_test_of_the_criterion_keeps_its_level_and_has_power():
-    rejected, found = 0, 0
-    for seed in range(40):
+    rejected, found = np.zeros(2), 0
+    for seed in range(150):
         rng = np.random.default_rng(seed)
         x = rng.normal(size=(150, 3))
-        q = 1 / (1 + np.exp(-x[:, -1]))
+        q = expit(-x[:, -1])
         branches = [list((rng.random(6) < one).astype(int)) for one in q]
-        audit = HybridAudit().fit(TrajectoryArray.from_padded(x), branches)
-        rejected += audit.check().loc["all", "pvalue"] < 0.05
-        y = rng.random(150) < q
-        wrong = conditional_mean_test(y, 0.5 * q, x)
+        audit = HybridAudit(features=lambda X: X.cells[:, None], cv=3)
+        stopped = TrajectoryArray.from_padded(x)
+        rejected[0] += audit.fit(stopped, branches).check().loc["all", "pvalue"] < 0.05
+        y = (rng.random(150) < q).astype(int)
+        longer = TrajectoryArray.from_padded(np.column_stack([x, np.zeros(150)]))
+        both = concatenated(longer, stopped[:5])
+        model = ContinuationModel(features=lambda X: X.cells[:, None], cv=3)
+        model.fit(both, np.r_[y, np.full(5, -1)])
+        rejected[1] += model.check().loc["all", "pvalue"] < 0.05
+        wrong = conditional_mean_test(y, expit(-0.3 * x[:, -1]), x)
         found += wrong.loc["all", "pvalue"] < 0.05
-    assert rejected <= 6
-    assert found >= 38
+    assert (rejected < 15).all()
+    assert found > 100
+
+
+def concatenated(one, other):
+    return TrajectoryArray(
+        np.concatenate([one.cells, other.cells]), np.concatenate([one.lengths, other.lengths])
+    )
