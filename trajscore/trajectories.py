@@ -309,7 +309,8 @@ class TrajectoryArray(TrajectoryMakers):
             and self._channels == other._channels
             and np.array_equal(self._offsets, other._offsets)
             and np.array_equal(self._horizon, other._horizon)
-            and np.array_equal(self._ids, other._ids)
+            # As lists: the oldest numpy does not compare an array of numbers with one of names.
+            and self._ids.tolist() == other._ids.tolist()
             and np.array_equal(self._cells, other._cells, equal_nan=True)
         )
 

@@ -231,7 +231,7 @@ def ecuas_cost(y_true: ArrayLike, y_proba: ArrayLike, **kwargs: Any) -> float:
     scores = np.asarray(y_proba, dtype=np.float64)
     if scores.ndim == 1:
         scores = np.stack([1 - scores, scores], axis=1)
-    found = np.unique(np.asarray(y_true))
+    found = np.unique(np.asarray(y_true)).tolist()
     if kwargs.get("labels") is None and len(found) < scores.shape[1] and 0 not in found:
         raise ValueError(
             f"only {len(found)} of {scores.shape[1]} classes occur in this fold, so its columns "

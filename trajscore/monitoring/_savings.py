@@ -208,8 +208,8 @@ def _check_cost(cost: Any, X: TrajectoryArray) -> TrajectoryArray:
     costs = check_trajectories(cost, single_channel=True)
     if len(costs) != len(X):
         raise ValueError(f"there are costs of {len(costs)} runs for {len(X)} runs; give one each")
-    if isinstance(cost, TrajectoryArray) and not np.array_equal(costs.ids, X.ids):
-        row = int(np.argmax(costs.ids != X.ids))
+    if isinstance(cost, TrajectoryArray) and costs.ids.tolist() != X.ids.tolist():
+        row = int(np.argmax(costs.ids.astype(object) != X.ids.astype(object)))
         raise ValueError(
             f"row {row}: costs are of run {costs.ids[row]}, scores of run {X.ids[row]}; bring them "
             f"into the same order"

@@ -145,7 +145,7 @@ def _order_of(traces: Iterable[TrajectoryArray]) -> NDArray[np.int64]:
     rows = np.arange(0)
     for trace in traces:
         rows = np.arange(len(trace))
-        if not np.array_equal(trace.ids, rows):
+        if trace.ids.tolist() != rows.tolist():
             return np.argsort(trace.ids, kind="stable")
     return rows
 
