@@ -1,8 +1,12 @@
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
-from trajscore import evaluate
+from trajscore import PlattCrossFitCalibrator, TraceAggregator, evaluate
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import ecuas_score, step_profile
 from trajscore.plotting import (
@@ -31,8 +35,11 @@ def close_figures():
 
 
 def drawn(display):
-    assert display.plot() is display
+    """A display is drawn when it is made, and can be drawn again, elsewhere."""
     assert display.figure_ is display.ax_.figure
+    first = display.figure_
+    assert display.plot() is display
+    assert display.figure_ is not first
     assert getattr(display, "line_", None) is not None or display.lines_
     _, ax = plt.subplots()
     assert display.plot(ax=ax, name="mine").ax_ is ax
@@ -155,3 +162,45 @@ def test_termination():
     assert [text.get_text() for text in display.ax_.texts] == [" 5, 3 solved", " 3", " 1"]
     _, ax = plt.subplots()
     assert display.plot(ax=ax).ax_ is ax
+
+
+def test_displays_draw_where_and_how_they_are_told(runs):
+    X, y = runs
+    _, ax = plt.subplots()
+    display = ReliabilityDisplay.from_predictions(y, X, ax=ax, name="judge", color="#123456")
+    assert display.ax_ is ax
+    assert display.line_[0].get_color() == "#123456"
+    assert ax.get_legend().get_texts()[0].get_text() == "judge"
+    assert plt.get_fignums() == [ax.figure.number]  # nothing is drawn elsewhere
+    profile = StepProfileDisplay.from_predictions(y, X, min_runs=1000)
+    assert len(profile.line_.get_xdata()) == 0
+
+
+def test_displays_of_forecasters(runs):
+    X, y = runs
+    model = PlattCrossFitCalibrator().fit(X, y)
+    forecasts = model.transform(X)
+    profile = StepProfileDisplay.from_estimator(model, X, y, score="brier")
+    expected = StepProfileDisplay.from_predictions(y, forecasts, score="brier")
+    pd.testing.assert_frame_equal(profile.profile, expected.profile)
+    assert profile.line_.get_label() == "PlattCrossFitCalibrator"
+    reliability = ReliabilityDisplay.from_estimator(model, X, y, phi="last", name="mine")
+    expected = ReliabilityDisplay.from_predictions(y, forecasts, phi="last")
+    assert np.array_equal(reliability.success_rate, expected.success_rate)
+    with pytest.raises(TypeError, match="has no transform"):
+        ReliabilityDisplay.from_estimator(LogisticRegression(), X, y)
+
+
+def test_displays_of_classifiers(runs):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["a", "b", "c"])[y]
+    model = LogisticRegression(C=0.01, max_iter=500).fit(X, names)
+    proba = model.predict_proba(X)
+    curve = CostCurveDisplay.from_estimator(model, X, names, n=1)
+    assert curve.ecuas == pytest.approx(ecuas_score(names, proba))
+    coverage = RiskCoverageDisplay.from_estimator(model, X, names)
+    assert coverage.risk[-1] == pytest.approx((model.predict(X) != names).mean())
+    traces, outcomes = runs
+    pipeline = make_pipeline(PlattCrossFitCalibrator(), TraceAggregator()).fit(traces, outcomes)
+    of_runs = RiskCoverageDisplay.from_estimator(pipeline, traces, outcomes)
+    assert 0 < of_runs.risk[-1] < 0.5

@@ -1,9 +1,12 @@
-"""Pictures, as scikit-learn's Display objects: data first, drawn on request."""
+"""Pictures, as scikit-learn's Display objects: ``from_...`` computes and draws, `plot` draws again.
+
+The numbers behind a picture are attributes of its display; ``ax=`` says where to draw, and other
+arguments go to matplotlib.
+"""
 
 from trajscore.plotting._costs import (
     CostConfidenceDisplay,
     CostCurveDisplay,
-    RiskCoverageDisplay,
     SampledDecisionsDisplay,
 )
 from trajscore.plotting._decomposition import DecompositionDisplay
@@ -11,6 +14,7 @@ from trajscore.plotting._monitoring import EProcessDisplay, PowerDisplay, Saving
 from trajscore.plotting._murphy import MurphyDisplay
 from trajscore.plotting._profile import LengthDisplay, StepProfileDisplay
 from trajscore.plotting._reliability import ReliabilityDisplay
+from trajscore.plotting._risk_coverage import RiskCoverageDisplay
 from trajscore.plotting._scores import ScoreDisplay
 from trajscore.plotting._termination import TerminationDisplay
 from trajscore.plotting._tracer import EarlyWarningDisplay, TracerStripDisplay

@@ -40,6 +40,58 @@ def new_axes(ax: Any) -> Any:
     return ax
 
 
+def forecasts_of(estimator: Any, X: Any) -> Any:
+    """Return the forecasts of a fitted forecaster.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted forecaster, or a pipeline of one.
+    X : TrajectoryArray or array-like
+        The runs.
+
+    Returns
+    -------
+    TrajectoryArray or array-like
+        What its ``transform`` gives.
+
+    Raises
+    ------
+    TypeError
+        If it has no ``transform``.
+    """
+    if not hasattr(estimator, "transform"):
+        raise TypeError(
+            f"{type(estimator).__name__} has no transform, which gives a forecaster's "
+            f"probabilities; pass forecasts to from_predictions instead"
+        )
+    return estimator.transform(X)
+
+
+def answers_of(estimator: Any, X: Any, y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return whether a classifier's answers are right, and how confident it is in them.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A fitted classifier with ``predict_proba``.
+    X : array-like
+        What it predicts from.
+    y : array-like of shape (n_samples,)
+        Class of each sample.
+
+    Returns
+    -------
+    correct : ndarray of bool of shape (n_samples,)
+        Whether the likeliest class is the sample's.
+    confidence : ndarray of shape (n_samples,)
+        Probability of that class.
+    """
+    proba = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+    answer = np.asarray(estimator.classes_)[proba.argmax(axis=1)]
+    return answer == np.asarray(y), proba.max(axis=1)
+
+
 def wilson_interval(
     rate: ArrayLike, n: ArrayLike, z: float = 1.959963984540054
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -12,9 +12,8 @@ from scipy.special import softmax
 from trajscore.metrics._answers import answers
 from trajscore.metrics._ecuas import check_n, price
 from trajscore.metrics._proba import as_scores, check_rows, encode_labels
-from trajscore.metrics._selective import aurc, risk_coverage_curve
 from trajscore.metrics._ua_cost import ua_cost_from_confidence
-from trajscore.plotting._base import COLORS, SERIES, new_axes
+from trajscore.plotting._base import COLORS, SERIES, answers_of, new_axes
 
 FloatArray = NDArray[np.float64]
 
@@ -62,7 +61,13 @@ class CostConfidenceDisplay:
 
     @classmethod
     def from_parameters(
-        cls, *, n: Sequence[float] = (0, 1, 4, 128), n_classes: float = np.inf
+        cls,
+        *,
+        n: Sequence[float] = (0, 1, 4, 128),
+        n_classes: float = np.inf,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Compute the costs over a grid of confidences.
 
@@ -72,11 +77,17 @@ class CostConfidenceDisplay:
             Parameters of ECUAS_n.
         n_classes : float, default=inf
             Number of possible answers.
+        ax : matplotlib Axes, optional
+            Where to draw.
+        name : str, optional
+            As in `plot`.
+        **kwargs
+            Passed to `plot`.
 
         Returns
         -------
         CostConfidenceDisplay
-            The display.
+            The display, drawn.
         """
         confidence = np.linspace(1 / n_classes, 1, 401)
         zero = np.zeros_like(confidence)
@@ -92,7 +103,7 @@ class CostConfidenceDisplay:
             {one: pair[0] for one, pair in costs.items()},
             {one: pair[1] for one, pair in costs.items()},
             n_classes,
-        )
+        ).plot(ax=ax, name=name, **kwargs)
 
     def plot(self, *, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw solid lines for right answers and dashed ones for wrong answers.
@@ -125,108 +136,6 @@ class CostConfidenceDisplay:
             ylim=(0, 6),
             title=many if name is None else name,
         )
-        ax.legend(frameon=False, fontsize="small")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-
-class RiskCoverageDisplay:
-    """Error rate among accepted answers against the share accepted.
-
-    Parameters
-    ----------
-    coverage, risk : ndarray of shape (n_thresholds,)
-        From `risk_coverage_curve`.
-    aurc : float
-        Area under the curve.
-    best : ndarray of shape (n_points,)
-        Risk of a perfect ranking over equal steps of coverage.
-
-    Attributes
-    ----------
-    line_, ax_, figure_
-        Set by `plot`.
-
-    Examples
-    --------
-    >>> from trajscore.plotting import RiskCoverageDisplay
-    >>> display = RiskCoverageDisplay.from_predictions([1, 0, 1], [0.9, 0.2, 0.6])
-    >>> display.risk.round(3)
-    array([0.   , 0.   , 0.333])
-    """
-
-    def __init__(
-        self, coverage: FloatArray, risk: FloatArray, aurc: float, best: FloatArray
-    ) -> None:
-        self.coverage = coverage
-        self.risk = risk
-        self.aurc = aurc
-        self.best = best
-
-    @classmethod
-    def from_predictions(
-        cls,
-        correct: ArrayLike,
-        confidence: ArrayLike,
-        *,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Compute the curve.
-
-        Parameters
-        ----------
-        correct : array-like of shape (n_samples,)
-            Whether each answer is right.
-        confidence : array-like of shape (n_samples,)
-            Any number that is higher where the answer is more likely right.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight of each sample.
-
-        Returns
-        -------
-        RiskCoverageDisplay
-            The display.
-        """
-        coverage, risk, _ = risk_coverage_curve(correct, confidence, sample_weight=sample_weight)
-        accuracy = 1 - risk[-1]
-        share = np.linspace(0, 1, 201)[1:]
-        return cls(
-            coverage,
-            risk,
-            aurc(correct, confidence, sample_weight=sample_weight),
-            np.maximum(share - accuracy, 0) / share,
-        )
-
-    def plot(self, *, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw the curve, with those of no and of a perfect ranking.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; curves of several predictors may share it.
-        name : str, optional
-            Label of the curve.
-        **kwargs
-            Passed to matplotlib's ``plot``.
-
-        Returns
-        -------
-        RiskCoverageDisplay
-            The display.
-        """
-        fresh = ax is None
-        ax = new_axes(ax)
-        label = f"{name or 'AURC'}{' AURC' if name else ''} = {self.aurc:.3f}"
-        # a threshold accepts whole groups of ties, so the curve moves in steps
-        style = {"linewidth": 1.6, "drawstyle": "steps-pre", "label": label, **kwargs}
-        (self.line_,) = ax.plot(self.coverage, self.risk, **style)
-        if fresh or not ax.get_xlabel():
-            grey = {"color": COLORS["constant"], "linewidth": 1, "zorder": 0}
-            ax.axhline(self.risk[-1], linestyle="--", label="no ranking", **grey)
-            share = np.linspace(0, 1, len(self.best) + 1)[1:]
-            ax.plot(share, self.best, linestyle=":", label="perfect ranking", **grey)
-        ax.set(xlabel="coverage (share accepted)", ylabel="risk (share wrong)", xlim=(0, 1))
-        ax.set_ylim(bottom=0)
         ax.legend(frameon=False, fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -283,6 +192,9 @@ class CostCurveDisplay:
         n: float = 1,
         n_classes: float = np.inf,
         sample_weight: ArrayLike | None = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Compute the cost over a grid of rejection costs.
 
@@ -298,11 +210,17 @@ class CostCurveDisplay:
             Number of possible answers.
         sample_weight : array-like of shape (n_samples,), optional
             Weight of each sample.
+        ax : matplotlib Axes, optional
+            Where to draw.
+        name : str, optional
+            As in `plot`.
+        **kwargs
+            Passed to `plot`.
 
         Returns
         -------
         CostCurveDisplay
-            The display.
+            The display, drawn.
         """
         check_n(n)
         log_u, error, weight, u_max = answers(
@@ -316,7 +234,32 @@ class CostCurveDisplay:
             (n + 1) * u_max ** -(n + 1.0) * gamma ** (n - 1.0),
             n,
             float(np.average(price(log_u, error, n, u_max)[0], weights=weight)),
-        )
+        ).plot(ax=ax, name=name, **kwargs)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, **kwargs: Any) -> Self:
+        """Compute the costs of a classifier's likeliest answers.
+
+        Parameters
+        ----------
+        estimator : classifier
+            A fitted classifier with ``predict_proba``; a pipeline that ends in
+            `trajscore.TraceAggregator` is one.
+        X : array-like
+            What it predicts from.
+        y : array-like of shape (n_samples,)
+            Class of each sample.
+        **kwargs
+            Passed to `from_predictions`.
+
+        Returns
+        -------
+        CostCurveDisplay
+            The display, drawn.
+        """
+        kwargs.setdefault("name", type(estimator).__name__)
+        kwargs.setdefault("n_classes", len(estimator.classes_))
+        return cls.from_predictions(*answers_of(estimator, X, y), **kwargs)
 
     def plot(self, *, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the cost, always accepting and always rejecting, and shade the weight.
@@ -401,6 +344,9 @@ class SampledDecisionsDisplay:
         temperatures: Sequence[float] = tuple(np.geomspace(0.05, 10, 25)),
         n: Sequence[float] = (0, 1, 128),
         labels: ArrayLike | None = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Compute expected costs exactly, by summing over the classes that may be sampled.
 
@@ -416,11 +362,17 @@ class SampledDecisionsDisplay:
             Parameters of ECUAS_n.
         labels : array-like of shape (n_classes,), optional
             The class of each column.
+        ax : matplotlib Axes, optional
+            Where to draw.
+        name : str, optional
+            As in `plot`.
+        **kwargs
+            Passed to `plot`.
 
         Returns
         -------
         SampledDecisionsDisplay
-            The display.
+            The display, drawn.
         """
         t = np.asarray(temperatures, dtype=np.float64)
         if not (t > 0).all():
@@ -434,7 +386,9 @@ class SampledDecisionsDisplay:
         log_u = np.log(np.maximum(-np.expm1(log_p), 1e-7)).ravel()
         prices = {one: price(log_u, error.ravel(), one, 1 - 1 / K)[0] for one in n}
         sampled = [softmax(log_p / one, axis=1).ravel() / rows for one in t]
-        return cls(t, {one: np.array([p @ cost for p in sampled]) for one, cost in prices.items()})
+        return cls(
+            t, {one: np.array([p @ cost for p in sampled]) for one, cost in prices.items()}
+        ).plot(ax=ax, name=name, **kwargs)
 
     def plot(self, *, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw one line for each n.

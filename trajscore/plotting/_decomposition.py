@@ -11,40 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.metrics._decomposition import PARTS, tps_decomposition
 from trajscore.metrics._families import family_name
-from trajscore.plotting._base import COLORS, new_axes
+from trajscore.plotting._base import COLORS, forecasts_of, new_axes
 from trajscore.weights import Weights
 
 FloatArray = NDArray[np.float64]
 
 GAIN, LOSS, REFERENCE = COLORS["calibrated"], COLORS["raw"], COLORS["constant"]
-
-
-def forecasts_of(estimator: Any, X: Any) -> Any:
-    """Return the forecasts of a fitted forecaster.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A fitted forecaster, or a pipeline of one.
-    X : TrajectoryArray or array-like
-        The runs.
-
-    Returns
-    -------
-    TrajectoryArray or array-like
-        What its ``transform`` gives.
-
-    Raises
-    ------
-    TypeError
-        If it has no ``transform``.
-    """
-    if not hasattr(estimator, "transform"):
-        raise TypeError(
-            f"{type(estimator).__name__} has no transform, which gives a forecaster's "
-            f"probabilities; pass forecasts to from_predictions instead"
-        )
-    return estimator.transform(X)
 
 
 def named_traces(traces: Any, name: str | None) -> dict[str, Any]:
@@ -126,6 +98,8 @@ class DecompositionDisplay:
         by: Literal["pooled", "step"] = "pooled",
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
     ) -> Self:
         """Split the score of one or several predictors.
 
@@ -145,11 +119,15 @@ class DecompositionDisplay:
             Weight of each run.
         name : str, optional
             Name of a single predictor.
+        ax : matplotlib Axes, optional
+            Where to draw.
+        **kwargs
+            Passed to `plot`.
 
         Returns
         -------
         DecompositionDisplay
-            The display.
+            The display, drawn.
         """
         named = named_traces(traces, name)
         how: dict[str, Any] = {"score": score, "weights": weights, "sample_weight": sample_weight}
@@ -159,10 +137,12 @@ class DecompositionDisplay:
                     f'by="step" shows one predictor, got {len(named)}; make a display for each'
                 )
             (one,) = named.values()
-            return cls(tps_decomposition(y_true, one, by="step", **how), family_name(score))
+            return cls(tps_decomposition(y_true, one, by="step", **how), family_name(score)).plot(
+                ax=ax, **kwargs
+            )
         rows = [tps_decomposition(y_true, one, by=by, **how) for one in named.values()]
         index = pd.Index(list(named), name="predictor")
-        return cls(pd.DataFrame(rows, index=index), family_name(score))
+        return cls(pd.DataFrame(rows, index=index), family_name(score)).plot(ax=ax, **kwargs)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, **kwargs: Any) -> Self:

@@ -52,7 +52,15 @@ class SavingsDisplay:
 
     @classmethod
     def from_estimator(
-        cls, process: Any, X: Any, y: ArrayLike, *, cost: Any = None, name: str | None = None
+        cls,
+        process: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        cost: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
     ) -> Self:
         """Weigh savings against losses for one or several rules.
 
@@ -68,18 +76,24 @@ class SavingsDisplay:
             Cost of each step; default: 1.
         name : str, optional
             Name of a single rule; default: that of its class.
+        ax : matplotlib Axes, optional
+            Where to draw.
+        **kwargs
+            Passed to `plot`.
 
         Returns
         -------
         SavingsDisplay
-            The display.
+            The display, drawn.
         """
         rules = process
         if not isinstance(process, Mapping):
             rules = {name or type(process).__name__: process}
         if not rules:
             raise ValueError("there are no stopping rules; give at least one")
-        return cls({str(key): token_savings(one, X, y, cost=cost) for key, one in rules.items()})
+        return cls(
+            {str(key): token_savings(one, X, y, cost=cost) for key, one in rules.items()}
+        ).plot(ax=ax, **kwargs)
 
     def plot(self, *, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw a curve for each rule, the fitted levels as points, and the chance line.
@@ -202,6 +216,9 @@ class EProcessDisplay:
         alpha: float | None = None,
         n_runs: int = 60,
         random_state: Any = 0,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Compute log M.
 
@@ -219,11 +236,17 @@ class EProcessDisplay:
             How many runs are drawn one by one, half of them succeeding where there are enough.
         random_state : int, RandomState instance or None, default=0
             Draws these runs.
+        ax : matplotlib Axes, optional
+            Where to draw.
+        name : str, optional
+            As in `plot`.
+        **kwargs
+            Passed to `plot`.
 
         Returns
         -------
         EProcessDisplay
-            The display.
+            The display, drawn.
         """
         level = process._level(alpha)
         log_m = check_trajectories(process.transform(X), single_channel=True)
@@ -231,7 +254,9 @@ class EProcessDisplay:
         known = outcome != CENSORED
         log_m, outcome = log_m[known], outcome[known]
         shown = _sample(log_m, outcome, n_runs, random_state)
-        return cls(log_m, outcome, process._shown_threshold(level), level, shown)
+        return cls(log_m, outcome, process._shown_threshold(level), level, shown).plot(
+            ax=ax, name=name, **kwargs
+        )
 
     def plot(
         self, *, ax: Any = None, name: str | None = None, min_runs: int = 10, **kwargs: Any
@@ -307,7 +332,9 @@ class PowerDisplay:
         self.reports = reports
 
     @classmethod
-    def from_reports(cls, reports: Any, *, name: str = "stopping rule") -> Self:
+    def from_reports(
+        cls, reports: Any, *, name: str = "stopping rule", ax: Any = None, **kwargs: Any
+    ) -> Self:
         """Take the tables of one or several rules.
 
         Parameters
@@ -316,19 +343,27 @@ class PowerDisplay:
             From ``report``.
         name : str, default="stopping rule"
             Name of a single rule.
+        ax : matplotlib Axes, optional
+            Where to draw.
+        **kwargs
+            Passed to `plot`.
 
         Returns
         -------
         PowerDisplay
-            The display.
+            The display, drawn.
         """
         tables = reports if isinstance(reports, Mapping) else {name: reports}
         if not tables:
             raise ValueError("there are no reports; give at least one")
-        return cls({str(key): table.sort_index() for key, table in tables.items()})
+        return cls({str(key): table.sort_index() for key, table in tables.items()}).plot(
+            ax=ax, **kwargs
+        )
 
     @classmethod
-    def from_estimator(cls, process: Any, X: Any, y: ArrayLike, *, name: str | None = None) -> Self:
+    def from_estimator(
+        cls, process: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any
+    ) -> Self:
         """Report on one or several fitted rules.
 
         Parameters
@@ -341,15 +376,17 @@ class PowerDisplay:
             Outcomes: 1 success, 0 failure, -1 not observed.
         name : str, optional
             Name of a single rule; default: that of its class.
+        **kwargs
+            Passed to `from_reports`.
 
         Returns
         -------
         PowerDisplay
-            The display.
+            The display, drawn.
         """
         if not isinstance(process, Mapping):
             process = {name or type(process).__name__: process}
-        return cls.from_reports({key: one.report(X, y) for key, one in process.items()})
+        return cls.from_reports({key: one.report(X, y) for key, one in process.items()}, **kwargs)
 
     def plot(self, *, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw false-alarm rates on the left and power on the right, with their intervals.

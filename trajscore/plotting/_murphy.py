@@ -8,8 +8,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.metrics._murphy import murphy_curve
-from trajscore.plotting._base import COLORS, new_axes
-from trajscore.plotting._decomposition import forecasts_of, named_traces
+from trajscore.plotting._base import COLORS, forecasts_of, new_axes
+from trajscore.plotting._decomposition import named_traces
 from trajscore.weights import Weights
 
 
@@ -52,6 +52,8 @@ class MurphyDisplay:
         weights: Weights = "linear_front",
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
     ) -> Self:
         """Score one or several predictors at each threshold.
 
@@ -69,11 +71,15 @@ class MurphyDisplay:
             Weight of each run.
         name : str, optional
             Name of a single predictor.
+        ax : matplotlib Axes, optional
+            Where to draw.
+        **kwargs
+            Passed to `plot`.
 
         Returns
         -------
         MurphyDisplay
-            The display.
+            The display, drawn.
         """
         curves = {
             key: murphy_curve(
@@ -81,7 +87,7 @@ class MurphyDisplay:
             )
             for key, one in named_traces(traces, name).items()
         }
-        return cls(pd.concat(curves, names=["predictor"]))
+        return cls(pd.concat(curves, names=["predictor"])).plot(ax=ax, **kwargs)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, **kwargs: Any) -> Self:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from trajscore.metrics._families import family_name
 from trajscore.metrics._profile import step_profile
 from trajscore.outcomes import check_outcomes
-from trajscore.plotting._base import new_axes, wilson_interval
+from trajscore.plotting._base import forecasts_of, new_axes, wilson_interval
 from trajscore.validation import check_trajectories
 
 
@@ -43,7 +43,15 @@ class StepProfileDisplay:
 
     @classmethod
     def from_predictions(
-        cls, y_true: ArrayLike, traces: Any, *, score: Any = "log", q_z: ArrayLike = 0.0
+        cls,
+        y_true: ArrayLike,
+        traces: Any,
+        *,
+        score: Any = "log",
+        q_z: ArrayLike = 0.0,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Score each step.
 
@@ -57,13 +65,44 @@ class StepProfileDisplay:
             Score family.
         q_z : float or array-like of shape (n_runs,), default=0.0
             Continuation-success probability of the runs that were not observed.
+        ax : matplotlib Axes, optional
+            Where to draw.
+        name : str, optional
+            As in `plot`.
+        **kwargs
+            Passed to `plot`.
 
         Returns
         -------
         StepProfileDisplay
-            The display.
+            The display, drawn.
         """
-        return cls(step_profile(y_true, traces, score=score, q_z=q_z), family_name(score))
+        return cls(step_profile(y_true, traces, score=score, q_z=q_z), family_name(score)).plot(
+            ax=ax, name=name, **kwargs
+        )
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, **kwargs: Any) -> Self:
+        """Score each step of a fitted forecaster.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted forecaster: its ``transform`` gives probabilities.
+        X : TrajectoryArray or array-like
+            The runs.
+        y : array-like of shape (n_runs,)
+            Outcomes: 1 success, 0 failure, -1 not observed.
+        **kwargs
+            Passed to `from_predictions`.
+
+        Returns
+        -------
+        StepProfileDisplay
+            The display, drawn.
+        """
+        kwargs.setdefault("name", type(estimator).__name__)
+        return cls.from_predictions(y, forecasts_of(estimator, X), **kwargs)
 
     def plot(
         self, *, ax: Any = None, name: str | None = None, min_runs: int = 10, **kwargs: Any
@@ -132,7 +171,16 @@ class LengthDisplay:
         self.table = table
 
     @classmethod
-    def from_predictions(cls, y_true: ArrayLike, traces: Any, *, n_bins: int = 10) -> Self:
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        traces: Any,
+        *,
+        n_bins: int = 10,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Bin runs by length.
 
         Parameters
@@ -143,11 +191,17 @@ class LengthDisplay:
             The runs; values are not read.
         n_bins : int, default=10
             Largest number of bins; one for each length where that is enough.
+        ax : matplotlib Axes, optional
+            Where to draw.
+        name : str, optional
+            As in `plot`.
+        **kwargs
+            Passed to `plot`.
 
         Returns
         -------
         LengthDisplay
-            The display.
+            The display, drawn.
         """
         X = check_trajectories(traces, allow_missing=True)
         y = check_outcomes(y_true, len(X))
@@ -172,7 +226,7 @@ class LengthDisplay:
                     "success_rate": rate,
                 }
             )
-        )
+        ).plot(ax=ax, name=name, **kwargs)
 
     def plot(self, *, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw success rates with 95% intervals over bars of how many runs there are.

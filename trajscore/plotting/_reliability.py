@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.metrics._aggregate import aggregate
 from trajscore.outcomes import check_outcomes
-from trajscore.plotting._base import new_axes, wilson_interval
+from trajscore.plotting._base import forecasts_of, new_axes, wilson_interval
 from trajscore.validation import check_trajectories
 from trajscore.weights import Weights
 
@@ -56,6 +56,9 @@ class ReliabilityDisplay:
         phi: str = "weighted",
         weights: Weights = "linear_front",
         n_bins: int = 10,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Bin the collapsed traces of complete runs.
 
@@ -71,11 +74,17 @@ class ReliabilityDisplay:
             Step weights for ``phi="weighted"``.
         n_bins : int, default=10
             Number of bins; fewer where ties are large.
+        ax : matplotlib Axes, optional
+            Where to draw.
+        name : str, optional
+            As in `plot`.
+        **kwargs
+            Passed to `plot`.
 
         Returns
         -------
         ReliabilityDisplay
-            The display.
+            The display, drawn.
         """
         X = check_trajectories(traces, probabilities=True, single_channel=True)
         y = check_outcomes(y_true, len(X))
@@ -90,7 +99,30 @@ class ReliabilityDisplay:
             forecast=np.bincount(bins, confidence, n_bins)[used] / counts[used],
             success_rate=np.bincount(bins, y[complete], n_bins)[used] / counts[used],
             n_runs=counts[used],
-        )
+        ).plot(ax=ax, name=name, **kwargs)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, **kwargs: Any) -> Self:
+        """Bin the forecasts of a fitted forecaster.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted forecaster: its ``transform`` gives probabilities.
+        X : TrajectoryArray or array-like
+            The runs.
+        y : array-like of shape (n_runs,)
+            Outcomes: 1 success, 0 failure, -1 not observed.
+        **kwargs
+            Passed to `from_predictions`.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            The display, drawn.
+        """
+        kwargs.setdefault("name", type(estimator).__name__)
+        return cls.from_predictions(y, forecasts_of(estimator, X), **kwargs)
 
     def plot(self, *, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve with 95% intervals and the diagonal of perfect calibration.

@@ -43,7 +43,15 @@ class ScoreDisplay:
         self.reference = reference
 
     @classmethod
-    def from_intervals(cls, intervals: pd.DataFrame, metric: str) -> Self:
+    def from_intervals(
+        cls,
+        intervals: pd.DataFrame,
+        metric: str,
+        *,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Take one metric out of a report's intervals.
 
         Parameters
@@ -52,16 +60,22 @@ class ScoreDisplay:
             As in `trajscore.report.Report`.
         metric : str
             The metric.
+        ax : matplotlib Axes, optional
+            Where to draw.
+        name : str, optional
+            As in `plot`.
+        **kwargs
+            Passed to `plot`.
 
         Returns
         -------
         ScoreDisplay
-            The display.
+            The display, drawn.
         """
         table = intervals.xs(metric, level="metric")
         constant = table.index.get_level_values("form") == "constant"
         reference = float(table["value"][constant].iloc[0]) if constant.any() else None
-        return cls(table[~constant], metric, reference)
+        return cls(table[~constant], metric, reference).plot(ax=ax, name=name, **kwargs)
 
     def plot(self, *, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw one row a predictor.

@@ -48,23 +48,33 @@ class TerminationDisplay:
         self.reasons = reasons
 
     @classmethod
-    def from_audit(cls, audit: TerminationAudit) -> Self:
+    def from_audit(
+        cls, audit: TerminationAudit, *, ax: Any = None, name: str | None = None, **kwargs: Any
+    ) -> Self:
         """Take the reasons of an audit.
 
         Parameters
         ----------
         audit : TerminationAudit
             From `trajscore.censoring.termination_audit`.
+        ax : matplotlib Axes, optional
+            Where to draw.
+        name : str, optional
+            As in `plot`.
+        **kwargs
+            Passed to `plot`.
 
         Returns
         -------
         TerminationDisplay
-            The display.
+            The display, drawn.
         """
-        return cls(audit.reasons.sort_values("n_runs", ascending=False, kind="stable"))
+        return cls(audit.reasons.sort_values("n_runs", ascending=False, kind="stable")).plot(
+            ax=ax, name=name, **kwargs
+        )
 
     @classmethod
-    def from_predictions(cls, y_true: ArrayLike, stop_reason: ArrayLike) -> Self:
+    def from_predictions(cls, y_true: ArrayLike, stop_reason: ArrayLike, **kwargs: Any) -> Self:
         """Audit outcomes and stop reasons.
 
         Parameters
@@ -73,13 +83,15 @@ class TerminationDisplay:
             Outcomes, -1 where not observed.
         stop_reason : array-like of shape (n_runs,)
             Why each run ended.
+        **kwargs
+            Passed to `from_audit`.
 
         Returns
         -------
         TerminationDisplay
-            The display.
+            The display, drawn.
         """
-        return cls.from_audit(termination_audit(None, y_true, stop_reason))
+        return cls.from_audit(termination_audit(None, y_true, stop_reason), **kwargs)
 
     def plot(self, *, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw one bar a reason, the successes among them hatched.

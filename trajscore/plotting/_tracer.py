@@ -64,7 +64,7 @@ class TracerStripDisplay:
 
     @classmethod
     def from_signals(
-        cls, X: TrajectoryArray, run: Any = 0, *, scorer: TracerScorer | None = None
+        cls, X: TrajectoryArray, run: Any = 0, *, scorer: TracerScorer | None = None, **kwargs: Any
     ) -> Self:
         """Take one run out of the signals.
 
@@ -76,21 +76,32 @@ class TracerStripDisplay:
             Row, or identifier as text.
         scorer : TracerScorer, optional
             Fitted or not; default: one with its usual parameters.
+        **kwargs
+            Passed to `from_estimator`.
 
         Returns
         -------
         TracerStripDisplay
-            The display.
+            The display, drawn.
         """
         row = _row_of(X, run)
         one = X[[row]]
         model = TracerScorer() if scorer is None else scorer
         if not hasattr(model, "alpha_"):
             model = model.fit(one)
-        return cls.from_estimator(model, one)
+        return cls.from_estimator(model, one, **kwargs)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: TrajectoryArray, run: Any = 0) -> Self:
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: TrajectoryArray,
+        run: Any = 0,
+        *,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Explain one run with a fitted scorer.
 
         Parameters
@@ -101,28 +112,34 @@ class TracerStripDisplay:
             The signals of `trajscore.TracerSignals`.
         run : int or str, default=0
             Row, or identifier as text.
+        ax : matplotlib Axes, optional
+            Where to draw.
+        name : str, optional
+            As in `plot`.
+        **kwargs
+            Passed to `plot`.
 
         Returns
         -------
         TracerStripDisplay
-            The display.
+            The display, drawn.
         """
         one = X[[_row_of(X, run)]]
         explained = estimator.explain(one)
         channels = list(one.channels or ())
         table = pd.DataFrame(explained.cells, columns=list(explained.channels or ()))
-        for name in ("surprisal", "repetition", "agent_gap", "user_gap"):
-            if name not in channels:
-                table[name] = np.nan
+        for signal in ("surprisal", "repetition", "agent_gap", "user_gap"):
+            if signal not in channels:
+                table[signal] = np.nan
                 continue
-            absent = np.isnan(one.cells[:, channels.index(name)])
-            table[name] = table[name].mask(absent)
+            absent = np.isnan(one.cells[:, channels.index(signal)])
+            table[signal] = table[signal].mask(absent)
         table["critical"] = table["critical"] > 0
         if "is_agent" in channels:
             is_agent = one.cells[:, channels.index("is_agent")] > 0
             table["actor"] = np.where(is_agent, "agent", "user")
         table.index = pd.RangeIndex(1, len(table) + 1, name="step")
-        return cls(table, run_label(one.ids[0]))
+        return cls(table, run_label(one.ids[0])).plot(ax=ax, name=name, **kwargs)
 
     def plot(self, *, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the strip.
@@ -244,7 +261,14 @@ class EarlyWarningDisplay:
 
     @classmethod
     def from_predictions(
-        cls, y_true: ArrayLike, risks: Any, *, threshold: float | None = None
+        cls,
+        y_true: ArrayLike,
+        risks: Any,
+        *,
+        threshold: float | None = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Find the times of one or several risks.
 
@@ -256,16 +280,22 @@ class EarlyWarningDisplay:
             Risks of the run so far; several by name.
         threshold : float, optional
             As in `trajscore.tracer.early_warning`.
+        ax : matplotlib Axes, optional
+            Where to draw.
+        name : str, optional
+            As in `plot`.
+        **kwargs
+            Passed to `plot`.
 
         Returns
         -------
         EarlyWarningDisplay
-            The display.
+            The display, drawn.
         """
         named = risks if isinstance(risks, Mapping) else {"risk": risks}
         return cls(
             {name: early_warning(y_true, risk, threshold=threshold) for name, risk in named.items()}
-        )
+        ).plot(ax=ax, name=name, **kwargs)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, **kwargs: Any) -> Self:

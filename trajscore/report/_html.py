@@ -134,7 +134,7 @@ def _table(report: Report) -> str:
 
 
 def _draw_scores(report: Report, ax: Any) -> None:
-    ScoreDisplay.from_intervals(report.intervals, report.score_name).plot(ax=ax)
+    ScoreDisplay.from_intervals(report.intervals, report.score_name, ax=ax)
 
 
 def _forms(report: Report, name: str) -> list[str]:
@@ -146,13 +146,15 @@ def _forms(report: Report, name: str) -> list[str]:
 def _reliability(report: Report, name: str) -> str:
     def draw(ax: Any) -> None:
         for form in _forms(report, name):
-            display = ReliabilityDisplay.from_predictions(
+            ReliabilityDisplay.from_predictions(
                 report.outcomes[name, form],
                 report.traces[name, form],
                 phi=report.phi,
                 weights=report.weights,
+                ax=ax,
+                name=form,
+                color=COLORS[form],
             )
-            display.plot(ax=ax, name=form, color=COLORS[form])
 
     caption = f"{name}: share of successes against the {report.phi} forecast, in quantile bins."
     return _figure(draw, caption, height=4.6)
@@ -162,11 +164,14 @@ def _steps(report: Report, name: str) -> str:
     def draw(ax: Any) -> None:
         lines = [(name, form) for form in _forms(report, name)] + [("base rate", "constant")]
         for key in lines:
-            display = StepProfileDisplay.from_predictions(
-                report.outcomes[key], report.traces[key], score=report.score
+            StepProfileDisplay.from_predictions(
+                report.outcomes[key],
+                report.traces[key],
+                score=report.score,
+                ax=ax,
+                name="base rate" if key[1] == "constant" else key[1],
+                color=COLORS[key[1]],
             )
-            label = "base rate" if key[1] == "constant" else key[1]
-            display.plot(ax=ax, name=label, color=COLORS[key[1]])
 
     caption = (
         f"{name}: mean score of the runs that reach each step (at least 10), with two standard "
@@ -177,4 +182,4 @@ def _steps(report: Report, name: str) -> str:
 
 def _draw_length(report: Report, ax: Any) -> None:
     key = ("base rate", "constant")
-    LengthDisplay.from_predictions(report.outcomes[key], report.traces[key]).plot(ax=ax)
+    LengthDisplay.from_predictions(report.outcomes[key], report.traces[key], ax=ax)
