@@ -100,3 +100,9 @@ def test_missing_values_when_allowed():
 def test_something_that_is_no_dataframe():
     with pytest.raises(TypeError, match="expected a dataframe"):
         read([1, 2, 3])
+
+
+def test_columns_named_by_numbers():
+    frame = table().rename(columns={"p": 0, "t": 1})
+    assert read(frame, step=1, value=0) == read(table())
+    assert read(frame, step=1, value=[0]).channels == ("0",)

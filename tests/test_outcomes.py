@@ -59,3 +59,8 @@ def test_stops():
     y = [1, -1, -1, -1, -1]
     reasons = ["parse_error", "Max Steps", "tool_error", None, "step-limit"]
     assert is_informative_stop(y, reasons).tolist() == [False, False, True, True, False]
+
+
+def test_no_outcomes_at_all():
+    with pytest.raises(ValueError, match="y is None; give one for each run"):
+        check_outcomes(None, 3)

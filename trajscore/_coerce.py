@@ -56,6 +56,39 @@ def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
     return f"no {kind} named {name!r}; {hint}"
 
 
+def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
+    """Read an argument that holds numbers, or say that it does not.
+
+    Parameters
+    ----------
+    values : array-like
+        The argument; missing values of pandas become NaN.
+    name : str
+        Its name, for the error message.
+
+    Returns
+    -------
+    ndarray of float
+        The numbers.
+
+    Raises
+    ------
+    ValueError
+        If one of them is no number.
+
+    Examples
+    --------
+    >>> as_numbers([1, None], "q_z")
+    array([ 1., nan])
+    """
+    try:
+        if isinstance(values, pd.Series):
+            return values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers: {error}") from error
+
+
 def as_float(values: ArrayLike, ndims: tuple[int, ...] = (1, 2)) -> FloatArray:
     try:
         array = np.asarray(values)

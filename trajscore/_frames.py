@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_list_like
 
 from trajscore._coerce import Missing, run_label, unknown_name
 from trajscore.outcomes import check_outcomes
@@ -27,8 +28,9 @@ def read_frame(
     missing: Missing,
 ) -> Any:
     """Do the work of `TrajectoryArray.from_frame`, which has the documentation."""
-    values = [value] if isinstance(value, str) else list(value)
-    per_run = [meta] if isinstance(meta, str) else list(meta)
+    single = not is_list_like(value)  # a column's name may be a number
+    values: list[Any] = [value] if single else list(value)
+    per_run = list(meta) if is_list_like(meta) else [meta]
     extra = [name for name in (outcome, horizon) if name is not None]
     frame = select_columns(df, [id, step, *values, *per_run, *extra])
     if not len(frame):
@@ -43,7 +45,7 @@ def read_frame(
     _check_steps(steps[order], codes[order], ids, lengths, first_step, step)
 
     columns = [_numbers(frame[name], name, ids, codes, steps) for name in values]
-    cells = columns[0][order] if isinstance(value, str) else np.stack(columns, axis=1)[order]
+    cells = columns[0][order] if single else np.stack(columns, axis=1)[order]
     per_run_values = {
         name: _one_per_run(frame[name], name, codes, ids) for name in [*per_run, *extra]
     }
@@ -53,7 +55,7 @@ def read_frame(
     X = cls(
         cells,
         lengths,
-        channels=None if isinstance(value, str) else values,
+        channels=None if single else [str(name) for name in values],
         ids=ids,
         horizon=horizons,
         meta={name: per_run_values[name] for name in per_run} if per_run else None,

@@ -89,7 +89,13 @@ def _save_parquet(X: TrajectoryArray, path: Path) -> None:
     frame = pd.DataFrame(table)
     for name, column in X.meta.items():
         frame[_META + str(name)] = column.take(frame["row"]).to_numpy()
-    frame.to_parquet(path, index=False)
+    try:
+        frame.to_parquet(path, index=False)
+    except (TypeError, ValueError) as error:  # pyarrow's own errors are of these kinds
+        raise ValueError(
+            f"{path}: a column of meta does not fit into Parquet ({error.args[-1]}); make its "
+            f"values of one type, or save as .npz"
+        ) from error
 
 
 def _load_parquet(cls: Any, path: Path) -> TrajectoryArray:

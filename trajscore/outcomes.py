@@ -79,6 +79,8 @@ def _as_numbers(y: ArrayLike) -> NDArray[Any]:
     array = y.to_numpy(dtype=object) if isinstance(y, pd.Series) else np.asarray(y)
     if array.dtype.kind in "US":  # name the first outcome that is text, not what NumPy made of it
         array = np.asarray(y, dtype=object)
+    if y is None:
+        raise ValueError("there are no outcomes: y is None; give one for each run")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

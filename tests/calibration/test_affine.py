@@ -119,3 +119,13 @@ def test_clones_and_pickles():
         assert type(clone(calibrator)) is type(calibrator)
         assert clone(calibrator).get_params() == calibrator.get_params()
         assert pickle.loads(pickle.dumps(calibrator)).get_params() == calibrator.get_params()
+
+
+@pytest.mark.parametrize("wrong", [-np.inf, np.nan])
+def test_names_the_row_of_a_value_that_is_not_finite(sample, wrong):
+    log_p, y = sample
+    fitted = AffineCalibrator().fit(log_p, y)
+    log_p[7, 2] = wrong
+    for call in (lambda: AffineCalibrator().fit(log_p, y), lambda: fitted.transform(log_p)):
+        with pytest.raises(ValueError, match="row 7: the log-probability of column 2 is"):
+            call()

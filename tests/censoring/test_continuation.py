@@ -358,3 +358,8 @@ def concatenated(one, other):
     return TrajectoryArray(
         np.concatenate([one.cells, other.cells]), np.concatenate([one.lengths, other.lengths])
     )
+
+
+def test_continuations_that_are_no_numbers():
+    with pytest.raises(ValueError, match="row 1: outcomes of continuations must be numbers"):
+        MonteCarloContinuation().fit([[0.5], [0.5]], [None, ["solved"]])

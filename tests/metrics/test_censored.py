@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,3 +100,17 @@ def test_artificial_censoring_identity_on_real_traces(hotpotqa, rate, score, wei
 def test_bad_input(kwargs, message):
     with pytest.raises(ValueError, match=message):
         censored_tps_score([1, -1], [[0.5], [0.5]], **kwargs)
+
+
+@pytest.mark.parametrize("q_z", ["a", ["a", "b"], [0.5, {}]])
+def test_q_z_that_is_no_number(q_z):
+    with pytest.raises(ValueError, match="q_z must be numbers"):
+        censored_tps_samples([1, -1], [[0.5], [0.5]], q_z=q_z)
+
+
+def test_q_z_from_pandas_may_be_missing_where_it_is_not_needed():
+    q_z = pd.Series([None, 0.25], dtype="Float64")
+    found = censored_tps_samples([1, -1], [[0.5], [0.5]], q_z=q_z, score="brier")
+    assert found.tolist() == [-0.25, -0.25]
+    with pytest.raises(ValueError, match="row 1: its outcome was not observed and q_z is nan"):
+        censored_tps_samples([1, -1], [[0.5], [0.5]], q_z=q_z[::-1])

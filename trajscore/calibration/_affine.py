@@ -82,7 +82,8 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         ValueError
             If there are not as many classes in `y` as columns in `X`.
         """
-        scores, labels = validate_data(self, X, y, dtype=np.float64)
+        scores, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False)
+        _check_finite(scores)
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         K = scores.shape[1]
@@ -181,8 +182,20 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _affine(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
-        scores = validate_data(self, X, reset=False, dtype=np.float64)
+        scores = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+        _check_finite(scores)
         return np.asarray(self.scale_ * scores + self.bias_)
+
+
+def _check_finite(scores: FloatArray) -> None:
+    bad = ~np.isfinite(scores)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"row {row}: the log-probability of column {column} is {scores[row, column]:g}, and "
+            f"NaN or infinity cannot be calibrated; leave the row out, or floor probabilities "
+            f"before taking logarithms"
+        )
 
 
 class TemperatureScaler(AffineCalibrator):

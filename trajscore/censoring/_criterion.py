@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2, norm
 
+from trajscore._coerce import as_numbers
 from trajscore.censoring._summary import contrast_samples
 from trajscore.validation import check_trajectories
 from trajscore.weights import Weights
@@ -85,7 +86,7 @@ def conditional_mean_test(
     >>> bool(conditional_mean_test(y, 0.8 * q).loc["all", "pvalue"] < 1e-6)
     True
     """
-    observed, estimate = np.asarray(outcome, dtype=np.float64), np.asarray(q_z, dtype=np.float64)
+    observed, estimate = as_numbers(outcome, "outcome"), as_numbers(q_z, "q_z")
     if observed.shape != estimate.shape or observed.ndim != 1:
         raise ValueError(
             f"outcome and q_z must be one number a run each, got shapes {observed.shape} and "

@@ -12,6 +12,7 @@ from scipy.stats import beta
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from trajscore._coerce import as_numbers
 from trajscore.censoring._summary import continuation_summary
 from trajscore.metrics._censored import censored_tps_samples
 from trajscore.outcomes import CENSORED
@@ -287,7 +288,7 @@ def flatten_branches(branches: Branches, n_runs: int) -> tuple[NDArray[np.int64]
             f"{len(branches)}"
         )
     made = [k for k, one in enumerate(branches) if one is not None]
-    lists = [np.asarray(branches[k], dtype=np.float64).ravel() for k in made]
+    lists = [as_numbers(branches[k], f"row {k}: outcomes of continuations").ravel() for k in made]
     row = np.repeat(np.array(made, dtype=np.int64), [len(one) for one in lists])
     outcome = np.concatenate([*lists, np.empty(0)])
     if isinstance(branches, np.ndarray):

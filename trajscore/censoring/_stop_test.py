@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2, norm
 
+from trajscore._coerce import as_numbers
 from trajscore.censoring._criterion import conditional_mean_test, quadratic_form
 from trajscore.censoring._features import Features
 from trajscore.censoring._hazard import RiskSet, risk_set
@@ -248,7 +249,7 @@ def _outcome_test(
         return None
     if continuation is None or q_z is None:
         raise ValueError("continuation and q_z are given together: outcomes, and what to expect")
-    outcome = np.asarray(continuation, dtype=np.float64)
+    outcome = as_numbers(continuation, "continuation")
     if outcome.shape != stop.shape:
         raise ValueError(f"continuation must have one number for each of the {len(stop)} runs")
     return conditional_mean_test(np.where(stop, outcome, np.nan), q_z)

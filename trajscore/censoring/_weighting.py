@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from trajscore._coerce import as_numbers
 from trajscore.censoring._features import Features, last_cells, run_cumsum
 from trajscore.censoring._hazard import (
     RiskSet,
@@ -375,7 +376,7 @@ def _scored(
     X = check_trajectories(traces, probabilities=True, single_channel=True)
     y = check_outcomes(y_true, len(X))
     stop = check_stopped(stopped, y == CENSORED)
-    q = np.broadcast_to(np.asarray(q_z, dtype=np.float64), y.shape)
+    q = np.broadcast_to(as_numbers(q_z, "q_z"), y.shape)
     labels = soft_outcomes(y, np.where(stop, 0.0, q))
     return np.where(stop, 0.0, run_scores(labels, X, score, weights)), stop
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from trajscore._coerce import as_numbers
 from trajscore.inference._units import FloatArray, resampling_units
 
 
@@ -125,7 +126,7 @@ def _design_effect(values: FloatArray, groups: ArrayLike) -> float:
 
 
 def _differences(samples: ArrayLike) -> FloatArray:
-    values = np.asarray(samples, dtype=np.float64)
+    values = as_numbers(samples, "samples")
     if values.ndim == 2 and values.shape[1] == 2:
         values = values[:, 0] - values[:, 1]
     if values.ndim != 1 or len(values) < 2:

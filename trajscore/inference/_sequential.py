@@ -10,6 +10,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc, gammaln
 
+from trajscore._coerce import as_numbers
+
 FloatArray = NDArray[np.float64]
 
 # Newton's method takes about six.
@@ -101,8 +103,8 @@ class SequentialComparison:
         SequentialComparison
             Itself.
         """
-        a = np.atleast_1d(np.asarray(score_a, dtype=np.float64))
-        b = np.atleast_1d(np.asarray(score_b, dtype=np.float64))
+        a = np.atleast_1d(as_numbers(score_a, "score_a"))
+        b = np.atleast_1d(as_numbers(score_b, "score_b"))
         if a.ndim != 1 or a.shape != b.shape:
             raise ValueError(f"score_a has shape {a.shape} and score_b {b.shape}; give one each")
         differences = a - b

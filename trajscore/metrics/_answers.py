@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit
 
+from trajscore._coerce import as_numbers
 from trajscore.metrics._proba import as_scores, check_rows, encode_labels, row_slices
 from trajscore.metrics._uncertainty import log_of_others
 from trajscore.validation import check_sample_weight
@@ -43,8 +44,8 @@ def check_answers(
     ValueError
         That names the first bad row.
     """
-    right = np.asarray(correct, dtype=np.float64)
-    c = np.asarray(confidence, dtype=np.float64)
+    right = as_numbers(correct, "correct")
+    c = as_numbers(confidence, "confidence")
     if right.ndim != 1 or right.shape != c.shape or not len(c):
         raise ValueError(f"correct has shape {right.shape} and confidence {c.shape}; give one each")
     fine = (c >= 0) & (c <= 1) if probability else np.isfinite(c)

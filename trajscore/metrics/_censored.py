@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trajscore._coerce import as_numbers
 from trajscore.metrics._tps import run_scores
 from trajscore.outcomes import CENSORED, check_outcomes
 from trajscore.trajectories import TrajectoryArray
@@ -163,7 +164,7 @@ def soft_outcomes(y: ArrayLike, q_z: ArrayLike) -> FloatArray:
     array([1.  , 0.  , 0.25])
     """
     outcomes = np.asarray(y, dtype=np.float64).copy()
-    q = np.asarray(q_z, dtype=np.float64)
+    q = as_numbers(q_z, "q_z")
     if q.ndim == 0:
         q = np.full(len(outcomes), q)
     if q.shape != outcomes.shape:

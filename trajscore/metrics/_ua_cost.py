@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trajscore._coerce import as_numbers
 from trajscore.metrics._answers import answers
 from trajscore.metrics._uncertainty import decisions, warn_above
 from trajscore.validation import check_sample_weight
@@ -221,7 +222,7 @@ def integrated_ua_cost(
 
 def _at(gamma: ArrayLike, log_u: FloatArray, paid: FloatArray, weight: FloatArray) -> UACost:
     """Costs at given gammas: one sort, then a search for each."""
-    gammas = np.asarray(gamma, dtype=np.float64)
+    gammas = as_numbers(gamma, "gamma")
     if not (gammas >= 0).all() or not np.isfinite(gammas).all():
         raise ValueError(f"gamma must be finite and >= 0, got {gamma!r}")
     order = np.argsort(log_u, kind="stable")

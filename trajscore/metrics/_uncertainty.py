@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 from scipy.special import logsumexp
 
+from trajscore._coerce import as_numbers
 from trajscore.metrics._proba import as_scores, check_rows, encode_labels, row_slices
 
 FloatArray = NDArray[np.float64]
@@ -43,7 +44,7 @@ def check_cost(cost: ArrayLike | str | None, n_classes: int) -> Cost:
         if cost != LOG_COST:
             raise ValueError(f"cost must be a matrix, 'log' or None, got {cost!r}")
         return cost
-    C = np.asarray(cost, dtype=np.float64)
+    C = as_numbers(cost, "cost")
     if C.ndim != 2 or C.shape[0] != n_classes:
         raise ValueError(
             f"cost must have one row for each of the {n_classes} classes, got shape {C.shape}"
@@ -77,7 +78,7 @@ def largest_uncertainty(cost: ArrayLike) -> float:
     >>> round(largest_uncertainty([[0, 1], [1, 0]]), 12)
     0.5
     """
-    C = np.asarray(cost, dtype=np.float64)
+    C = as_numbers(cost, "cost")
     K, D = C.shape
     # maximise t, with t <= q @ C[:, d] for every decision d and q on the simplex
     solution = linprog(
