@@ -82,7 +82,7 @@ def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
     array([ 1., nan])
     """
     try:
-        if isinstance(values, pd.Series):
+        if isinstance(values, (pd.Series, pd.DataFrame)):
             return values.to_numpy(dtype=np.float64, na_value=np.nan)
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

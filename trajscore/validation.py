@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from trajscore._coerce import as_numbers
 from trajscore.trajectories import TrajectoryArray
 
 
@@ -122,8 +123,8 @@ def check_sample_weight(sample_weight: Any, n_runs: int) -> np.ndarray:
 
     Parameters
     ----------
-    sample_weight : array-like of shape (n_runs,) or None
-        Weights; None stands for ones.
+    sample_weight : array-like of shape (n_runs,), float or None
+        Weights; one number is that of every run, None stands for ones.
     n_runs : int
         How many there must be.
 
@@ -140,7 +141,7 @@ def check_sample_weight(sample_weight: Any, n_runs: int) -> np.ndarray:
     if sample_weight is None:
         return np.ones(n_runs)
     if np.isscalar(sample_weight):
-        return np.full(n_runs, float(sample_weight))  # type: ignore[arg-type]
+        sample_weight = np.full(n_runs, as_numbers(sample_weight, "sample_weight"))
     weights = check_array(
         sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
     )

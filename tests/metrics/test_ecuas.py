@@ -1,6 +1,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -119,6 +120,65 @@ def test_certain_errors_from_log_probabilities_are_not_capped():
     assert ecuas_score([0], np.array([[0.0, -np.inf]]), n=0, log_proba=True) == 0
 
 
+@pytest.mark.parametrize("cost", [1 - np.eye(2), [[0, 1, 0.7], [1, 0, 0.7]]])
+def test_no_cap_from_log_probabilities_for_a_cost_matrix(cost):
+    log_p = np.array([[0.0, -50.0]] * 2)
+    value = ecuas_score([1, 1], log_p, n=0, cost=cost, log_proba=True, labels=[0, 1])
+    assert value == pytest.approx(98.6137, abs=1e-4)
+
+
+@pytest.mark.parametrize("margin", [30.0, 800.0])
+def test_no_cap_from_log_probabilities_for_the_logarithmic_cost(margin):
+    log_p = [[0.0, -margin]]  # the entropy is (1 + margin) exp(-margin)
+    u_max = np.log(2)
+    expected = (margin - np.log1p(margin) + np.log(u_max)) * margin / u_max
+    value = ecuas_score([1], log_p, n=0, cost="log", log_proba=True, labels=[0, 1])
+    assert value == pytest.approx(expected, rel=1e-9)
+
+
+def test_only_the_logarithm_of_n_0_is_floored():
+    certain = [[1.0, 0.0]]
+    assert ecuas_score([1], certain, n=0.01, labels=[0, 1]) == pytest.approx(202, rel=1e-12)
+    assert ecuas_from_confidence([0], [1.0], n=0.01, n_classes=2) == pytest.approx(202, rel=1e-12)
+    # a confidence that rounding has pushed above 1 is certain, and so is one of the log cost
+    above = [[1 + 1e-7, 0.0]]
+    assert ecuas_score([1], above, n=0.01, labels=[0, 1]) == pytest.approx(202, rel=1e-12)
+    assert ecuas_score([0], above, n=1, labels=[0, 1], cost="log") == pytest.approx(0, abs=1e-6)
+    assert ecuas_score([1], certain, n=0, labels=[0, 1]) == pytest.approx(30.8499, abs=1e-4)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-9, 1e-7, 1e9, 1e15, 1e200])
+def test_the_unit_of_costs_does_not_matter(unit):
+    P, y = [[1.0, 0.0, 0.0], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]], [1, 1, 2]
+    for n in (0, 1, 128):
+        expected = ecuas_score(y, P, n=n, cost=ASYMMETRIC, labels=range(3))
+        value = ecuas_score(y, P, n=n, cost=unit * ASYMMETRIC, labels=range(3))
+        assert value == pytest.approx(expected, rel=1e-9)
+    assert largest_uncertainty([[0, 1e9], [1, 0]]) == pytest.approx(1 / (1 + 1e-9), rel=1e-12)
+
+
+def test_largest_uncertainty_says_what_is_wrong():
+    assert largest_uncertainty([[0, 1], [0, 2]]) == 0
+    with pytest.raises(ValueError, match="cost must be a matrix"):
+        largest_uncertainty([0, 1])
+    with pytest.raises(ValueError, match=r"cost\[0, 1\] is -1"):
+        largest_uncertainty([[0, -1], [1, 0]])
+
+
+def test_one_class_is_refused_whatever_the_weights(rng):
+    weight = rng.random(37)
+    P, y = np.tile([0.4, 0.6], (37, 1)), [0] * 37
+    for metric in (
+        lambda *given, **kwargs: ecuas_score(*given, normalize=True, **kwargs),
+        metrics.normalized_brier,
+        metrics.normalized_log_loss,
+        metrics.normalized_error_rate,
+    ):
+        for weights in (weight, np.full(37, 0.1)):
+            with pytest.raises(ValueError, match="all samples are of one class"):
+                metric(y, P, labels=[0, 1], sample_weight=weights)
+
+
 def test_uncertainty_above_the_largest_costs_what_that_costs_and_is_counted():
     with pytest.warns(UserWarning, match=r"2 uncertainties lie above .* 0\.75") as caught:
         wrong = ecuas_from_confidence([0, 0, 1], [0.1, 0.1, 0.9], n_classes=4)
@@ -156,8 +216,35 @@ def test_labels_weights_and_normalisation():
         ([0, 1], [[30.0, 70.0], [50.0, 50.0]], {}, "row 0: these look like percentages"),
         ([0, None], [[0.5, 0.5], [0.9, 0.1]], {}, "row 1: the class is missing"),
         (["b", "b"], [[0.5, 0.5], [0.9, 0.1]], {}, "pass labels=, the class of each column"),
+        ([-1, -1], [[0.5, 0.5], [0.9, 0.1]], {}, "pass labels=, the class of each column"),
+        ([5, 5], [[0.5, 0.5], [0.9, 0.1]], {}, "pass labels=, the class of each column"),
+        ([0, "b"], [[0.5, 0.5], [0.9, 0.1]], {"labels": ["a", "b"]}, "row 0: class"),
+        (np.array([0, "b"], object), [[0.5, 0.5], [0.9, 0.1]], {}, "partly text, partly numbers"),
+        (
+            np.array(["b", "z"], object),
+            [[0.5, 0.5]] * 2,
+            {"labels": ["a", "b"]},
+            "row 1: class 'z'",
+        ),
+        (["a", "b", "c"], [[0.5, 0.5]] * 3, {}, "3 classes occur, but there are 2 columns"),
+        ([0, 1, 2], [[0.5, 0.5]] * 3, {}, "row 2: class 2 has no column"),
+        ([0, 1, -1], [[0.5, 0.5]] * 3, {}, "row 2: .* not observed, so leave such runs out"),
+        ([0, 1, -1], [[0.5, 0.5]] * 3, {"labels": [0, 1]}, "row 2: .* not observed"),
+        ([-1, 0, 1, 7], [[0.2, 0.3, 0.5]] * 4, {}, "row 0: .* pass labels="),
+        ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"eps": np.nan}, r"eps must be a number in \[0, 1\)"),
+        ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"eps": -1}, r"eps must be a number in \[0, 1\)"),
+        ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"cost": [[0, 1], [0, 2]]}, "decision 0 costs nothing"),
+        ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"sample_weight": 0}, "all sample weights are zero"),
+        ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"sample_weight": -1}, "sample_weight -1 is negative"),
+        ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"sample_weight": np.nan}, "sample_weight contains NaN"),
+        ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"sample_weight": "a"}, "sample_weight must be numbers"),
         ([0, 1], np.log([[0.5, 0.5], [0.9, 0.1]]), {}, "row 1: these look like log-probabilities"),
-        ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"log_proba": True}, "row 1: the log-probabilities"),
+        ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"log_proba": True}, "pass log_proba=False"),
+        ([0, 1], [[0.5, 0.2], [2.0, -1.0]], {"log_proba": True}, "take their log_softmax"),
+        ([0, 1], [[-1.0, -1.0], [-1.0, -2.0]], {"log_proba": True}, "exponentials add up to 0.50"),
+        ([0, 1], [[2.0, -1.0], [3.0, -2.0]], {}, "row 1: these look like logits"),
+        ([0, 1], pd.DataFrame([[0.5, 0.5], [0.1, pd.NA]], dtype="Float64"), {}, "row 1: .* NaN"),
+        ([0, 1], [["a", "b"], ["c", "d"]], {}, "class probabilities must be numbers"),
         ([0, 1], [[0.5, 0.5], [np.nan, 1.0]], {}, "row 1: a value is NaN"),
         ([0, 5], [[0.5, 0.5], [0.9, 0.1]], {"labels": [0, 1]}, "row 1: class 5 has no column"),
         ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"n": -1}, "n must be a finite number >= 0"),
@@ -179,12 +266,30 @@ def test_bad_probabilities(y, P, kwargs, message):
         ([1, 0], [0.5, 1.5], r"row 1: confidence is 1\.5"),
         ([1, 2], [0.5, 0.5], "row 1: correct is 2"),
         ([1], [0.5, 0.5], "give one each"),
+        ([1, 0], pd.Series([0.5, pd.NA], dtype="Float64"), "row 1: confidence is nan"),
     ],
 )
 def test_bad_confidences(correct, confidence, message):
     for metric in (ecuas_from_confidence, confidence_brier, confidence_ece):
         with pytest.raises(ValueError, match=message):
             metric(correct, confidence)
+
+
+@pytest.mark.parametrize("n_classes", ["a", None, 0, 1, np.nan])
+def test_bad_number_of_classes(n_classes):
+    with pytest.raises(ValueError, match="n_classes must be a number of at least 2"):
+        ecuas_from_confidence([1, 0], [0.5, 0.5], n_classes=n_classes)
+
+
+def test_the_worst_row_of_all_is_named():
+    P = np.tile([0.9, 0.1], (200_000, 1))
+    y = np.arange(len(P)) % 2
+    P[5], P[150_000] = [0.9, 0.2], [5, 5]
+    with pytest.raises(ValueError, match="row 150000: these look like logits"):
+        ecuas_score(y, P)
+    P[170_000, 1] = np.nan
+    with pytest.raises(ValueError, match="row 170000: a value is NaN"):
+        ecuas_score(y, P)
 
 
 def test_scorer_in_searches():
@@ -204,8 +309,10 @@ def test_folds_that_lack_a_class():
     X, y = load_iris(return_X_y=True)
     train, test = np.r_[0:40, 50:90, 100:140], np.r_[40:50, 90:100]
     model = LogisticRegression(max_iter=500)
-    expected = cross_val_score(model, X, y, cv=[(train, test)], scoring=make_ecuas_scorer())
-    for labels in ([1, 2, 3], ["a", "b", "c"]):
+    proba = model.fit(X[train], y[train]).predict_proba(X[test])
+    expected = -ecuas_score(y[test], proba, labels=range(3))
+    assert ecuas_score(y[test], proba) == -expected  # the classes are numbers of columns
+    for labels in ([0, 1, 2], [1, 2, 3], [0, 2, 5], [-1, 0, 1], ["a", "b", "c"]):
         renamed = np.array(labels)[y]
         scorer = make_ecuas_scorer(labels=labels)
         found = cross_val_score(model, X, renamed, cv=[(train, test)], scoring=scorer)
@@ -213,6 +320,20 @@ def test_folds_that_lack_a_class():
         fitted = model.fit(X[train], renamed[train])
         with pytest.raises(ValueError, match="pass labels="):
             make_ecuas_scorer()(fitted, X[test], renamed[test])
+
+
+@pytest.mark.parametrize("labels", [[-1, 0], [0, 1], [False, True], ["a", "b"]])
+@pytest.mark.parametrize("there", [0, 1])
+def test_folds_of_one_class(labels, there):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[:100, :1], y[:100]
+    names = np.array(labels)[y]
+    model, here = LogisticRegression().fit(X, names), y == there
+    expected = -ecuas_score(y[here], model.predict_proba(X[here]), labels=[0, 1])
+    scorer = make_ecuas_scorer(labels=labels)
+    assert scorer(model, X[here], names[here]) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="only 1 of 2 classes occur in this fold"):
+        make_ecuas_scorer()(model, X[here], names[here])
 
 
 # N-ER, ECE, AUC, N-CE and N-BS of the confidence, N-CE, N-BS, AURC, N-ECUAS for n = 0, 1, 128
@@ -263,7 +384,7 @@ def test_published_table(name, kind, public_file):
         metrics.confidence_ece(correct, c),
         roc_auc_score(correct, log_odds),
         metrics.confidence_log_loss(correct, log_odds, normalize=True, log_odds=True),
-        2 * metrics.confidence_brier(correct, c, normalize=True),
+        metrics.confidence_brier(correct, c, normalize="doubled"),
         metrics.normalized_log_loss(y, log_p, **full),
         metrics.normalized_brier(y, log_p, **full),
         metrics.aurc(correct, log_odds, rule="trapezoid"),

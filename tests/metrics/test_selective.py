@@ -85,6 +85,34 @@ def test_confidence_scores():
     # bins are closed on the left: 0.5 belongs to [0.5, 0.6), with 0.55
     gap = metrics.confidence_ece([1, 0], [0.5, 0.55])
     assert gap == pytest.approx(abs(1 - 1.05) / 2)
+    assert metrics.confidence_brier(correct, constant, normalize="doubled") == pytest.approx(2)
+    with pytest.raises(ValueError, match="normalize must be False, True or 'doubled'"):
+        metrics.confidence_brier(correct, constant, normalize="twice")
     for metric in (metrics.confidence_brier, metrics.confidence_log_loss):
         with pytest.raises(ValueError, match="all answers are alike"):
             metric([1, 1], [0.5, 0.6], normalize=True)
+
+
+def test_weights_are_counts():
+    correct, c = np.array([1, 0, 1, 1, 0]), np.array([0.9, 0.8, 0.7, 0.6, 0.6])
+    counts = np.array([2, 1, 0, 3, 1])
+    rows = np.repeat(np.arange(5), counts)
+    for metric in (metrics.aurc, metrics.excess_aurc, metrics.auarc):
+        weighted = metric(correct, c, sample_weight=counts)
+        assert weighted == pytest.approx(metric(correct[rows], c[rows]))
+        for relative in (counts / counts.sum(), np.full(5, 0.1)):
+            with pytest.raises(ValueError, match="scale them to add up to the number of samples"):
+                metric(correct, c, sample_weight=relative)
+    assert metrics.aurc([0], [0.5], sample_weight=[1]) == 1
+
+
+@pytest.mark.parametrize("recall", [1.5, 0, -1, np.nan, "a"])
+def test_bad_recall(recall):
+    with pytest.raises(ValueError, match="recall must be a number above 0 and at most 1"):
+        metrics.fpr_at_recall([1, 0], [0.9, 0.5], recall=recall)
+
+
+@pytest.mark.parametrize("n_bins", [0, -1, 2.5, "a"])
+def test_bad_number_of_bins(n_bins):
+    with pytest.raises(ValueError, match="n_bins must be a whole number >= 1"):
+        metrics.confidence_ece([1, 0], [0.9, 0.5], n_bins=n_bins)

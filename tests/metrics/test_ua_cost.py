@@ -59,7 +59,7 @@ def test_ends_of_the_curve(rng):
     assert metrics.ua_cost_from_confidence([1], [1.0], gamma=0).coverage == 1
 
 
-@pytest.mark.parametrize("n", [0, 0.5, 1, 2.5, 20, 128])
+@pytest.mark.parametrize("n", [0, 0.5, 1, 2.5, 20, 128, 1000, 10_000])
 @pytest.mark.parametrize("cost", COSTS.values(), ids=COSTS)
 def test_numerical_integral_is_the_closed_form(n, cost, rng):
     P, y = rng.dirichlet(np.ones(3), 200), rng.integers(0, 3, 200)
@@ -87,6 +87,32 @@ def test_point_masses_and_jumps(rng):
     cut = np.clip(u, low, high)
     exact = np.mean((cut**2 - low**2) / 2 + paid * (high - cut))
     assert window == pytest.approx(exact, abs=1e-12)
+    found = metrics.integrated_ua_cost(y, P, weight=lambda g: ((g > low) & (g < high)) * 1.0)
+    assert found == pytest.approx(exact, abs=1e-10)
+
+
+def test_integral_of_small_uncertainties_and_steep_weights():
+    log_p = [[0.0, -50.0]]
+    value = metrics.integrated_ua_cost(
+        [1], log_p, weight=lambda g: 2 / g, log_proba=True, labels=[0, 1]
+    )
+    assert value == pytest.approx(98.6137056388801, abs=1e-10)
+    # gamma w(gamma) is integrable, but slowly so: 2 sqrt(u) + 2 / sqrt(u) - 2 / sqrt(u_M)
+    value = metrics.integrated_ua_cost([1], [[0.9, 0.1]], weight=lambda g: g**-1.5, labels=[0, 1])
+    assert value == pytest.approx(2 * 0.1**0.5 + 2 * 0.1**-0.5 - 2 * 0.5**-0.5, abs=1e-10)
+    with pytest.raises(ValueError, match="does not converge near gamma = .*; pass breaks="):
+        metrics.integrated_ua_cost(
+            [1], [[0.9, 0.1]], weight=lambda g: np.sin(1 / g) + 1, labels=[0, 1]
+        )
+
+
+def test_point_masses_are_exact_at_zero():
+    certain, narrow = [[1.0, 0.0]], [[0.0, -800.0]]
+    for gamma in (0, 1e-8):
+        exact = metrics.ua_cost([1], certain, gamma=gamma, labels=[0, 1]).cost
+        mass = metrics.integrated_ua_cost([1], certain, weight={gamma: 1}, labels=[0, 1])
+        assert mass == exact == 1
+    assert metrics.ua_cost([1], narrow, gamma=0, log_proba=True, labels=[0, 1]).coverage == 0
 
 
 @pytest.mark.parametrize("cost", COSTS.values(), ids=COSTS)
@@ -138,6 +164,8 @@ def test_bad_input():
         metrics.ua_cost([0, 1], P, gamma=-0.1)
     with pytest.raises(ValueError, match="the weight at gamma = 0.3 is -1"):
         metrics.integrated_ua_cost([0, 1], P, weight={0.3: -1})
+    with pytest.raises(ValueError, match="weight must be a function or a dict"):
+        metrics.integrated_ua_cost([0, 1], P, weight=3)
     with pytest.raises(ValueError, match="the weight at gamma = "):
         metrics.integrated_ua_cost([0, 1], P, weight=lambda g: -g)
     with pytest.raises(ValueError, match="cost must be a matrix, 'log' or None"):
@@ -177,3 +205,22 @@ def test_confidences_that_saturate_are_scored_from_log_odds():
     value = metrics.ecuas_from_confidence(correct, log_odds, n=0, n_classes=2, log_odds=True)
     expected = metrics.ecuas_score([1, 1], log_p, n=0, log_proba=True)
     assert value == pytest.approx(expected)
+
+
+def test_infinite_log_odds_are_certain_answers():
+    log_p = np.array([[0.0, -np.inf], [-np.inf, 0.0], [np.log(0.7), np.log(0.3)]])
+    for y, worst in (([0, 1, 1], False), ([1, 1, 1], True)):
+        correct, log_odds = metrics.answers_from_proba(y, log_p, log_proba=True)
+        assert log_odds[:2].tolist() == [np.inf, np.inf]
+        finite = np.minimum(log_odds, 50)
+        for metric in (metrics.aurc, metrics.augrc, metrics.fpr_at_recall):
+            assert metric(correct, log_odds) == metric(correct, finite)
+        kwargs = {"n": 0, "n_classes": 2, "log_odds": True}
+        value = metrics.ecuas_from_confidence(correct, log_odds, **kwargs)
+        assert value == pytest.approx(
+            metrics.ecuas_score(y, log_p, n=0, log_proba=True, labels=[0, 1])
+        )
+        assert np.isinf(value) == worst
+        assert np.isinf(metrics.confidence_log_loss(correct, log_odds, log_odds=True)) == worst
+    with pytest.raises(ValueError, match="row 0: confidence is nan; it must be a number"):
+        metrics.aurc([1, 0], [np.nan, 1])

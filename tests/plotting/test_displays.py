@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 
 from trajscore import PlattCrossFitCalibrator, TraceAggregator, evaluate
 from trajscore.datasets import make_trajectories
-from trajscore.metrics import ecuas_score, step_profile
+from trajscore.metrics import ecuas_from_confidence, ecuas_score, step_profile
 from trajscore.plotting import (
     CostConfidenceDisplay,
     CostCurveDisplay,
@@ -130,6 +130,38 @@ def test_risk_coverage(answers):
     drawn(display)
 
 
+def test_cost_displays_draw_every_n_and_take_any_style():
+    many = tuple(range(9))
+    display = CostConfidenceDisplay.from_parameters(n=many, label="mine", linestyle=":")
+    assert len(display.lines_) == 2 * len(many)
+    assert {line.get_linestyle() for line in display.lines_} == {":"}
+    assert {text.get_text() for text in display.ax_.get_legend().get_texts()} == {"mine"}
+    log_p = np.log([[0.8, 0.2], [0.3, 0.7]])
+    sampled = SampledDecisionsDisplay.from_predictions([0, 1], log_p, n=many, label="mine")
+    assert len(sampled.lines_) == len(many)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4, np.inf])
+def test_cost_curve_of_a_large_n(answers, n_classes):
+    correct, confidence = answers[0], 0.5 + answers[1] / 2
+    display = CostCurveDisplay.from_predictions(correct, confidence, n=10_000, n_classes=n_classes)
+    expected = ecuas_from_confidence(correct, confidence, n=10_000, n_classes=n_classes)
+    assert display.ecuas == pytest.approx(expected)
+    u_max = 1 - 1 / n_classes
+    assert display.weight[-1] == pytest.approx(10_001 / u_max**2)
+    drawn(display)
+
+
+def test_cost_curve_counts_uncertainties_that_are_too_large():
+    with pytest.warns(UserWarning, match=r"1 uncertainties lie above .* 0\.75"):
+        CostCurveDisplay.from_predictions([0], [0.1], n_classes=4)
+
+
+def test_cost_curve_of_a_system_that_costs_nothing():
+    display = CostCurveDisplay.from_predictions([1, 1], [1.0, 1.0])
+    assert display.ax_.get_ylim() == (0, 1)
+
+
 @pytest.mark.parametrize("n", [0.5, 1, 4])
 def test_area_under_the_weighted_cost_curve_is_ecuas(answers, n):
     display = CostCurveDisplay.from_predictions(*answers, n=n)
@@ -149,6 +181,15 @@ def test_sampled_decisions(rng):
     cold = SampledDecisionsDisplay.from_predictions(y, log_p, temperatures=[1e-4], n=[1])
     assert cold.costs[1][0] == pytest.approx(ecuas_score(y, np.exp(log_p), n=1), abs=1e-6)
     drawn(display)
+    margin = np.array([[0.0, -50.0]] * 2)
+    certain = SampledDecisionsDisplay.from_predictions(
+        [1, 1], margin, temperatures=[0.05], n=[0, 1], labels=[0, 1]
+    )
+    for n in (0, 1):
+        exact = ecuas_score([1, 1], margin, n=n, log_proba=True, labels=[0, 1])
+        assert certain.costs[n][0] == pytest.approx(exact)
+    with pytest.raises(ValueError, match="n must be a finite number >= 0, got -1"):
+        SampledDecisionsDisplay.from_predictions(y, log_p, n=(-1,))
     with pytest.raises(ValueError, match="temperatures must be above 0"):
         SampledDecisionsDisplay.from_predictions(y, log_p, temperatures=[0])
 

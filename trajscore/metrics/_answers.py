@@ -8,7 +8,7 @@ from scipy.special import log_expit
 
 from trajscore._coerce import as_numbers
 from trajscore.metrics._proba import as_scores, check_rows, encode_labels, row_slices
-from trajscore.metrics._uncertainty import log_of_others
+from trajscore.metrics._uncertainty import check_eps, log_of_others
 from trajscore.validation import check_sample_weight
 
 FloatArray = NDArray[np.float64]
@@ -32,7 +32,7 @@ def check_answers(
     sample_weight : array-like of shape (n_samples,) or None
         Weights.
     probability : bool, default=False
-        Whether confidences must lie in [0, 1]; else they must be finite.
+        Whether confidences must lie in [0, 1]; else they are any numbers, infinity too.
 
     Returns
     -------
@@ -48,14 +48,14 @@ def check_answers(
     c = as_numbers(confidence, "confidence")
     if right.ndim != 1 or right.shape != c.shape or not len(c):
         raise ValueError(f"correct has shape {right.shape} and confidence {c.shape}; give one each")
-    fine = (c >= 0) & (c <= 1) if probability else np.isfinite(c)
+    fine = (c >= 0) & (c <= 1) if probability else ~np.isnan(c)
     for name, values, bad in (
         ("confidence", c, ~fine),
         ("correct", right, ~np.isin(right, (0.0, 1.0))),
     ):
         if bad.any():
             row = int(np.argmax(bad))
-            kind = "0 or 1" if name == "correct" else "in [0, 1]" if probability else "finite"
+            kind = "0 or 1" if name == "correct" else "in [0, 1]" if probability else "a number"
             raise ValueError(f"row {row}: {name} is {values[row]:g}; it must be {kind}")
     return right, c, check_sample_weight(sample_weight, len(c))
 
@@ -88,11 +88,18 @@ def answers(
         Logarithm of 1 - c, 1 - correct, weights.
     u_max : float
         The largest possible uncertainty, 1 - 1 / n_classes.
+
+    Raises
+    ------
+    ValueError
+        As `check_answers`, and if `n_classes` is less than 2 or `eps` not in [0, 1).
     """
-    if not n_classes >= 2:
-        raise ValueError(f"n_classes must be at least 2, got {n_classes}")
+    if not isinstance(n_classes, (int, float, np.integer, np.floating)) or not n_classes >= 2:
+        raise ValueError(f"n_classes must be a number of at least 2, got {n_classes!r}")
+    check_eps(eps)
     right, c, weight = check_answers(correct, confidence, sample_weight, probability=not log_odds)
-    log_u = log_expit(-c) if log_odds else np.log(np.maximum(1 - c, eps))
+    with np.errstate(divide="ignore"):  # an uncertainty of 0
+        log_u = log_expit(-c) if log_odds else np.log(np.maximum(1 - c, eps))
     return np.asarray(log_u), 1 - right, weight, 1 - 1 / n_classes
 
 
@@ -115,7 +122,8 @@ def answers_from_proba(
         The class of each column.
     log_proba : bool, default=False
         Whether `y_proba` holds log-probabilities. The confidence is then returned as log-odds
-        log(c / (1 - c)), which do not saturate where c rounds to 1.
+        log(c / (1 - c)), which do not saturate where c rounds to 1; infinity where the others'
+        probability is exactly 0.
 
     Returns
     -------
@@ -138,7 +146,7 @@ def answers_from_proba(
     y = encode_labels(y_true, P.shape[1], labels, len(P))
     correct, confidence = np.empty(len(P)), np.empty(len(P))
     for rows in row_slices(P):
-        check_rows(P[rows], rows.start, log=log_proba)
+        check_rows(P, rows, log=log_proba)
         chosen = P[rows].argmax(axis=1)
         correct[rows] = chosen == y[rows]
         confidence[rows] = P[rows].max(axis=1)

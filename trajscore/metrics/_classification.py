@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
 from trajscore.metrics._proba import as_scores, check_rows, encode_labels, row_slices
+from trajscore.metrics._uncertainty import check_eps
 from trajscore.validation import check_sample_weight
 
 FloatArray = NDArray[np.float64]
@@ -148,13 +149,15 @@ def normalized_log_loss(
     Raises
     ------
     ValueError
-        If rows are no distributions, a class has no column, or all samples are of one class.
+        If rows are no distributions, a class has no column, all samples are of one class, or
+        `eps` is not in [0, 1).
 
     Examples
     --------
     >>> normalized_log_loss([0, 1], [[0.5, 0.5], [0.5, 0.5]])
     1.0
     """
+    check_eps(eps)
 
     def surprise(P: FloatArray, y: NDArray[np.int64]) -> FloatArray:
         happened = P[np.arange(len(y)), y]
@@ -179,10 +182,9 @@ def _normalized(
     weight = check_sample_weight(sample_weight, len(P))
     total = 0.0
     for rows in row_slices(P):
-        check_rows(P[rows], rows.start, log=log_proba)
+        check_rows(P, rows, log=log_proba)
         total += float(weight[rows] @ loss(P[rows].astype(np.float64), y[rows]))
-    prior = np.bincount(y, weight, P.shape[1]) / weight.sum()
-    reference = float(naive(prior))
-    if prior.max() == 1:
+    counts = np.bincount(y, weight, P.shape[1])
+    if np.count_nonzero(counts) < 2:  # counted before dividing, which may round 1 down
         raise ValueError("all samples are of one class, so the naive system scores 0")
-    return total / float(weight.sum()) / reference
+    return total / float(weight.sum()) / float(naive(counts / weight.sum()))

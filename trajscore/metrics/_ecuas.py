@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import make_scorer
 
 from trajscore.metrics._answers import answers
 from trajscore.metrics._proba import encode_labels
-from trajscore.metrics._uncertainty import decisions, warn_above
+from trajscore.metrics._uncertainty import check_eps, decisions, warn_above
 from trajscore.validation import check_sample_weight
 
 FloatArray = NDArray[np.float64]
@@ -42,7 +43,8 @@ def ecuas_score(
         Probability of each class.
     n : float, default=1
         Any real number >= 0. 0 punishes confident errors most (logarithmically); 1 is, for two
-        classes, the normalised Brier score; large n tends to the 0-1 cost.
+        classes, the normalised Brier score; large n tends to the cost of the decisions (the 0-1
+        cost) divided by u_M, the largest possible uncertainty.
     cost : array-like of shape (n_classes, n_decisions) or "log", optional
         Cost of each decision for each class. Default: the 0-1 cost of choosing a class. "log" is
         the cost -log q_y of stating the distribution q itself; u is then its entropy.
@@ -50,14 +52,15 @@ def ecuas_score(
         Whether to divide by the cost of the naive system that always outputs the class
         frequencies of y_true.
     labels : array-like of shape (n_classes,), optional
-        The class of each column.
+        The class of each column. Default: the sorted classes that occur, where they are as many
+        as columns; else 0, ..., K - 1, if all classes that occur are such numbers.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each sample.
     log_proba : bool, default=False
-        Whether `y_proba` holds log-probabilities; with n = 0 and the 0-1 or logarithmic cost
-        these are scored without a cap.
+        Whether `y_proba` holds log-probabilities; these are scored without a cap.
     eps : float, default=1e-7
-        Floor of u under the logarithm of n = 0, for plain probabilities; it caps the penalty.
+        For plain probabilities, floor of u under the logarithm of n = 0, in units of the largest
+        cost, and of probabilities in the logarithmic cost; it caps the penalty.
 
     Returns
     -------
@@ -67,8 +70,9 @@ def ecuas_score(
     Raises
     ------
     ValueError
-        If rows are no distributions, a class has no column, n < 0, the cost matrix is not
-        usable, or (normalised) all samples are of one class, so that the naive system costs 0.
+        If rows are no distributions, a class has no column or the columns' classes cannot be
+        told, n < 0, `eps` is not in [0, 1), the cost matrix is not usable, or (normalised) all
+        samples are of one class, so that the naive system costs 0.
 
     See Also
     --------
@@ -86,8 +90,15 @@ def ecuas_score(
     0.1
     """
     check_n(n)
+    check_eps(eps)
     log_u, paid, u_max = decisions(
-        y_true, y_proba, cost=cost, labels=labels, log_proba=log_proba, eps=eps
+        y_true,
+        y_proba,
+        cost=cost,
+        labels=labels,
+        log_proba=log_proba,
+        eps=eps,
+        floor=eps if n == 0 else 0.0,
     )
     weight = check_sample_weight(sample_weight, len(log_u))
     costs, above = price(log_u, paid, n, u_max)
@@ -123,11 +134,12 @@ def ecuas_from_confidence(
         Number of possible answers; a confidence below 1/n_classes is no longer a confidence in
         the best answer, and costs what 1/n_classes costs.
     log_odds : bool, default=False
-        Whether `confidence` holds log(c / (1 - c)); with n = 0 these are scored without a cap.
+        Whether `confidence` holds log(c / (1 - c)), infinity for c = 1; with n = 0 these are
+        scored without a cap.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each sample.
     eps : float, default=1e-7
-        Floor of the uncertainty under the logarithm of n = 0.
+        Floor of the uncertainty under the logarithm of n = 0, for confidences in [0, 1].
 
     Returns
     -------
@@ -137,7 +149,8 @@ def ecuas_from_confidence(
     Raises
     ------
     ValueError
-        If a confidence is missing or outside [0, 1], or an answer is neither right nor wrong.
+        If a confidence is missing or outside [0, 1], an answer is neither right nor wrong, n < 0,
+        `n_classes` is less than 2, or `eps` is not in [0, 1).
 
     References
     ----------
@@ -150,8 +163,14 @@ def ecuas_from_confidence(
     0.585
     """
     check_n(n)
+    check_eps(eps)
     log_u, error, weight, u_max = answers(
-        correct, confidence, sample_weight, n_classes=n_classes, log_odds=log_odds, eps=eps
+        correct,
+        confidence,
+        sample_weight,
+        n_classes=n_classes,
+        log_odds=log_odds,
+        eps=eps if n == 0 else 0.0,
     )
     costs, above = price(log_u, error, n, u_max)
     warn_above(above, u_max)
@@ -176,13 +195,19 @@ def make_ecuas_scorer(
         As in `ecuas_score`.
     labels : array-like of shape (n_classes,), optional
         The classes, sorted as in ``classes_`` of the classifier; needed where a fold may lack
-        one of them and they are not 0, ..., K - 1.
+        one of them, because a scorer is not told which column is whose.
 
     Returns
     -------
     callable
         ``scorer(classifier, X, y)``; reads ``predict_proba``, so it also judges pipelines that
-        end in a `TraceAggregator`.
+        end in a `TraceAggregator`. It raises a ValueError where fewer classes occur than there
+        are columns, unless `labels` is given.
+
+    Raises
+    ------
+    ValueError
+        If n < 0.
 
     Examples
     --------
@@ -231,10 +256,10 @@ def ecuas_cost(y_true: ArrayLike, y_proba: ArrayLike, **kwargs: Any) -> float:
     scores = np.asarray(y_proba, dtype=np.float64)
     if scores.ndim == 1:
         scores = np.stack([1 - scores, scores], axis=1)
-    found = np.unique(np.asarray(y_true)).tolist()
-    if kwargs.get("labels") is None and len(found) < scores.shape[1] and 0 not in found:
+    n_found = len(pd.unique(np.asarray(y_true).ravel()))
+    if kwargs.get("labels") is None and n_found < scores.shape[1]:
         raise ValueError(
-            f"only {len(found)} of {scores.shape[1]} classes occur in this fold, so its columns "
+            f"only {n_found} of {scores.shape[1]} classes occur in this fold, so its columns "
             f"cannot be told; pass labels= to make_ecuas_scorer"
         )
     return ecuas_score(y_true, scores, **kwargs)
@@ -284,14 +309,21 @@ def _naive_cost(
 ) -> float:
     """Cost of the system that always outputs the class frequencies."""
     y = encode_labels(y_true, K, labels, len(weight))
-    prior = np.bincount(y, weight, K) / weight.sum()
-    if prior.max() == 1:
+    counts = np.bincount(y, weight, K)
+    if np.count_nonzero(counts) < 2:  # counted before dividing, which may round 1 down
         raise ValueError(
             "all samples are of one class: the naive system costs 0, and a normalised score does "
             "not exist; use normalize=False"
         )
+    prior = counts / weight.sum()
     log_u, paid, u_max = decisions(
-        np.arange(K), np.tile(prior, (K, 1)), cost=cost, labels=None, log_proba=False, eps=eps
+        np.arange(K),
+        np.tile(prior, (K, 1)),
+        cost=cost,
+        labels=None,
+        log_proba=False,
+        eps=eps,
+        floor=eps if n == 0 else 0.0,
     )
     naive = float(prior @ price(log_u, paid, n, u_max)[0])
     if naive <= 0:

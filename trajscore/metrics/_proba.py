@@ -9,6 +9,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
+from trajscore._coerce import as_numbers, run_label
+
 # Rows whose probabilities miss 1 by more than this are refused; float32 softmax misses it by 1e-6.
 _SUM_TOLERANCE = 1e-4
 
@@ -36,7 +38,7 @@ def as_scores(y_proba: ArrayLike) -> NDArray[Any]:
     """
     array = np.asarray(y_proba)
     if array.dtype.kind != "f":
-        array = array.astype(np.float64)
+        array = as_numbers(y_proba, "class probabilities")  # missing values of pandas become NaN
     if array.ndim != 2 or array.shape[1] < 2:
         raise ValueError(
             f"class probabilities must have shape (n_samples, n_classes) with at least two "
@@ -64,52 +66,68 @@ def row_slices(array: NDArray[Any]) -> list[slice]:
     return [slice(k, min(k + step, len(array))) for k in range(0, len(array), step)]
 
 
-def check_rows(rows: NDArray[Any], first: int, *, log: bool) -> None:
+def check_rows(P: NDArray[Any], rows: slice, *, log: bool) -> None:
     """Refuse rows that are not distributions over classes.
 
     Parameters
     ----------
-    rows : ndarray of shape (n_rows, n_classes)
-        A chunk of (log-)probabilities.
-    first : int
-        Number of its first row, for messages.
+    P : ndarray of shape (n_samples, n_classes)
+        All (log-)probabilities.
+    rows : slice
+        The chunk to check, from `row_slices`.
     log : bool
         Whether they are log-probabilities.
 
     Raises
     ------
     ValueError
-        With the worst row and what the values look like instead.
+        With the worst row of all and what its values look like instead.
     """
-    total = logsumexp(rows, axis=1) if log else rows.sum(axis=1)
-    target = 0.0 if log else 1.0
-    off = np.abs(total - target)
-    fine = off <= _SUM_TOLERANCE  # False for NaN
-    if fine.all() and (log or rows.min() >= 0):
-        return
-    if np.isnan(rows).any():
-        row = int(np.argmax(np.isnan(rows).any(axis=1)))
-        raise ValueError(f"row {first + row}: a value is NaN; leave the row out or fill it in")
-    row = int(np.argmax(off)) if not fine.all() else int(np.argmin(rows.min(axis=1)))
-    raise ValueError(f"row {first + row}: {_what_is_wrong(rows, row, float(total[row]), log)}")
+    if not (_distance(P[rows], log) <= _SUM_TOLERANCE).all() or (not log and P[rows].min() < 0):
+        # only now is it worth looking at all rows, for the worst
+        row = int(np.argmax(np.concatenate([_badness(P[part], log) for part in row_slices(P)])))
+        raise ValueError(f"row {row}: {_what_is_wrong(P[row], log)}")
 
 
-def _what_is_wrong(rows: NDArray[Any], row: int, total: float, log: bool) -> str:
+def _distance(rows: NDArray[Any], log: bool) -> NDArray[Any]:
+    """How far each row's (logarithm of the) sum is from where it should be."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.abs(logsumexp(rows, axis=1) if log else rows.sum(axis=1) - 1))
+
+
+def _badness(rows: NDArray[Any], log: bool) -> NDArray[Any]:
+    """Distance of each row from a distribution; NaN comes before everything, then infinity."""
+    off = _distance(rows, log)
+    worst = off if log else np.maximum(off, -rows.min(axis=1))
+    largest = np.finfo(np.float64).max
+    worst = np.nan_to_num(worst, nan=largest, posinf=largest)
+    return np.where(np.isnan(rows).any(axis=1), np.inf, worst)
+
+
+def _what_is_wrong(row: NDArray[Any], log: bool) -> str:
+    if np.isnan(row).any():
+        return "a value is NaN; leave the row out or fill it in"
+    low, high, total = float(row.min()), float(row.max()), float(row.sum())
+    adds_up = abs(total - 1) <= _SUM_TOLERANCE
     if log:
+        if low >= 0 and adds_up:
+            return "these look like plain probabilities; pass log_proba=False"
+        if high > 0:
+            return "these look like logits, not log-probabilities; take their log_softmax first"
         return (
-            f"the log-probabilities' exponentials add up to {np.exp(total):.6g}, not 1 (tolerance "
-            f"{_SUM_TOLERANCE:g}); these look like logits or plain probabilities: take log_softmax "
-            f"of logits, or pass log_proba=False"
+            f"the log-probabilities' exponentials add up to {np.exp(logsumexp(row)):.6g}, not 1 "
+            f"(tolerance {_SUM_TOLERANCE:g}); subtract their logsumexp"
         )
-    if (rows[row] <= 0).all() and abs(float(logsumexp(rows[row]))) <= _SUM_TOLERANCE:
+    if high <= 0 and abs(float(logsumexp(row))) <= _SUM_TOLERANCE:
         return "these look like log-probabilities; pass log_proba=True"
-    if np.isinf(rows[row]).any():
+    if np.isinf(row).any():
         return "a value is infinite; probabilities lie in [0, 1]"
-    if abs(total - 1) <= _SUM_TOLERANCE:
-        return f"probability {rows[row].min():g} is negative; probabilities lie in [0, 1]"
-    if rows[row].min() >= 0 and abs(total - 100) <= 100 * _SUM_TOLERANCE:
+    # a little outside [0, 1] is a slip of arithmetic, far outside is another scale
+    if adds_up and max(-low, high - 1) <= 0.5:
+        return f"probability {low:g} is negative; probabilities lie in [0, 1]"
+    if low >= 0 and abs(total - 100) <= 100 * _SUM_TOLERANCE:
         return "these look like percentages; divide them by 100"
-    if rows[row].min() < 0 or rows[row].max() > 1 + _SUM_TOLERANCE:
+    if low < 0 or high > 1 + _SUM_TOLERANCE:
         return "these look like logits, not probabilities; take their softmax first"
     return (
         f"the probabilities add up to {total:.6g}, not 1 (tolerance {_SUM_TOLERANCE:g}); divide "
@@ -117,16 +135,42 @@ def _what_is_wrong(rows: NDArray[Any], row: int, total: float, log: bool) -> str
     )
 
 
-def _guess_columns(found: NDArray[Any], n_classes: int) -> NDArray[Any]:
-    """Classes of the columns: those that occur, or column numbers where some do not occur."""
+def _guess_columns(y: NDArray[Any], n_classes: int) -> NDArray[Any]:
+    """Classes of the columns: those that occur, or column numbers if classes are such numbers."""
+    try:
+        found = np.unique(y)
+    except TypeError as error:
+        raise ValueError(
+            "the classes in y_true are partly text, partly numbers; make them all of one kind"
+        ) from error
     if len(found) == n_classes:
         return found
-    if found.dtype.kind not in "iufb":
+    numbers = np.arange(n_classes)
+    if (pd.Index(numbers).get_indexer(found) >= 0).all():
+        return numbers
+    if len(found) < n_classes:
         raise ValueError(
             f"{len(found)} classes occur and there are {n_classes} columns; pass labels=, the "
             f"class of each column"
         )
-    return np.arange(n_classes)
+    if found.dtype.kind in "iuf":
+        return numbers  # the caller names the row of a class that is none of them
+    raise ValueError(
+        f"{len(found)} classes occur, but there are {n_classes} columns; give one column for each"
+    )
+
+
+def _without_column(y: NDArray[Any], row: int, columns: NDArray[Any]) -> str:
+    where = f"row {row}: class {run_label(y[row])} has no column"
+    if run_label(y[row]) in ("-1", "-1.0") and columns.tolist() == [0, 1]:
+        return (
+            f"{where}; -1 stands for an outcome that was not observed, so leave such runs out "
+            f"before scoring"
+        )
+    return (
+        f"{where}; the columns stand for {columns.tolist()}, so pass labels= if that is not so, "
+        f"and leave the row out if it is"
+    )
 
 
 def encode_labels(
@@ -142,7 +186,7 @@ def encode_labels(
         Number of columns.
     labels : array-like of shape (n_classes,), optional
         The class of each column. Default: the sorted classes that occur, where they are as many
-        as columns; else 0, ..., K - 1.
+        as columns; else 0, ..., K - 1, if all classes that occur are such numbers.
     n_samples : int
         Number of samples there must be.
 
@@ -154,9 +198,9 @@ def encode_labels(
     Raises
     ------
     ValueError
-        If a class has no column.
+        If a class has no column, or the columns' classes cannot be told.
     """
-    y = np.asarray(y_true)
+    y = _plain(y_true)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.shape != (n_samples,):
@@ -165,19 +209,19 @@ def encode_labels(
     if missing.any():
         raise ValueError(f"row {int(np.argmax(missing))}: the class is missing; leave the row out")
     if labels is None:
-        columns = _guess_columns(np.unique(y), n_classes)
+        columns = _guess_columns(y, n_classes)
     else:
-        columns = np.asarray(labels)
-        if columns.shape != (n_classes,) or len(np.unique(columns)) != n_classes:
+        columns = _plain(labels)
+        if columns.shape != (n_classes,) or not pd.Index(columns).is_unique:
             raise ValueError(f"labels must be {n_classes} different classes, one for each column")
-    order = np.argsort(columns)
-    ranked = columns[order]
-    place = np.minimum(np.searchsorted(ranked, y), n_classes - 1)
-    wrong = ranked[place] != y
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"row {row}: class {y[row].item()!r} has no column; the columns stand for "
-            f"{columns.tolist()}, so pass labels= if that is not so"
-        )
-    return order[place].astype(np.int64)
+    # an index looks up without comparing text with numbers, which the oldest numpy refuses
+    place = pd.Index(columns).get_indexer(pd.Index(y))
+    if (place < 0).any():
+        raise ValueError(_without_column(y, int(np.argmax(place < 0)), columns))
+    return np.asarray(place, dtype=np.int64)
+
+
+def _plain(labels: ArrayLike) -> NDArray[Any]:
+    """Labels as an array in which False and True are 0 and 1."""
+    array = np.asarray(labels)
+    return array.astype(np.int64) if array.dtype == np.bool_ else array

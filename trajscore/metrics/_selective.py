@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, xlogy
 
+from trajscore._coerce import as_numbers
 from trajscore.metrics import _ranking
 from trajscore.metrics._answers import check_answers
+from trajscore.metrics._uncertainty import check_eps
 
 FloatArray = NDArray[np.float64]
 
@@ -36,12 +38,23 @@ def aurc(
         "trapezoid" gives the first and the last k half the weight of the others (for n > 1); the
         tables of Estienne et al. (2026) do so.
     sample_weight : array-like of shape (n_samples,), optional
-        Weight of each sample.
+        How many samples each one stands for: a weight of 2 is the sample twice. The area depends
+        on how many there are, so weights are not relative; they must add up to more than 1.
 
     Returns
     -------
     float
         Expected value over all orders of tied samples; the error rate for a constant.
+
+    Raises
+    ------
+    ValueError
+        If a confidence is missing, an answer is neither right nor wrong, `rule` is neither of the
+        two, or weights add up to 1 or less.
+
+    References
+    ----------
+    Geifman and El-Yaniv (2017), Selective Classification for Deep Neural Networks, NeurIPS.
 
     Examples
     --------
@@ -51,6 +64,8 @@ def aurc(
     if rule not in ("mean", "trapezoid"):
         raise ValueError(f"rule must be 'mean' or 'trapezoid', got {rule!r}")
     groups, weight = _grouped(correct, confidence, sample_weight)
+    if sample_weight is not None:
+        _check_counts(weight)
     wrong, right = groups.sums(weight)
     area = float(_ranking.aurc(wrong, right))
     n = weight.sum()
@@ -73,19 +88,31 @@ def excess_aurc(
     confidence : array-like of shape (n_samples,)
         Any number that is higher where the answer is more likely right.
     sample_weight : array-like of shape (n_samples,), optional
-        Weight of each sample.
+        How many samples each one stands for: a weight of 2 is the sample twice. The area depends
+        on how many there are, so weights are not relative; they must add up to more than 1.
 
     Returns
     -------
     float
         Zero for a perfect ranking.
 
+    Raises
+    ------
+    ValueError
+        If a confidence is missing, an answer is neither right nor wrong, or weights
+        add up to 1 or less.
+
+    References
+    ----------
+    Geifman, Uziel and El-Yaniv (2019), Bias-Reduced Uncertainty Estimation for Deep Neural
+    Classifiers, ICLR.
+
     Examples
     --------
     >>> excess_aurc([1, 0], [0.9, 0.1])
     0.0
     """
-    best = aurc(correct, np.asarray(correct, dtype=np.float64), sample_weight=sample_weight)
+    best = aurc(correct, as_numbers(correct, "correct"), sample_weight=sample_weight)
     return aurc(correct, confidence, sample_weight=sample_weight) - best
 
 
@@ -101,12 +128,24 @@ def auarc(
     confidence : array-like of shape (n_samples,)
         Any number that is higher where the answer is more likely right.
     sample_weight : array-like of shape (n_samples,), optional
-        Weight of each sample.
+        How many samples each one stands for: a weight of 2 is the sample twice. The area depends
+        on how many there are, so weights are not relative; they must add up to more than 1.
 
     Returns
     -------
     float
         Mean accuracy among the k most confident.
+
+    Raises
+    ------
+    ValueError
+        If a confidence is missing, an answer is neither right nor wrong, or weights
+        add up to 1 or less.
+
+    References
+    ----------
+    Nadeem, Zucker and Hanczar (2009), Accuracy-Rejection Curves (ARCs) for Comparing
+    Classification Methods with a Reject Option, MLSB.
 
     Examples
     --------
@@ -136,6 +175,11 @@ def augrc(
     -------
     float
         (1 - AUROC) a (1 - a) + (1 - a)^2 / 2 with the accuracy a; at most 1/2.
+
+    Raises
+    ------
+    ValueError
+        If a confidence is missing, an answer is neither right nor wrong.
 
     References
     ----------
@@ -176,6 +220,15 @@ def risk_coverage_curve(
         Share accepted and error rate among them, where answers with at least this confidence
         are accepted; thresholds fall, coverage rises to 1.
 
+    Raises
+    ------
+    ValueError
+        If a confidence is missing, an answer is neither right nor wrong.
+
+    References
+    ----------
+    Geifman and El-Yaniv (2017), Selective Classification for Deep Neural Networks, NeurIPS.
+
     Examples
     --------
     >>> risk_coverage_curve([1, 0], [0.9, 0.1])
@@ -209,6 +262,16 @@ def accuracy_rejection_curve(
         Share rejected and accuracy among the others, where answers below the threshold are
         rejected; thresholds and rejection rise from the smallest confidence and 0.
 
+    Raises
+    ------
+    ValueError
+        If a confidence is missing, an answer is neither right nor wrong.
+
+    References
+    ----------
+    Nadeem, Zucker and Hanczar (2009), Accuracy-Rejection Curves (ARCs) for Comparing
+    Classification Methods with a Reject Option, MLSB.
+
     Examples
     --------
     >>> accuracy_rejection_curve([1, 0], [0.9, 0.1])
@@ -236,7 +299,7 @@ def fpr_at_recall(
     confidence : array-like of shape (n_samples,)
         Any number that is higher where the answer is more likely right.
     recall : float, default=0.95
-        Share of right answers to be accepted.
+        Share of right answers to be accepted, in (0, 1].
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each sample.
 
@@ -248,13 +311,20 @@ def fpr_at_recall(
     Raises
     ------
     ValueError
-        If all answers are right, or all wrong.
+        If all answers are right, or all wrong, or `recall` is not in (0, 1].
+
+    References
+    ----------
+    Hendrycks, Mazeika and Dietterich (2019), Deep Anomaly Detection with Outlier Exposure, ICLR,
+    where it is the FPR at 95% recall.
 
     Examples
     --------
     >>> fpr_at_recall([1, 1, 0, 0], [0.9, 0.5, 0.6, 0.1])
     0.5
     """
+    if not isinstance(recall, (int, float, np.integer, np.floating)) or not 0 < recall <= 1:
+        raise ValueError(f"recall must be a number above 0 and at most 1, got {recall!r}")
     groups, weight = _grouped(correct, confidence, sample_weight)
     wrong, right = (part[::-1] for part in groups.sums(weight))
     if not wrong.sum() > 0 or not right.sum() > 0:
@@ -288,11 +358,19 @@ def confidence_ece(
     float
         ECE.
 
+    Raises
+    ------
+    ValueError
+        If a confidence is not in [0, 1], an answer is neither right nor wrong, or `n_bins` is no
+        whole number >= 1.
+
     Examples
     --------
     >>> round(confidence_ece([1, 0], [0.9, 0.2]), 3)
     0.15
     """
+    if not isinstance(n_bins, (int, np.integer)) or n_bins < 1:
+        raise ValueError(f"n_bins must be a whole number >= 1, got {n_bins!r}")
     right, c, weight = check_answers(correct, confidence, sample_weight, probability=True)
     bins = np.minimum((c * n_bins).astype(np.int64), n_bins - 1)
     return float(np.abs(np.bincount(bins, weight * (right - c))).sum() / weight.sum())
@@ -302,7 +380,7 @@ def confidence_brier(
     correct: ArrayLike,
     confidence: ArrayLike,
     *,
-    normalize: bool = False,
+    normalize: bool | str = False,
     sample_weight: ArrayLike | None = None,
 ) -> float:
     """Squared error of a confidence; lower is better.
@@ -313,9 +391,9 @@ def confidence_brier(
         Whether each answer is right.
     confidence : array-like of shape (n_samples,)
         Probability in [0, 1] that it is.
-    normalize : bool, default=False
-        Whether to divide by a (1 - a), what a constant at the accuracy a scores. The tables of
-        Estienne et al. (2026) print twice that ratio (a constant scores 2).
+    normalize : bool or "doubled", default=False
+        Whether to divide by a (1 - a), what a constant at the accuracy a scores. "doubled" gives
+        twice that ratio (a constant scores 2), as the tables of Estienne et al. (2026) print it.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each sample.
 
@@ -324,15 +402,25 @@ def confidence_brier(
     float
         Mean of (confidence - correct)^2.
 
+    Raises
+    ------
+    ValueError
+        If a confidence is not in [0, 1], an answer is neither right nor wrong, or all answers
+        are alike and the score is to be normalised.
+
     Examples
     --------
     >>> confidence_brier([1, 0], [0.5, 0.5], normalize=True)
     1.0
     """
+    if normalize not in (False, True, "doubled"):
+        raise ValueError(f"normalize must be False, True or 'doubled', got {normalize!r}")
     right, c, weight = check_answers(correct, confidence, sample_weight, probability=True)
     score = float(np.average((c - right) ** 2, weights=weight))
     accuracy = float(np.average(right, weights=weight))
-    return score / _naive(accuracy * (1 - accuracy)) if normalize else score
+    if not normalize:
+        return score
+    return (2 if normalize == "doubled" else 1) * score / _naive(accuracy * (1 - accuracy))
 
 
 def confidence_log_loss(
@@ -356,7 +444,7 @@ def confidence_log_loss(
         Whether to divide by what a constant at the accuracy scores.
     log_odds : bool, default=False
         Whether `confidence` holds log(c / (1 - c)), as `answers_from_proba` returns them for
-        log-probabilities; these are scored without a cap.
+        log-probabilities; these are scored without a cap, and a certain error costs infinity.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each sample.
     eps : float, default=1e-7
@@ -367,11 +455,18 @@ def confidence_log_loss(
     float
         Mean of -log of the probability given to what happened.
 
+    Raises
+    ------
+    ValueError
+        If a confidence is not in [0, 1], an answer is neither right nor wrong, `eps` is
+        not in [0, 1), or all answers are alike and the score is to be normalised.
+
     Examples
     --------
     >>> confidence_log_loss([1, 0], [0.5, 0.5], normalize=True)
     1.0
     """
+    check_eps(eps)
     right, c, weight = check_answers(correct, confidence, sample_weight, probability=not log_odds)
     if log_odds:
         log_happened = log_expit(np.where(right == 1, c, -c))
@@ -380,6 +475,16 @@ def confidence_log_loss(
     score = -float(np.average(log_happened, weights=weight))
     a = float(np.average(right, weights=weight))
     return score / _naive(float(-xlogy(a, a) - xlogy(1 - a, 1 - a))) if normalize else score
+
+
+def _check_counts(weight: FloatArray) -> None:
+    """Refuse weights that cannot be counts of samples; one sample alone may weigh anything."""
+    total = weight.sum()
+    if total <= 1 + 1e-9 and np.count_nonzero(weight) > 1:
+        raise ValueError(
+            f"the sample weights add up to {total:.6g}, but here a weight is the number of samples "
+            f"a row stands for; scale them to add up to the number of samples"
+        )
 
 
 def _naive(score: float) -> float:

@@ -16,11 +16,14 @@ from trajscore.validation import check_sample_weight
 FloatArray = NDArray[np.float64]
 Weight = Callable[[FloatArray], ArrayLike] | Mapping[float, float]
 
-# Gauss-Legendre panels in log(gamma), of this width and with this many nodes: power laws up to
-# gamma^128 are integrated to 1e-12
+# Gauss-Legendre panels in log(gamma): width of the first ones, nodes, change under halving (as a
+# share of the whole integral) at which a panel is done, and how many there may be
 _PANEL_WIDTH = 0.05
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(12)
-_SMALLEST = 1e-15
+_TOLERANCE = 1e-13
+_MAX_HALVINGS, _MAX_PANELS = 60, 1 << 17
+# Logarithms: how far below u_M the integral starts at first, and the lowest gamma of all
+_DEPTH, _LOWEST = 35.0, float(np.log(1e-300))
 _CHUNK = 1 << 16
 
 
@@ -67,7 +70,7 @@ def ua_cost(
     cost : array-like of shape (n_classes, n_decisions) or "log", optional
         As in `ecuas_score`; default: the 0-1 cost.
     labels : array-like of shape (n_classes,), optional
-        The class of each column.
+        The class of each column; default: as in `ecuas_score`.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each sample.
     log_proba : bool, default=False
@@ -142,7 +145,7 @@ def ua_cost_from_confidence(
     array([0.125, 0.5  ])
     """
     log_u, error, weight, _ = answers(
-        correct, confidence, sample_weight, n_classes=np.inf, log_odds=log_odds, eps=1e-300
+        correct, confidence, sample_weight, n_classes=np.inf, log_odds=log_odds, eps=0.0
     )
     return _at(gamma, log_u, error, weight)
 
@@ -160,7 +163,10 @@ def integrated_ua_cost(
 ) -> float:
     """Expected cost over a weight of rejection costs, the integral of w(gamma) C*_gamma.
 
-    It is a proper score for every weight >= 0; `ecuas_score` is its closed form for w_n.
+    It is a proper score for every weight >= 0; `ecuas_score` is its closed form for w_n. A weight
+    function is integrated numerically, for w_n to ten digits; there u is floored, as under the
+    logarithm of n = 0 in `ecuas_score`, at 1e-7 of the largest cost (from log-probabilities at
+    1e-300). Point masses are exact.
 
     Parameters
     ----------
@@ -174,13 +180,14 @@ def integrated_ua_cost(
     cost : array-like of shape (n_classes, n_decisions) or "log", optional
         As in `ecuas_score`; default: the 0-1 cost.
     labels : array-like of shape (n_classes,), optional
-        The class of each column.
+        The class of each column; default: as in `ecuas_score`.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each sample.
     log_proba : bool, default=False
         Whether `y_proba` holds log-probabilities.
     breaks : sequence of float, default=()
-        Where the weight jumps; the integral is exact only if these are given.
+        Where the weight jumps, or peaks within less than a hundredth of gamma: such a peak may be
+        missed if it is not given.
 
     Returns
     -------
@@ -190,7 +197,8 @@ def integrated_ua_cost(
     Raises
     ------
     ValueError
-        As `ecuas_score`, and if the weight is negative or not finite somewhere.
+        As `ecuas_score`, and if the weight is neither function nor dict, is negative or not finite
+        somewhere, or its integral does not converge.
 
     References
     ----------
@@ -204,9 +212,17 @@ def integrated_ua_cost(
     >>> round(integrated_ua_cost([0, 1], P, weight={0.25: 0.5, 0.45: 0.5}), 6)
     0.3125
     """
-    # like ecuas_score, u is floored where only probabilities are given
+    is_function = not isinstance(weight, Mapping)
+    if is_function and not callable(weight):
+        raise ValueError(f"weight must be a function or a dict of point masses, got {weight!r}")
     log_u, paid, u_max = decisions(
-        y_true, y_proba, cost=cost, labels=labels, log_proba=log_proba, eps=1e-7
+        y_true,
+        y_proba,
+        cost=cost,
+        labels=labels,
+        log_proba=log_proba,
+        eps=1e-7,
+        floor=1e-7 if is_function else 0.0,
     )
     samples = check_sample_weight(sample_weight, len(paid))
     log_max = float(np.log(u_max))
@@ -216,7 +232,8 @@ def integrated_ua_cost(
         gammas, masses = np.array([*weight.keys()], float), np.array([*weight.values()], float)
         _check_weights(masses, gammas)
         return float(masses @ np.asarray(_at(gammas, log_u, paid, samples).cost))
-    below, total_above = _Antiderivatives(weight, log_max, breaks)(log_u)
+    lowest = max(min(float(log_u.min()), log_max - _DEPTH), _LOWEST)
+    below, total_above = _Antiderivatives(weight, lowest, log_max, breaks)(log_u)
     return float(np.average(below + paid * total_above, weights=samples))
 
 
@@ -230,7 +247,7 @@ def _at(gamma: ArrayLike, log_u: FloatArray, paid: FloatArray, weight: FloatArra
     spent = np.append(0.0, np.cumsum((weight * paid)[order]))
     with np.errstate(divide="ignore", invalid="ignore"):
         # 1 - 0.7 is a little above 0.3: the tolerance accepts it at gamma = 0.3
-        cut = np.searchsorted(log_u[order], np.log(np.maximum(gammas, 1e-300)) + 1e-12, "right")
+        cut = np.searchsorted(log_u[order], np.log(gammas) + 1e-12, "right")
         coverage = accepted[cut] / accepted[-1]
         risk = np.where(accepted[cut] > 0, spent[cut] / accepted[cut], np.nan)
     total = spent[cut] / accepted[-1] + gammas * (1 - coverage)
@@ -240,17 +257,27 @@ def _at(gamma: ArrayLike, log_u: FloatArray, paid: FloatArray, weight: FloatArra
 
 
 class _Antiderivatives:
-    """Integrals of gamma w(gamma) below u, and of w(gamma) above it, for every u."""
+    """Integrals of gamma w(gamma) below u, and of w(gamma) above it, for every u.
+
+    Gauss-Legendre panels in log(gamma), where power laws are exponentials; a panel is halved until
+    that no longer changes its integrals.
+    """
 
     def __init__(
-        self, weight: Callable[[FloatArray], ArrayLike], log_max: float, breaks: Sequence[float]
+        self,
+        weight: Callable[[FloatArray], ArrayLike],
+        log_min: float,
+        log_max: float,
+        breaks: Sequence[float],
     ) -> None:
         self._weight = weight
-        low = float(np.log(_SMALLEST))
-        n_panels = int(np.ceil((log_max - low) / _PANEL_WIDTH))
-        inner = np.log([one for one in breaks if _SMALLEST < one < np.exp(log_max)])
-        self._edges = np.unique(np.concatenate([np.linspace(low, log_max, n_panels + 1), inner]))
-        first, mass = self._panels(self._edges[:-1], self._edges[1:])
+        edges = _first_edges(log_min, log_max, breaks)
+        self._edges, first, mass = self._refined(edges)
+        while self._is_cut_off(first) and self._edges[0] > _LOWEST:
+            more = _first_edges(max(self._edges[0] - _DEPTH, _LOWEST), self._edges[0], ())
+            more, more_first, more_mass = self._refined(more)
+            self._edges = np.append(more[:-1], self._edges)
+            first, mass = np.append(more_first, first), np.append(more_mass, mass)
         self._below = np.append(0.0, np.cumsum(first))
         self._above = np.append(np.cumsum(mass[::-1])[::-1], 0.0)
 
@@ -265,6 +292,41 @@ class _Antiderivatives:
             above[rows] = self._above[panel] - mass
         return below, above
 
+    def _refined(self, edges: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Halve panels until their integrals converge; return edges and both integrals."""
+        start, stop = edges[:-1], edges[1:]
+        whole = np.stack(self._panels(start, stop))
+        done: list[tuple[FloatArray, FloatArray]] = []
+        settled = np.zeros(2)
+        for _ in range(_MAX_HALVINGS):
+            middle = (start + stop) / 2
+            left, right = self._panels(start, middle), self._panels(middle, stop)
+            halves = np.stack([left, right], axis=1)  # (integral, half, panel)
+            total = settled + whole.sum(axis=1)
+            error = np.abs(halves.sum(axis=1) - whole)
+            fine = (error <= _TOLERANCE * total[:, None]).all(axis=0)
+            done.append((start[fine], whole[:, fine]))
+            settled += whole[:, fine].sum(axis=1)
+            start = np.concatenate([start[~fine], middle[~fine]])
+            stop = np.concatenate([middle[~fine], stop[~fine]])
+            whole = np.concatenate([halves[:, 0, ~fine], halves[:, 1, ~fine]], axis=1)
+            if not len(start) or len(start) > _MAX_PANELS:
+                break
+        if len(start):
+            raise ValueError(
+                f"the integral of the weight does not converge near gamma = {np.exp(start[0]):g}; "
+                f"pass breaks=, the points where the weight jumps"
+            )
+        starts = np.concatenate([part[0] for part in done])
+        order = np.argsort(starts)
+        first, mass = np.concatenate([part[1] for part in done], axis=1)[:, order]
+        return np.append(starts[order], edges[-1]), first, mass
+
+    def _is_cut_off(self, first: FloatArray) -> bool:
+        """Whether gamma w(gamma) still adds to its integral at the lowest panels."""
+        lowest = self._edges[:-1] < self._edges[0] + 1
+        return bool(first[lowest].sum() > 1e-14 * first.sum())
+
     def _panels(self, start: FloatArray, stop: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Integrals of gamma w and of w over panels in log(gamma), where d gamma = gamma ds."""
         half = (stop - start)[:, None] / 2
@@ -273,6 +335,16 @@ class _Antiderivatives:
         _check_weights(w, gamma)
         mass = half * _NODE_WEIGHTS * w * gamma
         return (mass * gamma).sum(axis=1), mass.sum(axis=1)
+
+
+def _first_edges(log_min: float, log_max: float, breaks: Sequence[float]) -> FloatArray:
+    """Edges of panels of at most the given width, finer towards the top, and at the breaks."""
+    even = np.linspace(log_min, log_max, int(np.ceil((log_max - log_min) / _PANEL_WIDTH)) + 1)
+    # weights of large n live within 1/n of the top: panels as narrow as that must be there
+    top = log_max - _PANEL_WIDTH * 0.5 ** np.arange(1, 30)
+    inner = [float(np.log(one)) for one in breaks if one > 0]
+    edges = np.unique(np.concatenate([even, top, inner]))
+    return edges[(edges >= log_min) & (edges <= log_max)]
 
 
 def _check_weights(w: FloatArray, gamma: FloatArray) -> None:

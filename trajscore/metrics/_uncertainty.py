@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
-from scipy.special import logsumexp
+from scipy.special import logsumexp, xlogy
 
 from trajscore._coerce import as_numbers
 from trajscore.metrics._proba import as_scores, check_rows, encode_labels, row_slices
@@ -36,7 +36,8 @@ def check_cost(cost: ArrayLike | str | None, n_classes: int) -> Cost:
     Raises
     ------
     ValueError
-        If a cost is negative or not finite, or a class has no decision that costs nothing.
+        If a cost is negative or not finite, a class has no decision that costs nothing, or a
+        decision costs nothing for any class.
     """
     if cost is None:
         return None
@@ -44,19 +45,36 @@ def check_cost(cost: ArrayLike | str | None, n_classes: int) -> Cost:
         if cost != LOG_COST:
             raise ValueError(f"cost must be a matrix, 'log' or None, got {cost!r}")
         return cost
-    C = as_numbers(cost, "cost")
-    if C.ndim != 2 or C.shape[0] != n_classes:
+    C = _cost_matrix(cost)
+    if C.shape[0] != n_classes:
         raise ValueError(
             f"cost must have one row for each of the {n_classes} classes, got shape {C.shape}"
         )
-    if not np.isfinite(C).all() or (C < 0).any():
-        row, column = np.argwhere(~(np.isfinite(C) & (C >= 0)))[0]
-        raise ValueError(f"cost[{row}, {column}] is {C[row, column]:g}; costs are finite and >= 0")
     if (C.min(axis=1) > 0).any():
         row = int(np.argmax(C.min(axis=1) > 0))
         raise ValueError(f"class {row} has no decision of cost 0; subtract its row's smallest cost")
     if not C.max() > 0:
         raise ValueError("all costs are zero; at least one decision must cost something")
+    if not C.max(axis=0).all():
+        column = int(np.argmin(C.max(axis=0)))
+        raise ValueError(
+            f"decision {column} costs nothing for any class, so that there is nothing to be "
+            f"uncertain about; leave it out, or give it a cost"
+        )
+    return C
+
+
+def _cost_matrix(cost: ArrayLike) -> FloatArray:
+    C = as_numbers(cost, "cost")
+    if C.ndim != 2 or not C.size:
+        raise ValueError(
+            f"cost must be a matrix with a row for each class and a column for each decision, got "
+            f"shape {C.shape}"
+        )
+    wrong = ~(np.isfinite(C) & (C >= 0))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise ValueError(f"cost[{row}, {column}] is {C[row, column]:g}; costs are finite and >= 0")
     return C
 
 
@@ -71,25 +89,42 @@ def largest_uncertainty(cost: ArrayLike) -> float:
     Returns
     -------
     float
-        max over q of min over decisions of the expected cost.
+        max over q of min over decisions of the expected cost; 0 where a decision is free for all
+        classes.
+
+    Raises
+    ------
+    ValueError
+        If `cost` is no matrix of finite costs >= 0, or its entries are of such different size
+        that the program is not solved to nine digits.
 
     Examples
     --------
     >>> round(largest_uncertainty([[0, 1], [1, 0]]), 12)
     0.5
     """
-    C = as_numbers(cost, "cost")
-    K, D = C.shape
-    # maximise t, with t <= q @ C[:, d] for every decision d and q on the simplex
+    C = _cost_matrix(cost)
+    if not C.max(axis=0).all():
+        return 0.0
+    # For x = q / u_M: minimise sum(x) = 1 / u_M with x @ C >= 1, as in a matrix game. The sizes of
+    # each class's and each decision's costs are divided out: the solver's tolerances are absolute.
+    classes = np.where(C.max(axis=1) > 0, C.max(axis=1), C.max())
+    scaled = C / classes[:, None]
+    each = scaled.max(axis=0)
     solution = linprog(
-        c=np.append(np.zeros(K), -1.0),
-        A_ub=np.column_stack([-C.T, np.ones(D)]),
-        b_ub=np.zeros(D),
-        A_eq=np.append(np.ones(K), 0.0)[None, :],
-        b_eq=[1.0],
-        bounds=[(0, None)] * K + [(None, None)],
+        c=classes.min() / classes, A_ub=-(scaled / each).T, b_ub=-1 / each, bounds=(0, None)
     )
-    return float(-solution.fun)
+    if solution.success:
+        x, mixture = solution.x / classes, -solution.ineqlin.marginals / each
+        found = float((x @ C).min() / x.sum())
+        # by duality, what the best mixture of decisions costs at most is an upper bound
+        bound = float((C @ mixture).max() / mixture.sum())
+        if bound - found <= 1e-9 * bound:
+            return found
+    raise ValueError(
+        f"the largest uncertainty of this cost matrix cannot be found to nine digits, because its "
+        f"costs range from {C[C > 0].min():g} to {C.max():g}; bring them closer together"
+    )
 
 
 def ceiling(cost: Cost, n_classes: int) -> float:
@@ -128,7 +163,7 @@ def decide(
     log_proba : bool
         Whether `P` holds log-probabilities.
     eps : float
-        Floor of u, and of probabilities under a logarithm, where `log_proba` is False.
+        Floor of plain probabilities in the logarithmic cost.
 
     Returns
     -------
@@ -138,27 +173,48 @@ def decide(
     if isinstance(cost, str):
         return _state_distribution(P, y, log_proba, eps)
     rows = np.arange(len(P))
-    if cost is not None:
-        expected = (np.exp(P) if log_proba else P) @ cost
-        chosen = expected.argmin(axis=1)
-        return np.log(np.maximum(expected[rows, chosen], eps)), cost[y, chosen]
-    chosen = P.argmax(axis=1)
-    error = (chosen != y).astype(np.float64)
-    if not log_proba:
-        return np.log(np.maximum(1 - P[rows, chosen].astype(np.float64), eps)), error
-    return log_of_others(P, chosen), error
+    with np.errstate(divide="ignore"):  # an uncertainty of 0
+        if cost is not None:
+            log_expected = _log_expected(P, cost) if log_proba else np.log(P @ cost)
+            chosen = log_expected.argmin(axis=1)
+            return log_expected[rows, chosen], cost[y, chosen]
+        chosen = P.argmax(axis=1)
+        error = (chosen != y).astype(np.float64)
+        if log_proba:
+            return log_of_others(P, chosen), error
+        return np.log(np.maximum(1 - P[rows, chosen].astype(np.float64), 0)), error
+
+
+def _log_expected(log_p: NDArray[Any], cost: FloatArray) -> FloatArray:
+    """Logarithm of each decision's expected cost, without rounding small ones to 0."""
+    log_cost = np.log(cost)
+    columns = [logsumexp(log_p + log_cost[:, d], axis=1) for d in range(cost.shape[1])]
+    return np.stack(columns, axis=1)
 
 
 def _state_distribution(
     P: NDArray[Any], y: NDArray[np.int64], log_proba: bool, eps: float
 ) -> tuple[FloatArray, FloatArray]:
     """For the logarithmic cost the decision is P itself, and u its entropy."""
-    log_p = P.astype(np.float64) if log_proba else np.log(np.maximum(P, eps, dtype=np.float64))
-    p = np.exp(log_p) if log_proba else P
-    with np.errstate(invalid="ignore", divide="ignore"):
-        entropy = -np.where(p > 0, p * log_p, 0.0).sum(axis=1)
-        floor = 0.0 if log_proba else eps
-        return np.log(np.maximum(entropy, floor)), -log_p[np.arange(len(P)), y]
+    rows = np.arange(len(P))
+    if log_proba:
+        return _log_entropy(P.astype(np.float64)), -P[rows, y].astype(np.float64)
+    floored = np.maximum(P, eps, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        log_u = np.log(np.maximum(-xlogy(P, floored).sum(axis=1), 0))
+        return log_u, -np.log(floored[rows, y])
+
+
+def _log_entropy(log_p: FloatArray) -> FloatArray:
+    """Logarithm of -sum p log p, also where all but one p are too small for a float."""
+    rows, top = np.arange(len(log_p)), log_p.argmax(axis=1)
+    others = log_of_others(log_p, top)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(log_p > -np.inf, log_p + np.log(-log_p), -np.inf)
+        # of the largest p = 1 - r: -log p = -log(1 - r), which is r where r is small
+        surprise = np.where(others < -36, others, np.log(-np.log1p(-np.exp(others))))
+    terms[rows, top] = log_p[rows, top] + surprise
+    return np.asarray(logsumexp(terms, axis=1))
 
 
 def log_of_others(log_p: NDArray[Any], chosen: NDArray[np.int64]) -> FloatArray:
@@ -192,6 +248,7 @@ def decisions(
     labels: ArrayLike | None,
     log_proba: bool,
     eps: float,
+    floor: float = 0.0,
 ) -> tuple[FloatArray, FloatArray, float]:
     """Check classes and probabilities, and take the Bayes decision for every sample.
 
@@ -209,6 +266,9 @@ def decisions(
         Whether `y_proba` holds log-probabilities.
     eps : float
         As in `decide`.
+    floor : float, default=0
+        Floor of u, in units of the largest cost (of 1 for the 0-1 and the logarithmic cost), for
+        plain probabilities.
 
     Returns
     -------
@@ -222,9 +282,29 @@ def decisions(
     kind = check_cost(cost, P.shape[1])
     log_u, paid = np.empty(len(P)), np.empty(len(P))
     for rows in row_slices(P):
-        check_rows(P[rows], rows.start, log=log_proba)
+        check_rows(P, rows, log=log_proba)
         log_u[rows], paid[rows] = decide(P[rows], y[rows], kind, log_proba, eps)
+    if floor > 0 and not log_proba:
+        unit = kind.max() if isinstance(kind, np.ndarray) else 1.0
+        np.maximum(log_u, np.log(floor * unit), out=log_u)
     return log_u, paid, ceiling(kind, P.shape[1])
+
+
+def check_eps(eps: float) -> None:
+    """Refuse a floor that is no number in [0, 1).
+
+    Parameters
+    ----------
+    eps : float
+        Floor of probabilities or uncertainties.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
+    """
+    if not isinstance(eps, (int, float, np.integer, np.floating)) or not 0 <= eps < 1:
+        raise ValueError(f"eps must be a number in [0, 1), got {eps!r}")
 
 
 def warn_above(above: int, u_max: float, stacklevel: int = 3) -> None:

@@ -13,9 +13,13 @@ from trajscore.metrics._answers import answers
 from trajscore.metrics._ecuas import check_n, price
 from trajscore.metrics._proba import as_scores, check_rows, encode_labels
 from trajscore.metrics._ua_cost import ua_cost_from_confidence
+from trajscore.metrics._uncertainty import log_of_others, warn_above
 from trajscore.plotting._base import COLORS, SERIES, answers_of, new_axes
 
 FloatArray = NDArray[np.float64]
+
+# log of the floor of u under the logarithm of n = 0, as in ecuas_score
+_LOG_FLOOR = float(np.log(1e-7))
 
 
 class CostConfidenceDisplay:
@@ -92,12 +96,13 @@ class CostConfidenceDisplay:
         confidence = np.linspace(1 / n_classes, 1, 401)
         zero = np.zeros_like(confidence)
         log_u, _, _, u_max = answers(
-            zero, confidence, None, n_classes=n_classes, log_odds=False, eps=1e-7
+            zero, confidence, None, n_classes=n_classes, log_odds=False, eps=0.0
         )
         costs = {}
         for one in n:
             check_n(one)
-            costs[one] = price(log_u, zero, one, u_max)[0], price(log_u, zero + 1, one, u_max)[0]
+            floored = np.maximum(log_u, _LOG_FLOOR) if one == 0 else log_u
+            costs[one] = tuple(price(floored, error, one, u_max)[0] for error in (zero, zero + 1))
         return cls(
             confidence,
             {one: pair[0] for one, pair in costs.items()},
@@ -124,10 +129,13 @@ class CostConfidenceDisplay:
         """
         ax = new_axes(ax)
         self.lines_ = []
-        for n, color in zip(self.right, SERIES, strict=False):
-            style = {"color": color, "linewidth": 1.6, **kwargs}
-            self.lines_ += ax.plot(self.confidence, self.right[n], label=f"n = {n:g}", **style)
-            self.lines_ += ax.plot(self.confidence, self.wrong[n], linestyle="--", **style)
+        for k, n in enumerate(self.right):
+            style = {"color": SERIES[k % len(SERIES)], "linewidth": 1.6, **kwargs}
+            right = {"label": f"n = {n:g}", **style}
+            # one entry of the legend for both
+            wrong = {"linestyle": "--", **style, "label": "_nolegend_"}
+            self.lines_ += ax.plot(self.confidence, self.right[n], **right)
+            self.lines_ += ax.plot(self.confidence, self.wrong[n], **wrong)
         many = "many classes" if np.isinf(self.n_classes) else f"{self.n_classes:g} classes"
         ax.set(
             xlabel="confidence in the answer",
@@ -151,11 +159,12 @@ class CostCurveDisplay:
     cost : ndarray of shape (n_points,)
         Expected cost at each.
     weight : ndarray of shape (n_points,)
-        w_n at each; integral 1 after scaling for n > 0.
+        w_n at each; for n > 0 its integral from 0 to u_M, the largest possible uncertainty, is
+        (n + 1) / (n u_M).
     n : float
         Parameter of ECUAS_n.
     ecuas : float
-        ECUAS_n, the area under weight times cost.
+        ECUAS_n, the area under weight times cost from 0 to u_M.
 
     Attributes
     ----------
@@ -221,19 +230,31 @@ class CostCurveDisplay:
         -------
         CostCurveDisplay
             The display, drawn.
+
+        Raises
+        ------
+        ValueError
+            As `trajscore.metrics.ecuas_from_confidence`.
         """
         check_n(n)
         log_u, error, weight, u_max = answers(
-            correct, confidence, sample_weight, n_classes=n_classes, log_odds=False, eps=1e-7
+            correct,
+            confidence,
+            sample_weight,
+            n_classes=n_classes,
+            log_odds=False,
+            eps=1e-7 if n == 0 else 0.0,
         )
+        costs, above = price(log_u, error, n, u_max)
+        warn_above(above, u_max)
         gamma = np.linspace(0, u_max, 401)[1:]
         at = ua_cost_from_confidence(correct, confidence, gamma=gamma, sample_weight=sample_weight)
         return cls(
             gamma,
             np.asarray(at.cost),
-            (n + 1) * u_max ** -(n + 1.0) * gamma ** (n - 1.0),
+            (n + 1) / u_max**2 * (gamma / u_max) ** (n - 1.0),
             n,
-            float(np.average(price(log_u, error, n, u_max)[0], weights=weight)),
+            float(np.average(costs, weights=weight)),
         ).plot(ax=ax, name=name, **kwargs)
 
     @classmethod
@@ -262,7 +283,7 @@ class CostCurveDisplay:
         return cls.from_predictions(*answers_of(estimator, X, y), **kwargs)
 
     def plot(self, *, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw the cost, always accepting and always rejecting, and shade the weight.
+        """Draw the cost and that of always rejecting, and shade the weight.
 
         Parameters
         ----------
@@ -279,7 +300,7 @@ class CostCurveDisplay:
             The display.
         """
         ax = new_axes(ax)
-        top = 1.1 * max(float(self.cost.max()), float(self.cost[-1]))
+        top = 1.1 * float(self.cost.max()) or 1.0  # a system that costs nothing still has an axis
         shade = np.minimum(self.weight / self.weight[len(self.weight) // 20 :].max(), 1) * top / 3
         ax.fill_between(
             self.gamma, shade, color="0.9", linewidth=0, label=f"weight, n = {self.n:g}", zorder=0
@@ -355,7 +376,7 @@ class SampledDecisionsDisplay:
         y_true : array-like of shape (n_samples,)
             Class of each sample.
         log_proba : array-like of shape (n_samples, n_classes)
-            Calibrated log-probabilities.
+            Calibrated log-probabilities; with n = 0 they are scored without a cap.
         temperatures : sequence of float, default=25 from 0.05 to 10
             Temperatures t of the sampling distribution softmax(log p / t).
         n : sequence of float, default=(0, 1, 128)
@@ -373,17 +394,25 @@ class SampledDecisionsDisplay:
         -------
         SampledDecisionsDisplay
             The display, drawn.
+
+        Raises
+        ------
+        ValueError
+            If rows are no distributions, a class has no column, a temperature is not above 0, or
+            an n is negative.
         """
         t = np.asarray(temperatures, dtype=np.float64)
         if not (t > 0).all():
             raise ValueError(f"temperatures must be above 0, got {temperatures!r}")
+        for one in n:
+            check_n(one)
         log_p = as_scores(log_proba).astype(np.float64)
-        check_rows(log_p, 0, log=True)
+        check_rows(log_p, slice(None), log=True)
         y = encode_labels(y_true, log_p.shape[1], labels, len(log_p))
         rows, K = log_p.shape
         error = np.ones_like(log_p)
         error[np.arange(rows), y] = 0
-        log_u = np.log(np.maximum(-np.expm1(log_p), 1e-7)).ravel()
+        log_u = _log_complements(log_p).ravel()
         prices = {one: price(log_u, error.ravel(), one, 1 - 1 / K)[0] for one in n}
         sampled = [softmax(log_p / one, axis=1).ravel() / rows for one in t]
         return cls(
@@ -409,7 +438,8 @@ class SampledDecisionsDisplay:
         """
         ax = new_axes(ax)
         self.lines_ = []
-        for (n, cost), color in zip(self.costs.items(), SERIES, strict=False):
+        for k, (n, cost) in enumerate(self.costs.items()):
+            color = SERIES[k % len(SERIES)]
             style = {"color": color, "linewidth": 1.6, "label": f"n = {n:g}", **kwargs}
             self.lines_ += ax.plot(self.temperature, cost, **style)
         ax.set(
@@ -422,3 +452,12 @@ class SampledDecisionsDisplay:
         ax.legend(frameon=False, fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _log_complements(log_p: FloatArray) -> FloatArray:
+    """Return log(1 - p) of every class, also where p rounds to 1."""
+    top = log_p.argmax(axis=1)
+    with np.errstate(divide="ignore"):
+        complements = np.log(np.maximum(-np.expm1(log_p), 0))
+    complements[np.arange(len(top)), top] = log_of_others(log_p, top)
+    return np.asarray(complements)
