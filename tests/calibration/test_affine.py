@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -81,6 +82,43 @@ def test_a_class_without_runs_is_refused(sample):
         AffineCalibrator().fit(log_p[y < 3], y[y < 3])
 
 
+def test_a_class_without_weight_is_refused(sample):
+    log_p, y = sample
+    with pytest.raises(ValueError, match="all samples of class 2 have a weight of 0"):
+        AffineCalibrator().fit(log_p, y, sample_weight=(y != 2) * 1.0)
+
+
+def test_separable_classes_have_no_optimum(rng):
+    y = np.repeat([0, 1], 20)
+    gap = np.concatenate([-rng.uniform(1, 3, 20), rng.uniform(1, 3, 20)])
+    separable = log_softmax(np.stack([np.zeros(40), gap], axis=1), axis=1)
+    gap[[0, 20]] = 0  # one tie: all others are still pushed apart for ever
+    tied = log_softmax(np.stack([np.zeros(40), gap], axis=1), axis=1)
+    for calibrator in (AffineCalibrator(), TemperatureScaler()):
+        for log_p in (separable, -separable, tied):
+            with pytest.warns(ConvergenceWarning, match="perfectly separable"):
+                calibrator.fit(log_p, y)
+        y_wrong = y.copy()
+        y_wrong[3] = 1
+        calibrator.fit(separable, y_wrong)  # has an optimum
+        with pytest.warns(ConvergenceWarning, match="perfectly separable"):
+            calibrator.fit(separable, y_wrong, sample_weight=(np.arange(40) != 3) * 1.0)
+
+
+def test_probabilities_instead_of_logarithms(sample):
+    log_p, y = sample
+    with pytest.warns(UserWarning, match="looks like probabilities.*pass their logarithms"):
+        AffineCalibrator().fit(np.exp(log_p), y)
+
+
+def test_bad_settings(sample):
+    log_p, y = sample
+    with pytest.raises(ValueError, match="bias must be True or False, got 'x'"):
+        AffineCalibrator(bias="x").fit(log_p, y)
+    with pytest.raises(ValueError, match="X has one column"):
+        AffineCalibrator().fit(log_p[:, :1], y * 0)
+
+
 class AnyFeatures(AffineCalibrator):
     """Makes as many columns as there are classes out of the features that checks pass."""
 
@@ -107,6 +145,8 @@ NEEDS_A_SCORE_A_CLASS = {
 }
 
 
+# some checks fit a handful of samples, which can be told apart perfectly
+@pytest.mark.filterwarnings("ignore:the classes are perfectly separable")
 @parametrize_with_checks(
     [AnyFeatures()], expected_failed_checks=lambda estimator: NEEDS_A_SCORE_A_CLASS
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -9,9 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from trajscore._coerce import run_label
 from trajscore.validation import check_sample_weight
 
 FloatArray = NDArray[np.float64]
@@ -80,19 +83,27 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If there are not as many classes in `y` as columns in `X`.
+            If there are not as many classes in `y`, with some weight each, as columns in `X`, fewer
+            than two columns, a value that is not finite, or `bias` is no bool.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the classes are perfectly separable, so that there is no optimum, or the optimiser
+            stops short of it.
+        UserWarning
+            If `X` looks like probabilities instead of their logarithms.
         """
+        if not isinstance(self.bias, (bool, np.bool_)):
+            raise ValueError(f"bias must be True or False, got {self.bias!r}")
         scores, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False)
         _check_finite(scores)
         check_classification_targets(labels)
+        _warn_of_probabilities(scores)
         self.classes_, codes = np.unique(labels, return_inverse=True)
-        K = scores.shape[1]
-        if len(self.classes_) != K:
-            raise ValueError(
-                f"y has {len(self.classes_)} classes and X {K} columns; every column needs runs "
-                f"of its class in the training data"
-            )
         weight = check_sample_weight(sample_weight, len(scores))
+        K = scores.shape[1]
+        _check_columns(self.classes_, K, np.bincount(codes, weight))
         weight = weight / weight.sum()
         # large margins are tamed for the optimiser only; the scale is put back below
         spread = float(np.std(scores - scores.mean(axis=1, keepdims=True))) or 1.0
@@ -116,7 +127,17 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.scale_ = float(found.x[0] / spread)
         self.bias_ = found.x[1:] - found.x[1:].mean()
         self.n_iter_ = int(found.nit)
+        counted = weight > 0
+        _warn_unless_converged(self._margins(scores[counted], codes[counted]), found)
         return self
+
+    def _margins(self, scores: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+        """By how much each sample's class is ahead of the next, in log-probability."""
+        z = self.scale_ * scores + self.bias_
+        rows = np.arange(len(z))
+        own = z[rows, codes]
+        z[rows, codes] = -np.inf
+        return np.asarray(own - z.max(axis=1))
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Return calibrated log-probabilities.
@@ -185,6 +206,53 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         scores = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
         _check_finite(scores)
         return np.asarray(self.scale_ * scores + self.bias_)
+
+
+def _check_columns(classes: NDArray[Any], n_columns: int, weights: NDArray[Any]) -> None:
+    if n_columns < 2:
+        raise ValueError(
+            "X has one column, so there is one class; give log-probabilities of at least two"
+        )
+    if len(classes) != n_columns:
+        raise ValueError(
+            f"y has {len(classes)} classes and X {n_columns} columns; every column needs runs "
+            f"of its class in the training data"
+        )
+    if not weights.all():
+        missing = run_label(classes[int(np.argmin(weights))])
+        raise ValueError(
+            f"all samples of class {missing} have a weight of 0; every column needs runs of its "
+            f"class in the training data"
+        )
+
+
+def _warn_of_probabilities(scores: FloatArray) -> None:
+    inside = scores.min() >= 0 and scores.max() <= 1
+    if inside and np.allclose(scores.sum(axis=1), 1, rtol=0, atol=1e-4):
+        warnings.warn(
+            "X looks like probabilities, which are calibrated as if they were log-probabilities; "
+            "pass their logarithms",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_unless_converged(margins: FloatArray, found: Any) -> None:
+    # Where no sample is worse off as all parameters grow and some are better off, they grow for
+    # ever; ties are 0 up to rounding.
+    if margins.max() > 0 and margins.min() >= -1e-9 * margins.max():
+        problem = (
+            "the classes are perfectly separable, so that no scale is large enough and calibrated "
+            "probabilities go to 0 and 1; calibrate on more samples, or floor the probabilities"
+        )
+    elif not found.success and np.abs(found.jac).max() > 1e-6:
+        problem = (
+            f"the fit has stopped before its optimum, with a gradient of "
+            f"{np.abs(found.jac).max():.2g} ({found.message}); check X for very large values"
+        )
+    else:
+        return
+    warnings.warn(problem, ConvergenceWarning, stacklevel=3)
 
 
 def _check_finite(scores: FloatArray) -> None:
