@@ -109,5 +109,17 @@ def test_fetch_expected_cost_from_a_local_copy(name, shape, tmp_path, public_fil
 def test_fetch_expected_cost_says_what_is_wrong(tmp_path):
     with pytest.raises(OSError, match="download_if_missing=True"):
         fetch_expected_cost("sst2_gpt2", data_home=tmp_path, download_if_missing=False)
-    with pytest.raises(ValueError, match="no name of a score set"):
-        fetch_expected_cost("../else")
+    for name in ("../else", "", None, 3):
+        with pytest.raises(ValueError, match="no name of a score set"):
+            fetch_expected_cost(name)
+
+
+def test_a_changed_file_is_not_fetched_anew_unasked(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "pooch.retrieve", lambda *args, **kwargs: pytest.fail("went to the network")
+    )
+    (tmp_path / "trajscore").mkdir()
+    for part in ("scores", "targets"):
+        np.save(tmp_path / "trajscore" / f"sst2_gpt2_{part}.npy", np.zeros(3))
+    with pytest.raises(ValueError, match="sst2_gpt2_scores.npy is not the published file"):
+        fetch_expected_cost("sst2_gpt2", data_home=tmp_path, download_if_missing=False)

@@ -56,6 +56,8 @@ def fetch_evaluator(
         If the name is unknown, or the file's SHA-256 is not the published one.
     OSError
         If the file is missing and `download_if_missing` is False.
+    ImportError
+        If pooch is not installed.
 
     References
     ----------

@@ -64,9 +64,11 @@ def fetch_expected_cost(
     Raises
     ------
     ValueError
-        If a file's SHA-256 is not the published one.
+        If a file's SHA-256 is not the published one, or `name` is no name of a folder.
     OSError
         If a file is missing and `download_if_missing` is False, or there is no such set.
+    ImportError
+        If pooch is not installed.
 
     References
     ----------
@@ -77,7 +79,7 @@ def fetch_expected_cost(
     >>> from trajscore.datasets import fetch_expected_cost
     >>> X, y = fetch_expected_cost("sst2_gpt2", return_X_y=True)  # doctest: +SKIP
     """
-    if not name or "/" in name or name.startswith("."):
+    if not isinstance(name, str) or not name or "/" in name or name.startswith("."):
         raise ValueError(f"{name!r} is no name of a score set; use, for example, 'sst2_gpt2'")
     known = _KNOWN.get(name, (None, None))
     paths = [

@@ -38,6 +38,8 @@ def retrieve(
     ------
     OSError
         If it is missing and may not be downloaded.
+    ValueError
+        If its SHA-256 is not the given one, after a download or where it may not be downloaded.
     ImportError
         If pooch is not installed.
     """
@@ -51,6 +53,11 @@ def retrieve(
     if not download_if_missing and not (folder / file).exists():
         raise OSError(
             f"{folder / file} does not exist; call with download_if_missing=True, or put it there"
+        )
+    if not download_if_missing and sha256 and pooch.file_hash(str(folder / file)) != sha256:
+        raise ValueError(
+            f"{folder / file} is not the published file: its SHA-256 does not start with "
+            f"{sha256[:12]}; call with download_if_missing=True to fetch it anew"
         )
     known = None if sha256 is None else f"sha256:{sha256}"
     return Path(pooch.retrieve(url, known_hash=known, fname=file, path=folder))
