@@ -6,6 +6,8 @@ FOLDER holds NAME/scores.npy (log-scores or logits) and NAME/targets.npy, as the
 luferrer/expected_cost does. "raw" takes the softmax of the scores; "cal" an affine calibration
 inside five-fold cross-validation (seed 42), with the spread over ten other seeds below.
 N-BS_qe is printed as the paper prints it, twice the normalised Brier score of the confidence.
+The ECE of CIFAR-10 with ResNet-20, "cal", comes out as .0071 (.00706, the fit run to convergence)
+where the paper prints .0070; an optimiser stopped at a gradient of 1e-5 gives .00698.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ def row(y: np.ndarray, log_p: np.ndarray) -> np.ndarray:
             metrics.confidence_ece(correct, confidence),
             roc_auc_score(correct, log_odds),
             metrics.confidence_log_loss(correct, log_odds, normalize=True, log_odds=True),
-            2 * metrics.confidence_brier(correct, confidence, normalize=True),
+            metrics.confidence_brier(correct, confidence, normalize="doubled"),
             metrics.normalized_log_loss(y, log_p, **full),
             metrics.normalized_brier(y, log_p, **full),
             metrics.aurc(correct, log_odds, rule="trapezoid"),

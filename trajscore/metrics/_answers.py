@@ -119,7 +119,7 @@ def answers_from_proba(
     y_proba : array-like of shape (n_samples, n_classes)
         (Log-)probability of each class.
     labels : array-like of shape (n_classes,), optional
-        The class of each column.
+        The class of each column; default: as in `ecuas_score`.
     log_proba : bool, default=False
         Whether `y_proba` holds log-probabilities. The confidence is then returned as log-odds
         log(c / (1 - c)), which do not saturate where c rounds to 1; infinity where the others'

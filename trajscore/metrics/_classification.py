@@ -32,7 +32,7 @@ def normalized_error_rate(
     y_proba : array-like of shape (n_samples, n_classes)
         Probability of each class.
     labels : array-like of shape (n_classes,), optional
-        The class of each column.
+        The class of each column; default: as in `ecuas_score`.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each sample.
     log_proba : bool, default=False
@@ -83,7 +83,7 @@ def normalized_brier(
     y_proba : array-like of shape (n_samples, n_classes)
         Probability of each class.
     labels : array-like of shape (n_classes,), optional
-        The class of each column.
+        The class of each column; default: as in `ecuas_score`.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each sample.
     log_proba : bool, default=False
@@ -133,7 +133,7 @@ def normalized_log_loss(
     y_proba : array-like of shape (n_samples, n_classes)
         Probability of each class.
     labels : array-like of shape (n_classes,), optional
-        The class of each column.
+        The class of each column; default: as in `ecuas_score`.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each sample.
     log_proba : bool, default=False

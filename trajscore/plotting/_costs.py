@@ -382,7 +382,7 @@ class SampledDecisionsDisplay:
         n : sequence of float, default=(0, 1, 128)
             Parameters of ECUAS_n.
         labels : array-like of shape (n_classes,), optional
-            The class of each column.
+            The class of each column; default: as in `trajscore.metrics.ecuas_score`.
         ax : matplotlib Axes, optional
             Where to draw.
         name : str, optional
