@@ -154,6 +154,9 @@ def test_the_unit_of_costs_does_not_matter(unit):
         expected = ecuas_score(y, P, n=n, cost=ASYMMETRIC, labels=range(3))
         value = ecuas_score(y, P, n=n, cost=unit * ASYMMETRIC, labels=range(3))
         assert value == pytest.approx(expected, rel=1e-9)
+    # the floor is no share of the largest cost, which may be far above every uncertainty
+    uneven, sure = [[0, 1e9], [1, 0]], [[0.0, 1.0], [1e-11, 1 - 1e-11]]
+    assert ecuas_score([1, 0], sure, n=0, cost=uneven) > 1e9
     assert largest_uncertainty([[0, 1e9], [1, 0]]) == pytest.approx(1 / (1 + 1e-9), rel=1e-12)
 
 

@@ -130,6 +130,11 @@ def test_risk_coverage(answers):
     drawn(display)
 
 
+def test_cost_against_confidence_checks_the_number_of_classes():
+    with pytest.raises(ValueError, match="n_classes must be a number of at least 2, got 0"):
+        CostConfidenceDisplay.from_parameters(n_classes=0)
+
+
 def test_cost_displays_draw_every_n_and_take_any_style():
     many = tuple(range(9))
     display = CostConfidenceDisplay.from_parameters(n=many, label="mine", linestyle=":")

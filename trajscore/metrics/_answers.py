@@ -8,7 +8,7 @@ from scipy.special import log_expit
 
 from trajscore._coerce import as_numbers
 from trajscore.metrics._proba import as_scores, check_rows, encode_labels, row_slices
-from trajscore.metrics._uncertainty import check_eps, log_of_others
+from trajscore.metrics._uncertainty import log_of_others
 from trajscore.validation import check_sample_weight
 
 FloatArray = NDArray[np.float64]
@@ -60,6 +60,23 @@ def check_answers(
     return right, c, check_sample_weight(sample_weight, len(c))
 
 
+def check_n_classes(n_classes: float) -> None:
+    """Refuse a number of possible answers below 2.
+
+    Parameters
+    ----------
+    n_classes : float
+        The number, or infinity.
+
+    Raises
+    ------
+    ValueError
+        If it is no such number.
+    """
+    if not isinstance(n_classes, (int, float, np.integer, np.floating)) or not n_classes >= 2:
+        raise ValueError(f"n_classes must be a number of at least 2, got {n_classes!r}")
+
+
 def answers(
     correct: ArrayLike,
     confidence: ArrayLike,
@@ -67,7 +84,6 @@ def answers(
     *,
     n_classes: float,
     log_odds: bool,
-    eps: float,
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """Turn answers into decisions of the 0-1 cost.
 
@@ -79,8 +95,6 @@ def answers(
         Number of possible answers.
     log_odds : bool
         Whether `confidence` holds log(c / (1 - c)).
-    eps : float
-        Floor of u = 1 - c where it does not.
 
     Returns
     -------
@@ -92,14 +106,12 @@ def answers(
     Raises
     ------
     ValueError
-        As `check_answers`, and if `n_classes` is less than 2 or `eps` not in [0, 1).
+        As `check_answers`, and if `n_classes` is less than 2.
     """
-    if not isinstance(n_classes, (int, float, np.integer, np.floating)) or not n_classes >= 2:
-        raise ValueError(f"n_classes must be a number of at least 2, got {n_classes!r}")
-    check_eps(eps)
+    check_n_classes(n_classes)
     right, c, weight = check_answers(correct, confidence, sample_weight, probability=not log_odds)
     with np.errstate(divide="ignore"):  # an uncertainty of 0
-        log_u = log_expit(-c) if log_odds else np.log(np.maximum(1 - c, eps))
+        log_u = log_expit(-c) if log_odds else np.log(1 - c)
     return np.asarray(log_u), 1 - right, weight, 1 - 1 / n_classes
 
 

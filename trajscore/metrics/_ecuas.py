@@ -11,7 +11,7 @@ from sklearn.metrics import make_scorer
 
 from trajscore.metrics._answers import answers
 from trajscore.metrics._proba import encode_labels
-from trajscore.metrics._uncertainty import check_eps, decisions, warn_above
+from trajscore.metrics._uncertainty import check_eps, decisions, floor_of_u, warn_above
 from trajscore.validation import check_sample_weight
 
 FloatArray = NDArray[np.float64]
@@ -59,8 +59,9 @@ def ecuas_score(
     log_proba : bool, default=False
         Whether `y_proba` holds log-probabilities; these are scored without a cap.
     eps : float, default=1e-7
-        For plain probabilities, floor of u under the logarithm of n = 0, in units of the largest
-        cost, and of probabilities in the logarithmic cost; it caps the penalty.
+        For plain probabilities, floor of u under the logarithm of n = 0 (for a cost matrix the same
+        share of u_M as for the 0-1 cost, eps u_M / (1 - 1/K)), and of probabilities in the
+        logarithmic cost; it caps the penalty.
 
     Returns
     -------
@@ -92,21 +93,17 @@ def ecuas_score(
     check_n(n)
     check_eps(eps)
     log_u, paid, u_max = decisions(
-        y_true,
-        y_proba,
-        cost=cost,
-        labels=labels,
-        log_proba=log_proba,
-        eps=eps,
-        floor=eps if n == 0 else 0.0,
+        y_true, y_proba, cost=cost, labels=labels, log_proba=log_proba, eps=eps
     )
     weight = check_sample_weight(sample_weight, len(log_u))
-    costs, above = price(log_u, paid, n, u_max)
+    K = np.shape(y_proba)[1]
+    floor = 0.0 if log_proba else floor_of_u(eps, cost, u_max, K)
+    costs, above = price(log_u, paid, n, u_max, floor)
     warn_above(above, u_max)
     mean = float(np.average(costs, weights=weight))
     if not normalize:
         return mean
-    return mean / _naive_cost(y_true, np.shape(y_proba)[1], n, cost, labels, weight, eps)
+    return mean / _naive_cost(y_true, K, n, cost, labels, weight, eps)
 
 
 def ecuas_from_confidence(
@@ -165,14 +162,9 @@ def ecuas_from_confidence(
     check_n(n)
     check_eps(eps)
     log_u, error, weight, u_max = answers(
-        correct,
-        confidence,
-        sample_weight,
-        n_classes=n_classes,
-        log_odds=log_odds,
-        eps=eps if n == 0 else 0.0,
+        correct, confidence, sample_weight, n_classes=n_classes, log_odds=log_odds
     )
-    costs, above = price(log_u, error, n, u_max)
+    costs, above = price(log_u, error, n, u_max, 0.0 if log_odds else eps)
     warn_above(above, u_max)
     return float(np.average(costs, weights=weight))
 
@@ -268,7 +260,9 @@ def ecuas_cost(y_true: ArrayLike, y_proba: ArrayLike, **kwargs: Any) -> float:
 # -------------------------------------------------------------------- the arithmetic
 
 
-def price(log_u: FloatArray, paid: FloatArray, n: float, u_max: float) -> tuple[FloatArray, int]:
+def price(
+    log_u: FloatArray, paid: FloatArray, n: float, u_max: float, floor: float
+) -> tuple[FloatArray, int]:
     """Compute C*_n of Eq. 9: in x = u / u_M it is x^(n+1) + (n+1)/n (1 - x^n) c / u_M.
 
     Parameters
@@ -279,6 +273,8 @@ def price(log_u: FloatArray, paid: FloatArray, n: float, u_max: float) -> tuple[
         Any real number >= 0.
     u_max : float
         The largest possible uncertainty; larger ones cost what it costs (Appendix A.3).
+    floor : float
+        Floor of u under the logarithm of n = 0; 0 for none.
 
     Returns
     -------
@@ -291,6 +287,8 @@ def price(log_u: FloatArray, paid: FloatArray, n: float, u_max: float) -> tuple[
     above = int((log_x > 1e-9).sum())
     log_x = np.minimum(log_x, 0.0)
     if n == 0:
+        if floor > 0:
+            log_x = np.maximum(log_x, min(np.log(floor / u_max), 0.0))
         with np.errstate(invalid="ignore"):  # a certain and right answer: 0 times infinity
             penalty = np.where(paid > 0, -log_x * paid, 0.0)
         return np.exp(log_x) + penalty / u_max, above
@@ -317,15 +315,10 @@ def _naive_cost(
         )
     prior = counts / weight.sum()
     log_u, paid, u_max = decisions(
-        np.arange(K),
-        np.tile(prior, (K, 1)),
-        cost=cost,
-        labels=None,
-        log_proba=False,
-        eps=eps,
-        floor=eps if n == 0 else 0.0,
+        np.arange(K), np.tile(prior, (K, 1)), cost=cost, labels=None, log_proba=False, eps=eps
     )
-    naive = float(prior @ price(log_u, paid, n, u_max)[0])
+    costs, _ = price(log_u, paid, n, u_max, floor_of_u(eps, cost, u_max, K))
+    naive = float(prior @ costs)
     if naive <= 0:
         raise ValueError("the naive system costs 0 with this cost matrix; use normalize=False")
     return naive

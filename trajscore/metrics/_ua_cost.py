@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore._coerce import as_numbers
 from trajscore.metrics._answers import answers
-from trajscore.metrics._uncertainty import decisions, warn_above
+from trajscore.metrics._uncertainty import decisions, floor_of_u, warn_above
 from trajscore.validation import check_sample_weight
 
 FloatArray = NDArray[np.float64]
@@ -25,6 +25,9 @@ _MAX_HALVINGS, _MAX_PANELS = 60, 1 << 17
 # Logarithms: how far below u_M the integral starts at first, and the lowest gamma of all
 _DEPTH, _LOWEST = 35.0, float(np.log(1e-300))
 _CHUNK = 1 << 16
+
+# Floor of u from plain probabilities, as in ecuas_score
+_FLOOR = 1e-7
 
 
 class UACost(NamedTuple):
@@ -145,7 +148,7 @@ def ua_cost_from_confidence(
     array([0.125, 0.5  ])
     """
     log_u, error, weight, _ = answers(
-        correct, confidence, sample_weight, n_classes=np.inf, log_odds=log_odds, eps=0.0
+        correct, confidence, sample_weight, n_classes=np.inf, log_odds=log_odds
     )
     return _at(gamma, log_u, error, weight)
 
@@ -165,8 +168,8 @@ def integrated_ua_cost(
 
     It is a proper score for every weight >= 0; `ecuas_score` is its closed form for w_n. A weight
     function is integrated numerically, for w_n to ten digits; there u is floored, as under the
-    logarithm of n = 0 in `ecuas_score`, at 1e-7 of the largest cost (from log-probabilities at
-    1e-300). Point masses are exact.
+    logarithm of n = 0 in `ecuas_score`, at its default `eps` (from log-probabilities at 1e-300).
+    Point masses are exact.
 
     Parameters
     ----------
@@ -212,17 +215,10 @@ def integrated_ua_cost(
     >>> round(integrated_ua_cost([0, 1], P, weight={0.25: 0.5, 0.45: 0.5}), 6)
     0.3125
     """
-    is_function = not isinstance(weight, Mapping)
-    if is_function and not callable(weight):
+    if not isinstance(weight, Mapping) and not callable(weight):
         raise ValueError(f"weight must be a function or a dict of point masses, got {weight!r}")
     log_u, paid, u_max = decisions(
-        y_true,
-        y_proba,
-        cost=cost,
-        labels=labels,
-        log_proba=log_proba,
-        eps=1e-7,
-        floor=1e-7 if is_function else 0.0,
+        y_true, y_proba, cost=cost, labels=labels, log_proba=log_proba, eps=_FLOOR
     )
     samples = check_sample_weight(sample_weight, len(paid))
     log_max = float(np.log(u_max))
@@ -232,6 +228,8 @@ def integrated_ua_cost(
         gammas, masses = np.array([*weight.keys()], float), np.array([*weight.values()], float)
         _check_weights(masses, gammas)
         return float(masses @ np.asarray(_at(gammas, log_u, paid, samples).cost))
+    if not log_proba:
+        log_u = np.maximum(log_u, np.log(floor_of_u(_FLOOR, cost, u_max, np.shape(y_proba)[1])))
     lowest = max(min(float(log_u.min()), log_max - _DEPTH), _LOWEST)
     below, total_above = _Antiderivatives(weight, lowest, log_max, breaks)(log_u)
     return float(np.average(below + paid * total_above, weights=samples))

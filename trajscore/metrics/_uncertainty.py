@@ -248,7 +248,6 @@ def decisions(
     labels: ArrayLike | None,
     log_proba: bool,
     eps: float,
-    floor: float = 0.0,
 ) -> tuple[FloatArray, FloatArray, float]:
     """Check classes and probabilities, and take the Bayes decision for every sample.
 
@@ -266,9 +265,6 @@ def decisions(
         Whether `y_proba` holds log-probabilities.
     eps : float
         As in `decide`.
-    floor : float, default=0
-        Floor of u, in units of the largest cost (of 1 for the 0-1 and the logarithmic cost), for
-        plain probabilities.
 
     Returns
     -------
@@ -284,10 +280,30 @@ def decisions(
     for rows in row_slices(P):
         check_rows(P, rows, log=log_proba)
         log_u[rows], paid[rows] = decide(P[rows], y[rows], kind, log_proba, eps)
-    if floor > 0 and not log_proba:
-        unit = kind.max() if isinstance(kind, np.ndarray) else 1.0
-        np.maximum(log_u, np.log(floor * unit), out=log_u)
     return log_u, paid, ceiling(kind, P.shape[1])
+
+
+def floor_of_u(eps: float, cost: ArrayLike | str | None, u_max: float, n_classes: int) -> float:
+    """Return the floor of u under a logarithm.
+
+    Parameters
+    ----------
+    eps : float
+        Floor for the 0-1 and the logarithmic cost.
+    cost : array-like, "log" or None
+        As in `check_cost`.
+    u_max : float
+        The largest possible uncertainty.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    float
+        For a matrix, the same share of `u_max` as `eps` is for the 0-1 cost: whatever the unit of
+        costs, and far below `u_max` also where one cost is much larger than the others.
+    """
+    return eps if cost is None or isinstance(cost, str) else eps * u_max / (1 - 1 / n_classes)
 
 
 def check_eps(eps: float) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from trajscore.metrics._answers import answers
+from trajscore.metrics._answers import answers, check_n_classes
 from trajscore.metrics._ecuas import check_n, price
 from trajscore.metrics._proba import as_scores, check_rows, encode_labels
 from trajscore.metrics._ua_cost import ua_cost_from_confidence
@@ -18,8 +18,8 @@ from trajscore.plotting._base import COLORS, SERIES, answers_of, new_axes
 
 FloatArray = NDArray[np.float64]
 
-# log of the floor of u under the logarithm of n = 0, as in ecuas_score
-_LOG_FLOOR = float(np.log(1e-7))
+# Floor of u under the logarithm of n = 0, as in ecuas_score
+_FLOOR = 1e-7
 
 
 class CostConfidenceDisplay:
@@ -93,16 +93,14 @@ class CostConfidenceDisplay:
         CostConfidenceDisplay
             The display, drawn.
         """
+        check_n_classes(n_classes)
         confidence = np.linspace(1 / n_classes, 1, 401)
         zero = np.zeros_like(confidence)
-        log_u, _, _, u_max = answers(
-            zero, confidence, None, n_classes=n_classes, log_odds=False, eps=0.0
-        )
+        log_u, _, _, u_max = answers(zero, confidence, None, n_classes=n_classes, log_odds=False)
         costs = {}
         for one in n:
             check_n(one)
-            floored = np.maximum(log_u, _LOG_FLOOR) if one == 0 else log_u
-            costs[one] = tuple(price(floored, error, one, u_max)[0] for error in (zero, zero + 1))
+            costs[one] = [price(log_u, error, one, u_max, _FLOOR)[0] for error in (zero, zero + 1)]
         return cls(
             confidence,
             {one: pair[0] for one, pair in costs.items()},
@@ -238,14 +236,9 @@ class CostCurveDisplay:
         """
         check_n(n)
         log_u, error, weight, u_max = answers(
-            correct,
-            confidence,
-            sample_weight,
-            n_classes=n_classes,
-            log_odds=False,
-            eps=1e-7 if n == 0 else 0.0,
+            correct, confidence, sample_weight, n_classes=n_classes, log_odds=False
         )
-        costs, above = price(log_u, error, n, u_max)
+        costs, above = price(log_u, error, n, u_max, _FLOOR)
         warn_above(above, u_max)
         gamma = np.linspace(0, u_max, 401)[1:]
         at = ua_cost_from_confidence(correct, confidence, gamma=gamma, sample_weight=sample_weight)
@@ -413,7 +406,7 @@ class SampledDecisionsDisplay:
         error = np.ones_like(log_p)
         error[np.arange(rows), y] = 0
         log_u = _log_complements(log_p).ravel()
-        prices = {one: price(log_u, error.ravel(), one, 1 - 1 / K)[0] for one in n}
+        prices = {one: price(log_u, error.ravel(), one, 1 - 1 / K, 0.0)[0] for one in n}
         sampled = [softmax(log_p / one, axis=1).ravel() / rows for one in t]
         return cls(
             t, {one: np.array([p @ cost for p in sampled]) for one, cost in prices.items()}

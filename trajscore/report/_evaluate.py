@@ -452,12 +452,10 @@ class _LineStatistics:
 def _scalar_losses(confidence: FloatArray, success: FloatArray) -> FloatArray:
     """Squared error and ECUAS costs of each run, for the outcome "success" as the answer."""
     wrong = np.zeros_like(confidence)
-    log_u, error, _, u_max = answers(
-        wrong, confidence, None, n_classes=np.inf, log_odds=False, eps=1e-7
-    )
+    log_u, error, _, u_max = answers(wrong, confidence, None, n_classes=np.inf, log_odds=False)
     costs = []
     for n in ECUAS_METRICS.values():  # linear in the outcome, so that grades need no extra case
-        if_wrong, if_right = price(log_u, error, n, u_max)[0], price(log_u, wrong, n, u_max)[0]
+        if_wrong, if_right = (price(log_u, paid, n, u_max, 1e-7)[0] for paid in (error, wrong))
         costs.append(success * if_right + (1 - success) * if_wrong)
     return np.stack([(confidence - success) ** 2, *costs], axis=1)
 
