@@ -222,5 +222,11 @@ def test_infinite_log_odds_are_certain_answers():
         )
         assert np.isinf(value) == worst
         assert np.isinf(metrics.confidence_log_loss(correct, log_odds, log_odds=True)) == worst
+    # a weight of 0 leaves a certain error out
+    kwargs = {"log_proba": True, "sample_weight": [0, 1, 1]}
+    assert np.isfinite(metrics.ecuas_score([1, 1, 1], log_p, n=0, **kwargs, labels=[0, 1]))
+    assert np.isfinite(metrics.normalized_log_loss([1, 1, 0], log_p, **kwargs))
+    kwargs = {"log_odds": True, "sample_weight": [0, 1, 1]}
+    assert np.isfinite(metrics.confidence_log_loss(correct, log_odds, **kwargs))
     with pytest.raises(ValueError, match="row 0: confidence is nan; it must be a number"):
         metrics.aurc([1, 0], [np.nan, 1])

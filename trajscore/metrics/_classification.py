@@ -183,7 +183,9 @@ def _normalized(
     total = 0.0
     for rows in row_slices(P):
         check_rows(P, rows, log=log_proba)
-        total += float(weight[rows] @ loss(P[rows].astype(np.float64), y[rows]))
+        losses = loss(P[rows].astype(np.float64), y[rows])
+        # a weight of 0 leaves out even an infinite loss
+        total += float(weight[rows] @ np.where(weight[rows] > 0, losses, 0.0))
     counts = np.bincount(y, weight, P.shape[1])
     if np.count_nonzero(counts) < 2:  # counted before dividing, which may round 1 down
         raise ValueError("all samples are of one class, so the naive system scores 0")

@@ -11,7 +11,7 @@ from sklearn.metrics import make_scorer
 
 from trajscore.metrics._answers import answers
 from trajscore.metrics._proba import encode_labels
-from trajscore.metrics._uncertainty import check_eps, decisions, floor_of_u, warn_above
+from trajscore.metrics._uncertainty import check_eps, decisions, floor_of_u, mean_cost, warn_above
 from trajscore.validation import check_sample_weight
 
 FloatArray = NDArray[np.float64]
@@ -100,7 +100,7 @@ def ecuas_score(
     floor = 0.0 if log_proba else floor_of_u(eps, cost, u_max, K)
     costs, above = price(log_u, paid, n, u_max, floor)
     warn_above(above, u_max)
-    mean = float(np.average(costs, weights=weight))
+    mean = mean_cost(costs, weight)
     if not normalize:
         return mean
     return mean / _naive_cost(y_true, K, n, cost, labels, weight, eps)
@@ -166,7 +166,7 @@ def ecuas_from_confidence(
     )
     costs, above = price(log_u, error, n, u_max, 0.0 if log_odds else eps)
     warn_above(above, u_max)
-    return float(np.average(costs, weights=weight))
+    return mean_cost(costs, weight)
 
 
 def make_ecuas_scorer(
@@ -318,7 +318,7 @@ def _naive_cost(
         np.arange(K), np.tile(prior, (K, 1)), cost=cost, labels=None, log_proba=False, eps=eps
     )
     costs, _ = price(log_u, paid, n, u_max, floor_of_u(eps, cost, u_max, K))
-    naive = float(prior @ costs)
+    naive = mean_cost(costs, prior)
     if naive <= 0:
         raise ValueError("the naive system costs 0 with this cost matrix; use normalize=False")
     return naive

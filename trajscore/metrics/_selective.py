@@ -12,7 +12,7 @@ from scipy.special import log_expit, xlogy
 from trajscore._coerce import as_numbers
 from trajscore.metrics import _ranking
 from trajscore.metrics._answers import check_answers
-from trajscore.metrics._uncertainty import check_eps
+from trajscore.metrics._uncertainty import check_eps, mean_cost
 
 FloatArray = NDArray[np.float64]
 
@@ -472,7 +472,7 @@ def confidence_log_loss(
         log_happened = log_expit(np.where(right == 1, c, -c))
     else:
         log_happened = np.log(np.clip(np.where(right == 1, c, 1 - c), eps, 1 - eps))
-    score = -float(np.average(log_happened, weights=weight))
+    score = mean_cost(-log_happened, weight)
     a = float(np.average(right, weights=weight))
     return score / _naive(float(-xlogy(a, a) - xlogy(1 - a, 1 - a))) if normalize else score
 

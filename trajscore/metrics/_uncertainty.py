@@ -283,6 +283,22 @@ def decisions(
     return log_u, paid, ceiling(kind, P.shape[1])
 
 
+def mean_cost(costs: FloatArray, weight: FloatArray) -> float:
+    """Return the weighted mean, in which a weight of 0 leaves out even an infinite cost.
+
+    Parameters
+    ----------
+    costs, weight : ndarray of shape (n_samples,)
+        Cost and weight of each sample.
+
+    Returns
+    -------
+    float
+        The mean.
+    """
+    return float(np.average(np.where(weight > 0, costs, 0.0), weights=weight))
+
+
 def floor_of_u(eps: float, cost: ArrayLike | str | None, u_max: float, n_classes: int) -> float:
     """Return the floor of u under a logarithm.
 
