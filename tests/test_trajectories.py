@@ -125,11 +125,6 @@ def test_saves_and_loads(X, tmp_path, ending):
         assert TrajectoryArray.load(path).shape == array.shape
 
 
-def test_unknown_file_ending(X, tmp_path):
-    with pytest.raises(ValueError, match=r"\.npz or \.parquet"):
-        X.save(tmp_path / "x.pkl")
-
-
 def test_truncation_keeps_the_horizon(X):
     short = X.prefix(2)
     assert short.lengths.tolist() == [2, 1, 2]
@@ -204,11 +199,3 @@ def test_missing_values_only_when_allowed():
     assert np.isnan(X.cells[1])
     with pytest.raises(ValueError, match="inf"):
         TrajectoryArray.from_list([[0.1, np.inf]], missing="allow")
-
-
-def test_meta_of_mixed_types(X, tmp_path):
-    mixed = TrajectoryArray(X.cells, X.lengths, meta={"task": [1, "a", 2]})
-    with pytest.raises(ValueError, match="a column of meta does not fit into Parquet"):
-        mixed.save(tmp_path / "x.parquet")
-    mixed.save(tmp_path / "x.npz")
-    assert TrajectoryArray.load(tmp_path / "x.npz") == mixed

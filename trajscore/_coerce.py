@@ -182,9 +182,9 @@ def as_meta(meta: pd.DataFrame | Mapping[str, Any] | None, n_runs: int) -> pd.Da
     if meta is None:
         return None
     frame = pd.DataFrame(dict(meta)) if isinstance(meta, Mapping) else meta.copy()
-    if len(frame) != n_runs:
+    if len(frame) != n_runs and len(frame.columns):
         raise ValueError(f"meta has {len(frame)} rows, but there are {n_runs} runs")
-    return frame.reset_index(drop=True)
+    return frame.reset_index(drop=True) if len(frame.columns) else None
 
 
 def as_row_index(key: Any, n_runs: int) -> Any:

@@ -193,10 +193,32 @@ class TrajectoryForms:
     def save(self, path: str | Path) -> None:
         """Write to a file, ``.npz`` or ``.parquet``, without pickle.
 
+        What `load` reads equals what was saved, `meta` with its dtypes included.
+
         Parameters
         ----------
         path : str or Path
             Where to; the ending chooses the format. Parquet needs pyarrow (extra ``data``).
+
+        Raises
+        ------
+        ValueError
+            If the ending is another one, or a column of `meta` would not come back as it is; the
+            message names the column.
+        ImportError
+            If the format is Parquet and pyarrow is not installed.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from trajscore import TrajectoryArray
+        >>> X = TrajectoryArray.from_list([[0.5], [0.4, 0.6]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "runs.npz"
+        ...     X.save(path)
+        ...     TrajectoryArray.load(path) == X
+        True
         """
         from trajscore._storage import save
 

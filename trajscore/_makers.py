@@ -295,6 +295,19 @@ class TrajectoryMakers:
         -------
         TrajectoryArray
             The runs.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If the ending is not ``.npz`` or ``.parquet``, or `save` did not write the file.
+        ImportError
+            If the format is Parquet and pyarrow is not installed.
+
+        See Also
+        --------
+        TrajectoryArray.save : Has an example.
         """
         from trajscore._storage import load
 
