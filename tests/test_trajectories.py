@@ -187,6 +187,22 @@ def test_numpy_joins_rows_and_channels(X):
         ),
         (lambda: TrajectoryArray(["x"], [1]), "must be real numbers"),
         (lambda: TrajectoryArray([0.1], [1], meta={"task": [1, 2]}), "meta has 2 rows"),
+        (lambda: TrajectoryArray(np.array(["2020"], "M8[D]"), [1]), "dates .* are no numbers"),
+        (lambda: TrajectoryArray(np.array([1], "m8[s]"), [1]), "durations .* are no numbers"),
+        (lambda: TrajectoryArray([0.1 + 1j], [1]), "Complex data not supported"),
+        (
+            lambda: TrajectoryArray.from_list([[0.1], np.array([1j])]),
+            "row 1: .* Complex data not supported",
+        ),
+        (
+            lambda: TrajectoryArray(np.ma.array([0.1, 0.2], mask=[0, 1]), [2]),
+            "step 2: the value is NaN",
+        ),
+        (
+            lambda: TrajectoryArray([0.1, 0.2], [1, 1], ids=np.array([3, 2**63 + 1], "uint64")),
+            r"row 1: run identifier 9223372036854775809 is too large .*\.astype\(str\)",
+        ),
+        (lambda: TrajectoryArray([0.1], [1], ids=[-(2**63) - 1]), "row 0: run identifier -9223"),
     ],
 )
 def test_bad_input_names_the_place(make, message):

@@ -56,6 +56,59 @@ def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
     return f"no {kind} named {name!r}; {hint}"
 
 
+def as_real(values: Any) -> NDArray[Any]:
+    """Return an array of real numbers as it is; masked entries become NaN.
+
+    Parameters
+    ----------
+    values : array-like
+        Numbers, of any shape.
+
+    Returns
+    -------
+    ndarray
+        The numbers.
+
+    Raises
+    ------
+    ValueError
+        If they are dates, durations or complex numbers, which NumPy would take for real ones.
+
+    Examples
+    --------
+    >>> as_real(np.ma.array([1, 0], mask=[False, True]))
+    array([ 1., nan])
+    """
+    array = np.asarray(values)
+    refuse_kind(array.dtype)
+    if isinstance(values, np.ma.MaskedArray):
+        array = array.astype(np.float64)
+        array[np.ma.getmaskarray(values)] = np.nan
+    return array
+
+
+def refuse_kind(dtype: Any) -> None:
+    """Refuse dates, durations and complex numbers, which would pass for real numbers.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Of NumPy or pandas.
+
+    Raises
+    ------
+    ValueError
+        If it is one of these kinds.
+    """
+    kind = getattr(dtype, "kind", "O")
+    if kind == "c":
+        # starts with scikit-learn's words, which its own checks look for
+        raise ValueError("Complex data not supported; take real parts or absolute values first")
+    if kind in "mM":
+        name = "dates" if kind == "M" else "durations"
+        raise ValueError(f"{name} ({dtype}) are no numbers; turn them into numbers first")
+
+
 def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
     """Read an argument that holds numbers, or say that it does not.
 
@@ -83,18 +136,16 @@ def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
     """
     try:
         if isinstance(values, pd.Series):
+            refuse_kind(values.dtype)
             return values.to_numpy(dtype=np.float64, na_value=np.nan)
-        return np.asarray(values, dtype=np.float64)
+        return as_real(values).astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be numbers: {error}") from error
 
 
 def as_float(values: ArrayLike, ndims: tuple[int, ...] = (1, 2)) -> FloatArray:
     try:
-        array = np.asarray(values)
-        if np.iscomplexobj(array):
-            raise ValueError("Complex data not supported")
-        array = array.astype(np.float64, copy=False)
+        array = as_real(values).astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"values must be real numbers: {error}") from error
     if array.ndim not in ndims:
@@ -109,7 +160,7 @@ def as_float(values: ArrayLike, ndims: tuple[int, ...] = (1, 2)) -> FloatArray:
 
 def as_run(run: ArrayLike, row: int) -> FloatArray:
     try:
-        array = np.asarray(run, dtype=np.float64)
+        array = as_real(run).astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"row {row}: the values must be numbers: {error}") from error
     if array.ndim not in (1, 2):
@@ -150,13 +201,13 @@ def as_ids(ids: ArrayLike | None, n_runs: int | None = None) -> NDArray[Any]:
     if ids is None:
         return np.arange(n_runs or 0, dtype=np.int64)
     given = np.asarray(ids)
-    if given.dtype.kind in "iu" and given.shape == (len(given) if n_runs is None else n_runs,):
+    if given.dtype.kind == "i" and given.shape == (len(given) if n_runs is None else n_runs,):
         return given.astype(np.int64)
     array = np.asarray(ids, dtype=object)
     if n_runs is not None and array.shape != (n_runs,):
         raise ValueError(f"ids must hold {n_runs} identifiers, one for each run")
     if all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) for one in array):
-        return array.astype(np.int64)
+        return _as_int64(array)
     if all(isinstance(one, str) for one in array):
         return array.astype(np.str_)
     kinds = sorted({type(one).__name__ for one in array})
@@ -164,6 +215,18 @@ def as_ids(ids: ArrayLike | None, n_runs: int | None = None) -> NDArray[Any]:
         f"run identifiers must be all whole numbers or all text, got {', '.join(kinds)}; "
         f"convert them first, for example with .astype(str)"
     )
+
+
+def _as_int64(ids: NDArray[Any]) -> NDArray[np.int64]:
+    """Turn integers into 64-bit ones, and do not let larger ones wrap round."""
+    try:
+        return ids.astype(np.int64)
+    except OverflowError as error:
+        row = next(row for row, one in enumerate(ids) if not -(2**63) <= int(one) < 2**63)
+        raise ValueError(
+            f"row {row}: run identifier {ids[row]} is too large for a 64-bit integer; make all "
+            f"identifiers text, for example with .astype(str)"
+        ) from error
 
 
 def as_channels(channels: Sequence[str] | None, cells: FloatArray) -> tuple[str, ...] | None:
