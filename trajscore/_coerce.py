@@ -168,6 +168,39 @@ def as_run(run: ArrayLike, row: int) -> FloatArray:
     return array
 
 
+def as_count(value: Any, name: str, least: int = 1) -> int:
+    """Return a whole number that is not too small, or say that it is not one.
+
+    Parameters
+    ----------
+    value : int
+        The number; booleans are none.
+    name : str
+        Its name, for the error message.
+    least : int, default=1
+        The smallest number allowed.
+
+    Returns
+    -------
+    int
+        The number.
+
+    Raises
+    ------
+    ValueError
+        If it is something else.
+
+    Examples
+    --------
+    >>> as_count(3, "n_bins")
+    3
+    """
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+    if not whole or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return int(value)
+
+
 def as_lengths(lengths: ArrayLike, n_cells: int) -> IntArray:
     array = np.asarray(lengths)
     if array.size == 0:
@@ -237,7 +270,10 @@ def as_channels(channels: Sequence[str] | None, cells: FloatArray) -> tuple[str,
     names = tuple(str(name) for name in ([channels] if isinstance(channels, str) else channels))
     width = 1 if cells.ndim == 1 else cells.shape[1]
     if len(names) != width or len(set(names)) != width:
-        raise ValueError(f"expected {width} different channel names, got {list(names)}")
+        raise ValueError(
+            f"expected {width} different channel name{'s' * (width != 1)}, got {list(names)}; "
+            f"name each channel once"
+        )
     return names
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore._coerce import FloatArray, IntArray, run_label
+from trajscore._coerce import FloatArray, IntArray, as_count, run_label
 
 if TYPE_CHECKING:
     from trajscore.trajectories import TrajectoryArray
@@ -48,6 +48,11 @@ class TrajectoryForms:
         TrajectoryArray
             The prefixes, weighted as parts of the whole runs.
 
+        Raises
+        ------
+        ValueError
+            If a length is not a whole number from 1 to the present length of the run.
+
         Examples
         --------
         >>> from trajscore import TrajectoryArray
@@ -85,13 +90,18 @@ class TrajectoryForms:
         TrajectoryArray
             The prefixes.
 
+        Raises
+        ------
+        ValueError
+            If `t` is not a whole number of at least 1.
+
         Examples
         --------
         >>> from trajscore import TrajectoryArray
         >>> TrajectoryArray.from_list([[0.5], [0.4, 0.6]]).prefix(1).to_list()
         [array([0.5]), array([0.4])]
         """
-        return self.truncate(np.minimum(self.lengths, t))
+        return self.truncate(np.minimum(self.lengths, as_count(t, "t, the number of steps,")))
 
     def steps(self, t: int) -> FloatArray:
         """Return the first `t` values of the runs that are at least `t` steps long.
@@ -106,14 +116,18 @@ class TrajectoryForms:
         ndarray of shape (n_alive, t) or (n_alive, t, n_channels)
             One row a run, in the order of ``np.flatnonzero(X.lengths >= t)``.
 
+        Raises
+        ------
+        ValueError
+            If `t` is not a whole number of at least 1.
+
         Examples
         --------
         >>> from trajscore import TrajectoryArray
         >>> TrajectoryArray.from_list([[0.5], [0.4, 0.6]]).steps(2)
         array([[0.4, 0.6]])
         """
-        if t < 1:
-            raise ValueError(f"steps are counted from 1, got t = {t}")
+        t = as_count(t, "t, the number of steps,")
         starts = self._offsets[:-1][self.lengths >= t]
         return self._cells[starts[:, None] + np.arange(t)]
 

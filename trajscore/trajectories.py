@@ -46,7 +46,7 @@ class TrajectoryArray(TrajectoryMakers, TrajectoryForms):
     lengths : array-like of int of shape (n_runs,)
         Number of steps of each run, at least 1.
     channels : sequence of str, optional
-        Names of the columns of a two-dimensional `cells`; needed when it has several.
+        Names of the columns of a two-dimensional `cells`. Default: channel0, channel1, ...
     ids : array-like of shape (n_runs,), optional
         Stable identifiers, all integers or all strings. Default: 0, 1, 2, ...
     horizon : array-like of int of shape (n_runs,), optional
@@ -60,7 +60,8 @@ class TrajectoryArray(TrajectoryMakers, TrajectoryForms):
     Raises
     ------
     ValueError
-        If a run is empty, a value is infinite or (unless allowed) missing, or shapes disagree.
+        If a run is empty, a value is infinite or (unless allowed) missing, a channel's name
+        occurs twice, or shapes disagree.
 
     See Also
     --------
@@ -174,6 +175,9 @@ class TrajectoryArray(TrajectoryMakers, TrajectoryForms):
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"a TrajectoryArray is immutable; build a new one to change {name!r}")
 
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a TrajectoryArray is immutable; {name!r} cannot be deleted")
+
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _rebuild, (type(self), self._parts())
 
@@ -241,8 +245,8 @@ class TrajectoryArray(TrajectoryMakers, TrajectoryForms):
 
     @property
     def lengths(self) -> IntArray:
-        """Number of steps of each run."""
-        return np.diff(self._offsets)
+        """Number of steps of each run; read-only."""
+        return _read_only(np.diff(self._offsets))
 
     @property
     def horizon(self) -> IntArray:
@@ -283,8 +287,8 @@ class TrajectoryArray(TrajectoryMakers, TrajectoryForms):
 
     @property
     def mask(self) -> NDArray[np.bool_]:
-        """Which cells of the padded array exist, of shape (n_runs, T_max)."""
-        return np.arange(self._n_steps) < self.lengths[:, None]
+        """Which cells of the padded array exist, of shape (n_runs, T_max); read-only."""
+        return _read_only(np.arange(self._n_steps) < self.lengths[:, None])
 
     def __len__(self) -> int:
         return len(self._horizon)
@@ -386,6 +390,9 @@ class TrajectoryArray(TrajectoryMakers, TrajectoryForms):
         if isinstance(names, str):
             cells = self._cells.reshape(len(self._cells), -1)[:, have.index(names)]
             return self._replace(cells=np.ascontiguousarray(cells), channels=(names,))
+        repeated = next((name for name in names if names.count(name) > 1), None)
+        if repeated is not None:
+            raise ValueError(f"channel {repeated!r} is picked twice; name each channel once")
         columns = [have.index(name) for name in names]
         cells = self._cells.reshape(len(self._cells), -1)[:, columns]
         return self._replace(cells=cells, channels=tuple(names))
@@ -405,6 +412,11 @@ class TrajectoryArray(TrajectoryMakers, TrajectoryForms):
         TrajectoryArray
             The runs, with the same ids, horizons and meta.
 
+        Raises
+        ------
+        ValueError
+            If there is another number of cells, or a channel's name occurs twice.
+
         Examples
         --------
         >>> X = TrajectoryArray.from_list([[0.5, 0.6]])
@@ -415,6 +427,11 @@ class TrajectoryArray(TrajectoryMakers, TrajectoryForms):
         if len(values) != len(self._cells):
             raise ValueError(f"expected {len(self._cells)} cells, got {len(values)}")
         return self._replace(cells=values, channels=as_channels(channels, values))
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False  # writing to a copy would be lost without a word
+    return array
 
 
 def _rebuild(cls: type[TrajectoryArray], parts: dict[str, Any]) -> TrajectoryArray:
