@@ -56,8 +56,8 @@ def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
     return f"no {kind} named {name!r}; {hint}"
 
 
-def as_real(values: Any) -> NDArray[Any]:
-    """Return an array of real numbers as it is; masked entries become NaN.
+def as_real(values: Any) -> FloatArray:
+    """Return real numbers as an array of floats; masked entries become NaN.
 
     Parameters
     ----------
@@ -66,13 +66,14 @@ def as_real(values: Any) -> NDArray[Any]:
 
     Returns
     -------
-    ndarray
-        The numbers.
+    ndarray of float
+        The numbers; not a copy if they are floats already.
 
     Raises
     ------
-    ValueError
-        If they are dates, durations or complex numbers, which NumPy would take for real ones.
+    TypeError, ValueError
+        If they are no numbers, or dates, durations or complex numbers, which NumPy would take for
+        real ones.
 
     Examples
     --------
@@ -81,10 +82,12 @@ def as_real(values: Any) -> NDArray[Any]:
     """
     array = np.asarray(values)
     refuse_kind(array.dtype)
+    if array.dtype.kind in "US":  # let NumPy's message show the text as it was given
+        array = np.asarray(values, dtype=object)
+    numbers = array.astype(np.float64, copy=False)
     if isinstance(values, np.ma.MaskedArray):
-        array = array.astype(np.float64)
-        array[np.ma.getmaskarray(values)] = np.nan
-    return array
+        return np.where(np.ma.getmaskarray(values), np.nan, numbers)
+    return numbers
 
 
 def refuse_kind(dtype: Any) -> None:
@@ -138,14 +141,14 @@ def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
         if isinstance(values, pd.Series):
             refuse_kind(values.dtype)
             return values.to_numpy(dtype=np.float64, na_value=np.nan)
-        return as_real(values).astype(np.float64, copy=False)
+        return as_real(values)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be numbers: {error}") from error
 
 
 def as_float(values: ArrayLike, ndims: tuple[int, ...] = (1, 2)) -> FloatArray:
     try:
-        array = as_real(values).astype(np.float64, copy=False)
+        array = as_real(values)
     except (TypeError, ValueError) as error:
         raise ValueError(f"values must be real numbers: {error}") from error
     if array.ndim not in ndims:
@@ -160,7 +163,7 @@ def as_float(values: ArrayLike, ndims: tuple[int, ...] = (1, 2)) -> FloatArray:
 
 def as_run(run: ArrayLike, row: int) -> FloatArray:
     try:
-        array = as_real(run).astype(np.float64, copy=False)
+        array = as_real(run)
     except (TypeError, ValueError) as error:
         raise ValueError(f"row {row}: the values must be numbers: {error}") from error
     if array.ndim not in (1, 2):
@@ -201,7 +204,7 @@ def as_count(value: Any, name: str, least: int = 1) -> int:
     return int(value)
 
 
-def as_lengths(lengths: ArrayLike, n_cells: int) -> IntArray:
+def as_lengths(lengths: ArrayLike, n_cells: int | None = None) -> IntArray:
     array = np.asarray(lengths)
     if array.size == 0:
         array = array.astype(np.int64)
@@ -210,7 +213,7 @@ def as_lengths(lengths: ArrayLike, n_cells: int) -> IntArray:
     if (array < 1).any():
         row = int(np.argmax(array < 1))
         raise ValueError(f"row {row} has no steps; leave runs without a step out")
-    if array.sum() != n_cells:
+    if n_cells is not None and array.sum() != n_cells:
         raise ValueError(f"the lengths add up to {array.sum()}, but there are {n_cells} cells")
     return array.astype(np.int64)
 
