@@ -220,6 +220,11 @@ def test_numpy_joins_rows_and_channels(X):
         (lambda: TrajectoryArray([0.1], [2]), "add up to 2, but there are 1 cells"),
         (lambda: TrajectoryArray([0.1], [1.0]), "whole numbers"),
         (lambda: TrajectoryArray([0.1, 0.2], [2], horizon=[1]), "row 0: horizon 1 is shorter"),
+        (
+            lambda: TrajectoryArray([0.1], [1], horizon=np.array([2**63 + 1], "uint64")),
+            "row 0: horizon 9223372036854775809 is too large",
+        ),
+        (lambda: TrajectoryArray([0.1], np.array([1], "m8[s]")), "lengths must be whole numbers"),
         (lambda: TrajectoryArray([0.1], [1], ids=[1, 2]), "1 identifiers"),
         (
             lambda: TrajectoryArray([0.1, 0.2], [1, 1], ids=[1, "a"]),

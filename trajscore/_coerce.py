@@ -14,6 +14,9 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Missing = Literal["raise", "allow"]
 
+# Beyond it weights, computed with floats, no longer tell horizons apart.
+_LARGEST_HORIZON = 2**53
+
 
 def run_label(one: Any) -> str:
     """Write a run identifier as a user would: 'r7' or 7.
@@ -208,7 +211,7 @@ def as_lengths(lengths: ArrayLike, n_cells: int | None = None) -> IntArray:
     array = np.asarray(lengths)
     if array.size == 0:
         array = array.astype(np.int64)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+    if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError("lengths must be whole numbers, one for each run")
     if (array < 1).any():
         row = int(np.argmax(array < 1))
@@ -222,13 +225,19 @@ def as_horizon(horizon: ArrayLike | None, lengths: IntArray) -> IntArray:
     if horizon is None:
         return lengths.copy()
     array = np.asarray(horizon)
-    if array.shape != lengths.shape or not np.issubdtype(array.dtype, np.integer):
+    if array.shape != lengths.shape or array.dtype.kind not in "iu":
         raise ValueError(f"horizon must be {len(lengths)} whole numbers, one for each run")
     if (array < lengths).any():
         row = int(np.argmax(array < lengths))
         raise ValueError(
             f"row {row}: horizon {array[row]} is shorter than the run's {lengths[row]} steps; "
             f"give at least {lengths[row]}"
+        )
+    if (array > _LARGEST_HORIZON).any():
+        row = int(np.argmax(array > _LARGEST_HORIZON))
+        raise ValueError(
+            f"row {row}: horizon {array[row]} is too large; give the number of steps over which "
+            f"the run is weighted"
         )
     return array.astype(np.int64)
 

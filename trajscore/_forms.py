@@ -62,7 +62,7 @@ class TrajectoryForms:
         """
         new = np.asarray(lengths)
         old = self.lengths
-        if new.shape != old.shape or not np.issubdtype(new.dtype, np.integer):
+        if new.shape != old.shape or new.dtype.kind not in "iu":
             raise ValueError(f"truncate needs {len(old)} whole numbers, one for each run")
         bad = (new < 1) | (new > old)
         if bad.any():

@@ -210,8 +210,10 @@ def check_estimator_input(
         ids = _index_ids(X)
         if isinstance(X, pd.DataFrame):
             _check_columns(X)
+        elif isinstance(X, np.ma.MaskedArray):
+            X = as_real(X)  # scikit-learn does not look at masks,
         elif isinstance(X, np.ndarray):
-            X = as_real(X)  # scikit-learn sees neither masks nor that dates are no numbers
+            refuse_kind(X.dtype)  # nor at dates
         X = _validated(estimator, X, reset)
         X = X if ids is None else TrajectoryArray.from_padded(X, ids=ids)
     traces = check_trajectories(X, probabilities=probabilities, single_channel=single_channel)
