@@ -10,6 +10,9 @@ from trajscore import TrajectoryArray
 COLUMNS = {"id": "run", "step": "t", "value": "p"}
 
 
+DATES = pd.date_range("2020", periods=4)
+
+
 def table(**changes):
     columns = {
         "run": ["b", "b", "a", "a"],
@@ -80,6 +83,24 @@ def test_outcomes_that_were_not_observed():
         (table(run=["b", "b", 1, 1]), {}, "mixes or holds run ids of type int, str"),
         (table(run=["b", "b", None, "a"]), {}, "row 2: column 'run' is empty"),
         (table().iloc[:0], {}, "the table has no rows"),
+        (table(p=DATES), {}, "column 'p' must hold real numbers, but dates .* are no numbers"),
+        (table(p=DATES - DATES[0]), {}, "column 'p' must .* durations"),
+        (table(p=DATES.tz_localize("UTC")), {}, "column 'p' must .* dates"),
+        (table(p=[0.5 + 1j, 0.1, 0.1, 0.1]), {}, "column 'p' must .* Complex data not supported"),
+        (table(t=DATES), {}, "column 't' must .* dates"),
+        (table(t=[1, 1e20, 1, 2]), {}, r"row 1: step 1e\+20 .* whole number below 2\*\*53"),
+        (
+            table(run=[2**63 + 1] * 4, t=[1, 2, 3, 4]),
+            {},
+            r"identifier 9223372036854775809 .*\.astype\(str\)",
+        ),
+        (table(run=[1e20, 1e20, 1.0, 1.0]), {}, r"run id 1e\+20 in column 'run' .*astype\(str\)"),
+        (table(run=[np.inf, np.inf, 1.0, 1.0]), {}, "run ids of type float"),
+        (table(), {"value": []}, "value names no column"),
+        (table().rename(columns={"task": "p"}), {}, "2 columns named 'p'"),
+        (table(budget=DATES[:1].repeat(4)), {"horizon": "budget"}, "column 'budget' must .* dates"),
+        (table(budget=[5, 5, None, None]), {"horizon": "budget"}, "run 'a': horizon nan"),
+        (table(budget=[2.5, 2.5, 2, 2]), {"horizon": "budget"}, r"run 'b': horizon 2\.5"),
     ],
 )
 def test_bad_tables_get_one_sentence(frame, kwargs, message):

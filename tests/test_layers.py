@@ -9,7 +9,7 @@ import trajscore
 
 ROOT = Path(trajscore.__file__).parent
 LAYERS = [
-    {"_coerce", "_makers", "trajectories", "outcomes", "weights", "stops"},
+    {"_coerce", "_forms", "_makers", "trajectories", "outcomes", "weights", "stops"},
     {"_frames", "_storage", "validation", "_running", "_transformer", "io"},
     {"metrics"},
     {"calibration"},
@@ -68,4 +68,4 @@ def test_start_up_leaves_optional_libraries_alone():
 
 def test_no_module_is_too_long():
     for path in ROOT.rglob("*.py"):
-        assert len(path.read_text().splitlines()) <= 600, path
+        assert len(path.read_text().splitlines()) <= 550, path

@@ -16,6 +16,9 @@ from trajscore.stops import is_informative_stop
         (pd.Series([1, pd.NA, 0], dtype="Int64"), [1, -1, 0]),
         (pd.Series([True, None], dtype="boolean"), [1, -1]),
         (np.array([[1], [0]]), [1, 0]),
+        (np.ma.array([1, 0], mask=[False, True]), [1, -1]),
+        (np.ma.array([True, None], mask=[False, True], dtype=object), [1, -1]),
+        (np.ma.array([0.0, 1.0]), [0, 1]),
     ],
 )
 def test_codes(given, codes):
@@ -39,6 +42,7 @@ def test_grades():
         (["yes", "no"], "row 0: outcome 'yes' is not understood"),
         ([1, "no"], "row 1: outcome 'no'"),
         ([[0, 1]], "one-dimensional"),
+        (np.array([1], dtype="m8[s]"), "row 0: outcome .* is not understood"),
     ],
 )
 def test_refused(given, message):

@@ -81,6 +81,11 @@ def test_is_immutable(X):
         X.cells = np.zeros(6)
     with pytest.raises(ValueError, match="read-only"):
         X.cells[0] = 1
+    for name in ("ids", "horizon", "offsets", "lengths", "mask"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(X, name)[0] = 0
+    with pytest.raises(AttributeError, match="immutable; '_cells' cannot be deleted"):
+        del X._cells
     meta = X.meta
     meta["task"] = 0
     assert X.meta["task"].tolist() == [1, 1, 2]
@@ -125,11 +130,6 @@ def test_saves_and_loads(X, tmp_path, ending):
         assert TrajectoryArray.load(path).shape == array.shape
 
 
-def test_unknown_file_ending(X, tmp_path):
-    with pytest.raises(ValueError, match=r"\.npz or \.parquet"):
-        X.save(tmp_path / "x.pkl")
-
-
 def test_truncation_keeps_the_horizon(X):
     short = X.prefix(2)
     assert short.lengths.tolist() == [2, 1, 2]
@@ -143,8 +143,13 @@ def test_truncation_keeps_the_horizon(X):
 def test_steps_are_the_runs_that_live(X):
     np.testing.assert_array_equal(X.steps(2), [[0.1, 0.2], [0.5, 0.6]])
     assert X.steps(4).shape == (0, 4)
-    with pytest.raises(ValueError, match="from 1"):
-        X.steps(0)
+
+
+@pytest.mark.parametrize("t", [0, -1, 1.5, "a", True, None])
+def test_a_number_of_steps_is_a_whole_number(X, t):
+    for cut in (X.steps, X.prefix):
+        with pytest.raises(ValueError, match="t, the number of steps, must be a whole number"):
+            cut(t)
 
 
 def test_channels():
@@ -158,6 +163,36 @@ def test_channels():
         X["verbl"]
     with pytest.raises(ValueError, match="2 different channel names"):
         TrajectoryArray([[0.1, 1.0]], [1], channels=["a"])
+    with pytest.raises(ValueError, match="'verbal' is picked twice"):
+        X[["verbal", "verbal"]]
+    assert TrajectoryArray([[0.1, 1.0]], [1]).channels == ("channel0", "channel1")
+
+
+def test_concat_fills_meta_with_missing_values(X):
+    bare = TrajectoryArray.from_list([[0.7]], ids=["d"])
+    both = TrajectoryArray.concat([X, bare, bare[[]]])
+    assert both.meta["task"].tolist()[:3] == [1, 1, 2]
+    assert both.meta["task"].isna().tolist() == [False, False, False, True]
+    assert TrajectoryArray.concat([bare, X]).meta["task"].isna().tolist() == [True] + [False] * 3
+    assert TrajectoryArray.concat([X, X]).meta["task"].dtype == X.meta["task"].dtype
+    assert TrajectoryArray.concat([X, X[[]]]) == X
+    assert TrajectoryArray.concat([bare, bare]).meta.shape == (2, 0)
+
+
+def test_concat_takes_what_can_be_made_a_container(X):
+    numbered = TrajectoryArray.from_list(RUNS)
+    missing = TrajectoryArray.from_list([[0.1, np.nan]], missing="allow")
+    joined = TrajectoryArray.concat([numbered, np.array([[0.7, np.nan]]), missing])
+    assert joined.lengths.tolist() == [3, 1, 2, 1, 2]
+    assert np.concatenate([numbered, np.array([[0.7, np.nan]])]) == joined[:4]
+    for wrong, message in (
+        (X, "takes a list"),
+        ([X, "a"], "must be real numbers"),
+        ([], "at least one"),
+        ([X, numbered], "all whole numbers or all text"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            TrajectoryArray.concat(wrong)
 
 
 def test_numpy_joins_rows_and_channels(X):
@@ -185,6 +220,11 @@ def test_numpy_joins_rows_and_channels(X):
         (lambda: TrajectoryArray([0.1], [2]), "add up to 2, but there are 1 cells"),
         (lambda: TrajectoryArray([0.1], [1.0]), "whole numbers"),
         (lambda: TrajectoryArray([0.1, 0.2], [2], horizon=[1]), "row 0: horizon 1 is shorter"),
+        (
+            lambda: TrajectoryArray([0.1], [1], horizon=np.array([2**63 + 1], "uint64")),
+            "row 0: horizon 9223372036854775809 is too large",
+        ),
+        (lambda: TrajectoryArray([0.1], np.array([1], "m8[s]")), "lengths must be whole numbers"),
         (lambda: TrajectoryArray([0.1], [1], ids=[1, 2]), "1 identifiers"),
         (
             lambda: TrajectoryArray([0.1, 0.2], [1, 1], ids=[1, "a"]),
@@ -192,6 +232,22 @@ def test_numpy_joins_rows_and_channels(X):
         ),
         (lambda: TrajectoryArray(["x"], [1]), "must be real numbers"),
         (lambda: TrajectoryArray([0.1], [1], meta={"task": [1, 2]}), "meta has 2 rows"),
+        (lambda: TrajectoryArray(np.array(["2020"], "M8[D]"), [1]), "dates .* are no numbers"),
+        (lambda: TrajectoryArray(np.array([1], "m8[s]"), [1]), "durations .* are no numbers"),
+        (lambda: TrajectoryArray([0.1 + 1j], [1]), "Complex data not supported"),
+        (
+            lambda: TrajectoryArray.from_list([[0.1], np.array([1j])]),
+            "row 1: .* Complex data not supported",
+        ),
+        (
+            lambda: TrajectoryArray(np.ma.array([0.1, 0.2], mask=[0, 1]), [2]),
+            "step 2: the value is NaN",
+        ),
+        (
+            lambda: TrajectoryArray([0.1, 0.2], [1, 1], ids=np.array([3, 2**63 + 1], "uint64")),
+            r"row 1: run identifier 9223372036854775809 is too large .*\.astype\(str\)",
+        ),
+        (lambda: TrajectoryArray([0.1], [1], ids=[-(2**63) - 1]), "row 0: run identifier -9223"),
     ],
 )
 def test_bad_input_names_the_place(make, message):
@@ -204,11 +260,3 @@ def test_missing_values_only_when_allowed():
     assert np.isnan(X.cells[1])
     with pytest.raises(ValueError, match="inf"):
         TrajectoryArray.from_list([[0.1, np.inf]], missing="allow")
-
-
-def test_meta_of_mixed_types(X, tmp_path):
-    mixed = TrajectoryArray(X.cells, X.lengths, meta={"task": [1, "a", 2]})
-    with pytest.raises(ValueError, match="a column of meta does not fit into Parquet"):
-        mixed.save(tmp_path / "x.parquet")
-    mixed.save(tmp_path / "x.npz")
-    assert TrajectoryArray.load(tmp_path / "x.npz") == mixed

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore import TrajectoryArray, check_trajectories
+from trajscore import PlattCrossFitCalibrator, TrajectoryArray, check_trajectories
 from trajscore.validation import check_sample_weight
 
 
@@ -13,11 +13,51 @@ from trajscore.validation import check_sample_weight
         np.array([[0.1, 0.2], [0.3, np.nan]]),
         pd.DataFrame([[0.1, 0.2], [0.3, None]]),
         TrajectoryArray.from_list([[0.1, 0.2], [0.3]]),
+        np.ma.array([[0.1, 0.2], [0.3, 0.9]], mask=[[False, False], [False, True]]),
+        np.array([[0.1, 0.2], [0.3]], dtype=object),
+        pd.Series([[0.1, 0.2], np.array([0.3])]),
     ],
 )
 def test_all_forms_are_the_same_runs(given):
     X = check_trajectories(given, probabilities=True, single_channel=True)
     assert [run.tolist() for run in X] == [[0.1, 0.2], [0.3]]
+
+
+def test_a_series_of_runs_keeps_its_labels():
+    runs = pd.Series([[0.1, 0.2], [0.3, 0.4]], index=["a", "b"])
+    assert check_trajectories(runs).ids.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.array([["2020-01-01"]], dtype="M8[D]"), r"dates \(datetime64\[D\]\) are no numbers"),
+        (pd.DataFrame({"a": pd.to_datetime(["2020"])}), "column 'a' must .* dates"),
+        (pd.DataFrame({"a": pd.to_timedelta(["1h"])}), "column 'a' must .* durations"),
+        (pd.DataFrame({"a": [0.5 + 1j]}), "column 'a' must .* Complex data not supported"),
+    ],
+)
+def test_what_only_passes_for_a_number_is_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        check_trajectories(values)
+    with pytest.raises(ValueError, match=message):
+        PlattCrossFitCalibrator().fit(values, [1])
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        pd.Series([[0.9, 0.8], [0.7], [0.2], [0.1, 0.3]]),
+        np.ma.array(
+            [[0.9, 0.8], [0.7, 0.1], [0.2, 0.9], [0.1, 0.3]],
+            mask=[[False, False], [False, True], [False, True], [False, False]],
+        ),
+    ],
+)
+def test_estimators_take_masked_arrays_and_series_of_runs(runs):
+    y, plain = [1, 1, 0, 0], TrajectoryArray.from_list([[0.9, 0.8], [0.7], [0.2], [0.1, 0.3]])
+    got = check_trajectories(PlattCrossFitCalibrator().fit(runs, y).transform(runs))
+    assert got == PlattCrossFitCalibrator().fit(plain, y).transform(plain)
 
 
 def test_out_of_range_names_run_step_and_remedy():

@@ -46,8 +46,29 @@ def test_callable():
         (lambda T: np.ones(T + 1), r"weights\(2\) must be 2 finite numbers"),
         (lambda T: -np.ones(T), "none negative"),
         (lambda T: np.zeros(T), "all zero"),
+        (np.ones(4) / 4, "unknown weights of type ndarray; use one of"),
+        ([0.5, 0.5], "unknown weights of type list"),
+        (None, "unknown weights None"),
     ],
 )
 def test_refused(weights, message):
     with pytest.raises(ValueError, match=message):
         step_weights([2], weights=weights)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "horizon", "message"),
+    [
+        ([3], [2], "row 0: horizon 2 is shorter than the run's 3 steps"),
+        ([3], [4, 5], "horizon must be 1 whole numbers"),
+        ([3], [4.5], "horizon must be 1 whole numbers"),
+        ([1.5], None, "lengths must be whole numbers"),
+        (["a"], None, "lengths must be whole numbers"),
+        (3, None, "lengths must be whole numbers"),
+        ([2, 0], None, "row 1 has no steps"),
+        ([-1], None, "row 0 has no steps"),
+    ],
+)
+def test_lengths_and_horizons_are_checked(lengths, horizon, message):
+    with pytest.raises(ValueError, match=message):
+        step_weights(lengths, horizon)

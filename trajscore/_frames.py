@@ -10,8 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_list_like
 
-from trajscore._coerce import Missing, run_label, unknown_name
+from trajscore._coerce import Missing, refuse_kind, run_label, unknown_name
 from trajscore.outcomes import check_outcomes
+
+# Above it a float no longer tells neighbouring whole numbers apart.
+_LARGEST_WHOLE = 2**53
 
 
 def read_frame(
@@ -30,6 +33,8 @@ def read_frame(
     """Do the work of `TrajectoryArray.from_frame`, which has the documentation."""
     single = not is_list_like(value)  # a column's name may be a number
     values: list[Any] = [value] if single else list(value)
+    if not values:
+        raise ValueError("value names no column; give at least one column of values")
     per_run = list(meta) if is_list_like(meta) else [meta]
     extra = [name for name in (outcome, horizon) if name is not None]
     frame = select_columns(df, [id, step, *values, *per_run, *extra])
@@ -51,7 +56,7 @@ def read_frame(
     }
     horizons = None
     if horizon is not None:
-        horizons = per_run_values[horizon].to_numpy(dtype=np.float64).astype(np.int64)
+        horizons = _horizons(per_run_values[horizon], horizon, ids)
     X = cls(
         cells,
         lengths,
@@ -110,6 +115,11 @@ def _check_columns(names: Sequence[str], have: Sequence[Any]) -> None:
     for name in names:
         if name not in have:
             raise ValueError(unknown_name("column", name, have))
+        if list(have).count(name) > 1:
+            raise ValueError(
+                f"the table has {list(have).count(name)} columns named {name!r}; rename all but "
+                f"the one that is meant"
+            )
 
 
 def _run_codes(column: pd.Series, name: str) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -120,9 +130,7 @@ def _run_codes(column: pd.Series, name: str) -> tuple[NDArray[np.int64], NDArray
     codes, uniques = pd.factorize(column)
     ids = np.asarray(uniques, dtype=object)
     if ids.size and all(isinstance(one, (float, np.floating)) for one in ids):
-        whole = ids.astype(np.float64)
-        if (whole == np.floor(whole)).all():  # integers that an empty row once made floats
-            ids = whole.astype(np.int64).astype(object)
+        ids = _whole_ids(ids.astype(np.float64), ids, name)
     kinds = {type(one).__name__ for one in ids if not isinstance(one, (int, np.integer))}
     kinds |= {"int" for one in ids if isinstance(one, (int, np.integer))}
     if not kinds <= {"int"} and not kinds <= {"str", "str_"}:
@@ -133,16 +141,62 @@ def _run_codes(column: pd.Series, name: str) -> tuple[NDArray[np.int64], NDArray
     return codes.astype(np.int64), ids
 
 
+def _whole_ids(numbers: NDArray[np.float64], ids: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return integers that an empty row once made floats as integers again."""
+    if not np.isfinite(numbers).all() or (numbers != np.floor(numbers)).any():
+        return ids
+    large = np.abs(numbers) > _LARGEST_WHOLE
+    if large.any():
+        raise ValueError(
+            f"run id {run_label(numbers[large][0])} in column {name!r} is too large for a float to "
+            f"tell it from its neighbours; read the column as text, or convert it with "
+            f"df[{name!r}].astype(str)"
+        )
+    return numbers.astype(np.int64).astype(object)
+
+
 def _step_numbers(column: pd.Series, name: str) -> NDArray[np.int64]:
-    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    bad = ~np.isfinite(numbers) | (numbers != np.floor(numbers))
+    numbers = _to_numbers(column, name)
+    bad = _not_whole(numbers)
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
             f"row {row}: step {run_label(column.iloc[row])} in column {name!r} is not a whole "
-            f"number; number the steps of each run 1, 2, 3, ..."
+            f"number{_below(numbers[row])}; number the steps of each run 1, 2, 3, ..."
         )
     return numbers.astype(np.int64)
+
+
+def _horizons(column: pd.Series, name: str, ids: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the horizon of each run; `column` holds one value a run."""
+    numbers = _to_numbers(column, name)
+    bad = _not_whole(numbers)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"run {run_label(ids[row])}: horizon {run_label(column.iloc[row])} in column {name!r} "
+            f"is not a whole number{_below(numbers[row])}; give the number of steps over which "
+            f"the run is weighted"
+        )
+    return numbers.astype(np.int64)
+
+
+def _to_numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
+    """Return a column as floats, NaN where it holds no number; refuse dates and the like."""
+    numbers = pd.to_numeric(column, errors="coerce") if column.dtype.kind not in "mMc" else column
+    try:
+        refuse_kind(numbers.dtype)  # objects may turn out to be complex numbers
+    except ValueError as error:
+        raise ValueError(f"column {name!r} must hold real numbers, but {error}") from error
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _not_whole(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return ~(np.abs(numbers) <= _LARGEST_WHOLE) | (numbers != np.floor(numbers))
+
+
+def _below(number: float) -> str:
+    return " below 2**53" if abs(number) > _LARGEST_WHOLE else ""
 
 
 def _check_steps(
@@ -195,7 +249,7 @@ def _numbers(
     codes: NDArray[np.int64],
     steps: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = _to_numbers(column, name)
     bad = np.isnan(numbers) & column.notna().to_numpy()
     if bad.any():
         row = int(np.argmax(bad))

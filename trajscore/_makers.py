@@ -46,6 +46,12 @@ class TrajectoryMakers:
         TrajectoryArray
             The runs.
 
+        Raises
+        ------
+        ValueError
+            If a run is empty, the lengths do not add up to the number of cells, or a value is
+            missing, infinite or not a real number.
+
         Examples
         --------
         >>> from trajscore import TrajectoryArray
@@ -69,6 +75,12 @@ class TrajectoryMakers:
         -------
         TrajectoryArray
             The runs.
+
+        Raises
+        ------
+        ValueError
+            If a run is empty or has another number of channels than the others, or a value is
+            missing, infinite or not a real number; the message names the row.
 
         Examples
         --------
@@ -102,6 +114,12 @@ class TrajectoryMakers:
         -------
         TrajectoryArray
             The runs.
+
+        Raises
+        ------
+        ValueError
+            If a run is empty, a value inside a run is missing, infinite or not a real number, or
+            `lengths` do not fit the array; the message names the row and the step.
 
         Examples
         --------
@@ -211,12 +229,18 @@ class TrajectoryMakers:
         Parameters
         ----------
         arrays : sequence of TrajectoryArray
-            Containers with the same channels.
+            Containers with the same channels, or what `check_trajectories` makes one of. Columns
+            of `meta` that some do not have are filled with missing values, as pandas.concat does.
 
         Returns
         -------
         TrajectoryArray
             All runs.
+
+        Raises
+        ------
+        ValueError
+            If there is none, or their channels or the kinds of their ids differ.
 
         Examples
         --------
@@ -225,7 +249,11 @@ class TrajectoryMakers:
         >>> TrajectoryArray.concat([a, a]).shape
         (2, 1)
         """
-        arrays = list(arrays)
+        from trajscore.validation import check_trajectories
+
+        if isinstance(arrays, TrajectoryMakers):
+            raise ValueError("concat takes a list of containers, got one; write concat([a, b])")
+        arrays = [check_trajectories(array, allow_missing=True) for array in arrays]
         if not arrays:
             raise ValueError("concat needs at least one TrajectoryArray")
         channels = {array._channels for array in arrays}
@@ -234,15 +262,14 @@ class TrajectoryMakers:
                 f"concat needs the same channels everywhere, got {sorted(map(str, channels))}"
             )
         lengths = np.concatenate([array.lengths for array in arrays])
-        frames = [array._meta for array in arrays]
-        has_meta = all(frame is not None for frame in frames)
+        has_meta = any(array._meta is not None for array in arrays)
         return cls._trusted(
             cells=np.concatenate([array._cells for array in arrays]),
             offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             horizon=np.concatenate([array._horizon for array in arrays]),
             ids=as_ids(np.concatenate([array._ids.astype(object) for array in arrays])),
             channels=arrays[0]._channels,
-            meta=pd.concat(frames, ignore_index=True) if has_meta else None,
+            meta=_concat_meta([array.meta for array in arrays]) if has_meta else None,
             n_steps=max(array._n_steps for array in arrays),
         )
 
@@ -295,7 +322,26 @@ class TrajectoryMakers:
         -------
         TrajectoryArray
             The runs.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If the ending is not ``.npz`` or ``.parquet``, or `save` did not write the file.
+        ImportError
+            If the format is Parquet and pyarrow is not installed.
+
+        See Also
+        --------
+        TrajectoryArray.save : Has an example.
         """
         from trajscore._storage import load
 
         return load(cls, Path(path))
+
+
+def _concat_meta(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    # frames without a run would only blur the dtypes, and newer pandas warns of them
+    with_runs = [frame for frame in frames if len(frame)]
+    return pd.concat(with_runs or frames, ignore_index=True)

@@ -26,7 +26,8 @@ def check_outcomes(
     Parameters
     ----------
     y : array-like of shape (n_runs,)
-        Numbers, booleans, or missing values (NaN, None, pd.NA), which mean "not observed".
+        Numbers, booleans, or missing values (NaN, None, pd.NA, or masked), which mean "not
+        observed".
     n_runs : int, optional
         How many outcomes there must be.
     allow_censored : bool, default=True
@@ -76,6 +77,9 @@ def check_outcomes(
 
 
 def _as_numbers(y: ArrayLike) -> NDArray[Any]:
+    if isinstance(y, np.ma.MaskedArray):
+        masked, y = np.ma.getmaskarray(y), y.data.astype(object)
+        y[masked] = None  # not observed
     array = y.to_numpy(dtype=object) if isinstance(y, pd.Series) else np.asarray(y)
     if array.dtype.kind in "US":  # name the first outcome that is text, not what NumPy made of it
         array = np.asarray(y, dtype=object)
@@ -96,7 +100,8 @@ def _as_numbers(y: ArrayLike) -> NDArray[Any]:
 def _as_number(value: Any, row: int) -> float:
     if value is None or value is pd.NA or value is pd.NaT:
         return np.nan
-    if isinstance(value, (bool, np.bool_, int, float, np.integer, np.floating)):
+    number = isinstance(value, (bool, np.bool_, int, float, np.integer, np.floating))
+    if number and not isinstance(value, np.timedelta64):  # which NumPy counts among the integers
         return float(value)
     raise ValueError(
         f"row {row}: outcome {value!r} is not understood; use 1 or True for success, 0 or False "

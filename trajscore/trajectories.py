@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -24,10 +23,11 @@ from trajscore._coerce import (
     run_label,
     unknown_name,
 )
+from trajscore._forms import TrajectoryForms
 from trajscore._makers import TrajectoryMakers
 
 
-class TrajectoryArray(TrajectoryMakers):
+class TrajectoryArray(TrajectoryMakers, TrajectoryForms):
     """Runs of different lengths, one or more numbers a step.
 
     It looks like a NaN-padded array of shape (n, T_max), or (n, T_max, n_channels) with named
@@ -46,7 +46,7 @@ class TrajectoryArray(TrajectoryMakers):
     lengths : array-like of int of shape (n_runs,)
         Number of steps of each run, at least 1.
     channels : sequence of str, optional
-        Names of the columns of a two-dimensional `cells`; needed when it has several.
+        Names of the columns of a two-dimensional `cells`. Default: channel0, channel1, ...
     ids : array-like of shape (n_runs,), optional
         Stable identifiers, all integers or all strings. Default: 0, 1, 2, ...
     horizon : array-like of int of shape (n_runs,), optional
@@ -60,7 +60,8 @@ class TrajectoryArray(TrajectoryMakers):
     Raises
     ------
     ValueError
-        If a run is empty, a value is infinite or (unless allowed) missing, or shapes disagree.
+        If a run is empty, a value is infinite or (unless allowed) missing, a channel's name
+        occurs twice, or shapes disagree.
 
     See Also
     --------
@@ -174,6 +175,9 @@ class TrajectoryArray(TrajectoryMakers):
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"a TrajectoryArray is immutable; build a new one to change {name!r}")
 
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a TrajectoryArray is immutable; {name!r} cannot be deleted")
+
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _rebuild, (type(self), self._parts())
 
@@ -241,8 +245,8 @@ class TrajectoryArray(TrajectoryMakers):
 
     @property
     def lengths(self) -> IntArray:
-        """Number of steps of each run."""
-        return np.diff(self._offsets)
+        """Number of steps of each run; read-only."""
+        return _read_only(np.diff(self._offsets))
 
     @property
     def horizon(self) -> IntArray:
@@ -283,8 +287,8 @@ class TrajectoryArray(TrajectoryMakers):
 
     @property
     def mask(self) -> NDArray[np.bool_]:
-        """Which cells of the padded array exist, of shape (n_runs, T_max)."""
-        return np.arange(self._n_steps) < self.lengths[:, None]
+        """Which cells of the padded array exist, of shape (n_runs, T_max); read-only."""
+        return _read_only(np.arange(self._n_steps) < self.lengths[:, None])
 
     def __len__(self) -> int:
         return len(self._horizon)
@@ -386,6 +390,9 @@ class TrajectoryArray(TrajectoryMakers):
         if isinstance(names, str):
             cells = self._cells.reshape(len(self._cells), -1)[:, have.index(names)]
             return self._replace(cells=np.ascontiguousarray(cells), channels=(names,))
+        repeated = next((name for name in names if names.count(name) > 1), None)
+        if repeated is not None:
+            raise ValueError(f"channel {repeated!r} is picked twice; name each channel once")
         columns = [have.index(name) for name in names]
         cells = self._cells.reshape(len(self._cells), -1)[:, columns]
         return self._replace(cells=cells, channels=tuple(names))
@@ -405,6 +412,11 @@ class TrajectoryArray(TrajectoryMakers):
         TrajectoryArray
             The runs, with the same ids, horizons and meta.
 
+        Raises
+        ------
+        ValueError
+            If there is another number of cells, or a channel's name occurs twice.
+
         Examples
         --------
         >>> X = TrajectoryArray.from_list([[0.5, 0.6]])
@@ -416,167 +428,10 @@ class TrajectoryArray(TrajectoryMakers):
             raise ValueError(f"expected {len(self._cells)} cells, got {len(values)}")
         return self._replace(cells=values, channels=as_channels(channels, values))
 
-    def truncate(self, lengths: ArrayLike) -> Self:
-        """Cut every run to a given number of steps; horizons stay.
 
-        Parameters
-        ----------
-        lengths : array-like of int of shape (n_runs,)
-            New lengths, from 1 to the present length.
-
-        Returns
-        -------
-        TrajectoryArray
-            The prefixes, weighted as parts of the whole runs.
-
-        Examples
-        --------
-        >>> X = TrajectoryArray.from_list([[0.5, 0.6, 0.7]])
-        >>> X.truncate([2]).horizon
-        array([3])
-        """
-        new = np.asarray(lengths)
-        old = self.lengths
-        if new.shape != old.shape or not np.issubdtype(new.dtype, np.integer):
-            raise ValueError(f"truncate needs {len(old)} whole numbers, one for each run")
-        bad = (new < 1) | (new > old)
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise ValueError(
-                f"run {run_label(self._ids[row])} (row {row}) has {old[row]} steps and cannot "
-                f"be cut to {new[row]}; give a number from 1 to {old[row]}"
-            )
-        kept = np.arange(len(self._cells)) - np.repeat(self._offsets[:-1], old)
-        return self._replace(
-            cells=self._cells[kept < np.repeat(new, old)],
-            offsets=np.concatenate([[0], np.cumsum(new)]).astype(np.int64),
-        )
-
-    def prefix(self, t: int) -> Self:
-        """Return the first `t` steps of every run, all of a shorter one; horizons stay.
-
-        Parameters
-        ----------
-        t : int
-            Number of steps, at least 1.
-
-        Returns
-        -------
-        TrajectoryArray
-            The prefixes.
-
-        Examples
-        --------
-        >>> TrajectoryArray.from_list([[0.5], [0.4, 0.6]]).prefix(1).to_list()
-        [array([0.5]), array([0.4])]
-        """
-        return self.truncate(np.minimum(self.lengths, t))
-
-    def steps(self, t: int) -> FloatArray:
-        """Return the first `t` values of the runs that are at least `t` steps long.
-
-        Parameters
-        ----------
-        t : int
-            Number of steps, at least 1.
-
-        Returns
-        -------
-        ndarray of shape (n_alive, t) or (n_alive, t, n_channels)
-            One row a run, in the order of ``np.flatnonzero(X.lengths >= t)``.
-
-        Examples
-        --------
-        >>> TrajectoryArray.from_list([[0.5], [0.4, 0.6]]).steps(2)
-        array([[0.4, 0.6]])
-        """
-        if t < 1:
-            raise ValueError(f"steps are counted from 1, got t = {t}")
-        starts = self._offsets[:-1][self.lengths >= t]
-        return self._cells[starts[:, None] + np.arange(t)]
-
-    # ---------------------------------------------------------------- other forms
-
-    def padded(self, fill: float = np.nan) -> FloatArray:
-        """Return a rectangular array, filled up behind the last step of each run.
-
-        Parameters
-        ----------
-        fill : float, default=nan
-            The value behind the end.
-
-        Returns
-        -------
-        ndarray of shape (n_runs, T_max) or (n_runs, T_max, n_channels)
-            The padded array.
-
-        Examples
-        --------
-        >>> TrajectoryArray.from_list([[0.5], [0.4, 0.6]]).padded(fill=0)
-        array([[0.5, 0. ], [0.4, 0.6]])
-        """
-        out = np.full(self.shape, fill, dtype=np.float64)
-        out[self.mask] = self._cells
-        return out
-
-    def to_list(self) -> list[FloatArray]:
-        """Return one array a run.
-
-        Returns
-        -------
-        list of ndarray of shape (T_i,) or (T_i, n_channels)
-            The runs.
-        """
-        return list(self)
-
-    def to_frame(
-        self,
-        *,
-        id: str = "run",  # noqa: A002 - as in from_frame
-        step: str = "step",
-        value: str = "value",
-    ) -> pd.DataFrame:
-        """Return a long table with one row a step.
-
-        Parameters
-        ----------
-        id, step : str
-            Names of the columns for run identifiers and step numbers (from 1).
-        value : str
-            Name of the value column of a container without named channels.
-
-        Returns
-        -------
-        DataFrame
-            Columns: id, step, then the values.
-
-        Examples
-        --------
-        >>> TrajectoryArray.from_list([[0.5], [0.4, 0.6]]).to_frame()
-           run  step  value
-        0    0     1    0.5
-        1    1     1    0.4
-        2    1     2    0.6
-        """
-        lengths = self.lengths
-        table = self._cells.reshape(len(self._cells), -1)
-        columns = self._channels or (value,)
-        frame = pd.DataFrame({name: table[:, j] for j, name in enumerate(columns)})
-        frame.insert(0, step, np.arange(len(table)) - np.repeat(self._offsets[:-1], lengths) + 1)
-        frame.insert(0, id, np.repeat(self._ids, lengths))
-        return frame
-
-    def save(self, path: str | Path) -> None:
-        """Write to a file, ``.npz`` or ``.parquet``, without pickle.
-
-        Parameters
-        ----------
-        path : str or Path
-            Where to; the ending chooses the format. Parquet needs pyarrow (extra ``data``).
-        """
-        from trajscore._storage import save
-
-        save(self, Path(path))
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False  # writing to a copy would be lost without a word
+    return array
 
 
 def _rebuild(cls: type[TrajectoryArray], parts: dict[str, Any]) -> TrajectoryArray:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from trajscore._coerce import as_numbers
+from trajscore._coerce import as_numbers, as_real, refuse_kind
 from trajscore.trajectories import TrajectoryArray
 
 
@@ -24,7 +24,8 @@ def check_trajectories(
     Parameters
     ----------
     X : TrajectoryArray, array-like of shape (n_runs, T_max[, n_channels]) or list of runs
-        In a plain array or DataFrame, one row is a run and trailing NaN is padding.
+        In a plain array or DataFrame, one row is a run and trailing NaN is padding; masked
+        values are missing. A Series or an array of lists is taken as a list of runs.
     probabilities : bool, default=False
         Whether all values must lie in [0, 1].
     single_channel : bool, default=False
@@ -89,7 +90,10 @@ def _first(traces: TrajectoryArray, bad: np.ndarray) -> str:
 
 
 def _from_plain(X: Any) -> TrajectoryArray:
+    if _holds_runs(X):
+        return TrajectoryArray.from_list(list(X), ids=_index_ids(X))
     if isinstance(X, pd.DataFrame):
+        _check_columns(X)
         try:
             values = X.to_numpy(dtype=np.float64, na_value=np.nan)
             return TrajectoryArray.from_padded(values, ids=_index_ids(X))
@@ -105,9 +109,28 @@ def _from_plain(X: Any) -> TrajectoryArray:
     return TrajectoryArray.from_padded(X)
 
 
+def _check_columns(X: pd.DataFrame) -> None:
+    for name, dtype in X.dtypes.items():
+        try:
+            refuse_kind(dtype)
+        except ValueError as error:
+            raise ValueError(f"column {name!r} must hold real numbers, but {error}") from error
+
+
+def _holds_runs(X: Any) -> bool:
+    """Whether X is a Series or an array of objects each of which is a run."""
+    return (
+        isinstance(X, (pd.Series, np.ndarray))
+        and X.ndim == 1
+        and X.dtype == object
+        and len(X) > 0
+        and all(hasattr(run, "__len__") and not isinstance(run, str) for run in X)
+    )
+
+
 def _index_ids(X: Any) -> Any:
-    """Row labels of a DataFrame, where they can identify runs."""
-    if not isinstance(X, pd.DataFrame) or not X.index.is_unique:
+    """Row labels of a DataFrame or Series, where they can identify runs."""
+    if not isinstance(X, (pd.DataFrame, pd.Series)) or not X.index.is_unique:
         return None
     kind = pd.api.types.infer_dtype(X.index)
     return X.index.to_numpy() if kind in ("integer", "string") else None
@@ -185,6 +208,12 @@ def check_estimator_input(
         # scikit-learn's own checks (feature names and counts) hold for plain arrays; the number
         # of columns of a padded array means nothing, so a container skips them
         ids = _index_ids(X)
+        if isinstance(X, pd.DataFrame):
+            _check_columns(X)
+        elif isinstance(X, np.ma.MaskedArray):
+            X = as_real(X)  # scikit-learn does not look at masks,
+        elif isinstance(X, np.ndarray):
+            refuse_kind(X.dtype)  # nor at dates
         X = _validated(estimator, X, reset)
         X = X if ids is None else TrajectoryArray.from_padded(X, ids=ids)
     traces = check_trajectories(X, probabilities=probabilities, single_channel=single_channel)
@@ -239,7 +268,7 @@ def like_input(traces: TrajectoryArray, X: Any) -> Any:
 
 
 def _is_plain_2d(X: Any) -> bool:
-    if isinstance(X, TrajectoryArray):
+    if isinstance(X, TrajectoryArray) or _holds_runs(X):
         return False
     if isinstance(X, (list, tuple)):
         return not _is_ragged(X)

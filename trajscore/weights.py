@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trajscore._coerce import as_horizon, as_lengths
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Weights = str | Callable[[int], Any]
@@ -179,9 +181,11 @@ def get_schedule(weights: Weights) -> WeightSchedule | CustomSchedule:
     """
     if callable(weights):
         return CustomSchedule(weights)
-    if weights not in _SCHEDULES:
+    if not isinstance(weights, str) or weights not in _SCHEDULES:
+        simple = weights is None or isinstance(weights, (str, int, float))
+        given = repr(weights) if simple else f"of type {type(weights).__name__}"
         raise ValueError(
-            f"unknown weights {weights!r}; use one of {', '.join(_SCHEDULES)}, or a function that "
+            f"unknown weights {given}; use one of {', '.join(_SCHEDULES)}, or a function that "
             f"maps a horizon T to T weights"
         )
     return _SCHEDULES[weights]
@@ -223,6 +227,12 @@ def step_weights(
     ndarray of shape (sum of lengths,)
         w_1, ..., w_Z of each run after the other.
 
+    Raises
+    ------
+    ValueError
+        If a length is not a whole number of at least 1, a horizon is shorter than its run, or the
+        schedule is unknown.
+
     References
     ----------
     Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Section 4.1
@@ -233,9 +243,9 @@ def step_weights(
     >>> step_weights([2, 1], horizon=[2, 2], weights="uniform")
     array([0.5, 0.5, 0.5])
     """
-    run_lengths = np.asarray(lengths, dtype=np.int64)
+    run_lengths = as_lengths(lengths)
     starts = np.cumsum(run_lengths) - run_lengths
-    horizons = np.asarray(run_lengths if horizon is None else horizon, dtype=np.float64)
+    horizons = as_horizon(horizon, run_lengths).astype(np.float64)
     schedule = get_schedule(weights)
     total = np.repeat(schedule.total(horizons), run_lengths)
     return schedule.cell_ramp(starts, run_lengths, horizons) / total

@@ -60,10 +60,32 @@ def test_make_trajectories_options():
     assert make_trajectories(50, random_state=1).data == plain.data
     given = make_trajectories(3, lengths=[1, 2, 3], random_state=0)
     assert given.data.lengths.tolist() == [1, 2, 3]
-    with pytest.raises(ValueError, match="base_rate must lie strictly"):
-        make_trajectories(base_rate=1.0)
-    with pytest.raises(ValueError, match="a pair, or 3 numbers"):
-        make_trajectories(3, lengths=[1, 2])
+    assert make_trajectories(3, lengths=(4, 4)).data.lengths.tolist() == [4, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"base_rate": 1.0}, "base_rate must lie strictly"),
+        ({"base_rate": "half"}, "base_rate must be numbers"),
+        ({"lengths": [1, 2]}, "a pair, or 3 numbers"),
+        ({"lengths": (5, 3)}, r"smallest and the largest one; give \(3, 5\)"),
+        ({"lengths": (0, 3)}, "each of the two lengths must be a whole number"),
+        ({"lengths": (1.5, 3)}, "each of the two lengths must be a whole number"),
+        ({"lengths": 0}, "lengths must be a whole number of at least 1, got 0"),
+        ({"lengths": 1.5}, "lengths must be a whole number of at least 1"),
+        ({"lengths": [1, 0, 2]}, "row 1 has no steps"),
+        ({"lengths": [1, 2.5, 2]}, "lengths must be whole numbers"),
+        ({"n_runs": 5.5}, "n_runs must be a whole number of at least 1"),
+        ({"n_runs": 0}, "n_runs must be a whole number of at least 1"),
+        ({"noise": -1}, "noise is a standard deviation and cannot be negative"),
+        ({"sharpness": np.nan}, "sharpness must be one finite number"),
+        ({"budget": 0}, "budget must be a whole number of at least 1"),
+    ],
+)
+def test_make_trajectories_says_what_is_wrong(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        make_trajectories(**{"n_runs": 3, **kwargs})
 
 
 @pytest.mark.parametrize(("name", "n_runs"), [("hotpotqa", 16_110), ("gsm8k", 5_978)])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajscore import TrajectoryArray
+from trajscore import TrajectoryArray, make_censored_tps_scorer
 from trajscore.metrics import censored_tps_samples, censored_tps_score, tps_samples, tps_score
 from trajscore.metrics._families import get_family
 from trajscore.weights import WEIGHT_SCHEDULES, step_weights
@@ -100,6 +100,21 @@ def test_artificial_censoring_identity_on_real_traces(hotpotqa, rate, score, wei
 def test_bad_input(kwargs, message):
     with pytest.raises(ValueError, match=message):
         censored_tps_score([1, -1], [[0.5], [0.5]], **kwargs)
+
+
+def test_no_runs(ragged):
+    with pytest.raises(ValueError, match="there are no runs to score"):
+        censored_tps_score([], ragged[0][[]])
+
+
+@pytest.mark.parametrize(
+    ("q_z", "message"),
+    [(3, "q_z is 3; give the chance"), (np.nan, "q_z is nan"), ("a", "q_z must be numbers")],
+)
+def test_scorer_checks_q_z_when_it_is_made(q_z, message):
+    with pytest.raises(ValueError, match=message):
+        make_censored_tps_scorer(q_z=q_z)
+    make_censored_tps_scorer(q_z=[0.5, np.nan])  # missing where it is not needed
 
 
 @pytest.mark.parametrize("q_z", ["a", ["a", "b"], [0.5, {}]])

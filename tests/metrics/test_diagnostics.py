@@ -1,6 +1,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -134,3 +135,26 @@ def test_step_profile(ragged):
     assert profile.loc[4, "std_error"] == pytest.approx(expected)
     doubled = metrics.step_profile(y, X, score="brier", sample_weight=np.full(len(y), 2.0))
     np.testing.assert_allclose(doubled["score"], profile["score"])
+
+
+def test_step_profile_counts_a_run_as_often_as_its_weight_says(ragged, rng):
+    X, y = ragged
+    weight = rng.integers(0, 4, len(y))
+    rows = np.repeat(np.arange(len(y)), weight)
+    pd.testing.assert_frame_equal(
+        metrics.step_profile(y, X, sample_weight=weight), metrics.step_profile(y[rows], X[rows])
+    )
+    half = metrics.step_profile(y, X, sample_weight=np.full(len(y), 0.5))
+    assert half["n_runs"].iloc[0] == len(y) / 2
+
+
+@pytest.mark.parametrize("name", ["auroc", "auprc", "aurc", "ece", "brier"])
+def test_no_runs(ragged, name):
+    with pytest.raises(ValueError, match="there are no runs to score; give at least one"):
+        getattr(metrics, f"trajectory_{name}")([], ragged[0][[]])
+
+
+@pytest.mark.parametrize("n_bins", [0, 1.5, True, None, "ten"])
+def test_number_of_bins(n_bins):
+    with pytest.raises(ValueError, match="n_bins must be a whole number of at least 1"):
+        metrics.trajectory_ece([1, 0], [[0.5], [0.5]], n_bins=n_bins)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from trajscore import TrajectoryArray
-from trajscore.metrics import tps_samples, tps_score
+from trajscore.metrics import regret, step_profile, tps_samples, tps_score
 from trajscore.metrics import trajectory_auprc as auprc
 from trajscore.metrics import trajectory_aurc as aurc
 from trajscore.metrics import trajectory_auroc as auroc
@@ -100,3 +100,35 @@ def test_bad_input(ragged):
         tps_score(y, X.with_cells(X.cells + 1))
     with pytest.raises(ValueError, match="unknown score"):
         tps_score(y, X, score="logg")
+    with pytest.raises(ValueError, match="unknown weights of type ndarray"):
+        tps_score(y, X, weights=np.ones(4) / 4)
+
+
+class Squares:
+    """A custom family that shapes its answers as it is told."""
+
+    name = "squares"
+
+    def __init__(self, shape=lambda scores: scores):
+        self.shape = shape
+
+    def success(self, p):
+        return self.shape(-((1 - p) ** 2))
+
+    def failure(self, p):
+        return self.shape(-(p**2))
+
+
+def test_a_custom_score_gives_one_number_for_each_forecast(ragged):
+    X, y = ragged
+    assert tps_score(y, X, score=Squares()) == pytest.approx(tps_score(y, X, score="brier"))
+    works = [
+        lambda score: tps_score(y, X, score=score),
+        lambda score: tps_score(y / 2, X, score=score),
+        lambda score: regret(X, X, score=score),
+        lambda score: step_profile(y, X, score=score),
+    ]
+    for shape in (lambda s: s[:3], lambda s: s[:, None], lambda s: s[None]):
+        for work in works:
+            with pytest.raises(ValueError, match=r"score squares: success\(p\) returned shape"):
+                work(Squares(shape))

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, ndtr, ndtri
 from sklearn.utils import Bunch, check_random_state
 
+from trajscore._coerce import as_count, as_lengths, as_numbers
 from trajscore.trajectories import TrajectoryArray
 
 
@@ -37,7 +38,8 @@ def make_trajectories(
     n_runs : int, default=200
         Number of runs.
     lengths : int, pair of int or array-like of int, default=(3, 12)
-        One length for all; smallest and largest of uniformly drawn ones; or one for each run.
+        One length for all; a tuple with the smallest and the largest of uniformly drawn ones; or
+        one for each run.
     base_rate : float, default=0.5
         P(success), in (0, 1).
     information : float, default=0.6
@@ -60,6 +62,12 @@ def make_trajectories(
         data: the signal; target: outcomes, -1 where cut; q: the true q_t for the same steps;
         final_outcome: outcomes also of the runs that were cut.
 
+    Raises
+    ------
+    ValueError
+        If a parameter lies outside its range, or `lengths` are not whole numbers of at least 1,
+        one for each run.
+
     Examples
     --------
     >>> from trajscore.datasets import make_trajectories
@@ -68,9 +76,14 @@ def make_trajectories(
     >>> tps_score(runs.target, runs.q) > tps_score(runs.target, runs.data)
     True
     """
-    for name, share in (("base_rate", base_rate), ("information", information)):
-        if not 0 < share < 1:
-            raise ValueError(f"{name} must lie strictly between 0 and 1, got {share}")
+    n_runs = as_count(n_runs, "n_runs")
+    base_rate, information = _share(base_rate, "base_rate"), _share(information, "information")
+    sharpness, bias = _finite(sharpness, "sharpness"), _finite(bias, "bias")
+    noise = _finite(noise, "noise")
+    if noise < 0:
+        raise ValueError(f"noise is a standard deviation and cannot be negative, got {noise:g}")
+    if budget is not None:
+        budget = as_count(budget, "budget")
     rng = check_random_state(random_state)
     T = _draw_lengths(lengths, n_runs, rng)
     # each step shows an equal part of `information`; the rest comes after the last step
@@ -100,11 +113,30 @@ def make_trajectories(
 
 
 def _draw_lengths(lengths: Any, n_runs: int, rng: Any) -> NDArray[np.int64]:
-    if isinstance(lengths, (int, np.integer)):
-        return np.full(n_runs, int(lengths), dtype=np.int64)
+    if np.ndim(lengths) == 0:
+        return np.full(n_runs, as_count(lengths, "lengths"), dtype=np.int64)
     if isinstance(lengths, tuple) and len(lengths) == 2:
-        return rng.randint(lengths[0], lengths[1] + 1, size=n_runs).astype(np.int64)
-    T = np.asarray(lengths, dtype=np.int64)
+        low, high = (as_count(one, "each of the two lengths") for one in lengths)
+        if low > high:
+            raise ValueError(
+                f"lengths {lengths} are the smallest and the largest one; give ({high}, {low})"
+            )
+        return rng.randint(low, high + 1, size=n_runs).astype(np.int64)
+    T = as_lengths(lengths)
     if T.shape != (n_runs,):
-        raise ValueError(f"lengths must be one number, a pair, or {n_runs} numbers")
+        raise ValueError(f"lengths must be one number, a pair, or {n_runs} numbers, got {len(T)}")
     return T
+
+
+def _share(value: Any, name: str) -> float:
+    number = _finite(value, name)
+    if not 0 < number < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {number:g}")
+    return number
+
+
+def _finite(value: Any, name: str) -> float:
+    number = as_numbers(value, name)
+    if number.ndim or not np.isfinite(number):
+        raise ValueError(f"{name} must be one finite number, got {value!r}")
+    return float(number)

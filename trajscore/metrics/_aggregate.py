@@ -36,12 +36,17 @@ def aggregate(
     Raises
     ------
     ValueError
-        If the aggregator is unknown.
+        If the aggregator is unknown, or there is more than one value a step.
 
     Notes
     -----
     No scalar of a trace elicits the whole trace: a proper score of the mean or the minimum can
-    rank a distorted trace above the true one (Raghu et al. 2026, Theorem B).
+    rank a distorted trace above the true one (Theorem B).
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Theorem B and
+    Appendices B.2, B.3 and F.2.
 
     Examples
     --------

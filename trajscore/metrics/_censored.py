@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore._coerce import as_numbers
-from trajscore.metrics._tps import run_scores
+from trajscore.metrics._tps import mean_over_runs, run_scores
 from trajscore.outcomes import CENSORED, check_outcomes
 from trajscore.trajectories import TrajectoryArray
-from trajscore.validation import check_sample_weight, check_trajectories
+from trajscore.validation import check_trajectories
 from trajscore.weights import Weights
 
 FloatArray = NDArray[np.float64]
@@ -122,9 +122,20 @@ def censored_tps_score(
     float
         The (weighted) mean of `censored_tps_samples`, which has the details.
 
+    Raises
+    ------
+    ValueError
+        If there are no runs, a forecast lies outside [0, 1], or q_z is missing or outside [0, 1]
+        for an unobserved run, or it has no continuation.
+
     See Also
     --------
     tps_score : For runs that are all observed.
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification,
+    Sections 4.2 to 4.4, Eq. 3 to 6.
 
     Examples
     --------
@@ -134,7 +145,7 @@ def censored_tps_score(
     samples = censored_tps_samples(
         y_true, traces, q_z=q_z, branches=branches, score=score, weights=weights
     )
-    return float(np.average(samples, weights=check_sample_weight(sample_weight, len(samples))))
+    return mean_over_runs(samples, sample_weight)
 
 
 def soft_outcomes(y: ArrayLike, q_z: ArrayLike) -> FloatArray:

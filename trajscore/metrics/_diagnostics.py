@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trajscore._coerce import as_count
 from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import aggregate
+from trajscore.metrics._tps import check_some_runs, mean_over_runs
 from trajscore.outcomes import check_outcomes
 from trajscore.validation import check_sample_weight, check_trajectories
 from trajscore.weights import Weights
@@ -50,7 +52,12 @@ def trajectory_auroc(
     Raises
     ------
     ValueError
-        If all runs have the same outcome.
+        If all runs have the same outcome, or one was not observed.
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification,
+    Section 5.1 and Appendix F.1.
 
     Examples
     --------
@@ -92,7 +99,12 @@ def trajectory_auprc(
     Raises
     ------
     ValueError
-        If all runs have the same outcome.
+        If all runs have the same outcome, or one was not observed.
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification,
+    Section 5.1 and Appendix F.1.
 
     Examples
     --------
@@ -134,6 +146,16 @@ def trajectory_aurc(
     float
         AURC; the failure rate for a constant.
 
+    Raises
+    ------
+    ValueError
+        If there are no runs, or an outcome was not observed.
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification,
+    Section 5.1 and Appendix F.1.
+
     Examples
     --------
     >>> trajectory_aurc([1, 0], [[0.5], [0.5]])
@@ -174,11 +196,23 @@ def trajectory_ece(
     float
         T-ECE. It does not see resolution: a constant base rate scores 0 (Theorem A).
 
+    Raises
+    ------
+    ValueError
+        If there are no runs, an outcome was not observed, a forecast lies outside [0, 1], or
+        `n_bins` is not a whole number of at least 1.
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification,
+    Eq. 10, Theorem A and Appendix F.1.
+
     Examples
     --------
     >>> trajectory_ece([1, 0], [[0.5], [0.5]])
     0.0
     """
+    n_bins = as_count(n_bins, "n_bins")
     X = check_trajectories(traces, probabilities=True, single_channel=True)
     groups, w = _grouped(y_true, X, phi, weights, sample_weight)
     return float(_ranking.ece(*groups.sums(w), groups.confidence, n_bins))
@@ -212,6 +246,16 @@ def trajectory_brier(
     float
         T-Brier. It elicits the collapsed scalar, not the trace (Theorem B).
 
+    Raises
+    ------
+    ValueError
+        If there are no runs, an outcome was not observed, or a forecast lies outside [0, 1].
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Section 5.1,
+    Theorem B and Appendix F.1.
+
     Examples
     --------
     >>> trajectory_brier([1, 0], [[0.8], [0.2]])
@@ -219,8 +263,7 @@ def trajectory_brier(
     """
     X = check_trajectories(traces, probabilities=True, single_channel=True)
     y = check_outcomes(y_true, len(X), allow_censored=False)
-    w = check_sample_weight(sample_weight, len(X))
-    return float(np.average((aggregate(X, phi, weights=weights) - y) ** 2, weights=w))
+    return mean_over_runs((aggregate(X, phi, weights=weights) - y) ** 2, sample_weight)
 
 
 def _grouped(
@@ -233,7 +276,8 @@ def _grouped(
 ) -> tuple[_ranking.TieGroups, FloatArray]:
     X = check_trajectories(traces, single_channel=True)
     y = check_outcomes(y_true, len(X), allow_censored=False)
-    if both_classes and (not len(y) or y.min() == y.max()):
+    check_some_runs(len(X))
+    if both_classes and (y.min() == y.max()):
         raise ValueError(
             f"all {len(y)} runs have the same outcome; a ranking of failures against successes "
             f"needs both"

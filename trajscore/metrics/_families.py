@@ -208,6 +208,59 @@ class BetaScore:
         return -_lower_integral(p, self.a + 1, self.b, self._LARGEST_POLYNOMIAL)
 
 
+class CustomScore:
+    """A score family given as an object, whose answers are checked for their shape.
+
+    Parameters
+    ----------
+    family : object
+        Has the methods ``success(p)`` and ``failure(p)``.
+    """
+
+    def __init__(self, family: ScoreFamily) -> None:
+        self.family = family
+        self.name = str(getattr(family, "name", type(family).__name__))
+
+    def success(self, p: FloatArray) -> FloatArray:
+        """Return the object's scores for success.
+
+        Parameters
+        ----------
+        p : ndarray
+            Forecasts in [0, 1].
+
+        Returns
+        -------
+        ndarray
+            The scores.
+        """
+        return self._checked("success", p)
+
+    def failure(self, p: FloatArray) -> FloatArray:
+        """Return the object's scores for failure.
+
+        Parameters
+        ----------
+        p : ndarray
+            Forecasts in [0, 1].
+
+        Returns
+        -------
+        ndarray
+            The scores.
+        """
+        return self._checked("failure", p)
+
+    def _checked(self, branch: str, p: FloatArray) -> FloatArray:
+        scores = np.asarray(getattr(self.family, branch)(p), dtype=np.float64)
+        if scores.ndim and scores.shape != p.shape:
+            raise ValueError(
+                f"score {self.name}: {branch}(p) returned shape {scores.shape} for forecasts of "
+                f"shape {p.shape}; return one number for each forecast"
+            )
+        return scores if scores.ndim else np.full(p.shape, scores)
+
+
 def _lower_integral(x: FloatArray, m: float, n: float, largest: int) -> FloatArray:
     """Integral from 0 to x of c^(m-1) (1-c)^(n-1) dc."""
     if m == int(m) and n == int(n) and max(m, n) <= largest:
@@ -253,8 +306,10 @@ def get_family(score: Any) -> Any:
         return BrierScore()
     if isinstance(score, (tuple, list)) and len(score) == 3 and score[0] == "beta":
         return BetaScore(float(score[1]), float(score[2]))
-    if isinstance(score, ScoreFamily) and not isinstance(score, (str, type)):
+    if isinstance(score, (LogScore, BrierScore, BetaScore, CustomScore)):
         return score
+    if isinstance(score, ScoreFamily) and not isinstance(score, (str, type)):
+        return CustomScore(score)
     raise ValueError(
         f"unknown score {score!r}; use 'log', 'brier', ('beta', a, b), or an object with the "
         f"methods success(p) and failure(p)"

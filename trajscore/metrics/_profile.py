@@ -40,14 +40,28 @@ def step_profile(
     Returns
     -------
     DataFrame indexed by step (from 1)
-        n_runs: runs alive with a positive weight; score: their mean score;
-        std_error: its standard error (NaN for a single run); forecast: their mean forecast;
+        n_runs: runs alive, or the sum of their weights; score: their mean score;
+        std_error: its standard error (NaN up to a single run); forecast: their mean forecast;
         success_rate: their mean outcome.
+
+    Raises
+    ------
+    ValueError
+        If a forecast lies outside [0, 1], or q_z does for a run that was not observed.
 
     Notes
     -----
     Later steps are reached by other runs than early ones: compare predictors at the same step,
     not steps with one another.
+
+    A weight says how often a run counts: weight 2 is the run twice, in the counts and the
+    standard errors too. Weights that are only proportional to that, as those that add up to one,
+    have to be scaled first, to a mean of one for example.
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification,
+    Eq. 2, of which these are the terms before they are weighted over the steps.
 
     Examples
     --------
@@ -66,19 +80,19 @@ def step_profile(
     step = np.arange(len(X.cells)) - np.repeat(X.offsets[:-1], lengths)
     scored = label * family.success(X.cells) + (1 - label) * family.failure(X.cells)
 
-    n_runs = np.bincount(step, w > 0).astype(np.int64)
     weight = np.bincount(step, w)
+    whole = bool((weight == np.floor(weight)).all())
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.bincount(step, w * scored) / weight
         spread = np.bincount(step, w * (scored - mean[step]) ** 2) / weight
         table = pd.DataFrame(
             {
-                "n_runs": n_runs,
+                "n_runs": weight.astype(np.int64) if whole else weight,
                 "score": mean,
-                "std_error": np.where(n_runs > 1, np.sqrt(spread / (n_runs - 1)), np.nan),
+                "std_error": np.where(weight > 1, np.sqrt(spread / (weight - 1)), np.nan),
                 "forecast": np.bincount(step, w * X.cells) / weight,
                 "success_rate": np.bincount(step, w * label) / weight,
             },
-            index=pd.RangeIndex(1, len(n_runs) + 1, name="step"),
+            index=pd.RangeIndex(1, len(weight) + 1, name="step"),
         )
     return table[table["n_runs"] > 0]

@@ -60,6 +60,12 @@ def regret(
         Sum over t of w_t {q (S(q,1) - S(F,1)) + (1-q) (S(q,0) - S(F,0))}; zero if and only if
         F = q at every step with a positive weight, never negative.
 
+    Raises
+    ------
+    ValueError
+        If the two have other runs or lengths, a probability lies outside [0, 1], or the score or
+        the weights are unknown.
+
     References
     ----------
     Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Eq. 8 and 9.
@@ -105,6 +111,12 @@ def plug_in_regret(
     -------
     RegretParts
         total, oracle, bias and bound of each run.
+
+    Raises
+    ------
+    ValueError
+        If the three have other runs or lengths, a probability lies outside [0, 1], or the score
+        or the weights are unknown.
 
     References
     ----------

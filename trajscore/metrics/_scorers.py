@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
+from trajscore._coerce import as_numbers
 from trajscore.metrics._censored import censored_tps_score
 from trajscore.metrics._families import get_family
 from trajscore.metrics._tps import tps_score
@@ -29,6 +30,11 @@ def make_tps_scorer(score: Any = "log", weights: Weights = "linear_front") -> An
     callable
         ``scorer(forecaster, X, y)``: scores the traces that the forecaster's ``transform``
         gives. Takes ``sample_weight`` by metadata routing, or directly when routing is off.
+
+    Raises
+    ------
+    ValueError
+        If the score or the weights are unknown.
 
     See Also
     --------
@@ -67,6 +73,11 @@ def make_censored_tps_scorer(
     callable
         ``scorer(forecaster, X, y)``.
 
+    Raises
+    ------
+    ValueError
+        If the score or the weights are unknown, or `q_z` lies outside [0, 1].
+
     See Also
     --------
     make_tps_scorer : For outcomes that were all observed.
@@ -81,6 +92,7 @@ def make_censored_tps_scorer(
     -0.126
     """
     _check(score, weights)
+    _check_q_z(q_z)
     # a q_z fixed here would clash with one that is routed, so the default is not passed on
     fixed = {} if np.ndim(q_z) == 0 and q_z == 0 else {"q_z": q_z}
     return make_scorer(
@@ -92,6 +104,17 @@ def _check(score: Any, weights: Weights) -> None:
     # a wrong name should fail where it is written, not inside a grid search
     get_family(score)
     get_schedule(weights)
+
+
+def _check_q_z(q_z: ArrayLike) -> None:
+    values = np.atleast_1d(as_numbers(q_z, "q_z"))
+    # one a run may be missing where the outcome was observed
+    bad = ~((values >= 0) & (values <= 1)) & ~(np.isnan(values) & (np.ndim(q_z) > 0))
+    if bad.any():
+        raise ValueError(
+            f"q_z is {values[bad][0]:g}; give the chance in [0, 1] that a run whose outcome was "
+            f"not observed would have succeeded"
+        )
 
 
 tps_scorer = make_tps_scorer()

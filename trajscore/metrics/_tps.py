@@ -120,10 +120,48 @@ def tps_score(
     >>> round(tps_score(y, np.full((1000, 5), 0.842)), 3)
     -0.436
     """
-    samples = tps_samples(y_true, traces, score=score, weights=weights)
-    if not len(samples):
-        raise ValueError("there are no runs to score; give at least one")
+    return mean_over_runs(tps_samples(y_true, traces, score=score, weights=weights), sample_weight)
+
+
+def mean_over_runs(samples: FloatArray, sample_weight: ArrayLike | None) -> float:
+    """Return the (weighted) mean of one number a run.
+
+    Parameters
+    ----------
+    samples : ndarray of shape (n_runs,)
+        The numbers.
+    sample_weight : array-like of shape (n_runs,), optional
+        Weight of each run.
+
+    Returns
+    -------
+    float
+        The mean.
+
+    Raises
+    ------
+    ValueError
+        If there are no runs, or the weights do not fit.
+    """
+    check_some_runs(len(samples))
     return float(np.average(samples, weights=check_sample_weight(sample_weight, len(samples))))
+
+
+def check_some_runs(n_runs: int) -> None:
+    """Refuse to average over no runs.
+
+    Parameters
+    ----------
+    n_runs : int
+        Number of runs.
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+    """
+    if not n_runs:
+        raise ValueError("there are no runs to score; give at least one")
 
 
 def run_scores(y: ArrayLike, X: TrajectoryArray, score: Any, weights: Weights) -> FloatArray:

@@ -1,0 +1,125 @@
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from trajscore import TrajectoryArray
+
+COLUMNS = {
+    "floats": [1 / 3, 2e-12],
+    "float32": np.array([0.1, 0.2], dtype=np.float32),
+    "int8": np.array([1, 2], dtype=np.int8),
+    "uint64": np.array([2**64 - 1, 2], dtype=np.uint64),
+    "flags": [True, False],
+    "times": np.array(["2020-01-01", "NaT"], dtype="M8[us]"),
+    "times with a zone": pd.to_datetime(["2020", "2021"]).tz_localize("Europe/Berlin"),
+    "durations": pd.to_timedelta(["1h", "2h"]),
+    "Int64": pd.array([2**60 + 1, None], dtype="Int64"),
+    "Float64": pd.array([1 / 3, None], dtype="Float64"),
+    "boolean": pd.array([True, None], dtype="boolean"),
+    "string": pd.array(["a", None], dtype="string"),
+    "category": pd.Categorical(["u", "v"], ["w", "v", "u"]),
+    "ordered": pd.Categorical(["u", None], ["v", "u"], ordered=True),
+    "text": ["01", "b"],
+    "text or None": ["a", None],
+    "text or NaN": ["a", np.nan],
+}
+
+
+def array_with(column, **kwargs):
+    meta = pd.DataFrame({"s": column})
+    return TrajectoryArray.from_list([[0.1], [0.2, 0.3]], meta=meta, **kwargs)
+
+
+def there_and_back(X, path):
+    X.save(path)
+    return TrajectoryArray.load(path)
+
+
+@pytest.fixture(params=["npz", "parquet"])
+def path(request, tmp_path):
+    return tmp_path / f"x.{request.param}"
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_meta_comes_back_as_it_was(name, path):
+    X = array_with(COLUMNS[name])
+    back = there_and_back(X, path)
+    assert back == X
+    assert back.meta.dtypes.astype(str).tolist() == X.meta.dtypes.astype(str).tolist()
+
+
+def test_whole_containers_come_back(path):
+    X = TrajectoryArray.from_padded(
+        [[[0.1, np.nan], [0.3, 0.4]], [[0.5, 0.6], [np.nan, np.nan]]],
+        channels=["a", "b"],
+        ids=["x", "y"],
+        horizon=[4, 3],
+        meta={"k": [1.0, 2.0], 5: ["a", "b"]},
+        missing="allow",
+    )
+    for part in (X, X["b"], X[1:], X[[]], TrajectoryArray.from_list([])):
+        back = there_and_back(part, path)
+        assert back == part
+        assert back.shape == part.shape
+        assert back.meta.columns.tolist() == part.meta.columns.tolist()
+    X = TrajectoryArray.from_list([[0.1]], meta=pd.DataFrame(index=[0]))
+    assert there_and_back(X, path) == X
+
+
+@pytest.mark.parametrize(
+    ("column", "ending"),
+    [
+        ([1j, 2], "npz"),
+        (pd.period_range("2020", periods=2, freq="M"), "npz"),
+        ([dt.date(2020, 1, 1)] * 2, "npz"),
+        ([(1,), (2,)], "npz"),
+        ([1j, 2], "parquet"),
+        (["a", 1], "parquet"),
+        (pd.Series([1, 2**70], dtype=object), "parquet"),
+        (pd.Series([1.5, None], dtype=object), "parquet"),
+        (pd.Categorical([3, 4]), "parquet"),
+    ],
+)
+def test_what_would_not_come_back_is_refused(column, ending, tmp_path):
+    path = tmp_path / f"x.{ending}"
+    with pytest.raises(ValueError, match=r"column 's' of meta \(.*\) would not come back"):
+        array_with(column).save(path)
+    assert not path.exists()
+
+
+def test_objects_of_plain_kinds_come_back_from_npz(tmp_path):
+    for column in (["a", 1], [True, None], [1, 2**70], [[1], [2.5]]):
+        X = array_with(pd.Series(column, dtype=object))
+        assert there_and_back(X, tmp_path / "x.npz") == X
+
+
+@pytest.mark.parametrize("names", [["a", "a"], [1, "1"], [("a", 1), "b"]])
+def test_names_that_a_file_cannot_hold(names, path):
+    meta = pd.DataFrame([[1, 2], [3, 4]])
+    meta.columns = pd.Index(names, tupleize_cols=False)
+    X = TrajectoryArray.from_list([[0.1], [0.2]], meta=meta)
+    with pytest.raises(ValueError, match="cannot be saved under that name"):
+        X.save(path)
+
+
+def test_files_of_others(path):
+    with pytest.raises(FileNotFoundError, match="there is no such file"):
+        TrajectoryArray.load(path)
+    for content in (b"", b"hello", b"PK\x03\x04 and no more"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"x\.\w+: this is no file that TrajectoryArray.save"):
+            TrajectoryArray.load(path)
+    if path.suffix == ".npz":
+        np.savez(path, cells=[1.0])
+    else:
+        pd.DataFrame({"row": [0], "value:": [1.0]}).to_parquet(path)
+    with pytest.raises(ValueError, match=r"this is no file that TrajectoryArray.save"):
+        TrajectoryArray.load(path)
+
+
+def test_unknown_endings(tmp_path):
+    for work in (array_with([1, 2]).save, TrajectoryArray.load):
+        with pytest.raises(ValueError, match=r"\.npz or \.parquet"):
+            work(tmp_path / "x.pkl")
