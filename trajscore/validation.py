@@ -171,12 +171,15 @@ def _first_other_id(ids: np.ndarray, others: np.ndarray) -> int | None:
     differ = ids != others if alike else np.ones(len(ids), dtype=bool)
     if not differ.any():
         return None
-    default = np.arange(len(ids))
-    given = [one for one in (ids, others) if not np.array_equal(one, default)]
+    given = [one for one in (ids, others) if not _are_default(one)]
     # of two containers, one has no ids of its own; is the other one that was put in another order?
-    if len(given) == 1 and not (alike and np.array_equal(np.sort(given[0]), default)):
+    if len(given) == 1 and not (alike and _are_default(np.sort(given[0]))):
         return None
     return int(np.argmax(differ))
+
+
+def _are_default(ids: np.ndarray) -> bool:
+    return ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
 
 
 def check_groups(groups: Any, n_runs: int, name: str = "groups") -> np.ndarray:
