@@ -352,3 +352,22 @@ def test_what_was_left_out_is_said_when_too_little_is_left():
     X = make_trajectories(40, random_state=0).data
     with pytest.raises(ValueError, match="got 0; left out: 40 runs stopped by parse_error, not by"):
         evaluate(X, np.full(40, -1), stop_reason=["parse_error"] * 40)
+
+
+def test_text_fits_the_terminal_and_tells_long_names_apart(monkeypatch):
+    X, y = make_trajectories(40, random_state=0, return_X_y=True)
+    first, second = "judge, prompt of the first day", "judge, prompt of the second day"
+    report = evaluate({first: X, second: X}, y, n_resamples=20)
+    for columns, width in ((60, 72), (80, 80), (200, 100)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        text = str(report)
+        assert max(map(len, text.splitlines())) <= width
+        assert "judge, ... first day raw" in text
+        assert "judge, ...second day raw" in text
+
+
+def test_one_run_is_one_run(chess):
+    X, y = chess
+    reasons = np.where(np.arange(len(y)) == int(np.argmax(y == -1)), "parse_error", "max_steps")
+    report = evaluate(X["engine"], y, stop_reason=reasons, n_resamples=20)
+    assert "left out: 1 run (all predictors" in str(report)
