@@ -11,7 +11,7 @@ from scipy.stats import chi2, norm
 
 from trajscore._coerce import as_numbers
 from trajscore.censoring._summary import contrast_samples
-from trajscore.validation import check_trajectories
+from trajscore.validation import check_groups, check_trajectories
 from trajscore.weights import Weights
 
 FloatArray = NDArray[np.float64]
@@ -128,10 +128,7 @@ def groups_of(groups: ArrayLike, rows: NDArray[np.bool_]) -> NDArray[Any]:
     ndarray of int
         Codes from 0.
     """
-    labels = np.asarray(groups)
-    if labels.shape != rows.shape:
-        raise ValueError(f"groups must name the cluster of each of the {len(rows)} runs")
-    return np.asarray(pd.factorize(labels[rows])[0])
+    return np.asarray(pd.factorize(check_groups(groups, len(rows))[rows])[0])
 
 
 def _instruments(estimate: FloatArray, features: ArrayLike | None) -> dict[str, FloatArray]:

@@ -15,7 +15,12 @@ from trajscore.censoring._features import Features, cell_features, last_cells
 from trajscore.censoring._monte_carlo import Branches, MonteCarloContinuation
 from trajscore.censoring._plug_in import fit_shares, predict_success, refuse_predictor, run_folds
 from trajscore.censoring._summary import continuation_summary
-from trajscore.validation import check_estimator_input, check_sample_weight, check_trajectories
+from trajscore.validation import (
+    check_estimator_input,
+    check_groups,
+    check_sample_weight,
+    check_trajectories,
+)
 from trajscore.weights import Weights
 
 FloatArray = NDArray[np.float64]
@@ -130,7 +135,7 @@ class HybridAudit(BaseEstimator):
         self.classifier_ = fit_shares(self.classifier, table, share, weight)
         self.held_out_ = np.full(len(runs), np.nan)
         if self.cv is not None:
-            own_groups = None if groups is None else np.asarray(groups)[rows]
+            own_groups = None if groups is None else check_groups(groups, len(runs))[rows]
             fold = run_folds(runs.ids[rows], share >= 0.5, self.cv, own_groups)
             for k in range(self.cv):
                 train = fold != k

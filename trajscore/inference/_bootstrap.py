@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
@@ -86,8 +87,8 @@ def bootstrap_units(
     progress: Callable[[Iterator[Any]], Any] | None = None,
 ) -> FloatArray:
     """Evaluate a statistic of the counts of units, of shape (n_replicates, n_units)."""
-    if n_resamples < 1:
-        raise ValueError(f"n_resamples must be at least 1, got {n_resamples}")
+    if not (isinstance(n_resamples, numbers.Integral) and n_resamples >= 1):
+        raise ValueError(f"n_resamples must be a whole number, at least 1, got {n_resamples!r}")
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     sizes = [min(_BLOCK, n_resamples - start) for start in range(0, n_resamples, _BLOCK)]
     seeds = np.random.SeedSequence(seed).spawn(len(sizes))
