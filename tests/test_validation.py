@@ -57,7 +57,9 @@ def test_what_only_passes_for_a_number_is_refused(values, message):
 def test_estimators_take_masked_arrays_and_series_of_runs(runs):
     y, plain = [1, 1, 0, 0], TrajectoryArray.from_list([[0.9, 0.8], [0.7], [0.2], [0.1, 0.3]])
     got = check_trajectories(PlattCrossFitCalibrator().fit(runs, y).transform(runs))
-    assert got == PlattCrossFitCalibrator().fit(plain, y).transform(plain)
+    expected = PlattCrossFitCalibrator().fit(plain, y).transform(plain)
+    assert np.array_equal(got.cells, expected.cells)
+    assert np.array_equal(got.lengths, expected.lengths)
 
 
 def test_out_of_range_names_run_step_and_remedy():
