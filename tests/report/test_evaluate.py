@@ -371,3 +371,43 @@ def test_one_run_is_one_run(chess):
     reasons = np.where(np.arange(len(y)) == int(np.argmax(y == -1)), "parse_error", "max_steps")
     report = evaluate(X["engine"], y, stop_reason=reasons, n_resamples=20)
     assert "left out: 1 run (all predictors" in str(report)
+
+
+def test_predictors_are_held_against_the_length_of_their_runs():
+    X, y = make_trajectories(800, lengths=(2, 9), sharpness=1, random_state=0, return_X_y=True)
+    rng = np.random.default_rng(0)
+    cut = np.where((y == 1) & (X.lengths > 4), 4, X.lengths)  # runs that succeed are short
+    X = X.truncate(cut)
+    late = X.with_cells(-1.0 - np.concatenate([np.arange(n) for n in X.lengths]))
+    both = X.with_cells(late.cells - 3 * np.repeat(y == 0, X.lengths))
+    noise = X.with_cells(rng.random(len(X.cells)))
+    predictors = {"length again": late, "length and more": both, "noise": noise}
+    report = evaluate(predictors, y, n_resamples=100, random_state=0)
+    table = report.table.xs("raw", level="form")
+    expected = table["AUROC"] - table.loc["length", "AUROC"]
+    names = list(predictors)
+    assert table["AUROC over_length"][names].tolist() == pytest.approx(expected[names].tolist())
+    assert np.isnan(table.loc["length", "AUROC over_length"])
+    verdicts = "\n".join(report.verdicts())
+    assert "not shown to rank runs better than their length does (AUROC +0.000" in verdicts
+    assert "it ranks runs better than their length does (AUROC +" in verdicts
+    assert "it ranks runs worse than their length does (AUROC -" in verdicts
+
+
+def test_length_counts_in_the_direction_in_which_it_ranks_better():
+    X, y = make_trajectories(300, lengths=(2, 9), random_state=0, return_X_y=True)
+    X = X.truncate(np.where(y == 0, 2, X.lengths))  # runs that fail are short
+    table = evaluate(X, y, n_resamples=50).table
+    length, judge = table.loc[("length", "raw"), "AUROC"], table.loc[("forecast", "raw")]
+    assert length < 0.5
+    assert judge["AUROC over_length"] == pytest.approx(judge["AUROC"] - (1 - length))
+
+
+def test_length_is_compared_on_the_runs_that_a_predictor_covers():
+    X, y = make_trajectories(200, lengths=(2, 9), random_state=0, return_X_y=True)
+    gaps = X.with_cells(np.where(np.repeat(np.arange(200) < 60, X.lengths), np.nan, X.cells))
+    table = evaluate({"judge": X, "gaps": gaps}, y, n_resamples=50).table
+    alone = evaluate(X[60:], y[60:], n_resamples=50).table
+    assert table.loc[("gaps", "raw"), "AUROC over_length"] == pytest.approx(
+        alone.loc[("forecast", "raw"), "AUROC over_length"]
+    )

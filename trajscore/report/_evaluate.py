@@ -11,12 +11,8 @@ from sklearn.base import clone
 
 from trajscore.calibration import PlattCrossFitCalibrator
 from trajscore.inference import bootstrap
-from trajscore.metrics import _ranking
-from trajscore.metrics._aggregate import aggregate, check_aggregator
-from trajscore.metrics._answers import answers
+from trajscore.metrics._aggregate import check_aggregator
 from trajscore.metrics._censored import soft_outcomes
-from trajscore.metrics._ecuas import price
-from trajscore.metrics._tps import run_scores
 from trajscore.monitoring import StoppingRule
 from trajscore.outcomes import CENSORED, check_outcomes
 from trajscore.report._evaluation_tables import (
@@ -29,10 +25,8 @@ from trajscore.report._lines import (
     BASE_RATE,
     CALIBRATED,
     CONSTANT,
-    ECUAS_METRICS,
     LENGTH,
     RAW,
-    SCALAR_METRICS,
     Line,
     Options,
     Sample,
@@ -41,6 +35,7 @@ from trajscore.report._lines import (
 )
 from trajscore.report._monitoring import monitoring_table, stopping_rule
 from trajscore.report._report import Report
+from trajscore.report._statistics import line_statistics
 from trajscore.stops import is_informative_stop, normalize_reasons
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_groups, check_same_runs, check_trajectories
@@ -167,15 +162,10 @@ def evaluate(
     traces = {name: trace[order] for name, trace in traces.items()}
     fitter = _calibrator(calibrator, weights, censored="failure" if q_z is None else "q_z")
     lines = _lines(traces, sample, fitter, notes)
-    statistics, base = _statistics(lines, sample, options)
-
-    def replicate(counts: FloatArray) -> FloatArray:
-        return np.stack([statistics(counts), base(counts)], axis=1)
-
-    ones = np.ones((1, len(sample.y)))
-    values, base_values = replicate(ones)[0]
+    statistic = line_statistics(lines, sample, options)
+    estimates = statistic(np.ones((1, len(sample.y))))[0]
     replicates = bootstrap(
-        replicate,
+        statistic,
         len(sample.y),
         n_resamples=n_resamples,
         groups=sample.groups,
@@ -183,14 +173,12 @@ def evaluate(
         n_jobs=n_jobs,
         progress=progress,
     )
-    intervals = interval_table(
-        lines, options, values, values - base_values, replicates, confidence_level
-    )
+    intervals = interval_table(lines, options, estimates, replicates, confidence_level)
     rule = stopping_rule(monitoring)
     followed = None if rule is None else monitoring_table(lines, sample, rule, notes)
     missing = {name: int(len(trace) - len(_covered(trace))) for name, trace in traces.items()}
     return Report(
-        table=line_table(lines, sample, options, values, intervals),
+        table=line_table(lines, sample, options, estimates[0], intervals),
         intervals=intervals,
         excluded=excluded_table(excluded, missing),
         disclosures=disclosures(
@@ -395,93 +383,3 @@ def _calibrated(
             f"{' and map '.join(flat)}; the runs that such a map calibrates get the base rate."
         )
     return [Line(name, CALIBRATED, rows, traces, True, repr(calibrator))]
-
-
-# -------------------------------------------------------------------- numbers
-
-
-def _statistics(
-    lines: list[Line], sample: Sample, options: Options
-) -> tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]:
-    """Return functions from replicate counts to the metrics of all lines, and of base rates.
-
-    Both give shape (n_replicates, n_lines, n_metrics). The base rate of a line is the constant
-    forecast on the runs of that line, so differences are paired.
-    """
-    rate = sample.labels.mean()
-    parts = [_LineStatistics(line.traces, line, sample, options) for line in lines]
-    # most lines cover the same runs: their base rates are computed once
-    constants: dict[bytes, _LineStatistics] = {}
-    for line in lines:
-        constant = line.traces.with_cells(np.full(len(line.traces.cells), rate))
-        key = line.rows.tobytes()
-        if key not in constants:
-            constants[key] = _LineStatistics(constant, line, sample, options, is_constant=True)
-
-    def base(counts: FloatArray) -> FloatArray:
-        values = {key: constant(counts) for key, constant in constants.items()}
-        return np.stack([values[line.rows.tobytes()] for line in lines], axis=1)
-
-    return lambda counts: np.stack([part(counts) for part in parts], axis=1), base
-
-
-class _LineStatistics:
-    """All metrics of one line, as a function of how often each run counts."""
-
-    def __init__(
-        self,
-        traces: TrajectoryArray,
-        line: Line,
-        sample: Sample,
-        options: Options,
-        is_constant: bool = False,
-    ) -> None:
-        self._rows = line.rows
-        self._is_probability = line.is_probability or is_constant
-        self._n_metrics = len(options.metrics)
-        self._n_scores = len(options.scores)
-        self._complete = np.flatnonzero(sample.complete[line.rows])
-        confidence = aggregate(traces[self._complete], options.phi, weights=options.weights)
-        success = sample.y[line.rows][self._complete].astype(np.float64)
-        self._groups = _ranking.TieGroups(confidence, success)
-        if self._is_probability:
-            self._losses = _scalar_losses(confidence, success)
-            labels = sample.labels[line.rows]
-            self._scores = np.stack(
-                [run_scores(labels, traces, score, options.weights) for score in options.scores],
-                axis=1,
-            )
-
-    def __call__(self, counts: FloatArray) -> FloatArray:
-        counts = _columns(counts, self._rows)
-        complete = _columns(counts, self._complete)
-        sums = self._groups.sums(complete)
-        out = np.full((len(counts), self._n_metrics), np.nan)
-        out[:, 0] = _ranking.auroc(*sums)
-        out[:, 1] = _ranking.auprc(*sums)
-        out[:, 2] = _ranking.aurc(*sums)
-        if self._is_probability:
-            out[:, 3] = _ranking.ece(*sums, self._groups.confidence)
-            with np.errstate(invalid="ignore"):
-                out[:, 4 : 5 + len(ECUAS_METRICS)] = (
-                    complete @ self._losses / complete.sum(axis=1, keepdims=True)
-                )
-                out[:, len(SCALAR_METRICS) :] = (
-                    counts @ self._scores / counts.sum(axis=1, keepdims=True)
-                )
-        return out
-
-
-def _scalar_losses(confidence: FloatArray, success: FloatArray) -> FloatArray:
-    """Squared error and ECUAS costs of each run, for the outcome "success" as the answer."""
-    wrong = np.zeros_like(confidence)
-    log_u, error, _, u_max = answers(wrong, confidence, None, n_classes=np.inf, log_odds=False)
-    costs = []
-    for n in ECUAS_METRICS.values():  # linear in the outcome, so that grades need no extra case
-        if_wrong, if_right = (price(log_u, paid, n, u_max, 1e-7)[0] for paid in (error, wrong))
-        costs.append(success * if_right + (1 - success) * if_wrong)
-    return np.stack([(confidence - success) ** 2, *costs], axis=1)
-
-
-def _columns(counts: FloatArray, columns: NDArray[np.int64]) -> FloatArray:
-    return counts if len(columns) == counts.shape[1] else counts[:, columns]

@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from trajscore.inference import percentile_interval
 from trajscore.monitoring import StoppingRule
-from trajscore.report._lines import CALIBRATED, Line, Options, Sample, number_of_runs
+from trajscore.report._lines import (
+    CALIBRATED,
+    MARGIN,
+    OVER_LENGTH,
+    Line,
+    Options,
+    Sample,
+    number_of_runs,
+)
 from trajscore.weights import schedule_name
 
 FloatArray = NDArray[np.float64]
@@ -19,12 +27,11 @@ FloatArray = NDArray[np.float64]
 def interval_table(
     lines: list[Line],
     options: Options,
-    values: FloatArray,
-    margins: FloatArray,
+    estimates: FloatArray,
     replicates: FloatArray,
     confidence_level: float,
 ) -> pd.DataFrame:
-    """Return value and margin over the base rate of every line and metric, with intervals.
+    """Return every line and metric, and what they are above the references, with intervals.
 
     Parameters
     ----------
@@ -32,36 +39,35 @@ def interval_table(
         The lines.
     options : Options
         What was computed.
-    values, margins : ndarray of shape (n_lines, n_metrics)
-        Estimates.
-    replicates : ndarray of shape (n_resamples, 2, n_lines, n_metrics)
-        Bootstrap replicates of the lines, and of the base rate on their runs.
+    estimates : ndarray of shape (3, n_lines, n_metrics)
+        The lines, the base rate on their runs, and the length of their runs.
+    replicates : ndarray of shape (n_resamples, 3, n_lines, n_metrics)
+        Bootstrap replicates of these.
     confidence_level : float
         Level.
 
     Returns
     -------
     DataFrame indexed by (predictor, form, metric)
-        value, low, high, margin, margin_low, margin_high.
+        value, low, high; margin, margin_low, margin_high over the base rate; over_length,
+        over_length_low, over_length_high (of AUROC).
     """
-    low, high = percentile_interval(replicates[:, 0], confidence_level)
-    differences = replicates[:, 0] - replicates[:, 1]
-    margin_low, margin_high = percentile_interval(differences, confidence_level)
     index = pd.MultiIndex.from_tuples(
         [(line.predictor, line.form, metric) for line in lines for metric in options.metrics],
         names=["predictor", "form", "metric"],
     )
-    return pd.DataFrame(
-        {
-            "value": values.ravel(),
-            "low": low.ravel(),
-            "high": high.ravel(),
-            "margin": margins.ravel(),
-            "margin_low": margin_low.ravel(),
-            "margin_high": margin_high.ravel(),
-        },
-        index=index,
-    ).dropna(subset="value")
+    value, base, length = estimates
+    drawn, drawn_base, drawn_length = np.moveaxis(replicates, 1, 0)
+    columns = {}
+    for names, estimate, resampled in (
+        (("value", "low", "high"), value, drawn),
+        (MARGIN, value - base, drawn - drawn_base),
+        (OVER_LENGTH, value - length, drawn - drawn_length),
+    ):
+        ends = percentile_interval(resampled, confidence_level)
+        for name, numbers in zip(names, (estimate, *ends), strict=True):
+            columns[name] = numbers.ravel()
+    return pd.DataFrame(columns, index=index).dropna(subset="value")
 
 
 def line_table(
@@ -71,7 +77,7 @@ def line_table(
     values: FloatArray,
     intervals: pd.DataFrame,
 ) -> pd.DataFrame:
-    """Return one row a line, with all metrics and the scores' margins.
+    """Return one row a line: all metrics, the scores' margins, and AUROC above that of length.
 
     Parameters
     ----------
@@ -99,8 +105,11 @@ def line_table(
     table.insert(1, "n_censored", [int((~sample.complete[line.rows]).sum()) for line in lines])
     for name in options.score_names:
         margins = intervals.xs(name, level="metric")
-        for column in ("margin", "margin_low", "margin_high"):
+        for column in MARGIN:
             table[f"{name} {column}"] = margins[column]
+    ranks = intervals.xs("AUROC", level="metric")
+    for column in OVER_LENGTH:
+        table[f"AUROC {column}"] = ranks[column]
     return table
 
 

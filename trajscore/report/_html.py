@@ -127,8 +127,7 @@ def _figure(draw: Callable[[Any], None], caption: str, height: float = 3.6) -> s
 
 
 def _table(report: Report) -> str:
-    shown = [name for name in report.table.columns if "margin" not in name]
-    return report.table[shown].to_html(
+    return report.table[report.metrics].to_html(
         border=0, na_rep="", float_format=lambda value: f"{value:.4f}"
     )
 

@@ -21,6 +21,8 @@ LENGTH = "length"
 RAW, CALIBRATED, CONSTANT = "raw", "calibrated", "constant"
 RANK_METRICS = ("AUROC", "AUPRC", "AURC")
 ECUAS_METRICS = {"ECUAS_0": 0, "ECUAS_1": 1, "ECUAS_128": 128}
+MARGIN = ("margin", "margin_low", "margin_high")
+OVER_LENGTH = ("over_length", "over_length_low", "over_length_high")
 SCALAR_METRICS = (*RANK_METRICS, "T-ECE", "T-Brier", *ECUAS_METRICS)
 
 

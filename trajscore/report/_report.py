@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.metrics._families import family_name
+from trajscore.report._lines import MARGIN, OVER_LENGTH
 from trajscore.trajectories import TrajectoryArray
 
 
@@ -22,10 +23,12 @@ class Report:
     table : DataFrame indexed by (predictor, form)
         One row a predictor and form ("raw", "calibrated"; the base rate is "constant"): counts,
         AUROC, AUPRC, AURC, T-ECE, T-Brier, ECUAS_0, ECUAS_1, ECUAS_128, Trajectory Proper Scores,
-        and the scores' margins over the base rate with their intervals. NaN where a raw signal is
+        the scores' margins over the base rate and the AUROC above that of run length (in the
+        direction in which length ranks better), with their intervals. NaN where a raw signal is
         not a probability.
     intervals : DataFrame indexed by (predictor, form, metric)
-        Value and margin over the base rate of every metric, each with its interval.
+        Value, margin over the base rate, and (of AUROC) what it is above run length, each with
+        its interval.
     excluded : DataFrame
         Runs that were left out: predictor ("all" for runs left out everywhere), reason, n_runs.
     disclosures : dict of str to str
@@ -72,6 +75,12 @@ class Report:
         names = self.table.index.get_level_values("predictor")
         return [name for name in dict.fromkeys(names) if name not in ("base rate", "length")]
 
+    @property
+    def metrics(self) -> list[str]:
+        """Columns of `table` that are metrics or numbers of runs, not differences."""
+        differences = (*MARGIN, *OVER_LENGTH)
+        return [name for name in self.table if name.split(" ")[-1] not in differences]
+
     def margins(self) -> pd.DataFrame:
         """Write each score's margin over the base rate, on the same runs, with its interval.
 
@@ -87,7 +96,7 @@ class Report:
         for name in names:
             digits = 5 if "beta" in name else 3
             parts = zip(
-                *(table[f"{name} {part}"] for part in ("margin", "margin_low", "margin_high")),
+                *(table[f"{name} {part}"] for part in MARGIN),
                 strict=True,
             )
             cells[name] = [
@@ -123,7 +132,7 @@ class Report:
         return pd.DataFrame(rates, index=table.index)
 
     def verdicts(self) -> list[str]:
-        """Say in one sentence a predictor what it is worth against the base rate.
+        """Say in one sentence a predictor what it is worth against the two references.
 
         Returns
         -------
@@ -131,6 +140,7 @@ class Report:
             One sentence for each predictor, in the order of the table.
         """
         margins = self.intervals.xs(self.score_name, level="metric")
+        ranks = self.intervals.xs("AUROC", level="metric")
         sentences = []
         for name in self.predictors:
             parts = []
@@ -139,8 +149,19 @@ class Report:
                     parts.append(f"{words} {self._compare(margins.loc[(name, form)])}")
                 elif form == "raw":
                     parts.append("as given it is not a probability")
+            parts.append(self._compare_with_length(ranks.loc[(name, "raw")]))
             sentences.append(f"{name}: " + "; ".join(parts) + ".")
         return sentences
+
+    def _compare_with_length(self, row: pd.Series) -> str:
+        margin, low, high = (row[name] for name in OVER_LENGTH)
+        if low > 0:
+            words = "it ranks runs better than their length does"
+        elif high < 0:
+            words = "it ranks runs worse than their length does"
+        else:
+            words = "it is not shown to rank runs better than their length does"
+        return f"{words} (AUROC {margin:+.3f} [{low:+.3f}, {high:+.3f}])"
 
     def _compare(self, row: pd.Series) -> str:
         unit = " nats" if self.score == "log" else ""

@@ -60,7 +60,7 @@ def _to_string(table: pd.DataFrame) -> str:
 
 
 def _table(report: Report) -> str:
-    names = [name for name in report.table if "margin" not in name and "ECUAS" not in name]
+    names = [name for name in report.metrics if "ECUAS" not in name]
     text = _columns(report.table, [name for name in names if name != "n_censored"])
     return _to_string(text.rename(columns=lambda name: name.removeprefix("TPS ")))
 
