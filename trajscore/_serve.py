@@ -12,7 +12,7 @@ from zipfile import BadZipFile
 from trajscore.calibration import PlattCrossFitCalibrator, PrefixForecaster, TraceAggregator
 from trajscore.calibration._platt import PlattMap
 from trajscore.monitoring import Decision, DensityRatioEProcess, EProcessMonitor
-from trajscore.monitoring._eprocess import Member
+from trajscore.monitoring._members import Member
 from trajscore.monitoring._termination import TerminationRatio
 
 # What a fitted process is made of, beside scikit-learn's estimators, which skops trusts itself.

@@ -349,7 +349,7 @@ class PrefixStream:
         model = self._model(t + 1)
         self._next_p = self._p
         if model is not None:
-            p = model(self._row(t + 1, summary))
+            p = float(model(self._row(t + 1, summary)))
             self._next_p = CLIP if p < CLIP else min(p, 1 - CLIP)
         return self._next_p
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore._running import last_cells, run_maxima, run_numbers, running_max
 from trajscore._transformer import TraceTransformer, require_y
 from trajscore.calibration import PrefixForecaster
-from trajscore.metrics._families import CLIP
 from trajscore.monitoring._forecasters import trace_forecaster
+from trajscore.monitoring._members import Member, log_ratio
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._split import held_out_rows
 from trajscore.monitoring._stopping import (
@@ -45,27 +45,6 @@ FIXED = ("ville", "bonferroni", "randomized_ville")
 N_FOLDS = 5
 
 
-class Member(NamedTuple):
-    """A fitted ratio with the held-out successes that it was not fitted on.
-
-    Attributes
-    ----------
-    forecaster : forecaster or None
-        None where traces are given as they are.
-    log_odds : float
-        log(pi / (1 - pi)) of the training runs.
-    maxima : ndarray of shape (n,)
-        Largest log M of the held-out successes, rising.
-    coins : ndarray of shape (n,)
-        Their uniforms, rising within ties.
-    """
-
-    forecaster: Any
-    log_odds: float
-    maxima: FloatArray
-    coins: FloatArray
-
-
 class DensityRatioEProcess(TraceTransformer, StoppingRule):
     """Flag failing runs early while flagging at most a share alpha of those that would succeed.
 
@@ -88,7 +67,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         - "ville": 1 / alpha, without held-out runs; holds for the true density ratio, for any
           number of steps;
         - "randomized_ville": as "ville", and at the end of a run one coin more: the last M times
-          the ratio of the chances to end there is compared with U / alpha;
+          the ratio of the chances to end there is compared with U / alpha. That ratio is
+          estimated, cautiously (see Notes);
         - "bonferroni": T / alpha, for the longest run T in fitting.
     ties : {"strict", "randomized"}, default="strict"
         Verifiers with few distinct scores make ties at the threshold. "strict" never flags them,
@@ -122,9 +102,27 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         Held-out successes.
     n_dropped_ : int
         Runs without an observed outcome; they are left out.
+    termination_ : TerminationRatio
+        Ratio of the chances to end; only with "randomized_ville".
     alphas_, longest_, members_, seed_
         Levels; steps of the longest run in fitting; ratios with their held-out successes; seed of
         the coins.
+
+    See Also
+    --------
+    trajscore.PrefixForecaster : The default forecaster.
+    trajscore.monitoring.LearnThenTestStop : Controls false alarms and lost accuracy together.
+    trajscore.monitoring.token_savings : What stopping early saves.
+
+    Notes
+    -----
+    "ville", "bonferroni" and "randomized_ville" hold out no runs: their promise is that of the true
+    density ratio, and a ratio learned from few runs may exceed it. With the true ratio, the coin of
+    "randomized_ville" keeps the level though the chances to end are estimated: every count of
+    succeeding ends is raised by one, so that the mean estimate of their ratio is at most the true
+    one for any number of runs, where these chances depend on the step alone and up to the small
+    penalty of the fit. Where they depend on the scores as well, it is so to first order, if a
+    logistic regression on the step and log M describes them.
 
     References
     ----------
@@ -175,7 +173,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         y : array-like of shape (n_runs,)
             Outcomes: 1 success, 0 failure, -1 not observed.
         calibration : array-like of int or bool, optional
-            Rows to hold out for the threshold; default: drawn at random.
+            Rows to hold out for the threshold, or a mask; default: drawn at random.
 
         Returns
         -------
@@ -185,8 +183,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         Raises
         ------
         ValueError
-            If parameters disagree, an outcome is missing altogether, or no held-out run
-            succeeded.
+            If a parameter cannot be used or parameters disagree, an outcome is a grade or is
+            missing altogether, or no held-out run succeeded.
         """
         require_y(self, y)
         self._check_parameters()
@@ -220,7 +218,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
 
     @property
     def thresholds_(self) -> pd.Series:
-        """Threshold on M for each level."""
+        """Threshold on M for each level; with `cross_fit` there is none, an AttributeError."""
         check_is_fitted(self)
         if self.cross_fit is not None:
             raise AttributeError("a cross-fitted process counts held-out runs; it has no threshold")
@@ -239,6 +237,11 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         -------
         TrajectoryArray, or NaN-padded ndarray where X was a plain array
             log M_t; with `cross_fit`, of the forecaster fitted on all runs.
+
+        Raises
+        ------
+        ValueError
+            If the runs are in other channels than those of the fit, or a score is not finite.
         """
         traces = self._check(X)
         member = Member(self.forecaster_, self._log_odds(), np.empty(0), np.empty(0))
@@ -256,6 +259,11 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         -------
         TrajectoryArray, or NaN-padded ndarray where X was a plain array
             M_t.
+
+        Raises
+        ------
+        ValueError
+            As `transform`.
         """
         log_m = self.transform(X)
         if isinstance(log_m, TrajectoryArray):
@@ -274,6 +282,11 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         -------
         EProcessMonitor
             Without open runs.
+
+        Raises
+        ------
+        ValueError
+            If the level was not fitted.
         """
         return EProcessMonitor(self, self._level(alpha))
 
@@ -464,25 +477,6 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def log_ratio(F: FloatArray, log_odds: float) -> FloatArray:
-    """Return log M of forecasts, clipped to [1e-6, 1 - 1e-6].
-
-    Parameters
-    ----------
-    F : ndarray
-        Forecasts of success.
-    log_odds : float
-        log(pi / (1 - pi)) of the base rate.
-
-    Returns
-    -------
-    ndarray
-        log M, of the same shape.
-    """
-    p = np.clip(F, CLIP, 1 - CLIP)
-    return np.asarray(np.log1p(-p) - np.log(p) + log_odds)
 
 
 def _check_split(y: NDArray[Any], at_least: int = 2) -> None:

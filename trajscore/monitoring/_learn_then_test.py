@@ -127,7 +127,8 @@ class LearnThenTestStop(_OneLimit):
         Raises
         ------
         ValueError
-            If a parameter lies outside its range, or no held-out run succeeded.
+            If a parameter lies outside its range, an outcome is a grade, or no held-out run
+            succeeded.
         """
         require_y(self, y)
         self._check_parameters()

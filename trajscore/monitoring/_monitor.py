@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from trajscore.calibration import PrefixForecaster
 from trajscore.metrics._families import CLIP
 from trajscore.monitoring._forecasters import is_passthrough
+from trajscore.monitoring._members import Member
 from trajscore.monitoring._scores import ScoreCheck
 from trajscore.monitoring._thresholds import TIE
 from trajscore.trajectories import TrajectoryArray
 
 if TYPE_CHECKING:
-    from trajscore.monitoring._eprocess import DensityRatioEProcess, Member
+    from trajscore.monitoring._eprocess import DensityRatioEProcess
 
 FloatArray = NDArray[np.float64]
 _FORMAT = "trajscore monitor 2"
