@@ -271,6 +271,7 @@ def guarantee(arguments: argparse.Namespace) -> None:
             print(f"{threshold:16}{kind:>12}{mean:12.4f}{above[0]:18.3f}{above[1]:10.3f}")
     exact_level(arguments.sets)
     lengths_that_tell(arguments.sets)
+    estimated_termination(max(arguments.sets // 5, 1))
 
 
 def exact_level(sets: int) -> None:
@@ -317,11 +318,50 @@ def lengths_that_tell(sets: int) -> None:
         print(f"lengths that tell, {name}, alpha = {alpha}: {interval(found)}")
 
 
-def known_law(lengths: np.ndarray) -> TrajectoryArray:
+def known_law(lengths: np.ndarray, success: float = 0.5, failure: float = 0.1) -> TrajectoryArray:
     """Forecasts of success that are right for these hazards and a base rate of one half."""
     X = TrajectoryArray(np.zeros(lengths.sum()), lengths)
     step = np.arange(len(X.cells)) - np.repeat(X.offsets[:-1], X.lengths)
-    return X.with_cells(1 / (1 + (0.9 / 0.5) ** step))
+    return X.with_cells(1 / (1 + ((1 - failure) / (1 - success)) ** step))
+
+
+def estimated_termination(sets: int) -> None:
+    """Print false alarms of randomized_ville, whose chances to end are estimated from few runs.
+
+    Hazards of ending of succeeding and of failing runs, the longest run, and scores that say
+    nothing; M true or learned.
+    """
+    for success, failure, longest in ((0.1, 0.5, 40), (0.3, 0.3, 10), (0.5, 0.1, 40)):
+        for n in (200, 1000):
+            for kind in ("true", "learned"):
+                rates = [
+                    one_termination(seed, success, failure, longest, n, kind)
+                    for seed in range(sets)
+                ]
+                print(
+                    f"randomized_ville, hazards {success} / {failure}, {n:5} runs, M {kind:8}"
+                    f"alpha = 0.1: {interval(np.array(rates))}"
+                )
+
+
+def one_termination(
+    seed: int, success: float, failure: float, longest: int, n: int, kind: str
+) -> float:
+    """False alarms among 4,000 new runs after one fit."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n) % 2)
+
+    def runs(outcomes: np.ndarray) -> TrajectoryArray:
+        hazard = np.where(outcomes == 1, success, failure)
+        X = known_law(np.minimum(rng.geometric(hazard), longest), success, failure)
+        return X if kind == "true" else X.with_cells(rng.normal(size=len(X.cells)))
+
+    learned = PrefixForecaster(features="last", last=1)
+    process = DensityRatioEProcess(
+        "passthrough" if kind == "true" else learned, threshold="randomized_ville", alpha=0.1
+    ).fit(runs(y), y)
+    new = runs(np.ones(4000))
+    return float((process.predict(new[new.lengths <= process.longest_]) == 0).mean())
 
 
 def main() -> None:

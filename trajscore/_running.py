@@ -62,7 +62,7 @@ def running_sum(X: TrajectoryArray, values: FloatArray) -> FloatArray:
     """
     # added up run by run: a difference of overall sums would lose digits, and depend on row order
     sums = np.empty(len(values))
-    longest = int(X.lengths.max())
+    longest = int(X.lengths.max(initial=1))
     n_rows = max(1, _CHUNK_CELLS // longest)
     for start in range(0, len(X), n_rows):
         offsets = X.offsets[start : start + n_rows + 1]
@@ -93,6 +93,26 @@ def running_max(X: TrajectoryArray, values: FloatArray) -> FloatArray:
     distinct, rank = np.unique(values, return_inverse=True)
     lift = run_numbers(X) * len(distinct)
     return np.asarray(distinct[np.maximum.accumulate(rank.ravel() + lift) - lift])
+
+
+def run_maxima(X: TrajectoryArray, values: FloatArray) -> FloatArray:
+    """Return the largest of each run's values.
+
+    Parameters
+    ----------
+    X : TrajectoryArray
+        The runs; there may be none.
+    values : ndarray of shape (n_cells,)
+        One value a cell.
+
+    Returns
+    -------
+    ndarray of shape (n_runs,)
+        Maxima.
+    """
+    if not len(X):  # reduceat wants a cell
+        return np.empty(0)
+    return np.asarray(np.maximum.reduceat(values, X.offsets[:-1]))
 
 
 def last_cells(X: TrajectoryArray) -> IntArray:

@@ -47,3 +47,24 @@ class TraceTransformer(TransformerMixin, auto_wrap_output_keys=None):  # type: i
             The transformer itself.
         """
         return self
+
+
+def require_y(estimator: Any, y: Any) -> None:
+    """Refuse a fit without outcomes, in scikit-learn's words.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Named in the message.
+    y : object
+        Outcomes, or None.
+
+    Raises
+    ------
+    ValueError
+        If `y` is None.
+    """
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
+        )

@@ -17,7 +17,7 @@ from trajscore import (
     tps_scorer,
 )
 from trajscore._running import first_step_above, running_max, running_sum
-from trajscore.calibration._prefix_features import RunningSummary, at_all_steps
+from trajscore.calibration._prefix_features import RunningSummary, at_all_steps, at_step
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import tps_score
 from trajscore.testing import check_trajectory_estimator
@@ -166,6 +166,7 @@ def test_proper_scores_choose_among_settings(runs):
         ({"features": "last", "last": 0}, "last must be a whole number >= 1"),
         ({"estimator": SVC()}, r"SVC has none; .* use CalibratedClassifierCV\(SVC\(\)\)"),
         ({"pooled": True}, 'use features="summary"'),
+        ({"min_class_count": "a"}, "min_class_count must be a whole number, got 'a'"),
         ({"features": lambda seen: seen[:1, -1]}, "must return one row a run"),
         ({"features": lambda seen: seen[:, :, 0], "pooled": True}, "as many features at every"),
     ],
@@ -194,3 +195,41 @@ def test_live_forecasts_of_scores_far_from_zero(runs, offset):
     stream = forecaster.stream()
     live = [stream.push([score]) for score in X[row]]
     np.testing.assert_allclose(live, forecaster.transform(X)[row], rtol=0, atol=1e-13)
+
+
+def test_the_last_scores_are_gathered_without_the_whole_prefix(runs, monkeypatch):
+    X, _ = runs
+    two = TrajectoryArray(np.stack([X.cells, -X.cells], axis=1), X.lengths)
+    expected = [
+        (one, t, last, one.steps(t).reshape(-1, t, one.n_channels)[:, -last:])
+        for one in (X, two)
+        for t in range(1, 8)
+        for last in (1, 3, 9)
+    ]
+
+    def never(*_):
+        raise AssertionError("copies n x t cells")
+
+    monkeypatch.setattr(TrajectoryArray, "steps", never)
+    for one, t, last, cells in expected:
+        rows = at_step(one, t, "last", last)
+        np.testing.assert_array_equal(rows, cells.reshape(len(cells), -1))
+
+
+@pytest.mark.parametrize("features", ["prefix", "last", "summary", lambda seen: seen[:, -1]])
+def test_no_runs(runs, features):
+    X, y = runs
+    for pooled in (False, True):
+        if not (pooled and features == "prefix"):
+            forecaster = PrefixForecaster(features=features, pooled=pooled).fit(X, y)
+            assert len(forecaster.transform(X[:0])) == 0
+
+
+def test_features_of_another_width_than_in_fitting(runs):
+    X, y = runs
+    width = [2]
+    forecaster = PrefixForecaster(features=lambda seen: np.ones((len(seen), width[0]))).fit(X, y)
+    width[0] = 1  # would be spread over both coefficients
+    for use in (lambda: forecaster.transform(X), lambda: forecaster.stream().push([0.5])):
+        with pytest.raises(ValueError, match="returned 1 features, in fitting it returned 2"):
+            use()

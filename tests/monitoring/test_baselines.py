@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.isotonic import IsotonicRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from trajscore import PrefixForecaster, TrajectoryArray
 from trajscore.datasets import make_trajectories
@@ -103,7 +105,7 @@ def test_fixed_step(runs):
     for alpha, step in chosen.thresholds_.items():
         assert (X.lengths[y == 1] >= step).mean() <= alpha  # and the next earlier step flags more
         assert (X.lengths[y == 1] >= step - 1).mean() > alpha
-    for step in (0, 1.5):
+    for step in (0, 1.5, "a", True):
         with pytest.raises(ValueError, match="step must be a whole number of at least 1"):
             FixedStepStop(step=step).fit(X)
     with pytest.raises(ValueError, match="outcomes are needed to choose a step"):
@@ -118,7 +120,7 @@ def test_random_stop_has_its_hazard():
     assert ((seen - expected) ** 2 / expected).sum() < 18.5  # chi-squared, 4 degrees, p = .001
     other = RandomStop(hazard=0.3, random_state=1).fit(X).stopping_steps(X)
     assert 0.2 < (other == steps).mean() < 0.4
-    for hazard in (0, 1, 2):
+    for hazard in (0, 1, 2, "a"):
         with pytest.raises(ValueError, match="hazard must lie strictly between 0 and 1"):
             RandomStop(hazard=hazard).fit(X)
 
@@ -250,6 +252,87 @@ def test_rows_held_out_by_hand():
     known = np.array([0, 2, 3])
     assert held_out_rows(known, 5, [3, 1, 2], 0.5, 0).tolist() == [2, 3]
     assert held_out_rows(known, 5, np.arange(5) > 1, 0.5, 0).tolist() == [2, 3]
-    for wrong in ([5], [-1], [[0]], [True, False]):
-        with pytest.raises(ValueError, match="calibration must be rows of X, from 0 to 4"):
+    assert held_out_rows(known, 5, (np.arange(5) > 1).astype(object), 0.5, 0).tolist() == [2, 3]
+    assert held_out_rows(known, 5, np.array([3, 2], dtype=object), 0.5, 0).tolist() == [2, 3]
+    for wrong in ([5], [-1], [[0]], [True, False], ["a"], 3):
+        with pytest.raises(
+            ValueError, match="calibration must be rows of X, from 0 to 4, or a mas"
+        ):
             held_out_rows(known, 5, wrong, 0.5, 0)
+    for mask in ([0, 0, 1, 1, 0], [0.0, 1.0, 1.0, 0.0, 0.0]):  # not the rows 0 and 1
+        with pytest.raises(ValueError, match="names row 0 more than once.* give a mask of bools"):
+            held_out_rows(known, 5, mask, 0.5, 0)
+
+
+def test_a_classifier_is_no_forecaster(runs):
+    rule = LearnThenTestStop(HistGradientBoostingClassifier())
+    with pytest.raises(ValueError, match=r"wrap a classifier as PrefixForecaster\(HistGradient"):
+        rule.fit(*runs[:2])
+    with pytest.raises(ValueError, match="an estimator or \"passthrough\", got 'pass'"):
+        LearnThenTestStop("pass").fit(*runs[:2])
+
+
+class AnyTwoLabels:
+    """scikit-learn's checks use labels of their own; code them as outcomes first."""
+
+    def fit(self, X, y=None):
+        labels = np.asarray(y)
+        if y is not None and labels.ndim == 1 and len(np.unique(labels)) == 2:
+            y = (labels == labels.max()).astype(int)
+        return super().fit(X, y)
+
+
+class Calibrated(AnyTwoLabels, CalibratedVerifier):
+    pass
+
+
+class FixedStep(AnyTwoLabels, FixedStepStop):
+    pass
+
+
+class Random(AnyTwoLabels, RandomStop):
+    pass
+
+
+class LearnThenTest(AnyTwoLabels, LearnThenTestStop):
+    pass
+
+
+class Raw(RawVerifier):
+    """scikit-learn's checks use any numbers; turn them into probabilities first."""
+
+    def fit(self, X, y=None):
+        return super().fit(self._as_probabilities(X), y)
+
+    def _check(self, X):
+        return super()._check(self._as_probabilities(X))
+
+    @staticmethod
+    def _as_probabilities(X):
+        is_plain = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "iuf"
+        return 0.5 + X / (2 + 2 * np.abs(X)) if is_plain else X  # infinity gives NaN
+
+
+def expected_failures(estimator):
+    if isinstance(estimator, RandomStop):
+        reason = "the coin of a run belongs to its id, which in a plain array is its row"
+        names = ("check_methods_sample_order_invariance", "check_methods_subset_invariance")
+        return dict.fromkeys(names, reason)
+    return {}
+
+
+@parametrize_with_checks(
+    [
+        Raw(alpha=0.3),
+        Calibrated(alpha=0.3),
+        FixedStepStop(step=2),
+        FixedStep(alpha=0.3),
+        RandomStop(hazard=0.2),
+        Random(alpha=0.3),
+        LearnThenTest(alpha=0.3),
+    ],
+    expected_failed_checks=expected_failures,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn(estimator, check):
+    check(estimator)

@@ -80,7 +80,9 @@ def test_several_verifiers(runs):
         assert named.log_e_value == pytest.approx(expected[t], abs=1e-12)
     with pytest.raises(ValueError, match="expected 2 scores, got 1"):
         monitor.update("a", 0.5)
-    with pytest.raises(ValueError, match="scores are named"):
+    with pytest.raises(
+        ValueError, match="scores are named judge, but the process was fitted on judge, noise"
+    ):
         monitor.update("a", {"judge": 0.5})
 
 
@@ -96,7 +98,11 @@ def test_randomised_ville_tosses_its_coin_at_the_end(runs):
     assert len(monitor) == 0
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, None, "high", [0.1, 0.2]])
+BAD_SCORES = [np.nan, np.inf, None, "high", "0.5", [0.1, 0.2], [[0.5]], [True], True, np.True_]
+BAD_SCORES += [np.datetime64("2026-01-01"), 0.5j, 10**400, [], {}, {"judge": 0.5}, ["0.5"]]
+
+
+@pytest.mark.parametrize("bad", BAD_SCORES, ids=repr)
 def test_a_bad_score_leaves_the_monitor_as_it_was(runs, bad):
     monitor = DensityRatioEProcess(alpha=0.3).fit(*runs).monitor()
     for name in ("new", "known"):
@@ -114,8 +120,10 @@ def test_a_bad_score_leaves_the_monitor_as_it_was(runs, bad):
 def test_bad_passthrough_score(runs):
     monitor = DensityRatioEProcess("passthrough", alpha=0.3).fit(*runs).monitor()
     monitor.update(0.4)
-    with pytest.raises(ValueError, match="lies outside"):
-        monitor.update(1.4)
+    with pytest.raises(ValueError, match="run 'a', step 1: the forecast 1.4 lies outside"):
+        monitor.update("a", 1.4)
+    with pytest.raises(ValueError, match="run 'run', step 2: the forecast -0.1 lies outside"):
+        monitor.update(-0.1)
     assert [one.step for one in monitor] == [1]
 
 
@@ -226,3 +234,137 @@ def test_a_longer_run_than_any_seen_is_told_once(runs):
         monitor.update("a", 0.5)
     for run_id in "ab":  # a second warning would be an error
         monitor.update(run_id, 0.5)
+
+
+@pytest.mark.parametrize("offset", [0.0, 9.0, 99.0])
+def test_live_is_batch_to_twelve_digits_near_certainty(offset):
+    """Close to a probability of 1, one more rounding of it would be 1e-10 of log M."""
+    y = np.arange(3000) % 2
+    scores = np.random.default_rng(0).normal(offset + 3 * y[:, None], 1, (3000, 8))
+    X = Runs.from_padded(scores)
+    for features in ("prefix", "summary", "last"):
+        process = DensityRatioEProcess(PrefixForecaster(features=features), threshold="ville")
+        process.fit(X, y)
+        monitor, log_m = process.monitor(), process.transform(X[:100])
+        for row in range(100):
+            live = [monitor.update(row, score).log_e_value for score in scores[row].tolist()]
+            np.testing.assert_allclose(live, log_m[row], rtol=0, atol=1e-12)
+
+
+def test_messages_say_what_to_send(runs):
+    monitor = DensityRatioEProcess(alpha=0.3).fit(*runs).monitor()
+    with pytest.raises(ValueError, match=r"expected one score, got an array of shape \(1, 1\)"):
+        monitor.update([[0.5]])
+    with pytest.raises(ValueError, match="fitted on channels without names; send a number"):
+        monitor.update({"judge": 0.5})
+    with pytest.raises(ValueError, match="the score '0.5' is not a number; send one"):
+        monitor.update("0.5")
+    assert monitor.update([0.5]) == monitor.update("other", np.float32(0.5))._replace(id="run")
+    for use in (lambda run: monitor.update(run, 0.5), monitor.finish, monitor.reset):
+        with pytest.raises(TypeError, match="the id of a run must be text or a number, got True"):
+            use(True)
+
+
+def failing(seen):
+    if (seen > 5).any():
+        raise RuntimeError("no features of that")
+    return seen.mean(axis=1)
+
+
+def fails_in_one_fold(seen):
+    """Works for a few calls, as where the second of several members fails."""
+    if (seen > 5).any():
+        fails_in_one_fold.calls += 1
+        if fails_in_one_fold.calls > 2:
+            raise RuntimeError("no features of that")
+    return seen.mean(axis=1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"forecaster": PrefixForecaster(features=failing)},
+        {"forecaster": PrefixForecaster(features=failing, pooled=True)},
+        {
+            "forecaster": PrefixForecaster(features=fails_in_one_fold),
+            "threshold": "conformal",
+            "cross_fit": 3,
+        },
+        {
+            "forecaster": make_pipeline(
+                PrefixForecaster(features=failing), PlattCrossFitCalibrator()
+            )
+        },
+    ],
+    ids=["prefix", "pooled", "cross-fitted", "replayed"],
+)
+def test_a_failing_forecast_leaves_the_monitor_as_it_was(runs, options):
+    process = DensityRatioEProcess(**{"alpha": 0.3, **options}).fit(*runs)
+    monitor, reference = process.monitor(), process.monitor()
+    for one in (monitor, reference):
+        one.update("a", 0.5)
+    fails_in_one_fold.calls = 0
+    for run_id in ("a", "new"):
+        with pytest.raises(RuntimeError, match="no features"):
+            monitor.update(run_id, 9.0)
+    assert repr(list(monitor)) == repr(list(reference))  # with NaN where there is no threshold
+    for score in (0.4, 0.2, 0.3):
+        assert repr(monitor.update("a", score)) == repr(reference.update("a", score))
+
+
+def saved(process, tmp_path, *updates):
+    monitor = process.monitor()
+    for update in updates:
+        monitor.update(*update)
+    monitor.save(tmp_path / "state.json")
+    return tmp_path / "state.json"
+
+
+def test_a_state_is_loaded_only_by_its_own_process(runs, tmp_path):
+    X, y = runs
+    process = DensityRatioEProcess(alpha=0.3).fit(X, y)
+    path = saved(process, tmp_path, ("a", 0.4), ("a", 0.2))
+    same = DensityRatioEProcess(alpha=0.3).fit(X[::-1], y[::-1])
+    assert len(same.monitor().load(path)) == 1
+    summary = PrefixForecaster(features="summary", pooled=True)
+    for other in (
+        DensityRatioEProcess(alpha=0.3).fit(two_channels(X), y),
+        DensityRatioEProcess(alpha=0.3).fit(X[:300], y[:300]),
+        DensityRatioEProcess(alpha=0.3, threshold="ville").fit(X, y),
+        DensityRatioEProcess(alpha=0.3, random_state=1).fit(X, y),
+        DensityRatioEProcess(summary, alpha=0.3).fit(X, y),
+    ):
+        monitor = other.monitor()
+        monitor.update("kept", [0.4] * other.n_channels_in_)
+        with pytest.raises(ValueError, match="was saved by another process"):
+            monitor.load(path)
+        assert [one.id for one in monitor] == ["kept"]
+    # the same thresholds, seed and base rate: only log M tells
+    ville = DensityRatioEProcess(alpha=0.3, threshold="ville").fit(X, y)
+    path = saved(ville, tmp_path, ("a", 0.4), ("a", 0.2))
+    with pytest.raises(ValueError, match="was saved by another process"):
+        DensityRatioEProcess(summary, alpha=0.3, threshold="ville").fit(X, y).monitor().load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda run: run.__setitem__(1, [0.4, float("nan")]), "run 'a', step 2: the score nan is"),
+        (lambda run: run.__setitem__(1, ["0.4", 0.2]), "run 'a', step 1: the score '0.4' is not a"),
+        (lambda run: run.__setitem__(1, [[0.4, 0.1], 0.2]), "step 1: expected one score, got 2"),
+        (lambda run: run.__setitem__(2, float("nan")), "was saved by another process"),
+        (lambda run: run.__setitem__(0, True), "id of a run must be text"),
+        (lambda run: run.__setitem__(0, [1]), "cannot be loaded"),
+        (lambda run: run.pop(), "no file of a trajscore monitor"),
+    ],
+)
+def test_a_damaged_state_is_refused(runs, tmp_path, change, message):
+    process = DensityRatioEProcess(alpha=0.3).fit(*runs)
+    path = saved(process, tmp_path, ("a", 0.4), ("a", 0.2))
+    state = json.loads(path.read_text())
+    change(state["runs"][0])
+    path.write_text(json.dumps(state))
+    monitor = process.monitor()
+    with pytest.raises(ValueError, match=message):
+        monitor.load(path)
+    assert len(monitor) == 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -16,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import has_fit_parameter
 
-from trajscore._transformer import TraceTransformer
+from trajscore._transformer import TraceTransformer, require_y
 from trajscore.calibration._prefix_features import (
     Features,
     RunningSummary,
@@ -31,9 +32,6 @@ from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_estimator_input, check_sample_weight, like_input
 
 FloatArray = NDArray[np.float64]
-
-# means of so many standard deviations leave 13 digits when scaling is folded into coefficients
-_FOLD_LIMIT = 100
 
 
 class PrefixForecaster(TraceTransformer, BaseEstimator):
@@ -129,13 +127,11 @@ class PrefixForecaster(TraceTransformer, BaseEstimator):
         Raises
         ------
         ValueError
-            If outcomes are not 0 or 1, or only one of them occurs.
+            If outcomes are not 0 or 1, only one of them occurs, or a parameter cannot be used.
         """
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"
-            )
+        require_y(self, y)
         check_features(self.features, self.last, self.pooled)
+        _check_count(self.min_class_count)
         traces = check_estimator_input(self, X, reset=True, single_channel=False)
         labels = check_outcomes(y, len(traces))
         weight = check_sample_weight(sample_weight, len(traces))
@@ -196,12 +192,18 @@ class PrefixForecaster(TraceTransformer, BaseEstimator):
         Returns
         -------
         TrajectoryArray, or NaN-padded ndarray where X was a plain array
-            Probabilities in [1e-6, 1 - 1e-6]; beyond the last fitted step the forecast stays.
+            Probabilities in [1e-6, 1 - 1e-6]. Beyond the last fitted step the forecast stays as
+            it is; with `pooled` the classifier extrapolates.
+
+        Raises
+        ------
+        ValueError
+            If the scores are in other channels than those of the training data, or not finite.
         """
         traces = check_estimator_input(self, X, reset=False, single_channel=False)
         if self.pooled:
             rows = at_all_steps(traces, self.features, self.last)
-            cells = _success(self.estimators_[0], rows)
+            cells = _success(self.estimators_[0], rows) if len(rows) else np.empty(0)
         else:
             cells = self._transform_steps(traces)
         return like_input(traces.with_cells(np.clip(cells, CLIP, 1 - CLIP)), X)
@@ -210,7 +212,7 @@ class PrefixForecaster(TraceTransformer, BaseEstimator):
         cells = np.empty(len(X.cells))
         summary = self._summaries(X)
         starts, lengths = X.offsets[:-1], X.lengths
-        for t in range(1, int(lengths.max()) + 1):
+        for t in range(1, int(lengths.max(initial=0)) + 1):
             here = starts[lengths >= t] + t - 1
             model = self.estimators_[t - 1] if t <= len(self.estimators_) else None
             if model is not None:
@@ -280,7 +282,7 @@ class PrefixStream:
     def _begin(self, forecaster: PrefixForecaster) -> None:
         self._forecaster = forecaster
         self._t = 0
-        self._p = forecaster.base_rate_
+        self._p = self._next_p = forecaster.base_rate_
         self._seen = np.empty((64, forecaster.n_channels_in_))
         self._flat = self._seen.reshape(-1)
         self._is_prefix = forecaster.features == "prefix"
@@ -321,39 +323,63 @@ class PrefixStream:
         float
             Probability of success, in [1e-6, 1 - 1e-6].
         """
+        p = self.peek(scores)
+        self.accept()
+        return p
+
+    def peek(self, scores: ArrayLike) -> float:
+        """Return the forecast after a step that may yet be withdrawn.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_channels,)
+            The step's scores.
+
+        Returns
+        -------
+        float
+            As `push`; the stream stays at the step before until `accept`.
+        """
         t = self._t
         if t == len(self._seen):  # doubled, so that a step costs O(1) amortised
             self._seen = np.concatenate([self._seen, np.empty_like(self._seen)])
             self._flat = self._seen.reshape(-1)
         self._seen[t] = scores
-        self._t = t = t + 1
-        summary = None if self._summary is None else self._summary.push(self._seen[t - 1])
-        model = self._model(t)
+        summary = None if self._summary is None else self._summary.peek(self._seen[t])
+        model = self._model(t + 1)
+        self._next_p = self._p
         if model is not None:
-            p = model(self._row(summary))
-            self._p = CLIP if p < CLIP else min(p, 1 - CLIP)
-        return self._p
+            p = float(model(self._row(t + 1, summary)))
+            self._next_p = CLIP if p < CLIP else min(p, 1 - CLIP)
+        return self._next_p
+
+    def accept(self) -> None:
+        """Make the step of the last `peek` one of the run."""
+        if self._summary is not None:
+            self._summary.accept()
+        self._t += 1
+        self._p = self._next_p
 
     def _model(self, t: int) -> Callable[[FloatArray], float] | None:
         if self._forecaster.pooled:
             return self._models[0]
         return self._models[t - 1] if t <= len(self._models) else None
 
-    def _row(self, summary: FloatArray | None) -> FloatArray:
+    def _row(self, t: int, summary: FloatArray | None) -> FloatArray:
         if self._is_prefix:
-            return self._flat[: self._t * self._seen.shape[1]]
+            return self._flat[: t * self._seen.shape[1]]
         forecaster = self._forecaster
         if summary is not None:
             return summary if forecaster.pooled else summary[:-1]
-        seen = self._seen[: self._t]
+        seen = self._seen[:t]
         if not forecaster.pooled:
             return of_prefixes(seen[None], forecaster.features, forecaster.last)[0]
         if callable(forecaster.features):
             row = of_prefixes(seen[None], forecaster.features, forecaster.last)[0]
         else:
-            back = np.maximum(self._t - 1 - np.arange(forecaster.last), 0)
+            back = np.maximum(t - 1 - np.arange(forecaster.last), 0)
             row = seen[back].T.ravel()
-        return np.append(row, self._t)
+        return np.append(row, t)
 
 
 def _default_classifier() -> Pipeline:
@@ -391,38 +417,59 @@ def _fit_one(
 
 
 def _success(model: Any, rows: FloatArray) -> FloatArray:
+    """P(Y = 1 | row) of each row, with the very arithmetic of the live form."""
+    logistic = _logistic(model)
+    if logistic is not None:
+        return logistic(np.ascontiguousarray(rows))
     column = int(np.flatnonzero(model.classes_ == 1)[0])
     return np.asarray(model.predict_proba(rows)[:, column], dtype=np.float64)
 
 
 def _row_model(model: Any) -> Callable[[FloatArray], float]:
     """Return P(Y = 1 | row); logistic regressions skip scikit-learn's checks of every call."""
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    plain = [type(step) for step in steps]
-    if plain == [StandardScaler, LogisticRegression]:
-        mean = steps[0].mean_ if steps[0].with_mean else None
-        return _ScaledLogistic(mean, steps[0].scale_, steps[1])
-    if plain == [LogisticRegression]:
-        return _ScaledLogistic(None, None, steps[0])
+    logistic = _logistic(model)
+    if logistic is not None:
+        return logistic
     return lambda row: float(_success(model, row[None])[0])
 
 
-class _ScaledLogistic:
-    """A logistic regression after scaling, for one row."""
+def _logistic(model: Any) -> _Logistic | None:
+    """Return the arithmetic of a logistic regression, scaled or not; None for anything else."""
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    plain = [type(step) for step in steps]
+    if getattr(steps[-1], "multi_class", None) == "multinomial":
+        return None  # older releases then double the logit
+    if plain == [StandardScaler, LogisticRegression]:
+        return _Logistic(steps[1], steps[0].mean_, steps[0].scale_)
+    return _Logistic(steps[0]) if plain == [LogisticRegression] else None
 
-    def __init__(self, mean: Any, scale: Any, model: LogisticRegression) -> None:
+
+class _Logistic:
+    """A logistic regression, for one row or several, with the same digits for either.
+
+    A product of matrices adds up in an order that depends on how many rows there are, and near a
+    probability of 1 the last digit of p is the tenth of log(1 - p). So the terms are added row by
+    row, in memory order.
+    """
+
+    def __init__(self, model: LogisticRegression, mean: Any = None, scale: Any = None) -> None:
         self._coef = model.coef_[0].copy()
         self._intercept = float(model.intercept_[0])
         self._mean = np.zeros_like(self._coef) if mean is None else mean
         self._scale = np.ones_like(self._coef) if scale is None else scale
-        # the scaling goes into the coefficients, unless that would cancel digits
-        self._is_folded = bool((np.abs(self._mean) <= _FOLD_LIMIT * self._scale).all())
-        if self._is_folded:
-            self._coef = self._coef / self._scale
-            self._intercept -= float(self._coef.dot(self._mean))
 
-    def __call__(self, row: FloatArray) -> float:
-        if not self._is_folded:
-            row = (row - self._mean) / self._scale
-        z = float(row.dot(self._coef)) + self._intercept
-        return 1 / (1 + exp(-z)) if z >= 0 else exp(z) / (1 + exp(z))
+    def __call__(self, rows: FloatArray) -> Any:
+        if rows.shape[-1] != len(self._coef):
+            raise ValueError(
+                f"the features function returned {rows.shape[-1]} features, in fitting it returned "
+                f"{len(self._coef)} at this step"
+            )
+        terms = rows - self._mean
+        terms /= self._scale
+        terms *= self._coef
+        return expit(np.add.reduce(terms, axis=-1) + self._intercept)
+
+
+def _check_count(min_class_count: Any) -> None:
+    if isinstance(min_class_count, bool) or not isinstance(min_class_count, Integral):
+        raise ValueError(f"min_class_count must be a whole number, got {min_class_count!r}")

@@ -64,6 +64,10 @@ def at_step(X: TrajectoryArray, t: int, features: Features, last: int) -> FloatA
     ndarray of shape (n_alive, n_features)
         One row a run, in the order of ``np.flatnonzero(X.lengths >= t)``.
     """
+    if features == "last":  # only the cells that are looked at: all steps together cost O(n k T)
+        k = min(last, t)
+        first = X.offsets[:-1][X.lengths >= t] + t - k
+        return X.cells[first[:, None] + np.arange(k)].reshape(len(first), -1)
     seen = X.steps(t)
     return of_prefixes(seen.reshape(len(seen), t, X.n_channels), features, last)
 
@@ -148,8 +152,10 @@ def _summary(X: TrajectoryArray, values: FloatArray, step: NDArray[np.int64]) ->
 
 
 def _called(X: TrajectoryArray, features: Callable[[FloatArray], Any], last: int) -> FloatArray:
-    parts = [at_step(X, t, features, last) for t in range(1, int(X.lengths.max()) + 1)]
+    parts = [at_step(X, t, features, last) for t in range(1, int(X.lengths.max(initial=0)) + 1)]
     width = {part.shape[1] for part in parts}
+    if not parts:
+        return np.empty((0, 0))
     if len(width) > 1:
         raise ValueError(
             f"pooled=True needs as many features at every step; the features function returned "
@@ -172,10 +178,9 @@ class RunningSummary:
 
     def __init__(self, n_channels: int) -> None:
         self._t = 0
-        self._total = np.zeros(n_channels)
-        self._low = np.full(n_channels, np.inf)
-        self._high = np.full(n_channels, -np.inf)
-        self._last = np.zeros(n_channels)
+        zero = np.zeros(n_channels)
+        self._state = (zero, np.full(n_channels, np.inf), np.full(n_channels, -np.inf), zero)
+        self._next = self._state
 
     def push(self, scores: FloatArray) -> FloatArray:
         """Add a step.
@@ -190,11 +195,32 @@ class RunningSummary:
         ndarray of shape (n_features,)
             The features, as `at_all_steps` has them.
         """
+        row = self.peek(scores)
+        self.accept()
+        return row
+
+    def peek(self, scores: FloatArray) -> FloatArray:
+        """Return the features after a step that may yet be withdrawn.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_channels,)
+            The step's scores.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            As `push`.
+        """
+        t = self._t + 1
+        total, low, high, before = self._state
+        total = total + scores
+        low, high = np.minimum(low, scores), np.maximum(high, scores)
+        change = scores - before if t > 1 else np.zeros_like(scores)
+        self._next = (total, low, high, scores)
+        return np.append(np.stack((total / t, low, high, scores, change), axis=1).ravel(), t)
+
+    def accept(self) -> None:
+        """Make the step of the last `peek` one of the run."""
         self._t += 1
-        self._total = self._total + scores
-        self._low = np.minimum(self._low, scores)
-        self._high = np.maximum(self._high, scores)
-        change = scores - self._last if self._t > 1 else np.zeros_like(scores)
-        self._last = scores
-        rows = (self._total / self._t, self._low, self._high, scores, change)
-        return np.append(np.stack(rows, axis=1).ravel(), self._t)
+        self._state = self._next

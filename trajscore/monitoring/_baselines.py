@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,8 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.utils import check_random_state
 
 from trajscore._running import step_numbers
-from trajscore.monitoring._stopping import StoppingRule, check_alphas
+from trajscore._transformer import require_y
+from trajscore.monitoring._stopping import StoppingRule, check_alphas, check_share
 from trajscore.monitoring._thresholds import conformal_rank, successes_needed
 from trajscore.monitoring._uniforms import run_uniforms
 from trajscore.outcomes import CENSORED, check_outcomes
@@ -171,6 +173,7 @@ class CalibratedVerifier(_OneLimit):
         ValueError
             If no outcome was observed.
         """
+        require_y(self, y)
         traces = check_estimator_input(self, X, reset=True)
         labels = check_outcomes(y, len(traces), allow_soft=False)
         self.alphas_ = check_alphas(self.alpha)
@@ -222,6 +225,11 @@ class FixedStepStop(_OneLimit):
     --------
     RandomStop : Flags at random steps.
 
+    References
+    ----------
+    Vovk, Gammerman and Shafer (2022), Algorithmic learning in a random world, for the conformal
+    threshold.
+
     Examples
     --------
     >>> from trajscore.monitoring import FixedStepStop
@@ -260,7 +268,7 @@ class FixedStepStop(_OneLimit):
             lengths = _success_lengths(traces, y, "step")
             self._set_thresholds([_conformal_length(lengths, one) + 1 for one in self.alphas_])
             return self
-        if self.step != int(self.step) or self.step < 1:
+        if isinstance(self.step, bool) or not isinstance(self.step, Integral) or self.step < 1:
             raise ValueError(f"step must be a whole number of at least 1, got {self.step!r}")
         self._set_thresholds(float(self.step))
         return self
@@ -354,9 +362,8 @@ class RandomStop(_OneLimit):
             lengths = _success_lengths(traces, y, "hazard")
             self._set_thresholds([_largest_hazard(lengths, one) for one in self.alphas_])
             return self
-        if not 0 < self.hazard < 1:
-            raise ValueError(f"hazard must lie strictly between 0 and 1, got {self.hazard!r}")
-        self._set_thresholds(float(self.hazard))
+        check_share("hazard", self.hazard)
+        self._set_thresholds(self.hazard)
         return self
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:

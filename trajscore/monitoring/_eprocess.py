@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from pandas.util import hash_array
-from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import ClassifierTags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from trajscore._running import running_max, step_numbers
-from trajscore._transformer import TraceTransformer
+from trajscore._running import last_cells, run_maxima, run_numbers, running_max
+from trajscore._transformer import TraceTransformer, require_y
 from trajscore.calibration import PrefixForecaster
-from trajscore.metrics._families import CLIP
-from trajscore.monitoring._monitor import TIE, EProcessMonitor
+from trajscore.monitoring._forecasters import trace_forecaster
+from trajscore.monitoring._members import Member, log_ratio
+from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._split import held_out_rows
-from trajscore.monitoring._stopping import StoppingRule, check_alphas, warn_longer
+from trajscore.monitoring._stopping import (
+    StoppingRule,
+    check_alphas,
+    check_share,
+    warn_longer,
+)
 from trajscore.monitoring._termination import TerminationRatio
-from trajscore.monitoring._thresholds import rank_threshold
-from trajscore.monitoring._uniforms import run_uniforms
+from trajscore.monitoring._thresholds import (
+    TIE,
+    randomized_conformal_limits,
+    rank_threshold,
+    warn_too_few,
+)
+from trajscore.monitoring._uniforms import data_digest, run_uniforms
 from trajscore.outcomes import CENSORED, check_outcomes
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_estimator_input, check_trajectories, like_input
@@ -32,27 +42,7 @@ IntArray = NDArray[np.int64]
 
 HELD_OUT = ("pac", "conformal", "pac_marginal")
 FIXED = ("ville", "bonferroni", "randomized_ville")
-
-
-class Member(NamedTuple):
-    """A fitted ratio with the held-out successes that it was not fitted on.
-
-    Attributes
-    ----------
-    forecaster : forecaster or None
-        None where traces are given as they are.
-    log_odds : float
-        log(pi / (1 - pi)) of the training runs.
-    maxima : ndarray of shape (n,)
-        Largest log M of the held-out successes, rising.
-    coins : ndarray of shape (n,)
-        Their uniforms, rising within ties.
-    """
-
-    forecaster: Any
-    log_odds: float
-    maxima: FloatArray
-    coins: FloatArray
+N_FOLDS = 5
 
 
 class DensityRatioEProcess(TraceTransformer, StoppingRule):
@@ -77,7 +67,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         - "ville": 1 / alpha, without held-out runs; holds for the true density ratio, for any
           number of steps;
         - "randomized_ville": as "ville", and at the end of a run one coin more: the last M times
-          the ratio of the chances to end there is compared with U / alpha;
+          the ratio of the chances to end there is compared with U / alpha. That ratio is
+          estimated, cautiously (see Notes);
         - "bonferroni": T / alpha, for the longest run T in fitting.
     ties : {"strict", "randomized"}, default="strict"
         Verifiers with few distinct scores make ties at the threshold. "strict" never flags them,
@@ -111,9 +102,27 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         Held-out successes.
     n_dropped_ : int
         Runs without an observed outcome; they are left out.
+    termination_ : TerminationRatio
+        Ratio of the chances to end; only with "randomized_ville".
     alphas_, longest_, members_, seed_
         Levels; steps of the longest run in fitting; ratios with their held-out successes; seed of
         the coins.
+
+    See Also
+    --------
+    trajscore.PrefixForecaster : The default forecaster.
+    trajscore.monitoring.LearnThenTestStop : Controls false alarms and lost accuracy together.
+    trajscore.monitoring.token_savings : What stopping early saves.
+
+    Notes
+    -----
+    "ville", "bonferroni" and "randomized_ville" hold out no runs: their promise is that of the true
+    density ratio, and a ratio learned from few runs may exceed it. With the true ratio, the coin of
+    "randomized_ville" keeps the level though the chances to end are estimated: every count of
+    succeeding ends is raised by one, so that the mean estimate of their ratio is at most the true
+    one for any number of runs, where these chances depend on the step alone and up to the small
+    penalty of the fit. Where they depend on the scores as well, it is so to first order, if a
+    logistic regression on the step and log M describes them.
 
     References
     ----------
@@ -164,7 +173,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         y : array-like of shape (n_runs,)
             Outcomes: 1 success, 0 failure, -1 not observed.
         calibration : array-like of int or bool, optional
-            Rows to hold out for the threshold; default: drawn at random.
+            Rows to hold out for the threshold, or a mask; default: drawn at random.
 
         Returns
         -------
@@ -174,30 +183,29 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         Raises
         ------
         ValueError
-            If parameters disagree, an outcome is missing altogether, or no held-out run
-            succeeded.
+            If a parameter cannot be used or parameters disagree, an outcome is a grade or is
+            missing altogether, or no held-out run succeeded.
         """
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"
-            )
+        require_y(self, y)
         self._check_parameters()
         traces = check_estimator_input(self, X, reset=True, single_channel=False)
-        labels = check_outcomes(y, len(traces))
-        _check_binary(labels)
+        labels = check_outcomes(y, len(traces), allow_soft=False)
         self.alphas_ = check_alphas(self.alpha)
+        known = np.flatnonzero(labels != CENSORED)
+        if not len(known):
+            raise ValueError(f"none of the {len(traces)} runs has an observed outcome; give some")
+        # sorted by id, so that the order of rows cannot matter
+        known = known[np.argsort(traces.ids[known], kind="stable")]
         random = check_random_state(self.random_state)
         # with the data in it, so that other calibration sets toss other coins at the same seed
-        self.seed_ = int(random.randint(2**31)) + _digest(traces, labels)
+        self.seed_ = int(random.randint(2**31)) + data_digest(traces, labels)
         self.n_dropped_ = int((labels == CENSORED).sum())
         self.longest_ = int(traces.lengths.max())
-        known = np.flatnonzero(labels != CENSORED)
-        known = known[np.argsort(traces.ids[known], kind="stable")]
         if self.cross_fit is not None:
             self._fit_folds(traces, labels, known, random)
             return self
         held_out = self._held_out_rows(labels, known, calibration, random)
-        train = np.setdiff1d(known, held_out)
+        train = known[~np.isin(known, held_out)]  # in the order of ids
         member = self._fit_member(traces, labels, train, held_out)
         self.members_ = [member]
         self.forecaster_ = member.forecaster
@@ -205,14 +213,12 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         self.n_calibration_successes_ = len(member.maxima)
         self.log_thresholds_ = np.array([self._log_threshold(member, one) for one in self.alphas_])
         if self.threshold == "randomized_ville":
-            runs = traces[train]
-            log_m = self._log_ratio(member, runs)
-            self.termination_ = TerminationRatio().fit(runs, log_m, labels[train].astype(np.int64))
+            self._fit_termination(traces[train], labels[train].astype(np.int64), random)
         return self
 
     @property
     def thresholds_(self) -> pd.Series:
-        """Threshold on M for each level."""
+        """Threshold on M for each level; with `cross_fit` there is none, an AttributeError."""
         check_is_fitted(self)
         if self.cross_fit is not None:
             raise AttributeError("a cross-fitted process counts held-out runs; it has no threshold")
@@ -231,6 +237,11 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         -------
         TrajectoryArray, or NaN-padded ndarray where X was a plain array
             log M_t; with `cross_fit`, of the forecaster fitted on all runs.
+
+        Raises
+        ------
+        ValueError
+            If the runs are in other channels than those of the fit, or a score is not finite.
         """
         traces = self._check(X)
         member = Member(self.forecaster_, self._log_odds(), np.empty(0), np.empty(0))
@@ -248,6 +259,11 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         -------
         TrajectoryArray, or NaN-padded ndarray where X was a plain array
             M_t.
+
+        Raises
+        ------
+        ValueError
+            As `transform`.
         """
         log_m = self.transform(X)
         if isinstance(log_m, TrajectoryArray):
@@ -266,6 +282,11 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         -------
         EProcessMonitor
             Without open runs.
+
+        Raises
+        ------
+        ValueError
+            If the level was not fitted.
         """
         return EProcessMonitor(self, self._level(alpha))
 
@@ -278,19 +299,15 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             )
         if self.ties not in ("strict", "randomized"):
             raise ValueError(f"ties must be 'strict' or 'randomized', got {self.ties!r}")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie strictly between 0 and 1, got {self.delta!r}")
-        if not 0 < self.calibration_fraction < 1:
-            raise ValueError(
-                f"calibration_fraction must lie strictly between 0 and 1, got "
-                f"{self.calibration_fraction!r}"
-            )
-        if self.cross_fit is not None and (
-            self.threshold != "conformal" or self.ties != "strict" or self.cross_fit < 2
-        ):
-            raise ValueError(
-                'cross_fit needs at least 2 folds, threshold="conformal" and ties="strict"'
-            )
+        check_share("delta", self.delta)
+        check_share("calibration_fraction", self.calibration_fraction)
+        if self.cross_fit is None:
+            return
+        folds = self.cross_fit
+        if isinstance(folds, bool) or not isinstance(folds, Integral) or folds < 2:
+            raise ValueError(f"cross_fit must be a whole number of at least 2 folds, got {folds!r}")
+        if self.threshold != "conformal" or self.ties != "strict":
+            raise ValueError('cross_fit needs threshold="conformal" and ties="strict"')
 
     def _held_out_rows(
         self, y: NDArray[Any], known: IntArray, calibration: ArrayLike | None, random: Any
@@ -324,16 +341,9 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
                 f"the runs that the density ratio is learned from (n_samples = {len(train)}) are "
                 f"all of one outcome; both are needed"
             )
-        forecaster = None
-        if not _is_passthrough(self.forecaster):
-            prototype = PrefixForecaster() if self.forecaster is None else self.forecaster
-            if not hasattr(prototype, "transform"):
-                name = type(prototype).__name__
-                raise ValueError(
-                    f"forecaster must turn scores into a trace by its transform, and {name} has "
-                    f"none; wrap a classifier as PrefixForecaster({name}())"
-                )
-            forecaster = clone(prototype).fit(X[train], labels)
+        forecaster = trace_forecaster(self.forecaster)
+        if forecaster is not None:
+            forecaster.fit(X[train], labels)
         rate = labels.mean()
         member = Member(forecaster, float(np.log(rate / (1 - rate))), np.empty(0), np.empty(0))
         successes = held_out[y[held_out] == 1]
@@ -345,7 +355,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
                 )
             return member
         runs = X[successes]
-        maxima = np.maximum.reduceat(self._log_ratio(member, runs), runs.offsets[:-1])
+        maxima = run_maxima(runs, self._log_ratio(member, runs))
         coins = run_uniforms(runs.ids, self.seed_ + 1)  # not those of new runs with the same ids
         order = np.lexsort((coins, maxima))
         return member._replace(maxima=maxima[order], coins=coins[order])
@@ -360,7 +370,20 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         whole = self._fit_member(X, y, known, known[:0], is_whole=True)
         self.forecaster_ = whole.forecaster
         self.base_rate_ = float(y[known].mean())
-        self.n_calibration_successes_ = sum(len(one.maxima) for one in self.members_)
+        self.n_calibration_successes_ = n = sum(len(one.maxima) for one in self.members_)
+        for alpha in self.alphas_:
+            if not self._largest_count(alpha):
+                warn_too_few(n, "conformal", alpha, self.delta, stacklevel=4)
+
+    def _fit_termination(self, X: TrajectoryArray, y: IntArray, random: Any) -> None:
+        """Fit on M of runs that the ratio was not learned from, as those to come are."""
+        log_m = self._log_ratio(self.members_[0], X)
+        if self.forecaster_ is not None and min(y.sum(), len(y) - y.sum()) >= N_FOLDS:
+            folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=random.randint(2**31))
+            for train, test in folds.split(y, y):
+                member = self._fit_member(X, y, train, train[:0])
+                log_m[np.isin(run_numbers(X), test)] = self._log_ratio(member, X[test])
+        self.termination_ = TerminationRatio().fit(X, log_m, y)
 
     def _log_threshold(self, member: Member, alpha: float) -> float:
         if self.threshold == "bonferroni":
@@ -401,8 +424,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         if self.cross_fit is not None:
             return -self._counts(X)
         log_m = self._log_ratio(self.members_[0], X)
-        if self.threshold == "randomized_ville":
-            ends = X.offsets[1:] - 1
+        if self.threshold == "randomized_ville" and len(X):
+            ends = last_cells(X)
             ratio = self.termination_.log_ratio(X, log_m)
             coin = np.log(run_uniforms(X.ids, self.seed_))
             log_m[ends] = np.maximum(log_m[ends], log_m[ends] + ratio - coin)
@@ -422,21 +445,23 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
 
     def _limits_of(self, ids: NDArray[Any], alpha: float) -> FloatArray:
         if self.cross_fit is not None:  # flagged where the count is at most alpha (n + 1)
-            largest = np.floor(alpha * (self.n_calibration_successes_ + 1) + 1e-9)
-            return np.full(len(ids), -largest - 0.5)
-        if self.ties == "strict" or self.threshold in FIXED:
-            return np.full(len(ids), self._log_threshold_at(alpha) + TIE)
+            return np.full(len(ids), -self._largest_count(alpha) - 0.5)
+        limit = self._log_threshold_at(alpha)
+        # with too few successes no coin flags a run either
+        if np.isinf(limit) or self.ties == "strict" or self.threshold in FIXED:
+            return np.full(len(ids), limit + TIE)
         coins = run_uniforms(ids, self.seed_)
         member = self.members_[0]
         if self.threshold == "conformal":
             return randomized_conformal_limits(member.maxima, alpha, coins)
-        limit = self._log_threshold_at(alpha)
-        if np.isinf(limit):
-            return np.full(len(ids), limit)
         # pairs of (largest value, coin) have no ties: the threshold is one of them
         rank = rank_threshold(member.maxima, self.threshold, alpha, self.delta)
         is_flagged = coins > member.coins[rank]
         return np.asarray(np.where(is_flagged, limit - TIE, limit + TIE))
+
+    def _largest_count(self, alpha: float) -> int:
+        """Count of a cross-fitted process up to which runs are flagged."""
+        return int(np.floor(alpha * (self.n_calibration_successes_ + 1) + 1e-9))
 
     def _log_threshold_at(self, alpha: float) -> float:
         return float(self.log_thresholds_[np.flatnonzero(self.alphas_ == alpha)[0]])
@@ -451,87 +476,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
-
-
-def log_ratio(F: FloatArray, log_odds: float) -> FloatArray:
-    """Return log M of forecasts, clipped to [1e-6, 1 - 1e-6].
-
-    Parameters
-    ----------
-    F : ndarray
-        Forecasts of success.
-    log_odds : float
-        log(pi / (1 - pi)) of the base rate.
-
-    Returns
-    -------
-    ndarray
-        log M, of the same shape.
-    """
-    p = np.clip(F, CLIP, 1 - CLIP)
-    return np.asarray(np.log1p(-p) - np.log(p) + log_odds)
-
-
-def randomized_conformal_limits(maxima: FloatArray, alpha: float, coins: FloatArray) -> FloatArray:
-    """Return the limit of each run for which a randomised conformal p-value is at most alpha.
-
-    The p-value of a largest value m with a coin U is (#{M_i > m} + U (1 + #{M_i = m})) / (n + 1);
-    it is uniform for a success, so that exactly a share alpha is flagged.
-
-    Parameters
-    ----------
-    maxima : ndarray of shape (n,)
-        Largest values of held-out successes, rising.
-    alpha : float
-        Level.
-    coins : ndarray of shape (n_runs,)
-        U of each run.
-
-    Returns
-    -------
-    ndarray of shape (n_runs,)
-        Limits that are to be exceeded strictly.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> limits = randomized_conformal_limits(np.array([1.0, 2.0, 3.0]), 0.3, np.array([0.1, 0.9]))
-    >>> limits.round(3)
-    array([2., 3.])
-    """
-    n = len(maxima)
-    room = alpha * (n + 1)
-    above = np.floor(room - coins).astype(np.int64)  # how many greater values are allowed
-    place = np.clip(n - 1 - above, 0, n - 1)
-    value = maxima[place]
-    greater = n - np.searchsorted(maxima, value, side="right")
-    equal = n - greater - np.searchsorted(maxima, value, side="left")
-    inclusive = greater + coins * (1 + equal) <= room
-    limit = np.where(inclusive, value - TIE, value + TIE)
-    limit = np.where(above >= n, -np.inf, limit)
-    return np.asarray(np.where(above < 0, np.inf, limit))
-
-
-def _digest(X: TrajectoryArray, y: NDArray[Any]) -> int:
-    """Return a number that depends on scores and outcomes, not on the order of rows."""
-    values = hash_array(np.ascontiguousarray(X.cells, dtype=np.float64).ravel())
-    per_cell = values.reshape(len(X.cells), -1).sum(axis=1, dtype=np.uint64)
-    per_run = np.add.reduceat(per_cell * step_numbers(X).astype(np.uint64), X.offsets[:-1])
-    total = (per_run * (y + 2).astype(np.uint64)).sum(dtype=np.uint64)
-    return int(total >> np.uint64(2))
-
-
-def _is_passthrough(forecaster: Any) -> bool:
-    return isinstance(forecaster, str) and forecaster == "passthrough"
-
-
-def _check_binary(y: NDArray[Any]) -> None:
-    wrong = ~np.isin(y, (0, 1, CENSORED))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(f"row {row}: outcome {y[row]:g} is a grade; a test needs 0, 1 or -1")
 
 
 def _check_split(y: NDArray[Any], at_least: int = 2) -> None:

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from trajscore.calibration import PrefixForecaster
+from trajscore._transformer import require_y
 from trajscore.monitoring._baselines import _OneLimit
+from trajscore.monitoring._forecasters import is_passthrough, trace_forecaster
 from trajscore.monitoring._split import held_out_rows
-from trajscore.monitoring._stopping import check_alphas, warn_longer
+from trajscore.monitoring._stopping import check_alphas, check_share, warn_longer
 from trajscore.monitoring._thresholds import successes_needed
 from trajscore.outcomes import CENSORED, check_outcomes
 from trajscore.trajectories import TrajectoryArray
@@ -127,8 +127,10 @@ class LearnThenTestStop(_OneLimit):
         Raises
         ------
         ValueError
-            If a parameter lies outside its range, or no held-out run succeeded.
+            If a parameter lies outside its range, an outcome is a grade, or no held-out run
+            succeeded.
         """
+        require_y(self, y)
         self._check_parameters()
         traces = check_estimator_input(self, X, reset=True, single_channel=False)
         labels = check_outcomes(y, len(traces), allow_soft=False)
@@ -139,12 +141,10 @@ class LearnThenTestStop(_OneLimit):
         # sorted by id, so that the order of rows cannot matter
         known = known[np.argsort(traces.ids[known], kind="stable")]
         held_out = self._held_out(known, len(traces), calibration)
-        train = np.setdiff1d(known, held_out)
-        train = train[np.argsort(traces.ids[train], kind="stable")]
-        self.forecaster_ = None
-        if not self._is_passthrough():
-            prototype = PrefixForecaster() if self.forecaster is None else self.forecaster
-            self.forecaster_ = clone(prototype).fit(traces[train], labels[train])
+        self.forecaster_ = trace_forecaster(self.forecaster)
+        if self.forecaster_ is not None:
+            train = known[~np.isin(known, held_out)]
+            self.forecaster_.fit(traces[train], labels[train])
         self._test(traces[held_out], labels[held_out])
         return self
 
@@ -153,14 +153,16 @@ class LearnThenTestStop(_OneLimit):
         if self.lost_accuracy is not None:
             shares["lost_accuracy"] = self.lost_accuracy
         for name, value in shares.items():
-            if not 0 < value < 1:
-                raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+            check_share(name, value)
 
     def _held_out(self, known: IntArray, n_runs: int, calibration: ArrayLike | None) -> IntArray:
-        if calibration is None and self._is_passthrough():
+        if calibration is None and is_passthrough(self.forecaster):
             return known
         if calibration is None and len(known) < 2:
-            raise ValueError(f"{len(known)} runs have an outcome; at least 2 are needed to split")
+            raise ValueError(
+                f"{len(known)} runs have an outcome (n_samples = {len(known)}); at least 2 are "
+                f"needed to split"
+            )
         seed = check_random_state(self.random_state).randint(2**31)
         return held_out_rows(known, n_runs, calibration, self.calibration_fraction, seed)
 
@@ -199,12 +201,9 @@ class LearnThenTestStop(_OneLimit):
             )
         return allowed
 
-    def _is_passthrough(self) -> bool:
-        return isinstance(self.forecaster, str) and self.forecaster == "passthrough"
-
     def _check(self, X: Any) -> TrajectoryArray:
         traces = super()._check(X)
-        if not self._is_passthrough():
+        if self.forecaster_ is not None:
             warn_longer(traces, self.longest_, "their forecasts there are extrapolated or kept")
         return traces
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import warnings
-from collections.abc import Hashable, Iterator, Mapping
-from math import isfinite, log, log1p
+from collections.abc import Hashable, Iterator
+from math import log, log1p
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -15,18 +15,20 @@ from numpy.typing import NDArray
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.metrics._families import CLIP
+from trajscore.monitoring._forecasters import is_passthrough
+from trajscore.monitoring._members import Member
+from trajscore.monitoring._scores import ScoreCheck
+from trajscore.monitoring._thresholds import TIE
 from trajscore.trajectories import TrajectoryArray
 
 if TYPE_CHECKING:
-    from trajscore.monitoring._eprocess import DensityRatioEProcess, Member
+    from trajscore.monitoring._eprocess import DensityRatioEProcess
 
 FloatArray = NDArray[np.float64]
-_FORMAT = "trajscore monitor 1"
+_FORMAT = "trajscore monitor 2"
 _DEFAULT_RUN = "run"
-
-# Values of log M this close are tied: the live form may differ from the batch in the last digit,
-# and verifiers with few distinct scores have runs exactly at the threshold.
-TIE = 1e-9
+# log M of a saved run, found again by the same process; another machine may round otherwise
+_SAME = 1e-6
 
 
 class Decision(NamedTuple):
@@ -45,7 +47,8 @@ class Decision(NamedTuple):
     flagged : bool
         Whether this step or an earlier one was flagged; the run should stop.
     margin : float
-        Threshold minus the largest log M so far; negative once flagged.
+        Threshold minus the largest log M so far; negative once flagged. For a cross-fitted
+        process, a difference of counts of held-out successes.
     """
 
     id: Hashable
@@ -61,9 +64,12 @@ class Decision(NamedTuple):
         return float(np.exp(self.log_threshold))
 
 
-def _plain(run_id: Hashable) -> Hashable:
-    """Ids out of a container are NumPy's; 7 is 7."""
-    return run_id.item() if isinstance(run_id, np.generic) else run_id
+def _checked_id(run_id: Hashable) -> Hashable:
+    """Ids out of a container are NumPy's; 7 is 7, but True is not 1."""
+    plain = run_id.item() if isinstance(run_id, np.generic) else run_id
+    if isinstance(plain, bool):
+        raise TypeError(f"the id of a run must be text or a number, got {plain!r}")
+    return plain
 
 
 def _in_order(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
@@ -85,6 +91,10 @@ class EProcessMonitor:
     alpha : float
         One of its levels.
 
+    See Also
+    --------
+    trajscore.DensityRatioEProcess.monitor : Makes one.
+
     Examples
     --------
     >>> from trajscore import DensityRatioEProcess
@@ -102,8 +112,9 @@ class EProcessMonitor:
         self.alpha = alpha
         self._lock = threading.RLock()
         self._runs: dict[Hashable, _Run] = {}
-        self._n_channels = process.n_channels_in_
-        self._channels = getattr(process, "channels_in_", None)
+        self._scores = ScoreCheck(
+            process.n_channels_in_, process.channels_in_, is_passthrough(process.forecaster)
+        )
         self._warn_at = process.longest_ + 1 if process._beyond() else -1
         self._ratios = [_Ratio(member, process) for member in _members(process)]
 
@@ -126,21 +137,23 @@ class EProcessMonitor:
         Raises
         ------
         ValueError
-            If a score is missing or not finite; the monitor is then as it was.
+            If a score is missing, no number or not finite; the monitor is then as it was.
+        TypeError
+            If there is no score, or the id is a truth value or cannot be hashed.
         """
         if named:
             args = _in_order(args, named)
         if not 1 <= len(args) <= 2:
             raise TypeError("call update(score) or update(id, score)")
-        run_id = _plain(args[0]) if len(args) == 2 else _DEFAULT_RUN
+        run_id = _checked_id(args[0]) if len(args) == 2 else _DEFAULT_RUN
         with self._lock:
             run = self._runs.get(run_id)
             step = 1 if run is None else run.step + 1
             scores = self._scores(args[-1], run_id, step)
-            if run is None:  # only now: a bad first score must leave no trace
+            if run is None:
                 run = self._new_run(run_id)
             decision = run.push(scores)
-            self._runs[run_id] = run
+            self._runs[run_id] = run  # only now: a bad first score must leave no trace
             if step == self._warn_at:
                 self._warn_longer(run_id)
             return decision
@@ -157,9 +170,14 @@ class EProcessMonitor:
         -------
         Decision
             The last one; ``threshold="randomized_ville"`` tosses its coin here.
+
+        Raises
+        ------
+        KeyError
+            If no such run is open.
         """
         with self._lock:
-            run = _plain(run)
+            run = _checked_id(run)
             one = self._known(run)
             decision = one.end(self.process) if hasattr(self.process, "termination_") else one.last
             del self._runs[run]
@@ -172,12 +190,17 @@ class EProcessMonitor:
         ----------
         run : hashable, optional
             Its id; default: all.
+
+        Raises
+        ------
+        KeyError
+            If no such run is open.
         """
         with self._lock:
             if run is None:
                 self._runs.clear()
             else:
-                run = _plain(run)
+                run = _checked_id(run)
                 self._known(run)
                 del self._runs[run]
 
@@ -196,13 +219,25 @@ class EProcessMonitor:
         ----------
         path : str or Path
             The file.
+
+        Raises
+        ------
+        TypeError
+            If the id of an open run is neither text nor an integer.
         """
         with self._lock:
-            runs = [[run_id, run.scores()] for run_id, run in self._runs.items()]
-        for run_id, _ in runs:
+            runs = [
+                [run_id, run.scores(), run.last.log_e_value] for run_id, run in self._runs.items()
+            ]
+        for run_id, *_ in runs:
             if not isinstance(run_id, (str, int)):
                 raise TypeError(f"run {run_id!r}: only ids that are text or integers can be saved")
-        state = {"format": _FORMAT, "alpha": self.alpha, "runs": runs}
+        state = {
+            "format": _FORMAT,
+            "alpha": self.alpha,
+            "process": _fingerprint(self.process),
+            "runs": runs,
+        }
         Path(path).write_text(json.dumps(state))
 
     def load(self, path: str | Path) -> Self:
@@ -221,25 +256,45 @@ class EProcessMonitor:
         Raises
         ------
         ValueError
-            If it is no such file, or was written at another level.
+            If it is no such file, was written at another level or by another process, or holds a
+            score that `update` would refuse; the monitor is then as it was.
         """
         try:
             state = json.loads(Path(path).read_text())
             if state["format"] != _FORMAT:
                 raise ValueError
-            alpha, saved = state["alpha"], state["runs"]
+            alpha, process, saved = state["alpha"], state["process"], state["runs"]
+            saved = [(run_id, list(scores), float(last)) for run_id, scores, last in saved]
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{path} is no file of a trajscore monitor") from error
         if alpha != self.alpha:
             raise ValueError(f"{path} was saved at alpha = {alpha}, this monitor has {self.alpha}")
-        runs = {}
-        for run_id, scores in saved:
-            run = runs[run_id] = self._new_run(run_id)
-            for one in scores:
-                run.push(np.asarray(one, dtype=np.float64))
+        differs = process != _fingerprint(self.process)
+        try:
+            runs = {} if differs else self._replayed(saved)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{path} cannot be loaded: {error}") from error
+        if differs or not all(
+            abs(runs[run_id].last.log_e_value - last) <= _SAME for run_id, _, last in saved
+        ):
+            raise ValueError(
+                f"{path} was saved by another process than the one of this monitor; load it with "
+                f"that one"
+            )
         with self._lock:
-            self._runs = dict(runs)
+            self._runs = runs
         return self
+
+    def _replayed(self, saved: list[tuple[Any, list[Any], float]]) -> dict[Hashable, _Run]:
+        """Runs that have had these scores."""
+        runs: dict[Hashable, _Run] = {}
+        for run_id, scores, _ in saved:
+            if _checked_id(run_id) in runs:
+                raise ValueError(f"run {run_id!r} occurs twice")
+            runs[run_id] = run = self._new_run(run_id)
+            for step, one in enumerate(scores, start=1):
+                run.push(self._scores(one, run_id, step))
+        return runs
 
     def _warn_longer(self, run_id: Hashable) -> None:
         """Say once that a run is longer than any seen in fitting."""
@@ -267,41 +322,6 @@ class EProcessMonitor:
         limit = float(self.process._limits_of(np.array([run_id], dtype=object), self.alpha)[0])
         return _Run(run_id, limit, [ratio.fresh() for ratio in self._ratios])
 
-    def _scores(self, given: Any, run_id: Hashable, step: int) -> FloatArray:
-        if type(given) is float and self._n_channels == 1:  # the usual case, without ceremony
-            if isfinite(given):
-                return np.array((given,))
-            values = np.array([given])
-        else:
-            values = self._as_array(given, run_id, step)
-        if values.shape != (self._n_channels,):
-            raise ValueError(
-                f"run {run_id!r}, step {step}: expected {self._n_channels} scores, got "
-                f"{values.size}"
-            )
-        if not np.isfinite(values).all():
-            raise ValueError(
-                f"run {run_id!r}, step {step}: the score {given!r} is not a finite number; send "
-                f"one, or finish the run"
-            )
-        return values
-
-    def _as_array(self, given: Any, run_id: Hashable, step: int) -> FloatArray:
-        if isinstance(given, Mapping):
-            names = self._channels
-            if names is None or set(given) != set(names):
-                raise ValueError(
-                    f"run {run_id!r}, step {step}: scores are named {sorted(map(str, given))}, the "
-                    f"process was fitted on {names}"
-                )
-            given = [given[name] for name in names]
-        try:
-            return np.atleast_1d(np.asarray(given, dtype=np.float64))
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"run {run_id!r}, step {step}: the score {given!r} is not a number"
-            ) from error
-
 
 class _Run:
     """One open run."""
@@ -317,10 +337,12 @@ class _Run:
         self.last = Decision(run_id, 0, 0.0, limit, False, np.inf)
 
     def push(self, scores: FloatArray) -> Decision:
-        """Take checked scores."""
-        log_m = statistic = self._ratios[0].push(scores)
+        """Take checked scores; where a forecast fails, the run stays as it was."""
+        log_m = statistic = self._ratios[0].peek(scores)
         if self._counts:  # the first ratio is that of all runs, the others count
-            statistic = -1.0 - sum(ratio.push_count(scores) for ratio in self._ratios[1:])
+            statistic = -1.0 - sum(ratio.peek_count(scores) for ratio in self._ratios[1:])
+        for ratio in self._ratios:
+            ratio.accept()
         self._scores.append(scores)
         self.step += 1
         self._largest = max(self._largest, statistic)
@@ -354,37 +376,44 @@ class _Ratio:
             self._stream: Any = forecaster.stream()
         else:
             self._stream = _Passthrough() if forecaster is None else _Replay(forecaster, process)
-        self._largest = -np.inf
+        self._largest = self._next = -np.inf
 
     def fresh(self) -> _Ratio:
         """Return the same for another run."""
         other = object.__new__(_Ratio)
         other._member = self._member
         other._stream = self._stream.fresh()
-        other._largest = -np.inf
+        other._largest = other._next = -np.inf
         return other
 
-    def push(self, scores: FloatArray) -> float:
-        """Return log M after this step."""
-        p = self._stream.push(scores)
+    def peek(self, scores: FloatArray) -> float:
+        """Return log M after this step, which is taken only by `accept`."""
+        p = self._stream.peek(scores)
         p = CLIP if p < CLIP else min(p, 1 - CLIP)
-        return log1p(-p) - log(p) + self._member.log_odds
+        log_m = log1p(-p) - log(p) + self._member.log_odds
+        self._next = max(self._largest, log_m)
+        return log_m
 
-    def push_count(self, scores: FloatArray) -> int:
-        """Return how many held-out successes look at least as bad as the run so far."""
-        self._largest = max(self._largest, self.push(scores))
+    def peek_count(self, scores: FloatArray) -> int:
+        """Return how many held-out successes look at least as bad as the run after this step."""
+        self.peek(scores)
         maxima = self._member.maxima
-        return len(maxima) - int(np.searchsorted(maxima, self._largest - TIE, side="left"))
+        return len(maxima) - int(np.searchsorted(maxima, self._next - TIE, side="left"))
+
+    def accept(self) -> None:
+        """Take the step of the last `peek`."""
+        self._stream.accept()
+        self._largest = self._next
 
 
 class _Passthrough:
     """Scores that are forecasts already."""
 
-    def push(self, scores: FloatArray) -> float:
-        p = float(scores[0])
-        if not 0 <= p <= 1:
-            raise ValueError(f"forecast {p:g} lies outside [0, 1]")
-        return p
+    def peek(self, scores: FloatArray) -> float:
+        return float(scores[0])
+
+    def accept(self) -> None:
+        pass
 
     def fresh(self) -> _Passthrough:
         return self
@@ -398,11 +427,13 @@ class _Replay:
         self._process = process
         self._seen: list[FloatArray] = []
 
-    def push(self, scores: FloatArray) -> float:
+    def peek(self, scores: FloatArray) -> float:
+        self._next = scores
         X = _as_run([*self._seen, scores], self._process, _DEFAULT_RUN)
-        p = float(self._forecaster.transform(X).cells.ravel()[-1])
-        self._seen.append(scores)
-        return p
+        return float(self._forecaster.transform(X).cells.ravel()[-1])
+
+    def accept(self) -> None:
+        self._seen.append(self._next)
 
     def fresh(self) -> _Replay:
         return _Replay(self._forecaster, self._process)
@@ -426,3 +457,15 @@ def _members(process: DensityRatioEProcess) -> list[Member]:
         return members
     whole = members[0]._replace(forecaster=process.forecaster_, log_odds=process._log_odds())
     return [whole, *members]
+
+
+def _fingerprint(process: DensityRatioEProcess) -> dict[str, Any]:
+    """What tells one fitted process from another, in JSON."""
+    thresholds = [] if process.cross_fit is not None else process.log_thresholds_.tolist()
+    return {
+        "channels": list(process.channels_in_ or ()) or process.n_channels_in_,
+        "rule": [process.threshold, process.ties, process.cross_fit],
+        "seed": process.seed_,  # depends on the scores and outcomes of the fit
+        "base_rate": f"{process.base_rate_:.6g}",
+        "log_thresholds": [f"{one:.6g}" for one in thresholds],
+    }

@@ -44,7 +44,7 @@ def held_out_rows(
     Raises
     ------
     ValueError
-        If a given row does not exist.
+        If a given row does not exist, or is given twice.
 
     Examples
     --------
@@ -59,9 +59,32 @@ def held_out_rows(
             known, test_size=fraction, stratify=stratify, random_state=random_state
         )
         return np.sort(np.asarray(drawn, dtype=np.int64))
+    return np.intersect1d(_given_rows(calibration, n_runs), known)
+
+
+def _given_rows(calibration: ArrayLike, n_runs: int) -> IntArray:
     given = np.asarray(calibration)
-    wrong_size = given.dtype == bool and given.shape != (n_runs,)
-    rows = np.flatnonzero(given) if given.dtype == bool else given
-    if wrong_size or rows.ndim != 1 or not np.isin(rows, np.arange(n_runs)).all():
-        raise ValueError(f"calibration must be rows of X, from 0 to {n_runs - 1}")
-    return np.intersect1d(rows.astype(np.int64), known)
+    if (
+        given.dtype == object
+        and given.size
+        and all(isinstance(one, (bool, np.bool_)) for one in given.flat)
+    ):
+        given = given.astype(bool)
+    is_mask = given.dtype == bool
+    rows = np.flatnonzero(given) if is_mask else given
+    if (
+        given.ndim != 1
+        or (is_mask and len(given) != n_runs)
+        or (len(rows) and rows.dtype.kind not in "iufO")
+        or not np.isin(rows, np.arange(n_runs)).all()
+    ):
+        raise ValueError(
+            f"calibration must be rows of X, from 0 to {n_runs - 1}, or a mask of {n_runs} bools"
+        )
+    numbers, count = np.unique(rows.astype(np.int64), return_counts=True)
+    if (count > 1).any():
+        raise ValueError(
+            f"calibration names row {numbers[np.argmax(count > 1)]} more than once; name each row "
+            f"once, or give a mask of bools"
+        )
+    return numbers

@@ -12,12 +12,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from trajscore._running import first_step_above
+from trajscore._running import first_step_above, run_maxima
 from trajscore.outcomes import CENSORED, check_outcomes
 from trajscore.trajectories import TrajectoryArray
-from trajscore.validation import check_estimator_input
+from trajscore.validation import check_estimator_input, check_sample_weight
 
 FloatArray = NDArray[np.float64]
 
@@ -57,10 +58,13 @@ class StoppingRule(ABC, BaseEstimator):
         -------
         ndarray of int of shape (n_runs,)
             Steps, counted from 1; 0 for runs that are never flagged.
+
+        Raises
+        ------
+        ValueError
+            If the level was not fitted, or the runs cannot be used.
         """
-        traces = self._check(X)
-        level = self._level(alpha)
-        return first_step_above(traces, self._statistic(traces), self._limits(traces, level))
+        return self._stops(self._check(X), self._level(alpha))
 
     def predict(self, X: Any, alpha: float | None = None) -> NDArray[np.int64]:
         """Decide for each run: 1 go on to the end, 0 flagged as failing.
@@ -76,6 +80,11 @@ class StoppingRule(ABC, BaseEstimator):
         -------
         ndarray of int of shape (n_runs,)
             Predicted outcomes.
+
+        Raises
+        ------
+        ValueError
+            If the level was not fitted, or the runs cannot be used.
         """
         return (self.stopping_steps(X, alpha) == 0).astype(np.int64)
 
@@ -93,10 +102,15 @@ class StoppingRule(ABC, BaseEstimator):
         -------
         ndarray of shape (n_runs,)
             Limit minus the largest statistic of the run.
+
+        Raises
+        ------
+        ValueError
+            If the level was not fitted, or the runs cannot be used.
         """
-        traces = self._check(X)
-        largest = np.maximum.reduceat(self._statistic(traces), traces.offsets[:-1])
-        return np.asarray(self._limits(traces, self._level(alpha)) - largest)
+        traces, level = self._check(X), self._level(alpha)
+        largest = run_maxima(traces, self._statistic(traces))
+        return np.asarray(self._limits(traces, level) - largest)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the power at the first fitted level: the share of failing runs flagged.
@@ -106,7 +120,7 @@ class StoppingRule(ABC, BaseEstimator):
         X : TrajectoryArray or array-like of shape (n_runs, T_max)
             Scores.
         y : array-like of shape (n_runs,)
-            Outcomes; runs with -1 are passed over.
+            Outcomes: 1 success, 0 failure; runs with -1 are passed over.
         sample_weight : array-like of shape (n_runs,), optional
             Weight of each run.
 
@@ -114,13 +128,21 @@ class StoppingRule(ABC, BaseEstimator):
         -------
         float
             Power; higher is better.
+
+        Raises
+        ------
+        ValueError
+            If no run fails, or none that fails has a weight; if an outcome is a grade.
         """
-        labels = check_outcomes(y, len(self._check(X)))
-        failed = labels == 0
+        traces = self._check(X)
+        failed = check_outcomes(y, len(traces), allow_soft=False) == 0
         if not failed.any():
             raise ValueError("there is no failing run, so power is not defined")
-        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
-        return float(np.average(self.predict(X)[failed] == 0, weights=weight[failed]))
+        weight = check_sample_weight(sample_weight, len(traces))[failed]
+        if not weight.any():
+            raise ValueError("all failing runs have weight zero, so power is not defined")
+        stops = self._stops(traces, self._level(None))
+        return float(np.average(stops[failed] > 0, weights=weight))
 
     def report(self, X: Any, y: ArrayLike, *, confidence_level: float = 0.95) -> pd.DataFrame:
         """Say how often good and bad runs are flagged, and how early.
@@ -130,7 +152,7 @@ class StoppingRule(ABC, BaseEstimator):
         X : TrajectoryArray or array-like of shape (n_runs, T_max)
             Scores of runs that were not used in fitting.
         y : array-like of shape (n_runs,)
-            Outcomes; runs with -1 are passed over.
+            Outcomes: 1 success, 0 failure; runs with -1 are left out and counted.
         confidence_level : float, default=0.95
             Level of the Clopper-Pearson intervals.
 
@@ -139,11 +161,21 @@ class StoppingRule(ABC, BaseEstimator):
         DataFrame indexed by alpha
             threshold; n_success, false_alarm_rate and its interval; n_failure, power and its
             interval; mean_stopping_step of flagged runs; steps_saved, the share of all steps
-            that come after a flag.
+            that come after a flag; n_dropped, the runs without an observed outcome.
+
+        Raises
+        ------
+        ValueError
+            If no outcome is observed, or one is a grade.
         """
         traces = self._check(X)
-        labels = check_outcomes(y, len(traces))
+        labels = check_outcomes(y, len(traces), allow_soft=False)
         known = labels != CENSORED
+        if not known.any():
+            raise ValueError(
+                f"none of the {len(labels)} runs has an observed outcome, so there is no rate to "
+                f"report"
+            )
         traces, labels = traces[known], labels[known]
         statistic = self._statistic(traces)
         steps = {
@@ -152,6 +184,7 @@ class StoppingRule(ABC, BaseEstimator):
         }
         table = rates_table(traces, labels, steps, confidence_level)
         table.insert(0, "threshold", [self._shown_threshold(alpha) for alpha in table.index])
+        table["n_dropped"] = int((~known).sum())
         return table
 
     def _shown_threshold(self, alpha: float) -> float:
@@ -170,8 +203,16 @@ class StoppingRule(ABC, BaseEstimator):
             )
         return float(self.alphas_[near[0]])
 
+    def _stops(self, X: TrajectoryArray, alpha: float) -> NDArray[np.int64]:
+        return first_step_above(X, self._statistic(X), self._limits(X, alpha))
+
     def _check(self, X: Any) -> TrajectoryArray:
         return check_estimator_input(self, X, reset=False, single_channel=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = ClassifierTags(multi_class=False)  # success or failure
+        return tags
 
 
 def rates_table(
@@ -226,7 +267,7 @@ def check_alphas(alpha: Any) -> FloatArray:
     Raises
     ------
     ValueError
-        If one does not lie strictly between 0 and 1.
+        If one does not lie strictly between 0 and 1, or occurs twice.
     """
     try:
         alphas = np.atleast_1d(np.asarray(alpha, dtype=np.float64))
@@ -234,7 +275,29 @@ def check_alphas(alpha: Any) -> FloatArray:
         raise ValueError(f"alpha must be a number or several, got {alpha!r}") from error
     if alphas.ndim != 1 or not len(alphas) or not ((alphas > 0) & (alphas < 1)).all():
         raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha!r}")
+    if len(np.unique(alphas)) < len(alphas):
+        raise ValueError(f"alpha must not name a level more than once, got {alpha!r}")
     return alphas
+
+
+def check_share(name: str, value: Any) -> None:
+    """Refuse a parameter that is not a number strictly between 0 and 1.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter.
+    value : object
+        Its value.
+
+    Raises
+    ------
+    ValueError
+        If it is anything else.
+    """
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    if not is_number or not 0 < value < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
 
 
 def clopper_pearson(hits: int, n: int, confidence_level: float = 0.95) -> tuple[float, float]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from trajscore._running import last_cells, step_numbers
@@ -13,16 +14,25 @@ from trajscore.trajectories import TrajectoryArray
 
 FloatArray = NDArray[np.float64]
 
-# steps with a hazard of their own; later ones share a smooth one
-_OWN_HAZARD = 16
+# steps with an effect of their own; later ones share a smooth one
+_OWN_EFFECT = 16
 
 
 class TerminationRatio:
-    """Ratio P(T = t | S, T >= t, failure) / P(T = t | S, T >= t, success), one model a class.
+    """Ratio P(T = t | S, T >= t, failure) / P(T = t | S, T >= t, success), by one classifier.
 
     The value of M at the end of a run is no e-value when failing and succeeding runs differ in
     length: M compares runs that *reach* a step, not runs that end there. Multiplied by this ratio
-    it is one.
+    it is one: the odds of failure among runs that ended at this step with this M, against the
+    base odds.
+
+    Notes
+    -----
+    A logistic regression on the ends of the training runs gives these odds. Plugged in, they are
+    too large in the mean, as 1 / K is for a count K of succeeding ends. With K + 1 instead, the
+    mean of (number of failing ends) / (K + 1) is at most the true ratio, whatever the number of
+    runs. The same is done here: odds are divided by 1 + v q for a fitted chance q of failure and
+    the variance v of its logit, which is 1 + 1 / K where each step has its own effect.
 
     Examples
     --------
@@ -31,12 +41,12 @@ class TerminationRatio:
     >>> X = TrajectoryArray.from_list([[0.5], [0.5], [0.5, 0.5], [0.5, 0.5]] * 50)
     >>> y = np.array([1, 1, 0, 0] * 50)
     >>> ratio = TerminationRatio().fit(X, np.zeros(300), y).log_ratio(X, np.zeros(300))
-    >>> bool(ratio[0] < -2 and ratio[2] > -0.1)  # at step 1 only succeeding runs end
+    >>> bool(ratio[0] < -2 and ratio[2] > 2)  # at step 1 only succeeding runs end
     True
     """
 
     def fit(self, X: TrajectoryArray, log_m: FloatArray, y: NDArray[np.int64]) -> TerminationRatio:
-        """Fit the chance that a run ends at a step that it has reached, for each outcome.
+        """Fit the odds of failure among runs that ended.
 
         Parameters
         ----------
@@ -45,7 +55,7 @@ class TerminationRatio:
         log_m : ndarray of shape (n_cells,)
             Logarithm of M.
         y : ndarray of int of shape (n_runs,)
-            Outcomes, 0 and 1.
+            Outcomes, 0 and 1; both occur.
 
         Returns
         -------
@@ -53,10 +63,15 @@ class TerminationRatio:
             The fitted ratio.
         """
         rows = _features(X, log_m)
-        ends = np.zeros(len(rows), dtype=np.int64)
-        ends[last_cells(X)] = 1
-        outcome = np.repeat(y, X.lengths)
-        self._models = [_fit(rows[outcome == one], ends[outcome == one]) for one in (0, 1)]
+        self._scaler = StandardScaler().fit(rows)
+        scaled = self._scaler.transform(rows)
+        self._failure = LogisticRegression(max_iter=500).fit(scaled, 1 - y)
+        self._log_odds = float(np.log(y.mean() / (1 - y.mean())))
+        design = _with_intercept(scaled)
+        q = expit(self._failure.decision_function(scaled))
+        penalty = np.r_[0.0, np.ones(scaled.shape[1])] / self._failure.C
+        information = (design.T * (q * (1 - q))) @ design + np.diag(penalty)
+        self._root = np.linalg.cholesky(information)
         return self
 
     def log_ratio(self, X: TrajectoryArray, log_m: FloatArray) -> FloatArray:
@@ -74,24 +89,19 @@ class TerminationRatio:
         ndarray of shape (n_runs,)
             One number a run.
         """
-        rows = _features(X, log_m)[last_cells(X)]
-        failing, succeeding = (_log_chance(model, rows) for model in self._models)
-        return failing - succeeding
+        scaled = self._scaler.transform(_features(X, log_m))
+        logit = self._failure.decision_function(scaled)
+        root = solve_triangular(self._root, _with_intercept(scaled).T, lower=True)
+        one_more = np.log1p((root**2).sum(axis=0) * expit(logit))
+        return np.asarray(logit + self._log_odds - one_more - log_m[last_cells(X)])
 
 
 def _features(X: TrajectoryArray, log_m: FloatArray) -> FloatArray:
-    step = step_numbers(X)
-    own = step[:, None] == np.arange(1, _OWN_HAZARD + 1)
-    return np.column_stack([log_m, step, np.log(step), own])
+    ends = last_cells(X)
+    step = step_numbers(X)[ends]
+    own = step[:, None] == np.arange(1, _OWN_EFFECT + 1)
+    return np.column_stack([log_m[ends], step, np.log(step), own])
 
 
-def _fit(rows: FloatArray, ends: NDArray[np.int64]) -> object:
-    if ends.all():  # every run has one step
-        return None
-    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=500)).fit(rows, ends)
-
-
-def _log_chance(model: object, rows: FloatArray) -> FloatArray:
-    if model is None:
-        return np.zeros(len(rows))
-    return np.asarray(model.predict_log_proba(rows)[:, 1])  # type: ignore[attr-defined]
+def _with_intercept(rows: FloatArray) -> FloatArray:
+    return np.column_stack([np.ones(len(rows)), rows])

@@ -14,6 +14,10 @@ from scipy.stats import binom
 
 FloatArray = NDArray[np.float64]
 
+# Values of log M this close are tied: the live form may differ from the batch in the last digit,
+# and verifiers with few distinct scores have runs exactly at the threshold.
+TIE = 1e-9
+
 
 def conformal_rank(n: int, alpha: float) -> int:
     """Return the rank of the largest values that bounds the mean false-alarm rate by alpha.
@@ -123,11 +127,66 @@ def rank_threshold(sorted_maxima: FloatArray, kind: str, alpha: float, delta: fl
     else:
         rank = pac_rank(n, 0.9 * alpha, 0.1 * alpha)
     if rank > n:
-        needed = successes_needed(kind, alpha, delta)
-        warnings.warn(
-            f"{n} held-out successes are too few for threshold={kind!r} at alpha = {alpha:g}: no "
-            f"run will be flagged; hold out at least {needed}",
-            UserWarning,
-            stacklevel=4,
-        )
+        warn_too_few(n, kind, alpha, delta, stacklevel=5)
     return rank - 1
+
+
+def warn_too_few(n: int, kind: str, alpha: float, delta: float, stacklevel: int) -> None:
+    """Warn that no run will be flagged, and name the number of successes needed.
+
+    Parameters
+    ----------
+    n : int
+        Number of held-out successes.
+    kind, alpha, delta
+        As in `rank_threshold`.
+    stacklevel : int
+        As in `warnings.warn`, counted from the caller.
+    """
+    needed = successes_needed(kind, alpha, delta)
+    warnings.warn(
+        f"{n} held-out successes are too few for threshold={kind!r} at alpha = {alpha:g}: no "
+        f"run will be flagged; hold out at least {needed}",
+        UserWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def randomized_conformal_limits(maxima: FloatArray, alpha: float, coins: FloatArray) -> FloatArray:
+    """Return the limit of each run for which a randomised conformal p-value is at most alpha.
+
+    The p-value of a largest value m with a coin U is (#{M_i > m} + U (1 + #{M_i = m})) / (n + 1);
+    it is uniform for a success, so that exactly a share alpha is flagged.
+
+    Parameters
+    ----------
+    maxima : ndarray of shape (n,)
+        Largest values of held-out successes, rising.
+    alpha : float
+        Level.
+    coins : ndarray of shape (n_runs,)
+        U of each run.
+
+    Returns
+    -------
+    ndarray of shape (n_runs,)
+        Limits that are to be exceeded strictly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> limits = randomized_conformal_limits(np.array([1.0, 2.0, 3.0]), 0.3, np.array([0.1, 0.9]))
+    >>> limits.round(3)
+    array([2., 3.])
+    """
+    n = len(maxima)
+    room = alpha * (n + 1)
+    above = np.floor(room - coins).astype(np.int64)  # how many greater values are allowed
+    place = np.clip(n - 1 - above, 0, n - 1)
+    value = maxima[place]
+    greater = n - np.searchsorted(maxima, value, side="right")
+    equal = n - greater - np.searchsorted(maxima, value, side="left")
+    inclusive = greater + coins * (1 + equal) <= room
+    limit = np.where(inclusive, value - TIE, value + TIE)
+    limit = np.where(above >= n, -np.inf, limit)
+    return np.asarray(np.where(above < 0, np.inf, limit))

@@ -1,4 +1,4 @@
-"""One coin a run, the same in any batch, in any order, and live."""
+"""One coin a run, the same in any batch, in any order, and live; and what seeds it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pandas.util import hash_array
+
+from trajscore._running import step_numbers
+from trajscore.trajectories import TrajectoryArray
 
 
 def run_uniforms(ids: NDArray[Any], seed: int) -> NDArray[np.float64]:
@@ -35,3 +38,25 @@ def run_uniforms(ids: NDArray[Any], seed: int) -> NDArray[np.float64]:
     text = np.array([str(one) for one in ids], dtype=object)
     hashed = hash_array(text, hash_key=f"{seed & (2**64 - 1):016x}", categorize=False)
     return np.asarray((hashed >> np.uint64(11)) + 0.5) / 2.0**53
+
+
+def data_digest(X: TrajectoryArray, y: NDArray[Any]) -> int:
+    """Return a number that depends on scores and outcomes, not on the order of rows.
+
+    Parameters
+    ----------
+    X : TrajectoryArray
+        Runs.
+    y : ndarray of shape (n_runs,)
+        Outcomes.
+
+    Returns
+    -------
+    int
+        The number; part of a seed.
+    """
+    values = hash_array(np.ascontiguousarray(X.cells, dtype=np.float64).ravel())
+    per_cell = values.reshape(len(X.cells), -1).sum(axis=1, dtype=np.uint64)
+    per_run = np.add.reduceat(per_cell * step_numbers(X).astype(np.uint64), X.offsets[:-1])
+    total = (per_run * (y + 2).astype(np.uint64)).sum(dtype=np.uint64)
+    return int(total >> np.uint64(2))

@@ -13,6 +13,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from trajscore.monitoring import DensityRatioEProcess, StoppingRule
 from trajscore.monitoring._stopping import rates_table
+from trajscore.outcomes import check_outcomes
 from trajscore.report._lines import RAW, Line, Sample
 
 N_FOLDS = 5
@@ -30,11 +31,21 @@ def stopping_rule(monitoring: bool | StoppingRule) -> StoppingRule | None:
     -------
     StoppingRule or None
         Unfitted.
+
+    Raises
+    ------
+    ValueError
+        If it is something else.
     """
     if monitoring is False:
         return None
     if monitoring is True:
         return DensityRatioEProcess(threshold="conformal", alpha=[0.05, 0.1, 0.2])
+    if not isinstance(monitoring, StoppingRule):
+        raise ValueError(
+            f"monitoring must be True, False or a stopping rule such as DensityRatioEProcess(), "
+            f"got {monitoring!r}"
+        )
     return monitoring
 
 
@@ -74,12 +85,12 @@ def monitoring_table(
 
 def _follow(line: Line, sample: Sample, rule: StoppingRule) -> pd.DataFrame:
     known = sample.complete[line.rows]
-    X, y = line.traces[known], sample.y[line.rows][known].astype(np.int64)
+    X, y = line.traces[known], check_outcomes(sample.y[line.rows][known], allow_soft=False)
     groups = None if sample.groups is None else sample.groups[line.rows][known]
     steps: dict[float, NDArray[Any]] = {}
     for train, test in _folds(y, groups):
         with warnings.catch_warnings():  # too few successes: the table shows it, a line a level
-            warnings.filterwarnings("ignore", message=".*held-out successes are too few")
+            warnings.filterwarnings("ignore", message=".*successes.* are too few")
             fitted = clone(rule).fit(X[train], y[train])
         # a run longer than those in training is nothing to warn of here
         new = X[test].prefix(int(X[train].lengths.max()))
