@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from trajscore._coerce import as_numbers
 from trajscore.censoring._summary import continuation_summary
-from trajscore.metrics._censored import censored_tps_samples
+from trajscore.metrics._censored import branches_by_row, censored_tps_samples
 from trajscore.outcomes import CENSORED
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_trajectories
@@ -95,7 +95,8 @@ class MonteCarloContinuation(BaseEstimator):
         branches : sequence of n_runs array-likes, or array of shape (n_runs, n_branches)
             Outcomes of continuations from the last step of each run: 1, 0, or -1 where the
             continuation came to none; None or an empty list for a run that was not resumed. In a
-            rectangular array NaN stands for a continuation that was not made.
+            rectangular array or DataFrame NaN stands for a continuation that was not made. Entries
+            are those of the runs by position; an index is not read.
 
         Returns
         -------
@@ -282,6 +283,7 @@ def flatten_branches(branches: Branches, n_runs: int) -> tuple[NDArray[np.int64]
     ValueError
         If there is another number of runs, or an outcome is not 1, 0 or -1.
     """
+    branches = branches_by_row(branches)
     if len(branches) != n_runs:
         raise ValueError(
             f"branches must have {n_runs} entries, one for each run (None if not resumed), got "
