@@ -10,9 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from trajscore.censoring._criterion import conditional_mean_test
+from trajscore.censoring._criterion import conditional_mean_test, groups_of
 from trajscore.censoring._features import Features, cell_features, last_cells, step_numbers
-from trajscore.censoring._plug_in import fit_shares, predict_success, refuse_predictor, run_folds
+from trajscore.censoring._plug_in import (
+    cross_fit_shares,
+    fit_shares,
+    predict_success,
+    refuse_predictor,
+    run_folds,
+)
 from trajscore.censoring._summary import continuation_summary
 from trajscore.outcomes import CENSORED, check_outcomes
 from trajscore.trajectories import TrajectoryArray
@@ -40,7 +46,8 @@ class ContinuationModel(BaseEstimator):
         Prefixes to learn from: those of the lengths at which runs were stopped, or all.
         With "all" a common budget is extrapolated: nobody went on beyond it.
     cv : int or None, default=5
-        Folds for the held-out predictions that `check` reads; None makes none.
+        Folds for the held-out predictions that `check` reads; None makes none. Where the other
+        folds hold successes only, or failures only, their share is the prediction, with a warning.
     allow_predictor : bool, default=False
         Whether the history may contain the very forecast that will be judged.
 
@@ -50,6 +57,9 @@ class ContinuationModel(BaseEstimator):
         Fitted on all training prefixes.
     training_rows_, training_steps_ : ndarray of int
         Run and step of each training prefix.
+    training_groups_ : ndarray of int
+        Cluster of each training prefix, for the standard errors of `check`: the code of its group,
+        or its run.
     outcome_, held_out_ : ndarray
         Outcome of each training prefix's run, and the estimate by a model that has not seen it.
     n_extrapolated_ : int
@@ -117,7 +127,8 @@ class ContinuationModel(BaseEstimator):
         sample_weight : array-like of shape (n_runs,), optional
             Weight of each run.
         groups : array-like of shape (n_runs,), optional
-            Clusters (trials of one task) that are held out together.
+            Clusters (trials of one task) that are held out together, and whose runs `check` takes
+            to be dependent.
         predictor : TrajectoryArray or array-like of shape (n_runs, T_max), optional
             The forecast that will be judged; X is refused if it contains it.
 
@@ -141,6 +152,9 @@ class ContinuationModel(BaseEstimator):
         rows = np.repeat(np.arange(len(runs)), runs.lengths)[cells]
         self.training_rows_, self.training_steps_ = rows, step_numbers(runs)[cells]
         self.training_features_ = cell_features(runs, self.features)[cells]
+        everyone = np.ones(len(runs), dtype=bool)
+        cluster = np.arange(len(runs)) if groups is None else groups_of(groups, everyone)
+        self.training_groups_ = cluster[rows]
         self.outcome_ = outcomes[rows].astype(np.float64)
         weight = run_weight[rows]
         self.classifier_ = fit_shares(
@@ -149,16 +163,9 @@ class ContinuationModel(BaseEstimator):
         self.held_out_ = np.full(len(rows), np.nan)
         if self.cv is not None:
             fold = run_folds(runs.ids, outcomes >= 0.5, self.cv, groups)[rows]
-            for k in range(self.cv):
-                model = fit_shares(
-                    self.classifier,
-                    self.training_features_[fold != k],
-                    self.outcome_[fold != k],
-                    weight[fold != k],
-                )
-                self.held_out_[fold == k] = predict_success(
-                    model, self.training_features_[fold == k]
-                )
+            self.held_out_ = cross_fit_shares(
+                self.classifier, self.training_features_, self.outcome_, weight, fold
+            )
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -216,7 +223,7 @@ class ContinuationModel(BaseEstimator):
             traces=forecasts,
             score=score,
             weights=weights,
-            groups=self.training_rows_,
+            groups=self.training_groups_,
         )
 
     def summary(
