@@ -39,7 +39,7 @@ from trajscore.report._lines import (
 )
 from trajscore.report._monitoring import monitoring_table, stopping_rule
 from trajscore.report._report import Report
-from trajscore.stops import is_informative_stop
+from trajscore.stops import is_informative_stop, recorded_stops
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_trajectories
 from trajscore.weights import Weights
@@ -89,7 +89,7 @@ def evaluate(
         as failures (the simple censored score, q_Z = 0).
     stop_reason : array-like of shape (n_runs,), optional
         Why each run ended. Unobserved runs that no budget stopped are left out and counted.
-        Default: the column "stop_reason" of the container's meta, if there is one.
+        Default: the columns "stop_reason" and "stop_kind" of the container's meta, if there are.
     groups : array-like of shape (n_runs,), optional
         Clusters of runs (trials of one task), kept together in calibration and bootstrap.
     monitoring : bool or StoppingRule, default=False
@@ -145,8 +145,7 @@ def evaluate(
     traces = _as_predictors(X)
     first = next(iter(traces.values()))
     codes = check_outcomes(y, len(first))
-    reasons = _stop_reasons(stop_reason, first)
-    kept, excluded = _keep(codes, reasons)
+    kept, excluded = _keep(codes, *recorded_stops(first.meta, stop_reason))
     order = kept[np.argsort(first.ids[kept], kind="stable")]
     _check_enough(codes[order])
     q = 0.0 if q_z is None else q_z
@@ -242,20 +241,13 @@ def _flat(trace: TrajectoryArray) -> TrajectoryArray:
     return check_trajectories(trace, single_channel=True, allow_missing=True)
 
 
-def _stop_reasons(stop_reason: ArrayLike | None, X: TrajectoryArray) -> NDArray[Any] | None:
-    if stop_reason is not None:
-        return np.asarray(stop_reason, dtype=object)
-    meta = X.meta
-    return meta["stop_reason"].to_numpy(dtype=object) if "stop_reason" in meta else None
-
-
 def _keep(
-    y: NDArray[Any], reasons: NDArray[Any] | None
+    y: NDArray[Any], reasons: NDArray[Any] | None, kinds: NDArray[Any] | None
 ) -> tuple[NDArray[np.int64], dict[str, int]]:
     """Rows that count, and how many were left out by stop reason."""
     if reasons is None:
         return np.arange(len(y)), {}
-    informative = is_informative_stop(y, reasons)
+    informative = is_informative_stop(y, reasons, kinds=kinds)
     names, counts = np.unique(reasons[informative].astype(str), return_counts=True)
     return np.flatnonzero(~informative), {
         f"stopped by {name}, not by a budget": int(count)
