@@ -56,6 +56,39 @@ def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
     return f"no {kind} named {name!r}; {hint}"
 
 
+def is_number(value: Any) -> bool:
+    """Tell a number from what cannot be compared with one.
+
+    Parameters
+    ----------
+    value : object
+        Maybe a number.
+
+    Returns
+    -------
+    bool
+        False for text, None and arrays.
+    """
+    return isinstance(value, (int, float, np.number))
+
+
+def is_count(value: Any) -> bool:
+    """Tell a whole number, at least 1, from anything else.
+
+    Parameters
+    ----------
+    value : object
+        Maybe a whole number.
+
+    Returns
+    -------
+    bool
+        False for 2.5, True and "2" as well.
+    """
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return whole and bool(value >= 1)
+
+
 def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
     """Read an argument that holds numbers, or say that it does not.
 

@@ -301,3 +301,6 @@ def test_tau_bench_malformed(write):
     assert len(runs) == 1
     assert [one.index for one in runs.skipped] == [1, 2, 3, 4]
     assert len(io.read_tau_bench(write("single.json", good))) == 1
+    for max_turns in (0, 2.5, "30", True):
+        with pytest.raises(ValueError, match="max_turns must be a whole number, at least 1"):
+            io.read_tau_bench(write("single.json", good), max_turns=max_turns)

@@ -98,6 +98,9 @@ def test_early_warning_by_hand():
     assert math.isnan(never.median_time)
     with pytest.raises(ValueError, match="needs failures and successes"):
         early_warning([0, 0], [[0.1], [0.2]])
+    for threshold in (math.nan, "high"):
+        with pytest.raises(ValueError, match="threshold must be a number or None"):
+            early_warning([0, 1], [[0.1], [0.2]], threshold=threshold)
 
 
 def test_risk_table(world):

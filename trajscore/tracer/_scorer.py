@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from trajscore._coerce import is_number
 from trajscore._running import run_numbers, step_numbers
 from trajscore.outcomes import CENSORED, check_outcomes
 from trajscore.tracer._base import RiskScorer
@@ -22,7 +23,7 @@ from trajscore.tracer._components import (
     warn_of_some_surprisal,
 )
 from trajscore.tracer._grid import check_settings
-from trajscore.tracer._tail import is_number, mixed, running_top_means, tail_size, top_means
+from trajscore.tracer._tail import mixed, running_top_means, tail_size, top_means
 from trajscore.tracer._tuning import tuned
 from trajscore.trajectories import TrajectoryArray
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trajscore._coerce import is_number
 from trajscore._running import running_max
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_trajectories
@@ -23,11 +24,6 @@ def tail_size(lengths: ArrayLike, k: float) -> IntArray:
     """Return K = max(1, floor(k N)) for each length N."""
     whole = np.floor(k * np.asarray(lengths, dtype=np.float64) + _ROUNDING)
     return np.maximum(whole, 1).astype(np.int64)
-
-
-def is_number(value: Any) -> bool:
-    """Tell a number from what cannot be compared with one."""
-    return isinstance(value, (int, float, np.number))
 
 
 def check_tail(k: Any, w: Any) -> None:
