@@ -64,6 +64,14 @@ def test_undefined_replicates_are_passed_over():
         (lambda: paired_bootstrap([[1.0], [2.0]], groups=[1, 1]), "one cluster"),
         (lambda: paired_bootstrap([[1.0], [2.0]], groups=[1]), "each of the 2 runs"),
         (lambda: paired_bootstrap([[1.0], [2.0]], confidence_level=95), "confidence_level"),
+        (
+            lambda: paired_bootstrap([[1.0], [2.0]], n_resamples=2.5),
+            "at least 1, a whole number, got 2",
+        ),
+        (
+            lambda: paired_bootstrap([[1.0], [2.0]], n_resamples=0),
+            "at least 1, a whole number, got 0",
+        ),
     ],
 )
 def test_bad_input(call, message):
