@@ -187,10 +187,31 @@ def check_estimator_input(
         X = _validated(estimator, X, reset)
         X = X if ids is None else TrajectoryArray.from_padded(X, ids=ids)
     traces = check_trajectories(X, probabilities=probabilities, single_channel=single_channel)
+    track_channels(estimator, traces, reset=reset)
+    return traces
+
+
+def track_channels(estimator: Any, traces: TrajectoryArray, *, reset: bool) -> None:
+    """Note the channels that an estimator was fitted on, or refuse other ones.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        The estimator; gets ``n_channels_in_`` and ``channels_in_``.
+    traces : TrajectoryArray
+        Checked input.
+    reset : bool
+        True in fit, False afterwards.
+
+    Raises
+    ------
+    ValueError
+        If the estimator was fitted on another number of channels, or on others.
+    """
     if reset:
         estimator.n_channels_in_ = traces.n_channels
         estimator.channels_in_ = traces.channels
-        return traces
+        return
     if traces.n_channels != estimator.n_channels_in_:
         raise ValueError(
             f"{type(estimator).__name__} was fitted on {estimator.n_channels_in_} channels, got "
@@ -202,7 +223,6 @@ def check_estimator_input(
             f"{type(estimator).__name__} was fitted on the channels {', '.join(fitted)}, got "
             f"{', '.join(traces.channels)}; pick the same ones, in the same order"
         )
-    return traces
 
 
 def _validated(estimator: Any, X: Any, reset: bool) -> Any:
