@@ -165,7 +165,7 @@ def test_numpy_joins_rows_and_channels(X):
     assert np.hstack([X, X]).channels == ("value0", "value1")
     with pytest.raises(TypeError):
         np.mean(X)
-    with pytest.raises(ValueError, match="lengths differ"):
+    with pytest.raises(ValueError, match="row 0 is run 'a' in container 0, but run 'b'"):
         np.hstack([X, X[[1, 0, 2]]])
 
 
@@ -212,3 +212,12 @@ def test_meta_of_mixed_types(X, tmp_path):
         mixed.save(tmp_path / "x.parquet")
     mixed.save(tmp_path / "x.npz")
     assert TrajectoryArray.load(tmp_path / "x.npz") == mixed
+
+
+def test_stack_wants_the_same_runs_and_horizons():
+    X = TrajectoryArray.from_list([[0.1], [0.2]], ids=["a", "b"])
+    with pytest.raises(ValueError, match="row 0 is run 'a' in container 0, but run 'b' in contain"):
+        TrajectoryArray.stack([X, X[::-1]])
+    longer = TrajectoryArray.from_list([[0.1], [0.2]], ids=["a", "b"], horizon=[1, 4])
+    with pytest.raises(ValueError, match="row 1 has horizon 1 in container 0, but 4 in container"):
+        TrajectoryArray.stack([X, longer])

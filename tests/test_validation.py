@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from trajscore import TrajectoryArray, check_trajectories
-from trajscore.validation import check_sample_weight
+from trajscore.validation import check_groups, check_same_runs, check_sample_weight
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,60 @@ def test_sample_weight():
         check_sample_weight([1], 2)
     with pytest.raises(ValueError, match="all sample weights are zero"):
         check_sample_weight([0, 0], 2)
+
+
+@pytest.fixture
+def named():
+    return TrajectoryArray.from_list([[0.1], [0.2], [0.3]], ids=["a", "b", "c"])
+
+
+def test_runs_in_another_order_are_refused(named):
+    with pytest.raises(ValueError, match="row 0 is run 'a' in judge, but run 'c' in verbal; bring"):
+        check_same_runs(named, named[::-1], "judge", "verbal")
+    bare = TrajectoryArray.from_list([[0.1], [0.2], [0.3]])
+    with pytest.raises(ValueError, match="row 1 is run 1 in judge, but run 2 in verbal"):
+        check_same_runs(bare, bare[[0, 2, 1]], "judge", "verbal")
+    numbered = TrajectoryArray.from_list([[0.1], [0.2], [0.3]], ids=[7, 8, 9])
+    with pytest.raises(ValueError, match="row 0 is run 7 in judge, but run 'a' in verbal"):
+        check_same_runs(numbered, named, "judge", "verbal")
+
+
+def test_runs_without_ids_of_their_own_go_with_any(named):
+    bare = TrajectoryArray.from_list([[0.1], [0.2], [0.3]])
+    numbered = TrajectoryArray.from_list([[0.1], [0.2], [0.3]], ids=[7, 8, 9])
+    for one in (named, numbered, bare):
+        check_same_runs(bare, one, "a", "b")
+        check_same_runs(one, bare, "a", "b")
+        check_same_runs(one, one[[0, 1, 2]], "a", "b")
+
+
+def test_runs_of_other_number_or_length_are_refused(named):
+    with pytest.raises(ValueError, match="judge and verbal have 3 and 2 runs"):
+        check_same_runs(named, named[:2], "judge", "verbal")
+    longer = TrajectoryArray.from_list([[0.1], [0.2, 0.2], [0.3]])
+    with pytest.raises(ValueError, match="have 1 and 2 steps in row 1"):
+        check_same_runs(named, longer, "judge", "verbal")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [["b", "a", "b"], [2, 1, 2], pd.Series(["b", "a", "b"]), np.array([1.5, 0.5, 1.5])],
+)
+def test_groups_become_codes_in_the_order_of_their_names(given):
+    assert check_groups(given, 3).tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([1, 2], r"groups must be 3 labels, one for each run, got shape \(2,\)"),
+        ([1, 2, 3, 4], r"got shape \(4,\)"),
+        (["a", None, "b"], "row 1: groups says nothing"),
+        (["a", "b", np.nan], r"row 2: groups says nothing \(1 of 3"),
+        ([1.0, np.nan, np.nan], r"row 1: .*\(2 of 3"),
+        (["a", 1, 2], "mixes labels of several kinds"),
+    ],
+)
+def test_groups_that_do_not_name_one_for_each_run(given, message):
+    with pytest.raises(ValueError, match=message):
+        check_groups(given, 3)

@@ -253,14 +253,19 @@ class TrajectoryMakers:
         Parameters
         ----------
         arrays : sequence of TrajectoryArray
-            Containers of the same runs.
+            Containers of the same runs, in the same order, with the same horizons.
         channels : sequence of str, optional
             New names. Default: the containers' own, numbered where two are alike.
 
         Returns
         -------
         TrajectoryArray
-            The runs with all channels.
+            The runs with all channels; ids and meta are those of the first container.
+
+        Raises
+        ------
+        ValueError
+            If runs, lengths or horizons differ; the message names the row.
 
         Examples
         --------
@@ -269,13 +274,21 @@ class TrajectoryMakers:
         >>> TrajectoryArray.stack([a, a], channels=["judge", "verbal"]).shape
         (1, 2, 2)
         """
+        from trajscore.validation import check_same_runs
+
         arrays = list(arrays)
         if not arrays:
             raise ValueError("stack needs at least one TrajectoryArray")
         first = arrays[0]
-        for array in arrays[1:]:
-            if not np.array_equal(array._offsets, first._offsets):
-                raise ValueError("stack needs containers of the same runs: their lengths differ")
+        for k, array in enumerate(arrays[1:], start=1):
+            check_same_runs(first, array, "container 0", f"container {k}")
+            if not np.array_equal(array._horizon, first._horizon):
+                row = int(np.argmax(array._horizon != first._horizon))
+                raise ValueError(
+                    f"row {row} has horizon {first._horizon[row]} in container 0, but "
+                    f"{array._horizon[row]} in container {k}; step weights need one horizon a run, "
+                    f"so build both with the same"
+                )
         cells = np.concatenate(
             [array._cells.reshape(len(array._cells), -1) for array in arrays], axis=1
         )

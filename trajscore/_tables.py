@@ -191,4 +191,6 @@ def guess_first_step(frame: pd.DataFrame, step: str, id: str) -> int:  # noqa: A
         The first step.
     """
     numbers = pd.to_numeric(frame[step], errors="coerce")
+    if frame.empty:
+        return 1  # nothing to guess from
     return 0 if (numbers.groupby(frame[id]).min() == 0).all() else 1

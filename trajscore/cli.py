@@ -50,9 +50,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, KeyError, ImportError, OSError) as error:
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
-        print(f"trajscore: {message}", file=sys.stderr)
+        print(f"trajscore: {_in_options(str(message))}", file=sys.stderr)
         return 2
     return 0
+
+
+def _in_options(message: str) -> str:
+    """Turn the arguments of Python that a message names into the options of the command."""
+    return message.replace("first_step=", "--first-step ").replace(
+        "n_resamples must", "--resamples must"
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -127,10 +134,19 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run_report(arguments: argparse.Namespace) -> None:
+    _check_out(arguments.out)
     report = _report(arguments)
     print(report, flush=True)
     if arguments.out is not None:
         print(f"\nwrote {report.to_html(arguments.out)}")
+
+
+def _check_out(out: Path | None) -> None:
+    """Refuse a page that cannot be written before the work is done, not after it."""
+    if out is not None and not out.parent.is_dir():
+        raise ValueError(f"--out: there is no folder {out.parent}; make it first")
+    if out is not None and out.is_dir():
+        raise ValueError(f"--out: {out} is a folder; name a file in it, say {out / 'report.html'}")
 
 
 def _run_monitor(arguments: argparse.Namespace) -> None:

@@ -317,7 +317,8 @@ class TrajectoryArray(TrajectoryMakers):
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise TypeError(
             "a TrajectoryArray holds runs of different lengths and is not turned into an array "
-            "unasked; call .padded() for a NaN-padded array, or .cells for the flat values"
+            "unasked; call .padded() for a NaN-padded array, or .cells for the flat values, and "
+            "leave scikit-learn's set_output at its default"
         )
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from trajscore._coerce import run_label
 from trajscore.trajectories import TrajectoryArray
 
 
@@ -115,6 +116,115 @@ def _index_ids(X: Any) -> Any:
 def _is_ragged(X: Any) -> bool:
     sizes = {len(run) if hasattr(run, "__len__") else -1 for run in X}
     return -1 not in sizes and len(sizes) > 1
+
+
+def check_same_runs(
+    first: TrajectoryArray, other: TrajectoryArray, first_name: str, other_name: str
+) -> None:
+    """Refuse two containers that do not hold the same runs in the same order.
+
+    The ids 0, 1, 2, ... that a container gets by default say nothing, so such a container goes
+    with any other; but not with those very numbers in another order.
+
+    Parameters
+    ----------
+    first, other : TrajectoryArray
+        The containers.
+    first_name, other_name : str
+        What they are called in the error message.
+
+    Raises
+    ------
+    ValueError
+        If numbers of runs, lengths or ids differ; the message names the first such row.
+
+    Examples
+    --------
+    >>> X = TrajectoryArray.from_list([[0.9], [0.4]], ids=["a", "b"])
+    >>> check_same_runs(X, X[::-1], "judge", "verbal")
+    Traceback (most recent call last):
+    ...
+    ValueError: row 0 is run 'a' in judge, but run 'b' in verbal; bring both into one order of runs
+    """
+    if len(first) != len(other):
+        raise ValueError(
+            f"{first_name} and {other_name} have {len(first)} and {len(other)} runs; give both "
+            f"for the same runs"
+        )
+    row = _first_other_id(first.ids, other.ids)
+    if row is not None:
+        raise ValueError(
+            f"row {row} is run {run_label(first.ids[row])} in {first_name}, but run "
+            f"{run_label(other.ids[row])} in {other_name}; bring both into one order of runs"
+        )
+    if not np.array_equal(first.offsets, other.offsets):
+        row = int(np.argmax(first.lengths != other.lengths))
+        raise ValueError(
+            f"{first_name} and {other_name} have {first.lengths[row]} and {other.lengths[row]} "
+            f"steps in row {row}; give one value a step for each"
+        )
+
+
+def _first_other_id(ids: np.ndarray, others: np.ndarray) -> int | None:
+    """First row in which two containers name different runs, None where they agree."""
+    alike = ids.dtype.kind == others.dtype.kind  # the oldest numpy does not compare text to numbers
+    differ = ids != others if alike else np.ones(len(ids), dtype=bool)
+    if not differ.any():
+        return None
+    given = [one for one in (ids, others) if not _are_default(one)]
+    # of two containers, one has no ids of its own; is the other one that was put in another order?
+    if len(given) == 1 and not (alike and _are_default(np.sort(given[0]))):
+        return None
+    return int(np.argmax(differ))
+
+
+def _are_default(ids: np.ndarray) -> bool:
+    return ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
+
+
+def check_groups(groups: Any, n_runs: int, name: str = "groups") -> np.ndarray:
+    """Return the group of each run as a code, in the order of the sorted names.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_runs,)
+        Names or numbers of the groups, such as the task of each trial.
+    n_runs : int
+        How many there must be.
+    name : str, default="groups"
+        What they are called in the error message.
+
+    Returns
+    -------
+    ndarray of int of shape (n_runs,)
+        Codes from 0.
+
+    Raises
+    ------
+    ValueError
+        If there is another number of them, or the group of a run is missing.
+
+    Examples
+    --------
+    >>> check_groups(["task 7", "task 2", "task 7"], 3)
+    array([1, 0, 1])
+    """
+    labels = np.asarray(groups.to_numpy() if hasattr(groups, "to_numpy") else groups)
+    if labels.dtype.kind in "US":  # a list of text and None must not become all text
+        labels = np.asarray(groups, dtype=object)
+    if labels.shape != (n_runs,):
+        raise ValueError(
+            f"{name} must be {n_runs} labels, one for each run, got shape {labels.shape}"
+        )
+    missing = pd.isna(labels)
+    if missing.any():
+        raise ValueError(
+            f"row {int(np.argmax(missing))}: {name} says nothing ({int(missing.sum())} of {n_runs} "
+            f"runs have none); give such runs a label of their own, or leave them out"
+        )
+    if pd.api.types.infer_dtype(labels).startswith("mixed"):
+        raise ValueError(f"{name} mixes labels of several kinds; convert them with .astype(str)")
+    return np.asarray(pd.factorize(labels, sort=True)[0])
 
 
 def check_sample_weight(sample_weight: Any, n_runs: int) -> np.ndarray:

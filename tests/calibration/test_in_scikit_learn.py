@@ -243,3 +243,9 @@ def test_q_z_goes_to_the_scorer_and_not_to_the_calibrator(runs):
             PlattCrossFitCalibrator(), X, y, params={"q_z": q_z}, scoring=scorer, cv=3
         )
     assert np.isfinite(found["test_score"]).all()
+
+
+def test_tables_are_refused_in_a_sentence(runs):
+    union = FeatureUnion([("a", PlattCrossFitCalibrator())]).set_output(transform="pandas")
+    with pytest.raises(TypeError, match="leave scikit-learn's set_output at its default"):
+        union.fit_transform(*runs)

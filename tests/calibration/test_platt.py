@@ -1,10 +1,14 @@
+import operator
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logit
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import KFold, StratifiedGroupKFold
+from sklearn.model_selection import KFold, PredefinedSplit, StratifiedGroupKFold
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
@@ -193,6 +197,7 @@ def test_a_plain_array_stays_one():
     ("params", "message"),
     [
         ({"C": 0}, "C must be a positive number"),
+        ({"C": "a"}, "C must be a positive number, got 'a'"),
         ({"link": "probit"}, "link must be one of"),
         ({"censored": "ignore"}, "censored must be one of"),
         ({"increasing": "yes"}, "increasing must be"),
@@ -207,7 +212,11 @@ def test_bad_parameters(runs, params, message):
 
 @pytest.mark.parametrize(
     ("y", "message"),
-    [([1, 1, 1, 1], "only successes"), ([0, 0, 0, 0], "only failures"), ([1, 0, 0, 0], "part")],
+    [
+        ([1, 1, 1, 1], "hold only successes"),
+        ([0, 0, 0, 0], "hold only failures"),
+        ([1, 0, 0, 0], "part"),
+    ],
 )
 def test_one_class_is_refused(y, message):
     with pytest.raises(ValueError, match=message):
@@ -262,3 +271,149 @@ def test_too_few_groups(runs):
     X, y = runs
     with pytest.raises(ValueError, match="there are 1 groups of runs, too few for 2 parts"):
         PlattCrossFitCalibrator().fit(X, y, groups=np.zeros(len(y)))
+
+
+def test_splits_mean_the_rows_as_they_are_given(runs):
+    X, y = runs  # their ids are in another order than the rows
+    half = np.arange(len(y)) >= len(y) // 2
+    out = PlattCrossFitCalibrator(cv=PredefinedSplit(half)).fit_transform(X, y)
+    for part in (half, ~half):
+        fitted = PlattCrossFitCalibrator().fit(X[~part], y[~part]).full_map_
+        np.testing.assert_allclose(out[part].cells, fitted(X[part].cells), rtol=1e-9)
+    splits = [(np.flatnonzero(half), np.flatnonzero(~half)), (~half, half)]
+    assert PlattCrossFitCalibrator(cv=splits).fit_transform(X, y).cells.tolist() == pytest.approx(
+        out.cells.tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    ("splits", "message"),
+    [
+        (
+            [(range(10), range(40, 80)), (range(40, 80), range(40))],
+            "split 0 of cv has row 10 in ne",
+        ),
+        ([(range(80), range(40)), (range(40), range(40, 80))], "split 0 of cv has row 0 in both"),
+        ([(range(40), range(40, 99))], "not among the 80 runs"),
+        (None, "cv must be a whole number, at least 2, or a splitter, got None"),
+    ],
+)
+def test_splits_that_are_no_partition(runs, splits, message):
+    cv = splits and [tuple(map(np.array, split)) for split in splits]
+    with pytest.raises(ValueError, match=message):
+        PlattCrossFitCalibrator(cv=cv).fit(*runs)
+
+
+@pytest.mark.parametrize("cv", [2, 3])
+def test_weights_with_groups_are_repetitions(runs, cv, rng):
+    X, y = runs
+    weight = rng.integers(0, 3, len(y))
+    groups = rng.integers(0, 11, len(y))
+    weight[groups == 4] = 0
+    repeated, kept = np.repeat(np.arange(len(y)), weight), weight > 0
+    fits = [
+        PlattCrossFitCalibrator(cv=cv).fit(X[rows], y[rows], sample_weight=sw, groups=groups[rows])
+        for rows, sw in (
+            (np.arange(len(y)), weight),
+            (repeated, None),
+            (kept, weight[kept]),
+        )
+    ]
+    for other in fits[1:]:
+        for name in ("all", *"ABC"[:cv]):
+            slopes = [fit.summary().loc[name, "slope"] for fit in (fits[0], other)]
+            assert slopes[0] == pytest.approx(slopes[1], abs=1e-8)
+    out = fits[0].fit_transform(X, y, sample_weight=weight, groups=groups)
+    assert ((out.cells > 0) & (out.cells < 1)).all()
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-8, 1.0, 1e200, 1e307])
+def test_the_unit_of_a_signal_does_not_matter(runs, unit):
+    X, y = runs
+    signal = X.with_cells((X.cells - 0.5) * unit)
+    calibrator = PlattCrossFitCalibrator(link="identity")
+    plain = calibrator.fit_transform(X.with_cells(X.cells - 0.5), y)
+    out = calibrator.fit_transform(signal, y)
+    np.testing.assert_allclose(out.cells, plain.cells, rtol=1e-8)
+    assert not calibrator.summary()["fallback"].any()
+    extreme = calibrator.transform(X.with_cells(np.full(len(X.cells), 1e308)))
+    assert ((extreme.cells > 0) & (extreme.cells < 1)).all()
+
+
+@pytest.mark.parametrize("value", [0.0, 0.9])
+@pytest.mark.parametrize("link", ["logit", "identity"])
+def test_a_signal_that_does_not_vary_is_flagged(value, link):
+    X = TrajectoryArray.from_list([[value, value]] * 20)
+    y = (np.arange(20) < 6).astype(int)
+    calibrator = PlattCrossFitCalibrator(link=link).fit(X, y)
+    assert calibrator.summary()["fallback"].all()
+    np.testing.assert_allclose(calibrator.transform(X).cells, 0.3)
+
+
+def test_as_many_maps_as_parts_or_an_error():
+    X = TrajectoryArray.from_list([[0.1 * k] for k in range(1, 9)])
+    y = [0, 1, 0, 1, 0, 1, 0, 1]
+    assert len(PlattCrossFitCalibrator(cv=4).fit(X, y).maps_) == 4
+    with pytest.raises(ValueError, match=r"cv = 5 is more than .* successes \(4\) and of fail"):
+        PlattCrossFitCalibrator(cv=5).fit(X, y)
+    # runs of weight zero do not fill a part
+    with pytest.raises(ValueError, match=r"cv = 4 is more than .* successes \(3\)"):
+        PlattCrossFitCalibrator(cv=4).fit(X, y, sample_weight=[1, 1, 1, 1, 1, 1, 0, 0])
+    # a part without failures is no harm, as its map is fitted on the others
+    assert len(PlattCrossFitCalibrator(cv=5).fit(X, [1, 1, 1, 1, 1, 1, 0, 0]).maps_) == 5
+
+
+def test_equal_ids_are_said_to_be_the_cause():
+    X = TrajectoryArray.from_list([[0.5]] * 101, ids=["x"] * 101)
+    with pytest.raises(ValueError, match="the 101 runs have 1 different ids, too few for 2 parts"):
+        PlattCrossFitCalibrator().fit(X, np.arange(101) % 2)
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (np.arange(100), "groups must be 80 labels"),
+        (np.arange(4), "groups must be 80 labels"),
+        ([None, *range(79)], "row 0: groups says nothing"),
+        ([np.nan, *range(79)], "row 0: groups says nothing"),
+    ],
+)
+def test_groups_name_one_for_each_run(runs, groups, message):
+    with pytest.raises(ValueError, match=message):
+        PlattCrossFitCalibrator().fit(*runs, groups=groups)
+
+
+def test_ranges_leave_runs_of_weight_zero_out(runs):
+    X, y = runs
+    weight = np.ones(len(y))
+    weight[np.argmax(np.maximum.reduceat(X.cells, X.offsets[:-1]))] = 0
+    kept = weight > 0
+    weighted = PlattCrossFitCalibrator().fit(X, y, sample_weight=weight)
+    without = PlattCrossFitCalibrator().fit(X[kept], y[kept])
+    assert weighted.calibrated_range_ == pytest.approx(without.calibrated_range_)
+    assert weighted.summary().loc["all", "high"] == pytest.approx(
+        without.summary().loc["all", "high"]
+    )
+
+
+def test_the_output_has_the_name_that_is_claimed(runs):
+    X, y = runs
+    named = X.with_cells(X.cells, channels=["judge"])
+    for runs_, name in ((X, "probability"), (named, "judge")):
+        calibrator = PlattCrossFitCalibrator()
+        out = calibrator.fit_transform(runs_, y)
+        assert out.channels == calibrator.transform(runs_).channels == (name,)
+        assert calibrator.get_feature_names_out().tolist() == [name]
+    scores = TrajectoryArray.stack([named, named], channels=["judge", "verbal"])
+    pick = [FunctionTransformer(operator.itemgetter(name)) for name in scores.channels]
+    union = FeatureUnion(
+        [(str(k), make_pipeline(one, PlattCrossFitCalibrator())) for k, one in enumerate(pick)],
+        verbose_feature_names_out=False,
+    )
+    assert union.fit_transform(scores, y).channels == ("judge", "verbal")
+
+
+def test_no_runs(runs):
+    X, y = runs
+    with pytest.raises(ValueError, match="there are no runs to calibrate on"):
+        PlattCrossFitCalibrator().fit(X[[]], y[[]])

@@ -143,7 +143,10 @@ def test_bad_input_gets_one_sentence(y, options, match):
     [
         ({}, "there is no predictor"),
         ({"base rate": [[0.5]]}, "rename the predictor"),
-        ({"a": [[0.5], [0.5]], "b": [[0.5, 0.5], [0.5, 0.5]]}, "'a' and 'b' have different runs"),
+        (
+            {"a": [[0.5], [0.5]], "b": [[0.5, 0.5], [0.5, 0.5]]},
+            "predictor 'a' and predictor 'b' have 1 and 2 steps in row 0",
+        ),
         ({"a": [[1.5], [0.5]]}, "predictor 'a': .* lies outside"),
     ],
 )
@@ -190,3 +193,14 @@ def test_a_calibrator_of_ones_own_hears_of_groups_and_q_z(rng, q_z):
     pd.testing.assert_frame_equal(mine, practice_shift({"a": X}, y, **options).table)
     apart = practice_shift({"a": X}, y, **options | {"groups": None}).table
     assert not np.allclose(mine["extended"], apart["extended"])
+
+
+def test_predictors_groups_and_q_z_go_with_the_runs():
+    X = TrajectoryArray.from_list([[0.5], [0.6], [0.7]], ids=["a", "b", "c"])
+    y = [1, 0, -1]
+    with pytest.raises(ValueError, match="row 0 is run 'a' in predictor 'a', but run 'c' in"):
+        practice_shift({"a": X, "b": X[::-1]}, y, calibrator=None)
+    with pytest.raises(ValueError, match="groups must be 3 labels"):
+        practice_shift(X, y, calibrator=None, groups=[1, 2, 3, 4])
+    with pytest.raises(ValueError, match="q_z must be one number or 3"):
+        practice_shift(X, y, calibrator=None, q_z=[0.1, 0.2, 0.3, 0.4])

@@ -123,7 +123,7 @@ def test_small_chances_are_reported():
     [
         ({"stopped": [True, True, False]}, "row 1: its outcome was observed"),
         ({"stopped": ["parse_error", "", ""]}, "3 booleans"),
-        ({"history": [[0.5], [0.5], [0.5]]}, "the same lengths"),
+        ({"history": [[0.5], [0.5], [0.5]]}, "history and traces have 1 and 2 steps"),
         ({"cv": 1}, "cv must be a whole number"),
         ({"groups": [1, 1, 1]}, "1 groups for 5 folds"),
     ],
@@ -255,3 +255,9 @@ def test_bad_parameters_of_repaired_scores(score, options, match):
     y = np.where(np.arange(60) < 10, -1, np.arange(60) % 2)
     with pytest.raises(ValueError, match=match):
         score(y, X, **options)
+
+
+def test_history_and_traces_are_of_the_same_runs():
+    X = TrajectoryArray.from_list([[0.5], [0.6], [0.7]], ids=["a", "b", "c"])
+    with pytest.raises(ValueError, match="row 0 is run 'c' in history, but run 'a' in traces"):
+        ipcw_tps_score([1, 0, -1], X, history=X[::-1])

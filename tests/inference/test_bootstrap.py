@@ -62,15 +62,16 @@ def test_undefined_replicates_are_passed_over():
         (lambda: paired_bootstrap([[1.0]]), "at least 2 runs"),
         (lambda: paired_bootstrap([[1.0], [np.nan]]), "is missing or infinite"),
         (lambda: paired_bootstrap([[1.0], [2.0]], groups=[1, 1]), "one cluster"),
-        (lambda: paired_bootstrap([[1.0], [2.0]], groups=[1]), "each of the 2 runs"),
+        (lambda: paired_bootstrap([[1.0], [2.0]], groups=[1]), "one for each run"),
+        (lambda: paired_bootstrap([[1.0], [2.0]], n_resamples=1.5), "a whole number.* got 1.5"),
         (lambda: paired_bootstrap([[1.0], [2.0]], confidence_level=95), "confidence_level"),
         (
             lambda: paired_bootstrap([[1.0], [2.0]], n_resamples=2.5),
-            "at least 1, a whole number, got 2",
+            "whole number, at least 1, got 2",
         ),
         (
             lambda: paired_bootstrap([[1.0], [2.0]], n_resamples=0),
-            "at least 1, a whole number, got 0",
+            "whole number, at least 1, got 0",
         ),
     ],
 )

@@ -130,7 +130,7 @@ def test_strata_sharpen_the_comparison(rng):
         (
             {"a": [1.0, 2, 3], "b": [3.0, 2, 2]},
             {"n_resamples": 99.5},
-            "n_resamples must be at least 1, a whole",
+            "n_resamples must be a whole",
         ),
         ({"a": [1.0, 2, 3], "b": [3.0, 2]}, {}, r"different numbers of scores \('a' 3, 'b' 2\)"),
         ({"a": [1.0, 2, 3], "b": [3.0, 2, "x"]}, {}, "scores of 'b' must be numbers"),

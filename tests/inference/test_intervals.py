@@ -120,9 +120,15 @@ def test_no_interval_where_all_replicates_lie_on_one_side():
     ("call", "message"),
     [
         (lambda x: paired_bootstrap(x, method="basic"), "'percentile' or 'bca'"),
-        (lambda x: paired_bootstrap(x, n_resamples=0), "n_resamples must be at least 1"),
+        (
+            lambda x: paired_bootstrap(x, n_resamples=0),
+            "n_resamples must be a whole number, at least 1",
+        ),
         (lambda x: paired_bootstrap(x, strata=[0, 0, 0, 1]), "stratum 1 has one run or cluster"),
-        (lambda x: paired_bootstrap(x, strata=[0, 0, 1]), "stratum of each of the 4 runs"),
+        (
+            lambda x: paired_bootstrap(x, strata=[0, 0, 1]),
+            "strata must be 4 labels, one for each run",
+        ),
         (
             lambda x: paired_bootstrap(x, strata=[0, 1, 1, 1], groups=[0, 0, 1, 2]),
             "row 0: its cluster lies in more than one stratum|row 1: its cluster",

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trajscore import TrajectoryArray
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import (
     aggregate,
@@ -195,5 +196,8 @@ def test_contrast_is_extreme_at_the_ends():
 
 
 def test_regret_needs_the_same_runs():
-    with pytest.raises(ValueError, match="same runs and lengths"):
+    with pytest.raises(ValueError, match="q_true and traces have . and . (runs|steps)"):
         regret([[0.5, 0.5]], [[0.5]])
+    runs = TrajectoryArray.from_list([[0.5], [0.6]], ids=["a", "b"])
+    with pytest.raises(ValueError, match="row 0 is run 'a' in q_true, but run 'b' in traces"):
+        regret(runs, runs[::-1])

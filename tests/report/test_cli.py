@@ -112,10 +112,17 @@ def broken_gzip(path):
         (lambda f: f.drop(columns="solved"), [], "no column has a usual name for the outcome"),
         (lambda f: f.drop(columns="confidence").drop(columns="noise"), [], "looks like a score"),
         (lambda f: f.assign(solved=1), [], "all 60 observed runs are successes"),
-        (lambda f: f.assign(step=f["step"] + 16), [], "starts at step 17"),
+        (lambda f: f.assign(step=f["step"] + 16), [], "pass --first-step 17"),
         (lambda f: pd.concat([f, f]), [], "more than once"),
         (lambda f: f.assign(confidence="high"), ["--score", "confidence"], "'high' in column"),
         (lambda f: f.iloc[:0], [], "no rows"),
+        (lambda f: f, ["--out", "/nonexistent/r.html"], "--out: there is no folder /nonexistent"),
+        (lambda f: f, ["--out", "."], "--out: . is a folder"),
+        (
+            lambda f: f.assign(solved="", stop_reason="parse_error"),
+            [],
+            "got 0; left out: 60 runs stopped by parse_error",
+        ),
     ],
 )
 def test_bad_tables_end_with_one_sentence(table, capsys, change, arguments, message):
@@ -126,6 +133,26 @@ def test_bad_tables_end_with_one_sentence(table, capsys, change, arguments, mess
     assert message in err
     assert err.startswith("trajscore: ")
     assert len(err.strip().splitlines()) == 1
+
+
+def test_nothing_is_said_of_the_steps_of_an_empty_table(table, capsys):
+    frame, folder = table
+    frame.iloc[:0].to_csv(folder / "runs.csv", index=False)
+    assert "steps are counted" not in run(capsys, folder / "runs.csv", "--score", "confidence")[1]
+
+
+def test_a_page_that_cannot_be_written_is_refused_first(table, capsys):
+    frame, folder = table
+    frame.to_csv(folder / "runs.csv", index=False)
+    _, out, _ = run(capsys, folder / "runs.csv", "--out", folder / "none" / "r.html")
+    assert out == ""
+
+
+def test_errors_name_the_options_of_the_command(table, capsys):
+    frame, folder = table
+    frame.to_csv(folder / "runs.csv", index=False)
+    assert main(["report", str(folder / "runs.csv"), "--resamples", "0"]) == 2
+    assert "trajscore: --resamples must be a whole number" in capsys.readouterr().err
 
 
 def test_bad_files(tmp_path, capsys):

@@ -162,7 +162,7 @@ def test_page_is_self_contained(report, tmp_path):
     ("X", "y", "message"),
     [
         ([[0.5], [0.6]], [1, 1], "all 2 observed runs are successes"),
-        ([[0.5], [0.6]], [0, -1], "all 1 observed runs are failures"),
+        ([[0.5], [0.6]], [0, -1], "the only observed run is a failure"),
         ([[0.5], [0.6]], [-1, -1], "none of the 2 runs has an observed outcome"),
         ([[0.5]], [1], "at least 2 runs, got 1"),
         ({}, [], "no predictor"),
@@ -174,6 +174,7 @@ def test_page_is_self_contained(report, tmp_path):
         ),
         ({"a": [[0.5, np.nan, 0.5], [0.4, 0.4, 0.4]]}, [0, 1], "'a': run 0 .*step 2"),
         ([[0.5], [0.6]], [1, 0, 1], "3 outcomes for 2 runs"),
+        ([[0.5], [0.6]], [0.5, 0.5], "all 2 observed outcomes are 0.5; an evaluation needs both"),
     ],
 )
 def test_bad_input(X, y, message):
@@ -270,3 +271,115 @@ def test_stop_kinds_of_the_log_decide_who_is_left_out(chess):
         assert report.excluded["n_runs"].sum() == left_out
         given = evaluate(noted, y, stop_reason=np.full(len(y), "max_steps"), n_resamples=10)
         assert given.excluded.empty
+
+
+def test_predictors_of_other_runs_are_refused():
+    X, y = make_trajectories(40, lengths=(4, 4), random_state=0, return_X_y=True)
+    with pytest.raises(ValueError, match="row 0 is run 0 in predictor 'a', but run 39 in predict"):
+        evaluate({"a": X, "b": X[::-1]}, y)
+    assert len(evaluate({"a": X, "b": X.padded()}, y, n_resamples=10).predictors) == 2
+
+
+@pytest.mark.parametrize("size", [30, 50])
+def test_one_q_z_and_one_group_for_each_run(size):
+    X, y = make_trajectories(40, random_state=0, return_X_y=True)
+    with pytest.raises(ValueError, match="groups must be 40 labels, one for each run"):
+        evaluate(X, y, groups=np.arange(size))
+    with pytest.raises(ValueError, match="q_z must be one number or 40"):
+        evaluate(X, y, q_z=np.full(size, 0.5))
+
+
+def test_a_bad_q_z_is_named_by_its_row():
+    X, y = make_trajectories(40, random_state=0, return_X_y=True)
+    X = X.with_cells(X.cells)[::-1]
+    y = np.where(np.arange(40) == 3, -1, y[::-1])
+    q = np.where(np.arange(40) == 3, 1.5, 0.5)
+    with pytest.raises(ValueError, match="row 3: its outcome was not observed and q_z is 1.5"):
+        evaluate(X, y, q_z=q)
+
+
+def test_every_calibrator_is_disclosed():
+    X, y = make_trajectories(80, random_state=0, return_X_y=True)
+    signal = X.with_cells(10 * X.cells - 3)
+    said = evaluate({"p": X, "logit": signal}, y, n_resamples=10).disclosures["calibration"]
+    assert "PlattCrossFitCalibrator() for p;" in said
+    assert "PlattCrossFitCalibrator(increasing=True, link='identity') for logit;" in said
+    assert "PlattCrossFitCalibrator(increasing='auto', link='identity') for length;" in said
+
+
+def test_a_stray_value_among_probabilities_is_pointed_at():
+    X, y = make_trajectories(80, random_state=0, return_X_y=True)
+    cells = X.cells.copy()
+    cells[X.offsets[5] + 1] = 1.7
+    report = evaluate({"judge": X.with_cells(cells)}, y, n_resamples=10)
+    note = "judge: run 5 (row 5), step 2: 1.7 lies outside [0, 1]; correct it if this is a"
+    assert note in report.notes[0]
+    assert note in " ".join(str(report).split())
+    cells[X.offsets[7]] = -0.2
+    report = evaluate({"judge": X.with_cells(cells)}, y, n_resamples=10)
+    assert "(the first of 2 such values)" in report.notes[0]
+    assert not evaluate({"logit": X.with_cells(10 * X.cells - 3)}, y, n_resamples=10).notes
+
+
+def test_a_signal_that_does_not_vary_is_noted():
+    X, y = make_trajectories(80, random_state=0, return_X_y=True)
+    report = evaluate({"same": X.with_cells(np.full(len(X.cells), 0.5))}, y, n_resamples=10)
+    assert "did not vary in the training runs of map A and map B" in report.notes[0]
+
+
+@pytest.mark.parametrize("score", ["brier", ("beta", 2, 4)])
+def test_one_score_alone(score):
+    X, y = make_trajectories(40, random_state=0, return_X_y=True)
+    report = evaluate(X, y, scores=score, n_resamples=10)
+    assert report.table.equals(evaluate(X, y, scores=[score], n_resamples=10).table)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scores": []}, "scores is empty; name at least one"),
+        ({"scores": "logg"}, "unknown score 'logg'"),
+        ({"scores": ["log", "log"]}, "scores names log more than once"),
+        ({"n_resamples": 1.5}, "n_resamples must be a whole number"),
+    ],
+)
+def test_bad_options(options, message):
+    X, y = make_trajectories(40, random_state=0, return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        evaluate(X, y, **options)
+
+
+def test_runs_without_a_stop_reason_are_called_so():
+    X, y = make_trajectories(40, random_state=0, return_X_y=True)
+    y, reasons = y.copy(), np.full(40, "done", dtype=object)
+    y[:4], reasons[:4] = -1, [None, np.nan, "", "parse error"]
+    excluded = evaluate(X, y, stop_reason=reasons, n_resamples=10).excluded
+    assert excluded[["reason", "n_runs"]].to_numpy().tolist() == [
+        ["stopped by parse error, not by a budget", 1],
+        ["stopped without a stated reason", 3],
+    ]
+
+
+def test_what_was_left_out_is_said_when_too_little_is_left():
+    X = make_trajectories(40, random_state=0).data
+    with pytest.raises(ValueError, match="got 0; left out: 40 runs stopped by parse_error, not by"):
+        evaluate(X, np.full(40, -1), stop_reason=["parse_error"] * 40)
+
+
+def test_text_fits_the_terminal_and_tells_long_names_apart(monkeypatch):
+    X, y = make_trajectories(40, random_state=0, return_X_y=True)
+    first, second = "judge, prompt of the first day", "judge, prompt of the second day"
+    report = evaluate({first: X, second: X}, y, n_resamples=20)
+    for columns, width in ((60, 72), (80, 80), (200, 100)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        text = str(report)
+        assert max(map(len, text.splitlines())) <= width
+        assert "judge, ... first day raw" in text
+        assert "judge, ...second day raw" in text
+
+
+def test_one_run_is_one_run(chess):
+    X, y = chess
+    reasons = np.where(np.arange(len(y)) == int(np.argmax(y == -1)), "parse_error", "max_steps")
+    report = evaluate(X["engine"], y, stop_reason=reasons, n_resamples=20)
+    assert "left out: 1 run (all predictors" in str(report)

@@ -297,3 +297,8 @@ def test_risk_table_takes_series_and_wants_a_risk():
     assert table.loc["a", "auroc"] == 1
     with pytest.raises(ValueError, match="no risk is given; pass a dict"):
         risk_table({}, [1, 0])
+
+
+def test_risk_table_wants_one_group_for_each_run():
+    with pytest.raises(ValueError, match="groups must be 4 labels"):
+        risk_table({"a": [0.1, 0.2, 0.3, 0.4]}, [0, 1, 0, 1], groups=[1, 2])

@@ -67,6 +67,12 @@ class TraceAggregator(ClassifierMixin, TraceTransformer, BaseEstimator):
         -------
         TraceAggregator
             The fitted aggregator.
+
+        Raises
+        ------
+        ValueError
+            If `phi` or `weights` is unknown, a value is missing or outside [0, 1], or there is
+            not one outcome for each run; the message names the run and the step.
         """
         check_aggregator(self.phi)
         get_schedule(self.weights)

@@ -3,100 +3,27 @@
 from __future__ import annotations
 
 import string
-from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit
 from sklearn.base import BaseEstimator
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.utils import ClassifierTags
 
 from trajscore._transformer import TraceTransformer
+from trajscore.calibration._parts import held_out_parts
+from trajscore.calibration._platt_map import PlattMap, TrainingSample, fit_map
 from trajscore.metrics._censored import soft_outcomes
-from trajscore.metrics._families import CLIP
 from trajscore.outcomes import CENSORED, check_outcomes
-from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_estimator_input, check_sample_weight, like_input
-from trajscore.weights import Weights, get_schedule, step_weights
+from trajscore.weights import Weights, get_schedule
 
 FloatArray = NDArray[np.float64]
 
-_SMALLEST_SCALE = 1e-6
 _LINKS = ("logit", "identity")
 _CENSORED = ("failure", "drop", "q_z")
-
-
-@dataclass(frozen=True)
-class PlattMap:
-    """One fitted map p = sigmoid(intercept + slope (link(F) - center) / scale).
-
-    Attributes
-    ----------
-    name : str
-        The training part that it was fitted on: "A", "B", ... or "all".
-    link : {"logit", "identity"}
-        What is done to a value first.
-    center, scale : float
-        Weighted mean and standard deviation of the linked values of the training part.
-    intercept, slope : float
-        Fitted coefficients.
-    fallback : bool
-        Whether the fitted slope had the wrong sign, so that the map is the constant base rate.
-    n_runs : int
-        Number of training runs with a positive weight.
-    base_rate : float
-        Weighted success rate of the training part.
-    """
-
-    name: str
-    link: str
-    center: float
-    scale: float
-    intercept: float
-    slope: float
-    fallback: bool
-    n_runs: int
-    base_rate: float
-
-    def __call__(self, values: ArrayLike) -> FloatArray:
-        """Map raw values to probabilities.
-
-        Parameters
-        ----------
-        values : array-like
-            Raw values.
-
-        Returns
-        -------
-        ndarray
-            Probabilities in [1e-6, 1 - 1e-6], of the same shape.
-        """
-        x = (apply_link(np.asarray(values, dtype=np.float64), self.link) - self.center) / self.scale
-        return np.clip(expit(self.intercept + self.slope * x), CLIP, 1 - CLIP)
-
-
-def apply_link(values: FloatArray, link: str) -> FloatArray:
-    """Return log-odds of clipped probabilities, or the values themselves.
-
-    Parameters
-    ----------
-    values : ndarray
-        Raw values.
-    link : {"logit", "identity"}
-        Which of the two.
-
-    Returns
-    -------
-    ndarray
-        Linked values.
-    """
-    if link == "identity":
-        return values
-    return np.asarray(logit(np.clip(values, CLIP, 1 - CLIP)))
 
 
 class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
@@ -116,8 +43,10 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
         Inverse of the penalty on the slope, lambda = 1/C; the intercept is not penalised.
     cv : int or splitter, default=2
         Number of parts of the cross-fit. Parts are made within each outcome, over runs sorted
-        by id, alternating; with `groups`, by scikit-learn's ``StratifiedGroupKFold``. A splitter
-        must put every run into exactly one test part.
+        by id, alternating; with `groups`, by scikit-learn's ``StratifiedGroupKFold`` over the
+        different runs. Every map needs a success and a failure to be fitted on, and one of the
+        outcomes as many runs as there are parts. A splitter, or a list of (train, test), sees the
+        rows as they are given, and must hold every run out once and train on all others.
     weights : str or callable, default="linear_front"
         Step weights; should be those of the score that judges the result.
     link : {"logit", "identity"}, default="logit"
@@ -128,18 +57,20 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
         censored score), left out, or the soft outcome given as `q_z`.
     increasing : bool, "auto" or None, default=None
         Direction of the map; where the data point the other way, it falls back to the constant
-        base rate. "auto" takes either direction. None is True for forecasts (``link="logit"``)
-        and "auto" for other signals, which may be risks as well as confidences.
+        base rate, as it does where the signal does not vary. "auto" takes either direction. None
+        is True for forecasts (``link="logit"``) and "auto" for other signals, which may be risks
+        as well as confidences.
 
     Attributes
     ----------
     maps_ : dict of str to PlattMap
         "A", "B", ...: the map *fitted on* that part, applied to the others' runs ("A" is applied
-        to part B when there are two); with more parts, the map of part A is fitted on all others.
+        to part B when there are two); with more parts, the map of part A is fitted on all others
+        and applied to part A.
     full_map_ : PlattMap
         Fitted on all runs; used by `transform`.
     calibrated_range_ : tuple of float
-        Smallest and largest out-of-fold probability.
+        Smallest and largest out-of-fold probability of the runs of positive weight.
     n_censored_, n_dropped_ : int
         Training runs without an observed outcome, and those of them (or of weight zero) left out.
     n_channels_in_ : int
@@ -209,6 +140,13 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
         PlattCrossFitCalibrator
             The fitted calibrator.
 
+        Raises
+        ------
+        ValueError
+            If a parameter, a value or an outcome is none of those above; if there is not one
+            outcome, weight, group and `q_z` for each run; or if there are too few runs, outcomes
+            or groups for the parts.
+
         Notes
         -----
         ``fit(X, y).transform(X)`` does not equal ``fit_transform(X, y)``; see the class.
@@ -242,7 +180,15 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
         Returns
         -------
         TrajectoryArray, or NaN-padded ndarray where X was a plain array
-            Each run calibrated by a map that has not seen it.
+            Each run calibrated by a map that has not seen it. A channel keeps its name; one
+            without a name is called "probability".
+
+        Raises
+        ------
+        ValueError
+            If a parameter, a value or an outcome is none of those above; if there is not one
+            outcome, weight, group and `q_z` for each run; or if there are too few runs, outcomes
+            or groups for the parts.
 
         Notes
         -----
@@ -261,15 +207,40 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
         Returns
         -------
         TrajectoryArray, or NaN-padded ndarray where X was a plain array
-            Probabilities.
+            Probabilities. A channel keeps its name; one without a name is called "probability".
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If a value is missing or (``link="logit"``) outside [0, 1], or X has other channels
+            than the training runs; the message names the run and the step.
 
         Notes
         -----
         ``fit(X, y).transform(X)`` does not equal ``fit_transform(X, y)``; see the class.
         """
         traces = check_estimator_input(self, X, reset=False, probabilities=self.link == "logit")
-        calibrated = traces.with_cells(self.full_map_(traces.cells), channels=traces.channels)
+        names = list(self.get_feature_names_out())
+        calibrated = traces.with_cells(self.full_map_(traces.cells), channels=names)
         return like_input(calibrated, X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the name of the channel of the output: that of the input, or "probability".
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Not used; for scikit-learn's sake.
+
+        Returns
+        -------
+        ndarray of str of shape (1,)
+            The name.
+        """
+        named = getattr(self, "channels_in_", None)
+        return super().get_feature_names_out() if named is None else np.array(named, dtype=object)
 
     def summary(self) -> pd.DataFrame:
         """Say what happened in the fit, one row a map.
@@ -278,7 +249,7 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
         -------
         DataFrame indexed by map name
             n_runs, base_rate, center, scale, intercept, slope, fallback, and the range of
-            calibrated probabilities over the training values (low, high).
+            calibrated probabilities over the training values of positive weight (low, high).
 
         References
         ----------
@@ -323,7 +294,7 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
 
     def _check_parameters(self) -> None:
         get_schedule(self.weights)
-        if not self.C > 0:
+        if not (isinstance(self.C, Real) and self.C > 0):
             raise ValueError(f"C must be a positive number, got {self.C!r}")
         if self.link not in _LINKS:
             raise ValueError(f"link must be one of {_LINKS}, got {self.link!r}")
@@ -348,34 +319,51 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
         traces = check_estimator_input(self, X, reset=True, probabilities=self.link == "logit")
+        if not len(traces):
+            raise ValueError("there are no runs to calibrate on; give successes and failures")
         codes = check_outcomes(y, len(traces))
         run_weight = check_sample_weight(sample_weight, len(traces))
         labels, run_weight = self._labels(codes, run_weight, q_z)
 
+        stratum = (labels >= 0.5).astype(np.int64)
+        part = held_out_parts(self.cv, traces, stratum, run_weight > 0, groups)
         # all sums run in the order of the ids, so that the order of rows cannot matter
         order = np.argsort(traces.ids, kind="stable")
-        sample = _Sample(traces[order], labels[order], run_weight[order], self.weights, self.link)
-        part = self._parts(sample, None if groups is None else np.asarray(groups)[order])
-        n_parts = int(part.max()) + 1
-        names = [_part_name(k) for k in range(n_parts)]
-
+        sample = TrainingSample(
+            traces[order], labels[order], run_weight[order], self.weights, self.link
+        )
         self.n_censored_ = int((codes == CENSORED).sum())
         self.n_dropped_ = int((run_weight == 0).sum())
-        self._value_range = (float(traces.cells.min()), float(traces.cells.max()))
-        self.full_map_ = self._fit_map(sample, np.ones(len(sample.labels), dtype=bool), "all")
-        self.maps_ = {}
+        self.full_map_ = self._fit_map(sample, np.ones(len(traces), dtype=bool), "all")
+        counted = sample.X.cells[sample.counted_cells]
+        self._value_range = (float(counted.min()), float(counted.max()))
+        calibrated = self._cross_fit(sample, part[order])
+        counted = calibrated[sample.counted_cells]
+        self.calibrated_range_ = (float(counted.min()), float(counted.max()))
+        out = sample.X.with_cells(calibrated, channels=list(self.get_feature_names_out()))
+        return like_input(out[np.argsort(order, kind="stable")], X)
+
+    def _cross_fit(self, sample: TrainingSample, part: NDArray[np.int64]) -> FloatArray:
+        """Fit one map for each part on the other runs, and apply it to the part."""
+        n_parts = int(part.max()) + 1
+        names = [_part_name(k) for k in range(n_parts)]
         calibrated = np.empty(len(sample.X.cells))
         cell_part = np.repeat(part, sample.X.lengths)
+        maps = {}
         for k in range(n_parts):
             # with two parts, a map is named after the part that it is fitted on (Appendix D)
             name = names[1 - k] if n_parts == 2 else names[k]
-            self.maps_[name] = self._fit_map(sample, part != k, name)
+            maps[name] = self._fit_map(sample, part != k, name)
             held_out = cell_part == k
-            calibrated[held_out] = self.maps_[name](sample.X.cells[held_out])
-        self.maps_ = dict(sorted(self.maps_.items()))
-        self.calibrated_range_ = (float(calibrated.min()), float(calibrated.max()))
-        out = sample.X.with_cells(calibrated, channels=traces.channels)
-        return like_input(out[np.argsort(order, kind="stable")], X)
+            calibrated[held_out] = maps[name](sample.X.cells[held_out])
+        self.maps_ = {name: maps[name] for name in names}
+        return calibrated
+
+    def _fit_map(self, sample: TrainingSample, rows: NDArray[np.bool_], name: str) -> PlattMap:
+        increasing = self.increasing
+        if increasing is None:
+            increasing = True if self.link == "logit" else "auto"
+        return fit_map(sample, rows, name, self.C, increasing)
 
     def _labels(
         self, codes: NDArray[Any], run_weight: FloatArray, q_z: ArrayLike | None
@@ -391,115 +379,6 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
         if self.censored == "drop":
             run_weight = np.where(codes == CENSORED, 0.0, run_weight)
         return labels, run_weight
-
-    def _parts(self, sample: _Sample, groups: NDArray[Any] | None) -> NDArray[np.int64]:
-        """Assign each run, in id order, to the part in which it is held out."""
-        stratum = (sample.labels >= 0.5).astype(np.int64)
-        if not isinstance(self.cv, (int, np.integer)):
-            return _parts_of_splitter(check_cv(self.cv), sample.X, stratum, groups)
-        if self.cv < 2:
-            raise ValueError(f"cv must be at least 2, got {self.cv}")
-        if groups is not None:
-            n_groups = len(np.unique(groups))
-            if n_groups < self.cv:
-                raise ValueError(
-                    f"there are {n_groups} groups of runs, too few for {self.cv} parts of which "
-                    f"none shares a group with another; give finer groups, or fewer parts"
-                )
-            splitter = StratifiedGroupKFold(int(self.cv))
-            return _parts_of_splitter(splitter, sample.X, stratum, groups)
-        part = np.zeros(len(stratum), dtype=np.int64)
-        for label in (0, 1):
-            for counts in (True, False):
-                # runs of weight zero must not shift the others; a run given twice stays whole
-                rows = np.flatnonzero((stratum == label) & ((sample.run_weight > 0) == counts))
-                _, position = np.unique(sample.X.ids[rows], return_inverse=True)
-                part[rows] = position % self.cv
-        if part.max() == 0:
-            raise ValueError(
-                f"n_samples = {len(stratum)} is too few to calibrate: cross-fitting needs at "
-                f"least two successes and two failures"
-            )
-        return part
-
-    def _fit_map(self, sample: _Sample, rows: NDArray[np.bool_], name: str) -> PlattMap:
-        x, success, failure = sample.counts(rows)
-        weight = success + failure
-        total = weight.sum()
-        if success.sum() <= 0 or failure.sum() <= 0:
-            kind = "failures" if success.sum() <= 0 else "successes"
-            where = "the training runs" if name == "all" else f"part {name}"
-            raise ValueError(
-                f"{where} has only {kind}; calibration needs successes and failures in every "
-                f"part: give more runs, or a smaller cv"
-            )
-        base_rate = float(success.sum() / total)
-        center = float(weight @ x / total)
-        scale = max(float(np.sqrt(weight @ (x - center) ** 2 / total)), _SMALLEST_SCALE)
-        intercept, slope = _fit_logistic((x - center) / scale, success, failure, self.C)
-        increasing = self.increasing
-        if increasing is None:
-            increasing = True if self.link == "logit" else "auto"
-        fallback = increasing != "auto" and (slope < 0 if increasing else slope > 0)
-        if fallback:
-            intercept, slope = float(logit(base_rate)), 0.0
-        n_runs = int(((sample.run_weight > 0) & rows).sum())
-        return PlattMap(
-            name, self.link, center, scale, intercept, slope, bool(fallback), n_runs, base_rate
-        )
-
-
-class _Sample:
-    """Training runs in id order, with their labels, weights and linked values."""
-
-    def __init__(
-        self,
-        X: TrajectoryArray,
-        labels: FloatArray,
-        run_weight: FloatArray,
-        weights: Weights,
-        link: str,
-    ) -> None:
-        self.X, self.labels, self.run_weight = X, labels, run_weight
-        lengths = X.lengths
-        self._weight = step_weights(lengths, X.horizon, weights) * np.repeat(run_weight, lengths)
-        self._label = np.repeat(labels, lengths)
-        # signals take few distinct values (verbal confidence, judges): fit on those
-        self._values, self._index = np.unique(apply_link(X.cells, link), return_inverse=True)
-
-    def counts(self, rows: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Distinct values of some runs, with their weight of successes and of failures."""
-        weight = self._weight * np.repeat(rows, self.X.lengths)
-        n_values = len(self._values)
-        success: Any = np.bincount(self._index, weight * self._label, n_values)
-        failure: Any = np.bincount(self._index, weight * (1 - self._label), n_values)
-        used = success + failure > 0
-        return self._values[used], success[used], failure[used]
-
-
-def _fit_logistic(
-    x: FloatArray, success: FloatArray, failure: FloatArray, C: float
-) -> tuple[float, float]:
-    """Weighted logistic regression of one feature with an L2 penalty on the slope only."""
-    model = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-10, max_iter=200)
-    labels = np.repeat([1, 0], len(x))
-    model.fit(
-        np.concatenate([x, x])[:, None], labels, sample_weight=np.concatenate([success, failure])
-    )
-    return float(model.intercept_[0]), float(model.coef_[0, 0])
-
-
-def _parts_of_splitter(
-    splitter: Any, X: TrajectoryArray, stratum: NDArray[Any], groups: NDArray[Any] | None
-) -> NDArray[np.int64]:
-    part = np.full(len(stratum), -1, dtype=np.int64)
-    for k, (_, test) in enumerate(splitter.split(X, stratum, groups)):
-        if (part[test] >= 0).any():
-            raise ValueError("cv must put each run into one test part only; use a KFold-like one")
-        part[test] = k
-    if (part < 0).any():
-        raise ValueError("cv must put every run into a test part; use a KFold-like one")
-    return part
 
 
 def _part_name(k: int) -> str:

@@ -12,7 +12,7 @@ from scipy.stats import chi2, norm
 from trajscore._coerce import as_numbers
 from trajscore.censoring._summary import contrast_samples
 from trajscore.outcomes import CENSORED
-from trajscore.validation import check_trajectories
+from trajscore.validation import check_groups, check_trajectories
 from trajscore.weights import Weights
 
 FloatArray = NDArray[np.float64]
@@ -163,14 +163,7 @@ def groups_of(groups: ArrayLike, rows: NDArray[np.bool_]) -> NDArray[Any]:
     ValueError
         If there is another number of runs, or a run in question has no cluster.
     """
-    labels = np.asarray(groups)
-    if labels.shape != rows.shape:
-        raise ValueError(f"groups must name the cluster of each of the {len(rows)} runs")
-    codes = pd.factorize(labels[rows], sort=True)[0]
-    if (codes < 0).any():
-        row = int(np.flatnonzero(rows)[np.argmax(codes < 0)])
-        raise ValueError(f"row {row}: its group is missing; name the cluster of each run")
-    return np.asarray(codes)
+    return np.asarray(pd.factorize(check_groups(groups, len(rows))[rows], sort=True)[0])
 
 
 def _instruments(estimate: FloatArray, features: ArrayLike | None) -> dict[str, FloatArray]:

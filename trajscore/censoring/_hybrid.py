@@ -21,7 +21,11 @@ from trajscore.censoring._plug_in import (
     run_folds,
 )
 from trajscore.censoring._summary import continuation_summary
-from trajscore.validation import check_estimator_input, check_sample_weight, check_trajectories
+from trajscore.validation import (
+    check_estimator_input,
+    check_sample_weight,
+    check_trajectories,
+)
 from trajscore.weights import Weights
 
 FloatArray = NDArray[np.float64]

@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
@@ -15,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from trajscore.trajectories import TrajectoryArray
-from trajscore.validation import check_trajectories
+from trajscore.validation import check_groups, check_same_runs, check_trajectories
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -226,11 +225,9 @@ def run_folds(
     if not (isinstance(cv, (int, np.integer)) and cv >= 2):
         raise ValueError(f"cv must be a whole number, at least 2, got {cv!r}")
     if groups is not None:
-        codes, names = pd.factorize(np.asarray(groups), sort=True)
-        if len(codes) != len(ids) or (codes < 0).any():
-            raise ValueError(f"groups must name the cluster of each of the {len(ids)} runs")
-        if len(names) < cv:
-            raise ValueError(f"there are {len(names)} groups for {cv} folds; lower cv")
+        codes = check_groups(groups, len(ids))
+        if codes.max(initial=-1) + 1 < cv:
+            raise ValueError(f"there are {codes.max() + 1} groups for {cv} folds; lower cv")
         return np.asarray(codes % cv)
     order = np.lexsort([ids, np.asarray(label)])
     fold = np.empty(len(ids), dtype=np.int64)
@@ -258,8 +255,7 @@ def refuse_predictor(X: TrajectoryArray, predictor: Any, allowed: bool) -> None:
     if predictor is None or allowed:
         return
     forecast = check_trajectories(predictor, single_channel=True)
-    if not np.array_equal(forecast.offsets, X.offsets):
-        raise ValueError("predictor and X must be of the same runs, with the same lengths")
+    check_same_runs(forecast, X, "predictor", "X")
     ranks = rankdata(forecast.cells)
     for k, column in enumerate(X.cells.reshape(len(X.cells), -1).T):
         own = rankdata(column)

@@ -20,7 +20,7 @@ from trajscore.metrics._tps import run_scores
 from trajscore.outcomes import CENSORED, check_outcomes
 from trajscore.stops import Rule, recorded_stops
 from trajscore.trajectories import TrajectoryArray
-from trajscore.validation import check_trajectories
+from trajscore.validation import check_groups, check_same_runs, check_trajectories
 from trajscore.weights import WEIGHT_SCHEDULES, Weights, schedule_name, step_weights
 
 FloatArray = NDArray[np.float64]
@@ -160,7 +160,8 @@ def practice_shift(
     Raises
     ------
     ValueError
-        If all runs were observed, or none was.
+        If all runs were observed, or none was; if predictors are not of the same runs in the same
+        order, or there is not one `q_z` and one group for each run.
 
     Notes
     -----
@@ -186,11 +187,11 @@ def practice_shift(
     rows = _scored_rows(first, codes, stop_reason, rule, informative)
     rows = rows[np.argsort(first.ids[rows], kind="stable")]
     n_excluded = len(codes) - len(rows)
+    clusters = None if groups is None else check_groups(groups, len(codes))[rows]
+    scored = np.isin(np.arange(len(codes)), rows)
+    labels = soft_outcomes(np.where(scored, codes, 0), 0.0 if q_z is None else q_z)[rows]
     codes = codes[rows]
     _check_both(codes)
-    clusters = None if groups is None else np.asarray(groups)[rows]
-    q = 0.0 if q_z is None else (q_z if np.ndim(q_z) == 0 else np.asarray(q_z)[rows])
-    labels = soft_outcomes(codes, q)
     forecasts = {
         name: _calibrated(name, trace[rows], codes, labels, calibrator, q_z is None, clusters)
         for name, trace in predictors.items()
@@ -257,11 +258,7 @@ def _predictors(X: Any) -> dict[str, TrajectoryArray]:
         raise ValueError(f"{BASE_RATE!r} is the name of the reference; rename the predictor")
     first_name, first = next(iter(given.items()))
     for name, trace in given.items():
-        if not np.array_equal(trace.offsets, first.offsets):
-            raise ValueError(
-                f"predictors {first_name!r} and {name!r} have different runs or lengths; give one "
-                f"value a step for each"
-            )
+        check_same_runs(first, trace, f"predictor {first_name!r}", f"predictor {name!r}")
     return given
 
 

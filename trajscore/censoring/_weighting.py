@@ -23,7 +23,7 @@ from trajscore.metrics._censored import soft_outcomes
 from trajscore.metrics._families import get_family
 from trajscore.metrics._tps import run_scores
 from trajscore.outcomes import CENSORED, check_outcomes
-from trajscore.validation import check_sample_weight, check_trajectories
+from trajscore.validation import check_same_runs, check_sample_weight, check_trajectories
 from trajscore.weights import Weights, step_weights
 
 FloatArray = NDArray[np.float64]
@@ -398,8 +398,7 @@ def _risk_and_folds(
 ) -> tuple[RiskSet, IntArray]:
     forecasts = check_trajectories(traces, single_channel=True)
     runs = forecasts if history is None else check_trajectories(history)
-    if not np.array_equal(runs.offsets, forecasts.offsets):
-        raise ValueError("history and traces must be of the same runs, with the same lengths")
+    check_same_runs(runs, forecasts, "history", "traces")
     return risk_set(runs, stop, features), sample_folds(runs, stop, cv, groups)
 
 

@@ -105,7 +105,7 @@ def bootstrap_units(
 def check_resamples(n_resamples: Any) -> None:
     """Refuse numbers of replicates that are not whole, or below 1."""
     if not is_count(n_resamples):
-        raise ValueError(f"n_resamples must be at least 1, a whole number, got {n_resamples!r}")
+        raise ValueError(f"n_resamples must be a whole number, at least 1, got {n_resamples!r}")
 
 
 def paired_bootstrap(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+
+from trajscore.validation import check_groups
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -56,8 +57,8 @@ def resampling_units(
         raise ValueError(f"a bootstrap needs at least 2 runs, got {n_runs}")
     codes, n_units = None, n_runs
     if groups is not None:
-        codes, names = _factorized(groups, n_runs, "groups", "cluster")
-        n_units = len(names)
+        codes = check_groups(groups, n_runs)
+        n_units = int(codes.max()) + 1
         if n_units < 2:
             raise ValueError("all runs are of one cluster; a cluster bootstrap needs at least two")
     if strata is None:
@@ -66,7 +67,7 @@ def resampling_units(
 
 
 def _stratified(codes: IntArray, n_units: int, strata: ArrayLike) -> Units:
-    of_run, names = _factorized(strata, len(codes), "strata", "stratum")
+    of_run = check_groups(strata, len(codes), "strata")
     of_unit = np.empty(n_units, dtype=np.int64)
     of_unit[codes] = of_run
     torn = of_unit[codes] != of_run
@@ -75,27 +76,16 @@ def _stratified(codes: IntArray, n_units: int, strata: ArrayLike) -> Units:
             f"row {int(np.argmax(torn))}: its cluster lies in more than one stratum; "
             f"a stratum must be made of whole clusters"
         )
-    sizes = np.bincount(of_unit, minlength=len(names))
+    sizes = np.bincount(of_unit)
     if sizes.min() < 2:
-        raise ValueError(
-            f"stratum {names[int(np.argmin(sizes))]!r} has one run or cluster only; "
-            f"merge it with another"
-        )
+        name = np.asarray(strata, dtype=object)[int(np.argmax(of_run == np.argmin(sizes)))]
+        raise ValueError(f"stratum {name!r} has one run or cluster only; merge it with another")
     order = np.argsort(of_unit, kind="stable")
     rank = np.empty(n_units, dtype=np.int64)
     rank[order] = np.arange(n_units)
     ends = np.cumsum(sizes).tolist()
     slices = tuple(slice(start, stop) for start, stop in zip([0, *ends[:-1]], ends, strict=True))
     return Units(rank[codes], slices)
-
-
-def _factorized(
-    labels: ArrayLike, n_runs: int, argument: str, kind: str
-) -> tuple[IntArray, list[object]]:
-    codes, names = pd.factorize(np.asarray(labels), sort=True)
-    if len(codes) != n_runs or (codes < 0).any():
-        raise ValueError(f"{argument} must name the {kind} of each of the {n_runs} runs")
-    return codes, names.tolist()
 
 
 def draw_counts(size: int, units: Units, rng: np.random.Generator) -> FloatArray:

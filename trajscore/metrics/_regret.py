@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from trajscore.metrics._families import get_family
 from trajscore.trajectories import TrajectoryArray
-from trajscore.validation import check_trajectories
+from trajscore.validation import check_same_runs, check_trajectories
 from trajscore.weights import Weights, step_weights
 
 FloatArray = NDArray[np.float64]
@@ -117,7 +117,7 @@ def plug_in_regret(
     (array([-0.]), array([0.01]), array([-0.01]))
     """
     q, forecasts, w = _aligned(q_true, traces, weights)
-    means, _, _ = _aligned(surrogate, traces, weights)
+    means, _, _ = _aligned(surrogate, traces, weights, "surrogate")
     family = get_family(score)
     shift = means.cells - q.cells
     contrast = _contrast(family, q.cells) - _contrast(family, forecasts.cells)
@@ -130,12 +130,11 @@ def plug_in_regret(
 
 
 def _aligned(
-    q_true: Any, traces: Any, weights: Weights
+    q_true: Any, traces: Any, weights: Weights, name: str = "q_true"
 ) -> tuple[TrajectoryArray, TrajectoryArray, FloatArray]:
     q = check_trajectories(q_true, probabilities=True, single_channel=True)
     forecasts = check_trajectories(traces, probabilities=True, single_channel=True)
-    if not np.array_equal(q.offsets, forecasts.offsets):
-        raise ValueError("true probabilities and traces must have the same runs and lengths")
+    check_same_runs(q, forecasts, name, "traces")
     return q, forecasts, step_weights(forecasts.lengths, forecasts.horizon, weights)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,14 @@ from trajscore.report._lines import (
     Line,
     Options,
     Sample,
+    as_scores,
+    number_of_runs,
 )
 from trajscore.report._monitoring import monitoring_table, stopping_rule
 from trajscore.report._report import Report
-from trajscore.stops import is_informative_stop, recorded_stops
+from trajscore.stops import is_informative_stop, normalize_reasons, recorded_stops
 from trajscore.trajectories import TrajectoryArray
-from trajscore.validation import check_trajectories
+from trajscore.validation import check_groups, check_same_runs, check_trajectories
 from trajscore.weights import Weights
 
 FloatArray = NDArray[np.float64]
@@ -51,7 +53,7 @@ def evaluate(
     X: Any,
     y: ArrayLike,
     *,
-    scores: Sequence[Any] = ("log", "brier", ("beta", 2, 4)),
+    scores: Any = ("log", "brier", ("beta", 2, 4)),
     weights: Weights = "linear_front",
     phi: str = "weighted",
     calibrator: Any = "platt",
@@ -75,8 +77,9 @@ def evaluate(
         likely) get rank diagnostics, and proper scores once calibrated.
     y : array-like of shape (n_runs,)
         Outcomes: 1 success, 0 failure, -1 (or missing) not observed.
-    scores : sequence of score families, default=("log", "brier", ("beta", 2, 4))
-        Trajectory Proper Scores to report; intervals and verdicts lead with the first.
+    scores : score family or sequence of them, default=("log", "brier", ("beta", 2, 4))
+        Trajectory Proper Scores to report, or one of them; intervals and verdicts lead with the
+        first.
     weights : str or callable, default="linear_front"
         Step weights of scores, calibration and aggregation.
     phi : {"last", "mean", "min", "weighted"}, default="weighted"
@@ -114,7 +117,10 @@ def evaluate(
     Raises
     ------
     ValueError
-        If there are fewer than two runs, or only one outcome among the observed ones.
+        If an option is unknown; if predictors are not of the same runs in the same order, or
+        there is not one outcome, stop reason, group and `q_z` for each run; if fewer than two
+        runs are left, or only one outcome among the observed ones; or if no predictor has enough
+        runs without missing values.
 
     Notes
     -----
@@ -141,22 +147,24 @@ def evaluate(
     Name: TPS log margin, dtype: float64
     """
     check_aggregator(phi)
-    options = Options(list(scores), weights, phi)
+    options = Options(as_scores(scores), weights, phi)
     traces = _as_predictors(X)
     first = next(iter(traces.values()))
     codes = check_outcomes(y, len(first))
-    kept, excluded = _keep(codes, *recorded_stops(first.meta, stop_reason))
+    counts, excluded = _counted(codes, *recorded_stops(first.meta, stop_reason))
+    _check_enough(codes[counts], excluded)
+    # before rows are put in another order, so that a message names the row that was given
+    labels = soft_outcomes(np.where(counts, codes, 0), 0.0 if q_z is None else q_z)
+    clusters = None if groups is None else check_groups(groups, len(first))
+    notes = [note for name, trace in traces.items() for note in _strays(name, trace)]
+    kept = np.flatnonzero(counts)
     order = kept[np.argsort(first.ids[kept], kind="stable")]
-    _check_enough(codes[order])
-    q = 0.0 if q_z is None else q_z
-    q_rows = q if np.ndim(q) == 0 else np.asarray(q)[order]
     sample = Sample(
         y=codes[order],
-        labels=soft_outcomes(codes[order], q_rows),
-        groups=None if groups is None else np.asarray(groups)[order],
+        labels=labels[order],
+        groups=None if clusters is None else clusters[order],
     )
     traces = {name: trace[order] for name, trace in traces.items()}
-    notes: list[str] = []
     fitter = _calibrator(calibrator, weights, censored="failure" if q_z is None else "q_z")
     lines = _lines(traces, sample, fitter, notes)
     statistics, base = _statistics(lines, sample, options)
@@ -186,7 +194,7 @@ def evaluate(
         intervals=intervals,
         excluded=excluded_table(excluded, missing),
         disclosures=disclosures(
-            options, sample, calibrator, fitter, q_z, n_resamples, confidence_level, rule
+            options, sample, lines, fitter is not None, q_z, n_resamples, confidence_level, rule
         ),
         notes=notes,
         traces={(line.predictor, line.form): line.traces for line in lines},
@@ -215,19 +223,8 @@ def _as_predictors(X: Any) -> dict[str, TrajectoryArray]:
     for name, trace in given.items():
         if name in (BASE_RATE, LENGTH):
             raise ValueError(f"{name!r} is the name of a reference; rename the predictor")
-        if not np.array_equal(trace.offsets, first.offsets):
-            raise ValueError(
-                f"predictors {first_name!r} and {name!r} {_difference(first, trace)}; give one "
-                f"value a step for each, NaN (missing='allow') where there is none"
-            )
+        check_same_runs(first, trace, f"predictor {first_name!r}", f"predictor {name!r}")
     return {name: _flat(trace) for name, trace in given.items()}
-
-
-def _difference(one: TrajectoryArray, other: TrajectoryArray) -> str:
-    if len(one) != len(other):
-        return f"have {len(one)} and {len(other)} runs"
-    row = int(np.argmax(one.lengths != other.lengths))
-    return f"have {one.lengths[row]} and {other.lengths[row]} steps in row {row}"
 
 
 def _single(trace: Any, name: str) -> TrajectoryArray:
@@ -241,33 +238,60 @@ def _flat(trace: TrajectoryArray) -> TrajectoryArray:
     return check_trajectories(trace, single_channel=True, allow_missing=True)
 
 
-def _keep(
+def _counted(
     y: NDArray[Any], reasons: NDArray[Any] | None, kinds: NDArray[Any] | None
-) -> tuple[NDArray[np.int64], dict[str, int]]:
-    """Rows that count, and how many were left out by stop reason."""
+) -> tuple[NDArray[np.bool_], dict[str, int]]:
+    """Whether each run counts, and how many were left out by stop reason."""
     if reasons is None:
-        return np.arange(len(y)), {}
+        return np.ones(len(y), dtype=bool), {}
     informative = is_informative_stop(y, reasons, kinds=kinds)
-    names, counts = np.unique(reasons[informative].astype(str), return_counts=True)
-    return np.flatnonzero(~informative), {
+    stated = normalize_reasons(reasons) != ""
+    names, counts = np.unique(reasons[informative & stated].astype(str), return_counts=True)
+    excluded = {
         f"stopped by {name}, not by a budget": int(count)
         for name, count in zip(names, counts, strict=True)
     }
+    unstated = int((informative & ~stated).sum())
+    return ~informative, excluded | (
+        {"stopped without a stated reason": unstated} if unstated else {}
+    )
 
 
-def _check_enough(y: NDArray[Any]) -> None:
+def _check_enough(y: NDArray[Any], excluded: dict[str, int]) -> None:
     observed = y[y != CENSORED]
+    left_out = "".join(f"; left out: {number_of_runs(n)} {why}" for why, n in excluded.items())
     if len(y) < 2:
-        raise ValueError(f"evaluation needs at least 2 runs, got {len(y)}")
+        raise ValueError(f"evaluation needs at least 2 runs, got {len(y)}{left_out}")
     if not len(observed):
         raise ValueError(
-            f"none of the {len(y)} runs has an observed outcome; give outcomes for some of them"
+            f"none of the {len(y)} runs has an observed outcome; give outcomes for some of "
+            f"them{left_out}"
         )
     if observed.min() == observed.max():
-        kind = "successes" if observed[0] == 1 else "failures"
         raise ValueError(
-            f"all {len(observed)} observed runs are {kind}; an evaluation needs both outcomes"
+            f"{_all_alike(len(observed), observed[0])}; an evaluation needs both outcomes{left_out}"
         )
+
+
+def _all_alike(n: int, outcome: Any) -> str:
+    if n == 1:
+        kind = {1: "a success", 0: "a failure"}.get(outcome, f"graded {outcome:g}")
+        return f"the only observed run is {kind}"
+    if outcome in (0, 1):
+        return f"all {n} observed runs are {'successes' if outcome == 1 else 'failures'}"
+    return f"all {n} observed outcomes are {outcome:g}"
+
+
+def _strays(name: str, trace: TrajectoryArray) -> list[str]:
+    """Point at the few values outside [0, 1] of what otherwise looks like probabilities."""
+    outside = (trace.cells < 0) | (trace.cells > 1)
+    n_outside, n_values = int(outside.sum()), int((~np.isnan(trace.cells)).sum())
+    if not 0 < 2 * n_outside < n_values:
+        return []
+    cell = int(np.argmax(outside))
+    count = "" if n_outside == 1 else f" (the first of {n_outside} such values)"
+    place = f"{name}: {trace.place(cell)}: {trace.cells[cell]:g} lies outside [0, 1]"
+    return [f"{place}{count}; correct it if this is a probability."]
 
 
 # -------------------------------------------------------------------- lines
@@ -360,10 +384,10 @@ def _calibrated(
     flat = [part for part, fitted in maps.items() if fitted.fallback]
     if flat:
         notes.append(
-            f"{name}: in training part {' and '.join(flat)} the signal pointed the wrong way; its "
-            f"calibrated forecast there is the base rate."
+            f"{name}: the signal pointed the wrong way or did not vary in the training runs of map "
+            f"{' and map '.join(flat)}; the runs that such a map calibrates get the base rate."
         )
-    return [Line(name, CALIBRATED, rows, traces, True)]
+    return [Line(name, CALIBRATED, rows, traces, True, repr(calibrator))]
 
 
 # -------------------------------------------------------------------- numbers

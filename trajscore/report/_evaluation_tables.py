@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from trajscore.inference import percentile_interval
 from trajscore.monitoring import StoppingRule
-from trajscore.report._lines import Line, Options, Sample
+from trajscore.report._lines import CALIBRATED, Line, Options, Sample, number_of_runs
 from trajscore.weights import schedule_name
 
 FloatArray = NDArray[np.float64]
@@ -128,8 +127,8 @@ def excluded_table(excluded: dict[str, int], missing: dict[str, int]) -> pd.Data
 def disclosures(
     options: Options,
     sample: Sample,
-    calibrator: Any,
-    fitter: Callable[[bool], Any] | None,
+    lines: list[Line],
+    calibrates: bool,
     q_z: Any,
     n_resamples: int,
     confidence_level: float,
@@ -143,10 +142,10 @@ def disclosures(
         What was computed.
     sample : Sample
         The runs.
-    calibrator : object
-        As given.
-    fitter : callable or None
-        Makes a calibrator, told whether a signal is a probability.
+    lines : list of Line
+        The lines.
+    calibrates : bool
+        Whether there was a calibrator.
     q_z : float, array-like or None
         As given.
     n_resamples : int
@@ -179,7 +178,7 @@ def disclosures(
         )
     said = {
         "runs": (
-            f"{len(sample.y)} runs, {len(observed)} with an observed outcome, "
+            f"{number_of_runs(len(sample.y))}, {len(observed)} with an observed outcome, "
             f"{observed.mean():.3f} of these successful"
         ),
         "score": f"Trajectory Proper Scores ({', '.join(options.score_names)}), higher is better; "
@@ -188,7 +187,7 @@ def disclosures(
         "aggregation": f"{options.phi} value of each trace, for AUROC, AUPRC, AURC, T-ECE, T-Brier "
         f"(failures are the positive class) and ECUAS (the answer is accepted or rejected; u = 1 - "
         f"that value, many possible answers, lower is better)",
-        "calibration": "none" if fitter is None else f"{fitter(True)!r}, out of fold",
+        "calibration": _calibration(lines) if calibrates else "none",
         "censoring": censoring,
         "intervals": f"{confidence_level:.0%} percentile bootstrap, {n_resamples} replicates, "
         f"paired by {'run' if sample.groups is None else 'cluster of runs'}",
@@ -199,3 +198,17 @@ def disclosures(
             f"pooled over the five folds, with Clopper-Pearson intervals"
         )
     return said
+
+
+def _calibration(lines: list[Line]) -> str:
+    """Name every calibrator that made a line, and its predictors where there are several."""
+    made: dict[str, list[str]] = {}
+    for line in lines:
+        if line.form == CALIBRATED:
+            made.setdefault(line.calibrator, []).append(line.predictor)
+    if not made:
+        return "none could be fitted"
+    if len(made) == 1:
+        return f"{next(iter(made))}, out of fold"
+    said = (f"{calibrator} for {', '.join(names)}" for calibrator, names in made.items())
+    return "; ".join(said) + "; all out of fold"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trajscore.metrics._families import family_name
+from trajscore.metrics._families import family_name, get_family
 from trajscore.outcomes import CENSORED
 from trajscore.trajectories import TrajectoryArray
 from trajscore.weights import Weights
@@ -38,6 +38,8 @@ class Line:
         Their traces.
     is_probability : bool
         Whether all values lie in [0, 1].
+    calibrator : str
+        What made a calibrated line.
     """
 
     predictor: str
@@ -45,6 +47,7 @@ class Line:
     rows: NDArray[np.int64]
     traces: TrajectoryArray
     is_probability: bool
+    calibrator: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,3 +99,57 @@ class Options:
     def metrics(self) -> list[str]:
         """Columns of all metrics."""
         return [*SCALAR_METRICS, *self.score_names]
+
+
+def as_scores(scores: Any) -> list[Any]:
+    """Return score families as a list, also one that was given alone.
+
+    Parameters
+    ----------
+    scores : score family or sequence of them
+        As given.
+
+    Returns
+    -------
+    list
+        The families.
+
+    Raises
+    ------
+    ValueError
+        If there is none, one is unknown, or one is named twice.
+    """
+    alone = isinstance(scores, str) or hasattr(scores, "success") or _is_beta(scores)
+    chosen = [scores] if alone else list(scores)
+    if not chosen:
+        raise ValueError("scores is empty; name at least one score family, such as 'log'")
+    names = [family_name(get_family(score)) for score in chosen]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"scores names {name} more than once; name every family once")
+    return chosen
+
+
+def _is_beta(scores: Any) -> bool:
+    return (
+        isinstance(scores, (tuple, list))
+        and len(scores) == 3
+        and scores[0] == "beta"
+        and not isinstance(scores[1], (str, tuple))
+    )
+
+
+def number_of_runs(n: int) -> str:
+    """Write a number of runs: "1 run", "2 runs".
+
+    Parameters
+    ----------
+    n : int
+        The number.
+
+    Returns
+    -------
+    str
+        Its text.
+    """
+    return f"{n} run" if n == 1 else f"{n} runs"

@@ -25,7 +25,7 @@ from trajscore.tracer._measures import MEASURES, Statistics, auarc_on_grid
 from trajscore.tracer._scorer import TracerScorer
 from trajscore.tracer._warning import early_warning
 from trajscore.trajectories import TrajectoryArray
-from trajscore.validation import check_trajectories
+from trajscore.validation import check_groups, check_trajectories
 
 FloatArray = NDArray[np.float64]
 
@@ -93,9 +93,8 @@ def risk_table(
         raise ValueError(f"reference must be one of {list(traces)}, got {reference!r}")
     codes = check_outcomes(y, sizes.pop())
     order = _order_of(trace for trace, _ in traces.values())
-    codes, clusters = codes[order], None if groups is None else np.asarray(groups)
-    if clusters is not None and clusters.shape == codes.shape:
-        clusters = clusters[order]
+    clusters = None if groups is None else check_groups(groups, len(codes))[order]
+    codes = codes[order]
     traces = {name: (trace[order], is_trace) for name, (trace, is_trace) in traces.items()}
     statistics = {name: Statistics(codes, trace) for name, (trace, _) in traces.items()}
 
@@ -280,9 +279,7 @@ def cross_fit_risks(
     <TrajectoryArray: 4 runs of 1 to 1 steps, channels risk>
     """
     codes = check_outcomes(y, len(X))
-    clusters = None if groups is None else np.asarray(groups)
-    if clusters is not None and clusters.shape != codes.shape:
-        raise ValueError(f"groups must hold one cluster for each of the {len(codes)} runs")
+    clusters = None if groups is None else check_groups(groups, len(codes))
     by_row = isinstance(cv, PredefinedSplit) or not (
         isinstance(cv, (int, np.integer)) or cv is None or hasattr(cv, "split")
     )
