@@ -171,14 +171,26 @@ def _first_other_id(ids: np.ndarray, others: np.ndarray) -> int | None:
     differ = ids != others if alike else np.ones(len(ids), dtype=bool)
     if not differ.any():
         return None
-    given = [one for one in (ids, others) if not _are_default(one)]
+    given = [one for one in (ids, others) if not are_default_ids(one)]
     # of two containers, one has no ids of its own; is the other one that was put in another order?
-    if len(given) == 1 and not (alike and _are_default(np.sort(given[0]))):
+    if len(given) == 1 and not (alike and are_default_ids(np.sort(given[0]))):
         return None
     return int(np.argmax(differ))
 
 
-def _are_default(ids: np.ndarray) -> bool:
+def are_default_ids(ids: np.ndarray) -> bool:
+    """Tell whether identifiers are those that a container gets by default: 0, 1, 2, ...
+
+    Parameters
+    ----------
+    ids : ndarray of shape (n_runs,)
+        The identifiers.
+
+    Returns
+    -------
+    bool
+        True if they say nothing of the runs but their order.
+    """
     return ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
 
 

@@ -497,3 +497,47 @@ def test_a_fold_that_leaves_one_class_is_named_and_its_share_taken():
     with pytest.raises(ValueError, match="all lie in one fold"):
         HybridAudit().fit(H, one)
     assert np.isfinite(HybridAudit(cv=None).fit(H, one).predict(H)).all()
+
+
+# ------------------------------------------------------------- forecasts of the same runs
+
+
+def test_forecasts_are_found_by_their_identifiers(world):
+    _, X, y, q, cut = world
+    X = named(X)
+    order = np.random.default_rng(0).permutation(len(y))
+    likely = (last(q) > 0.5).astype(int)
+    branches = [[one, one, 0] if a else None for one, a in zip(likely, cut, strict=True)]
+    audit = MonteCarloContinuation(min_branches=1).fit(X, branches)
+    hybrid = HybridAudit(cv=2).fit(X, branches)
+    model = ContinuationModel(cv=2).fit(X, y)
+    for table in (
+        lambda F: audit.summary(F, n_resamples=10),
+        lambda F: hybrid.check(F, score="brier"),
+        lambda F: model.check(F, score="brier"),
+    ):
+        given = table(X)
+        pd.testing.assert_frame_equal(table(X[order]), given)
+        pd.testing.assert_frame_equal(table(named(X, range(3000))), given)  # no ids: by position
+        with pytest.raises(ValueError, match="the traces lack run 'run 0002' of fit"):
+            table(renamed(X, 2))
+        with pytest.raises(ValueError, match="there are 2999 traces for the 3000 runs"):
+            table(X[1:])
+        with pytest.raises(ValueError, match="hold run 'run 0001' twice"):
+            table(X[np.r_[0, 1, 1, 3 : len(y)]])
+
+
+def named(X, names=None):
+    names = [f"run {k:04d}" for k in range(len(X))] if names is None else names
+    return TrajectoryArray(X.cells, X.lengths, horizon=X.horizon, ids=names)
+
+
+def renamed(X, row):
+    return named(X, ["other" if k == row else one for k, one in enumerate(X.ids)])
+
+
+def test_a_predictor_of_other_runs_is_refused_even_if_it_may_be_learnt_from(world):
+    _, X, y, _, _ = world
+    model = ContinuationModel(allow_predictor=True)
+    with pytest.raises(ValueError, match=r"run 'run 2999' in predictor, but run 'run 0000' in X"):
+        model.fit(named(X), y, predictor=named(X)[::-1])

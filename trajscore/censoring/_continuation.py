@@ -19,7 +19,7 @@ from trajscore.censoring._plug_in import (
     refuse_predictor,
     run_folds,
 )
-from trajscore.censoring._summary import continuation_summary
+from trajscore.censoring._summary import continuation_summary, forecasts_of
 from trajscore.outcomes import CENSORED, check_outcomes
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_estimator_input, check_sample_weight, check_trajectories
@@ -62,6 +62,8 @@ class ContinuationModel(BaseEstimator):
         or its run.
     outcome_, held_out_ : ndarray
         Outcome of each training prefix's run, and the estimate by a model that has not seen it.
+    ids_ : ndarray of shape (n_runs,)
+        Identifiers of the runs.
     n_extrapolated_ : int
         Unobserved runs beyond whose last step no observed run went on.
 
@@ -148,6 +150,7 @@ class ContinuationModel(BaseEstimator):
         outcomes = check_outcomes(y, len(runs))
         refuse_predictor(runs, predictor, self.allow_predictor)
         run_weight = check_sample_weight(sample_weight, len(runs))
+        self.ids_ = runs.ids
         cells = self._training_cells(runs, outcomes)
         rows = np.repeat(np.arange(len(runs)), runs.lengths)[cells]
         self.training_rows_, self.training_steps_ = rows, step_numbers(runs)[cells]
@@ -194,7 +197,8 @@ class ContinuationModel(BaseEstimator):
         Parameters
         ----------
         traces : TrajectoryArray or array-like of shape (n_runs, T_max), optional
-            Forecasts under test, of the runs given to `fit`: adds the bias of the score.
+            Forecasts under test, of the runs given to `fit`, found by their identifiers: adds the
+            bias of the score.
         score : "log", "brier", ("beta", a, b) or object, default="log"
             Score family.
         weights : str or callable, default="linear_front"
@@ -214,7 +218,7 @@ class ContinuationModel(BaseEstimator):
             raise ValueError("cv=None made no held-out estimates; fit with cv=2 or more")
         forecasts = None
         if traces is not None:
-            whole = check_trajectories(traces, probabilities=True, single_channel=True)
+            whole = forecasts_of(self.ids_, traces)
             forecasts = whole[self.training_rows_].truncate(self.training_steps_)
         return conditional_mean_test(
             self.outcome_,

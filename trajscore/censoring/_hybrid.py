@@ -20,7 +20,7 @@ from trajscore.censoring._plug_in import (
     refuse_predictor,
     run_folds,
 )
-from trajscore.censoring._summary import continuation_summary
+from trajscore.censoring._summary import continuation_summary, forecasts_of
 from trajscore.validation import (
     check_estimator_input,
     check_sample_weight,
@@ -176,7 +176,8 @@ class HybridAudit(BaseEstimator):
         Parameters
         ----------
         traces : TrajectoryArray or array-like of shape (n_runs, T_max), optional
-            Forecasts under test, of the runs given to `fit`: adds the bias of the score.
+            Forecasts under test, of the runs given to `fit`, found by their identifiers: adds the
+            bias of the score.
         score : "log", "brier", ("beta", a, b) or object, default="log"
             Score family.
         weights : str or callable, default="linear_front"
@@ -197,7 +198,7 @@ class HybridAudit(BaseEstimator):
         audited = self.monte_carlo_.audited_
         forecasts = None
         if traces is not None:
-            forecasts = check_trajectories(traces, probabilities=True, single_channel=True)[audited]
+            forecasts = forecasts_of(self.monte_carlo_.ids_, traces)[audited]
         return conditional_mean_test(
             self.monte_carlo_.q_z_[audited],
             self.held_out_[audited],

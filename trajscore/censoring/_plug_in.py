@@ -250,12 +250,14 @@ def refuse_predictor(X: TrajectoryArray, predictor: Any, allowed: bool) -> None:
     Raises
     ------
     ValueError
-        If a channel ranks the steps as the forecast does.
+        If the forecast is of other runs, or a channel ranks the steps as it does.
     """
-    if predictor is None or allowed:
+    if predictor is None:
         return
     forecast = check_trajectories(predictor, single_channel=True)
     check_same_runs(forecast, X, "predictor", "X")
+    if allowed:
+        return
     ranks = rankdata(forecast.cells)
     for k, column in enumerate(X.cells.reshape(len(X.cells), -1).T):
         own = rankdata(column)
