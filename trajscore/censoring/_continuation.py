@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from trajscore.censoring._criterion import conditional_mean_test, groups_of
+from trajscore.censoring._criterion import conditional_mean_test
 from trajscore.censoring._features import Features, cell_features, last_cells, step_numbers
 from trajscore.censoring._plug_in import (
     cross_fit_shares,
@@ -22,7 +22,12 @@ from trajscore.censoring._plug_in import (
 from trajscore.censoring._summary import continuation_summary, forecasts_of
 from trajscore.outcomes import CENSORED, check_outcomes
 from trajscore.trajectories import TrajectoryArray
-from trajscore.validation import check_estimator_input, check_sample_weight, check_trajectories
+from trajscore.validation import (
+    check_estimator_input,
+    check_groups,
+    check_sample_weight,
+    check_trajectories,
+)
 from trajscore.weights import Weights
 
 FloatArray = NDArray[np.float64]
@@ -155,8 +160,8 @@ class ContinuationModel(BaseEstimator):
         rows = np.repeat(np.arange(len(runs)), runs.lengths)[cells]
         self.training_rows_, self.training_steps_ = rows, step_numbers(runs)[cells]
         self.training_features_ = cell_features(runs, self.features)[cells]
-        everyone = np.ones(len(runs), dtype=bool)
-        cluster = np.arange(len(runs)) if groups is None else groups_of(groups, everyone)
+        n_runs = len(runs)
+        cluster = np.arange(n_runs) if groups is None else check_groups(groups, n_runs)
         self.training_groups_ = cluster[rows]
         self.outcome_ = outcomes[rows].astype(np.float64)
         weight = run_weight[rows]
