@@ -115,6 +115,39 @@ def refuse_kind(dtype: Any) -> None:
         raise ValueError(f"{name} ({dtype}) are no numbers; turn them into numbers first")
 
 
+def is_number(value: Any) -> bool:
+    """Tell a number from what cannot be compared with one.
+
+    Parameters
+    ----------
+    value : object
+        Maybe a number.
+
+    Returns
+    -------
+    bool
+        False for text, None and arrays.
+    """
+    return isinstance(value, (int, float, np.number))
+
+
+def is_count(value: Any) -> bool:
+    """Tell a whole number, at least 1, from anything else.
+
+    Parameters
+    ----------
+    value : object
+        Maybe a whole number.
+
+    Returns
+    -------
+    bool
+        False for 2.5, True and "2" as well.
+    """
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return whole and bool(value >= 1)
+
+
 def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
     """Read an argument that holds numbers, or say that it does not.
 

@@ -101,8 +101,54 @@ COMPLETE_STOPS = frozenset(
 """Stop reasons of runs that came to their own end, so that their outcome should be known."""
 
 
+_MECHANISM_OF_KIND = {
+    "observed": COMPLETE,
+    "administrative": ADMINISTRATIVE,
+    "informative": INFORMATIVE,
+}
+"""What the kinds of stops that the readers of `trajscore.io` note mean."""
+
+
+def recorded_stops(
+    meta: pd.DataFrame, stop_reason: ArrayLike | None = None, rule: Rule | None = None
+) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
+    """Return the stop reasons of runs, and what the reader of their log took them to mean.
+
+    Parameters
+    ----------
+    meta : DataFrame with one row a run
+        Its columns "stop_reason" and "stop_kind" are read, where there are any.
+    stop_reason : array-like of shape (n_runs,), optional
+        Reasons that count instead of those in the table.
+    rule : mapping or callable, optional
+        What reasons mean, if not what the reader of the log took them to mean.
+
+    Returns
+    -------
+    reasons : ndarray of shape (n_runs,) or None
+        Stop reasons; None if there are none.
+    kinds : ndarray of shape (n_runs,) or None
+        Kinds of stops; None if there are none, or `stop_reason` or `rule` is given.
+
+    Examples
+    --------
+    >>> meta = pd.DataFrame({"stop_reason": ["timeout"], "stop_kind": ["administrative"]})
+    >>> recorded_stops(meta)[1].tolist(), recorded_stops(meta, ["crash"])[1]
+    (['administrative'], None)
+    """
+    if stop_reason is not None:
+        return np.asarray(stop_reason, dtype=object), None
+    kinds = meta["stop_kind"].to_numpy(dtype=object) if "stop_kind" in meta else None
+    if "stop_reason" not in meta:
+        return kinds, kinds if rule is None else None
+    return meta["stop_reason"].to_numpy(dtype=object), kinds if rule is None else None
+
+
 def is_informative_stop(
-    y: ArrayLike, reasons: ArrayLike, administrative: frozenset[str] = ADMINISTRATIVE_STOPS
+    y: ArrayLike,
+    reasons: ArrayLike,
+    administrative: frozenset[str] = ADMINISTRATIVE_STOPS,
+    kinds: ArrayLike | None = None,
 ) -> NDArray[np.bool_]:
     """Tell which unobserved runs were stopped by something other than a budget.
 
@@ -117,6 +163,8 @@ def is_informative_stop(
         Stop reason of each run; case and the difference of "-", " " and "_" do not matter.
     administrative : frozenset of str
         The reasons that are budgets.
+    kinds : array-like of shape (n_runs,), optional
+        As in `classify_stops`.
 
     Returns
     -------
@@ -134,7 +182,11 @@ def is_informative_stop(
     """
     outcomes = np.asarray(y)
     names = normalize_reasons(reasons, len(outcomes))
-    return (outcomes == CENSORED) & ~pd.Series(names).isin(administrative).to_numpy(dtype=bool)
+    budget = pd.Series(names).isin(administrative).to_numpy(dtype=bool)
+    if kinds is not None:
+        noted = _of_kinds(kinds, len(outcomes))
+        budget = np.where(pd.isna(noted), budget, noted == ADMINISTRATIVE).astype(bool)
+    return (outcomes == CENSORED) & ~budget
 
 
 def normalize_reasons(reasons: ArrayLike, n_runs: int | None = None) -> NDArray[Any]:
@@ -164,7 +216,9 @@ def normalize_reasons(reasons: ArrayLike, n_runs: int | None = None) -> NDArray[
     return names.to_numpy(dtype=object)
 
 
-def classify_stops(y: ArrayLike, reasons: ArrayLike, rule: Rule | None = None) -> NDArray[Any]:
+def classify_stops(
+    y: ArrayLike, reasons: ArrayLike, rule: Rule | None = None, kinds: ArrayLike | None = None
+) -> NDArray[Any]:
     """Tell by which mechanism each run ended.
 
     A run whose outcome was observed is complete, whatever its stop reason. Of the others, those
@@ -182,6 +236,10 @@ def classify_stops(y: ArrayLike, reasons: ArrayLike, rule: Rule | None = None) -
         Reasons with the mechanism to take them for ("administrative", "informative" or
         "unknown"), in addition to the rule above and before it; or a function from a reason,
         in lower case with "_", to the mechanism, in its place.
+    kinds : array-like of shape (n_runs,), optional
+        What the reader of the log took the reason to mean: "observed", "administrative" or
+        "informative", as in the column "stop_kind" of `trajscore.io.meta`. It comes before the
+        rule; where it is missing, the rule decides.
 
     Returns
     -------
@@ -191,7 +249,7 @@ def classify_stops(y: ArrayLike, reasons: ArrayLike, rule: Rule | None = None) -
     Raises
     ------
     ValueError
-        If the rule names another mechanism, or there is another number of reasons.
+        If the rule or a kind names another mechanism, or there is another number of reasons.
 
     References
     ----------
@@ -210,9 +268,28 @@ def classify_stops(y: ArrayLike, reasons: ArrayLike, rule: Rule | None = None) -
     mechanism_of = _as_function(rule)
     mechanisms = np.array([_checked(mechanism_of(name), name) for name in names], dtype=object)
     out = mechanisms[codes]
+    if kinds is not None:
+        noted = _of_kinds(kinds, len(outcomes))
+        out = np.where(pd.isna(noted), out, noted)
     out[out == COMPLETE] = UNKNOWN  # a run that came to its end, but nobody noted how
     out[outcomes != CENSORED] = COMPLETE
     return out
+
+
+def _of_kinds(kinds: ArrayLike, n_runs: int) -> NDArray[Any]:
+    """Return the mechanism of each kind of stop, missing where the kind is."""
+    given = pd.Series(np.asarray(kinds, dtype=object), dtype=object)
+    if len(given) != n_runs:
+        raise ValueError(f"there are {len(given)} kinds of stops for {n_runs} runs")
+    mechanism = given.map(_MECHANISM_OF_KIND)
+    bad = (mechanism.isna() & given.notna()).to_numpy()
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"row {row}: stop_kind {given[row]!r} is none of {', '.join(_MECHANISM_OF_KIND)}; "
+            f"correct it, or say why runs ended with stop_reason="
+        )
+    return mechanism.to_numpy(dtype=object)
 
 
 def _as_function(rule: Rule | None) -> Callable[[str], str]:

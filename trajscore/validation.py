@@ -194,14 +194,26 @@ def _first_other_id(ids: np.ndarray, others: np.ndarray) -> int | None:
     differ = ids != others if alike else np.ones(len(ids), dtype=bool)
     if not differ.any():
         return None
-    given = [one for one in (ids, others) if not _are_default(one)]
+    given = [one for one in (ids, others) if not are_default_ids(one)]
     # of two containers, one has no ids of its own; is the other one that was put in another order?
-    if len(given) == 1 and not (alike and _are_default(np.sort(given[0]))):
+    if len(given) == 1 and not (alike and are_default_ids(np.sort(given[0]))):
         return None
     return int(np.argmax(differ))
 
 
-def _are_default(ids: np.ndarray) -> bool:
+def are_default_ids(ids: np.ndarray) -> bool:
+    """Tell whether identifiers are those that a container gets by default: 0, 1, 2, ...
+
+    Parameters
+    ----------
+    ids : ndarray of shape (n_runs,)
+        The identifiers.
+
+    Returns
+    -------
+    bool
+        True if they say nothing of the runs but their order.
+    """
     return ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
 
 
@@ -326,10 +338,31 @@ def check_estimator_input(
         X = _validated(estimator, X, reset)
         X = X if ids is None else TrajectoryArray.from_padded(X, ids=ids)
     traces = check_trajectories(X, probabilities=probabilities, single_channel=single_channel)
+    track_channels(estimator, traces, reset=reset)
+    return traces
+
+
+def track_channels(estimator: Any, traces: TrajectoryArray, *, reset: bool) -> None:
+    """Note the channels that an estimator was fitted on, or refuse other ones.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        The estimator; gets ``n_channels_in_`` and ``channels_in_``.
+    traces : TrajectoryArray
+        Checked input.
+    reset : bool
+        True in fit, False afterwards.
+
+    Raises
+    ------
+    ValueError
+        If the estimator was fitted on another number of channels, or on others.
+    """
     if reset:
         estimator.n_channels_in_ = traces.n_channels
         estimator.channels_in_ = traces.channels
-        return traces
+        return
     if traces.n_channels != estimator.n_channels_in_:
         raise ValueError(
             f"{type(estimator).__name__} was fitted on {estimator.n_channels_in_} channels, got "
@@ -341,7 +374,6 @@ def check_estimator_input(
             f"{type(estimator).__name__} was fitted on the channels {', '.join(fitted)}, got "
             f"{', '.join(traces.channels)}; pick the same ones, in the same order"
         )
-    return traces
 
 
 def _validated(estimator: Any, X: Any, reset: bool) -> Any:

@@ -71,6 +71,10 @@ def test_verdict_flips_at_break_even(score, seed):
         assert np.isnan(point.q)
 
 
+def ab(cells):
+    return TrajectoryArray(np.array(cells), [1, 1], ids=["a", "b"])
+
+
 @pytest.mark.parametrize(
     ("call", "match"),
     [
@@ -79,6 +83,15 @@ def test_verdict_flips_at_break_even(score, seed):
         (lambda: tps_bounds([-1], [[0.5]], high=[np.nan]), "row 0: .* q_z is nan"),
         (lambda: break_even_q([1], [[0.5]], [[0.4]]), "does not depend on any q_Z"),
         (lambda: break_even_q([-1], [[0.5]], [[0.4], [0.3]]), "have 1 and 2 runs"),
+        (lambda: break_even_q([-1], [[0.5]], [[0.4, 0.3]]), "have 1 and 2 steps in row 0"),
+        (
+            lambda: break_even_q([-1, 1], ab([0.5, 0.6]), ab([0.4, 0.3])[::-1]),
+            "row 0 is run 'a' in",
+        ),
+        (
+            lambda: tps_bounds([-1, 1], ab([0.5, 0.6]), reference=ab([0.4, 0.3])[::-1]),
+            "row 0 is run 'a' in traces, but run 'b' in the other predictor",
+        ),
     ],
 )
 def test_bad_input_gets_one_sentence(call, match):

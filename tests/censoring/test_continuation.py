@@ -363,3 +363,181 @@ def concatenated(one, other):
 def test_continuations_that_are_no_numbers():
     with pytest.raises(ValueError, match="row 1: outcomes of continuations must be numbers"):
         MonteCarloContinuation().fit([[0.5], [0.5]], [None, ["solved"]])
+
+
+# ------------------------------------------------------------- clusters, tables, small audits
+
+
+def audited_tasks(seed, n_tasks=40, per_task=15):
+    """Runs of a task share chance, signal and forecast; a coin stops half of them."""
+    rng = np.random.default_rng(seed)
+    task = np.repeat(np.arange(n_tasks), per_task)
+    solved = (rng.random(len(task)) < rng.choice([0.1, 0.9], n_tasks)[task]).astype(int)
+    stopped = rng.random(len(task)) < 0.5
+    lengths = np.where(stopped, 2, 4)
+    signal, forecast = rng.random((2, n_tasks))[:, task]
+    X, F = (TrajectoryArray(np.repeat(one, lengths), lengths) for one in (signal, forecast))
+    return task, X, F, solved, stopped
+
+
+def test_check_keeps_its_level_where_runs_of_a_task_are_alike():
+    rejected = np.zeros(2)
+    for seed in range(40):
+        task, X, F, solved, stopped = audited_tasks(seed)
+        model = ContinuationModel(cv=2).fit(X, np.where(stopped, -1, solved), groups=task)
+        branches = [[one] if cut else None for one, cut in zip(solved, stopped, strict=True)]
+        audit = HybridAudit(cv=2).fit(X, branches, groups=task)
+        rejected += [one.check(F).loc["score", "pvalue"] < 0.05 for one in (model, audit)]
+    assert (rejected <= 6).all()  # P(more) = .3% at the level; it was half of the seeds
+
+
+def test_check_needs_clusters():
+    task, X, _, solved, stopped = audited_tasks(0)
+    model = ContinuationModel().fit(X, np.where(stopped, -1, solved), groups=task // 8)
+    with pytest.raises(ValueError, match="only 5 clusters"):
+        model.check()
+    with pytest.raises(ValueError, match="row 3: groups says nothing"):
+        ContinuationModel(cv=None).fit(
+            X, np.where(stopped, -1, solved), groups=np.where(np.arange(600) == 3, np.nan, task)
+        )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "q_z", "options", "match"),
+    [
+        ([0, 1] * 10, np.r_[1.5, np.full(19, 0.5)], {}, "row 0: q_z is 1.5"),
+        ([0, 7] * 10, np.full(20, 0.5), {}, "row 1: outcome is 7.*-1 where it was not observed"),
+        ([0, np.inf] * 10, np.full(20, 0.5), {}, "row 1: outcome is inf"),
+        ([0] * 20, np.full(20, 0.3), {}, "is -0.3 for each of the 20 held-out runs"),
+        ([0, 1] * 10, np.full(20, 0.5), {"groups": np.zeros(20)}, "only 1 clusters"),
+        ([0, 1] * 5 + [-1], np.full(11, 0.5), {"groups": [0] * 10 + [1]}, "only 1 clusters"),
+        ([0, 1, -1, -1] * 4, np.full(16, 0.5), {}, "only 8 held-out runs"),
+    ],
+)
+def test_the_criterion_gives_no_number_where_none_is_justified(outcome, q_z, options, match):
+    with pytest.raises(ValueError, match=match):
+        conditional_mean_test(outcome, q_z, **options)
+
+
+def test_the_criterion_leaves_out_what_was_not_observed(rng):
+    y, q = rng.integers(0, 2, 40).astype(float), rng.random(40)
+    hidden = np.arange(40) < 10
+    by_code = conditional_mean_test(np.where(hidden, -1, y), q)
+    pd.testing.assert_frame_equal(by_code, conditional_mean_test(np.where(hidden, np.nan, y), q))
+    constant = conditional_mean_test(y, q, np.full((40, 1), 0.1))
+    assert constant.loc["feature 0", ["z", "pvalue"]].isna().all()
+    assert 0 < constant.loc["all", "pvalue"] < 1
+
+
+def test_branches_are_read_by_position():
+    X = [[0.9]] * 3
+    table = np.array([[1, 1, 1], [0, 0, 0], [1, 0, 1]])
+    expected = MonteCarloContinuation(min_branches=1).fit(X, table).q_z_
+    samples = censored_tps_samples([-1, -1, -1], X, branches=table, score="brier")
+    lists = [list(row) for row in table]
+    for branches in (
+        pd.DataFrame(table, index=[2, 0, 1]),
+        pd.Series(lists, index=[2, 1, 0]),
+        pd.Series(lists, index=list("abc")),
+        pd.DataFrame(table).astype("Int64"),
+        tuple(lists),
+    ):
+        found = MonteCarloContinuation(min_branches=1).fit(X, branches).q_z_
+        np.testing.assert_array_equal(found, expected)
+        again = censored_tps_samples([-1, -1, -1], X, branches=branches, score="brier")
+        np.testing.assert_array_equal(again, samples)
+    gaps = MonteCarloContinuation(min_branches=1).fit(X, pd.DataFrame([[1, None], [0, 1], [-1, 0]]))
+    np.testing.assert_array_equal(gaps.n_valid_, [1, 2, 1])
+    for read in (
+        lambda: MonteCarloContinuation().fit(X, dict(enumerate(lists))),
+        lambda: censored_tps_samples([-1, -1, -1], X, branches=dict(enumerate(lists))),
+    ):
+        with pytest.raises(ValueError, match="branches must be a sequence"):
+            read()
+
+
+def small_audit(n_successes):
+    rng = np.random.default_rng(0)
+    X, H = (TrajectoryArray(rng.random(180), [3] * 60) for _ in range(2))
+    y = np.where(np.arange(60) < 30, -1, rng.integers(0, 2, 60))
+    branches = [[int(k < n_successes)] if k < 30 else None for k in range(60)]
+    return X, H, y, branches
+
+
+def test_an_interval_of_a_small_audit_counts_the_draws_that_ended_alike():
+    X, H, y, branches = small_audit(2)
+    with pytest.warns(UserWarning, match=r"in \d+ of 200 replicates .* all ended alike"):
+        found = censored_tps_interval(
+            y, X, q_z=HybridAudit(), history=H, branches=branches, n_resamples=200, random_state=0
+        )
+    assert found.low < found.value < found.high
+    with pytest.raises(ValueError, match="all ended alike"):
+        censored_tps_interval(
+            y, X, q_z=HybridAudit(), history=H, branches=small_audit(0)[3], n_resamples=200
+        )
+    two = [one if k in (0, 29) else None for k, one in enumerate(branches)]
+    with pytest.raises(ValueError, match="none of the runs to learn q_Z from"):
+        censored_tps_interval(
+            y, X, q_z=HybridAudit(), history=H, branches=two, n_resamples=200, random_state=0
+        )
+
+
+def test_a_fold_that_leaves_one_class_is_named_and_its_share_taken():
+    _, H, _, branches = small_audit(1)
+    with pytest.warns(UserWarning, match=r"outside fold 4 .*their share, 0,"):
+        audit = HybridAudit().fit(H, branches)
+    assert (audit.held_out_[:30] == 0).any()
+    assert (audit.predict(H) > 0).all()
+    lengths = np.r_[np.full(10, 2), np.full(20, 4)]
+    Z = TrajectoryArray(np.random.default_rng(0).random(100), lengths)
+    with pytest.warns(UserWarning, match="their share, 0,"):
+        model = ContinuationModel().fit(Z, np.r_[np.full(10, -1), 1, np.zeros(19)])
+    assert (model.held_out_ == 0).any()
+    one = [[1, 0] if k == 0 else None for k in range(60)]
+    with pytest.raises(ValueError, match="all lie in one fold"):
+        HybridAudit().fit(H, one)
+    assert np.isfinite(HybridAudit(cv=None).fit(H, one).predict(H)).all()
+
+
+# ------------------------------------------------------------- forecasts of the same runs
+
+
+def test_forecasts_are_found_by_their_identifiers(world):
+    _, X, y, q, cut = world
+    X = named(X)
+    order = np.random.default_rng(0).permutation(len(y))
+    likely = (last(q) > 0.5).astype(int)
+    branches = [[one, one, 0] if a else None for one, a in zip(likely, cut, strict=True)]
+    audit = MonteCarloContinuation(min_branches=1).fit(X, branches)
+    hybrid = HybridAudit(cv=2).fit(X, branches)
+    model = ContinuationModel(cv=2).fit(X, y)
+    for table in (
+        lambda F: audit.summary(F, n_resamples=10),
+        lambda F: hybrid.check(F, score="brier"),
+        lambda F: model.check(F, score="brier"),
+    ):
+        given = table(X)
+        pd.testing.assert_frame_equal(table(X[order]), given)
+        pd.testing.assert_frame_equal(table(named(X, range(3000))), given)  # no ids: by position
+        with pytest.raises(ValueError, match="the traces lack run 'run 0002' of fit"):
+            table(renamed(X, 2))
+        with pytest.raises(ValueError, match="there are 2999 traces for the 3000 runs"):
+            table(X[1:])
+        with pytest.raises(ValueError, match="hold run 'run 0001' twice"):
+            table(X[np.r_[0, 1, 1, 3 : len(y)]])
+
+
+def named(X, names=None):
+    names = [f"run {k:04d}" for k in range(len(X))] if names is None else names
+    return TrajectoryArray(X.cells, X.lengths, horizon=X.horizon, ids=names)
+
+
+def renamed(X, row):
+    return named(X, ["other" if k == row else one for k, one in enumerate(X.ids)])
+
+
+def test_a_predictor_of_other_runs_is_refused_even_if_it_may_be_learnt_from(world):
+    _, X, y, _, _ = world
+    model = ContinuationModel(allow_predictor=True)
+    with pytest.raises(ValueError, match=r"run 'run 2999' in predictor, but run 'run 0000' in X"):
+        model.fit(named(X), y, predictor=named(X)[::-1])

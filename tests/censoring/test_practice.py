@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
@@ -164,6 +165,34 @@ def test_unknown_stop_reasons_are_named():
             n_resamples=20,
         )
     assert found.n_excluded == 1
+
+
+def test_stop_kinds_of_the_log_decide_and_a_rule_overrides_them(webshop):
+    X, y = webshop
+    kinds = np.repeat(["observed", "administrative", "informative"], [163, 145, 192])
+    reasons = np.repeat(["done", "timeout", "max_steps"], [163, 145, 192])
+    meta = {"stop_reason": reasons, "stop_kind": kinds}
+    noted = TrajectoryArray(X.cells, X.lengths, channels=X.channels, meta=meta)
+    found = practice_shift(noted, y, calibrator=None, n_resamples=20)
+    assert (found.n_censored, found.n_excluded) == (145, 192)
+    rule = {"timeout": "informative"}
+    found = practice_shift(noted, y, rule=rule, calibrator=None, n_resamples=20)
+    assert (found.n_censored, found.n_excluded) == (192, 145)
+
+
+@pytest.mark.parametrize("q_z", [None, 0.9])
+def test_a_calibrator_of_ones_own_hears_of_groups_and_q_z(rng, q_z):
+    task = np.arange(120) // 6
+    chance = rng.random(20)[task]
+    cells = np.clip(np.repeat(chance, 4) + 0.1 * rng.normal(size=480), 0.01, 0.99)
+    X = TrajectoryArray(cells, np.full(120, 4))
+    y = np.where(rng.random(120) < 0.3, -1, rng.random(120) < chance)
+    own = PlattCrossFitCalibrator(censored="failure" if q_z is None else "q_z")
+    options = {"groups": task, "q_z": q_z, "n_resamples": 10}
+    mine = practice_shift({"a": X}, y, calibrator=own, **options).table
+    pd.testing.assert_frame_equal(mine, practice_shift({"a": X}, y, **options).table)
+    apart = practice_shift({"a": X}, y, **options | {"groups": None}).table
+    assert not np.allclose(mine["extended"], apart["extended"])
 
 
 def test_predictors_groups_and_q_z_go_with_the_runs():

@@ -5,7 +5,7 @@ import pytest
 from trajscore import TrajectoryArray
 from trajscore.censoring import termination_audit
 from trajscore.metrics import censored_tps_score
-from trajscore.stops import classify_stops
+from trajscore.stops import classify_stops, is_informative_stop
 
 # Table 6: complete, max_steps, parse_error, tool_error, env_terminated
 TABLE_6 = {
@@ -47,6 +47,37 @@ def test_score_leaves_informative_stops_out_or_takes_them_in(rng):
     assert audit.reasons.loc["parse_error", "mechanism"] == "informative"
     assert audit.reasons["n_runs"].sum() == 60
     assert audit.reasons["mean_steps"].eq(3).all()
+
+
+def test_what_the_reader_took_a_reason_to_mean_decides():
+    meta = pd.DataFrame(
+        {
+            "stop_reason": ["user_stop", "timeout", "max_steps", "timeout", "user_stop"],
+            "stop_kind": ["observed", "administrative", "informative", None, "observed"],
+        }
+    )
+    y = [1, -1, -1, -1, -1]
+    with pytest.warns(UserWarning, match="2 runs .*'timeout', 'user_stop'"):
+        audit = termination_audit(meta, y)
+    assert audit.mechanism.tolist() == [
+        "complete",
+        "administrative",
+        "informative",
+        "unknown",
+        "unknown",
+    ]
+    rule = {"timeout": "informative", "user_stop": "informative"}
+    by_rule = ["complete", "informative", "administrative", "informative", "informative"]
+    assert termination_audit(meta, y, rule=rule).mechanism.tolist() == by_rule
+    given = termination_audit(meta, y, stop_reason=["max_steps"] * 5)
+    assert given.mechanism.tolist() == ["complete"] + ["administrative"] * 4
+    kinds = [None, "administrative", "observed", None, "informative"]
+    informative = is_informative_stop(y, meta["stop_reason"], kinds=kinds)
+    assert informative.tolist() == [False, False, True, True, True]
+    only_kinds = termination_audit(meta[["stop_kind"]].iloc[:3], y[:3])
+    assert only_kinds.mechanism.tolist() == ["complete", "administrative", "informative"]
+    with pytest.raises(ValueError, match="row 2: stop_kind 'x' is none of observed"):
+        termination_audit(meta.assign(stop_kind=[None, None, "x", None, None]), y)
 
 
 def test_unknown_reasons_are_named_and_not_scored():

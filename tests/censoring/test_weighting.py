@@ -193,7 +193,31 @@ def test_hidden_dependence_is_seen_only_in_resumed_runs(rng):
     rigged = administrative_stop_test(
         X, y, continuation=np.where(stopped, rng.random(600) < 0.2, np.nan), q_z=q
     )
+    lucky = administrative_stop_test(
+        X, y, continuation=np.where(stopped, rng.random(600) < 0.8, -1), q_z=q
+    )
     assert fair.pvalue == rigged.pvalue
+    assert f"as q_z expects (p = {fair.outcome.loc['all', 'pvalue']:.2g})" in str(fair)
+    assert "no sign against" in str(fair)
+    # the test of outcomes decides, and history, which knows nothing, is not asked for a remedy
+    for found, side in ((rigged, "less"), (lucky, "more")):
+        assert str(found).startswith("stops are not administrative, or q_z is wrong")
+        assert f"(p = {found.outcome.loc['all', 'pvalue']:.2g}, {side} success" in str(found)
+        assert "ipcw" not in str(found)
+    one_budget = TrajectoryArray(rng.random(120), np.tile([2, 4], 20))
+    resumed = administrative_stop_test(
+        one_budget,
+        np.where(one_budget.lengths == 4, -1, 1),
+        continuation=np.tile([0, 1], 20)[rng.permutation(40)],
+        q_z=np.full(40, 0.5),
+    )
+    assert "nothing to test" in str(resumed)
+    assert "but outcomes of resumed runs are as q_z expects" in str(resumed)
+    seen = administrative_stop_test(
+        *blind(400, 0, True), continuation=rng.random(400) < 0.5, q_z=np.full(400, 0.5)
+    )
+    assert "history tells who was stopped" in str(seen)
+    assert "though outcomes of resumed runs are as q_z expects" in str(seen)
     assert fair.outcome.loc["mean", "pvalue"] > 0.01
     assert rigged.outcome.loc["mean", "pvalue"] < 1e-6
 
@@ -207,11 +231,30 @@ def test_hidden_dependence_is_seen_only_in_resumed_runs(rng):
         ([-1, 0], {"strata": [1]}, "one label for each of the 2 runs"),
         ([-1, 0], {"q_z": [0.5, 0.5]}, "given together"),
         ([-1, 0], {"q_z": [0.5, 0.5], "continuation": [1]}, "one number for each of the 2 runs"),
+        ([-1, 0], {"alpha": 5}, r"alpha must lie in \(0, 1\), got 5"),
+        ([-1, 0], {"alpha": "a"}, r"alpha must lie in \(0, 1\), got 'a'"),
     ],
 )
 def test_bad_stop_tests(y, options, match):
     with pytest.raises(ValueError, match=match):
         administrative_stop_test([[0.5, 0.6], [0.4, 0.3]], y, **options)
+
+
+@pytest.mark.parametrize("score", [ipcw_tps_score, doubly_robust_tps_score])
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"min_probability": 0}, r"min_probability must lie in \(0, 1\], got 0"),
+        ({"min_probability": "a"}, r"min_probability must lie in \(0, 1\], got 'a'"),
+        ({"q_z": [0.1, 0.2]}, r"q_z must be one number or 60"),
+        ({"q_z": 2, "stopped": np.arange(60) < 5}, r"row 5: .* q_z is 2"),
+    ],
+)
+def test_bad_parameters_of_repaired_scores(score, options, match):
+    X = TrajectoryArray(np.random.default_rng(0).random(180), [3] * 60)
+    y = np.where(np.arange(60) < 10, -1, np.arange(60) % 2)
+    with pytest.raises(ValueError, match=match):
+        score(y, X, **options)
 
 
 def test_history_and_traces_are_of_the_same_runs():

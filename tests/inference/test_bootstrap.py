@@ -65,6 +65,14 @@ def test_undefined_replicates_are_passed_over():
         (lambda: paired_bootstrap([[1.0], [2.0]], groups=[1]), "one for each run"),
         (lambda: paired_bootstrap([[1.0], [2.0]], n_resamples=1.5), "a whole number.* got 1.5"),
         (lambda: paired_bootstrap([[1.0], [2.0]], confidence_level=95), "confidence_level"),
+        (
+            lambda: paired_bootstrap([[1.0], [2.0]], n_resamples=2.5),
+            "whole number, at least 1, got 2",
+        ),
+        (
+            lambda: paired_bootstrap([[1.0], [2.0]], n_resamples=0),
+            "whole number, at least 1, got 0",
+        ),
     ],
 )
 def test_bad_input(call, message):

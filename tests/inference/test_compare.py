@@ -127,6 +127,19 @@ def test_strata_sharpen_the_comparison(rng):
         ({"a": [1.0, 2, 3], "b": [3.0, 2, 2]}, {"reference": "c"}, "'c' is none of"),
         ({"a": [1.0, 2, 3], "b": [3.0, 2, 2]}, {"n_resamples": 18}, "at least 19 are needed"),
         ({"a": [1.0, 2, 3], "b": [3.0, 2, 2]}, {"confidence_level": 95}, "confidence_level"),
+        (
+            {"a": [1.0, 2, 3], "b": [3.0, 2, 2]},
+            {"n_resamples": 99.5},
+            "n_resamples must be a whole",
+        ),
+        ({"a": [1.0, 2, 3], "b": [3.0, 2]}, {}, r"different numbers of scores \('a' 3, 'b' 2\)"),
+        ({"a": [1.0, 2, 3], "b": [3.0, 2, "x"]}, {}, "scores of 'b' must be numbers"),
+        ({"a": [1.0, 2, 3], "b": [[3.0], [2], [1]]}, {}, r"scores of 'b' have shape \(3, 1\)"),
+        (
+            {"a": pd.Series([1.0, 2, 3]), "b": pd.Series([3.0, 2, 2], index=[2, 1, 0])},
+            {},
+            "scores of 'a' and 'b' have different indexes",
+        ),
         (pd.DataFrame(np.eye(3), columns=["a", "a", "b"]), {}, "two predictors are called 'a'"),
     ],
 )
@@ -138,3 +151,17 @@ def test_bad_input(samples, options, message):
 def test_an_array_has_no_names():
     with pytest.raises(TypeError, match="dict or DataFrame"):
         compare_predictors(np.eye(3))
+
+
+def test_series_are_paired_by_position_with_arrays(rng):
+    table = three(rng)
+    labels = rng.permutation(60)
+    options = {"n_resamples": 200, "random_state": 0}
+    mixed = {
+        "a": pd.Series(table["a"].to_numpy(), index=labels),
+        "b": table["b"].to_numpy(),
+        "c": pd.Series(table["c"].to_numpy(), index=labels),
+    }
+    pd.testing.assert_frame_equal(
+        compare_predictors(mixed, **options), compare_predictors(table, **options)
+    )

@@ -148,6 +148,9 @@ def test_large_evidence_does_not_overflow():
     ("call", "message"),
     [
         (lambda: SequentialComparison(0), "bound must be finite and positive"),
+        (lambda: SequentialComparison("a"), "bound must be finite and positive, got 'a'"),
+        (lambda: SequentialComparison(1, None), r"alpha must lie in \(0, 1\), got None"),
+        (lambda: SequentialComparison(1, v_opt="a"), "v_opt must be finite and positive, got 'a'"),
         (lambda: SequentialComparison(np.inf), "bound must be finite and positive"),
         (lambda: SequentialComparison(1, 1.5), r"alpha must lie in \(0, 1\)"),
         (lambda: SequentialComparison(1, v_opt=-1), "v_opt must be finite and positive"),

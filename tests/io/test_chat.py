@@ -70,6 +70,51 @@ def test_completions(write):
     assert step.extra["finish_reason"] == "stop"
     assert step.extra["usage"] == {"n": 2}
     assert step.extra["other_choices"] == [other]
+    assert run.meta["n_other_choices"] == 1
+
+
+def test_a_request_with_its_response(write):
+    request = [{"role": "user", "content": "Hello?"}]
+    choice = {"message": agent("Hi"), "logprobs": scores(-0.5), "finish_reason": "stop"}
+    other = {"message": agent("Hello"), "logprobs": scores(-3.0)}
+    record = {"id": "x", "model": "m", "messages": request, "choices": [choice, other]}
+    (run,) = io.read_openai(write("log.jsonl", [record], lines=True))
+    assert [(step.actor, step.text) for step in run.steps] == [("user", "Hello?"), ("agent", "Hi")]
+    assert run.steps[1].logprobs == (-0.5,)
+    assert run.steps[1].extra["other_choices"] == [other]
+    assert io.meta([run])["n_other_choices"].tolist() == [1]
+    assert "choices" not in run.extra
+    # a log that has the answer among the messages as well: one turn, with its log-probabilities
+    twice = record | {"messages": [*request, agent("Hi")]}
+    (run,) = io.read_openai(write("log.jsonl", [twice], lines=True))
+    assert [step.text for step in run.steps] == ["Hello?", "Hi"]
+    assert run.steps[1].logprobs == (-0.5,)
+    assert run.steps[1].extra["finish_reason"] == "stop"
+    # after another answer, or a tool's result, the choice is a turn of its own
+    asked = agent("Hi", tool_calls=[{"id": "1", "function": {"name": "f", "arguments": "{}"}}])
+    result = {"role": "tool", "tool_call_id": "1", "content": "ok"}
+    for before in ([agent("Well")], [asked], [agent("Hi"), result]):
+        (run,) = io.read_openai(write("log.json", [record | {"messages": request + before}]))
+        assert [step.logprobs for step in run.steps] == [None, None, (-0.5,)]
+
+
+def test_grades_are_kept_and_other_outcomes_refused_by_name(write, talk):
+    runs = [{"id": k, "messages": talk, "outcome": y} for k, y in enumerate((0.9, 2, -1, 1.0, -3))]
+    with pytest.warns(UserWarning, match=r"2 of 5 runs .*outcome 2 is neither"):
+        found = io.read_openai(write("log.json", runs))
+    assert io.outcomes(found).tolist() == [0.9, -1, 1]
+    assert [one.id for one in found.skipped] == ["1", "4"]
+    assert "1 successes, 0 failures, 1 graded between, 1 not observed" in repr(found)
+    assert "outcome 0.9" in repr(found[0])
+    lines = [{"run": k, "outcome": y, "text": "x"} for k, y in enumerate((0.25, 2))]
+    with pytest.warns(UserWarning, match="outcome 2 is neither"):
+        found = io.read_jsonl(write("steps.jsonl", lines, lines=True))
+    assert io.outcomes(found).tolist() == [0.25]
+    assert io.outcomes([io.Run("a", outcome=0.9), io.Run("b", outcome=0)]).tolist() == [0.9, 0]
+    assert io.outcomes([io.Run("a", outcome=1), io.Run("b")]).dtype == np.int64
+    for wrong in (3, 2, -0.5, "solved"):
+        with pytest.raises(ValueError, match="run 'b': outcome .* is not understood"):
+            io.outcomes([io.Run("a"), io.Run("b", outcome=wrong)])
 
 
 @pytest.mark.parametrize("form", ["frame", "csv", "mapping"])
@@ -301,3 +346,6 @@ def test_tau_bench_malformed(write):
     assert len(runs) == 1
     assert [one.index for one in runs.skipped] == [1, 2, 3, 4]
     assert len(io.read_tau_bench(write("single.json", good))) == 1
+    for max_turns in (0, 2.5, "30", True):
+        with pytest.raises(ValueError, match="max_turns must be a whole number, at least 1"):
+            io.read_tau_bench(write("single.json", good), max_turns=max_turns)

@@ -261,6 +261,18 @@ def test_predictors_of_other_lengths_are_named(ragged):
         evaluate({"a": X, "b": X.prefix(3)}, y)
 
 
+def test_stop_kinds_of_the_log_decide_who_is_left_out(chess):
+    X, y = chess
+    reasons = np.where(y == -1, "timeout", "game_over")
+    for kind, left_out in (("administrative", 0), ("informative", int((y == -1).sum()))):
+        meta = {"stop_reason": reasons, "stop_kind": np.where(y == -1, kind, "observed")}
+        noted = TrajectoryArray(X.cells, X.lengths, channels=X.channels, ids=X.ids, meta=meta)
+        report = evaluate(noted, y, n_resamples=10)
+        assert report.excluded["n_runs"].sum() == left_out
+        given = evaluate(noted, y, stop_reason=np.full(len(y), "max_steps"), n_resamples=10)
+        assert given.excluded.empty
+
+
 def test_predictors_of_other_runs_are_refused():
     X, y = make_trajectories(40, lengths=(4, 4), random_state=0, return_X_y=True)
     with pytest.raises(ValueError, match="row 0 is run 0 in predictor 'a', but run 39 in predict"):

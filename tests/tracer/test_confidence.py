@@ -135,3 +135,22 @@ def test_runs_with_a_missing_value_are_left_out_and_counted(rng):
     report = evaluate(X, io.outcomes(runs), n_resamples=20)
     assert report.table.loc[("verbal", "raw"), "n_runs"] == 36
     assert report.excluded["n_runs"].tolist() == [4]
+
+
+def test_alternatives_that_fit_no_token_are_refused_by_name():
+    one = {"tokens": ("a",), "logprobs": (-0.1,)}
+    for listed in ((FLAT, SURE), (FLAT,) * 3):
+        long = Step("agent", "x", top_logprobs=listed, **one)
+        runs = [Run("r", [Step("user", "hi"), long, Step("agent", "y", **one)])]
+        with pytest.raises(ValueError, match=rf"run 'r' .*step 1: there are {len(listed)} lists"):
+            StepConfidence().fit_transform(runs)
+    positive = ((("a", 0.5), *FLAT[1:]),)
+    fine = Step("agent", "x", top_logprobs=(FLAT,), **one)
+    wrong = Step("agent", "y", top_logprobs=positive, **one)
+    with pytest.raises(ValueError, match=r"'r' .*step 2, token 0: a top_logprob of 0.5 is abov"):
+        StepConfidence().fit_transform([Run("r", [fine, wrong])])
+    # as where logs are read, -9999 is no candidate
+    padded = ((*FLAT[:3], ("x", -9999.0), ("y", math.nan)),)
+    few = Step("agent", "x", top_logprobs=padded, **one)
+    assert np.isnan(values(few)["entropy_confidence"]).all()
+    assert values(few, top=3)["entropy_confidence"] == pytest.approx(0)

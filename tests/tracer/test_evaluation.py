@@ -98,6 +98,9 @@ def test_early_warning_by_hand():
     assert math.isnan(never.median_time)
     with pytest.raises(ValueError, match="needs failures and successes"):
         early_warning([0, 0], [[0.1], [0.2]])
+    for threshold in (math.nan, "high"):
+        with pytest.raises(ValueError, match="threshold must be a number or None"):
+            early_warning([0, 1], [[0.1], [0.2]], threshold=threshold)
 
 
 def test_risk_table(world):
@@ -208,6 +211,17 @@ def test_semantic_entropy():
         semantic_entropy([])
     with pytest.raises(ValueError, match="one logarithm of a probability"):
         semantic_entropy(["a"], log_probs=[0.5])
+    with pytest.raises(ValueError, match="log_probs are all -inf"):
+        semantic_entropy(["a", "b"], log_probs=[-math.inf, -math.inf])
+    assert semantic_entropy(["a", "b"], log_probs=[-math.inf, -1]) == 0
+    with pytest.raises(ValueError, match="log_probs must be numbers"):
+        semantic_entropy(["a"], log_probs=["x"])
+    with pytest.raises(ValueError, match="answer 1 is int, not text"):
+        semantic_entropy(["a", 3])
+    with pytest.raises(ValueError, match="answer 0 is NoneType, not text"):
+        semantic_entropy([None])
+    with pytest.raises(ValueError, match="a list of texts, not one text"):
+        semantic_entropy("yes")
 
 
 def test_semantic_entropy_of_runs():
@@ -226,6 +240,10 @@ def test_semantic_entropy_of_runs():
     assert np.allclose(trace[0].ravel(), expected, equal_nan=True)
     assert np.allclose(scorer.score_samples(runs), [expected[2], math.nan, math.log(2)],
                        equal_nan=True)  # fmt: skip
+    for samples, said in (("yes", "a list of texts"), ([{"text": None}], "answer 0 is None")):
+        bad = io.Run("d", [io.Step("user", "x"), io.Step("agent", "y", extra={"samples": samples})])
+        with pytest.raises(ValueError, match=rf"run 'd' \(row 0\), step 2, samples: .*{said}"):
+            scorer.transform([bad])
     table = risk_table({"semantic": scorer.transform(runs)}, [1, 0, 0], n_resamples=10)
     assert table.loc["semantic", ["n_runs", "n_missing"]].tolist() == [2, 1]
 

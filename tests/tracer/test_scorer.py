@@ -22,7 +22,14 @@ from trajscore import (
     io,
     make_tps_scorer,
 )
-from trajscore.tracer import SAUP, pairwise_logistic_loss, risk_table, score_grid
+from trajscore.tracer import (
+    SAUP,
+    MeanSurprisal,
+    RunLength,
+    pairwise_logistic_loss,
+    risk_table,
+    score_grid,
+)
 
 # random signals often lack one
 pytestmark = pytest.mark.filterwarnings("ignore:.* runs have no surprisal:UserWarning")
@@ -139,8 +146,8 @@ def test_absent_surprisal_is_left_out():
                               missing="allow")  # fmt: skip
     only = without[["repetition"]]
     for aggregation in ("max", "additive"):
-        scorer = TracerScorer(aggregation=aggregation).fit(without)
-        assert scorer.score_samples(without) == scorer.score_samples(only) == 0.4
+        for signals in (without, only):
+            assert TracerScorer(aggregation=aggregation).fit(signals).score_samples(signals) == 0.4
 
 
 @pytest.mark.parametrize("aggregation", ["max", "additive", "separate"])
@@ -332,3 +339,17 @@ def test_bad_signals(signals):
                              missing="allow", ids=["b"])  # fmt: skip
     with pytest.raises(ValueError, match=r"run 'b' \(row 0\): .*no token log-probabilities"):
         TracerScorer(aggregation="multiplicative").fit(silent)
+
+
+@pytest.mark.parametrize("scorer", [TracerScorer(), SAUP(), MeanSurprisal(), RunLength()], ids=repr)
+def test_other_channels_than_in_fit_are_refused(scorer):
+    S = TrajectoryArray(np.eye(3) / 2, [3], channels=["surprisal", "repetition", "is_agent"])
+    scorer = scorer.fit(S)
+    assert scorer.n_channels_in_ == 3
+    assert scorer.channels_in_ == S.channels
+    name = type(scorer).__name__
+    for method in (scorer.transform, scorer.score_samples, scorer.decision_function):
+        with pytest.raises(ValueError, match=f"{name} was fitted on 3 channels, got 2"):
+            method(S[["surprisal", "is_agent"]])
+        with pytest.raises(ValueError, match=f"{name} was fitted on the channels surprisal, rep"):
+            method(S[["repetition", "surprisal", "is_agent"]])

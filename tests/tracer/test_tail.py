@@ -1,5 +1,7 @@
 """The tail functional: what Theorems A.2 to A.4 and A.9 say of it."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -68,9 +70,20 @@ def test_many_runs_are_cut_into_chunks(rng, monkeypatch):
     lengths = rng.integers(1, 9, 60)
     X = TrajectoryArray(rng.random(lengths.sum()), lengths)
     whole = tail_risk(X), running_top_means(X, X.cells, 0.4)
-    monkeypatch.setattr("trajscore.tracer._tail._CHUNK_CELLS", 100)
-    assert np.array_equal(tail_risk(X), whole[0])
-    assert np.array_equal(running_top_means(X, X.cells, 0.4), whole[1])
+    for cells in (100, 10):  # the second cuts the prefixes of one run as well
+        monkeypatch.setattr("trajscore.tracer._tail._CHUNK_CELLS", cells)
+        assert np.array_equal(tail_risk(X), whole[0])
+        assert np.array_equal(running_top_means(X, X.cells, 0.4), whole[1])
+
+
+def test_a_long_run_needs_no_square_of_memory(rng):
+    X = TrajectoryArray(rng.random(4000), [4000])
+    tracemalloc.start()
+    mean, _ = running_top_means(X, X.cells, 0.1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6  # squares of steps took 290 MB
+    assert mean[-1] == top_means(X, X.cells, 0.1)[0][0]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from trajscore.metrics._censored import soft_outcomes
 from trajscore.metrics._tps import run_scores
 from trajscore.outcomes import CENSORED, check_outcomes
 from trajscore.trajectories import TrajectoryArray
-from trajscore.validation import check_sample_weight, check_trajectories
+from trajscore.validation import check_same_runs, check_sample_weight, check_trajectories
 from trajscore.weights import Weights
 
 FloatArray = NDArray[np.float64]
@@ -82,8 +82,9 @@ def tps_bounds(
     low, high : float or array-like of shape (n_runs,), default=0.0, 1.0
         Range of q_Z of each unobserved run; other entries are not read.
     reference : TrajectoryArray or array-like of shape (n_runs, T_max), optional
-        Another predictor's forecasts: bounds of the *difference* from its score. They are
-        tighter than the difference of bounds, as both are scored with the same q_Z.
+        Another predictor's forecasts of the same runs, in the same order: bounds of the
+        *difference* from its score. They are tighter than the difference of bounds, as both are
+        scored with the same q_Z.
     score : "log", "brier", ("beta", a, b) or object, default="log"
         Score family.
     weights : str or callable, default="linear_front"
@@ -99,7 +100,7 @@ def tps_bounds(
     Raises
     ------
     ValueError
-        If a range is empty or leaves [0, 1].
+        If a range is empty or leaves [0, 1], or the reference is of other runs.
 
     Notes
     -----
@@ -152,7 +153,7 @@ def break_even_q(
     y_true : array-like of shape (n_runs,)
         Outcomes: 1 success, 0 failure, -1 not observed, or a grade in [0, 1].
     traces, other : TrajectoryArray or array-like of shape (n_runs, T_max)
-        Forecasts of the two predictors.
+        Forecasts of the two predictors, of the same runs in the same order.
     score : "log", "brier", ("beta", a, b) or object, default="log"
         Score family.
     weights : str or callable, default="linear_front"
@@ -168,7 +169,7 @@ def break_even_q(
     Raises
     ------
     ValueError
-        If every outcome was observed.
+        If every outcome was observed, or the predictors are of different runs.
 
     See Also
     --------
@@ -200,8 +201,7 @@ def _linear_form(
     if other is None:
         return y, base, slope
     second = check_trajectories(other, probabilities=True, single_channel=True)
-    if len(second) != len(X):
-        raise ValueError(f"the predictors have {len(X)} and {len(second)} runs; give the same")
+    check_same_runs(X, second, "traces", "the other predictor")
     other_base, other_slope = _base_and_slope(y, second, score, weights)
     return y, base - other_base, slope - other_slope
 

@@ -12,11 +12,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from trajscore.censoring._criterion import conditional_mean_test
 from trajscore.censoring._features import Features, cell_features, last_cells, step_numbers
-from trajscore.censoring._plug_in import fit_shares, predict_success, refuse_predictor, run_folds
-from trajscore.censoring._summary import continuation_summary
+from trajscore.censoring._plug_in import (
+    cross_fit_shares,
+    fit_shares,
+    predict_success,
+    refuse_predictor,
+    run_folds,
+)
+from trajscore.censoring._summary import continuation_summary, forecasts_of
 from trajscore.outcomes import CENSORED, check_outcomes
 from trajscore.trajectories import TrajectoryArray
-from trajscore.validation import check_estimator_input, check_sample_weight, check_trajectories
+from trajscore.validation import (
+    check_estimator_input,
+    check_groups,
+    check_sample_weight,
+    check_trajectories,
+)
 from trajscore.weights import Weights
 
 FloatArray = NDArray[np.float64]
@@ -40,7 +51,8 @@ class ContinuationModel(BaseEstimator):
         Prefixes to learn from: those of the lengths at which runs were stopped, or all.
         With "all" a common budget is extrapolated: nobody went on beyond it.
     cv : int or None, default=5
-        Folds for the held-out predictions that `check` reads; None makes none.
+        Folds for the held-out predictions that `check` reads; None makes none. Where the other
+        folds hold successes only, or failures only, their share is the prediction, with a warning.
     allow_predictor : bool, default=False
         Whether the history may contain the very forecast that will be judged.
 
@@ -50,8 +62,13 @@ class ContinuationModel(BaseEstimator):
         Fitted on all training prefixes.
     training_rows_, training_steps_ : ndarray of int
         Run and step of each training prefix.
+    training_groups_ : ndarray of int
+        Cluster of each training prefix, for the standard errors of `check`: the code of its group,
+        or its run.
     outcome_, held_out_ : ndarray
         Outcome of each training prefix's run, and the estimate by a model that has not seen it.
+    ids_ : ndarray of shape (n_runs,)
+        Identifiers of the runs.
     n_extrapolated_ : int
         Unobserved runs beyond whose last step no observed run went on.
 
@@ -117,7 +134,8 @@ class ContinuationModel(BaseEstimator):
         sample_weight : array-like of shape (n_runs,), optional
             Weight of each run.
         groups : array-like of shape (n_runs,), optional
-            Clusters (trials of one task) that are held out together.
+            Clusters (trials of one task) that are held out together, and whose runs `check` takes
+            to be dependent.
         predictor : TrajectoryArray or array-like of shape (n_runs, T_max), optional
             The forecast that will be judged; X is refused if it contains it.
 
@@ -137,10 +155,14 @@ class ContinuationModel(BaseEstimator):
         outcomes = check_outcomes(y, len(runs))
         refuse_predictor(runs, predictor, self.allow_predictor)
         run_weight = check_sample_weight(sample_weight, len(runs))
+        self.ids_ = runs.ids
         cells = self._training_cells(runs, outcomes)
         rows = np.repeat(np.arange(len(runs)), runs.lengths)[cells]
         self.training_rows_, self.training_steps_ = rows, step_numbers(runs)[cells]
         self.training_features_ = cell_features(runs, self.features)[cells]
+        n_runs = len(runs)
+        cluster = np.arange(n_runs) if groups is None else check_groups(groups, n_runs)
+        self.training_groups_ = cluster[rows]
         self.outcome_ = outcomes[rows].astype(np.float64)
         weight = run_weight[rows]
         self.classifier_ = fit_shares(
@@ -149,16 +171,9 @@ class ContinuationModel(BaseEstimator):
         self.held_out_ = np.full(len(rows), np.nan)
         if self.cv is not None:
             fold = run_folds(runs.ids, outcomes >= 0.5, self.cv, groups)[rows]
-            for k in range(self.cv):
-                model = fit_shares(
-                    self.classifier,
-                    self.training_features_[fold != k],
-                    self.outcome_[fold != k],
-                    weight[fold != k],
-                )
-                self.held_out_[fold == k] = predict_success(
-                    model, self.training_features_[fold == k]
-                )
+            self.held_out_ = cross_fit_shares(
+                self.classifier, self.training_features_, self.outcome_, weight, fold
+            )
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -187,7 +202,8 @@ class ContinuationModel(BaseEstimator):
         Parameters
         ----------
         traces : TrajectoryArray or array-like of shape (n_runs, T_max), optional
-            Forecasts under test, of the runs given to `fit`: adds the bias of the score.
+            Forecasts under test, of the runs given to `fit`, found by their identifiers: adds the
+            bias of the score.
         score : "log", "brier", ("beta", a, b) or object, default="log"
             Score family.
         weights : str or callable, default="linear_front"
@@ -207,7 +223,7 @@ class ContinuationModel(BaseEstimator):
             raise ValueError("cv=None made no held-out estimates; fit with cv=2 or more")
         forecasts = None
         if traces is not None:
-            whole = check_trajectories(traces, probabilities=True, single_channel=True)
+            whole = forecasts_of(self.ids_, traces)
             forecasts = whole[self.training_rows_].truncate(self.training_steps_)
         return conditional_mean_test(
             self.outcome_,
@@ -216,7 +232,7 @@ class ContinuationModel(BaseEstimator):
             traces=forecasts,
             score=score,
             weights=weights,
-            groups=self.training_rows_,
+            groups=self.training_groups_,
         )
 
     def summary(

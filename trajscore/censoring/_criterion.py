@@ -11,10 +11,16 @@ from scipy.stats import chi2, norm
 
 from trajscore._coerce import as_numbers
 from trajscore.censoring._summary import contrast_samples
+from trajscore.outcomes import CENSORED
 from trajscore.validation import check_groups, check_trajectories
 from trajscore.weights import Weights
 
 FloatArray = NDArray[np.float64]
+
+# the normal approximation needs some independent units, runs or clusters
+_AT_LEAST = 10
+# a spread below this is one of rounding
+_ROUNDING = 1e-12
 
 
 def conditional_mean_test(
@@ -37,8 +43,8 @@ def conditional_mean_test(
     Parameters
     ----------
     outcome : array-like of shape (n_runs,)
-        What became of held-out runs: outcomes, or shares of successful continuations; NaN where
-        it is not known.
+        What became of held-out runs: outcomes, or shares of successful continuations; NaN or -1
+        where it was not observed.
     q_z : array-like of shape (n_runs,)
         Estimates that have not seen these outcomes.
     features : array-like of shape (n_runs, n_features) or DataFrame, optional
@@ -58,12 +64,15 @@ def conditional_mean_test(
     DataFrame
         For each moment: mean of residual times (standardised) feature, std_error, z and pvalue;
         in the last row, "all", the joint chi-squared test of all rows, without "q_z" where
-        features are given (its mean and std_error are NaN).
+        features are given (its mean and std_error are NaN). A row that does not vary over the
+        runs, as that of a constant feature, has no z and no pvalue (NaN).
 
     Raises
     ------
     ValueError
-        If fewer than ten held-out runs are known.
+        If an outcome or an estimate lies outside [0, 1], fewer than ten held-out runs, or clusters
+        of them, are known, or outcome minus estimate is the same for all: the mean then has no
+        standard error to be judged by.
 
     Notes
     -----
@@ -92,12 +101,14 @@ def conditional_mean_test(
             f"outcome and q_z must be one number a run each, got shapes {observed.shape} and "
             f"{estimate.shape}"
         )
-    known = np.isfinite(observed) & np.isfinite(estimate)
-    if known.sum() < 10:
-        raise ValueError(
-            f"only {int(known.sum())} held-out runs have both an outcome and an estimate; the "
-            f"criterion needs at least 10 to be checked"
-        )
+    observed = np.where(observed == CENSORED, np.nan, observed)
+    known = ~np.isnan(observed) & ~np.isnan(estimate)
+    _check_shares(observed, known, "outcome")
+    _check_shares(estimate, known, "q_z")
+    clusters = None if groups is None else groups_of(groups, known)
+    _check_number(int(known.sum()), "held-out runs have both an outcome and an estimate")
+    if clusters is not None:
+        _check_number(int(clusters.max()) + 1, "clusters (groups) of held-out runs are known")
     instruments = _instruments(estimate, features)
     if traces is not None:
         X = check_trajectories(traces, probabilities=True, single_channel=True)
@@ -105,12 +116,31 @@ def conditional_mean_test(
             raise ValueError(f"there are {len(X)} traces for {len(observed)} runs")
         instruments["score"] = contrast_samples(X, score, weights)
     residual = (observed - estimate)[known]
+    if np.ptp(residual) <= _ROUNDING:
+        raise ValueError(
+            f"outcome minus q_z is {residual[0]:.3g} for each of the {len(residual)} held-out "
+            f"runs, so its mean has no standard error; the criterion needs runs that differ"
+        )
     moments = np.column_stack([column[known] * residual for column in instruments.values()])
-    clusters = None if groups is None else groups_of(groups, known)
     # beside features, cross-fitted estimates add nothing but the noise between their folds, which
     # goes against the held-out residuals: the joint test would then reject what is right
     joint = [name for name in instruments if features is None or name != "q_z"]
     return _moment_table(moments, list(instruments), clusters, joint)
+
+
+def _check_shares(values: FloatArray, known: NDArray[np.bool_], name: str) -> None:
+    bad = known & ~((values >= 0) & (values <= 1))
+    if bad.any():
+        row = int(np.argmax(bad))
+        hint = ", or -1 where it was not observed" if name == "outcome" else ""
+        raise ValueError(f"row {row}: {name} is {values[row]:g}; give a number in [0, 1]{hint}")
+
+
+def _check_number(number: int, what: str) -> None:
+    if number < _AT_LEAST:
+        raise ValueError(
+            f"only {number} {what}; the criterion needs at least {_AT_LEAST} to be checked"
+        )
 
 
 def groups_of(groups: ArrayLike, rows: NDArray[np.bool_]) -> NDArray[Any]:
@@ -126,9 +156,14 @@ def groups_of(groups: ArrayLike, rows: NDArray[np.bool_]) -> NDArray[Any]:
     Returns
     -------
     ndarray of int
-        Codes from 0.
+        Codes from 0, in the order of the names.
+
+    Raises
+    ------
+    ValueError
+        If there is another number of runs, or a run in question has no cluster.
     """
-    return np.asarray(pd.factorize(check_groups(groups, len(rows))[rows])[0])
+    return np.asarray(pd.factorize(check_groups(groups, len(rows))[rows], sort=True)[0])
 
 
 def _instruments(estimate: FloatArray, features: ArrayLike | None) -> dict[str, FloatArray]:
@@ -146,7 +181,9 @@ def _instruments(estimate: FloatArray, features: ArrayLike | None) -> dict[str, 
 
 def _standardized(x: FloatArray) -> FloatArray:
     spread = np.nanstd(x)
-    return np.asarray((x - np.nanmean(x)) / spread if spread > 0 else np.zeros_like(x))
+    if not spread > _ROUNDING * np.nanmax(np.abs(x)):
+        return np.zeros_like(x)
+    return np.asarray((x - np.nanmean(x)) / spread)
 
 
 def _moment_table(
@@ -160,17 +197,22 @@ def _moment_table(
         centered = sums
     covariance = centered.T @ centered / len(moments) ** 2
     std_error = np.sqrt(np.diag(covariance))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        z = mean / std_error
+    varies = std_error > _ROUNDING * np.abs(moments).max(axis=0)
+    z = np.full(len(mean), np.nan)
+    np.divide(mean, std_error, out=z, where=varies)
     table = pd.DataFrame(
         {"mean": mean, "std_error": std_error, "z": z, "pvalue": 2 * norm.sf(np.abs(z))},
         index=names,
     )
-    tested = [names.index(name) for name in joint]
-    scale = np.where(std_error > 0, std_error, 1.0)
+    tested = [names.index(name) for name in joint if varies[names.index(name)]]
+    scale = np.where(varies, std_error, 1.0)
     correlation = covariance / np.outer(scale, scale)
-    statistic, rank = quadratic_form((mean / scale)[tested], correlation[np.ix_(tested, tested)])
-    table.loc["all"] = [np.nan, np.nan, np.nan, chi2.sf(statistic, rank)]
+    pvalue = np.nan
+    if tested:
+        pvalue = chi2.sf(
+            *quadratic_form((mean / scale)[tested], correlation[np.ix_(tested, tested)])
+        )
+    table.loc["all"] = [np.nan, np.nan, np.nan, pvalue]
     return table
 
 

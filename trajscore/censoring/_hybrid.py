@@ -10,14 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from trajscore.censoring._criterion import conditional_mean_test
+from trajscore.censoring._criterion import conditional_mean_test, groups_of
 from trajscore.censoring._features import Features, cell_features, last_cells
 from trajscore.censoring._monte_carlo import Branches, MonteCarloContinuation
-from trajscore.censoring._plug_in import fit_shares, predict_success, refuse_predictor, run_folds
-from trajscore.censoring._summary import continuation_summary
+from trajscore.censoring._plug_in import (
+    cross_fit_shares,
+    fit_shares,
+    predict_success,
+    refuse_predictor,
+    run_folds,
+)
+from trajscore.censoring._summary import continuation_summary, forecasts_of
 from trajscore.validation import (
     check_estimator_input,
-    check_groups,
     check_sample_weight,
     check_trajectories,
 )
@@ -42,7 +47,8 @@ class HybridAudit(BaseEstimator):
     min_branches : int, default=1
         Runs with fewer valid continuations are not learnt from.
     cv : int or None, default=5
-        Folds for the held-out estimates of audited runs; None makes none.
+        Folds for the held-out estimates of audited runs; None makes none. Where the other folds
+        hold successes only, or failures only, their share is the estimate, with a warning.
     allow_predictor : bool, default=False
         Whether the history may contain the very forecast that will be judged.
 
@@ -52,6 +58,8 @@ class HybridAudit(BaseEstimator):
         The audit.
     classifier_ : classifier
         Fitted on all audited runs.
+    training_groups_ : ndarray of int or None
+        Cluster of each audited run, for the standard errors of `check`.
     held_out_ : ndarray of shape (n_runs,)
         Estimates of audited runs by a model that has not seen them; NaN for the others.
 
@@ -112,7 +120,8 @@ class HybridAudit(BaseEstimator):
         sample_weight : array-like of shape (n_runs,), optional
             Weight of each run.
         groups : array-like of shape (n_runs,), optional
-            Clusters (trials of one task) that are held out together.
+            Clusters (trials of one task) that are held out together, and whose runs `check` takes
+            to be dependent.
         predictor : TrajectoryArray or array-like of shape (n_runs, T_max), optional
             The forecast that will be judged; X is refused if it contains it.
 
@@ -126,7 +135,9 @@ class HybridAudit(BaseEstimator):
         self.monte_carlo_ = MonteCarloContinuation(self.unresolved, self.min_branches).fit(
             runs, branches
         )
-        rows = np.flatnonzero(self.monte_carlo_.audited_)
+        audited = self.monte_carlo_.audited_
+        rows = np.flatnonzero(audited)
+        self.training_groups_ = None if groups is None else groups_of(groups, audited)
         share = self.monte_carlo_.q_z_[rows]
         weight = check_sample_weight(sample_weight, len(runs))[rows]
         weight = weight * self.monte_carlo_.n_valid_[rows]
@@ -135,12 +146,8 @@ class HybridAudit(BaseEstimator):
         self.classifier_ = fit_shares(self.classifier, table, share, weight)
         self.held_out_ = np.full(len(runs), np.nan)
         if self.cv is not None:
-            own_groups = None if groups is None else check_groups(groups, len(runs))[rows]
-            fold = run_folds(runs.ids[rows], share >= 0.5, self.cv, own_groups)
-            for k in range(self.cv):
-                train = fold != k
-                model = fit_shares(self.classifier, table[train], share[train], weight[train])
-                self.held_out_[rows[~train]] = predict_success(model, table[~train])
+            fold = run_folds(runs.ids[rows], share >= 0.5, self.cv, self.training_groups_)
+            self.held_out_[rows] = cross_fit_shares(self.classifier, table, share, weight, fold)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -169,7 +176,8 @@ class HybridAudit(BaseEstimator):
         Parameters
         ----------
         traces : TrajectoryArray or array-like of shape (n_runs, T_max), optional
-            Forecasts under test, of the runs given to `fit`: adds the bias of the score.
+            Forecasts under test, of the runs given to `fit`, found by their identifiers: adds the
+            bias of the score.
         score : "log", "brier", ("beta", a, b) or object, default="log"
             Score family.
         weights : str or callable, default="linear_front"
@@ -190,7 +198,7 @@ class HybridAudit(BaseEstimator):
         audited = self.monte_carlo_.audited_
         forecasts = None
         if traces is not None:
-            forecasts = check_trajectories(traces, probabilities=True, single_channel=True)[audited]
+            forecasts = forecasts_of(self.monte_carlo_.ids_, traces)[audited]
         return conditional_mean_test(
             self.monte_carlo_.q_z_[audited],
             self.held_out_[audited],
@@ -198,6 +206,7 @@ class HybridAudit(BaseEstimator):
             traces=forecasts,
             score=score,
             weights=weights,
+            groups=self.training_groups_,
         )
 
     def summary(

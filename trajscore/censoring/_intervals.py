@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from trajscore.censoring._monte_carlo import MonteCarloContinuation
+from trajscore.censoring._plug_in import OneClassError
 from trajscore.censoring._summary import contrast_samples
 from trajscore.inference import bootstrap, percentile_interval
 from trajscore.metrics._censored import soft_outcomes
@@ -95,6 +97,16 @@ def censored_tps_interval(
     ScoreInterval
         value, low, high, std_error.
 
+    Raises
+    ------
+    ValueError
+        If the runs to learn q_Z from all ended alike, or a replicate draws none of them.
+
+    Notes
+    -----
+    In a replicate in which the runs to learn q_Z from all ended alike, their share, 0 or 1, stands
+    for what the estimator would have learnt; a warning counts these replicates.
+
     Examples
     --------
     >>> from trajscore.datasets import make_trajectories
@@ -108,12 +120,13 @@ def censored_tps_interval(
     if method not in ("percentile", "normal"):
         raise ValueError(f"method must be 'percentile' or 'normal', got {method!r}")
     censored = y == CENSORED
+    alike: list[float] = []
     base = run_scores(np.where(censored, 0, y), X, score, weights)
     slope = np.where(censored, contrast_samples(X, score, weights), 0.0)
     if isinstance(q_z, MonteCarloContinuation):
         raise ValueError("give the shares of continuations themselves: q_z=estimator.predict(X)")
     if hasattr(q_z, "fit"):
-        values, replicate = _refitted(q_z, X, y, history, branches, base, slope)
+        values, replicate, alike = _refitted(q_z, X, y, history, branches, base, slope)
     else:
         values = base + np.where(censored, soft_outcomes(y, q_z), 0.0) * slope
 
@@ -136,6 +149,12 @@ def censored_tps_interval(
         random_state=random_state,
         n_jobs=n_jobs,
     )
+    if alike:
+        warnings.warn(
+            f"in {len(alike)} of {n_resamples} replicates the runs to learn q_Z from all ended "
+            f"alike, and their share stood for q_Z; with few audited runs the interval is rough",
+            stacklevel=2,
+        )
     value, std_error = float(values.mean()), float(replicates.std(ddof=1))
     if method == "normal":
         reach = norm.ppf((1 + confidence_level) / 2) * std_error
@@ -152,7 +171,8 @@ def _refitted(
     branches: Any,
     base: FloatArray,
     slope: FloatArray,
-) -> tuple[FloatArray, Any]:
+) -> tuple[FloatArray, Any, list[float]]:
+    """Return the scores, a replicate of their mean, and the shares it has had to fall back on."""
     if history is None:
         raise ValueError("an estimator of q_z needs history=, what it is to learn from")
     runs = check_trajectories(history)
@@ -165,14 +185,23 @@ def _refitted(
         model.set_params(cv=None)  # held-out estimates are not read here
     stopped = runs[rows]
 
+    alike: list[float] = []
+
     def q_of(weight: FloatArray | None, predictor: Any = None) -> FloatArray:
         q = np.zeros(len(y))
         fitted = clone(model).fit(runs, target, sample_weight=weight, predictor=predictor)
         q[rows] = fitted.predict(stopped)
         return q
 
+    def q_of_draw(weight: FloatArray) -> FloatArray:
+        try:
+            return q_of(weight)
+        except OneClassError as error:
+            alike.append(error.share)
+            return np.where(y == CENSORED, error.share, 0.0)
+
     def replicate(counts: FloatArray) -> FloatArray:
-        q = np.stack([q_of(weight) for weight in counts])
+        q = np.stack([q_of_draw(weight) for weight in counts])
         return np.asarray((counts * (base + q * slope)).sum(axis=1) / counts.sum(axis=1))
 
-    return base + q_of(None, X) * slope, replicate
+    return base + q_of(None, X) * slope, replicate, alike

@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore._coerce import as_numbers
-from trajscore.censoring._summary import continuation_summary
-from trajscore.metrics._censored import censored_tps_samples
+from trajscore.censoring._summary import continuation_summary, forecasts_of
+from trajscore.metrics._censored import branches_by_row, censored_tps_samples
 from trajscore.outcomes import CENSORED
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_trajectories
@@ -95,7 +95,8 @@ class MonteCarloContinuation(BaseEstimator):
         branches : sequence of n_runs array-likes, or array of shape (n_runs, n_branches)
             Outcomes of continuations from the last step of each run: 1, 0, or -1 where the
             continuation came to none; None or an empty list for a run that was not resumed. In a
-            rectangular array NaN stands for a continuation that was not made.
+            rectangular array or DataFrame NaN stands for a continuation that was not made. Entries
+            are those of the runs by position; an index is not read.
 
         Returns
         -------
@@ -170,8 +171,8 @@ class MonteCarloContinuation(BaseEstimator):
         Parameters
         ----------
         traces : TrajectoryArray or array-like of shape (n_runs, T_max), optional
-            Forecasts of the runs given to `fit`: adds the simple and exact scores of the
-            audited runs and their difference.
+            Forecasts of the runs given to `fit`, found by their identifiers: adds the simple and
+            exact scores of the audited runs and their difference.
         score : "log", "brier", ("beta", a, b) or object, default="log"
             Score family.
         weights : str or callable, default="linear_front"
@@ -217,7 +218,7 @@ class MonteCarloContinuation(BaseEstimator):
             "valid branches per run": float(self.n_valid_[rows].mean()),
             "unresolved branches per run": float(self.n_unresolved_[rows].mean()),
         }
-        forecasts = None if traces is None else self._audited_traces(traces)
+        forecasts = None if traces is None else forecasts_of(self.ids_, traces)[rows]
         table = continuation_summary(
             self.q_z_[rows], counts, forecasts, score, weights, n_resamples, random_state
         )
@@ -225,12 +226,6 @@ class MonteCarloContinuation(BaseEstimator):
             error = self._identity_error(forecasts, score, weights)
             table.loc["largest branch-identity error"] = [error, np.nan, np.nan]
         return table
-
-    def _audited_traces(self, traces: Any) -> TrajectoryArray:
-        X = check_trajectories(traces, probabilities=True, single_channel=True)
-        if len(X) != len(self.ids_):
-            raise ValueError(f"there are {len(X)} traces for the {len(self.ids_)} runs of fit")
-        return X[self.audited_]
 
     def _identity_error(self, X: TrajectoryArray, score: Any, weights: Weights) -> float:
         """Compare the exact score with the mean over continuations (the two are one)."""
@@ -282,6 +277,7 @@ def flatten_branches(branches: Branches, n_runs: int) -> tuple[NDArray[np.int64]
     ValueError
         If there is another number of runs, or an outcome is not 1, 0 or -1.
     """
+    branches = branches_by_row(branches)
     if len(branches) != n_runs:
         raise ValueError(
             f"branches must have {n_runs} entries, one for each run (None if not resumed), got "

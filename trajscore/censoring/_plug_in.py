@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,23 @@ IntArray = NDArray[np.int64]
 
 # a recalibration, cross-fitted or not, keeps the ranks of a forecast up to a few ties
 _SAME_RANKS = 0.999
+
+
+class OneClassError(ValueError):
+    """All there is to learn from are successes, or all are failures.
+
+    Parameters
+    ----------
+    share : float
+        Share of successes: 0 or 1.
+    """
+
+    def __init__(self, share: float) -> None:
+        super().__init__(
+            "the continuations to learn from all ended alike; q_Z can be learnt only from "
+            "successes and failures"
+        )
+        self.share = share
 
 
 def default_classifier() -> Any:
@@ -73,18 +91,22 @@ def fit_shares(classifier: Any, features: FloatArray, share: FloatArray, weight:
 
     Raises
     ------
-    ValueError
+    OneClassError
         If there are only successes or only failures.
+    ValueError
+        If no row has a weight.
     """
     table = np.concatenate([features, features])
     label = np.repeat([1, 0], len(features))
     mass = np.concatenate([weight * share, weight * (1 - share)])
     used = mass > 0
-    if len(np.unique(label[used])) < 2:
+    if not used.any():
         raise ValueError(
-            "the continuations to learn from all ended alike; q_Z can be learnt only from "
-            "successes and failures"
+            "none of the runs to learn q_Z from has a weight above 0 or was drawn by the "
+            "bootstrap; resume more runs, or weigh them otherwise"
         )
+    if len(np.unique(label[used])) < 2:
+        raise OneClassError(float(label[used][0]))
     model = default_classifier() if classifier is None else clone(classifier)
     return model.fit(table[used], label[used], **weight_argument(model, mass[used]))
 
@@ -126,6 +148,57 @@ def predict_success(model: Any, features: FloatArray) -> FloatArray:
     if not len(features):
         return np.empty(0)
     return np.asarray(model.predict_proba(features)[:, list(model.classes_).index(1)])
+
+
+def cross_fit_shares(
+    classifier: Any, features: FloatArray, share: FloatArray, weight: FloatArray, fold: IntArray
+) -> FloatArray:
+    """Estimate the share of each row by a classifier that was fitted on the other folds.
+
+    Parameters
+    ----------
+    classifier : classifier or None
+        As in `fit_shares`.
+    features : ndarray of shape (n, n_features)
+        Rows.
+    share : ndarray of shape (n,)
+        Share of successes of each row.
+    weight : ndarray of shape (n,)
+        Weight of each row.
+    fold : ndarray of int of shape (n,)
+        Fold of each row, from 0.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Estimates. Where the other folds hold successes only, or failures only, their share is
+        the estimate, with a warning.
+
+    Raises
+    ------
+    ValueError
+        If all rows are of one fold.
+    """
+    if (fold == fold[0]).all():
+        raise ValueError(
+            "the runs to learn q_Z from all lie in one fold of cv, so none can be held out; audit "
+            "more runs, or take cv=None, which makes no held-out estimates"
+        )
+    estimate = np.full(len(share), np.nan)
+    for k in np.unique(fold):
+        held = fold == k
+        try:
+            model = fit_shares(classifier, features[~held], share[~held], weight[~held])
+            estimate[held] = predict_success(model, features[held])
+        except OneClassError as error:
+            estimate[held] = error.share
+            warnings.warn(
+                f"all continuations outside fold {k} (from 0) of cv ended alike, so their share, "
+                f"{error.share:g}, is the held-out estimate of that fold; audit more runs, or "
+                f"take cv=None, which makes no held-out estimates",
+                stacklevel=3,
+            )
+    return estimate
 
 
 def run_folds(
@@ -177,12 +250,14 @@ def refuse_predictor(X: TrajectoryArray, predictor: Any, allowed: bool) -> None:
     Raises
     ------
     ValueError
-        If a channel ranks the steps as the forecast does.
+        If the forecast is of other runs, or a channel ranks the steps as it does.
     """
-    if predictor is None or allowed:
+    if predictor is None:
         return
     forecast = check_trajectories(predictor, single_channel=True)
     check_same_runs(forecast, X, "predictor", "X")
+    if allowed:
+        return
     ranks = rankdata(forecast.cells)
     for k, column in enumerate(X.cells.reshape(len(X.cells), -1).T):
         own = rankdata(column)

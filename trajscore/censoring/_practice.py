@@ -18,7 +18,7 @@ from trajscore.metrics._censored import soft_outcomes
 from trajscore.metrics._families import family_name
 from trajscore.metrics._tps import run_scores
 from trajscore.outcomes import CENSORED, check_outcomes
-from trajscore.stops import Rule
+from trajscore.stops import Rule, recorded_stops
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_groups, check_same_runs, check_trajectories
 from trajscore.weights import WEIGHT_SCHEDULES, Weights, schedule_name, step_weights
@@ -130,12 +130,13 @@ def practice_shift(
     calibrator : "platt", forecaster or None, default="platt"
         Makes the forecasts by its ``fit_transform`` on all scored runs, once, for all families
         and schedules; "platt" is a `PlattCrossFitCalibrator` on the pseudo-label (or on
-        `q_z`); None takes the traces as forecasts.
+        `q_z`); None takes the traces as forecasts. A `PlattCrossFitCalibrator` of your own is
+        told `groups`, and `q_z` if it has ``censored="q_z"``.
     q_z : float or array-like of shape (n_runs,), optional
         Continuation-success probability of unobserved runs. Default: 0, the simple score.
     stop_reason : array-like of shape (n_runs,), optional
-        Why each run ended; default: the column "stop_reason" of the meta, if there is one. See
-        `termination_audit`.
+        Why each run ended; default: the columns "stop_reason" and "stop_kind" of the meta, if
+        there are any. See `termination_audit`.
     rule : mapping or callable, optional
         Which stop reasons are which mechanism.
     informative : {"exclude", "administrative"}, default="exclude"
@@ -268,7 +269,7 @@ def _scored_rows(
     rule: Rule | None,
     informative: str,
 ) -> NDArray[np.int64]:
-    if stop_reason is None and "stop_reason" not in X.meta:
+    if recorded_stops(X.meta, stop_reason, rule)[0] is None:
         if informative != "exclude" or rule is not None:
             raise ValueError("there are no stop reasons for informative= or rule= to act on")
         return np.arange(len(y))
@@ -301,17 +302,22 @@ def _calibrated(
 ) -> TrajectoryArray:
     if calibrator is None:
         return _checked(name, trace)
-    if not isinstance(calibrator, str):
-        return _checked(name, clone(calibrator).fit_transform(trace, y))
-    if calibrator != "platt":
+    if isinstance(calibrator, str) and calibrator != "platt":
         raise ValueError(f"calibrator must be 'platt', a forecaster or None, got {calibrator!r}")
+    fitter = _platt(trace, simple) if isinstance(calibrator, str) else clone(calibrator)
+    arguments: dict[str, Any] = {}
+    if isinstance(fitter, PlattCrossFitCalibrator):  # other forecasters need not know of these
+        arguments["groups"] = groups
+        if fitter.censored == "q_z":
+            arguments["q_z"] = labels
+    return _checked(name, fitter.fit_transform(trace, y, **arguments))
+
+
+def _platt(trace: TrajectoryArray, simple: bool) -> PlattCrossFitCalibrator:
     inside = trace.cells.min() >= 0 and trace.cells.max() <= 1
-    platt = PlattCrossFitCalibrator(
+    return PlattCrossFitCalibrator(
         link="logit" if inside else "identity", censored="failure" if simple else "q_z"
     )
-    soft = {} if simple else {"q_z": labels}
-    forecast: TrajectoryArray = platt.fit_transform(trace, y, groups=groups, **soft)
-    return forecast
 
 
 def _checked(name: str, trace: Any) -> TrajectoryArray:

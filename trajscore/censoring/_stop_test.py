@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2, norm
 
-from trajscore._coerce import as_numbers
+from trajscore._coerce import as_numbers, is_number
 from trajscore.censoring._criterion import conditional_mean_test, quadratic_form
 from trajscore.censoring._features import Features
 from trajscore.censoring._hazard import RiskSet, risk_set
@@ -96,7 +96,8 @@ def administrative_stop_test(
     q_z : array-like of shape (n_runs,), optional
         Estimates for the stopped runs learnt from runs that went on, as by `ContinuationModel`.
     alpha : float, default=0.05
-        Level at which `message` takes a side.
+        Level at which `message` takes a side: the test of outcomes decides, if there is one, and
+        else that of the history.
 
     Returns
     -------
@@ -106,7 +107,7 @@ def administrative_stop_test(
     Raises
     ------
     ValueError
-        If no run was stopped.
+        If no run was stopped, or too few were resumed for the test of outcomes.
 
     Notes
     -----
@@ -149,6 +150,8 @@ def administrative_stop_test(
     >>> administrative_stop_test(runs.data, runs.target).pvalue
     nan
     """
+    if not (is_number(alpha) and 0 < alpha < 1):
+        raise ValueError(f"alpha must lie in (0, 1), got {alpha!r}")
     runs = check_trajectories(X)
     outcomes = check_outcomes(y, len(runs))
     unobserved = outcomes == CENSORED
@@ -173,7 +176,7 @@ def administrative_stop_test(
         outcome=tested,
         n_stops=int(stop.sum()),
         n_informative_stops=n_informative,
-        message=_message(pvalue, int(stop.sum()), n_informative, table, alpha),
+        message=_message(pvalue, int(stop.sum()), n_informative, table, tested, alpha),
     )
 
 
@@ -256,23 +259,46 @@ def _outcome_test(
 
 
 def _message(
-    pvalue: float, n_stops: int, n_informative: int, table: pd.DataFrame, alpha: float
+    pvalue: float,
+    n_stops: int,
+    n_informative: int,
+    table: pd.DataFrame,
+    tested: pd.DataFrame | None,
+    alpha: float,
 ) -> str:
+    outcome_pvalue = np.nan if tested is None else float(tested.loc["all", "pvalue"])
+    if outcome_pvalue < alpha:
+        side = "more" if tested is not None and tested.loc["mean", "mean"] > 0 else "less"
+        return (
+            f"stops are not administrative, or q_z is wrong: resumed runs came to other outcomes "
+            f"than q_z expects (p = {outcome_pvalue:.2g}, {side} success in the mean); take q_z "
+            f"from resumed runs (HybridAudit), or see tps_bounds"
+        )
+    hidden = (
+        "dependence on what was not recorded cannot be seen"
+        if np.isnan(outcome_pvalue)
+        else f"outcomes of resumed runs are as q_z expects (p = {outcome_pvalue:.2g})"
+    )
     if np.isnan(pvalue):
         return (
             f"nothing to test: none of the {n_stops} stops left a like run going at the same step "
-            f"with another history, as is so with one fixed budget; that stops are administrative "
-            f"rests on how the runs were made"
+            f"with another history, as is so with one fixed budget; "
+            + (
+                "that stops are administrative rests on how the runs were made"
+                if np.isnan(outcome_pvalue)
+                else f"but {hidden}"
+            )
         )
     if pvalue < alpha:
         name = str(table["z"].abs().idxmax())
         side = "large" if table.loc[name, "z"] > 0 else "small"
         return (
             f"stops are not administrative: given the step, history tells who was stopped (p = "
-            f"{pvalue:.2g}, most of all {side} values of {name!r}); use ipcw_tps_score or "
-            f"doubly_robust_tps_score"
+            f"{pvalue:.2g}, most of all {side} values of {name!r})"
+            + ("" if np.isnan(outcome_pvalue) else f", though {hidden}")
+            + "; use ipcw_tps_score or doubly_robust_tps_score"
         )
     return (
         f"no sign against administrative stops (p = {pvalue:.2g}, {n_informative} stops that "
-        f"others outlived); dependence on what was not recorded cannot be seen"
+        f"others outlived); {hidden}"
     )

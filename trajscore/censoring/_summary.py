@@ -8,12 +8,52 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trajscore._coerce import run_label
 from trajscore.inference import paired_bootstrap
 from trajscore.metrics._tps import run_scores
 from trajscore.trajectories import TrajectoryArray
+from trajscore.validation import are_default_ids, check_trajectories
 from trajscore.weights import Weights
 
 FloatArray = NDArray[np.float64]
+
+
+def forecasts_of(ids: NDArray[Any], traces: Any) -> TrajectoryArray:
+    """Return forecasts in the order of the runs given to `fit`, found by their identifiers.
+
+    Parameters
+    ----------
+    ids : ndarray of shape (n_runs,)
+        Identifiers of the runs of fit.
+    traces : TrajectoryArray or array-like of shape (n_traces, T_max)
+        Forecasts, in any order, maybe of more runs. Where either side has but the default
+        identifiers 0, 1, 2, ..., rows are paired by position.
+
+    Returns
+    -------
+    TrajectoryArray
+        One row for each identifier.
+
+    Raises
+    ------
+    ValueError
+        If a run of fit has no forecast, or more than one.
+    """
+    X = check_trajectories(traces, probabilities=True, single_channel=True)
+    known = pd.Index(X.ids)
+    if known.is_unique:
+        rows = known.get_indexer(pd.Index(ids))
+        if (rows >= 0).all():
+            return X[rows]
+    if len(X) != len(ids):
+        raise ValueError(f"there are {len(X)} traces for the {len(ids)} runs of fit")
+    if known.equals(pd.Index(ids)) or are_default_ids(ids) or are_default_ids(X.ids):
+        return X
+    if not known.is_unique:
+        twice = run_label(known[known.duplicated()][0])
+        raise ValueError(f"the traces hold run {twice} twice; give one for each run of fit")
+    lost = run_label(ids[int(np.argmax(rows < 0))])
+    raise ValueError(f"the traces lack run {lost} of fit; give the forecasts of all its runs")
 
 
 def contrast_samples(X: TrajectoryArray, score: Any, weights: Weights) -> FloatArray:

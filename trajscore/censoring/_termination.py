@@ -21,6 +21,7 @@ from trajscore.stops import (
     Rule,
     classify_stops,
     normalize_reasons,
+    recorded_stops,
 )
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_trajectories
@@ -150,7 +151,9 @@ def termination_audit(
     ----------
     X : TrajectoryArray, DataFrame or None
         The runs, or their meta table with one row a run; stop reasons are read from the column
-        "stop_reason" and lengths, if known, reported. None if `stop_reason` is given.
+        "stop_reason" and lengths, if known, reported. What the log's reader took a reason to
+        mean, the column "stop_kind", decides if neither `stop_reason` nor `rule` is given. None if
+        `stop_reason` is given.
     y : array-like of shape (n_runs,)
         Outcomes: 1 success, 0 failure, -1 (or missing) not observed, or a grade.
     stop_reason : array-like of shape (n_runs,), optional
@@ -190,8 +193,13 @@ def termination_audit(
     """
     outcomes = check_outcomes(y)
     meta, lengths = _meta(X, len(outcomes))
-    reasons = _reasons(stop_reason, meta)
-    mechanism = classify_stops(outcomes, reasons, rule)
+    reasons, kinds = recorded_stops(meta, stop_reason, rule)
+    if reasons is None:
+        raise ValueError(
+            "there are no stop reasons; pass stop_reason=, or keep a column 'stop_reason' in the "
+            "meta of the container"
+        )
+    mechanism = classify_stops(outcomes, reasons, rule, kinds)
     names = normalize_reasons(reasons)
     _warn_unknown(mechanism, names)
     return TerminationAudit(
@@ -213,17 +221,6 @@ def _meta(X: Any, n_runs: int) -> tuple[pd.DataFrame, NDArray[np.int64] | None]:
     if len(meta) != n_runs:
         raise ValueError(f"there are {n_runs} outcomes for {len(meta)} runs; give one for each")
     return meta, lengths
-
-
-def _reasons(stop_reason: ArrayLike | None, meta: pd.DataFrame) -> NDArray[Any]:
-    if stop_reason is not None:
-        return np.asarray(stop_reason, dtype=object)
-    if "stop_reason" not in meta:
-        raise ValueError(
-            "there are no stop reasons; pass stop_reason=, or keep a column 'stop_reason' in the "
-            "meta of the container"
-        )
-    return meta["stop_reason"].to_numpy(dtype=object)
 
 
 def _labels(by: str | ArrayLike | None, meta: pd.DataFrame, n_runs: int) -> pd.Series | None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from trajscore._coerce import as_numbers
+from trajscore._coerce import is_number
 from trajscore.censoring._features import Features, last_cells, run_cumsum
 from trajscore.censoring._hazard import (
     RiskSet,
@@ -81,6 +81,7 @@ def ipcw_tps_samples(
     ndarray of shape (n_runs,)
         Linearised contributions; their mean is the score.
     """
+    _check_floor(min_probability)
     g, stop = _scored(y_true, traces, stopped, q_z, score, weights)
     if not stop.any():
         return g
@@ -248,6 +249,7 @@ def doubly_robust_tps_samples(
     ndarray of shape (n_runs,)
         Contributions; their mean is the score, their spread its standard error.
     """
+    _check_floor(min_probability)
     g, stop = _scored(y_true, traces, stopped, q_z, score, weights)
     if not stop.any():
         return g
@@ -364,6 +366,11 @@ def doubly_robust_tps_score(
     return float(np.average(samples, weights=check_sample_weight(sample_weight, len(samples))))
 
 
+def _check_floor(min_probability: Any) -> None:
+    if not (is_number(min_probability) and 0 < min_probability <= 1):
+        raise ValueError(f"min_probability must lie in (0, 1], got {min_probability!r}")
+
+
 def _scored(
     y_true: ArrayLike,
     traces: Any,
@@ -376,8 +383,8 @@ def _scored(
     X = check_trajectories(traces, probabilities=True, single_channel=True)
     y = check_outcomes(y_true, len(X))
     stop = check_stopped(stopped, y == CENSORED)
-    q = np.broadcast_to(as_numbers(q_z, "q_z"), y.shape)
-    labels = soft_outcomes(y, np.where(stop, 0.0, q))
+    # q_z is not read for informative stops: these get no score of their own
+    labels = soft_outcomes(np.where(stop, 0, y), q_z)
     return np.where(stop, 0.0, run_scores(labels, X, score, weights)), stop
 
 

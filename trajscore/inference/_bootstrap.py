@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
@@ -12,6 +11,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from trajscore._coerce import is_count
 from trajscore.inference._intervals import bca_interval, percentile_interval, stratum_influence
 from trajscore.inference._units import FloatArray, Units, draw_counts, resampling_units
 
@@ -87,8 +87,7 @@ def bootstrap_units(
     progress: Callable[[Iterator[Any]], Any] | None = None,
 ) -> FloatArray:
     """Evaluate a statistic of the counts of units, of shape (n_replicates, n_units)."""
-    if not (isinstance(n_resamples, numbers.Integral) and n_resamples >= 1):
-        raise ValueError(f"n_resamples must be a whole number, at least 1, got {n_resamples!r}")
+    check_resamples(n_resamples)
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     sizes = [min(_BLOCK, n_resamples - start) for start in range(0, n_resamples, _BLOCK)]
     seeds = np.random.SeedSequence(seed).spawn(len(sizes))
@@ -101,6 +100,12 @@ def bootstrap_units(
         delayed(block)(size, own_seed) for size, own_seed in (progress(jobs) if progress else jobs)
     )
     return np.concatenate(blocks)
+
+
+def check_resamples(n_resamples: Any) -> None:
+    """Refuse numbers of replicates that are not whole, or below 1."""
+    if not is_count(n_resamples):
+        raise ValueError(f"n_resamples must be a whole number, at least 1, got {n_resamples!r}")
 
 
 def paired_bootstrap(

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from trajscore.inference._bootstrap import bootstrap_units
+from trajscore._coerce import as_numbers
+from trajscore.inference._bootstrap import bootstrap_units, check_resamples
 from trajscore.inference._units import FloatArray, Units, resampling_units
 
 # Variances below this share of the largest there could be are rounding errors of zero.
@@ -34,7 +35,8 @@ def compare_predictors(
     ----------
     samples : dict or DataFrame of shape (n_runs, n_predictors)
         One score a run for each predictor, such as `trajscore.metrics.tps_samples` gives; a dict
-        maps names to arrays of shape (n_runs,).
+        maps names to arrays of shape (n_runs,). Entries are paired by position; where several are
+        Series, their indexes must be equal.
     reference : hashable, optional
         Name of the predictor that all others are compared with; by default all pairs are.
     n_resamples : int, default=10000
@@ -60,8 +62,8 @@ def compare_predictors(
     Raises
     ------
     ValueError
-        If a score is missing, a difference does not vary, or there are too few runs, clusters or
-        replicates for the level.
+        If predictors have scores of different runs, a score is missing, a difference does not
+        vary, or there are too few runs, clusters or replicates for the level.
 
     Notes
     -----
@@ -185,7 +187,8 @@ def _checked_table(samples: Mapping[Any, ArrayLike] | pd.DataFrame) -> pd.DataFr
             f"samples must be a dict or DataFrame of scores by predictor, "
             f"got {type(samples).__name__}"
         )
-    table = pd.DataFrame(samples).astype(np.float64)
+    given = samples if isinstance(samples, pd.DataFrame) else _from_mapping(samples)
+    table = given.astype(np.float64)
     if table.shape[1] < 2:
         raise ValueError(f"a comparison needs at least 2 predictors, got {table.shape[1]}")
     if not table.columns.is_unique:
@@ -201,7 +204,30 @@ def _checked_table(samples: Mapping[Any, ArrayLike] | pd.DataFrame) -> pd.DataFr
     return table
 
 
+def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
+    """Put scores side by side, by position, if nothing says that they are of other runs."""
+    columns = {name: as_numbers(one, f"scores of {name!r}") for name, one in samples.items()}
+    for name, column in columns.items():
+        if column.ndim != 1:
+            raise ValueError(f"scores of {name!r} have shape {column.shape}; give one a run")
+    if len({len(column) for column in columns.values()}) > 1:
+        sizes = ", ".join(f"{name!r} {len(column)}" for name, column in columns.items())
+        raise ValueError(
+            f"the predictors have different numbers of scores ({sizes}); give one a run"
+        )
+    indexes = {name: one.index for name, one in samples.items() if isinstance(one, pd.Series)}
+    first = next(iter(indexes), None)
+    for name, index in indexes.items():
+        if not index.equals(indexes[first]):
+            raise ValueError(
+                f"the scores of {first!r} and {name!r} have different indexes; put both in one "
+                f"order of runs, or give arrays, which are paired by position"
+            )
+    return pd.DataFrame(columns)
+
+
 def _check_level(confidence_level: float, n_resamples: int) -> None:
+    check_resamples(n_resamples)
     if not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level must lie in (0, 1), got {confidence_level}")
     if (n_resamples + 1) * (1 - confidence_level) < 1 - 1e-9:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc, gammaln
 
-from trajscore._coerce import as_numbers
+from trajscore._coerce import as_numbers, is_number
 
 FloatArray = NDArray[np.float64]
 
@@ -75,15 +75,11 @@ class SequentialComparison:
     """
 
     def __init__(self, bound: float, alpha: float = 0.05, *, v_opt: float | None = None) -> None:
-        v_opt = 10 * bound**2 if v_opt is None else v_opt
-        for name, value in (("bound", bound), ("v_opt", v_opt)):
-            if not (math.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be finite and positive, got {value}")
-        if not 0 < alpha < 1:
-            raise ValueError(f"alpha must lie in (0, 1), got {alpha}")
-        self.bound = float(bound)
+        self.bound = _positive(bound, "bound")
+        if not (is_number(alpha) and 0 < alpha < 1):
+            raise ValueError(f"alpha must lie in (0, 1), got {alpha!r}")
         self.alpha = float(alpha)
-        self.v_opt = float(v_opt)
+        self.v_opt = 10 * self.bound**2 if v_opt is None else _positive(v_opt, "v_opt")
         scale = 2 * self.bound
         self._rho = _best_rho(self.v_opt / scale**2, self.alpha)
         # after each run, with differences divided by the scale; the first entry is before any
@@ -196,6 +192,12 @@ class SequentialComparison:
     def _e_values(self, sums: FloatArray, rows: slice) -> FloatArray:
         log = _log_mixture(sums, self._variations[rows], self._rho)
         return np.exp(np.minimum(log, _LARGEST_LOG))
+
+
+def _positive(value: Any, name: str) -> float:
+    if not (is_number(value) and math.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be finite and positive, got {value!r}")
+    return float(value)
 
 
 def _best_rho(v_opt: float, alpha: float) -> float:

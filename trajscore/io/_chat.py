@@ -153,6 +153,19 @@ class Conversation:
         else:
             self._add_turn(fields, scores, kind, index)
 
+    def add_completion(self, completion: Mapping[str, Any], index: int) -> None:
+        """Add the answer of a completion, or what it says of the last message if that is it."""
+        fields, scores = self._unwrap(completion, index)
+        last = self.steps[-1] if self.steps and self.steps[-1].index == index - 1 else None
+        if last is None or not _is_answer(last, fields, index):
+            self.add(completion, index)
+            return
+        if last.logprobs is None:
+            last.tokens, last.logprobs, last.top_logprobs = scores
+        for name in ("finish_reason", "other_choices"):
+            if fields.get(name) is not None:
+                last.extra.setdefault(name, fields[name])
+
     def _unwrap(self, message: Mapping[str, Any], index: int) -> tuple[dict[str, Any], TokenScores]:
         """Find the message within a completion, and its log-probabilities wherever they are."""
         fields = dict(message)
@@ -281,6 +294,17 @@ def _no_agent(steps: Iterable[Step]) -> str:
     roles = sorted({str(s.extra["role"]) for s in steps if "role" in s.extra})
     hint = f" (unknown roles: {', '.join(roles)})" if roles else ""
     return f"it has no turn of the agent{hint}"
+
+
+def _is_answer(step: Step, fields: Mapping[str, Any], index: int) -> bool:
+    """Tell whether a turn of the agent says and calls the same as a message."""
+    calls = [read_call(call, index) for call in fields.get("tool_calls") or []]
+    return (
+        step.actor == "agent"
+        and step.text == text_of(fields.get("content"))
+        and [(one.name, one.arguments) for one in step.tool_calls]
+        == [(one.name, one.arguments) for one in calls]
+    )
 
 
 def _first_choice(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:

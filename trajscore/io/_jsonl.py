@@ -75,7 +75,8 @@ def read_jsonl(path: Paths, fields: Mapping[str, str] | None = None) -> Runs:
     A run with the same step on two lines cannot be read: which of them holds is not known.
     Without an actor, every step is the agent's. An ``action`` is text of what the agent does; it
     becomes a call of a tool named "action", so that its repetition is seen. All other fields of a
-    line are kept in `Step.extra`.
+    line are kept in `Step.extra`. An outcome is true, false, -1 (not observed) or a grade in
+    [0, 1]; a run with another one is skipped.
 
     Examples
     --------

@@ -21,11 +21,11 @@ from trajscore.io._files import (
 )
 from trajscore.io._names import ID, OUTCOME, STOP, TASK, TRIAL, first_of
 from trajscore.io._records import MalformedRunError, Place, Run, StopKind, leftover
-from trajscore.io._runs import Runs, RunStream, Skipped, as_outcome
+from trajscore.io._runs import Runs, RunStream, Skipped, as_grade
 from trajscore.io._wrong import with_runs
 from trajscore.stops import ADMINISTRATIVE_STOPS
 
-_USED = frozenset({*ID, *TASK, *TRIAL, *OUTCOME, *STOP, "messages"})
+_USED = frozenset({*ID, *TASK, *TRIAL, *OUTCOME, *STOP, "messages", "choices"})
 
 
 def read_openai(path: Paths, *, table: Any = None) -> Runs:
@@ -37,11 +37,12 @@ def read_openai(path: Paths, *, table: Any = None) -> Runs:
         A file or a folder of files (``.json``, ``.jsonl``, gzipped or not). A file holds runs,
         ``{"messages": [...], "id": ...}``, in a list or one a line, or the messages of a single
         run, in a list or one a line; then the run's id is the file's name. Instead of a message
-        there may be a whole completion, ``{"choices": [{"message", "logprobs"}]}``.
+        there may be a whole completion, ``{"choices": [{"message", "logprobs"}]}``; a run may also
+        be a request with its response, ``{"messages": [...], "choices": [...]}``.
     table : DataFrame, str, Path or mapping of id to outcome, optional
         How the runs ended, with columns for id, outcome and stop reason (a path: CSV). Without it
         they are looked for in each run, under the names outcome, success, solved or reward, and
-        stop_reason or termination_reason.
+        stop_reason or termination_reason. An outcome is true, false, -1 or a grade in [0, 1].
 
     Returns
     -------
@@ -60,7 +61,11 @@ def read_openai(path: Paths, *, table: Any = None) -> Runs:
 
     Notes
     -----
-    Log-probabilities are those of ``logprobs.content``, on the message or on its choice.
+    Log-probabilities are those of ``logprobs.content``, on the message or on its choice. The
+    choice of a request with its response is the last turn; where the last message says the same,
+    it is that turn, and only gives it its log-probabilities. Of several choices the first counts;
+    the others are kept in ``extra["other_choices"]`` of the step and counted in the column
+    n_other_choices of `meta`.
 
     Examples
     --------
@@ -185,18 +190,24 @@ def _build(raw: Any, place: Place, table: dict[str, dict[str, Any]] | None) -> R
         raise MalformedRunError("it has no 'messages'")
     talk = Conversation(place)
     talk.add_all(raw["messages"])
+    if raw.get("choices"):
+        talk.add_completion({"choices": raw["choices"]}, len(raw["messages"]))
     ended = dict(raw) if table is None else table.get(place.run, {})
-    return talk.finish(finish_run(place, raw, ended))
+    run = talk.finish(finish_run(place, raw, ended))
+    others = sum(len(step.extra.get("other_choices", ())) for step in run.steps)
+    if others:
+        run.meta["n_other_choices"] = others
+    return run
 
 
 def finish_run(place: Place, raw: Mapping[str, Any], ended: Mapping[str, Any]) -> Run:
     """Make a run without steps from its fields and from those that say how it ended."""
     reward = first_of(ended, OUTCOME)
-    outcome = as_outcome(reward)
+    outcome = as_grade(reward)
     if outcome is None:
-        raise MalformedRunError(f"its outcome {reward!r} is neither a number nor true or false")
-    if reward == -1:
-        outcome = -1
+        raise MalformedRunError(
+            f"its outcome {reward!r} is neither a number in [0, 1], nor -1, nor true or false"
+        )
     reason = first_of(ended, STOP)
     task = first_of(raw, TASK)
     return Run(
@@ -211,7 +222,7 @@ def finish_run(place: Place, raw: Mapping[str, Any], ended: Mapping[str, Any]) -
     )
 
 
-def stop_kind(outcome: int, reason: Any) -> StopKind | None:
+def stop_kind(outcome: float, reason: Any) -> StopKind | None:
     """Say what a stop reason means that no format defines."""
     if outcome != -1:
         return "observed"

@@ -118,8 +118,8 @@ class Run:
         Identifier of the run.
     steps : list of Step
         The turns of agent and user, in order.
-    outcome : {1, 0, -1}, default=-1
-        Success, failure, or not observed.
+    outcome : {1, 0, -1} or float, default=-1
+        Success, failure, or not observed; or a grade between 0 and 1.
     stop_reason : str, optional
         Why the run ended, in the log's own word.
     stop_kind : {"observed", "administrative", "informative", "excluded"}, optional
@@ -142,7 +142,7 @@ class Run:
 
     id: str
     steps: list[Step] = field(default_factory=list)
-    outcome: int = -1
+    outcome: float = -1
     stop_reason: str | None = None
     stop_kind: StopKind | None = None
     task: str | None = None
@@ -154,7 +154,8 @@ class Run:
         return len(self.steps)
 
     def __repr__(self) -> str:
-        ended = {1: "success", 0: "failure"}.get(self.outcome, "not observed")
+        named: dict[float, str] = {1: "success", 0: "failure", -1: "not observed"}
+        ended = named.get(self.outcome, f"outcome {self.outcome}")
         reason = f", {self.stop_reason}" if self.stop_reason else ""
         return f"<Run {self.id!r}: {len(self.steps)} steps, {ended}{reason}>"
 

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.io._records import Run
-from trajscore.outcomes import CENSORED, FAILURE, SUCCESS
+from trajscore.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 
 _NAMED = 3
 _SUCCESS_TOLERANCE = 1e-6
@@ -175,13 +175,15 @@ class Runs(list[Run]):
             for part, name in ((self.skipped, "skipped"), (self.excluded, "excluded"))
             if part
         )
+        graded = len(self) - ended[SUCCESS] - ended[FAILURE] - ended[CENSORED]
         return (
             f"<Runs: {len(self)} runs, {ended[SUCCESS]} successes, {ended[FAILURE]} failures, "
-            f"{ended[CENSORED]} not observed{'; ' + left if left else ''}>"
+            + (f"{graded} graded between, " if graded else "")
+            + f"{ended[CENSORED]} not observed{'; ' + left if left else ''}>"
         )
 
 
-def outcomes(runs: Iterable[Run]) -> NDArray[np.int64]:
+def outcomes(runs: Iterable[Run]) -> NDArray[Any]:
     """Return the outcome of each run.
 
     Parameters
@@ -191,8 +193,13 @@ def outcomes(runs: Iterable[Run]) -> NDArray[np.int64]:
 
     Returns
     -------
-    ndarray of int of shape (n_runs,)
-        1 success, 0 failure, -1 not observed.
+    ndarray of shape (n_runs,)
+        int64 codes, 1 success, 0 failure, -1 not observed; float64 if there are grades between.
+
+    Raises
+    ------
+    ValueError
+        If an outcome is anything else; the message names the run.
 
     Examples
     --------
@@ -200,7 +207,14 @@ def outcomes(runs: Iterable[Run]) -> NDArray[np.int64]:
     >>> io.outcomes([io.Run("a", outcome=1), io.Run("b")])
     array([ 1, -1])
     """
-    return np.array([run.outcome for run in runs], dtype=np.int64)
+    ended = [(run.id, run.outcome) for run in runs]
+    for name, outcome in ended:
+        if as_grade(outcome) is None:
+            raise ValueError(
+                f"run {name!r}: outcome {outcome!r} is not understood; use 1 for success, 0 for "
+                f"failure, -1 where it was not observed, or a grade between 0 and 1"
+            )
+    return check_outcomes([outcome for _, outcome in ended])
 
 
 def meta(runs: Iterable[Run]) -> pd.DataFrame:
@@ -253,13 +267,26 @@ def _row(run: Run) -> dict[str, Any]:
     return row | {name: value for name, value in run.meta.items() if name not in row}
 
 
+def as_grade(value: Any) -> float | None:
+    """Turn an outcome of a format that defines none into 1, 0, -1 or a grade; None if it is none.
+
+    A grade within the tolerance of 1 is 1, as in the formats that define a reward.
+    """
+    outcome = as_outcome(value)
+    if outcome != FAILURE or isinstance(value, (bool, np.bool_)):
+        return outcome
+    if value == CENSORED:
+        return CENSORED
+    return (float(value) if value else FAILURE) if 0 <= value <= 1 else None
+
+
 def as_outcome(reward: Any) -> int | None:
     """Turn a reward into an outcome; None where it cannot be one."""
     if reward is None:
         return CENSORED
     if isinstance(reward, (bool, np.bool_)):
         return int(reward)
-    if not isinstance(reward, (int, float)):
+    if not isinstance(reward, (int, float, np.number)):
         return None
     if math.isnan(reward):
         return CENSORED

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from trajscore._coerce import is_count
 from trajscore.io._chat import Conversation
 from trajscore.io._files import (
     JSON_ENDINGS,
@@ -95,6 +96,10 @@ def iter_tau_bench(path: Paths, *, max_turns: int | None = 30) -> RunStream:
     >>> for run in iter_tau_bench("gpt-4o-airline.json"):  # doctest: +SKIP
     ...     print(run)
     """
+    if max_turns is not None and not is_count(max_turns):
+        raise ValueError(
+            f"max_turns must be a whole number, at least 1, or None, got {max_turns!r}"
+        )
     files = find_files(path, (*JSON_ENDINGS, *LINES_ENDINGS))
     return RunStream(partial(_read, files, max_turns))
 

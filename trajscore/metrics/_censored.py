@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore._coerce import as_numbers
@@ -202,6 +203,7 @@ def _branch_mean(
     weights: Weights,
 ) -> FloatArray:
     """Average the complete-data score of each prefix over the outcomes of its continuations."""
+    branches = branches_by_row(branches)
     if len(branches) != len(X):
         raise ValueError(
             f"branches must have {len(X)} entries, one for each run (None if observed)"
@@ -219,6 +221,44 @@ def _branch_mean(
         )
         scores[rows] = np.add.reduceat(each, np.cumsum(counts) - counts) / counts
     return scores
+
+
+def branches_by_row(branches: Any) -> Any:
+    """Return outcomes of continuations such that ``branches[k]`` are those of row k.
+
+    Parameters
+    ----------
+    branches : sequence of n_runs array-likes, or array of shape (n_runs, n_branches)
+        The outcomes. Rows of a DataFrame and entries of a Series are read by position, whatever
+        the index.
+
+    Returns
+    -------
+    list or ndarray of shape (n_runs, n_branches)
+        The outcomes, an array where they came as a table.
+
+    Raises
+    ------
+    ValueError
+        If they are a mapping, which has no order of rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> branches_by_row(pd.Series([[1, 0], [0]], index=["b", "a"]))
+    [[1, 0], [0]]
+    """
+    if isinstance(branches, Mapping):
+        raise ValueError(
+            "branches must be a sequence with one entry for each run, in the order of the runs, "
+            "not a mapping"
+        )
+    if isinstance(branches, pd.DataFrame):
+        try:
+            return branches.to_numpy(dtype=np.float64, na_value=np.nan)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"branches must be numbers: {error}") from error
+    return branches if isinstance(branches, np.ndarray) else list(branches)
 
 
 def check_branch(branch: ArrayLike | None, row: int) -> NDArray[Any]:

@@ -36,7 +36,7 @@ from trajscore.report._lines import (
 from trajscore.report._monitoring import monitoring_table, stopping_rule
 from trajscore.report._report import Report
 from trajscore.report._statistics import line_statistics
-from trajscore.stops import is_informative_stop, normalize_reasons
+from trajscore.stops import is_informative_stop, normalize_reasons, recorded_stops
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_groups, check_same_runs, check_trajectories
 from trajscore.weights import Weights
@@ -87,7 +87,7 @@ def evaluate(
         as failures (the simple censored score, q_Z = 0).
     stop_reason : array-like of shape (n_runs,), optional
         Why each run ended. Unobserved runs that no budget stopped are left out and counted.
-        Default: the column "stop_reason" of the container's meta, if there is one.
+        Default: the columns "stop_reason" and "stop_kind" of the container's meta, if there are.
     groups : array-like of shape (n_runs,), optional
         Clusters of runs (trials of one task), kept together in calibration and bootstrap.
     monitoring : bool or StoppingRule, default=False
@@ -146,7 +146,7 @@ def evaluate(
     traces = _as_predictors(X)
     first = next(iter(traces.values()))
     codes = check_outcomes(y, len(first))
-    counts, excluded = _counted(codes, _stop_reasons(stop_reason, first))
+    counts, excluded = _counted(codes, *recorded_stops(first.meta, stop_reason))
     _check_enough(codes[counts], excluded)
     # before rows are put in another order, so that a message names the row that was given
     labels = soft_outcomes(np.where(counts, codes, 0), 0.0 if q_z is None else q_z)
@@ -226,20 +226,13 @@ def _flat(trace: TrajectoryArray) -> TrajectoryArray:
     return check_trajectories(trace, single_channel=True, allow_missing=True)
 
 
-def _stop_reasons(stop_reason: ArrayLike | None, X: TrajectoryArray) -> NDArray[Any] | None:
-    if stop_reason is not None:
-        return np.asarray(stop_reason, dtype=object)
-    meta = X.meta
-    return meta["stop_reason"].to_numpy(dtype=object) if "stop_reason" in meta else None
-
-
 def _counted(
-    y: NDArray[Any], reasons: NDArray[Any] | None
+    y: NDArray[Any], reasons: NDArray[Any] | None, kinds: NDArray[Any] | None
 ) -> tuple[NDArray[np.bool_], dict[str, int]]:
     """Whether each run counts, and how many were left out by stop reason."""
     if reasons is None:
         return np.ones(len(y), dtype=bool), {}
-    informative = is_informative_stop(y, reasons)
+    informative = is_informative_stop(y, reasons, kinds=kinds)
     stated = normalize_reasons(reasons) != ""
     names, counts = np.unique(reasons[informative & stated].astype(str), return_counts=True)
     excluded = {

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore._running import last_cells
 from trajscore._transformer import TraceTransformer
 from trajscore.trajectories import TrajectoryArray
+from trajscore.validation import track_channels
 
 FloatArray = NDArray[np.float64]
 
@@ -31,6 +32,13 @@ class RiskScorer(TraceTransformer, BaseEstimator):
     def _trace(self, X: TrajectoryArray) -> FloatArray:
         raise NotImplementedError
 
+    def _checked(self, X: Any) -> TrajectoryArray:
+        """Check what comes after `fit`, which must have the same channels."""
+        check_is_fitted(self)
+        signals = self._check(X)
+        track_channels(self, signals, reset=False)
+        return signals
+
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Check parameters and data; nothing is learned.
 
@@ -46,7 +54,7 @@ class RiskScorer(TraceTransformer, BaseEstimator):
         estimator
             The fitted scorer.
         """
-        self.n_channels_in_ = self._check(X).n_channels
+        track_channels(self, self._check(X), reset=True)
         return self
 
     def transform(self, X: Any) -> TrajectoryArray:
@@ -63,8 +71,7 @@ class RiskScorer(TraceTransformer, BaseEstimator):
             One channel, "risk"; higher means failure is more likely. NaN where the scorer has
             seen nothing that it reads.
         """
-        check_is_fitted(self)
-        signals = self._check(X)
+        signals = self._checked(X)
         return signals.with_cells(self._trace(signals), channels=("risk",))
 
     def score_samples(self, X: Any) -> FloatArray:

@@ -63,6 +63,8 @@ class MeanSurprisal(_OfActors):
     ----------
     n_channels_in_ : int
         Number of channels seen in `fit`.
+    channels_in_ : tuple of str
+        Their names; other ones are refused afterwards.
 
     See Also
     --------
@@ -100,6 +102,8 @@ class SelfReportedConfidence(_OfActors):
     ----------
     n_channels_in_ : int
         Number of channels seen in `fit`.
+    channels_in_ : tuple of str
+        Their names; other ones are refused afterwards.
 
     See Also
     --------
@@ -143,6 +147,8 @@ class SAUP(RiskScorer):
     ----------
     n_channels_in_ : int
         Number of channels seen in `fit`.
+    channels_in_ : tuple of str
+        Their names; other ones are refused afterwards.
 
     See Also
     --------
@@ -194,6 +200,8 @@ class RunLength(_OfActors):
     ----------
     n_channels_in_ : int
         Number of channels seen in `fit`.
+    channels_in_ : tuple of str
+        Their names; other ones are refused afterwards.
 
     See Also
     --------
@@ -229,6 +237,8 @@ class ToolCallCount(_OfActors):
     ----------
     n_channels_in_ : int
         Number of channels seen in `fit`.
+    channels_in_ : tuple of str
+        Their names; other ones are refused afterwards.
 
     See Also
     --------

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trajscore.tracer._tail import is_number
+from trajscore._coerce import is_number
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_trajectories
 

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from trajscore._coerce import unknown_name
 from trajscore._transformer import TraceTransformer
 from trajscore.io import Step
+from trajscore.io._logprobs import NOT_RECORDED
 from trajscore.tracer._stated import StatedConfidence
 from trajscore.tracer._turns import Tokens, Turns, mean_of_turns, take_tokens, take_turns
 from trajscore.trajectories import TrajectoryArray
@@ -242,21 +243,46 @@ class StepConfidence(TraceTransformer, BaseEstimator):
 
 
 def entropies(turns: Turns, tokens: Tokens, top: int) -> FloatArray:
-    """Return the entropy in nats of each token's `top` likeliest candidates; NaN if fewer."""
+    """Return the entropy in nats of each token's `top` likeliest candidates; NaN if fewer.
+
+    As where logs are read, a candidate of -9999 and below is missing, and none may be above 0.
+    """
     out = np.full(len(tokens.logprobs), np.nan)
     table: list[list[float]] = []
     places: list[int] = []
-    for turn, start in zip(tokens.turns, tokens.starts, strict=False):
-        for place, candidates in enumerate(turns.steps[turn].top_logprobs or ()):
-            if len(candidates) >= top:
-                table.append(sorted((one[1] for one in candidates), reverse=True)[:top])
+    for turn, start, n_tokens in zip(
+        tokens.turns, tokens.starts, np.diff(tokens.starts), strict=False
+    ):
+        listed = turns.steps[turn].top_logprobs or ()
+        if listed and len(listed) != n_tokens:
+            raise ValueError(
+                f"{turns.place(turn)}: there are {len(listed)} lists of top_logprobs for "
+                f"{n_tokens} logprobs; give one for each token, () where there is none"
+            )
+        for place, candidates in enumerate(listed):
+            found = [one[1] for one in candidates if one[1] > NOT_RECORDED or one[1] == -np.inf]
+            if len(found) >= top:
+                table.append(sorted(found, reverse=True)[:top])
                 places.append(int(start) + place)
     if table:
         logs = np.array(table, dtype=np.float64)
+        _refuse_positive(logs[:, 0], places, turns, tokens)
         with np.errstate(invalid="ignore"):
             share = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
         out[places] = entr(share).sum(axis=1)
     return out
+
+
+def _refuse_positive(largest: FloatArray, places: list[int], turns: Turns, tokens: Tokens) -> None:
+    """Say at which token the likeliest candidate has a log-probability above 0."""
+    if (largest > 0).any():
+        row = int(np.argmax(largest > 0))
+        owner = int(np.searchsorted(tokens.starts, places[row], side="right")) - 1
+        raise ValueError(
+            f"{turns.place(tokens.turns[owner])}, token {places[row] - int(tokens.starts[owner])}: "
+            f"a top_logprob of {largest[row]:g} is above 0; logprobs are natural logarithms of "
+            f"probabilities"
+        )
 
 
 def token_span(

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from trajscore._coerce import is_number
 from trajscore._running import run_numbers, step_numbers
 from trajscore.outcomes import CENSORED, check_outcomes
 from trajscore.tracer._base import RiskScorer
@@ -22,9 +22,10 @@ from trajscore.tracer._components import (
     warn_of_some_surprisal,
 )
 from trajscore.tracer._grid import check_settings
-from trajscore.tracer._tail import is_number, mixed, running_top_means, tail_size, top_means
+from trajscore.tracer._tail import mixed, running_top_means, tail_size, top_means
 from trajscore.tracer._tuning import tuned
 from trajscore.trajectories import TrajectoryArray
+from trajscore.validation import track_channels
 
 FloatArray = NDArray[np.float64]
 
@@ -66,6 +67,8 @@ class TracerScorer(RiskScorer):
         Training runs without an outcome, left out of tuning; only with `tune`.
     n_channels_in_ : int
         Number of channels seen in `fit`.
+    channels_in_ : tuple of str
+        Their names; other ones are refused afterwards.
 
     See Also
     --------
@@ -161,7 +164,7 @@ class TracerScorer(RiskScorer):
             self.n_unobserved_ = int((check_outcomes(y, len(signals)) == CENSORED).sum())
         for name, value in found.items():
             setattr(self, f"{name}_", value)
-        self.n_channels_in_ = signals.n_channels
+        track_channels(self, signals, reset=True)
         return self
 
     def score_samples(self, X: Any) -> FloatArray:
@@ -280,10 +283,6 @@ class TracerScorer(RiskScorer):
         if self.aggregation == "multiplicative":
             check_surprisal(signals, f"aggregation={self.aggregation!r}")
         return signals
-
-    def _checked(self, X: Any) -> TrajectoryArray:
-        check_is_fitted(self)
-        return self._check(X)
 
     def _trace(self, X: TrajectoryArray) -> FloatArray:
         return self._risk(X, self.actors, running_top_means)

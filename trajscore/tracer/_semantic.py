@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import entr, softmax
 from sklearn.utils.validation import check_is_fitted
 
-from trajscore.io import Step
+from trajscore._coerce import as_numbers
 from trajscore.tracer._base import RiskScorer
 from trajscore.tracer._baselines import running_mean
-from trajscore.tracer._turns import check_runs, take_turns
+from trajscore.tracer._turns import Turns, check_runs, take_turns
 from trajscore.trajectories import TrajectoryArray
 
 FloatArray = NDArray[np.float64]
@@ -48,6 +48,11 @@ def semantic_entropy(
     float
         Entropy in nats; 0 if all mean the same, at most the logarithm of the number of answers.
 
+    Raises
+    ------
+    ValueError
+        If there is no answer, one is no text, or the log-probabilities do not fit.
+
     References
     ----------
     Farquhar et al. (2024), Detecting hallucinations in large language models using semantic
@@ -58,16 +63,28 @@ def semantic_entropy(
     >>> round(semantic_entropy(["Paris", "paris", "Rome", "Rome"]), 3)
     0.693
     """
-    texts = list(answers)
+    texts = [] if answers is None else list(answers)
+    if isinstance(answers, str):
+        raise ValueError("answers must be a list of texts, not one text")
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(
+                f"answer {place} is {type(text).__name__}, not text; leave it out, or give str()"
+            )
     if not texts:
         raise ValueError("semantic entropy needs at least one sampled answer")
     weight = np.full(len(texts), 1 / len(texts))
     if log_probs is not None:
-        logs = np.asarray(log_probs, dtype=np.float64)
+        logs = as_numbers(log_probs, "log_probs")
         if logs.shape != weight.shape or np.isnan(logs).any() or (logs > 0).any():
             raise ValueError(
                 f"log_probs must hold one logarithm of a probability for each of the {len(texts)} "
                 f"answers"
+            )
+        if np.isneginf(logs).all():
+            raise ValueError(
+                "log_probs are all -inf, so that no answer has a chance; give at least one that "
+                "has, or no log_probs"
             )
         weight = softmax(logs)
     same = same_words if equivalence is None else equivalence
@@ -152,20 +169,28 @@ class SemanticEntropy(RiskScorer):
         """
         check_is_fitted(self)
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
-        values = np.array([self._entropy(step) for step in turns.steps])
+        values = np.array([self._entropy(turns, k) for k in range(len(turns.steps))])
         traces = turns.container(values[:, None], ("risk",))
         return traces.with_cells(running_mean(traces, values), channels=("risk",))
 
-    def _entropy(self, step: Step) -> float:
-        found = step.extra.get(self.samples)
+    def _entropy(self, turns: Turns, turn: int) -> float:
+        found = turns.steps[turn].extra.get(self.samples)
         if not found:
             return float("nan")
-        if isinstance(found[0], Mapping):
-            logs = [one.get("logprob") for one in found]
-            log_probs: Iterable[Any] | None = None if None in logs else logs
-            return semantic_entropy(
-                [str(one.get("text", "")) for one in found],
-                equivalence=self.equivalence,
-                log_probs=log_probs,  # type: ignore[arg-type]
-            )
-        return semantic_entropy([str(one) for one in found], equivalence=self.equivalence)
+        try:
+            texts, log_probs = _answers(found)
+            return semantic_entropy(texts, equivalence=self.equivalence, log_probs=log_probs)
+        except ValueError as error:
+            raise ValueError(f"{turns.place(turn)}, {self.samples}: {error}") from error
+
+
+def _answers(found: Any) -> tuple[Any, Any]:
+    """Return the texts of sampled answers, and their log-probabilities if all have one."""
+    if not isinstance(found, (list, tuple)):
+        return found, None
+    objects = all(isinstance(one, Mapping) for one in found)
+    logs = [one.get("logprob") for one in found] if objects else [None]
+    texts = [one.get("text", "") for one in found] if objects else found
+    # a log may hold a number for an answer
+    written = [str(one) if isinstance(one, (int, float)) else one for one in texts]
+    return written, None if None in logs else logs

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trajscore._coerce import is_number
 from trajscore._running import running_max
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_trajectories
@@ -23,11 +24,6 @@ def tail_size(lengths: ArrayLike, k: float) -> IntArray:
     """Return K = max(1, floor(k N)) for each length N."""
     whole = np.floor(k * np.asarray(lengths, dtype=np.float64) + _ROUNDING)
     return np.maximum(whole, 1).astype(np.int64)
-
-
-def is_number(value: Any) -> bool:
-    """Tell a number from what cannot be compared with one."""
-    return isinstance(value, (int, float, np.number))
 
 
 def check_tail(k: Any, w: Any) -> None:
@@ -100,19 +96,41 @@ def running_top_means(
     """Return the same for each prefix of each run, one value a cell."""
     mean = np.empty(len(risk))
     for rows, padded in chunks(X, risk, cells_per_step=int(X.lengths.max())):
-        n_steps = padded.shape[1]
-        order = np.argsort(-padded, axis=1, kind="stable")
-        ordered = np.take_along_axis(padded, order, axis=1)
-        ordered[np.isinf(ordered)] = 0.0
-        # of the cells in falling order, those that a prefix holds, and of these the first K
-        seen = order[:, None, :] <= np.arange(n_steps)[None, :, None]
-        size = tail_size(np.arange(1, n_steps + 1), k)
-        taken = seen & (np.cumsum(seen, axis=2) <= size[None, :, None])
-        sums = np.cumsum(np.where(taken, ordered[:, None, :], 0.0), axis=2)[..., -1]
         start, stop = X.offsets[rows.start], X.offsets[rows.stop]
-        real = np.arange(n_steps) < X.lengths[rows][:, None]
-        mean[start:stop] = (sums / size)[real]
+        real = np.arange(padded.shape[1]) < X.lengths[rows][:, None]
+        mean[start:stop] = _prefix_top_means(padded, k)[real]
     return mean, running_max(X, risk)
+
+
+def _prefix_top_means(padded: FloatArray, k: float) -> FloatArray:
+    """Return the mean of the K worst cells of each prefix of each row, padded with -inf."""
+    n_rows, n_steps = padded.shape
+    order = np.argsort(-padded, axis=1, kind="stable")
+    ordered = np.take_along_axis(padded, order, axis=1)
+    ordered[np.isinf(ordered)] = 0.0
+    out = np.empty(padded.shape)
+    # prefixes by steps would be a square: of long runs, it is cut into bands
+    band = max(1, _CHUNK_CELLS // (n_rows * n_steps))
+    for first in range(0, n_steps, band):
+        last = min(first + band, n_steps)
+        if last < n_steps:  # of all cells in falling order, those of the longest prefix
+            within = order < last
+            shape = (n_rows, last)
+            places, values = order[within].reshape(shape), ordered[within].reshape(shape)
+        else:
+            places, values = order, ordered
+        out[:, first:last] = _band_top_means(places, values, np.arange(first, last), k)
+    return out
+
+
+def _band_top_means(order: IntArray, ordered: FloatArray, last: IntArray, k: float) -> FloatArray:
+    """Return the mean of the K worst cells of the prefixes that end in the steps `last`."""
+    # of the cells in falling order, those that a prefix holds, and of these the first K
+    seen = order[:, None, :] <= last[None, :, None]
+    size = tail_size(last + 1, k)
+    taken = seen & (np.cumsum(seen, axis=2, dtype=np.int32) <= size[None, :, None])
+    sums = np.cumsum(np.where(taken, ordered[:, None, :], 0.0), axis=2)[..., -1]
+    return sums / size
 
 
 def chunks(X: TrajectoryArray, risk: FloatArray, cells_per_step: int) -> Any:

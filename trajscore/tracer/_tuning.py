@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trajscore._coerce import is_number
 from trajscore.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.tracer._components import read_components
 from trajscore.tracer._grid import score_grid
-from trajscore.tracer._tail import is_number
 
 FloatArray = NDArray[np.float64]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trajscore._coerce import is_number
 from trajscore._running import first_step_above, last_cells
 from trajscore.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.trajectories import TrajectoryArray
@@ -136,6 +137,8 @@ def early_warning(y: ArrayLike, risk: Any, *, threshold: float | None = None) ->
     >>> warning.threshold, warning.failure_times
     (0.8, array([0.5, 1. ]))
     """
+    if threshold is not None and not (is_number(threshold) and threshold == threshold):
+        raise ValueError(f"threshold must be a number or None, got {threshold!r}")
     X = check_trajectories(risk, single_channel=True, allow_missing=True)
     codes = check_outcomes(y, len(X))
     final = X.cells[last_cells(X)]
