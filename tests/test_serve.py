@@ -3,13 +3,16 @@ import json
 import zipfile
 
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, PrefixForecaster, tps_scorer
 from trajscore._serve import load_process, serve
 from trajscore.datasets import make_trajectories
+from trajscore.metrics import trajectory_auroc
 
 X, Y = make_trajectories(300, lengths=(1, 6), random_state=0, return_X_y=True)
 BOOSTED = PrefixForecaster(
@@ -20,7 +23,10 @@ SEARCH = GridSearchCV(
     PrefixForecaster(), {"features": ["prefix", "summary"]}, scoring=tps_scorer, cv=3
 )
 TREES = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
-METRIC = "trajscore.metrics._tps.tps_score"
+RANKED = clone(SEARCH).set_params(
+    scoring=make_scorer(trajectory_auroc, response_method=("transform",))
+)
+METRIC = "trajscore.metrics._diagnostics.trajectory_auroc"
 
 
 @pytest.fixture
@@ -39,7 +45,8 @@ def io():
         ({"forecaster": make_pipeline(PrefixForecaster(), PlattCrossFitCalibrator())}, []),
         ({"forecaster": BOOSTED}, [TREES]),
         ({"forecaster": FOREST}, ["sklearn.tree._tree.Tree"]),
-        ({"forecaster": SEARCH}, [METRIC]),
+        ({"forecaster": SEARCH}, []),
+        ({"forecaster": RANKED}, [METRIC]),
     ],
     ids=str,
 )
@@ -51,7 +58,7 @@ def test_every_process_is_read_back(io, tmp_path, options, trusted):
     assert repr(again.monitor().update(0.4)) == repr(process.monitor().update(0.4))
 
 
-@pytest.mark.parametrize(("forecaster", "name"), [(BOOSTED, TREES), (SEARCH, METRIC)])
+@pytest.mark.parametrize(("forecaster", "name"), [(BOOSTED, TREES), (RANKED, METRIC)])
 def test_what_is_not_trusted_is_named_with_the_remedy(io, tmp_path, forecaster, name):
     io.dump(DensityRatioEProcess(forecaster, alpha=0.3).fit(X, Y), tmp_path / "process.skops")
     if name not in io.get_untrusted_types(file=tmp_path / "process.skops"):

@@ -11,13 +11,15 @@ from zipfile import BadZipFile
 
 from trajscore.calibration import PlattCrossFitCalibrator, PrefixForecaster, TraceAggregator
 from trajscore.calibration._platt_map import PlattMap
+from trajscore.metrics import censored_tps_score, tps_score
 from trajscore.monitoring import Decision, DensityRatioEProcess, EProcessMonitor
 from trajscore.monitoring._members import Member
 from trajscore.monitoring._termination import TerminationRatio
 
-# What a fitted process is made of, beside scikit-learn's estimators, which skops trusts itself.
-# Types only, by their full names: a function or a module's prefix would let a file run code.
-_OUR_TYPES = (
+# What a fitted process is made of, beside scikit-learn's estimators, which skops trusts itself, by
+# full names: a module's prefix would let a file run any function in it. The two metrics, which a
+# search for the best forecaster holds, only read numbers.
+_OURS = (
     DensityRatioEProcess,
     Member,
     PlattCrossFitCalibrator,
@@ -25,6 +27,8 @@ _OUR_TYPES = (
     PrefixForecaster,
     TerminationRatio,
     TraceAggregator,
+    censored_tps_score,
+    tps_score,
 )
 _SKLEARN_TYPES = (  # records of settings, in searches and in gradient boosting
     "sklearn._loss.link.HalfLogitLink",
@@ -40,19 +44,17 @@ _SKLEARN_TYPES = (  # records of settings, in searches and in gradient boosting
     "sklearn.model_selection._split.StratifiedGroupKFold",
     "sklearn.model_selection._split.StratifiedKFold",
 )
-_TRUSTED = frozenset(
-    (*(f"{one.__module__}.{one.__qualname__}" for one in _OUR_TYPES), *_SKLEARN_TYPES)
-)
+_TRUSTED = frozenset((*(f"{one.__module__}.{one.__qualname__}" for one in _OURS), *_SKLEARN_TYPES))
 
 
 def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioEProcess:
     """Read a fitted process from a .skops file, which runs no code of its own.
 
     All types in the file are checked before any of it is loaded. Trusted are those of this
-    package that a process is made of, scikit-learn's estimators and a few of its records; never
-    functions. What skops warns of is not trusted either: the trees of forests and of gradient
-    boosting, whose indices scikit-learn does not check, and the metric of a search. Who made the
-    file can name them.
+    package that a process is made of, its Trajectory Proper Scores, scikit-learn's estimators and
+    a few of its records; no other function. What skops warns of is not trusted either: the trees
+    of forests and of gradient boosting, whose indices scikit-learn does not check, and other
+    metrics of a search. Who made the file can name them.
 
     Parameters
     ----------
