@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import trajscore
 
 ROOT = Path(trajscore.__file__).parent
@@ -64,6 +66,21 @@ def test_start_up_leaves_optional_libraries_alone():
         [sys.executable, "-c", before + code], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_subpackages_are_attributes_but_imported_only_when_used():
+    code = (
+        "import sys, trajscore; "
+        "assert {'datasets', 'plotting', 'io'} <= set(dir(trajscore)); "
+        "assert 'trajscore.plotting' not in sys.modules; "
+        "print(trajscore.plotting.__name__, trajscore.datasets.make_trajectories.__name__)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == ["trajscore.plotting", "make_trajectories"]
+    with pytest.raises(AttributeError, match="module 'trajscore' has no attribute 'plots'"):
+        trajscore.plots  # noqa: B018 - looked up for its error
 
 
 def test_no_module_is_too_long():

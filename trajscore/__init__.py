@@ -1,16 +1,9 @@
 """Evaluate, calibrate and monitor the confidence of agents over trajectories."""
 
-from trajscore import (
-    calibration,
-    censoring,
-    datasets,
-    inference,
-    io,
-    metrics,
-    monitoring,
-    plotting,
-    tracer,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from trajscore import calibration, censoring, inference, io, metrics, monitoring, tracer
 from trajscore.calibration import PlattCrossFitCalibrator, PrefixForecaster, TraceAggregator
 from trajscore.metrics import (
     censored_tps_scorer,
@@ -26,6 +19,9 @@ from trajscore.report import Report, evaluate
 from trajscore.tracer import StepConfidence, TracerScorer, TracerSignals
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_trajectories
+
+if TYPE_CHECKING:
+    from trajscore import datasets, plotting
 
 __version__ = "0.1.0"
 
@@ -58,3 +54,16 @@ __all__ = [
     "tps_scorer",
     "tracer",
 ]
+
+# Imported when they are first used: most programs need neither data sets nor pictures.
+_LAZY = ("datasets", "plotting")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return import_module(f"trajscore.{name}")
+    raise AttributeError(f"module 'trajscore' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
