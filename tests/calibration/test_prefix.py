@@ -4,12 +4,13 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from trajscore import (
+    DensityRatioEProcess,
     PrefixForecaster,
     TraceAggregator,
     TrajectoryArray,
@@ -233,3 +234,16 @@ def test_features_of_another_width_than_in_fitting(runs):
     for use in (lambda: forecaster.transform(X), lambda: forecaster.stream().push([0.5])):
         with pytest.raises(ValueError, match="returned 1 features, in fitting it returned 2"):
             use()
+
+
+def test_outputs_have_the_names_that_they_claim():
+    X, y = make_trajectories(120, random_state=0, return_X_y=True)
+    process = DensityRatioEProcess(PrefixForecaster(), threshold="ville").fit(X, y)
+    for fitted in (process.forecaster_, process):
+        assert fitted.transform(X).channels == tuple(fitted.get_feature_names_out())
+    union = FeatureUnion(
+        [("paper", PrefixForecaster()), ("e", DensityRatioEProcess(threshold="ville"))],
+        verbose_feature_names_out=False,
+    )
+    both = union.fit(X, y).transform(X)
+    assert both.channels == tuple(union.get_feature_names_out()) == ("probability", "log_e_value")

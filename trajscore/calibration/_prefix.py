@@ -88,7 +88,7 @@ class PrefixForecaster(TraceTransformer, BaseEstimator):
     >>> X, y = make_trajectories(400, lengths=4, random_state=0, return_X_y=True)
     >>> forecaster = PrefixForecaster(features="last", last=1).fit(X, y)
     >>> forecaster.transform(X)
-    <TrajectoryArray: 400 runs of 4 to 4 steps>
+    <TrajectoryArray: 400 runs of 4 to 4 steps, channels probability>
     """
 
     def __init__(
@@ -206,7 +206,8 @@ class PrefixForecaster(TraceTransformer, BaseEstimator):
             cells = _success(self.estimators_[0], rows) if len(rows) else np.empty(0)
         else:
             cells = self._transform_steps(traces)
-        return like_input(traces.with_cells(np.clip(cells, CLIP, 1 - CLIP)), X)
+        forecasts = np.clip(cells, CLIP, 1 - CLIP)
+        return like_input(traces.with_cells(forecasts, channels=self._output_channels), X)
 
     def _transform_steps(self, X: TrajectoryArray) -> FloatArray:
         cells = np.empty(len(X.cells))

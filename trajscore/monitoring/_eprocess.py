@@ -245,7 +245,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         """
         traces = self._check(X)
         member = Member(self.forecaster_, self._log_odds(), np.empty(0), np.empty(0))
-        return like_input(traces.with_cells(self._log_ratio(member, traces)), X)
+        log_m = traces.with_cells(self._log_ratio(member, traces), channels=self._output_channels)
+        return like_input(log_m, X)
 
     def e_values(self, X: Any) -> Any:
         """Return M after every step.
@@ -267,7 +268,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         """
         log_m = self.transform(X)
         if isinstance(log_m, TrajectoryArray):
-            return log_m.with_cells(np.exp(log_m.cells))
+            return log_m.with_cells(np.exp(log_m.cells), channels=("e_value",))
         return np.exp(log_m)
 
     def monitor(self, alpha: float | None = None) -> EProcessMonitor:
