@@ -46,29 +46,29 @@ def run_numbers(X: TrajectoryArray) -> IntArray:
 
 
 def running_sum(X: TrajectoryArray, values: FloatArray) -> FloatArray:
-    """Return the sum of each run's values up to each step.
+    """Return the sum of each run's values up to each step, the same wherever a run stands.
 
     Parameters
     ----------
     X : TrajectoryArray
         The runs.
-    values : ndarray of shape (n_cells,)
-        One value a cell.
+    values : ndarray of shape (n_cells,) or (n_cells, n_columns)
+        One value or row a cell.
 
     Returns
     -------
-    ndarray of shape (n_cells,)
+    ndarray of the same shape
         Running sums.
     """
     # added up run by run: a difference of overall sums would lose digits, and depend on row order
-    sums = np.empty(len(values))
+    sums = np.empty(values.shape)
     longest = int(X.lengths.max(initial=1))
-    n_rows = max(1, _CHUNK_CELLS // longest)
+    n_rows = max(1, _CHUNK_CELLS // (longest * max(1, values[:1].size)))
     for start in range(0, len(X), n_rows):
         offsets = X.offsets[start : start + n_rows + 1]
         here = slice(offsets[0], offsets[-1])
         real = np.arange(longest) < np.diff(offsets)[:, None]
-        padded = np.zeros(real.shape)
+        padded = np.zeros(real.shape + values.shape[1:])
         padded[real] = values[here]
         sums[here] = np.cumsum(padded, axis=1)[real]
     return sums

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags
 
-from trajscore._transformer import TraceTransformer
+from trajscore._transformer import TraceTransformer, require_y
 from trajscore.calibration._parts import held_out_parts
 from trajscore.calibration._platt_map import PlattMap, TrainingSample, fit_map
 from trajscore.metrics._censored import soft_outcomes
@@ -314,10 +314,7 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
         q_z: ArrayLike | None,
     ) -> Any:
         self._check_parameters()
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"
-            )
+        require_y(self, y)
         traces = check_estimator_input(self, X, reset=True, probabilities=self.link == "logit")
         if not len(traces):
             raise ValueError("there are no runs to calibrate on; give successes and failures")

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from trajscore._running import last_cells, run_numbers, step_numbers
 from trajscore.censoring._criterion import conditional_mean_test
-from trajscore.censoring._features import Features, cell_features, last_cells, step_numbers
+from trajscore.censoring._features import Features, cell_features
 from trajscore.censoring._plug_in import (
     cross_fit_shares,
     fit_shares,
@@ -157,7 +158,7 @@ class ContinuationModel(BaseEstimator):
         run_weight = check_sample_weight(sample_weight, len(runs))
         self.ids_ = runs.ids
         cells = self._training_cells(runs, outcomes)
-        rows = np.repeat(np.arange(len(runs)), runs.lengths)[cells]
+        rows = run_numbers(runs)[cells]
         self.training_rows_, self.training_steps_ = rows, step_numbers(runs)[cells]
         self.training_features_ = cell_features(runs, self.features)[cells]
         n_runs = len(runs)

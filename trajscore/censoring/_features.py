@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trajscore._running import running_sum, step_numbers
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_trajectories
 
@@ -40,49 +41,10 @@ def prefix_features(X: Any) -> FloatArray:
     starts, lengths = traces.offsets[:-1], traces.lengths
     values = traces.cells.reshape(len(traces.cells), -1)
     step = step_numbers(traces)
-    mean = run_cumsum(traces, values) / step[:, None]
+    mean = running_sum(traces, values) / step[:, None]
     first = np.repeat(values[starts], lengths, axis=0)
     columns = np.stack([values, mean, first], axis=2).reshape(len(values), -1)
     return np.column_stack([step, columns])
-
-
-def run_cumsum(X: TrajectoryArray, values: FloatArray) -> FloatArray:
-    """Return cumulative sums within runs, to the last bit the same wherever a run stands.
-
-    Parameters
-    ----------
-    X : TrajectoryArray
-        The runs.
-    values : ndarray of shape (n_cells, n_columns)
-        One row a cell.
-
-    Returns
-    -------
-    ndarray of shape (n_cells, n_columns)
-        Sums over the steps so far.
-    """
-    out, mask = np.empty_like(values), X.mask
-    table = np.zeros(mask.shape)
-    for column, target in zip(values.T, out.T, strict=True):
-        table[mask] = column
-        target[:] = np.cumsum(table, axis=1)[mask]
-    return out
-
-
-def step_numbers(X: TrajectoryArray) -> IntArray:
-    """Return the step number of every cell, from 1.
-
-    Parameters
-    ----------
-    X : TrajectoryArray
-        The runs.
-
-    Returns
-    -------
-    ndarray of int of shape (n_cells,)
-        Step numbers.
-    """
-    return np.arange(len(X.cells)) - np.repeat(X.offsets[:-1], X.lengths) + 1
 
 
 def cell_features(X: TrajectoryArray, features: Features) -> FloatArray:
@@ -117,19 +79,3 @@ def cell_features(X: TrajectoryArray, features: Features) -> FloatArray:
     if bad.any():
         raise ValueError(f"{X.place(int(np.argmax(bad)))}: a feature is not a finite number")
     return table
-
-
-def last_cells(X: TrajectoryArray) -> IntArray:
-    """Return the position of each run's last cell.
-
-    Parameters
-    ----------
-    X : TrajectoryArray
-        The runs.
-
-    Returns
-    -------
-    ndarray of int of shape (n_runs,)
-        Positions in `cells`.
-    """
-    return X.offsets[1:] - 1

@@ -10,13 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from trajscore.censoring._features import (
-    Features,
-    cell_features,
-    last_cells,
-    run_cumsum,
-    step_numbers,
-)
+from trajscore._running import last_cells, run_numbers, running_sum, step_numbers
+from trajscore.censoring._features import Features, cell_features
 from trajscore.censoring._plug_in import default_classifier, predict_success, run_folds
 from trajscore.trajectories import TrajectoryArray
 
@@ -84,7 +79,7 @@ def risk_set(X: TrajectoryArray, stopped: NDArray[np.bool_], features: Features)
         features=cell_features(X, features),
         at_risk=at_risk,
         event=event,
-        row=np.repeat(np.arange(len(X)), X.lengths),
+        row=run_numbers(X),
         step=step_numbers(X),
     )
 
@@ -147,7 +142,7 @@ def survival(risk: RiskSet, hazards: FloatArray, floor: float) -> FloatArray:
         If a run that was not stopped had a smaller chance than `floor`.
     """
     log_stay = np.log1p(-np.minimum(hazards, 1 - 1e-12))
-    chance = np.exp(run_cumsum(risk.X, log_stay[:, None])[:, 0])
+    chance = np.exp(running_sum(risk.X, log_stay))
     low = (chance[last_cells(risk.X)] < floor) & ~risk.stopped
     if low.any():
         warnings.warn(

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from trajscore._running import last_cells
 from trajscore.censoring._criterion import conditional_mean_test, groups_of
-from trajscore.censoring._features import Features, cell_features, last_cells
+from trajscore.censoring._features import Features, cell_features
 from trajscore.censoring._monte_carlo import Branches, MonteCarloContinuation
 from trajscore.censoring._plug_in import (
     cross_fit_shares,

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from trajscore._coerce import is_number
-from trajscore.censoring._features import Features, last_cells, run_cumsum
+from trajscore._running import last_cells, running_sum
+from trajscore.censoring._features import Features
 from trajscore.censoring._hazard import (
     RiskSet,
     check_stopped,
@@ -414,7 +415,7 @@ def _scores_so_far(traces: Any, score: Any, weights: Weights) -> FloatArray:
     each = np.column_stack(
         [weight * family.success(X.cells), weight * family.failure(X.cells), weight]
     )
-    return run_cumsum(X, each)
+    return running_sum(X, each)
 
 
 def _expected_scores(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trajscore._running import last_cells
 from trajscore.trajectories import TrajectoryArray
 from trajscore.validation import check_trajectories
 from trajscore.weights import Weights, step_weights
@@ -58,7 +59,7 @@ def aggregate(
     if not len(X):
         return np.empty(0)
     if phi == "last":
-        return X.cells[X.offsets[1:] - 1]
+        return X.cells[last_cells(X)]
     if phi == "min":
         return np.minimum.reduceat(X.cells, X.offsets[:-1])
     return _weighted_mean(X, "uniform" if phi == "mean" else weights)

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import isotonic_regression
 
+from trajscore._running import step_numbers
 from trajscore.metrics._families import get_family
 from trajscore.outcomes import check_outcomes
 from trajscore.validation import check_sample_weight, check_trajectories
@@ -301,7 +302,7 @@ def weighted_mass(
         raise ValueError("no step has a positive weight; at least one must count")
     step = np.zeros(len(order), dtype=np.int64)
     if by_step:
-        step = (np.arange(1, len(w) + 1) - np.repeat(X.offsets[:-1], lengths))[order]
+        step = step_numbers(X)[order]
         # 16-bit integers are sorted in one pass
         by = np.argsort(step.astype(np.min_scalar_type(int(lengths.max()))), kind="stable")
         order, step = order[by], step[by]

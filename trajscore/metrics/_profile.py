@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from trajscore._running import step_numbers
 from trajscore.metrics._censored import soft_outcomes
 from trajscore.metrics._families import get_family
 from trajscore.outcomes import check_outcomes
@@ -77,7 +78,7 @@ def step_profile(
     lengths = X.lengths
     w = np.repeat(check_sample_weight(sample_weight, len(X)), lengths)
     label = np.repeat(y, lengths)
-    step = np.arange(len(X.cells)) - np.repeat(X.offsets[:-1], lengths)
+    step = step_numbers(X) - 1
     scored = label * family.success(X.cells) + (1 - label) * family.failure(X.cells)
 
     weight = np.bincount(step, w)

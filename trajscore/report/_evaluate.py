@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from trajscore._running import step_numbers
 from trajscore.calibration import PlattCrossFitCalibrator
 from trajscore.inference import bootstrap
 from trajscore.metrics._aggregate import check_aggregator
@@ -335,8 +336,7 @@ def _lines(
     rate = np.full(len(first.cells), sample.labels.mean())
     lines.append(Line(BASE_RATE, CONSTANT, everything, first.with_cells(rate), True))
     # minus the number of steps taken so far: known at each step, and long runs rank as risky
-    step = np.arange(len(first.cells)) - np.repeat(first.offsets[:-1], first.lengths) + 1
-    elapsed = first.with_cells(-step.astype(np.float64))
+    elapsed = first.with_cells(-step_numbers(first).astype(np.float64))
     lines.append(Line(LENGTH, RAW, everything, elapsed, False))
     if fitter is not None:
         length_model = PlattCrossFitCalibrator(link="identity", increasing="auto")
