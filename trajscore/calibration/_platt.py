@@ -381,3 +381,28 @@ class PlattCrossFitCalibrator(TraceTransformer, BaseEstimator):
 def _part_name(k: int) -> str:
     letters = string.ascii_uppercase
     return letters[k] if k < len(letters) else f"part{k + 1}"
+
+
+def fit_arguments(calibrator: Any, groups: ArrayLike | None, labels: ArrayLike) -> dict[str, Any]:
+    """Return what a calibrator's fit wants beside runs and outcomes.
+
+    Parameters
+    ----------
+    calibrator : estimator
+        The calibrator; only `PlattCrossFitCalibrator` needs to know of these.
+    groups : array-like of shape (n_runs,) or None
+        Clusters of runs.
+    labels : array-like of shape (n_runs,)
+        Outcomes, with q_Z where they were not observed.
+
+    Returns
+    -------
+    dict
+        Keyword arguments of ``fit_transform``.
+    """
+    if not isinstance(calibrator, PlattCrossFitCalibrator):
+        return {}
+    arguments: dict[str, Any] = {"groups": groups}
+    if calibrator.censored == "q_z":
+        arguments["q_z"] = labels
+    return arguments

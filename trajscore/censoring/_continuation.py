@@ -7,16 +7,14 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from trajscore._running import last_cells, run_numbers, step_numbers
 from trajscore.censoring._criterion import conditional_mean_test
 from trajscore.censoring._features import Features, cell_features
 from trajscore.censoring._plug_in import (
+    PlugInEstimator,
     cross_fit_shares,
     fit_shares,
-    predict_success,
     refuse_predictor,
     run_folds,
 )
@@ -34,7 +32,7 @@ from trajscore.weights import Weights
 FloatArray = NDArray[np.float64]
 
 
-class ContinuationModel(BaseEstimator):
+class ContinuationModel(PlugInEstimator):
     """Estimate q_Z by a classifier on prefixes of runs whose outcome is known.
 
     The training rows are prefixes of observed runs that went on for at least one more step,
@@ -177,24 +175,6 @@ class ContinuationModel(BaseEstimator):
             )
         return self
 
-    def predict(self, X: Any) -> FloatArray:
-        """Estimate the chance of success after each run's last step.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max[, n_channels])
-            Runs.
-
-        Returns
-        -------
-        ndarray of shape (n_runs,)
-            q_Z, for ``q_z=`` of censored scores.
-        """
-        runs = check_estimator_input(self, X, reset=False, single_channel=False)
-        return predict_success(
-            self.classifier_, cell_features(runs, self.features)[last_cells(runs)]
-        )
-
     def check(
         self, traces: Any = None, *, score: Any = "log", weights: Weights = "linear_front"
     ) -> pd.DataFrame:
@@ -219,9 +199,7 @@ class ContinuationModel(BaseEstimator):
         ----------
         Raghu et al. (2026), Remark C.4.
         """
-        check_is_fitted(self)
-        if self.cv is None:
-            raise ValueError("cv=None made no held-out estimates; fit with cv=2 or more")
+        self._check_held_out()
         forecasts = None
         if traces is not None:
             whole = forecasts_of(self.ids_, traces)

@@ -7,17 +7,15 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from trajscore._running import last_cells
 from trajscore.censoring._criterion import conditional_mean_test, groups_of
 from trajscore.censoring._features import Features, cell_features
 from trajscore.censoring._monte_carlo import Branches, MonteCarloContinuation
 from trajscore.censoring._plug_in import (
+    PlugInEstimator,
     cross_fit_shares,
     fit_shares,
-    predict_success,
     refuse_predictor,
     run_folds,
 )
@@ -32,7 +30,7 @@ from trajscore.weights import Weights
 FloatArray = NDArray[np.float64]
 
 
-class HybridAudit(BaseEstimator):
+class HybridAudit(PlugInEstimator):
     """Resume some stopped runs, learn q_Z from them, and apply it to all.
 
     Parameters
@@ -151,24 +149,6 @@ class HybridAudit(BaseEstimator):
             self.held_out_[rows] = cross_fit_shares(self.classifier, table, share, weight, fold)
         return self
 
-    def predict(self, X: Any) -> FloatArray:
-        """Estimate the chance of success after each run's last step, audited or not.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max[, n_channels])
-            Runs.
-
-        Returns
-        -------
-        ndarray of shape (n_runs,)
-            q_Z, for ``q_z=`` of censored scores.
-        """
-        runs = check_estimator_input(self, X, reset=False, single_channel=False)
-        return predict_success(
-            self.classifier_, cell_features(runs, self.features)[last_cells(runs)]
-        )
-
     def check(
         self, traces: Any = None, *, score: Any = "log", weights: Weights = "linear_front"
     ) -> pd.DataFrame:
@@ -193,9 +173,7 @@ class HybridAudit(BaseEstimator):
         ----------
         Raghu et al. (2026), Remark C.4.
         """
-        check_is_fitted(self)
-        if self.cv is None:
-            raise ValueError("cv=None made no held-out estimates; fit with cv=2 or more")
+        self._check_held_out()
         audited = self.monte_carlo_.audited_
         forecasts = None
         if traces is not None:

@@ -8,13 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils.validation import check_is_fitted
 
+from trajscore._running import last_cells
+from trajscore.censoring._features import Features, cell_features
 from trajscore.trajectories import TrajectoryArray
-from trajscore.validation import check_groups, check_same_runs, check_trajectories
+from trajscore.validation import (
+    check_estimator_input,
+    check_groups,
+    check_same_runs,
+    check_trajectories,
+)
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -38,6 +46,40 @@ class OneClassError(ValueError):
             "successes and failures"
         )
         self.share = share
+
+
+class PlugInEstimator(BaseEstimator):
+    """Base of the estimators that learn q_Z: a classifier of features at each run's last step.
+
+    A subclass sets the parameters `features` and `cv`, and fits `classifier_`.
+    """
+
+    classifier_: Any
+    features: Features
+    cv: int | None
+
+    def predict(self, X: Any) -> FloatArray:
+        """Estimate the chance of success after each run's last step, observed or not.
+
+        Parameters
+        ----------
+        X : TrajectoryArray or array-like of shape (n_runs, T_max[, n_channels])
+            Runs.
+
+        Returns
+        -------
+        ndarray of shape (n_runs,)
+            q_Z, for ``q_z=`` of censored scores.
+        """
+        runs = check_estimator_input(self, X, reset=False, single_channel=False)
+        return predict_success(
+            self.classifier_, cell_features(runs, self.features)[last_cells(runs)]
+        )
+
+    def _check_held_out(self) -> None:
+        check_is_fitted(self)
+        if self.cv is None:
+            raise ValueError("cv=None made no held-out estimates; fit with cv=2 or more")
 
 
 def default_classifier() -> Any:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from trajscore.calibration import PlattCrossFitCalibrator
+from trajscore.calibration._platt import fit_arguments
 from trajscore.censoring._termination import termination_audit
 from trajscore.inference import bootstrap, percentile_interval
 from trajscore.metrics._censored import soft_outcomes
@@ -305,11 +306,7 @@ def _calibrated(
     if isinstance(calibrator, str) and calibrator != "platt":
         raise ValueError(f"calibrator must be 'platt', a forecaster or None, got {calibrator!r}")
     fitter = _platt(trace, simple) if isinstance(calibrator, str) else clone(calibrator)
-    arguments: dict[str, Any] = {}
-    if isinstance(fitter, PlattCrossFitCalibrator):  # other forecasters need not know of these
-        arguments["groups"] = groups
-        if fitter.censored == "q_z":
-            arguments["q_z"] = labels
+    arguments = fit_arguments(fitter, groups, labels)
     return _checked(name, fitter.fit_transform(trace, y, **arguments))
 
 

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from trajscore._running import step_numbers
 from trajscore.calibration import PlattCrossFitCalibrator
+from trajscore.calibration._platt import fit_arguments
 from trajscore.inference import bootstrap
 from trajscore.metrics._aggregate import check_aggregator
 from trajscore.metrics._censored import soft_outcomes
@@ -357,12 +358,8 @@ def _calibrated(
 ) -> list[Line]:
     if calibrator is None:
         return []
-    arguments: dict[str, Any] = {}
-    if isinstance(calibrator, PlattCrossFitCalibrator):
-        if sample.groups is not None:
-            arguments["groups"] = sample.groups[rows]
-        if calibrator.censored == "q_z":
-            arguments["q_z"] = sample.labels[rows]
+    groups = None if sample.groups is None else sample.groups[rows]
+    arguments = fit_arguments(calibrator, groups, sample.labels[rows])
     try:
         traces = calibrator.fit_transform(raw, sample.y[rows], **arguments)
     except ValueError as error:
