@@ -111,6 +111,14 @@ def test_separable_classes_have_no_optimum(rng):
             calibrator.fit(separable, y_wrong, sample_weight=(np.arange(40) != 3) * 1.0)
 
 
+def test_says_that_it_stopped_before_its_optimum(rng):
+    y = rng.integers(0, 3, 300)
+    log_p = rng.normal(size=(300, 3))
+    log_p[:5] *= 1e20
+    with pytest.warns(ConvergenceWarning, match="has stopped before its optimum.*very large"):
+        AffineCalibrator().fit(log_p, y)
+
+
 def test_probabilities_instead_of_logarithms(sample):
     log_p, y = sample
     with pytest.warns(UserWarning, match="looks like probabilities.*pass their logarithms"):

@@ -79,6 +79,15 @@ def test_ece_never_splits_a_tie():
     assert diagnostics(y, F)["T-ECE"] == pytest.approx(expected)
 
 
+def test_ece_puts_a_tie_around_an_edge_into_the_lower_bin():
+    # 20 runs, 10 bins of two: the second and the third run are tied
+    c = np.r_[0.1, 0.2, 0.2, np.linspace(0.4, 0.9, 17)]
+    y = np.r_[1, 0, 1, np.tile([0, 1], 9)[:17]]
+    bins = [slice(0, 3), slice(3, 4), *(slice(k, k + 2) for k in range(4, 20, 2))]
+    gaps = [abs((y[part] - c[part]).sum()) for part in bins]
+    assert diagnostics(y, c[:, None])["T-ECE"] == pytest.approx(sum(gaps) / 20)
+
+
 def test_ece_has_equal_bins_without_ties(rng):
     c = rng.random(1000)
     y = (rng.random(1000) < c).astype(int)

@@ -118,6 +118,10 @@ def test_integral_of_small_uncertainties_and_steep_weights():
     # gamma w(gamma) is integrable, but slowly so: 2 sqrt(u) + 2 / sqrt(u) - 2 / sqrt(u_M)
     value = metrics.integrated_ua_cost([1], [[0.9, 0.1]], weight=lambda g: g**-1.5, labels=[0, 1])
     assert value == pytest.approx(2 * 0.1**0.5 + 2 * 0.1**-0.5 - 2 * 0.5**-0.5, abs=1e-10)
+    tiny = metrics.integrated_ua_cost(
+        [1], [[0.9, 0.1]], weight=lambda g: 1e-20 * g**-1.5, labels=[0, 1]
+    )
+    assert tiny * 1e20 == pytest.approx(value, rel=1e-12)
 
 
 def test_integral_of_weights_that_oscillate():
@@ -191,8 +195,9 @@ def test_log_probabilities_agree_with_probabilities(rng):
 
 def test_bad_input():
     P = [[0.5, 0.5], [0.9, 0.1]]
-    with pytest.raises(ValueError, match="gamma must be finite and >= 0"):
-        metrics.ua_cost([0, 1], P, gamma=-0.1)
+    for gamma in (-0.1, [0.3, np.inf], [-0.1, 0.3]):
+        with pytest.raises(ValueError, match="gamma must be finite and >= 0"):
+            metrics.ua_cost([0, 1], P, gamma=gamma)
     with pytest.raises(ValueError, match="the weight at gamma = 0.3 is -1"):
         metrics.integrated_ua_cost([0, 1], P, weight={0.3: -1})
     with pytest.raises(ValueError, match="weight must be a function or a dict"):
