@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+# threads of BLAS only contend on small arrays, the more so beside other workers
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
