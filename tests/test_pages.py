@@ -30,7 +30,7 @@ def test_things_are_in_the_files_named_behind_them():
 
 
 def defined_in(path):
-    """Functions, classes and methods that a file defines."""
+    """Functions, classes, methods and constants that a file defines."""
     if not exists(path):
         return set()
     names = set()
@@ -39,6 +39,8 @@ def defined_in(path):
             names.add(node.name)
             inside = getattr(node, "body", [])
             names |= {f"{node.name}.{one.name}" for one in inside if hasattr(one, "name")}
+        elif isinstance(node, ast.Assign):
+            names |= {one.id for one in node.targets if isinstance(one, ast.Name)}
     return names
 
 

@@ -1,4 +1,5 @@
 import datetime as dt
+import os
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 
 from trajscore import TrajectoryArray
+from trajscore.core.storage import replacing
 
 COLUMNS = {
     "floats": [1 / 3, 2e-12],
@@ -151,6 +153,7 @@ def test_a_save_that_fails_half_way_leaves_the_old_file(path, large):
 KILLED = """
 import resource, signal, sys
 from trajscore import TrajectoryArray
+from trajscore.core.storage import replacing
 
 X = TrajectoryArray.load(sys.argv[1])
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
@@ -185,3 +188,14 @@ def test_a_save_replaces_what_a_link_names_and_keeps_its_mode(path):
 def test_a_folder_that_is_not_there(path):
     with pytest.raises(FileNotFoundError, match="there is no such folder; make it first"):
         array_with([1, 2]).save(path.parent / "nowhere" / path.name)
+
+
+def test_a_pipe_is_written_to_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with replacing(pipe) as file:
+        file.write(b"page")
+    assert os.read(reader, 10) == b"page"
+    os.close(reader)
+    assert list(tmp_path.iterdir()) == [pipe]

@@ -193,6 +193,22 @@ def test_save_and_load_mid_run(runs, tmp_path):
         monitor.save(tmp_path / "state.json")
 
 
+def test_a_save_that_fails_leaves_the_state_of_before(runs, tmp_path, monkeypatch):
+    monitor = DensityRatioEProcess(alpha=0.3).fit(*runs).monitor()
+    monitor.update(0.4, "a")
+    monitor.save(tmp_path / "state.json")
+    before = (tmp_path / "state.json").read_text()
+    monitor.update(0.3, "a")
+
+    def full(descriptor):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="no space"):
+        monitor.save(tmp_path / "state.json")
+    assert [one.read_text() for one in tmp_path.iterdir()] == [before]
+
+
 def test_many_threads(runs):
     X, y = runs
     process = DensityRatioEProcess(alpha=0.3).fit(X, y)

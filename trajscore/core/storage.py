@@ -59,6 +59,10 @@ def load(path: Path, build: Callable[..., Loaded]) -> Loaded:
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` once it is whole and on the disk, not before."""
+    if path.exists() and not path.is_file():  # a pipe or a terminal cannot be replaced
+        with path.open("wb") as stream:
+            yield stream
+        return
     path = path.resolve()  # what a link names is replaced, not the link
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path.parent}: there is no such folder; make it first")

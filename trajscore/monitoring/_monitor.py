@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from trajscore.core.storage import replacing
 from trajscore.core.type_aliases import FloatArray
 from trajscore.monitoring._density_ratio import FittedTest, Progress
 
@@ -209,7 +210,8 @@ class EProcessMonitor:
             "process": _fingerprint(self.test),
             "runs": runs,
         }
-        Path(path).write_text(json.dumps(state))
+        with replacing(Path(path)) as file:
+            file.write(json.dumps(state).encode())
 
     def load(self, path: str | Path) -> Self:
         """Go on with the runs of a file written by `save`.

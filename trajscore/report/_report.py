@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from trajscore.core.storage import replacing
 from trajscore.report._data import ReportData
 from trajscore.report._disclosures import disclosures, sentence
 from trajscore.report._verdict import verdicts
@@ -118,5 +119,7 @@ class Report(ReportData):
         from trajscore.report.render.html import to_html  # which needs the plotting package
 
         target = Path(path)
-        target.write_text(to_html(self), encoding="utf-8")
+        page = to_html(self)
+        with replacing(target) as file:
+            file.write(page.encode())
         return target
