@@ -13,9 +13,14 @@ from trajscore import (
     PlattCrossFitCalibrator,
     PrefixForecaster,
     TraceAggregator,
+    TrajectoryArray,
     tps_scorer,
 )
-from trajscore.calibration import BetaCrossFitCalibrator, IsotonicCrossFitCalibrator
+from trajscore.calibration import (
+    BetaCrossFitCalibrator,
+    IsotonicCrossFitCalibrator,
+    cross_fit_traces,
+)
 from trajscore.calibration._forecaster import Chain, Replay, live_form
 from trajscore.datasets import make_trajectories
 
@@ -88,11 +93,26 @@ def test_every_forecaster_can_be_followed(runs, forecaster, kind):
 def test_a_replay_has_the_form_of_the_training_runs(runs, channels):
     X, y = runs
     if channels is not None:
-        cells = np.stack([X.cells, X.cells**2], axis=1)[:, : len(channels)]
-        X = X.with_cells(cells, channels=channels)
+        both = np.stack([X.cells, X.cells**2], axis=1)
+        X = X.with_cells(both if len(channels) == 2 else X.cells, channels=channels)
     fitted = LargestSoFar().fit(X, y)
     live = live_form(fitted, X.n_channels, X.channels)
     np.testing.assert_array_equal(followed(live, X), fitted.transform(X).cells)
+
+
+@pytest.mark.parametrize(
+    "forecaster",
+    [PlattCrossFitCalibrator(), SUMMARY, TraceAggregator(), IsotonicCrossFitCalibrator()],
+    ids=["map", "prefix", "aggregator", "isotonic"],
+)
+def test_a_single_channel_keeps_its_name(runs, forecaster):
+    X, y = runs
+    both = TrajectoryArray.stack([X, X], channels=["judge", "verbal"])
+    for one in (both["judge"], both[["judge"]]):
+        fitted = forecaster.fit(one, y)
+        names = [fitted.transform(one).channels, cross_fit_traces(forecaster, one, y).channels]
+        assert [*names, tuple(fitted.get_feature_names_out())] == [("judge",)] * 3
+    assert tuple(forecaster.fit(X, y).get_feature_names_out()) == ("probability",)
 
 
 def test_without_a_forecaster_scores_are_forecasts(runs):

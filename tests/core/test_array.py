@@ -340,6 +340,32 @@ def test_missing_values_only_when_allowed():
     assert np.isnan(X.cells[1])
     with pytest.raises(ValueError, match="inf"):
         TrajectoryArray.from_list([[0.1, np.inf]], missing="allow")
+    with pytest.raises(ValueError, match="missing must be one of .*'ffill'.*, got 'fill'"):
+        TrajectoryArray.from_list([[0.1]], missing="fill")
+
+
+def test_a_stated_value_holds_until_the_next_one():
+    runs = [[[np.nan, 1], [2, np.nan], [np.nan, 3]], [[4, np.nan]]]
+    how = {"channels": ["a", "b"], "ids": ["x", "y"], "horizon": [5, 1], "meta": {"task": [7, 8]}}
+    gaps = TrajectoryArray.from_list(runs, missing="allow", **how)
+    filled = gaps.ffill()
+    np.testing.assert_array_equal(filled.cells, [[np.nan, 1], [2, 1], [2, 3], [4, np.nan]])
+    assert filled == TrajectoryArray.from_list(runs, missing="ffill", **how)
+    assert filled == gaps.with_cells(filled.cells)
+    assert filled["a"][1:].value_range() == (4, 4)
+    once = TrajectoryArray.from_list([[0.5, np.nan]], missing="ffill")
+    assert once.value_range() == (0.5, 0.5)
+    assert once.ffill() is once
+
+
+def test_a_channel_keeps_its_name():
+    X = TrajectoryArray([[0.1, 0.2], [0.3, 0.4]], [1, 1], channels=["a", "b"])
+    for one in (X["a"], X["a"][1:], X["a"].with_cells([0.5, 0.6]), X["a"].with_cells([[1], [2]])):
+        assert one.channels == ("a",)
+    assert X.with_cells(-X.cells).channels == ("a", "b")
+    assert X.with_cells([0.5, 0.6]).channels is None
+    assert X["a"].with_cells(X.cells).channels == ("channel0", "channel1")
+    assert X[:0].with_cells([]).channels is None
 
 
 def test_stack_wants_the_same_runs_and_horizons():

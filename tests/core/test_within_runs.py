@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +31,17 @@ def test_each_run_is_alone(runs):
     np.testing.assert_array_equal(within_runs.running_sum(X, two)[:, 1], -sums)
     highest = flat([np.maximum.accumulate(run) for run in runs])
     np.testing.assert_array_equal(within_runs.running_max(X, X.cells), highest)
+
+
+@given(st.lists(st.lists(st.sampled_from([np.nan, 0.0, 0.25]), min_size=1, max_size=6), max_size=8))
+def test_the_last_stated_value_holds_within_its_run(runs):
+    X = TrajectoryArray.from_list(runs, missing="allow")
+    expected = flat([pd.Series(run, dtype=float).ffill() for run in runs])
+    np.testing.assert_array_equal(within_runs.last_stated(X, X.cells), expected)
+    two = np.stack([X.cells, X.cells[::-1]], axis=1)
+    filled = within_runs.last_stated(X, two)
+    np.testing.assert_array_equal(filled[:, 0], expected)
+    np.testing.assert_array_equal(filled[:, 1], within_runs.last_stated(X, two[:, 1]))
 
 
 @given(runs_of_values, st.sampled_from([-1.5, 0.0, 3.0]))

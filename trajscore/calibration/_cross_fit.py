@@ -335,22 +335,6 @@ class CrossFitCalibrator(Forecaster, BaseEstimator):
     ) -> tuple[None, FloatArray]:
         return None, self.full_map_(scores[:, 0])
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the name of the channel of the output: that of the input, or "probability".
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        ndarray of str of shape (1,)
-            The name.
-        """
-        named = getattr(self, "channels_in_", None)
-        return super().get_feature_names_out() if named is None else np.array(named, dtype=object)
-
     def summary(self) -> pd.DataFrame:
         """Say what happened in the fit, one row a map.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
@@ -82,6 +82,24 @@ class Forecaster(TraceTransformer, ABC):
         traces = self._check_runs(X, reset=False)
         names = list(self.get_feature_names_out())
         return like_input(traces.with_cells(self._forecasts(traces), channels=names), X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the name of the output's channel: that of a single input, or "probability".
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Not used; for scikit-learn's sake.
+
+        Returns
+        -------
+        ndarray of str of shape (1,)
+            The name.
+        """
+        named = getattr(self, "channels_in_", None)
+        if named is None or len(named) > 1:
+            return super().get_feature_names_out()
+        return np.array(named, dtype=object)
 
     def _forecasts(self, X: TrajectoryArray) -> FloatArray:
         """Forecast of every cell."""
@@ -205,8 +223,7 @@ class Replay:
         seen = np.concatenate([state, np.asarray(scores, dtype=np.float64)[:, None]], axis=1)
         n, t, n_channels = seen.shape
         cells = seen.reshape(n * t, n_channels)
-        if self._channels is None and n_channels == 1:
-            cells = cells[:, 0]
+        cells = cells[:, 0] if n_channels == 1 else cells  # as `check_trajectories` has them
         X = TrajectoryArray(cells, [t] * n, channels=self._channels)
         p = self._forecaster.transform(X).cells.reshape(n, t)[:, -1]
         return seen if done is None else seen[~done], p

@@ -46,8 +46,9 @@ class TrajectoryArray(Ragged):
         Default: the length.
     meta : DataFrame with n_runs rows, or mapping of column name to values, optional
         One row a run: stop reason, task, trial, tokens.
-    missing : {"raise", "allow"}, default="raise"
-        Whether NaN cells are an error or stand for values that were not recorded.
+    missing : {"raise", "allow", "ffill"}, default="raise"
+        Whether NaN cells are an error, stand for values that were not recorded, or repeat the last
+        value before in their run and channel (see `ffill`).
 
     Raises
     ------
@@ -196,7 +197,7 @@ class TrajectoryArray(Ragged):
         step : str
             Column of step numbers: whole, without gap or repeat, from `first_step` on.
         value : str or list of str
-            Column of values; a list gives named channels.
+            Column of values, whose name the channel keeps; a list gives several channels.
         outcome : str, optional
             Column of outcomes, the same in all rows of a run; empty where not observed.
         horizon : str, optional
@@ -205,8 +206,10 @@ class TrajectoryArray(Ragged):
             Columns that are the same in all rows of a run, kept in `meta`.
         first_step : int, default=1
             The number of each run's first step.
-        missing : {"raise", "allow"}, default="raise"
-            Whether an empty value is an error or stands for one that was not recorded.
+        missing : {"raise", "allow", "ffill"}, default="raise"
+            Whether an empty value is an error, stands for one that was not recorded, or repeats
+            the last value before in its run and channel: a confidence that was stated holds until
+            the next one is.
 
         Returns
         -------

@@ -38,7 +38,7 @@ def check_trajectories(
     Returns
     -------
     TrajectoryArray
-        The runs.
+        The runs; cells of a single channel are one-dimensional.
 
     Raises
     ------
@@ -58,8 +58,8 @@ def check_trajectories(
             f"expected one value a step, got {traces.n_channels} channels "
             f"({', '.join(traces.channels or ())}); pick one with X['name']"
         )
-    if single_channel and traces.cells.ndim == 2:
-        traces = traces.with_cells(traces.cells[:, 0], channels=traces.channels)
+    if traces.n_channels == 1 and traces.cells.ndim == 2:  # one channel has one form
+        traces = traces.with_cells(traces.cells[:, 0])
     check_values(traces, probabilities, allow_missing)
     return traces
 
@@ -72,7 +72,8 @@ def check_values(traces: TrajectoryArray, probabilities: bool, allow_missing: bo
     cells = traces.cells
     if np.isnan(low) and not allow_missing:
         raise ValueError(
-            f"{_first(traces, np.isnan(cells))}: the value is missing; drop the run or fill it in"
+            f"{_first(traces, np.isnan(cells))}: the value is missing; drop the run or fill "
+            f"it in, for example with X.ffill()"
         )
     outside = (cells < 0) | (cells > 1)
     if probabilities and outside.any():

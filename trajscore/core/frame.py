@@ -50,7 +50,7 @@ def parts_of_frame(
     parts = {
         "cells": columns[0][order] if single else np.stack(columns, axis=1)[order],
         "lengths": lengths,
-        "channels": None if single else [str(name) for name in values],
+        "channels": [str(name) for name in values],
         "ids": ids,
         "horizon": None if horizon is None else _horizons(once[horizon], horizon, ids),
         "meta": {name: once[name] for name in in_meta} if in_meta else None,

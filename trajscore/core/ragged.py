@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from trajscore.core.values import (
     run_label,
     unknown_name,
 )
-from trajscore.core.within_runs import offsets_of
+from trajscore.core.within_runs import last_stated, offsets_of
 
 
 class Ragged:
@@ -61,6 +61,8 @@ class Ragged:
         meta: pd.DataFrame | Mapping[str, Any] | None = None,
         missing: Missing = "raise",
     ) -> None:
+        if missing not in get_args(Missing):
+            raise ValueError(f"missing must be one of {get_args(Missing)}, got {missing!r}")
         values = as_float(cells)
         run_lengths = as_lengths(lengths, len(values))
         n_runs = len(run_lengths)
@@ -74,6 +76,8 @@ class Ragged:
             n_steps=int(run_lengths.max(initial=0)),
         )
         self._check_values(missing)
+        if missing == "ffill":
+            self._set(**self.ffill()._parts())
 
     def _set(
         self,
@@ -129,8 +133,6 @@ class Ragged:
         return _rebuild, (type(self), self._parts())
 
     def _check_values(self, missing: Missing) -> None:
-        if missing not in ("raise", "allow"):
-            raise ValueError(f"missing must be 'raise' or 'allow', got {missing!r}")
         if np.isfinite(self.value_range()).all():
             return
         bad = ~np.isfinite(self._cells) if missing == "raise" else np.isinf(self._cells)
@@ -139,7 +141,11 @@ class Ragged:
         place = self.place(int(np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))[0]))
         name, remedy = f"{self._cells[bad][0]:g}", ""
         if name == "nan":
-            name, remedy = "NaN", ", or pass missing='allow' to keep it as not recorded"
+            name = "NaN"
+            remedy = (
+                ", or pass missing='ffill' to repeat the run's last value, missing='allow' to keep "
+                "it as not recorded"
+            )
         raise ValueError(
             f"{place}: the value is {name}; every step needs a finite number, so drop the run "
             f"or fill the value in{remedy}"
@@ -211,7 +217,7 @@ class Ragged:
     @property
     def n_channels(self) -> int:
         """Number of values a step."""
-        return 1 if self._cells.ndim == 1 else self._cells.shape[1]
+        return _width(self._cells)
 
     @property
     def meta(self) -> pd.DataFrame:
@@ -345,7 +351,7 @@ class Ragged:
         cells : array-like of shape (n_cells,) or (n_cells, n_channels)
             The new values, in the order of `cells`.
         channels : sequence of str, optional
-            Names of the new columns.
+            Names of the new columns. Default: those of the old ones, if there are as many.
 
         Returns
         -------
@@ -367,7 +373,31 @@ class Ragged:
         values = as_float(cells)
         if len(values) != len(self._cells):
             raise ValueError(f"expected {len(self._cells)} cells, got {len(values)}")
+        if channels is None and _width(values) == self.n_channels:
+            channels = self._channels
         return self._replace(cells=values, channels=_as_channels(channels, values))
+
+    def ffill(self) -> Self:
+        """Fill missing values with the last one recorded before, in the same run and channel.
+
+        A confidence that was stated holds until the next one is stated. Values before a run's first
+        stay missing.
+
+        Returns
+        -------
+        TrajectoryArray
+            The runs.
+
+        Examples
+        --------
+        >>> from trajscore import TrajectoryArray
+        >>> runs = [[0.9, np.nan, 0.8], [np.nan, 0.4]]
+        >>> TrajectoryArray.from_list(runs, missing="allow").ffill().to_list()
+        [array([0.9, 0.9, 0.8]), array([nan, 0.4])]
+        """
+        if not np.isnan(self.value_range()[0]):
+            return self
+        return self._replace(cells=last_stated(self, self._cells))
 
     # ---------------------------------------------------------------- joins
 
@@ -444,11 +474,15 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def _width(cells: FloatArray) -> int:
+    return 1 if cells.ndim == 1 else cells.shape[1]
+
+
 def _as_channels(channels: Sequence[str] | None, cells: FloatArray) -> tuple[str, ...] | None:
     if channels is None:
         return None if cells.ndim == 1 else tuple(f"channel{j}" for j in range(cells.shape[1]))
     names = tuple(str(name) for name in ([channels] if isinstance(channels, str) else channels))
-    width = 1 if cells.ndim == 1 else cells.shape[1]
+    width = _width(cells)
     if len(names) != width or len(set(names)) != width:
         raise ValueError(
             f"expected {width} different channel name{'s' * (width != 1)}, got {list(names)}; "

@@ -11,8 +11,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-Missing = Literal["raise", "allow"]
-"""Whether missing values are an error, or stand for values that were not recorded."""
+Missing = Literal["raise", "allow", "ffill"]
+"""Missing values are an error, were not recorded, or repeat the last one recorded in their run."""
 
 
 class RunsLike(Protocol):

@@ -57,6 +57,14 @@ def running_max(X: RunsLike, values: FloatArray) -> FloatArray:
     return np.asarray(distinct[np.maximum.accumulate(rank.ravel() + lift) - lift])
 
 
+def last_stated(X: RunsLike, values: FloatArray) -> FloatArray:
+    """Fill each missing value (or part of a row) with its run's last one before; none: missing."""
+    here = np.arange(len(values)).reshape(-1, *[1] * (values.ndim - 1))
+    first = np.repeat(X.offsets[:-1], X.lengths).reshape(here.shape)
+    last = np.maximum.accumulate(np.where(np.isnan(values), -1, here), axis=0)
+    return np.take_along_axis(values, np.where(last < first, here, last), axis=0)
+
+
 def run_maxima(X: RunsLike, values: FloatArray) -> FloatArray:
     """Return the largest of each run's values; there may be no runs."""
     if not len(X):  # reduceat wants a cell
