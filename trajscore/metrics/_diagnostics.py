@@ -61,7 +61,8 @@ def trajectory_diagnostics(
         a constant.
         T-ECE: calibration error; lower is better. It does not see resolution: a constant base rate
         scores 0 (Theorem A). NaN for signals with values outside [0, 1].
-        T-Brier: squared error; lower is better. It elicits the collapsed scalar, not the trace
+        T-Brier: squared error, of a graded outcome y that of a success with weight y and of a
+        failure with weight 1 - y; lower is better. It elicits the collapsed scalar, not the trace
         (Theorem B). NaN for signals with values outside [0, 1].
 
     Raises
@@ -126,5 +127,6 @@ def diagnostic_statistics(
     if is_probability:
         ece = partial(_ranking.ece, confidence=ties.confidence, n_bins=n_bins)
         metrics["T-ECE"] = OfTies(ties, ece, rows)
-        metrics["T-Brier"] = MeanOfRuns((confidence - success) ** 2, rows)
+        squared = success * (1 - confidence) ** 2 + (1 - success) * confidence**2
+        metrics["T-Brier"] = MeanOfRuns(squared, rows)
     return metrics

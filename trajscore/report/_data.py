@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Weights
 from trajscore.metrics._diagnostics import DIAGNOSTICS
 from trajscore.metrics._proper_scores import family_name
@@ -90,7 +91,7 @@ class Facts:
     n_runs: int  # that count
     n_observed: int  # of these, with an observed outcome
     success_rate: float  # of these
-    has_q_z: bool  # unobserved runs were scored with a given q_Z, not as failures
+    censored: str  # what unobserved runs stand for: "failure", "q_z", or "drop": left out
     is_clustered: bool
     bootstrap: BootstrapOptions
     calibrators: dict[str, str] | None  # of each predictor; None if none was asked for
@@ -115,6 +116,7 @@ class ReportData:
     remarks: list[Note]
     traces: dict[tuple[str, str], TrajectoryArray] = field(repr=False)
     outcomes: dict[tuple[str, str], NDArray[Any]] = field(repr=False)
+    labels: dict[tuple[str, str], FloatArray] = field(repr=False)
 
     @property
     def score_name(self) -> str:

@@ -12,6 +12,9 @@ from collections.abc import Callable
 from trajscore.core.weights import schedule_name
 from trajscore.report._data import Facts, Note, Options, ReportData
 
+UNOBSERVED = "the outcome was not observed"
+"""Why a run is left out with ``censored="drop"``."""
+
 
 def number_of_runs(n: int) -> str:
     """Write a number of runs: "1 run", "2 runs"."""
@@ -63,8 +66,8 @@ def disclosures(data: ReportData) -> dict[str, str]:
     options, facts = data.options, data.facts
     said = {
         "runs": (
-            f"{number_of_runs(facts.n_runs)}, {facts.n_observed} with an observed outcome, "
-            f"{facts.success_rate:.3f} of these successful"
+            f"{population(facts)}; {facts.success_rate:.3f} of the {facts.n_observed} with an "
+            f"observed outcome succeeded"
         ),
         "score": f"Trajectory Proper Scores ({', '.join(options.score_names)}), higher is better; "
         f"log scores in nats, forecasts clipped to [1e-6, 1 - 1e-6]",
@@ -82,6 +85,17 @@ def disclosures(data: ReportData) -> dict[str, str]:
             f"others; rates pooled over the five folds, with Clopper-Pearson intervals"
         )
     return said
+
+
+def population(facts: Facts) -> str:
+    """Say which runs every number is of, and what unobserved ones stand for."""
+    runs = number_of_runs(facts.n_runs)
+    if facts.censored == "drop":
+        return f"{runs} with an observed outcome; those without one are left out"
+    if not facts.n_censored:
+        return f"{runs}, all with an observed outcome"
+    stand_for = "their q_z of a success" if facts.censored == "q_z" else "failures"
+    return f"{runs}; the {facts.n_censored} without an observed outcome count as {stand_for}"
 
 
 def _aggregation(options: Options) -> str:
@@ -108,16 +122,22 @@ def _calibration(calibrators: dict[str, str] | None) -> str:
 
 
 def _censoring(facts: Facts) -> str:
+    if facts.censored == "drop":
+        return (
+            "runs without an observed outcome are left out of every number, which is right only "
+            "where what stopped them has nothing to do with how they would have ended"
+        )
     if not facts.n_censored:
         return "none: every outcome was observed"
     how = (
-        "scored with the given q_Z (exact censored score if q_Z is right)"
-        if facts.has_q_z
-        else "scored as failures (simple censored score, q_Z = 0; it elicits the chance of an "
+        "each counts q_z as a success and 1 - q_z as a failure (the exact censored score if q_z is "
+        "right)"
+        if facts.censored == "q_z"
+        else "counted as failures (the simple censored score, q_z = 0; it elicits the chance of an "
         "observed success)"
     )
     return (
-        f"{facts.n_censored} of {facts.n_runs} runs not observed, {how}; stops are taken to be "
-        f"administrative (budgets that do not depend on the outcome). AUROC to ECUAS use the "
-        f"{facts.n_observed} complete runs only"
+        f"{facts.n_censored} of {facts.n_runs} runs not observed, {how}, in calibration, base rate "
+        f"and every metric; stops are taken to be administrative (budgets that do not depend on "
+        f"the outcome)"
     )

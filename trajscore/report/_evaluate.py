@@ -27,6 +27,7 @@ def evaluate(
     weights: Weights = "linear_front",
     phi: str = "weighted",
     calibrator: Any = "platt",
+    censored: str = "failure",
     q_z: ArrayLike | None = None,
     stop_reason: ArrayLike | None = None,
     groups: ArrayLike | None = None,
@@ -53,9 +54,13 @@ def evaluate(
     calibrator : "platt", forecaster or None, default="platt"
         What makes the calibrated rows, out of fold; "platt" is a `PlattCrossFitCalibrator` with
         the weights above.
+    censored : {"failure", "drop", "q_z"}, default="failure"
+        What runs with outcome -1 stand for in calibration, base rate and every metric: they are
+        failures (the simple censored score), are left out, or count `q_z` as a success and
+        1 - `q_z` as a failure (the exact score).
     q_z : float or array-like of shape (n_runs,), optional
-        Continuation-success probability of runs that were not observed. Default: they are scored
-        as failures (the simple censored score, q_Z = 0).
+        Continuation-success probability of runs that were not observed; where it is given, they
+        count with it.
     stop_reason : array-like of shape (n_runs,), optional
         Why each run ended. Unobserved runs that no budget stopped are left out and counted.
         Default: the columns "stop_reason" and "stop_kind" of the container's meta, if there are.
@@ -83,10 +88,10 @@ def evaluate(
 
     Notes
     -----
-    Scalar diagnostics are failure-oriented and use complete runs only. The two references are
-    the constant base rate, and the number of steps taken so far: a predictor that does not beat
-    both has shown nothing. Runs are put in the order of their ids first, so the order of rows
-    does not matter.
+    All numbers of a table are of the same runs and labels. Scalar diagnostics are failure-oriented.
+    The two references are the constant base rate, and the number of steps taken so far: a predictor
+    that does not beat both has shown nothing. Runs are put in the order of their ids first, so the
+    order of rows does not matter.
 
     References
     ----------
@@ -107,11 +112,12 @@ def evaluate(
     """
     options = _options(scores, weights, phi)
     draws = bootstrap if isinstance(bootstrap, BootstrapOptions) else BootstrapOptions(bootstrap)
-    maker = calibrator_maker(calibrator, weights, "failure" if q_z is None else "q_z")
+    maker = calibrator_maker(calibrator, weights)
+    censored = "q_z" if censored == "failure" and q_z is not None else censored
     rule = stopping_rule(monitoring)
     sample = check_predictors(X, y, groups, q_z)
     notes = stray_values(sample.traces)
-    judged = choose_runs(sample, stop_reason)
+    judged = choose_runs(sample, stop_reason, censored)
     rows = make_rows(judged, maker, notes)
     estimates, replicates = draw_margins(rows, judged.runs, options, draws)
     intervals = interval_table(rows, options, estimates, replicates, draws.confidence_level)
@@ -125,7 +131,7 @@ def evaluate(
             n_runs=len(judged.runs),
             n_observed=int(judged.runs.observed.sum()),
             success_rate=float(judged.runs.y[judged.runs.observed].mean()),
-            has_q_z=q_z is not None,
+            censored=censored,
             is_clustered=groups is not None,
             bootstrap=draws,
             calibrators=None if maker is None else calibrators_of(rows),
@@ -134,6 +140,7 @@ def evaluate(
         remarks=notes,
         traces={row.key: row.traces for row in rows},
         outcomes={row.key: row.runs.y for row in rows},
+        labels={row.key: row.runs.labels for row in rows},
     )
 
 

@@ -30,7 +30,7 @@ from trajscore.report._data import (
     BootstrapOptions,
     Options,
 )
-from trajscore.report._rows import Row
+from trajscore.report._rows import Row, base_rate
 from trajscore.report._runs import Coverage
 
 Metrics = Mapping[str, Statistic]
@@ -88,26 +88,19 @@ def interval_table(
 
 def row_metrics(row: Row, options: Options) -> Metrics:
     """All metrics of a row; rank metrics alone where it is no probability."""
-    runs, seen = row.runs, row.runs.observed_rows
-    confidence, success = _collapsed(row, options)
+    labels, rows = row.runs.labels, row.runs.rows
+    confidence = collapse(row.traces, options.phi, options.weights)
     metrics = diagnostic_statistics(
-        confidence, success, is_probability=row.is_probability, rows=seen
+        confidence, labels, is_probability=row.is_probability, rows=rows
     )
     if not row.is_probability:
         return metrics
     for name, n in ECUAS_METRICS.items():
-        metrics[name] = MeanOfRuns(_cost_of_reliance(confidence, success, n), seen)
+        metrics[name] = MeanOfRuns(_cost_of_reliance(confidence, labels, n), rows)
     for name, score in zip(options.score_names, options.scores, strict=True):
-        scores = run_scores(runs.labels, row.traces, score, options.weights)
-        metrics[name] = MeanOfRuns(scores, runs.rows)
+        scores = run_scores(labels, row.traces, score, options.weights)
+        metrics[name] = MeanOfRuns(scores, rows)
     return metrics
-
-
-def _collapsed(row: Row, options: Options) -> tuple[FloatArray, FloatArray]:
-    """Confidence and outcome of the runs whose outcome was observed."""
-    observed = row.runs.observed
-    confidence = collapse(row.traces[observed], options.phi, options.weights)
-    return confidence, row.runs.y[observed].astype(np.float64)
 
 
 def _cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> FloatArray:
@@ -133,7 +126,7 @@ def margin_statistic(rows: list[Row], options: Options) -> Statistics:
     nothing: Metrics = {}
     for row in rows:
         if id(row.runs) not in base_rates:
-            base_rates[id(row.runs)] = row_metrics(_on(row.runs, constant), options)
+            base_rates[id(row.runs)] = row_metrics(base_rate(row.traces, row.runs), options)
         if id(row.runs) not in lengths:
             lengths[id(row.runs)] = _length_metrics(_on(row.runs, elapsed), options)
     return _as_one_function(
@@ -147,7 +140,7 @@ def margin_statistic(rows: list[Row], options: Options) -> Statistics:
 
 
 def _on(runs: Coverage, reference: Row) -> Row:
-    """Take a reference, which covers all runs that count, on some of them."""
+    """Take the length of runs, which covers all that count, on some of them."""
     if runs.rows is None:
         return reference
     return replace(reference, traces=reference.traces[runs.rows], runs=runs)
@@ -155,12 +148,12 @@ def _on(runs: Coverage, reference: Row) -> Row:
 
 def _length_metrics(elapsed: Row, options: Options) -> Metrics:
     """AUROC of run length in the direction in which it ranks the runs better."""
-    confidence, success = _collapsed(elapsed, options)
-    ties, seen = _ranking.TieGroups(confidence, success), elapsed.runs.observed_rows
-    longer_is_better = _ranking.auroc(*ties.sums(np.ones(len(success)))) < 0.5
+    labels, rows = elapsed.runs.labels, elapsed.runs.rows
+    ties = _ranking.TieGroups(collapse(elapsed.traces, options.phi, options.weights), labels)
+    longer_is_better = _ranking.auroc(*ties.sums(np.ones(len(labels)))) < 0.5
     if longer_is_better:
-        return {"AUROC": OfTies(ties, lambda f, s: 1 - _ranking.auroc(f, s), seen)}
-    return {"AUROC": OfTies(ties, _ranking.auroc, seen)}
+        return {"AUROC": OfTies(ties, lambda f, s: 1 - _ranking.auroc(f, s), rows)}
+    return {"AUROC": OfTies(ties, _ranking.auroc, rows)}
 
 
 def _as_one_function(levels: list[list[Metrics]], names: list[str]) -> Statistics:

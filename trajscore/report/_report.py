@@ -36,8 +36,9 @@ class Report(ReportData):
         Score, weights, calibration, censoring assumption and the like.
     notes : list of str
         What a reader should know of single predictors.
-    traces, outcomes : dict keyed by (predictor, form)
-        The traces that were scored, and their runs' outcomes.
+    traces, outcomes, labels : dict keyed by (predictor, form)
+        The traces that were scored, their runs' outcomes (-1: not observed), and the same as
+        labels in [0, 1], behind every number.
     options, facts, remarks
         What was computed, of which runs, and the notes, before they are put into words.
 

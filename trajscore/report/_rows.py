@@ -63,12 +63,17 @@ def make_rows(judged: Judged, maker: CalibratorMaker | None, notes: list[Note]) 
 def _references(judged: Judged, maker: CalibratorMaker | None, notes: list[Note]) -> list[Row]:
     """What knows nothing of the single run, and what knows only how long it has lasted."""
     trace, runs = next(iter(judged.traces.values())), judged.runs
-    rate = trace.with_cells(np.full(len(trace.cells), runs.labels.mean()))
     # minus the number of steps taken so far: known at each step, and long runs rank as risky
     elapsed = trace.with_cells(-step_numbers(trace).astype(np.float64))
     length = Row(LENGTH, RAW, elapsed, runs, is_probability=False)
     calibrated = _calibrated(length, maker and _calibrator_of_length(maker), notes)
-    return [Row(BASE_RATE, CONSTANT, rate, runs, is_probability=True), length, *calibrated]
+    return [base_rate(trace, runs), length, *calibrated]
+
+
+def base_rate(trace: TrajectoryArray, runs: Coverage) -> Row:
+    """Return the constant forecast of the success rate of the very runs that it is scored on."""
+    rate = trace.with_cells(np.full(len(trace.cells), runs.labels.mean()))
+    return Row(BASE_RATE, CONSTANT, rate, runs, is_probability=True)
 
 
 def complete_runs(trace: TrajectoryArray) -> IntArray:
@@ -82,7 +87,7 @@ def complete_runs(trace: TrajectoryArray) -> IntArray:
 # -------------------------------------------------------------------- calibration
 
 
-def calibrator_maker(calibrator: Any, weights: Any, censored: str) -> CalibratorMaker | None:
+def calibrator_maker(calibrator: Any, weights: Any) -> CalibratorMaker | None:
     """Return what makes a fresh calibrator, told whether a signal is a probability."""
     if calibrator is None:
         return None
@@ -93,7 +98,7 @@ def calibrator_maker(calibrator: Any, weights: Any, censored: str) -> Calibrator
         return lambda is_probability: clone(calibrator)
 
     def platt(is_probability: bool) -> PlattCrossFitCalibrator:
-        made = PlattCrossFitCalibrator(weights=weights, censored=censored)
+        made = PlattCrossFitCalibrator(weights=weights)
         # a signal is said to be higher where success is more likely, and judged as that
         return made if is_probability else made.set_params(link="identity", increasing=True)
 
@@ -101,19 +106,18 @@ def calibrator_maker(calibrator: Any, weights: Any, censored: str) -> Calibrator
 
 
 def _calibrator_of_length(maker: CalibratorMaker) -> PlattCrossFitCalibrator:
-    """Platt with the weights and outcomes of the others; length may point either way."""
+    """Platt with the weights of the others; length may point either way."""
     made = PlattCrossFitCalibrator(link="identity", increasing="auto")
     other = maker(False)
-    if isinstance(other, CrossFitCalibrator):
-        made.set_params(weights=other.weights, censored=other.censored)
-    return made
+    return made.set_params(weights=other.weights) if isinstance(other, CrossFitCalibrator) else made
 
 
 def _calibrated(raw: Row, calibrator: Any, notes: list[Note]) -> list[Row]:
     if calibrator is None:
         return []
     runs = raw.runs
-    sample = Sample({"": raw.traces}, runs.y, np.ones(len(runs)), runs.groups, runs.labels)
+    # by the labels that everything is scored with, whatever a calibrator makes of -1
+    sample = Sample({"": raw.traces}, runs.labels, np.ones(len(runs)), runs.groups)
     try:
         traces = cross_fit_sample(calibrator, sample)
         check_values(traces, probabilities=True)

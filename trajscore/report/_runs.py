@@ -16,7 +16,7 @@ from trajscore.core.sample import Sample, check_sample
 from trajscore.core.stops import classify_stops, is_scored, normalize_reasons, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.report._data import REFERENCES, Note
-from trajscore.report._disclosures import left_out_reason, number_of_runs
+from trajscore.report._disclosures import UNOBSERVED, left_out_reason, number_of_runs
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Coverage:
     """The runs that a row of the report covers."""
 
     y: NDArray[Any]  # -1 where not observed
-    labels: FloatArray  # the same, with what unobserved runs are scored as
+    labels: FloatArray  # the same in [0, 1], behind every number: what unobserved runs stand for
     groups: IntArray | None
     rows: IntArray | None = None  # places among all runs that count; None for all of these
 
@@ -35,11 +35,6 @@ class Coverage:
     def observed(self) -> BoolArray:
         """Whether each run's outcome was observed."""
         return np.asarray(self.y != CENSORED)
-
-    @cached_property
-    def observed_rows(self) -> IntArray:
-        """Places of the observed runs among all runs that count."""
-        return np.flatnonzero(self.observed) if self.rows is None else self.rows[self.observed]
 
     def take(self, rows: IntArray) -> Coverage:
         """Cover some of all runs that count."""
@@ -56,6 +51,12 @@ class Judged:
     traces: dict[str, TrajectoryArray]
     runs: Coverage
     excluded: dict[str, int]
+
+    def observed(self) -> Judged:
+        """Keep the runs with an observed outcome alone, as if there were no others."""
+        rows = np.flatnonzero(self.runs.observed)
+        runs = replace(self.runs.take(rows), rows=None)
+        return Judged({name: trace[rows] for name, trace in self.traces.items()}, runs, {})
 
 
 def check_predictors(X: Any, y: ArrayLike, groups: Any, q_z: Any) -> Sample:
@@ -80,16 +81,17 @@ def _channels(X: TrajectoryArray) -> dict[str, TrajectoryArray]:
     return {"forecast": X if X.cells.ndim == 1 else X.with_cells(X.cells[:, 0])}
 
 
-def choose_runs(sample: Sample, stop_reason: ArrayLike | None) -> Judged:
+def choose_runs(sample: Sample, stop_reason: ArrayLike | None, censored: str) -> Judged:
     """Leave out runs that no budget stopped, and sort the others, so that no order matters."""
     codes = sample.y
     counts, excluded = _counted(codes, *recorded_stops(sample.X.meta, stop_reason))
     _check_enough(codes[counts], excluded)
     # before rows are put in another order, so that a message names the row that was given
-    censored = "failure" if sample.q_z is None else "q_z"
     labels = as_labels(np.where(counts, codes, FAILURE), censored=censored, q_z=sample.q_z)
+    if n_dropped := int((~labels.counts).sum()):
+        excluded[UNOBSERVED] = n_dropped
     order = sample.id_order()
-    order = order[counts[order]]
+    order = order[(counts & labels.counts)[order]]
     kept = sample.take(order)
     return Judged(kept.traces, Coverage(codes[order], labels.value[order], kept.groups), excluded)
 
