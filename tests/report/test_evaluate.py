@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -155,7 +157,7 @@ def test_text_fits_a_terminal(report):
 def test_page_is_self_contained(report, tmp_path):
     page = report.to_html(tmp_path / "report.html").read_text()
     assert page.count("data:image/png;base64,") == 8
-    assert "http" not in page
+    assert "://" not in page
     assert "engine: as given" in page
 
 
@@ -468,3 +470,87 @@ def test_length_is_compared_on_the_runs_that_a_predictor_covers():
     assert table.loc[("gaps", "raw"), "AUROC over_length"] == pytest.approx(
         alone.loc[("forecast", "raw"), "AUROC over_length"]
     )
+
+
+@pytest.fixture(scope="module")
+def budget():
+    made = make_trajectories(200, lengths=(2, 9), budget=6, random_state=0)
+    assert 20 < (made.target == -1).sum() < 100
+    return made.data, made.target
+
+
+@pytest.mark.parametrize(
+    "calibrator", ["platt", PrefixForecaster(features="last", pooled=True)], ids=["platt", "prefix"]
+)
+@pytest.mark.parametrize("censored", ["failure", "drop", "q_z"])
+def test_all_numbers_are_of_one_vector_of_labels(budget, censored, calibrator):
+    if censored == "q_z" and calibrator != "platt":
+        pytest.skip("is fitted with outcomes 0 and 1")
+    X, y = budget
+    q = np.linspace(0, 1, len(y)) if censored == "q_z" else None
+    kept = y >= 0 if censored == "drop" else np.ones(len(y), dtype=bool)
+    labels = np.where(y >= 0, y, 0 if q is None else q)
+    options = {"calibrator": calibrator, "bootstrap": 10}
+    found = evaluate(X, y, censored=censored, q_z=q, **options)
+    expected = evaluate(X[kept], labels[kept], **options)
+    columns = expected.table.columns.drop("n_censored")
+    pd.testing.assert_frame_equal(found.table[columns], expected.table[columns])
+    for key, trace in expected.traces.items():
+        np.testing.assert_array_equal(found.traces[key].cells, trace.cells)
+        np.testing.assert_array_equal(found.labels[key], expected.labels[key])
+    base = found.table.loc[("base rate", "constant")]
+    assert base["T-ECE"] < 1e-12
+    rate = labels[kept].mean()
+    assert base["T-Brier"] == pytest.approx(rate * (1 - rate), abs=1e-12)
+
+
+def test_how_unobserved_runs_count_is_said(budget):
+    X, y = budget
+    n, n_censored = len(y), int((y == -1).sum())
+    words = f"the {n_censored} without an observed outcome count as "
+    for given, said in (
+        ({}, f"{n} runs; {words}failures"),
+        ({"q_z": 0.4}, f"{n} runs; {words}their q_z of a success"),
+        ({"censored": "drop"}, f"{n - n_censored} runs with an observed outcome; those without"),
+    ):
+        report = evaluate(X, y, bootstrap=5, **given)
+        assert said in report.disclosures["runs"]
+        assert f"every number is of {said}" in " ".join(str(report).split())
+    assert report.excluded.to_numpy().tolist() == [
+        ["all", "the outcome was not observed", n_censored]
+    ]
+    with pytest.raises(ValueError, match='q_z is read only with censored="q_z"'):
+        evaluate(X, y, censored="drop", q_z=0.4)
+    with pytest.raises(ValueError, match="censored must be one of"):
+        evaluate(X, y, censored="leave")
+
+
+def test_the_verdict_says_what_dropping_unobserved_runs_would_change(budget):
+    X, y = budget
+    report = evaluate(X, y, bootstrap=10)
+    dropped = evaluate(X, y, censored="drop", bootstrap=10)
+    without = dropped.table["TPS log margin"].dropna()
+    pd.testing.assert_series_equal(report.sensitivity["observed_only"], without, check_names=False)
+    expected = report.table["TPS log margin"].dropna()
+    pd.testing.assert_series_equal(report.sensitivity["margin"], expected, check_names=False)
+    said = report.verdicts()[0]
+    form = ("forecast", "calibrated")
+    assert f"{without[form]:+.3f} calibrated (by {without[form] - expected[form]:+.3f}" in said
+    assert f"Without the {(y == -1).sum()} unobserved runs" in said
+    assert "unobserved" not in dropped.verdicts()[0]
+
+
+def test_a_sign_that_turns_without_unobserved_runs_is_said(chess):
+    X, y = chess
+    said = evaluate(X["material"], y, bootstrap=10).verdicts()[0]
+    assert re.search(r"\+0\.059 as given \(by \+0\.186, the other sign\)", said)
+
+
+def test_a_forecast_of_the_base_rate_is_the_same_as_it(ragged):
+    X, y = ragged
+    same = X.with_cells(np.full(len(X.cells), y.mean()))
+    for score in ("log", ("beta", 2, 4)):
+        report = evaluate(same, y, scores=score, calibrator=None, bootstrap=20)
+        assert report.verdicts()[0].startswith("forecast: as given the same as the base rate;")
+    near = X.with_cells(np.full(len(X.cells), y.mean() + 1e-3))
+    assert "same as" not in evaluate(near, y, calibrator=None, bootstrap=20).verdicts()[0]

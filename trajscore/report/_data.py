@@ -111,6 +111,7 @@ class ReportData:
     intervals: pd.DataFrame
     excluded: pd.DataFrame
     monitoring: pd.DataFrame | None
+    sensitivity: pd.DataFrame
     options: Options
     facts: Facts
     remarks: list[Note]

@@ -16,6 +16,7 @@ from trajscore.report._monitoring import monitoring_table, stopping_rule
 from trajscore.report._report import Report
 from trajscore.report._rows import calibrator_maker, calibrators_of, make_rows
 from trajscore.report._runs import check_predictors, choose_runs, stray_values
+from trajscore.report._sensitivity import sensitivity_table
 from trajscore.report._tables import excluded_table, row_table
 
 
@@ -126,6 +127,7 @@ def evaluate(
         intervals=intervals,
         excluded=excluded_table(judged),
         monitoring=None if rule is None else monitoring_table(rows, rule, notes),
+        sensitivity=sensitivity_table(rows, judged, options, maker),
         options=options,
         facts=Facts(
             n_runs=len(judged.runs),

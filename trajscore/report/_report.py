@@ -32,6 +32,9 @@ class Report(ReportData):
         Runs that were left out: predictor ("all" for runs left out everywhere), reason, n_runs.
     monitoring : DataFrame indexed by (predictor, alpha), or None
         How often good and bad runs would be flagged early, and what that saves, if asked for.
+    sensitivity : DataFrame indexed by (predictor, form)
+        The leading score's margin over the base rate, and what it would be on the runs with an
+        observed outcome alone, with calibration and base rate fitted to these (observed_only).
     disclosures : dict of str to str
         Score, weights, calibration, censoring assumption and the like.
     notes : list of str

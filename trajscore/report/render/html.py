@@ -6,12 +6,19 @@ import base64
 import html
 import io
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.outcomes import CENSORED
+from trajscore.metrics import step_profile
 from trajscore.plotting import LengthDisplay, ReliabilityDisplay, ScoreDisplay, StepProfileDisplay
 from trajscore.plotting._display import COLORS
 from trajscore.report._data import BASE_RATE, CALIBRATED, CONSTANT, RAW, ReportData
-from trajscore.report._disclosures import disclosures, sentence
+from trajscore.report._disclosures import disclosures, population, sentence
 from trajscore.report._verdict import verdicts
 from trajscore.report.render.cells import margin_cells, stopping_cells
 
@@ -37,7 +44,7 @@ def to_html(data: ReportData) -> str:
     sections = [
         ("", _list(verdicts(data))),
         (f"{data.score_name}, raw and calibrated", _scores(data)),
-        ("All figures", _table(data)),
+        ("All figures", f"<p>Of {html.escape(population(data.facts))}.</p>{_table(data)}"),
         ("Margin over the base rate, on the same runs", margin_cells(data).to_html(border=0)),
         ("Stopping failing runs early", _stopping(data)),
         ("Notes", _list(sentence(note) for note in data.remarks)),
@@ -144,7 +151,7 @@ def _reliability(data: ReportData, name: str) -> str:
     def draw(ax: Any) -> None:
         for key in _probabilities(data, name):
             ReliabilityDisplay.from_predictions(
-                data.outcomes[key],
+                data.labels[key],
                 data.traces[key],
                 phi=options.phi,
                 weights=options.weights,
@@ -160,20 +167,43 @@ def _reliability(data: ReportData, name: str) -> str:
 def _steps(data: ReportData, name: str) -> str:
     def draw(ax: Any) -> None:
         for key in [*_probabilities(data, name), (BASE_RATE, CONSTANT)]:
-            StepProfileDisplay.from_predictions(
-                data.outcomes[key],
-                data.traces[key],
+            label = BASE_RATE if key[1] == CONSTANT else key[1]
+            show = partial(
+                StepProfileDisplay.from_predictions,
                 score=data.options.scores[0],
                 ax=ax,
-                name=BASE_RATE if key[1] == CONSTANT else key[1],
                 color=COLORS[key[1]],
             )
+            show(data.labels[key], data.traces[key], name=label)
+            if data.facts.n_censored and key[1] != CONSTANT:
+                seen = data.outcomes[key] != CENSORED
+                alone = {"name": f"{label}, observed alone", "linestyle": "--"}
+                show(data.outcomes[key][seen], data.traces[key][seen], **alone)
+        if data.facts.n_censored:
+            _shade_unobserved(ax, data.outcomes[key], data.traces[key])
 
     caption = (
         f"{name}: mean score of the runs that reach each step (at least 10), with two standard "
-        f"errors; runs that were not observed count as failures."
+        f"errors."
     )
+    if data.facts.n_censored:
+        caption += (
+            " Solid: all runs, as they are counted. Dashed: the runs with an observed outcome "
+            "alone. Grey: the share of unobserved runs among those that reach the step."
+        )
     return _figure(draw, caption)
+
+
+def _shade_unobserved(ax: Any, outcomes: NDArray[Any], traces: TrajectoryArray) -> None:
+    """Draw the share of unobserved runs among those that reach each step, behind the curves."""
+    unobserved = (outcomes == CENSORED).astype(np.float64)
+    share = step_profile(unobserved, traces.with_cells(np.full(len(traces.cells), 0.5)))
+    share = share[share["n_runs"] >= 10]["success_rate"]
+    behind = ax.twinx()
+    behind.fill_between(share.index, share, color="0.9", linewidth=0, step="mid")
+    behind.set(ylim=(0, 1), ylabel="share unobserved")
+    ax.set_zorder(behind.get_zorder() + 1)
+    ax.patch.set_visible(False)
 
 
 def _length(data: ReportData) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from trajscore.report._data import CALIBRATED, CONSTANT, RAW, ReportData
-from trajscore.report._disclosures import disclosures, number_of_runs, sentence
+from trajscore.report._disclosures import disclosures, number_of_runs, population, sentence
 from trajscore.report._verdict import verdicts
 from trajscore.report.render.cells import margin_cells, stopping_cells
 
@@ -23,6 +23,7 @@ def to_text(data: ReportData) -> str:
     """Return verdicts, tables, what was left out, and disclosures as plain text."""
     parts = [
         _lines(verdicts(data)),
+        _lines([f"every number is of {population(data.facts)}"]),
         _table(data),
         _costs(data),
         _margins(data),
