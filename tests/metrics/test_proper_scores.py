@@ -5,8 +5,14 @@ from hypothesis import strategies as st
 from scipy.special import beta as beta_function
 from scipy.special import betainc
 
-from trajscore.metrics import BetaScore
-from trajscore.metrics._proper_scores import family_name, get_family
+from trajscore import TrajectoryArray, metrics
+from trajscore.metrics import BetaScore, LogScore
+from trajscore.metrics._proper_scores import (
+    count_clipped,
+    family_name,
+    get_family,
+    is_tuple_family,
+)
 
 GRID = np.linspace(0.001, 0.999, 999)
 FAMILIES = ["log", "brier", ("beta", 1, 1), ("beta", 2, 4), ("beta", 0.5, 1.7), ("beta", 3, 2)]
@@ -78,3 +84,62 @@ def test_unknown_family(score):
 def test_parameters_out_of_domain(a, b):
     with pytest.raises(ValueError, match="a > 0 and b > 0"):
         BetaScore(a, b)
+
+
+@pytest.mark.parametrize("clip", [1e-9, 1e-3, 0.01])
+def test_the_clip_is_a_parameter(clip):
+    log, p = LogScore(clip), np.array([0.0, clip / 2, clip, 0.3, 1 - clip / 2, 1.0])
+    held = np.clip(p, clip, 1 - clip)
+    np.testing.assert_allclose(log.success(p), np.log(held), rtol=1e-12)
+    np.testing.assert_allclose(log.failure(p), np.log(1 - held), rtol=1e-6)
+    for failed, branch in ((0.0, log.success(p)), (1.0, log.failure(p))):
+        np.testing.assert_allclose(log.observed(p, np.full(6, failed)), branch, rtol=1e-12)
+    assert log.clipped(p).tolist() == [True, True, False, False, True, True]
+    assert get_family(("log", clip)) == log
+
+
+def test_names_show_a_clip_that_is_not_the_default():
+    assert family_name(LogScore(1e-6)) == family_name(("log", 1e-6)) == family_name("log") == "log"
+    assert family_name(LogScore(clip=0.01)) == "log(clip=0.01)"
+    assert repr(LogScore(0.01)) == "LogScore(clip=0.01)"
+
+
+@pytest.mark.parametrize("clip", [0, 0.5, -1, 2, np.nan])
+def test_a_clip_out_of_range(clip):
+    with pytest.raises(ValueError, match="clip must lie strictly between 0 and 1/2"):
+        LogScore(clip)
+
+
+def test_every_score_takes_its_clip(ragged):
+    X, y = ragged
+    saturated = X.with_cells(np.where(X.cells > 0.5, 1.0, X.cells))
+    held = X.with_cells(np.clip(saturated.cells, 0.01, 0.99))
+    score = LogScore(clip=0.01)
+    for function in (
+        metrics.tps_score,
+        metrics.censored_tps_score,
+        lambda y, F, **how: metrics.step_profile(y, F, **how)["score"],
+        lambda y, F, **how: metrics.tps_decomposition(y, F, **how).score,
+        lambda y, F, **how: metrics.tps_decomposition(y, F, **how, by="step")["score"],
+        lambda y, F, **how: metrics.regret(held, F, **how),
+    ):
+        clipped = function(y, saturated, score=score)
+        np.testing.assert_allclose(clipped, function(y, held, score="log"), rtol=1e-12, atol=1e-12)
+        assert not np.allclose(clipped, function(y, saturated, score="log"))
+    sure = metrics.tps_decomposition(np.ones(len(y)), saturated, score=score)
+    assert sure.uncertainty == pytest.approx(-np.log(0.99))
+    assert metrics.plug_in_regret(held, held, saturated, score=score).bound.max() == np.inf
+
+
+def test_clipped_cells_are_counted():
+    X = TrajectoryArray.from_list([[0.0, 0.5, 1e-7], [1 - 1e-3, 1e-6]])
+    assert count_clipped(X, "log") == 2
+    assert count_clipped(X, LogScore(0.01)) == 4
+    assert count_clipped(X, "brier") == 0
+
+
+def test_one_family_is_told_from_several():
+    assert is_tuple_family(("log", 0.1))
+    assert is_tuple_family(["beta", 2, 4.0])
+    for several in (("log", "brier"), ("beta", "log", "brier"), ("log", ("beta", 2, 4)), (), "log"):
+        assert not is_tuple_family(several)

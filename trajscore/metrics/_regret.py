@@ -11,7 +11,7 @@ from trajscore.core.checks import check_trajectories
 from trajscore.core.ids import check_same_runs
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Weights, step_weights
-from trajscore.metrics._proper_scores import get_family
+from trajscore.metrics._proper_scores import LogScore, get_family
 
 
 class RegretParts(NamedTuple):
@@ -154,7 +154,7 @@ def _bias_bound(family: Any, shift: FloatArray) -> FloatArray:
 def _largest_contrast(family: Any) -> float:
     # D is increasing for a proper score, so its extremes are at the ends; the log score's are
     # finite only because it clips, which is not a bound of the score itself
-    if getattr(family, "name", "") == "log":
+    if isinstance(family, LogScore):
         return np.inf
     return float(np.abs(_contrast(family, np.array([0.0, 1.0]))).max())
 

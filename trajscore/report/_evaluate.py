@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.weights import Weights
 from trajscore.metrics._aggregate import check_aggregator
-from trajscore.metrics._proper_scores import family_name, get_family
+from trajscore.metrics._proper_scores import family_name, get_family, is_tuple_family
 from trajscore.monitoring import StoppingRule
 from trajscore.report._data import BootstrapOptions, Facts, Options
 from trajscore.report._margins import draw_margins, interval_table
@@ -149,7 +149,7 @@ def evaluate(
 def _options(scores: Any, weights: Weights, phi: str) -> Options:
     """Check what is to be computed; a score family may be given alone."""
     check_aggregator(phi)
-    alone = isinstance(scores, str) or hasattr(scores, "success") or _is_beta(scores)
+    alone = isinstance(scores, str) or hasattr(scores, "success") or is_tuple_family(scores)
     chosen = (scores,) if alone else tuple(scores)
     if not chosen:
         raise ValueError("scores is empty; name at least one score family, such as 'log'")
@@ -158,12 +158,3 @@ def _options(scores: Any, weights: Weights, phi: str) -> Options:
         if names.count(name) > 1:
             raise ValueError(f"scores names {name} more than once; name every family once")
     return Options(chosen, weights, phi)
-
-
-def _is_beta(scores: Any) -> bool:
-    return (
-        isinstance(scores, (tuple, list))
-        and len(scores) == 3
-        and scores[0] == "beta"
-        and not isinstance(scores[1], (str, tuple))
-    )
