@@ -195,3 +195,31 @@ def test_bad_input(ragged):
 def test_number_of_bins(n_bins):
     with pytest.raises(ValueError, match="n_bins must be a whole number of at least 1"):
         diagnostics([1, 0], [[0.5], [0.5]], n_bins=n_bins)
+
+
+def test_bins_of_equal_width_as_the_paper_has_them(rng):
+    c, y = rng.integers(0, 11, 200) / 10, rng.integers(0, 2, 200)
+    gaps = [0.0] * 5
+    for value, label in zip(c, y, strict=True):
+        gaps[min(int(np.floor(value * 5 + 1e-9)), 4)] += label - value
+    found = diagnostics(y, c[:, None], n_bins=5, strategy="uniform")["T-ECE"]
+    assert found == pytest.approx(np.abs(gaps).sum() / 200)
+    groups = _ranking.TieGroups(c, y.astype(float))
+    weights = rng.integers(0, 4, (2, 3, 200)).astype(float)
+    how = {"confidence": groups.confidence, "n_bins": 5, "strategy": "uniform"}
+    many = _ranking.ece(*groups.sums(weights), **how)
+    one = [[float(_ranking.ece(*groups.sums(w), **how)) for w in each] for each in weights]
+    np.testing.assert_allclose(many, one)
+    with pytest.raises(ValueError, match="strategy must be 'quantile' or 'uniform'"):
+        diagnostics(y, c[:, None], strategy="equal")
+
+
+def test_a_grade_is_a_part_of_a_success():
+    # a run graded .25 is a quarter of a success and three quarters of a failure
+    F = np.array([[0.2], [0.6], [0.9]])
+    y, repeated = np.array([0.25, 0, 1]), np.array([1, 0, 0, 0, 1])
+    weight = [0.25, 0.75, 1, 1, 1]
+    split = diagnostics(repeated[[0, 1, 2, 4]], F[[0, 0, 1, 2]], sample_weight=np.r_[weight[:3], 1])
+    graded = diagnostics(y, F)
+    names = ["AUROC", "AUPRC", "AURC", "T-ECE"]
+    np.testing.assert_allclose(graded[names], split[names])

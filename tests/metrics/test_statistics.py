@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trajscore.metrics import _ranking
-from trajscore.metrics._statistics import MeanOfRuns, OfTies, all_at_once
+from trajscore.metrics._statistics import MeanOfRuns, OfSums, OfTies, all_at_once
 
 N_RUNS = 60
 
@@ -14,9 +14,14 @@ def counts(rng):
     return rng.integers(0, 4, (5, N_RUNS)).astype(float)
 
 
+def ratio(sums):
+    with np.errstate(invalid="ignore"):
+        return sums[..., 0] / sums[..., -1]
+
+
 @pytest.fixture
 def table(rng):
-    """A mean and rank metrics of all runs, and the same of every third."""
+    """Means, ratios and rank metrics of all runs, and the same of every third."""
     rows = np.arange(0, N_RUNS, 3)
     made = {}
     for name, here in (("all", None), ("third", rows)):
@@ -27,7 +32,9 @@ def table(rng):
             f"{name} auroc": OfTies(ties, _ranking.auroc, here),
             f"{name} mean": MeanOfRuns(rng.normal(size=n), here),
             f"{name} ece": OfTies(ties, ece, here),
+            f"{name} ratio": OfSums(rng.random((n, 2)), ratio, here),
             f"{name} other": MeanOfRuns(rng.normal(size=n), here),
+            f"{name} share": OfSums(rng.random((n, 3)), ratio, here),
         }
     return made
 
@@ -36,10 +43,12 @@ def test_a_count_is_that_many_runs(rng, counts):
     samples, c, y = rng.normal(size=N_RUNS), rng.integers(0, 9, N_RUNS) / 8, np.arange(N_RUNS) % 2.0
     found = MeanOfRuns(samples)(counts)
     ranked = OfTies(_ranking.TieGroups(c, y), _ranking.aurc)(counts)
+    divided = OfSums(np.stack([samples, c], axis=1), ratio)(counts)
     for k, row in enumerate(counts):
         repeated = np.repeat(np.arange(N_RUNS), row.astype(int))
         once = np.ones(len(repeated))
         assert found[k] == pytest.approx(samples[repeated].mean())
+        assert divided[k] == pytest.approx(samples[repeated].sum() / c[repeated].sum())
         alone = OfTies(_ranking.TieGroups(c[repeated], y[repeated]), _ranking.aurc)
         assert ranked[k] == pytest.approx(float(alone(once)), abs=1e-12)
 
@@ -54,10 +63,10 @@ def test_rows_are_the_runs_that_count(table, counts):
 
 def test_a_table_is_its_metrics_one_by_one(table, counts):
     values = all_at_once(table)
-    assert values(counts).shape == (5, 8)
+    assert values(counts).shape == (5, 12)
     for column, one in enumerate(table.values()):
-        np.testing.assert_allclose(values(counts)[:, column], one(counts), rtol=1e-14)
-        np.testing.assert_allclose(values(counts[2])[column], one(counts[2]), rtol=1e-14)
+        np.testing.assert_allclose(values(counts)[:, column], one(counts), 1e-14, 1e-15)
+        np.testing.assert_allclose(values(counts[2])[column], one(counts[2]), 1e-14, 1e-15)
 
 
 def test_runs_are_added_up_once(table, counts):

@@ -18,6 +18,7 @@ from trajscore.metrics._scorers import (
     tps_scorer,
 )
 from trajscore.metrics._selective import augrc, aurc, risk_coverage_curve
+from trajscore.metrics._step_calibration import step_calibration_error
 from trajscore.metrics._step_profile import step_profile
 from trajscore.metrics._tps import tps_samples, tps_score
 from trajscore.metrics._ua_cost import integrated_ua_cost, ua_cost, ua_cost_from_confidence
@@ -47,6 +48,7 @@ __all__ = [
     "plug_in_regret",
     "regret",
     "risk_coverage_curve",
+    "step_calibration_error",
     "step_profile",
     "tps_decomposition",
     "tps_samples",

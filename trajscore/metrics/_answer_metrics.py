@@ -15,6 +15,7 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, as_numbers
 from trajscore.metrics import _ranking
 from trajscore.metrics._answers import answers
+from trajscore.metrics._binning import uniform_bins
 from trajscore.metrics._class_probabilities import check_classes, class_counts, row_slices
 from trajscore.metrics._ecuas import check_n, naive_cost, price
 from trajscore.metrics._ranking import TieGroups
@@ -239,7 +240,7 @@ class _Answers:
         }
 
     def _calibration_error(self, n_bins: int) -> float:
-        bins = np.minimum((self.confidence * n_bins).astype(np.int64), n_bins - 1)
+        bins = uniform_bins(self.confidence, n_bins)
         gaps = np.bincount(bins, self.weight * (self.right - self.confidence))
         return float(np.abs(gaps).sum() / self.weight.sum())
 

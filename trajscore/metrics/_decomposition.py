@@ -17,6 +17,7 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.weights import Weights, step_weights
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._proper_scores import get_family
+from trajscore.metrics._ties import rises
 
 PARTS = ("miscalibration", "discrimination", "uncertainty")
 
@@ -223,7 +224,9 @@ def weighted_mass(
         by = np.argsort(step.astype(np.min_scalar_type(int(lengths.max()))), kind="stable")
         order, step = order[by], step[by]
     w, label, forecast = w[order], np.repeat(y.astype(np.float64), lengths)[order], X.cells[order]
-    starts = _run_starts(forecast, step)
+    new = rises(forecast)
+    new[_run_starts(step)] = True
+    starts = np.flatnonzero(new)
     firsts = _run_starts(step)
     sizes = np.diff(np.append(firsts, len(step)))
     mass = Mass(
@@ -235,13 +238,9 @@ def weighted_mass(
     return mass, step[firsts], sizes
 
 
-def _run_starts(*sorted_values: NDArray[Any]) -> IntArray:
-    """Where a new value begins in any of the arrays."""
-    new = np.zeros(len(sorted_values[0]), dtype=bool)
-    new[0] = True
-    for values in sorted_values:
-        new[1:] |= values[1:] != values[:-1]
-    return np.flatnonzero(new)
+def _run_starts(values: NDArray[Any]) -> IntArray:
+    """Where a new value begins."""
+    return np.flatnonzero(np.append(True, values[1:] != values[:-1]))
 
 
 def _earned(weight: FloatArray, scored: FloatArray) -> FloatArray:

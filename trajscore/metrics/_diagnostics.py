@@ -18,6 +18,7 @@ from trajscore.core.values import as_count
 from trajscore.core.weights import Weights
 from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import check_aggregator, collapse
+from trajscore.metrics._binning import check_strategy
 from trajscore.metrics._statistics import MeanOfRuns, OfTies, Statistic, all_at_once
 
 DIAGNOSTICS = ("AUROC", "AUPRC", "AURC", "T-ECE", "T-Brier")
@@ -31,6 +32,7 @@ def trajectory_diagnostics(
     weights: Weights = "linear_front",
     sample_weight: ArrayLike | None = None,
     n_bins: int = 10,
+    strategy: str = "quantile",
 ) -> pd.Series:
     """Table of the diagnostics of traces, each collapsed to one confidence.
 
@@ -46,8 +48,10 @@ def trajectory_diagnostics(
         Step weights as in `tps_score`, for ``phi="weighted"``.
     sample_weight : array-like of shape (n_runs,), optional
         Weight of each run.
-    n_bins : int, default=10
-        Number of quantile bins of T-ECE; a tie is never split.
+    n_bins, strategy : int, default=10, and {"quantile", "uniform"}, default="quantile"
+        Bins of T-ECE: of equal weight, or of equal width over [0, 1] as in the paper's Eq. 10,
+        closed on the left. Runs that tie share a bin: that of their middle rank, and on an edge
+        the lower one.
 
     Returns
     -------
@@ -68,13 +72,20 @@ def trajectory_diagnostics(
     Raises
     ------
     ValueError
-        If there are no runs, an outcome was not observed, `phi` or `weights` is unknown, or
-        `n_bins` is not a whole number of at least 1.
+        If there are no runs, an outcome was not observed, `phi`, `weights` or `strategy` is
+        unknown, or `n_bins` is not a whole number of at least 1.
 
     See Also
     --------
     tps_score : Elicits the whole trace.
+    step_calibration_error : Calibration of the forecasts step by step, which T-ECE does not show.
     trajscore.TraceAggregator : Collapses traces, for scikit-learn's own metrics and scorers.
+
+    Notes
+    -----
+    Confidences that agree to 12 significant digits are ties: means of a trace differ in the last
+    digits where the numbers are equal. A run with the grade y counts as y of a success and 1 - y
+    of a failure with the same confidence.
 
     References
     ----------
@@ -104,6 +115,7 @@ def trajectory_diagnostics(
         np.asarray(runs.y, dtype=np.float64),
         is_probability=low >= 0 and high <= 1,
         n_bins=n_bins,
+        strategy=check_strategy(strategy),
     )
     values = all_at_once(metrics)(runs.weight)
     return pd.Series(dict(zip(metrics, values, strict=True)), index=DIAGNOSTICS)
@@ -115,6 +127,7 @@ def diagnostic_statistics(
     *,
     is_probability: bool,
     n_bins: int = 10,
+    strategy: str = "quantile",
     rows: IntArray | None = None,
 ) -> dict[str, Statistic]:
     """Diagnostics by name, T-ECE and T-Brier for probabilities only; `rows` as in `Statistic`."""
@@ -125,7 +138,7 @@ def diagnostic_statistics(
         "AURC": OfTies(ties, _ranking.aurc, rows),
     }
     if is_probability:
-        ece = partial(_ranking.ece, confidence=ties.confidence, n_bins=n_bins)
+        ece = partial(_ranking.ece, confidence=ties.confidence, n_bins=n_bins, strategy=strategy)
         metrics["T-ECE"] = OfTies(ties, ece, rows)
         squared = success * (1 - confidence) ** 2 + (1 - success) * confidence**2
         metrics["T-Brier"] = MeanOfRuns(squared, rows)

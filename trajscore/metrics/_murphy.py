@@ -101,7 +101,8 @@ def _check_thresholds(thresholds: ArrayLike | None) -> FloatArray:
 
 def _elementary(mass: Mass, cuts: FloatArray) -> FloatArray:
     """Minus the loss at each threshold; the forecasts of the one group ascend."""
-    below = np.searchsorted(mass.forecast, cuts, side="right")  # forecasts up to the threshold
+    # forecasts up to the threshold, where 0.1 + 0.2 is no more than 0.3
+    below = np.searchsorted(mass.forecast, cuts * (1 + 1e-12), side="right")
     missed = np.concatenate([[0.0], np.cumsum(mass.success)])[below]
     wasted = np.concatenate([np.cumsum(mass.failure[::-1])[::-1], [0.0]])[below]
     return np.asarray(0.0 - (cuts * wasted + (1 - cuts) * missed))

@@ -12,13 +12,15 @@ from scipy.sparse import csr_array
 from scipy.special import digamma
 
 from trajscore.core.type_aliases import FloatArray
+from trajscore.metrics._binning import quantile_bins, uniform_bins
+from trajscore.metrics._ties import group_ties
 
 
 class TieGroups:
     """Runs sorted by confidence (higher: success is more likely) and grouped by ties."""
 
     def __init__(self, confidence: FloatArray, success: FloatArray) -> None:
-        self.confidence, group = np.unique(confidence, return_inverse=True)
+        self.confidence, group = group_ties(confidence)
         n_groups, runs = len(self.confidence), np.arange(len(group))
         # a sparse matrix product sums any number of weightings, in one pass over the runs
         self._sums = csr_array(
@@ -81,19 +83,22 @@ def _harmonic(n: FloatArray) -> FloatArray:
 
 
 def ece(
-    failures: FloatArray, successes: FloatArray, confidence: FloatArray, n_bins: int = 10
+    failures: FloatArray,
+    successes: FloatArray,
+    confidence: FloatArray,
+    n_bins: int = 10,
+    strategy: str = "quantile",
 ) -> FloatArray:
-    """Calibration error over quantile bins that never split a tie: its middle rank decides."""
+    """Calibration error over bins as of `_binning`; quantiles are those of each weighting."""
     size = failures + successes
-    reached = np.cumsum(size, axis=-1)
-    total = reached[..., -1:]
+    if strategy == "uniform":
+        bins = np.broadcast_to(uniform_bins(confidence, n_bins), size.shape)
+    else:
+        bins = quantile_bins(size, n_bins)
+    flat = bins.reshape(-1, size.shape[-1])
+    keys = flat + n_bins * np.arange(len(flat))[:, None]
+    gaps = successes - size * confidence
+    sums = np.bincount(keys.ravel(), gaps.ravel(), minlength=n_bins * len(flat))
+    error = np.abs(sums.reshape(len(flat), n_bins)).sum(axis=1).reshape(size.shape[:-1])
     with np.errstate(invalid="ignore"):  # NaN where no run counts
-        middle = (reached - size / 2) / total
-        # 1e-9 keeps ranks that fall on an edge from moving with rounding
-        bins = np.floor(np.nan_to_num(middle) * n_bins - 1e-9).astype(np.int64)
-        bins = np.clip(bins, 0, n_bins - 1).reshape(-1, size.shape[-1])
-        gaps = (successes - size * confidence).reshape(bins.shape)
-        keys = bins + n_bins * np.arange(len(bins))[:, None]
-        sums = np.bincount(keys.ravel(), gaps.ravel(), minlength=n_bins * len(bins))
-        error = np.abs(sums.reshape(len(bins), n_bins)).sum(axis=1)
-        return np.asarray(error.reshape(size.shape[:-1]) / total[..., 0])
+        return np.asarray(error / size.sum(axis=-1))

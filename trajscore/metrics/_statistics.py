@@ -1,14 +1,15 @@
 """Metrics as functions of how often each run counts: a bootstrap replicate is one more weighting.
 
-A metric of many runs is a mean of one number a run (`MeanOfRuns`) or a function of the failures and
-successes at each confidence (`OfTies`). Both are called with counts of shape (..., n_runs) and
-return one value for each weighting; `all_at_once` does so for a whole table of them.
+A metric of many runs is a mean of one number a run (`MeanOfRuns`), a function of sums of several
+numbers a run (`OfSums`), or one of the failures and successes at each confidence (`OfTies`). All are
+called with counts of shape (..., n_runs) and return one value for each weighting; `all_at_once` does
+so for a whole table of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,7 +60,30 @@ class OfTies:
         return self.function(*self.ties.sums(_columns(counts, self.rows)))
 
 
-Statistic = MeanOfRuns | OfTies
+@dataclass(frozen=True)
+class OfSums:
+    """Function of the sums of several numbers a run.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (n_rows, n_sums)
+        The numbers.
+    function : callable
+        Maps sums of shape (..., n_sums) to (...).
+    rows : ndarray of int of shape (n_rows,) or None
+        The runs whose numbers they are; None for all.
+    """
+
+    numbers: FloatArray
+    function: Callable[[FloatArray], FloatArray]
+    rows: IntArray | None = None
+
+    def __call__(self, counts: FloatArray) -> FloatArray:
+        """Return the value for each weighting, NaN where it does not exist."""
+        return self.function(_columns(counts, self.rows) @ self.numbers)
+
+
+Statistic = MeanOfRuns | OfTies | OfSums
 
 
 def all_at_once(metrics: Mapping[str, Statistic]) -> Callable[[FloatArray], FloatArray]:
@@ -69,16 +93,16 @@ def all_at_once(metrics: Mapping[str, Statistic]) -> Callable[[FloatArray], Floa
     objects, not equal ones).
     """
     statistics = list(metrics.values())
-    groups: dict[tuple[int, int], list[int]] = {}
+    groups: dict[tuple[int, type, int], list[int]] = {}
     for column, one in enumerate(statistics):
-        key = (id(one.rows), id(one.ties) if isinstance(one, OfTies) else 0)
+        key = (id(one.rows), type(one), id(one.ties) if isinstance(one, OfTies) else 0)
         groups.setdefault(key, []).append(column)
     joint = [_joint([statistics[column] for column in columns]) for columns in groups.values()]
 
     def values(counts: FloatArray) -> FloatArray:
         out = np.empty((*counts.shape[:-1], len(statistics)))
         picked: dict[int, FloatArray] = {}
-        for (key, _), columns, function in zip(groups, groups.values(), joint, strict=True):
+        for (key, *_), columns, function in zip(groups, groups.values(), joint, strict=True):
             if key not in picked:
                 picked[key] = _columns(counts, statistics[columns[0]].rows)
             out[..., columns] = function(picked[key])
@@ -88,18 +112,20 @@ def all_at_once(metrics: Mapping[str, Statistic]) -> Callable[[FloatArray], Floa
 
 
 def _joint(group: Sequence[Statistic]) -> Callable[[FloatArray], FloatArray]:
-    """Metrics of the same runs and ties as one function, from counts of these runs to columns."""
-    ties = next((one.ties for one in group if isinstance(one, OfTies)), None)
-    if ties is None:
-        samples = np.stack([one.samples for one in group if isinstance(one, MeanOfRuns)], axis=1)
-        return lambda counts: _means(counts, samples)
-    functions = [one.function for one in group if isinstance(one, OfTies)]
+    """Metrics of one kind, runs and ties as one function, from counts of these runs to columns."""
+    if isinstance(group[0], OfTies):
+        ties, of_ties = group[0].ties, [one.function for one in group if isinstance(one, OfTies)]
 
-    def of_ties(counts: FloatArray) -> FloatArray:
-        sums = ties.sums(counts)
-        return np.stack([function(*sums) for function in functions], axis=-1)
+        def values(counts: FloatArray) -> FloatArray:
+            sums = ties.sums(counts)
+            return np.stack([function(*sums) for function in of_ties], axis=-1)
 
-    return of_ties
+        return values
+    if isinstance(group[0], OfSums):
+        of_sums = [replace(one, rows=None) for one in group]
+        return lambda counts: np.stack([one(counts) for one in of_sums], axis=-1)
+    samples = np.stack([one.samples for one in group if isinstance(one, MeanOfRuns)], axis=1)
+    return lambda counts: _means(counts, samples)
 
 
 def _means(counts: FloatArray, samples: FloatArray) -> FloatArray:

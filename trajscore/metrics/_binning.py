@@ -1,0 +1,44 @@
+"""The bins of calibration errors: one rule for whole runs, for steps and for answers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.metrics._ties import group_ties
+
+STRATEGIES = ("quantile", "uniform")
+
+# Rounding must not carry what lies on the edge of a bin into the bin below it.
+_ROUNDING = 1e-9
+
+
+def check_strategy(strategy: str) -> str:
+    """Refuse an unknown way to cut forecasts into bins."""
+    if strategy not in STRATEGIES:
+        raise ValueError(f"strategy must be 'quantile' or 'uniform', got {strategy!r}")
+    return strategy
+
+
+def bins_of(values: FloatArray, weight: FloatArray, n_bins: int, strategy: str) -> IntArray:
+    """Bin of each value; `weight` says how much each counts for the quantiles."""
+    if strategy == "uniform":
+        return uniform_bins(values, n_bins)
+    distinct, group = group_ties(values)
+    return quantile_bins(np.bincount(group, weight, len(distinct)), n_bins)[group]
+
+
+def uniform_bins(values: FloatArray, n_bins: int) -> IntArray:
+    """Bins of equal width over [0, 1], closed on the left, the last one on both sides."""
+    return np.clip(np.floor(values * n_bins + _ROUNDING).astype(np.int64), 0, n_bins - 1)
+
+
+def quantile_bins(size: FloatArray, n_bins: int) -> IntArray:
+    """Bins of equal weight from weights (..., n_groups) of ties, ascending; none is split.
+
+    A tie goes where its middle rank is, on an edge into the lower bin.
+    """
+    reached = np.cumsum(size, axis=-1)
+    with np.errstate(invalid="ignore"):  # nothing has a weight
+        middle = np.nan_to_num((reached - size / 2) / reached[..., -1:])
+    return np.clip(np.floor(middle * n_bins - _ROUNDING).astype(np.int64), 0, n_bins - 1)

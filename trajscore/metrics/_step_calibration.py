@@ -1,0 +1,136 @@
+"""How far the forecasts of steps are from what happened, weighted as the score is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_sample_weight
+from trajscore.core.sample import check_forecasts
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import as_count
+from trajscore.core.weights import Weights, step_weights
+from trajscore.core.within_runs import run_numbers, step_numbers
+from trajscore.metrics._binning import bins_of, check_strategy
+from trajscore.metrics._statistics import OfSums
+
+PARTS_OF_A_RUN = ("early", "middle", "late")
+
+
+def step_calibration_error(
+    y_true: ArrayLike,
+    traces: Any,
+    *,
+    weights: Weights = "linear_front",
+    n_bins: int = 10,
+    strategy: str = "quantile",
+    part: str | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Calibration error of the forecasts of all steps, weighted as the score is; lower is better.
+
+    The forecasts of all steps fall into bins by their size; the error is the weighted mean, over
+    bins, of how far the mean forecast is from the share of successes. The steps of a run weigh as
+    in `tps_score`. T-ECE of `trajectory_diagnostics` asks the same of one number a run, and may
+    rise where this falls: a mean of calibrated forecasts is no calibrated forecast.
+
+    Parameters
+    ----------
+    y_true, traces, weights : array-likes and step weights
+        As in `tps_score`.
+    n_bins : int, default=10
+        Number of bins.
+    strategy : {"quantile", "uniform"}, default="quantile"
+        Bins of equal weight, or of equal width over [0, 1], closed on the left. Forecasts that
+        tie, to 12 significant digits, share a bin: that of their middle rank, and on an edge the
+        lower one.
+    part : {"early", "middle", "late"}, optional
+        The third of each run's horizon whose steps alone count, the middle of a step deciding: of
+        two steps one is early and one late, and the only step of a run is in the middle. The bins
+        are then those of these steps. Default: all steps.
+    sample_weight : array-like of shape (n_runs,), optional
+        Weight of each run.
+
+    Returns
+    -------
+    float
+        The error in [0, 1]; NaN where no step of that part has a weight. Within a bin errors of
+        opposite sign cancel, so it is at least 0 for any number of runs, more than 0 by chance
+        even for true probabilities, and not proper: the base rate has an error of 0.
+
+    Raises
+    ------
+    ValueError
+        If there are no runs, a forecast lies outside [0, 1], an outcome was not observed, or a
+        parameter is unknown.
+
+    See Also
+    --------
+    tps_decomposition : Its miscalibration has no bins, and is in units of the score.
+    trajectory_diagnostics : The calibration error of traces that are collapsed to a number.
+
+    References
+    ----------
+    Naeini, Cooper and Hauskrecht (2015), Obtaining Well Calibrated Probabilities Using Bayesian
+    Binning, AAAI, for the error; the weights are those of Raghu et al. (2026), Eq. 2.
+
+    Examples
+    --------
+    >>> y, traces = [1, 0], [[0.5, 0.9], [0.5, 0.3]]
+    >>> round(step_calibration_error(y, traces, weights="uniform"), 3)
+    0.1
+    >>> step_calibration_error(y, traces, part="early")
+    0.0
+    """
+    y, X = check_forecasts(y_true, traces)
+    if not len(X):
+        raise ValueError("there are no runs to score; give at least one")
+    statistic = step_calibration_statistic(
+        y.astype(np.float64),
+        X,
+        check_sample_weight(sample_weight, len(X)),
+        weights=weights,
+        n_bins=as_count(n_bins, "n_bins"),
+        strategy=check_strategy(strategy),
+        part=_check_part(part),
+    )
+    return float(statistic(np.ones(len(X))))
+
+
+def step_calibration_statistic(
+    success: FloatArray,
+    X: TrajectoryArray,
+    run_weight: FloatArray,
+    *,
+    weights: Weights,
+    n_bins: int = 10,
+    strategy: str = "quantile",
+    part: str | None = None,
+    rows: IntArray | None = None,
+) -> OfSums:
+    """Return the error as a function of counts of trusted runs; the bins are fixed by all of them."""
+    run, n_runs = run_numbers(X), len(X)
+    w = step_weights(X.lengths, X.horizon, weights) * run_weight[run]
+    if part is not None:
+        middle = (step_numbers(X) - 0.5) / X.horizon[run]
+        w[np.floor(3 * middle + 1e-9) != PARTS_OF_A_RUN.index(part)] = 0.0
+    used = np.flatnonzero(w)
+    run, w, forecast = run[used], w[used], X.cells[used]
+    bins = bins_of(forecast, w, n_bins, strategy)
+    gaps = np.bincount(run * n_bins + bins, w * (success[run] - forecast), n_runs * n_bins)
+    weight = np.bincount(run, w, n_runs)
+    return OfSums(np.column_stack([gaps.reshape(n_runs, n_bins), weight]), _mean_gap, rows)
+
+
+def _mean_gap(sums: FloatArray) -> FloatArray:
+    with np.errstate(invalid="ignore"):  # NaN where nothing has a weight
+        return np.asarray(np.abs(sums[..., :-1]).sum(axis=-1) / sums[..., -1])
+
+
+def _check_part(part: str | None) -> str | None:
+    if part is not None and part not in PARTS_OF_A_RUN:
+        raise ValueError(f"part must be 'early', 'middle' or 'late', or None, got {part!r}")
+    return part
