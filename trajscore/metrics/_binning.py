@@ -25,7 +25,8 @@ def bins_of(values: FloatArray, weight: FloatArray, n_bins: int, strategy: str) 
     if strategy == "uniform":
         return uniform_bins(values, n_bins)
     distinct, group = group_ties(values)
-    return quantile_bins(np.bincount(group, weight, len(distinct)), n_bins)[group]
+    size = np.bincount(group, weight, len(distinct)).astype(np.float64)
+    return quantile_bins(size, n_bins)[group]
 
 
 def uniform_bins(values: FloatArray, n_bins: int) -> IntArray:

@@ -15,7 +15,7 @@ from scipy.special import betainc, comb
 from trajscore.core.type_aliases import BoolArray, FloatArray, RunsLike
 
 CLIP = 1e-6
-"""Forecasts are clipped to [CLIP, 1 - CLIP] before a logarithm is taken, if nothing else is said."""
+"""Unless another clip is asked for, forecasts are held in [CLIP, 1 - CLIP] under a logarithm."""
 
 # up to this parameter the alternating sum of the polynomial form is exact to 1e-15
 _LARGEST_POLYNOMIAL = 8

@@ -1,9 +1,9 @@
 """Metrics as functions of how often each run counts: a bootstrap replicate is one more weighting.
 
-A metric of many runs is a mean of one number a run (`MeanOfRuns`), a function of sums of several
-numbers a run (`OfSums`), or one of the failures and successes at each confidence (`OfTies`). All are
-called with counts of shape (..., n_runs) and return one value for each weighting; `all_at_once` does
-so for a whole table of them.
+A metric of many runs is a mean of one number a run (`MeanOfRuns`), a function of the sums of
+several numbers a run (`OfSums`), or of the failures and successes at each confidence (`OfTies`).
+All are called with counts of shape (..., n_runs) and return one value for each weighting;
+`all_at_once` does so for a whole table of them.
 """
 
 from __future__ import annotations

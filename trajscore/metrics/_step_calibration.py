@@ -111,7 +111,7 @@ def step_calibration_statistic(
     part: str | None = None,
     rows: IntArray | None = None,
 ) -> OfSums:
-    """Return the error as a function of counts of trusted runs; the bins are fixed by all of them."""
+    """Return the error as a function of counts of trusted runs, all of which fix the bins."""
     run, n_runs = run_numbers(X), len(X)
     w = step_weights(X.lengths, X.horizon, weights) * run_weight[run]
     if part is not None:
