@@ -375,3 +375,29 @@ def test_stack_wants_the_same_runs_and_horizons():
     longer = TrajectoryArray.from_list([[0.1], [0.2]], ids=["a", "b"], horizon=[1, 4])
     with pytest.raises(ValueError, match="row 1 has horizon 1 in container 0, but 4 in container"):
         TrajectoryArray.stack([X, longer])
+
+
+def test_a_run_has_ended_only_where_it_is_said():
+    X = TrajectoryArray([0.1, 0.2, 0.3, 0.4], [3, 1])
+    assert X.ended.tolist() == [False, False]  # length == horizon says nothing
+    X = X.with_ended([True, True])
+    assert X[[1, 0]].with_cells(np.ones(4)).ended.tolist() == [True, True]
+    assert X.prefix(1).ended.tolist() == [False, True]  # a run that is cut goes on
+    assert X.with_ended(False) != X
+    joined = TrajectoryArray.concat([X[:1], X.prefix(1)[:1]])
+    assert joined.ended.tolist() == [True, False]
+    assert TrajectoryArray.stack([X.with_ended(False), X]).ended.all()
+    with pytest.raises(ValueError, match="True, False or 2 of these"):
+        X.with_ended([1, 0])
+    with pytest.raises(ValueError, match="True, False or 2 of these"):
+        X.with_ended([True])
+    with pytest.raises(ValueError, match="read-only"):
+        X.ended[0] = False
+
+
+def test_runs_of_a_table_have_ended_where_their_outcome_was_observed():
+    table = pd.DataFrame({"run": [1, 2], "t": [1, 1], "p": [0.5, 0.6], "ok": [1.0, np.nan]})
+    X, y = TrajectoryArray.from_frame(table, id="run", step="t", value="p", outcome="ok")
+    assert y.tolist() == [1, -1]
+    assert X.ended.tolist() == [True, False]
+    assert not TrajectoryArray.from_frame(table, id="run", step="t", value="p").ended.any()

@@ -62,6 +62,7 @@ def test_whole_containers_come_back(path):
         ids=["x", "y"],
         horizon=[4, 3],
         meta={"k": [1.0, 2.0], 5: ["a", "b"]},
+        ended=[True, False],
         missing="allow",
     )
     for part in (X, X["b"], X[1:], X[[]], TrajectoryArray.from_list([])):

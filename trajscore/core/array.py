@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core import convert, storage
 from trajscore.core.frame import parts_of_frame
-from trajscore.core.outcomes import check_outcomes
+from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.ragged import Ragged
 from trajscore.core.type_aliases import FloatArray, Missing
 from trajscore.core.values import as_count, run_label
@@ -214,7 +214,8 @@ class TrajectoryArray(Ragged):
         Returns
         -------
         X : TrajectoryArray
-            The runs, in the order in which the table first names them.
+            The runs, in the order in which the table first names them. Those with an outcome have
+            ended.
         y : ndarray of shape (n_runs,)
             Only with `outcome`: 1 success, 0 failure, -1 not observed.
 
@@ -246,7 +247,10 @@ class TrajectoryArray(Ragged):
             first_step=first_step,
         )
         X = cls(**parts, missing=missing)
-        return X if outcomes is None else (X, check_outcomes(outcomes))
+        if outcomes is None:
+            return X
+        y = check_outcomes(outcomes)
+        return X.with_ended(y != CENSORED), y
 
     @classmethod
     def concat(cls, arrays: Sequence[TrajectoryArray]) -> Self:
@@ -311,7 +315,7 @@ class TrajectoryArray(Ragged):
     # ---------------------------------------------------------------- steps
 
     def truncate(self, lengths: ArrayLike) -> Self:
-        """Cut every run to a given number of steps; horizons stay.
+        """Cut every run to a given number of steps; horizons stay, and a run that is cut goes on.
 
         Parameters
         ----------
@@ -346,7 +350,8 @@ class TrajectoryArray(Ragged):
                 f"be cut to {new[row]}; give a number from 1 to {old[row]}"
             )
         kept = step_numbers(self) <= np.repeat(new, old)
-        return self._replace(cells=self.cells[kept], offsets=offsets_of(new))
+        ended = self.ended & (new == old)
+        return self._replace(cells=self.cells[kept], offsets=offsets_of(new), ended=ended)
 
     def prefix(self, t: int) -> Self:
         """Return the first `t` steps of every run, all of a shorter one; horizons stay.

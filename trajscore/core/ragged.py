@@ -33,6 +33,7 @@ class Ragged:
         "_bounds",
         "_cells",
         "_channels",
+        "_ended",
         "_horizon",
         "_ids",
         "_meta",
@@ -44,6 +45,7 @@ class Ragged:
     _bounds: tuple[float, float] | None
     _cells: FloatArray
     _channels: tuple[str, ...] | None
+    _ended: BoolArray
     _horizon: IntArray
     _ids: NDArray[Any]
     _meta: pd.DataFrame | None
@@ -59,6 +61,7 @@ class Ragged:
         ids: ArrayLike | None = None,
         horizon: ArrayLike | None = None,
         meta: pd.DataFrame | Mapping[str, Any] | None = None,
+        ended: ArrayLike = False,
         missing: Missing = "raise",
     ) -> None:
         if missing not in get_args(Missing):
@@ -73,6 +76,7 @@ class Ragged:
             ids=as_ids(ids, n_runs),
             channels=_as_channels(channels, values),
             meta=_as_meta(meta, n_runs),
+            ended=_as_ended(ended, n_runs),
             n_steps=int(run_lengths.max(initial=0)),
         )
         self._check_values(missing)
@@ -87,9 +91,10 @@ class Ragged:
         ids: NDArray[Any],
         channels: tuple[str, ...] | None,
         meta: pd.DataFrame | None,
+        ended: BoolArray,
         n_steps: int,
     ) -> None:
-        for array in (cells, offsets, horizon, ids):
+        for array in (cells, offsets, horizon, ids, ended):
             array.flags.writeable = False
         put = object.__setattr__
         put(self, "_cells", cells)
@@ -98,6 +103,7 @@ class Ragged:
         put(self, "_ids", ids)
         put(self, "_channels", channels)
         put(self, "_meta", meta)
+        put(self, "_ended", ended)
         put(self, "_n_steps", n_steps)
         put(self, "_bounds", None)
 
@@ -116,6 +122,7 @@ class Ragged:
             "ids": self._ids,
             "channels": self._channels,
             "meta": self._meta,
+            "ended": self._ended,
             "n_steps": self._n_steps,
         }
 
@@ -215,6 +222,11 @@ class Ragged:
         return self._channels
 
     @property
+    def ended(self) -> BoolArray:
+        """Whether the last step of each run is known to be its last; read-only."""
+        return self._ended
+
+    @property
     def n_channels(self) -> int:
         """Number of values a step."""
         return _width(self._cells)
@@ -262,6 +274,7 @@ class Ragged:
             and self._channels == other._channels
             and np.array_equal(self._offsets, other._offsets)
             and np.array_equal(self._horizon, other._horizon)
+            and np.array_equal(self._ended, other._ended)
             # as lists: the oldest numpy does not compare an array of numbers with one of names
             and self._ids.tolist() == other._ids.tolist()
             and np.array_equal(self._cells, other._cells, equal_nan=True)
@@ -308,6 +321,7 @@ class Ragged:
             offsets=self._offsets[start : stop + 1] - low,
             horizon=self._horizon[start:stop],
             ids=self._ids[start:stop],
+            ended=self._ended[start:stop],
             meta=None if self._meta is None else self._meta.iloc[start:stop].reset_index(drop=True),
         )
 
@@ -320,6 +334,7 @@ class Ragged:
             offsets=offsets,
             horizon=self._horizon[rows],
             ids=self._ids[rows],
+            ended=self._ended[rows],
             meta=None if self._meta is None else self._meta.iloc[rows].reset_index(drop=True),
         )
 
@@ -377,6 +392,36 @@ class Ragged:
             channels = self._channels
         return self._replace(cells=values, channels=_as_channels(channels, values))
 
+    def with_ended(self, ended: ArrayLike = True) -> Self:
+        """Return the same runs, of which these have ended.
+
+        That a run has ended is known only where it is said: a run that is under way, or was stopped
+        by a budget, looks the same.
+
+        Parameters
+        ----------
+        ended : bool or array-like of bool of shape (n_runs,), default=True
+            Whether each run has ended.
+
+        Returns
+        -------
+        TrajectoryArray
+            The runs.
+
+        Raises
+        ------
+        ValueError
+            If there is not one truth value for each run.
+
+        Examples
+        --------
+        >>> from trajscore import TrajectoryArray
+        >>> X = TrajectoryArray.from_list([[0.5, 0.6], [0.4]])
+        >>> X.ended, X.with_ended([True, False]).prefix(1).with_ended([False, True]).ended
+        (array([False, False]), array([False,  True]))
+        """
+        return self._replace(ended=_as_ended(ended, len(self)))
+
     def ffill(self) -> Self:
         """Fill missing values with the last one recorded before, in the same run and channel.
 
@@ -418,6 +463,7 @@ class Ragged:
             offsets=offsets_of(np.concatenate([array.lengths for array in arrays])),
             horizon=np.concatenate([array._horizon for array in arrays]),
             ids=as_ids(ids, len(ids)),
+            ended=np.concatenate([array._ended for array in arrays]),
             channels=arrays[0]._channels,
             meta=_concat_meta([array.meta for array in arrays]) if has_meta else None,
             n_steps=max(array._n_steps for array in arrays),
@@ -437,7 +483,8 @@ class Ragged:
         Returns
         -------
         TrajectoryArray
-            The runs with all channels; ids and meta are those of the first container.
+            The runs with all channels; ids and meta are those of the first container. A run has
+            ended if one of the containers says so.
 
         Raises
         ------
@@ -461,7 +508,9 @@ class Ragged:
         cells = np.concatenate([array._table() for array in arrays], axis=1)
         names = [name for array in arrays for name in (array._channels or ("value",))]
         return first._replace(
-            cells=cells, channels=_as_channels(channels or _distinct(names), cells)
+            cells=cells,
+            channels=_as_channels(channels or _distinct(names), cells),
+            ended=np.logical_or.reduce([array._ended for array in arrays]),
         )
 
 
@@ -498,6 +547,15 @@ def _as_meta(meta: pd.DataFrame | Mapping[str, Any] | None, n_runs: int) -> pd.D
     if len(frame) != n_runs and len(frame.columns):
         raise ValueError(f"meta has {len(frame)} rows, but there are {n_runs} runs")
     return frame.reset_index(drop=True) if len(frame.columns) else None
+
+
+def _as_ended(ended: ArrayLike, n_runs: int) -> BoolArray:
+    values = np.asarray(ended)
+    if values.dtype != np.bool_ or values.shape not in ((), (n_runs,)):
+        raise ValueError(
+            f"ended must be True, False or {n_runs} of these, one for each run, got {ended!r}"
+        )
+    return np.array(np.broadcast_to(values, n_runs))
 
 
 def _row_key(key: tuple[Any, ...]) -> Any:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups, check_sample_weight, check_trajectories
 from trajscore.core.ids import check_same_runs, id_order
-from trajscore.core.outcomes import as_q_z, check_outcomes
+from trajscore.core.outcomes import CENSORED, as_q_z, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 
 
@@ -73,7 +73,8 @@ def check_sample(
     """Check everything that is given of some runs, once; a message names predictor and row.
 
     `X` is any form of trajectories, or a dict of several predictors of the same runs; flags are
-    those of `check_outcomes` and (``**traces``) of `check_trajectories`.
+    those of `check_outcomes` and (``**traces``) of `check_trajectories`. Runs with an observed
+    outcome have ended.
 
     >>> sample = check_sample([[0.9, 0.8], [0.4]], [1, 0])
     >>> sample.take([1]).y
@@ -88,6 +89,7 @@ def check_sample(
     outcomes = None
     if y is not None:
         outcomes = check_outcomes(y, n_runs, allow_censored=allow_censored, allow_soft=allow_soft)
+        containers = {name: ended_where_known(one, outcomes) for name, one in containers.items()}
     return Sample(
         traces=containers,
         y=outcomes,
@@ -95,6 +97,11 @@ def check_sample(
         groups=None if groups is None else check_groups(groups, n_runs),
         q_z=None if q_z is None else as_q_z(q_z, n_runs),
     )
+
+
+def ended_where_known(X: TrajectoryArray, y: NDArray[Any]) -> TrajectoryArray:
+    """Say of runs with an observed outcome that they have ended."""
+    return X.with_ended(X.ended | (y != CENSORED))
 
 
 def _predictors(X: Mapping[Any, Any], **flags: Any) -> dict[str, TrajectoryArray]:

@@ -118,6 +118,7 @@ def _write_npz(parts: Parts, meta: pd.DataFrame, file: BinaryIO) -> None:
         "lengths": np.diff(parts["offsets"]),
         "horizon": parts["horizon"],
         "ids": parts["ids"],
+        "ended": parts["ended"],
         "n_steps": np.int64(parts["n_steps"]),
         "meta": np.array(json.dumps([(name, *_to_json(meta[name])) for name in meta])),
     }
@@ -136,7 +137,7 @@ def _read_npz(path: Path) -> Parts:
         meta = {name: _from_json(*column) for name, *column in json.loads(str(arrays["meta"]))}
         channels = arrays["channels"].tolist() if "channels" in arrays else None
         return {
-            **{name: arrays[name] for name in ("cells", "lengths", "horizon")},
+            **{name: arrays[name] for name in ("cells", "lengths", "horizon", "ended")},
             "channels": channels,
             "ids": arrays["ids"].astype(object),
             "meta": pd.DataFrame(meta) if meta else None,
@@ -189,6 +190,7 @@ def _write_container(parts: Parts, meta: pd.DataFrame, file: BinaryIO) -> None:
         "row": rows,
         "id": parts["ids"][rows],
         "horizon": parts["horizon"][rows],
+        "ended": parts["ended"][rows],
         **{_VALUE + name: column for name, column in zip(channels or [""], columns, strict=True)},
         **{_META + str(name): column.array.take(rows) for name, column in meta.items()},
     }
@@ -217,6 +219,7 @@ def _read_container(path: Path) -> Parts:
         "channels": channels,
         "ids": first["id"].to_numpy(dtype=object),
         "horizon": first["horizon"].to_numpy(),
+        "ended": first["ended"].to_numpy(),
         "meta": meta,
         "n_steps": int(header["n_steps"]),
     }

@@ -89,7 +89,7 @@ def make_trajectories(
     T = _draw_lengths(lengths, n_runs, rng)
     # each step shows an equal part of `information`; the rest comes after the last step
     walk = TrajectoryArray(
-        rng.standard_normal(int(T.sum())) * np.sqrt(information / np.repeat(T, T)), T
+        rng.standard_normal(int(T.sum())) * np.sqrt(information / np.repeat(T, T)), T, ended=True
     )
     first, increments = walk.offsets[:-1], walk.cells
     seen = np.cumsum(increments)

@@ -17,8 +17,9 @@ from sklearn.base import BaseEstimator
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer
+from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.io import Run, Step, ToolCall, meta
+from trajscore.io import Run, Step, ToolCall, meta, outcomes
 from trajscore.io._logprobs import NOT_RECORDED, any_recorded
 
 # -inf, a probability of zero, is read as e^-100
@@ -144,6 +145,7 @@ class Turns:
             channels=channels,
             ids=[run.id for run in self.runs],
             meta=table,
+            ended=outcomes(self.runs) != CENSORED,
             missing="allow",
         )
 
