@@ -46,6 +46,8 @@ class TrajectoryArray(Ragged):
         Default: the length.
     meta : DataFrame with n_runs rows, or mapping of column name to values, optional
         One row a run: stop reason, task, trial, tokens.
+    ended : bool or array-like of bool of shape (n_runs,), default=False
+        Whether each run's last step is its end: see `with_ended`.
     missing : {"raise", "allow", "ffill"}, default="raise"
         Whether NaN cells are an error, stand for values that were not recorded, or repeat the last
         value before in their run and channel (see `ffill`).
