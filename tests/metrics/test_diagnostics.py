@@ -105,8 +105,6 @@ def test_many_weightings_at_once(rng):
         function = getattr(_ranking, name)
         single = [float(function(*groups.sums(row))) for row in weights]
         np.testing.assert_allclose(function(*sums), single)
-    single = [float(_ranking.ece(*groups.sums(row), groups.confidence)) for row in weights]
-    np.testing.assert_allclose(_ranking.ece(*sums, groups.confidence), single)
 
 
 def test_aggregators():
@@ -204,12 +202,6 @@ def test_bins_of_equal_width_as_the_paper_has_them(rng):
         gaps[min(int(np.floor(value * 5 + 1e-9)), 4)] += label - value
     found = diagnostics(y, c[:, None], n_bins=5, strategy="uniform")["T-ECE"]
     assert found == pytest.approx(np.abs(gaps).sum() / 200)
-    groups = _ranking.TieGroups(c, y.astype(float))
-    weights = rng.integers(0, 4, (2, 3, 200)).astype(float)
-    how = {"confidence": groups.confidence, "n_bins": 5, "strategy": "uniform"}
-    many = _ranking.ece(*groups.sums(weights), **how)
-    one = [[float(_ranking.ece(*groups.sums(w), **how)) for w in each] for each in weights]
-    np.testing.assert_allclose(many, one)
     with pytest.raises(ValueError, match="strategy must be 'quantile' or 'uniform'"):
         diagnostics(y, c[:, None], strategy="equal")
 

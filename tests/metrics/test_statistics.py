@@ -1,10 +1,13 @@
-from functools import partial
-
 import numpy as np
 import pytest
 
 from trajscore.metrics import _ranking
-from trajscore.metrics._statistics import MeanOfRuns, OfSums, OfTies, all_at_once
+from trajscore.metrics._statistics import (
+    CalibrationError,
+    MeanOfRuns,
+    OfTies,
+    all_at_once,
+)
 
 N_RUNS = 60
 
@@ -14,27 +17,20 @@ def counts(rng):
     return rng.integers(0, 4, (5, N_RUNS)).astype(float)
 
 
-def ratio(sums):
-    with np.errstate(invalid="ignore"):
-        return sums[..., 0] / sums[..., -1]
-
-
 @pytest.fixture
 def table(rng):
-    """Means, ratios and rank metrics of all runs, and the same of every third."""
+    """Means, calibration errors and rank metrics of all runs, and the same of every third."""
     rows = np.arange(0, N_RUNS, 3)
     made = {}
     for name, here in (("all", None), ("third", rows)):
         n = N_RUNS if here is None else len(here)
         ties = _ranking.TieGroups(rng.integers(0, 5, n) / 4, rng.integers(0, 2, n).astype(float))
-        ece = partial(_ranking.ece, confidence=ties.confidence)
         made |= {
             f"{name} auroc": OfTies(ties, _ranking.auroc, here),
             f"{name} mean": MeanOfRuns(rng.normal(size=n), here),
-            f"{name} ece": OfTies(ties, ece, here),
-            f"{name} ratio": OfSums(rng.random((n, 2)), ratio, here),
+            f"{name} error": CalibrationError(rng.normal(size=(n, 3)), rng.random(n), here),
             f"{name} other": MeanOfRuns(rng.normal(size=n), here),
-            f"{name} share": OfSums(rng.random((n, 3)), ratio, here),
+            f"{name} gap": CalibrationError(rng.normal(size=(n, 1)), rng.random(n), here),
         }
     return made
 
@@ -43,12 +39,12 @@ def test_a_count_is_that_many_runs(rng, counts):
     samples, c, y = rng.normal(size=N_RUNS), rng.integers(0, 9, N_RUNS) / 8, np.arange(N_RUNS) % 2.0
     found = MeanOfRuns(samples)(counts)
     ranked = OfTies(_ranking.TieGroups(c, y), _ranking.aurc)(counts)
-    divided = OfSums(np.stack([samples, c], axis=1), ratio)(counts)
+    gap = CalibrationError(samples[:, None], c)(counts)
     for k, row in enumerate(counts):
         repeated = np.repeat(np.arange(N_RUNS), row.astype(int))
         once = np.ones(len(repeated))
         assert found[k] == pytest.approx(samples[repeated].mean())
-        assert divided[k] == pytest.approx(samples[repeated].sum() / c[repeated].sum())
+        assert gap[k] == pytest.approx(abs(samples[repeated].sum() / c[repeated].sum()))
         alone = OfTies(_ranking.TieGroups(c[repeated], y[repeated]), _ranking.aurc)
         assert ranked[k] == pytest.approx(float(alone(once)), abs=1e-12)
 
@@ -85,3 +81,18 @@ def test_runs_are_added_up_once(table, counts):
 
 def test_no_runs_have_no_metrics(table):
     assert np.isnan(all_at_once(table)(np.zeros((2, N_RUNS)))).all()
+
+
+@pytest.mark.parametrize("grades", [2, 5])
+def test_influences_are_derivatives_in_the_weights_of_runs(rng, grades):
+    n_runs, rows = 40, np.arange(1, 40, 2)
+    confidence, success = rng.integers(0, 6, 20) / 7, rng.integers(0, grades, 20) / (grades - 1)
+    ties = _ranking.TieGroups(confidence, success)
+    functions = (_ranking.auroc, _ranking.auprc, _ranking.aurc)
+    statistics = [OfTies(ties, function, rows) for function in functions]
+    statistics.append(CalibrationError(rng.normal(size=(20, 3)), rng.random(20), rows))
+    step = 1e-6 * np.eye(n_runs)
+    for one in [*statistics, MeanOfRuns(rng.normal(size=20), rows)]:
+        numeric = n_runs * (one(1 + step) - one(1 - step)) / 2e-6
+        np.testing.assert_allclose(one.influence(n_runs), numeric, atol=1e-7)
+        assert (one.influence(n_runs)[::2] == 0).all()

@@ -5,7 +5,6 @@ They measure ranking, binwise calibration, or a collapsed probability; none elic
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,14 @@ from trajscore.core.values import as_count
 from trajscore.core.weights import Weights
 from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import check_aggregator, collapse
-from trajscore.metrics._binning import check_strategy
-from trajscore.metrics._statistics import MeanOfRuns, OfTies, Statistic, all_at_once
+from trajscore.metrics._binning import bins_of, check_strategy
+from trajscore.metrics._statistics import (
+    CalibrationError,
+    MeanOfRuns,
+    OfTies,
+    Statistic,
+    all_at_once,
+)
 
 DIAGNOSTICS = ("AUROC", "AUPRC", "AURC", "T-ECE", "T-Brier")
 
@@ -116,6 +121,7 @@ def trajectory_diagnostics(
         is_probability=low >= 0 and high <= 1,
         n_bins=n_bins,
         strategy=check_strategy(strategy),
+        weight=runs.weight,
     )
     values = all_at_once(metrics)(runs.weight)
     return pd.Series(dict(zip(metrics, values, strict=True)), index=DIAGNOSTICS)
@@ -128,9 +134,13 @@ def diagnostic_statistics(
     is_probability: bool,
     n_bins: int = 10,
     strategy: str = "quantile",
+    weight: FloatArray | None = None,
     rows: IntArray | None = None,
 ) -> dict[str, Statistic]:
-    """Diagnostics by name, T-ECE and T-Brier for probabilities only; `rows` as in `Statistic`."""
+    """Diagnostics by name, T-ECE and T-Brier for probabilities only; `rows` as in `Statistic`.
+
+    `weight` says how much each run counts for the quantiles that are the bins of T-ECE.
+    """
     ties = _ranking.TieGroups(confidence, success)
     metrics: dict[str, Statistic] = {
         "AUROC": OfTies(ties, _ranking.auroc, rows),
@@ -138,8 +148,10 @@ def diagnostic_statistics(
         "AURC": OfTies(ties, _ranking.aurc, rows),
     }
     if is_probability:
-        ece = partial(_ranking.ece, confidence=ties.confidence, n_bins=n_bins, strategy=strategy)
-        metrics["T-ECE"] = OfTies(ties, ece, rows)
+        counted = np.ones(len(confidence)) if weight is None else weight
+        bins = bins_of(confidence, counted, n_bins, strategy)
+        gaps = (success - confidence)[:, None] * (bins[:, None] == np.arange(n_bins))
+        metrics["T-ECE"] = CalibrationError(gaps, np.ones(len(confidence)), rows)
         squared = success * (1 - confidence) ** 2 + (1 - success) * confidence**2
         metrics["T-Brier"] = MeanOfRuns(squared, rows)
     return metrics

@@ -7,11 +7,16 @@ confidence as in `_ranking`, and return the derivatives in both, of the same sha
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from scipy.special import polygamma
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.metrics import _ranking
+
+Gradient = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 
 def auroc(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -19,7 +24,8 @@ def auroc(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, Floa
     F, S, A = failures.sum(), successes.sum(), _ranking.auroc(failures, successes)
     above = np.cumsum(successes[::-1])[::-1] - successes / 2
     below = np.cumsum(failures) - failures / 2
-    return (above / S - A) / F, (below / F - A) / S
+    with np.errstate(invalid="ignore", divide="ignore"):  # NaN where only one outcome occurs
+        return (above / S - A) / F, (below / F - A) / S
 
 
 def auprc(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -31,7 +37,8 @@ def auprc(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, Floa
         later = np.where(flagged > 0, failures / flagged, 0.0)
     missed = _sum_from(later * (1 - precision))
     wrong = _sum_from(later * precision)
-    return (precision + missed - P) / F, -wrong / F
+    with np.errstate(invalid="ignore", divide="ignore"):  # NaN where no failure occurs
+        return (precision + missed - P) / F, -wrong / F
 
 
 def aurc(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -61,3 +68,10 @@ def _sum_from(values: FloatArray) -> FloatArray:
 
 def _sum_after(values: FloatArray) -> FloatArray:
     return _sum_from(values) - values
+
+
+GRADIENTS: dict[Any, Gradient] = {
+    _ranking.auroc: auroc,
+    _ranking.auprc: auprc,
+    _ranking.aurc: aurc,
+}

@@ -12,7 +12,6 @@ from scipy.sparse import csr_array
 from scipy.special import digamma
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.metrics._binning import quantile_bins, uniform_bins
 from trajscore.metrics._ties import group_ties
 
 
@@ -38,6 +37,10 @@ class TieGroups:
         both = np.ascontiguousarray((self._sums @ flat.T).T)
         both = both.reshape(*weights.shape[:-1], 2, len(self.confidence))
         return both[..., 0, :], both[..., 1, :]
+
+    def to_runs(self, failures: FloatArray, successes: FloatArray) -> FloatArray:
+        """Give each run what its group has for a failure or a success, a graded one of both."""
+        return np.asarray(self._sums.T @ np.concatenate([failures, successes]))
 
 
 def auroc(failures: FloatArray, successes: FloatArray) -> FloatArray:
@@ -80,25 +83,3 @@ def _harmonic(n: FloatArray) -> FloatArray:
         table = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, largest + 1))])
         return table[whole]
     return np.asarray(digamma(n + 1) + np.euler_gamma)
-
-
-def ece(
-    failures: FloatArray,
-    successes: FloatArray,
-    confidence: FloatArray,
-    n_bins: int = 10,
-    strategy: str = "quantile",
-) -> FloatArray:
-    """Calibration error over bins as of `_binning`; quantiles are those of each weighting."""
-    size = failures + successes
-    if strategy == "uniform":
-        bins = np.broadcast_to(uniform_bins(confidence, n_bins), size.shape)
-    else:
-        bins = quantile_bins(size, n_bins)
-    flat = bins.reshape(-1, size.shape[-1])
-    keys = flat + n_bins * np.arange(len(flat))[:, None]
-    gaps = successes - size * confidence
-    sums = np.bincount(keys.ravel(), gaps.ravel(), minlength=n_bins * len(flat))
-    error = np.abs(sums.reshape(len(flat), n_bins)).sum(axis=1).reshape(size.shape[:-1])
-    with np.errstate(invalid="ignore"):  # NaN where no run counts
-        return np.asarray(error / size.sum(axis=-1))

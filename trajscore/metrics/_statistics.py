@@ -1,9 +1,12 @@
 """Metrics as functions of how often each run counts: a bootstrap replicate is one more weighting.
 
-A metric of many runs is a mean of one number a run (`MeanOfRuns`), a function of the sums of
-several numbers a run (`OfSums`), or of the failures and successes at each confidence (`OfTies`).
-All are called with counts of shape (..., n_runs) and return one value for each weighting;
-`all_at_once` does so for a whole table of them.
+A metric of many runs is a mean of one number a run (`MeanOfRuns`), a function of the failures and
+successes at each confidence (`OfTies`), or a sum of absolute means (`CalibrationError`). All are
+called with counts of shape (..., n_runs) and return one value for each weighting; `all_at_once`
+does so for a whole table of them.
+
+The influence of a run is n_runs times the derivative of the metric in the run's weight, where all
+runs weigh 1: of a mean, the run's deviation from it. A run that is not used has none.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.metrics._gradients import GRADIENTS
 from trajscore.metrics._ranking import TieGroups
 
 
@@ -36,6 +40,11 @@ class MeanOfRuns:
         """Return the mean for each weighting, NaN where no run counts."""
         return _means(_columns(counts, self.rows), self.samples[:, None])[..., 0]
 
+    def influence(self, n_runs: int) -> FloatArray:
+        """Return the influence of each of n_runs runs."""
+        deviations = (self.samples - self.samples.mean()) / len(self.samples)
+        return _on_all_runs(n_runs * deviations, self.rows, n_runs)
+
 
 @dataclass(frozen=True)
 class OfTies:
@@ -46,7 +55,8 @@ class OfTies:
     ties : TieGroups
         The groups.
     function : callable
-        Maps failures and successes of shape (..., n_groups) to (...), as those of `_ranking` do.
+        Maps failures and successes of shape (..., n_groups) to (...), as those of `_ranking` do,
+        to which `_gradients` has the derivatives.
     rows : ndarray of int of shape (n_rows,) or None
         The runs that were grouped; None for all.
     """
@@ -59,31 +69,51 @@ class OfTies:
         """Return the value for each weighting, NaN where it does not exist."""
         return self.function(*self.ties.sums(_columns(counts, self.rows)))
 
+    def influence(self, n_runs: int) -> FloatArray:
+        """Return the influence of each of n_runs runs; NaN where the value does not exist."""
+        used = np.ones(n_runs if self.rows is None else len(self.rows))
+        derivatives = GRADIENTS[self.function](*self.ties.sums(used))
+        return _on_all_runs(n_runs * self.ties.to_runs(*derivatives), self.rows, n_runs)
+
 
 @dataclass(frozen=True)
-class OfSums:
-    """Function of the sums of several numbers a run.
+class CalibrationError:
+    """Sum over bins of the absolute value of the mean gap between outcomes and forecasts.
 
     Attributes
     ----------
-    numbers : ndarray of shape (n_rows, n_sums)
-        The numbers.
-    function : callable
-        Maps sums of shape (..., n_sums) to (...).
+    gaps : ndarray of shape (n_rows, n_bins)
+        Sum of a run's gaps, outcome less forecast, in each bin of forecasts, times their weights.
+    weight : ndarray of shape (n_rows,)
+        Sum of these weights.
     rows : ndarray of int of shape (n_rows,) or None
-        The runs whose numbers they are; None for all.
+        The runs whose gaps they are; None for all.
     """
 
-    numbers: FloatArray
-    function: Callable[[FloatArray], FloatArray]
+    gaps: FloatArray
+    weight: FloatArray
     rows: IntArray | None = None
 
     def __call__(self, counts: FloatArray) -> FloatArray:
-        """Return the value for each weighting, NaN where it does not exist."""
-        return self.function(_columns(counts, self.rows) @ self.numbers)
+        """Return the value for each weighting, NaN where nothing has a weight; bins stay."""
+        used = _columns(counts, self.rows)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.abs(used @ self.gaps).sum(axis=-1) / (used @ self.weight))
+
+    def parts(self, n_runs: int) -> tuple[FloatArray, FloatArray]:
+        """Return the mean gap of each bin, and influences on them of shape (n_runs, n_bins)."""
+        total = self.weight.sum()
+        mean = self.gaps.sum(axis=0) / total
+        deviations = (self.gaps - self.weight[:, None] * mean) / total
+        return mean, _on_all_runs(n_runs * deviations, self.rows, n_runs)
+
+    def influence(self, n_runs: int) -> FloatArray:
+        """Return the influence of each of n_runs runs."""
+        mean, influence = self.parts(n_runs)
+        return np.asarray(influence @ np.sign(mean))
 
 
-Statistic = MeanOfRuns | OfTies | OfSums
+Statistic = MeanOfRuns | OfTies | CalibrationError
 
 
 def all_at_once(metrics: Mapping[str, Statistic]) -> Callable[[FloatArray], FloatArray]:
@@ -121,9 +151,9 @@ def _joint(group: Sequence[Statistic]) -> Callable[[FloatArray], FloatArray]:
             return np.stack([function(*sums) for function in of_ties], axis=-1)
 
         return values
-    if isinstance(group[0], OfSums):
-        of_sums = [replace(one, rows=None) for one in group]
-        return lambda counts: np.stack([one(counts) for one in of_sums], axis=-1)
+    if isinstance(group[0], CalibrationError):
+        errors = [replace(one, rows=None) for one in group]
+        return lambda counts: np.stack([one(counts) for one in errors], axis=-1)
     samples = np.stack([one.samples for one in group if isinstance(one, MeanOfRuns)], axis=1)
     return lambda counts: _means(counts, samples)
 
@@ -135,3 +165,11 @@ def _means(counts: FloatArray, samples: FloatArray) -> FloatArray:
 
 def _columns(counts: FloatArray, rows: IntArray | None) -> FloatArray:
     return counts if rows is None else counts[..., rows]
+
+
+def _on_all_runs(values: FloatArray, rows: IntArray | None, n_runs: int) -> FloatArray:
+    if rows is None:
+        return values
+    out = np.zeros((n_runs, *values.shape[1:]))
+    np.add.at(out, rows, values)  # a run may be used more than once
+    return out

@@ -15,7 +15,7 @@ from trajscore.core.values import as_count
 from trajscore.core.weights import Weights, step_weights
 from trajscore.core.within_runs import run_numbers, step_numbers
 from trajscore.metrics._binning import bins_of, check_strategy
-from trajscore.metrics._statistics import OfSums
+from trajscore.metrics._statistics import CalibrationError
 
 PARTS_OF_A_RUN = ("early", "middle", "late")
 
@@ -110,7 +110,7 @@ def step_calibration_statistic(
     strategy: str = "quantile",
     part: str | None = None,
     rows: IntArray | None = None,
-) -> OfSums:
+) -> CalibrationError:
     """Return the error as a function of counts of trusted runs, all of which fix the bins."""
     run, n_runs = run_numbers(X), len(X)
     w = step_weights(X.lengths, X.horizon, weights) * run_weight[run]
@@ -122,12 +122,7 @@ def step_calibration_statistic(
     bins = bins_of(forecast, w, n_bins, strategy)
     gaps = np.bincount(run * n_bins + bins, w * (success[run] - forecast), n_runs * n_bins)
     weight = np.bincount(run, w, n_runs)
-    return OfSums(np.column_stack([gaps.reshape(n_runs, n_bins), weight]), _mean_gap, rows)
-
-
-def _mean_gap(sums: FloatArray) -> FloatArray:
-    with np.errstate(invalid="ignore"):  # NaN where nothing has a weight
-        return np.asarray(np.abs(sums[..., :-1]).sum(axis=-1) / sums[..., -1])
+    return CalibrationError(gaps.reshape(n_runs, n_bins), weight, rows)
 
 
 def _check_part(part: str | None) -> str | None:
