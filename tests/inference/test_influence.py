@@ -34,6 +34,24 @@ def test_few_clusters_warn_and_one_has_no_bound():
     assert np.isinf([low, high]).all()
 
 
+@pytest.mark.parametrize("sizes", [[5] * 8, [1, 1, 2, 2, 4, 6, 8, 16]])
+def test_few_clusters_are_covered_be_they_unequal(sizes):
+    rng, n_repeats = np.random.default_rng(6), 1000
+    groups = np.repeat(np.arange(8), sizes)
+    x = 2 * rng.normal(size=(8, n_repeats))[groups] + rng.normal(size=(40, n_repeats))
+    mean = x.mean(axis=0)
+    with pytest.warns(UserWarning, match="there are 8 clusters"):
+        low, high = influence_interval(mean, x - mean, groups=groups)
+    assert ((low <= 0) & (high >= 0)).mean() > 0.935  # 0.88 for the unequal, at 7 degrees
+
+
+def test_warning_counts_clusters_as_telling_as_they_are():
+    sizes = [1] * 29 + [60]
+    x = np.ones(89)
+    with pytest.warns(UserWarning, match="30 clusters of runs, as telling as 2.2 equal ones"):
+        influence_interval(1.0, x - 1, groups=np.repeat(np.arange(30), sizes))
+
+
 def test_logit_scale_stays_inside():
     psi = np.array([0.5, -0.5] * 10)
     low, high = influence_interval([0.97, 0.5], np.stack([psi, psi], axis=1), on_logit=True)

@@ -14,7 +14,12 @@ from sklearn.utils import check_random_state
 from trajscore.core.errors import ArgumentError
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_count
-from trajscore.inference._intervals import bca_interval, percentile_interval, stratum_influence
+from trajscore.inference._intervals import (
+    acceleration,
+    bca_interval,
+    percentile_interval,
+    stratum_influence,
+)
 from trajscore.inference._units import Units, draw_counts, resampling_units
 
 # Replicates drawn at a time, each block from a seed of its own: results do not depend on n_jobs.
@@ -140,7 +145,8 @@ def paired_bootstrap(
         As in `bootstrap`.
     method : {"percentile", "bca"}, default="percentile"
         Kind of interval. BCa corrects for bias and skewness, over clusters where there are any; it
-        is NaN where all replicates lie on one side of the mean.
+        is NaN where all replicates lie on one side of the mean. Both are expanded to make up for
+        few runs or clusters, unequal ones too, as an interval of t would be.
     random_state, n_jobs : optional
         As in `bootstrap`.
 
@@ -156,7 +162,8 @@ def paired_bootstrap(
 
     References
     ----------
-    Efron (1987), Better Bootstrap Confidence Intervals; Davison and Hinkley (1997), Bootstrap
+    Efron (1987), Better Bootstrap Confidence Intervals; Hesterberg (2015), What Teachers Should
+    Know About the Bootstrap, Section 5.2, for the width where runs or clusters are few; Davison and Hinkley (1997), Bootstrap
     Methods and Their Application, Section 5.3, for strata.
 
     Examples
@@ -164,9 +171,9 @@ def paired_bootstrap(
     >>> import numpy as np
     >>> samples = np.array([[-0.2, -0.3], [-0.1, -0.3], [-0.3, -0.3], [-0.2, -0.3]])
     >>> paired_bootstrap(samples, reference=1, random_state=0).round(2)[["mean", "low", "high"]]
-       mean   low  high
-    0   0.1  0.02  0.18
-    1   0.0  0.00  0.00
+       mean  low  high
+    0   0.1  0.0   0.2
+    1   0.0  0.0   0.0
     """
     values, names = _checked_samples(samples)
     if method not in ("percentile", "bca"):
@@ -188,12 +195,13 @@ def paired_bootstrap(
         n_jobs=n_jobs,
     )
     mean = values.mean(axis=0)
+    level = units.expanded_level(len(values), confidence_level)
     if method == "bca":
         left_out = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)[:, None]
-        influence = stratum_influence(left_out, units)
-        low, high = bca_interval(replicates, mean, influence, confidence_level)
+        skewness = acceleration(stratum_influence(left_out, units))
+        low, high = bca_interval(replicates, mean, skewness, level)
     else:
-        low, high = percentile_interval(replicates, confidence_level)
+        low, high = percentile_interval(replicates, level)
     std_error = replicates.std(axis=0, ddof=1)
     columns = {"mean": mean, "low": low, "high": high, "std_error": std_error}
     return pd.DataFrame(columns, index=names)

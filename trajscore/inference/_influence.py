@@ -7,13 +7,16 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
-from scipy.stats import norm, t
+from scipy.stats import norm
 
 from trajscore.core.checks import check_groups
 from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.inference._units import Units, any_units
 
 FEW_CLUSTERS = 15
 _DRAWS = 20_000
+# Influences as small as this are rounding errors of zero.
+_ROUNDING = 1e-12
 
 
 def influence_interval(
@@ -29,7 +32,8 @@ def influence_interval(
     """Interval of statistics whose derivative in the weight of each run is known.
 
     The standard error is that of a mean of influences, over clusters where there are any, and the
-    quantile is that of a t distribution with one degree of freedom less than there are clusters.
+    quantile is that of a t distribution with one degree of freedom less than there are runs, or
+    clusters of equal size that would be as telling.
 
     Parameters
     ----------
@@ -39,8 +43,8 @@ def influence_interval(
         n times the derivative of each statistic in the weight of each run; of a mean, the
         deviations from it. NaN for a run that a statistic does not use counts as 0.
     groups : array-like of shape (n_runs,), optional
-        Clusters of runs, such as trials of one task. With fewer than 15 the interval may cover
-        less than it says, most of all where they differ much in size.
+        Clusters of runs, such as trials of one task: n_c runs in cluster c are as telling as
+        n^2 / sum n_c^2 equal clusters.
     on_logit : bool or array-like of bool of shape (n_statistics,), default=False
         Whether the interval is made on the logit scale, for statistics in (0, 1) such as AUROC.
     simultaneous : bool, default=False
@@ -58,11 +62,13 @@ def influence_interval(
     Warns
     -----
     UserWarning
-        If there are fewer than 15 clusters.
+        If there are fewer than 15 clusters, or as few of equal size would be as telling.
 
     References
     ----------
     van der Vaart (1998), Asymptotic Statistics, chapter 20; DeLong et al. (1988) for AUROC;
+    MacKinnon, Nielsen and Webb (2023), Cluster-Robust Inference: A Guide to Empirical Practice,
+    for CR3, the standard error; Kish (1965), Survey Sampling, for the effective number;
     Chernozhukov, Chetverikov and Kato (2013) for the multipliers.
 
     Examples
@@ -74,45 +80,69 @@ def influence_interval(
     """
     value = np.atleast_1d(np.asarray(estimate, dtype=np.float64))
     psi = np.asarray(influence, dtype=np.float64).reshape(-1, len(value))
-    totals = cluster_totals(np.nan_to_num(psi), groups)
-    n_clusters = len(totals)
-    if groups is not None and n_clusters < FEW_CLUSTERS:
-        warnings.warn(
-            f"there are {n_clusters} clusters of runs; intervals from fewer than {FEW_CLUSTERS} "
-            f"may cover less than they say, so collect runs of more tasks",
-            UserWarning,
-            stacklevel=2,
-        )
-    tail = (1 + confidence_level) / 2
-    # an interval of one cluster is unbounded
-    quantile = float(t.ppf(tail, n_clusters - 1)) if n_clusters > 1 else np.inf
-    error = standard_errors(totals, len(psi))
+    units = any_units(None if groups is None else check_groups(groups, len(psi)), len(psi))
+    warn_few_clusters(units, len(psi))
+    spread = Spread(np.nan_to_num(psi), units)
+    quantile = units.t_quantile(len(psi), confidence_level)
     if simultaneous:
-        quantile *= _largest_of_all(totals, confidence_level, random_state) / norm.ppf(tail)
-    low, high = _bounds(value, quantile * error, np.broadcast_to(on_logit, value.shape))
+        tail = (1 + confidence_level) / 2
+        quantile *= _largest_of_all(spread.totals, confidence_level, random_state) / norm.ppf(tail)
+    low, high = bounds(value, spread.half_width(quantile), np.broadcast_to(on_logit, value.shape))
     shape = np.shape(estimate)
     return low.reshape(shape), high.reshape(shape)
 
 
-def cluster_totals(influence: FloatArray, groups: ArrayLike | None) -> FloatArray:
-    """Sum of the influences of each cluster, of shape (n_clusters, n_statistics)."""
-    if groups is None:
-        return influence
-    codes = check_groups(groups, len(influence))
-    columns = [np.bincount(codes, column) for column in influence.T]
-    return np.stack(columns, axis=1)
+class Spread:
+    """How statistics vary, by the influences of runs, of shape (n_runs, n_statistics)."""
+
+    def __init__(self, influence: FloatArray, units: Units) -> None:
+        self.n_runs, self._units = len(influence), units
+        self.totals = units.sums(influence)
+
+    def left_out(self) -> FloatArray:
+        """Change of each statistic, times n_runs, when a unit is left out (CR3), to be squared."""
+        kept = 1 - self._units.sizes(self.n_runs) / self.n_runs
+        factor = np.sqrt((self._units.n_units - 1) / self._units.n_units)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(factor * self.totals / kept[:, None])
+
+    def half_width(self, quantile: float) -> FloatArray:
+        """Quantile times the standard error; 0 where nothing varies, infinite of one unit."""
+        if self._units.n_units < 2:
+            return np.full(self.totals.shape[1], np.inf)
+        error = np.sqrt((self.left_out() ** 2).sum(axis=0)) / self.n_runs
+        return np.where(error > 0, quantile, 0.0) * error
+
+    def n_telling(self) -> FloatArray:
+        """Count the units that the variance rests on: n if all are alike, k if k of them are far.
+
+        Of a rare outcome it is the number of times that it occurs, of a normal sample n / 3.
+        """
+        squares = self.totals**2
+        total = squares.sum(axis=0)
+        varies = total > _ROUNDING**2 * self.n_runs
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(varies, total**2 / (squares**2).sum(axis=0), np.inf)
 
 
-def standard_errors(totals: FloatArray, n_runs: int) -> FloatArray:
-    """Standard error of each statistic, from sums over clusters that add up to about 0."""
-    n_clusters = len(totals)
-    factor = n_clusters / max(n_clusters - 1, 1)
-    return np.asarray(np.sqrt(factor * (totals**2).sum(axis=0)) / n_runs)
+def warn_few_clusters(units: Units, n_runs: int) -> None:
+    """Warn where there are fewer than 15 clusters, or as few would be as telling."""
+    effective = units.n_effective(n_runs)
+    if units.codes is None or effective >= FEW_CLUSTERS:
+        return
+    equal = "" if effective > units.n_units - 0.5 else f", as telling as {effective:.1f} equal ones"
+    warnings.warn(
+        f"there are {units.n_units} clusters of runs{equal}; intervals from fewer than "
+        f"{FEW_CLUSTERS} are wide and may cover less than they say, so collect runs of more tasks",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
-def _bounds(
+def bounds(
     value: FloatArray, half_width: FloatArray, on_logit: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
+    """Bounds on either side, on the logit scale where asked for and the value allows it."""
     low, high = value - half_width, value + half_width
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = value * (1 - value)

@@ -7,14 +7,14 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.inference._units import Units
+from trajscore.inference._units import Units, check_level
 
 
 def percentile_interval(
     replicates: FloatArray, confidence_level: float = 0.95
 ) -> tuple[FloatArray, FloatArray]:
     """Return quantiles of replicates along the first axis; undefined ones (NaN) are ignored."""
-    _check_level(confidence_level)
+    check_level(confidence_level)
     tail = (1 - confidence_level) / 2
     if not np.isnan(replicates).any():
         low, high = np.quantile(replicates, [tail, 1 - tail], axis=0)
@@ -28,26 +28,21 @@ def percentile_interval(
 def bca_interval(
     replicates: FloatArray,
     estimate: ArrayLike,
-    influence: FloatArray,
+    acceleration: ArrayLike,
     confidence_level: float = 0.95,
 ) -> tuple[FloatArray, FloatArray]:
     """Return bias-corrected and accelerated intervals of replicates along the first axis."""
-    _check_level(confidence_level)
+    check_level(confidence_level)
     values = np.asarray(replicates, dtype=np.float64)
     shape = values.shape[1:]
     columns = values.reshape(len(values), -1).T
     centres = np.broadcast_to(np.asarray(estimate, dtype=np.float64), shape).ravel()
-    accelerations = _acceleration(influence).ravel()
+    accelerations = np.broadcast_to(np.asarray(acceleration, dtype=np.float64), shape).ravel()
     z = ndtri((1 - confidence_level) / 2) * np.array([1.0, -1.0])
     ends = np.array(
         [_bca_ends(*parts, z) for parts in zip(columns, centres, accelerations, strict=True)]
     )
     return ends[:, 0].reshape(shape)[()], ends[:, 1].reshape(shape)[()]
-
-
-def _check_level(confidence_level: float) -> None:
-    if not 0 < confidence_level < 1:
-        raise ValueError(f"confidence_level must lie in (0, 1), got {confidence_level}")
 
 
 def stratum_influence(left_out: FloatArray, units: Units) -> FloatArray:
@@ -59,8 +54,8 @@ def stratum_influence(left_out: FloatArray, units: Units) -> FloatArray:
     return np.concatenate(parts)
 
 
-def _acceleration(influence: FloatArray) -> FloatArray:
-    """Return sum U^3 / (6 (sum U^2)^(3/2)); 0 for a statistic that no unit moves."""
+def acceleration(influence: FloatArray) -> FloatArray:
+    """Return sum U^3 / (6 (sum U^2)^(3/2)) over units; 0 for a statistic that no unit moves."""
     spread = (influence**2).sum(axis=0) ** 1.5
     moved = spread > 0
     cubes = (influence**3).sum(axis=0)

@@ -6,9 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtr
+from scipy.stats import t
 
 from trajscore.core.checks import check_groups
 from trajscore.core.type_aliases import FloatArray, IntArray
+
+# The level of an interval that would be unbounded: that of the largest and smallest replicate.
+_HIGHEST_LEVEL = 1 - 1e-12
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,27 @@ class Units:
         """Count the runs of each unit."""
         return self.sums(np.ones((n_runs, 1)))[:, 0]
 
+    def n_effective(self, n_runs: int) -> float:
+        """Count the equal clusters whose sizes would be as telling: n^2 over the sum of squares."""
+        return float(n_runs**2 / (self.sizes(n_runs) ** 2).sum())
+
+    def t_quantile(self, n_runs: int, confidence_level: float) -> float:
+        """Quantile of the t distribution of as many degrees of freedom as units leave."""
+        check_level(confidence_level)
+        freedom = self.n_effective(n_runs) - len(self.strata)
+        # no interval of one cluster is bounded
+        return float(t.ppf((1 + confidence_level) / 2, freedom)) if freedom > 1e-9 else np.inf
+
+    def expanded_level(self, n_runs: int, confidence_level: float) -> float:
+        """Level of a bootstrap interval as wide as one of t would be, for few units.
+
+        Replicates vary as if the variance were divided by n, and as if it were known
+        (Hesterberg 2015, What Teachers Should Know About the Bootstrap, Section 5.2).
+        """
+        correction = np.sqrt(self.n_units / (self.n_units - len(self.strata)))
+        z = correction * self.t_quantile(n_runs, confidence_level)
+        return min(float(2 * ndtr(z) - 1), _HIGHEST_LEVEL)
+
     def to_runs(self, counts: FloatArray) -> FloatArray:
         """Spread counts of units along the second axis to their runs."""
         return counts if self.codes is None else counts[:, self.codes]
@@ -62,11 +88,17 @@ def units_of(groups: IntArray | None, n_runs: int) -> Units:
     """Return the units of runs whose clusters were checked; their codes may have gaps."""
     if n_runs < 2:
         raise ValueError(f"a bootstrap needs at least 2 runs, got {n_runs}")
+    units = any_units(groups, n_runs)
+    if units.n_units < 2:
+        raise ValueError("all runs are of one cluster; a cluster bootstrap needs at least two")
+    return units
+
+
+def any_units(groups: IntArray | None, n_runs: int) -> Units:
+    """Return units as `units_of`, be it one alone."""
     if groups is None:
         return Units(None, (slice(0, n_runs),))
     names, codes = np.unique(groups, return_inverse=True)
-    if len(names) < 2:
-        raise ValueError("all runs are of one cluster; a cluster bootstrap needs at least two")
     return Units(codes, (slice(0, len(names)),))
 
 
@@ -90,6 +122,12 @@ def _stratified(codes: IntArray, n_units: int, strata: ArrayLike) -> Units:
     ends = np.cumsum(sizes).tolist()
     slices = tuple(slice(start, stop) for start, stop in zip([0, *ends[:-1]], ends, strict=True))
     return Units(rank[codes], slices)
+
+
+def check_level(confidence_level: float) -> None:
+    """Refuse what is no level of an interval."""
+    if not 0 < confidence_level < 1:
+        raise ValueError(f"confidence_level must lie in (0, 1), got {confidence_level}")
 
 
 def draw_counts(size: int, units: Units, rng: np.random.Generator) -> FloatArray:
