@@ -163,8 +163,8 @@ def paired_bootstrap(
     References
     ----------
     Efron (1987), Better Bootstrap Confidence Intervals; Hesterberg (2015), What Teachers Should
-    Know About the Bootstrap, Section 5.2, for the width where runs or clusters are few; Davison and Hinkley (1997), Bootstrap
-    Methods and Their Application, Section 5.3, for strata.
+    Know About the Bootstrap, Section 5.2, for the width where runs or clusters are few; Davison
+    and Hinkley (1997), Bootstrap Methods and Their Application, Section 5.3, for strata.
 
     Examples
     --------
