@@ -122,8 +122,11 @@ def step_calibration_statistic(
     bins = bins_of(forecast, w, n_bins, strategy)
     gaps = np.bincount(run * n_bins + bins, w * (success[run] - forecast), n_runs * n_bins)
     weight = np.bincount(run, w, n_runs)
-    gaps = gaps.reshape(n_runs, n_bins).astype(np.float64)  # whole numbers where no step is used
-    return CalibrationError(gaps, weight.astype(np.float64), rows)
+    return CalibrationError(
+        np.asarray(gaps.reshape(n_runs, n_bins), dtype=np.float64),  # whole if no step is used
+        np.asarray(weight, dtype=np.float64),
+        rows,
+    )
 
 
 def _check_part(part: str | None) -> str | None:
