@@ -17,6 +17,7 @@ from trajscore.calibration import PrefixForecaster, cross_fit_traces
 from trajscore.datasets import load_chess, make_trajectories
 from trajscore.report import BootstrapOptions
 from trajscore.report._data import ReportData
+from trajscore.report._verdict import contradictions
 from trajscore.report.render.html import to_html
 from trajscore.report.render.text import to_text
 
@@ -156,7 +157,7 @@ def test_text_fits_a_terminal(report):
 
 def test_page_is_self_contained(report, tmp_path):
     page = report.to_html(tmp_path / "report.html").read_text()
-    assert page.count("data:image/png;base64,") == 8
+    assert page.count("data:image/png;base64,") == 9
     assert "://" not in page
     assert "engine: as given" in page
 
@@ -554,3 +555,79 @@ def test_a_forecast_of_the_base_rate_is_the_same_as_it(ragged):
         assert report.verdicts()[0].startswith("forecast: as given the same as the base rate;")
     near = X.with_cells(np.full(len(X.cells), y.mean() + 1e-3))
     assert "same as" not in evaluate(near, y, calibrator=None, bootstrap=20).verdicts()[0]
+
+
+def test_the_gain_is_the_difference_of_the_two_rows(report):
+    gain = report.calibration_gain
+    rows = report.table.loc["engine"]
+    for metric, sign in (
+        ("TPS log", 1),
+        ("AUROC", 1),
+        ("S-ECE", -1),
+        ("ECUAS_1", -1),
+        ("AURC", -1),
+    ):
+        found = gain.loc[("engine", metric)]
+        raw, calibrated = rows.loc["raw", metric], rows.loc["calibrated", metric]
+        assert (found["raw"], found["calibrated"]) == pytest.approx((raw, calibrated))
+        assert found["gain"] == pytest.approx(sign * (calibrated - raw))
+        assert found["gain_low"] <= found["gain"] <= found["gain_high"]
+    assert set(gain.index.get_level_values("predictor")) == set(report.predictors)
+    assert "-3.031 -> -0.603  +2.428 [+" in str(report)
+
+
+def test_gains_are_paired(chess):
+    X, y = chess
+    both = evaluate(X["engine"], y, bootstrap=100)
+    low, high = both.calibration_gain.loc[("engine", "AUROC"), ["gain_low", "gain_high"]]
+    alone = both.intervals.loc[("engine", "raw", "AUROC")]
+    assert high - low < (alone["high"] - alone["low"]) / 2
+    assert evaluate(X["engine"], y, calibrator=None, bootstrap=5).calibration_gain.empty
+
+
+def test_calibration_of_steps_leads(chess, report):
+    X, y = chess
+    failed, table = np.maximum(y, 0), report.table
+    raw = report.traces["engine", "raw"]
+    order = np.argsort(X.ids, kind="stable")
+    for part in (None, "early", "middle", "late"):
+        name = "S-ECE" if part is None else f"S-ECE {part}"
+        expected = metrics.step_calibration_error(failed[order], raw, part=part)
+        assert table.loc[("engine", "raw"), name] == pytest.approx(expected)
+    expected = metrics.tps_decomposition(failed[order], raw).miscalibration
+    assert table.loc[("engine", "raw"), "MCB log"] == pytest.approx(expected)
+    assert table.loc[("base rate", "constant"), ["S-ECE", "MCB log", "T-ECE"]].max() < 1e-12
+    assert "off by 0.271 as given, 0.027 calibrated (S-ECE)" in report.verdicts()[0]
+    names = list(table)
+    assert names.index("S-ECE") < names.index("T-ECE")
+
+
+def test_what_contradicts_the_score_is_explained(report, tmp_path):
+    gain = report.calibration_gain["gain"]
+    said = " ".join(contradictions(report))
+    assert "calibration makes TPS log better, but" in said
+    for name in report.predictors:
+        assert gain[name, "TPS log"] > 0
+        for metric in gain[name].index[gain[name] < 0]:
+            assert re.search(rf"{metric}[^;:]* \({name}\)", said)
+    assert "mean of a run's calibrated forecasts lies too near the base rate" in said
+    assert " ".join(str(report).split()).count("lies too near the base rate") == 1
+    assert "lies too near the base rate" in report.to_html(tmp_path / "r.html").read_text()
+
+
+def test_nothing_is_explained_where_nothing_is_contradicted():
+    X, y = make_trajectories(400, lengths=(1, 1), sharpness=3, random_state=0, return_X_y=True)
+    report = evaluate(X, y, bootstrap=5)
+    assert report.calibration_gain.loc[("forecast", "T-Brier"), "gain"] > 0
+    listed = " ".join(contradictions(report))
+    assert "T-Brier" not in listed
+
+
+def test_hotpotqa_leads_with_its_steps(hotpotqa):
+    X, y = hotpotqa
+    report = evaluate(X, y, bootstrap=2)
+    gain = report.calibration_gain.loc["judge_probability"]
+    assert gain.loc["S-ECE", ["raw", "calibrated"]].round(3).tolist() == [0.085, 0.047]
+    assert gain.loc["T-ECE", ["raw", "calibrated"]].round(3).tolist() == [0.043, 0.078]
+    assert "off by 0.085 as given, 0.047 calibrated" in report.verdicts()[0]
+    assert "T-ECE" in contradictions(report)[0]

@@ -18,6 +18,7 @@ from trajscore.core.weights import Weights, step_weights
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._ties import rises
+from trajscore.metrics._tps import run_scores
 
 PARTS = ("miscalibration", "discrimination", "uncertainty")
 
@@ -187,6 +188,26 @@ def tps_decomposition(
     columns = {"n_runs": counts, "weight": share, "score": forecast / share}
     columns |= {name: part / share for name, part in zip(PARTS, parts, strict=True)}
     return pd.DataFrame(columns, index=pd.Index(steps, name="step"))
+
+
+def run_miscalibration(
+    y: NDArray[Any], X: TrajectoryArray, score: Any, weights: Weights
+) -> FloatArray:
+    """What each trusted run would gain by the best monotone recalibration; the mean is the part.
+
+    >>> X = TrajectoryArray.from_list([[0.5, 0.9], [0.5, 0.5]])
+    >>> parts = tps_decomposition([1, 0], X, score="brier")
+    >>> gained = run_miscalibration(np.array([1, 0]), X, "brier", "linear_front")
+    >>> np.isclose(gained.mean(), parts.miscalibration)
+    True
+    """
+    mass, _, _ = weighted_mass(y, X, np.ones(len(X)), weights)
+    total = mass.success + mass.failure
+    recalibrated = isotonic_regression(mass.success / total, sample_weight=total)
+    # a forecast below all others has no weight, so anything will do
+    at = np.maximum(np.searchsorted(mass.forecast, X.cells, side="right") - 1, 0)
+    best = run_scores(y, X.with_cells(recalibrated[at]), score, weights)
+    return best - run_scores(y, X, score, weights)
 
 
 def weighted_mass(

@@ -13,16 +13,22 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Weights
 from trajscore.metrics._diagnostics import DIAGNOSTICS
-from trajscore.metrics._proper_scores import family_name
+from trajscore.metrics._proper_scores import LogScore, family_name, get_family
+from trajscore.metrics._step_calibration import PARTS_OF_A_RUN
 
 BASE_RATE, LENGTH = REFERENCES = ("base rate", "length")
 RAW, CALIBRATED, CONSTANT = "raw", "calibrated", "constant"
 
 ECUAS_METRICS = {"ECUAS_0": 0, "ECUAS_1": 1, "ECUAS_128": 128}
 SCALAR_METRICS = (*DIAGNOSTICS, *ECUAS_METRICS)
+STEP_ERRORS = {"S-ECE": None} | {f"S-ECE {part}": part for part in PARTS_OF_A_RUN}
+RANK_METRICS = ("AUROC", "AUPRC", "AURC")
+PRICED_METRICS = ("T-ECE", "T-Brier", *ECUAS_METRICS)  # which read a value as a probability
 
 MARGIN = ("margin", "margin_low", "margin_high")
 OVER_LENGTH = ("over_length", "over_length_low", "over_length_high")
+OVER_RAW = ("over_raw", "over_raw_low", "over_raw_high")
+GAIN = ("gain", "gain_low", "gain_high")
 
 
 @dataclass(frozen=True)
@@ -39,9 +45,24 @@ class Options:
         return [f"TPS {family_name(score)}" for score in self.scores]
 
     @property
+    def miscalibration(self) -> str:
+        """Column of what the best monotone recalibration would gain of the leading score."""
+        return f"MCB {family_name(self.scores[0])}"
+
+    @property
+    def step_metrics(self) -> list[str]:
+        """Columns of the metrics that judge the forecast of every step; the scores come first."""
+        return [*self.score_names, *STEP_ERRORS, self.miscalibration]
+
+    @property
     def metrics(self) -> list[str]:
         """Columns of all metrics."""
-        return [*SCALAR_METRICS, *self.score_names]
+        return [*self.step_metrics, *SCALAR_METRICS]
+
+    @property
+    def lower_is_better(self) -> list[str]:
+        """Columns of the metrics that are errors or costs."""
+        return [*STEP_ERRORS, self.miscalibration, "AURC", *PRICED_METRICS]
 
 
 @dataclass(frozen=True)
@@ -110,6 +131,7 @@ class ReportData:
     table: pd.DataFrame
     intervals: pd.DataFrame
     excluded: pd.DataFrame
+    calibration_gain: pd.DataFrame
     monitoring: pd.DataFrame | None
     sensitivity: pd.DataFrame
     options: Options
@@ -123,6 +145,11 @@ class ReportData:
     def score_name(self) -> str:
         """Name of the leading score, a column of `table`."""
         return self.options.score_names[0]
+
+    @property
+    def is_log(self) -> bool:
+        """Whether the leading score is in nats."""
+        return isinstance(get_family(self.options.scores[0]), LogScore)
 
     @property
     def predictors(self) -> list[str]:

@@ -17,7 +17,7 @@ from trajscore.report._report import Report
 from trajscore.report._rows import calibrator_maker, calibrators_of, make_rows
 from trajscore.report._runs import check_predictors, choose_runs, stray_values
 from trajscore.report._sensitivity import sensitivity_table
-from trajscore.report._tables import excluded_table, row_table
+from trajscore.report._tables import excluded_table, gain_table, row_table
 
 
 def evaluate(
@@ -126,6 +126,7 @@ def evaluate(
         table=row_table(rows, options, estimates[0], intervals),
         intervals=intervals,
         excluded=excluded_table(judged),
+        calibration_gain=gain_table(options, intervals),
         monitoring=None if rule is None else monitoring_table(rows, rule, notes),
         sensitivity=sensitivity_table(rows, judged, options, maker),
         options=options,

@@ -1,4 +1,7 @@
-"""Metrics of rows, and their margins over the base rate and over run length, on the same runs."""
+"""Metrics of rows, and what they are above references on the same runs.
+
+The references are the base rate, the length of runs, and the predictor as it was given.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +17,24 @@ from trajscore.inference._intervals import percentile_interval
 from trajscore.inference._units import units_of
 from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import collapse
+from trajscore.metrics._decomposition import run_miscalibration
 from trajscore.metrics._diagnostics import diagnostic_statistics
 from trajscore.metrics._ecuas import price
 from trajscore.metrics._statistics import MeanOfRuns, OfTies, Statistic, all_at_once
+from trajscore.metrics._step_calibration import step_calibration_statistic
 from trajscore.metrics._tps import run_scores
 from trajscore.report._data import (
     BASE_RATE,
+    CALIBRATED,
     CONSTANT,
     ECUAS_METRICS,
     LENGTH,
     MARGIN,
     OVER_LENGTH,
+    OVER_RAW,
     RAW,
     REFERENCES,
+    STEP_ERRORS,
     BootstrapOptions,
     Options,
 )
@@ -65,20 +73,21 @@ def interval_table(
 ) -> pd.DataFrame:
     """Return every row and metric, and what they are above the references, with intervals.
 
-    `estimates` has shape (3, n_rows, n_metrics), `replicates` one more axis before these, as
+    `estimates` has shape (4, n_rows, n_metrics), `replicates` one more axis before these, as
     `margin_statistic` gives them.
     """
     index = pd.MultiIndex.from_tuples(
         [(*row.key, metric) for row in rows for metric in options.metrics],
         names=["predictor", "form", "metric"],
     )
-    value, base, length = estimates
-    drawn, drawn_base, drawn_length = np.moveaxis(replicates, 1, 0)
+    value, base, length, raw = estimates
+    drawn, drawn_base, drawn_length, drawn_raw = np.moveaxis(replicates, 1, 0)
     columns = {}
     for names, estimate, resampled in (
         (("value", "low", "high"), value, drawn),
         (MARGIN, value - base, drawn - drawn_base),
         (OVER_LENGTH, value - length, drawn - drawn_length),
+        (OVER_RAW, value - raw, drawn - drawn_raw),
     ):
         ends = percentile_interval(resampled, confidence_level)
         for name, numbers in zip(names, (estimate, *ends), strict=True):
@@ -100,6 +109,13 @@ def row_metrics(row: Row, options: Options) -> Metrics:
     for name, score in zip(options.score_names, options.scores, strict=True):
         scores = run_scores(labels, row.traces, score, options.weights)
         metrics[name] = MeanOfRuns(scores, rows)
+    for name, part in STEP_ERRORS.items():
+        metrics[name] = step_calibration_statistic(
+            labels, row.traces, np.ones(len(labels)), weights=options.weights, part=part, rows=rows
+        )
+    # the recalibration stays what it is: to first order the best one gains nothing by moving
+    gained = run_miscalibration(labels, row.traces, options.scores[0], options.weights)
+    metrics[options.miscalibration] = MeanOfRuns(gained, rows)
     return metrics
 
 
@@ -113,9 +129,10 @@ def _cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> 
 def margin_statistic(rows: list[Row], options: Options) -> Statistics:
     """Return a function from replicate counts to the metrics of all rows and their references.
 
-    It maps counts of shape (n_replicates, n_runs) to (n_replicates, 3, n_rows, n_metrics): the
-    rows, the base rate, and the length of runs, which has an AUROC only. The references of a row
-    are on its own runs, so differences are paired; NaN where there is no such metric.
+    It maps counts of shape (n_replicates, n_runs) to (n_replicates, 4, n_rows, n_metrics): the
+    rows, the base rate, the length of runs, which has an AUROC only, and for calibrated rows the
+    predictor as given. The references of a row are on its own runs, so differences are paired; NaN
+    where there is no such metric.
     """
     of_rows = [row_metrics(row, options) for row in rows]
     place = {row.key: k for k, row in enumerate(rows)}
@@ -134,6 +151,12 @@ def margin_statistic(rows: list[Row], options: Options) -> Statistics:
             of_rows,
             [base_rates[id(row.runs)] for row in rows],
             [nothing if row.predictor in REFERENCES else lengths[id(row.runs)] for row in rows],
+            [
+                nothing
+                if row.form != CALIBRATED or row.predictor in REFERENCES
+                else of_rows[place[row.predictor, RAW]]
+                for row in rows
+            ],
         ],
         options.metrics,
     )

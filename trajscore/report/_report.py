@@ -20,14 +20,19 @@ class Report(ReportData):
     Attributes
     ----------
     table : DataFrame indexed by (predictor, form)
-        One row a predictor and form ("raw", "calibrated"; the base rate is "constant"): counts,
-        AUROC, AUPRC, AURC, T-ECE, T-Brier, ECUAS_0, ECUAS_1, ECUAS_128, Trajectory Proper Scores,
-        the scores' margins over the base rate and the AUROC above that of run length (in the
-        direction in which length ranks better), with their intervals. NaN where a raw signal is
-        not a probability.
+        One row a predictor and form ("raw", "calibrated"; the base rate is "constant"). Counts. Of
+        the forecasts of every step: Trajectory Proper Scores; S-ECE, their calibration error, in
+        all and in the early, middle and late third of the run; MCB, the miscalibration of the
+        leading score. Of one number a run: AUROC, AUPRC, AURC, T-ECE, T-Brier, ECUAS_0, ECUAS_1,
+        ECUAS_128. Then the scores' margins over the base rate and the AUROC above that of run
+        length (in the direction in which length ranks better), with their intervals. NaN where a
+        raw signal is not a probability.
     intervals : DataFrame indexed by (predictor, form, metric)
-        Value, margin over the base rate, and (of AUROC) what it is above run length, each with
-        its interval.
+        Value, margin over the base rate, what it is above run length (of AUROC) and (of calibrated
+        rows) above the predictor as given, each with its interval.
+    calibration_gain : DataFrame indexed by (predictor, metric)
+        Each metric raw and calibrated, and the gain with its paired interval: above 0 where
+        recalibration makes the metric better, whichever way it points.
     excluded : DataFrame
         Runs that were left out: predictor ("all" for runs left out everywhere), reason, n_runs.
     monitoring : DataFrame indexed by (predictor, alpha), or None
@@ -66,12 +71,12 @@ class Report(ReportData):
         return [sentence(note) for note in self.remarks]
 
     def verdicts(self) -> list[str]:
-        """Say in one sentence a predictor what it is worth against the two references.
+        """Say in a few sentences a predictor what it is worth against the two references.
 
         Returns
         -------
         list of str
-            One sentence for each predictor, in the order of the table.
+            A text for each predictor, in the order of the table.
         """
         return verdicts(self)
 

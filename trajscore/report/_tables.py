@@ -5,7 +5,14 @@ from __future__ import annotations
 import pandas as pd
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.report._data import MARGIN, OVER_LENGTH, Options
+from trajscore.report._data import (
+    CALIBRATED,
+    GAIN,
+    MARGIN,
+    OVER_LENGTH,
+    OVER_RAW,
+    Options,
+)
 from trajscore.report._rows import Row, complete_runs
 from trajscore.report._runs import Judged
 
@@ -25,6 +32,20 @@ def row_table(
         for column in columns:
             table[f"{metric} {column}"] = differences[column]
     return table
+
+
+def gain_table(options: Options, intervals: pd.DataFrame) -> pd.DataFrame:
+    """Return what recalibration does to each metric of each predictor; a gain above 0 is better."""
+    is_calibrated = intervals.index.get_level_values("form") == CALIBRATED
+    rows = intervals[is_calibrated].droplevel("form").dropna(subset=OVER_RAW[0])
+    is_lower = rows.index.get_level_values("metric").isin(options.lower_is_better)
+    change, low, high = (rows[name] for name in OVER_RAW)
+    ends = {
+        GAIN[0]: change.mask(is_lower, -change),
+        GAIN[1]: low.mask(is_lower, -high),
+        GAIN[2]: high.mask(is_lower, -low),
+    }
+    return pd.DataFrame({"raw": rows["value"] - change, "calibrated": rows["value"], **ends})
 
 
 def excluded_table(judged: Judged) -> pd.DataFrame:

@@ -1,33 +1,58 @@
-"""What each predictor is worth against the base rate and the length of runs, in one sentence."""
+"""What each predictor is worth against the base rate and the length of runs, in a few sentences."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pandas as pd
 
-from trajscore.report._data import CALIBRATED, MARGIN, OVER_LENGTH, RAW, ReportData
+from trajscore.report._data import (
+    CALIBRATED,
+    MARGIN,
+    OVER_LENGTH,
+    RAW,
+    SCALAR_METRICS,
+    STEP_ERRORS,
+    ReportData,
+)
 
 FORMS = {RAW: "as given", CALIBRATED: "calibrated"}
 
-# A difference of two scores that is smaller than this share of them is rounding.
+# A difference of two numbers that is smaller than this share of them is rounding.
 _ROUNDING = 1e-12
 
 
 def verdicts(data: ReportData) -> list[str]:
-    """Return one sentence for each predictor, in the order of the table."""
-    margins = data.intervals.xs(data.score_name, level="metric")
-    ranks = data.intervals.xs("AUROC", level="metric")
-    is_log = data.options.scores[0] == "log"
+    """Return a few sentences for each predictor, in the order of the table."""
     sentences = []
     for name in data.predictors:
-        parts = []
-        for form, words in FORMS.items():
-            if (name, form) in margins.index:
-                parts.append(f"{words} {_over_base_rate(margins.loc[(name, form)], is_log)}")
-            elif form == RAW:
-                parts.append("as given it is not a probability")
-        parts.append(_over_length(ranks.loc[(name, RAW)]))
-        sentences.append(f"{name}: " + "; ".join(parts) + "." + _without_unobserved(data, name))
+        parts = [*_margins(data, name), *_calibration(data, name), _rank(data, name)]
+        said = [f"{name}: {'; '.join(parts)}.", *_without_unobserved(data, name)]
+        sentences.append(" ".join(said))
     return sentences
+
+
+def contradictions(data: ReportData) -> list[str]:
+    """Say which metrics calibration moves against the leading score, and why they can."""
+    found: dict[tuple[bool, str], list[str]] = {}
+    scored = data.calibration_gain.index.get_level_values("metric") == data.score_name
+    for name in data.calibration_gain.index[scored].get_level_values("predictor"):
+        rows = data.calibration_gain.loc[name]
+        gain = rows["gain"].mask(rows["gain"].abs() <= _ROUNDING * rows["raw"].abs(), 0)
+        helps = bool(gain[data.score_name] > 0)
+        for metrics, why in (
+            (STEP_ERRORS, "one map serves early and late steps alike"),
+            (SCALAR_METRICS, _why_collapsed(data.options.phi)),
+        ):
+            moved = gain[gain.index.isin(list(metrics))]
+            against = moved[(moved < 0) if helps else (moved > 0)].index
+            if len(against):
+                found.setdefault((helps, why), []).append(f"{_listed(against)} ({name})")
+    return [
+        f"calibration makes {data.score_name} {'better' if helps else 'worse'}, but "
+        f"{'; '.join(those)} {'worse' if helps else 'better'}: {why}"
+        for (helps, why), those in found.items()
+    ]
 
 
 def is_told_apart(low: float, high: float) -> int:
@@ -35,11 +60,34 @@ def is_told_apart(low: float, high: float) -> int:
     return int(low > 0) - int(high < 0)
 
 
-def _over_base_rate(row: pd.Series, is_log: bool) -> str:
+def _why_collapsed(phi: str) -> str:
+    if phi in ("mean", "weighted"):
+        why = "the mean of a run's calibrated forecasts lies too near the base rate"
+    else:
+        why = f"the {phi} forecast of a run is not what was calibrated, which is all of them"
+    return f"these judge one number a run, and {why}"
+
+
+# -------------------------------------------------------------------- parts of a verdict
+
+
+def _margins(data: ReportData, name: str) -> list[str]:
+    """Hold the leading score of each form against the base rate."""
+    margins = data.intervals.xs(data.score_name, level="metric")
+    parts = []
+    for form, words in FORMS.items():
+        if (name, form) in margins.index:
+            parts.append(f"{words} {_over_base_rate(margins.loc[(name, form)], data)}")
+        elif form == RAW:
+            parts.append("as given it is not a probability")
+    return parts
+
+
+def _over_base_rate(row: pd.Series, data: ReportData) -> str:
     margin, low, high = (row[name] for name in MARGIN)
     if max(abs(margin), abs(low), abs(high)) <= _ROUNDING * abs(row["value"]):
         return "the same as the base rate"
-    digits, unit = (_digits(is_log), " nats" if is_log else "")
+    digits, unit = _digits(data), " nats" if data.is_log else ""
     size, span = f"{abs(margin):{digits}}{unit}", f"[{low:+{digits}}, {high:+{digits}}]"
     return {
         1: f"{size} better than the base rate {span}",
@@ -48,26 +96,15 @@ def _over_base_rate(row: pd.Series, is_log: bool) -> str:
     }[is_told_apart(low, high)]
 
 
-def _without_unobserved(data: ReportData, name: str) -> str:
-    """Say what dropping the runs without an outcome would make of the margins."""
-    if "observed_only" not in data.sensitivity:
-        return ""
-    digits = _digits(data.options.scores[0] == "log")
-    parts = []
-    for form, words in FORMS.items():
-        if (name, form) in data.sensitivity.index:
-            margin, other = data.sensitivity.loc[(name, form), ["margin", "observed_only"]]
-            flips = ", the other sign" if margin * other < 0 else ""
-            parts.append(f"{other:+{digits}} {words} (by {other - margin:+{digits}}{flips})")
-    runs = f"{data.facts.n_censored} unobserved run{'s' * (data.facts.n_censored > 1)}"
-    return f" Without the {runs} these margins would be {', '.join(parts)}."
+def _calibration(data: ReportData, name: str) -> list[str]:
+    """Say how far the forecasts of steps are from what happens."""
+    errors = data.table.loc[name, "S-ECE"].dropna()
+    parts = [f"{errors[form]:.3f} {words}" for form, words in FORMS.items() if form in errors]
+    return [f"its forecasts at a step are off by {', '.join(parts)} (S-ECE)"] if parts else []
 
 
-def _digits(is_log: bool) -> str:
-    return ".3f" if is_log else ".3g"
-
-
-def _over_length(row: pd.Series) -> str:
+def _rank(data: ReportData, name: str) -> str:
+    row = data.intervals.loc[(name, RAW, "AUROC")]
     margin, low, high = (row[name] for name in OVER_LENGTH)
     words = {
         1: "it ranks runs better than their length does",
@@ -75,3 +112,27 @@ def _over_length(row: pd.Series) -> str:
         0: "it is not shown to rank runs better than their length does",
     }[is_told_apart(low, high)]
     return f"{words} (AUROC {margin:+.3f} [{low:+.3f}, {high:+.3f}])"
+
+
+def _without_unobserved(data: ReportData, name: str) -> list[str]:
+    """Say what dropping the runs without an outcome would make of the margins."""
+    if "observed_only" not in data.sensitivity:
+        return []
+    parts = []
+    for form, words in FORMS.items():
+        if (name, form) in data.sensitivity.index:
+            margin, other = data.sensitivity.loc[(name, form), ["margin", "observed_only"]]
+            flips = ", the other sign" if margin * other < 0 else ""
+            digits = _digits(data)
+            parts.append(f"{other:+{digits}} {words} (by {other - margin:+{digits}}{flips})")
+    runs = f"{data.facts.n_censored} unobserved run{'s' * (data.facts.n_censored > 1)}"
+    return [f"Without the {runs} these margins would be {', '.join(parts)}."] if parts else []
+
+
+def _digits(data: ReportData) -> str:
+    return ".3f" if data.is_log else ".3g"
+
+
+def _listed(names: Iterable[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from trajscore.report._data import CONSTANT, MARGIN, ReportData
+from trajscore.report._data import CONSTANT, GAIN, MARGIN, ReportData
 
 
 def margin_cells(data: ReportData) -> pd.DataFrame:
@@ -13,13 +13,36 @@ def margin_cells(data: ReportData) -> pd.DataFrame:
     table = table[table[f"{data.score_name} margin"].notna()]
     cells = {}
     for name in data.options.score_names:
-        digits = 5 if "beta" in name else 3
+        digits = digits_of(name)
         numbers = zip(*(table[f"{name} {part}"] for part in MARGIN), strict=True)
         cells[name] = [
             f"{value:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
             for value, low, high in numbers
         ]
     return pd.DataFrame(cells, index=table.index)
+
+
+def gain_cells(data: ReportData) -> pd.DataFrame:
+    """Write each metric raw, calibrated, and the gain; one column a predictor."""
+    table = data.calibration_gain
+    cells = {}
+    for key, row in table.iterrows():
+        metric = key[1]
+        n, (gain, low, high) = digits_of(metric), (row[name] for name in GAIN)
+        cells[key] = (
+            f"{row['raw']:.{n}f} -> {row['calibrated']:.{n}f}  "
+            f"{gain:+.{n}f} [{low:+.{n}f}, {high:+.{n}f}]"
+        )
+    if not cells:
+        return pd.DataFrame()
+    wide = pd.Series(cells).unstack(level=0)
+    metrics = [name for name in data.options.metrics if name in wide.index]
+    return wide.loc[metrics, [name for name in data.predictors if name in wide]].fillna("")
+
+
+def digits_of(metric: str) -> int:
+    """How many digits a metric is written with: the scores of the beta family are small."""
+    return 5 if "beta" in metric else 3
 
 
 def stopping_cells(data: ReportData) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
@@ -17,10 +18,17 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.metrics import step_profile
 from trajscore.plotting import LengthDisplay, ReliabilityDisplay, ScoreDisplay, StepProfileDisplay
 from trajscore.plotting._display import COLORS
-from trajscore.report._data import BASE_RATE, CALIBRATED, CONSTANT, RAW, ReportData
+from trajscore.report._data import (
+    BASE_RATE,
+    CALIBRATED,
+    CONSTANT,
+    RAW,
+    SCALAR_METRICS,
+    ReportData,
+)
 from trajscore.report._disclosures import disclosures, population, sentence
-from trajscore.report._verdict import verdicts
-from trajscore.report.render.cells import margin_cells, stopping_cells
+from trajscore.report._verdict import contradictions, verdicts
+from trajscore.report.render.cells import gain_cells, margin_cells, stopping_cells
 
 _STYLE = """
 body{font:16px/1.5 system-ui,sans-serif;color:#222;max-width:74rem;margin:2rem auto;padding:0 1rem}
@@ -43,12 +51,17 @@ def to_html(data: ReportData) -> str:
     """Return the report as an HTML page with pictures inside."""
     sections = [
         ("", _list(verdicts(data))),
-        (f"{data.score_name}, raw and calibrated", _scores(data)),
-        ("All figures", f"<p>Of {html.escape(population(data.facts))}.</p>{_table(data)}"),
+        ("Raw and calibrated", _forms(data)),
+        ("The forecast of every step", _steps_table(data)),
+        ("One number a run", _collapsed_table(data)),
         ("Margin over the base rate, on the same runs", margin_cells(data).to_html(border=0)),
+        ("What recalibration changes", _gains(data)),
         ("Stopping failing runs early", _stopping(data)),
         ("Notes", _list(sentence(note) for note in data.remarks)),
-        ("Reliability", "".join(_reliability(data, name) for name in data.predictors)),
+        (
+            "Reliability of one number a run",
+            "".join(_reliability(data, name) for name in data.predictors),
+        ),
         ("Score by step", "".join(_steps(data, name) for name in data.predictors)),
         ("Length against outcome", _length(data)),
         ("Left out", _left_out(data)),
@@ -70,13 +83,42 @@ def _list(sentences: Iterable[str]) -> str:
     return f"<ul>{items}</ul>" if items else ""
 
 
-def _table(data: ReportData) -> str:
-    table = data.table[data.metrics].to_html(
-        border=0, na_rep="", float_format=lambda value: f"{value:.4f}"
+def _steps_table(data: ReportData) -> str:
+    about = (
+        f"Of {population(data.facts)}. Scores: higher is better. S-ECE, the calibration error of "
+        f"the forecasts of steps, weighted as the score, in all and by third of the run, and "
+        f"{data.options.miscalibration}, the part of the score that the best monotone "
+        f"recalibration would gain: lower is better."
     )
+    rows = data.table[data.table[data.score_name].notna()]
+    return _about(about) + _numbers(rows, ["n_runs", "n_censored", *data.options.step_metrics])
+
+
+def _collapsed_table(data: ReportData) -> str:
+    about = (
+        f"The {data.options.phi} forecast of each run, of the same runs. AUROC, AUPRC: higher is "
+        f"better. AURC, T-ECE, T-Brier and ECUAS: lower is better. T-ECE does not see skill: a "
+        f"constant at the base rate has none."
+    )
+    table = _numbers(data.table, ["n_runs", "n_censored", *SCALAR_METRICS])
+    return _about(about) + table + _list(f"{one}." for one in contradictions(data))
+
+
+def _about(text: str) -> str:
+    return f"<p>{html.escape(text)}</p>"
+
+
+def _numbers(table: pd.DataFrame, columns: list[str]) -> str:
+    return table[columns].to_html(border=0, na_rep="", float_format=lambda value: f"{value:.4f}")
+
+
+def _gains(data: ReportData) -> str:
+    cells = gain_cells(data)
+    if cells.empty:
+        return ""
     return (
-        f"{table}\n<p>AUROC, AUPRC and the scores: higher is better. AURC, T-ECE, T-Brier and "
-        f"ECUAS: lower is\nbetter.</p>"
+        f"<p>Each metric raw -&gt; calibrated, and the gain with its interval, paired by run; "
+        f"above 0 is better, whichever way the metric points.</p>{cells.to_html(border=0)}"
     )
 
 
@@ -130,13 +172,21 @@ def _figure(draw: Callable[[Any], Any], caption: str, height: float = 3.6) -> st
     )
 
 
-def _scores(data: ReportData) -> str:
-    return _figure(
+def _forms(data: ReportData) -> str:
+    """Draw the leading score and the leading error of every predictor, raw and calibrated."""
+    height = 0.8 + 0.45 * len(data.table)
+    score = _figure(
         lambda ax: ScoreDisplay.from_intervals(data.intervals, data.score_name, ax=ax),
         "Mean score with its interval; right is better. The dashed line is a constant forecast of "
         "the base rate.",
-        height=0.8 + 0.45 * len(data.table),
+        height,
     )
+    error = _figure(
+        lambda ax: ScoreDisplay.from_intervals(data.intervals, "S-ECE", ax=ax),
+        "Calibration error of the forecasts of steps, weighted as the score; left is better.",
+        height,
+    )
+    return score + error
 
 
 def _probabilities(data: ReportData, name: str) -> list[tuple[str, str]]:
@@ -160,7 +210,10 @@ def _reliability(data: ReportData, name: str) -> str:
                 color=COLORS[key[1]],
             )
 
-    caption = f"{name}: share of successes against the {options.phi} forecast, in quantile bins."
+    caption = (
+        f"{name}: share of successes against the {options.phi} forecast of a run, in quantile "
+        f"bins: not the forecasts of steps, of which S-ECE tells."
+    )
     return _figure(draw, caption, height=4.6)
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from trajscore.report._data import CALIBRATED, CONSTANT, RAW, ReportData
+from trajscore.report._data import CALIBRATED, CONSTANT, RAW, SCALAR_METRICS, ReportData
 from trajscore.report._disclosures import disclosures, number_of_runs, population, sentence
-from trajscore.report._verdict import verdicts
-from trajscore.report.render.cells import margin_cells, stopping_cells
+from trajscore.report._verdict import contradictions, verdicts
+from trajscore.report.render.cells import digits_of, gain_cells, margin_cells, stopping_cells
 
 # Narrower, tables fall apart; wider, sentences are hard to read.
 _NARROWEST, _WIDEST = 72, 100
@@ -24,9 +24,11 @@ def to_text(data: ReportData) -> str:
     parts = [
         _lines(verdicts(data)),
         _lines([f"every number is of {population(data.facts)}"]),
-        _table(data),
-        _costs(data),
+        _steps(data),
+        _collapsed(data),
+        _lines(contradictions(data)),
         _margins(data),
+        _gains(data),
         _stopping(data),
         _lines("note: " + sentence(note) for note in data.remarks),
         _left_out(data),
@@ -55,16 +57,26 @@ def _to_string(table: pd.DataFrame) -> str:
 # -------------------------------------------------------------------- tables
 
 
-def _table(data: ReportData) -> str:
-    names = [name for name in data.metrics if "ECUAS" not in name and name != "n_censored"]
-    text = _columns(data.table, names)
-    return _to_string(text.rename(columns=lambda name: name.removeprefix("TPS ")))
+def _steps(data: ReportData) -> str:
+    rows = data.table[data.table[data.score_name].notna()]
+    text = _columns(rows, ["n_runs", *data.options.step_metrics])
+    title = (
+        "the forecast of every step: scores (higher is better), calibration error S-ECE, in all "
+        "and by third of the run, and miscalibration MCB, what recalibration could gain (lower is "
+        "better)"
+    )
+    short = text.rename(columns=lambda name: name.removeprefix("TPS ").removeprefix("S-ECE "))
+    return f"{_lines([title])}\n{_to_string(short)}"
 
 
-def _costs(data: ReportData) -> str:
-    rows = data.table[data.table["ECUAS_1"].notna()]
-    text = _columns(rows, [name for name in rows if name.startswith("ECUAS")])
-    return "cost of accepting or rejecting runs by it (lower is better)\n" + _to_string(text)
+def _collapsed(data: ReportData) -> str:
+    text = _columns(data.table, ["n_runs", *SCALAR_METRICS])
+    title = (
+        f"one number a run, its {data.options.phi} forecast: AUROC and AUPRC (higher is better), "
+        f"calibration error T-ECE, which a constant base rate has none of, squared error, and the "
+        f"cost ECUAS of accepting or rejecting runs by it (lower is better)"
+    )
+    return f"{_lines([title])}\n{_to_string(text)}"
 
 
 def _columns(table: pd.DataFrame, names: list[str]) -> pd.DataFrame:
@@ -75,6 +87,15 @@ def _columns(table: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 def _margins(data: ReportData) -> str:
     cells = margin_cells(data).rename(columns=lambda name: name.removeprefix("TPS "))
     return "margin over the base rate\n" + _to_string(cells.set_axis(_labels(cells)))
+
+
+def _gains(data: ReportData) -> str:
+    cells = gain_cells(data)
+    if cells.empty:
+        return ""
+    cells.columns = [_short_names(cells.columns)[name] for name in cells]
+    cells.index = cells.index.str.removeprefix("TPS ")
+    return "raw -> calibrated, and the gain (above 0: better)\n" + _to_string(cells)
 
 
 def _stopping(data: ReportData) -> str:
@@ -111,7 +132,7 @@ def _number(value: float, name: str) -> str:
         return ""
     if name == "n_runs":
         return f"{int(value)}"
-    text = f"{value:.5f}" if "beta" in name else f"{value:.3f}"
+    text = f"{value:.{digits_of(name)}f}"
     # as printed tables do: .714, -.684
     return text.replace("0.", ".", 1) if abs(value) < 1 else text
 
