@@ -1,5 +1,8 @@
 """Forecasters, scorers and containers inside scikit-learn's own machinery."""
 
+import re
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,12 +24,13 @@ from sklearn.model_selection import (
     permutation_test_score,
     train_test_split,
 )
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from trajscore import (
     PlattCrossFitCalibrator,
+    PrefixForecaster,
     TraceAggregator,
     TrajectoryArray,
     censored_tps_scorer,
@@ -34,8 +38,9 @@ from trajscore import (
     make_tps_scorer,
     tps_scorer,
 )
+from trajscore.calibration import cross_fit_traces
 from trajscore.datasets import make_trajectories
-from trajscore.metrics import censored_tps_score
+from trajscore.metrics import _scorers, censored_tps_score
 
 GRID = {"plattcrossfitcalibrator__C": [1e-4, 1.0]}
 
@@ -154,7 +159,9 @@ def test_metadata_routing_of_q_z_and_weights(runs):
     weight = np.linspace(0.5, 1.5, len(y))
     folds = PredefinedSplit(np.arange(len(y)) % 2)
     with config_context(enable_metadata_routing=True):
-        scorer = make_censored_tps_scorer().set_score_request(q_z=True, sample_weight=True)
+        scorer = make_censored_tps_scorer(censored="q_z").set_score_request(
+            q_z=True, sample_weight=True
+        )
         calibrator = PlattCrossFitCalibrator(censored="q_z").set_fit_request(
             q_z=True, sample_weight=True
         )
@@ -174,6 +181,96 @@ def test_metadata_routing_of_q_z_and_weights(runs):
             codes[test], fitted.transform(X[test]), q_z=q_z[test], sample_weight=weight[test]
         )
         assert score == expected
+
+
+def one_channel(X):
+    return X["a"]
+
+
+def nothing(X):
+    return X["a"].with_cells(np.full(len(X.cells), 0.5))
+
+
+PLATT, BOTH, BASE_RATE = range(3)
+
+
+def candidates(**how):
+    """Platt on one channel, a forecaster on both, and the base rate, to be chosen among."""
+    pairs = [
+        (FunctionTransformer(one_channel), PlattCrossFitCalibrator()),
+        ("passthrough", PrefixForecaster(features="last", last=1, **how)),
+        (FunctionTransformer(nothing), PlattCrossFitCalibrator()),
+    ]
+    return [{"channel": [channel], "forecaster": [one]} for channel, one in pairs]
+
+
+@pytest.fixture(scope="module")
+def fifth():
+    """Runs of two channels, a fifth of which were not observed."""
+    X, y = make_trajectories(
+        300, lengths=(3, 8), sharpness=1.5, noise=0.3, random_state=0, return_X_y=True
+    )
+    rng = np.random.default_rng(0)
+    noisy = np.clip(X.cells + rng.normal(0, 0.25, len(X.cells)), 0.01, 0.99)
+    both = X.with_cells(np.stack([noisy, X.cells], axis=1), channels=["a", "b"])
+    return both, np.where(rng.random(300) < 0.2, -1, y)
+
+
+def test_not_observed_is_a_failure_to_forecasters_folds_and_scorers_alike(fifth):
+    X, codes = fifth
+    zeros = np.maximum(codes, 0)
+    folds = list(StratifiedKFold(5).split(zeros, zeros))
+    model = Pipeline([("channel", "passthrough"), ("forecaster", PlattCrossFitCalibrator())])
+    search = GridSearchCV(model, candidates(), scoring=censored_tps_scorer, cv=folds)
+    one, other = (clone(search).fit(X, labels) for labels in (codes, zeros))
+    scores = one.cv_results_["mean_test_score"]
+    np.testing.assert_allclose(scores, other.cv_results_["mean_test_score"], rtol=0, atol=1e-12)
+    assert (one.best_index_, other.best_index_, scores.argmin()) == (BOTH, BOTH, BASE_RATE)
+    for grid in candidates():  # our own folds are the same, too
+        forecaster = clone(model).set_params(**{name: made[0] for name, made in grid.items()})
+        traces = [cross_fit_traces(forecaster, X, labels) for labels in (codes, zeros)]
+        assert traces[0] == traces[1]
+
+
+def test_where_forecaster_and_scorer_disagree_one_warning_names_both(fifth, monkeypatch):
+    X, codes = fifth
+    model = Pipeline([("channel", "passthrough"), ("forecaster", PlattCrossFitCalibrator())])
+    search = GridSearchCV(model, candidates(censored="drop"), scoring=censored_tps_scorer, cv=5)
+    message = "PrefixForecaster has censored='drop' and the scorer .* censored='failure'"
+    for forecaster in (search, clone(search).set_params(param_grid=candidates(censored="drop")[1])):
+        monkeypatch.setattr(_scorers, "_warned", set())
+        with pytest.warns(UserWarning, match=message) as caught:
+            forecaster.fit(X, codes)
+        assert len(caught) == 1
+    assert search.best_index_ == PLATT  # which is why it is said
+    monkeypatch.setattr(_scorers, "_warned", set())
+    with pytest.warns(UserWarning, match=message):  # what a search has found is judged
+        censored_tps_scorer(forecaster, X, codes)
+    observed = codes >= 0
+    censored_tps_scorer(forecaster, X[observed], codes[observed])  # nothing to disagree on
+    dropping = make_censored_tps_scorer(censored="drop")
+    assert dropping(forecaster, X, codes) == censored_tps_scorer(
+        forecaster, X[observed], codes[observed]
+    )
+
+
+def test_a_scorer_of_observed_runs_says_what_to_use_instead(fifth, monkeypatch):
+    X, codes = fifth
+    grid = {"last": [1, 2]}
+    message = r"^tps_scorer is for observed .* use censored_tps_scorer, or make_censored_tps_sco"
+    for scoring in (tps_scorer, {"tps": tps_scorer, "censored": censored_tps_scorer}):
+        search = GridSearchCV(PrefixForecaster(features="last"), grid, scoring=scoring, refit=False)
+        monkeypatch.setattr(_scorers, "_warned", set())
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            search.fit(X, codes)
+        said = [str(one.message) for one in caught]
+        assert [bool(re.match(message, one)) for one in said] == [True] + [False] * (len(said) - 1)
+        assert all("non-finite" in one for one in said[1:])
+        with pytest.raises(ValueError, match=message):
+            search.set_params(error_score="raise").fit(X, codes)
+    with pytest.raises(ValueError, match=message):
+        tps_scorer(PrefixForecaster().fit(X, codes), X, codes)
 
 
 def test_weights_through_a_search(runs):
@@ -254,11 +351,11 @@ def test_q_z_goes_to_the_scorer_and_not_to_the_calibrator(runs):
     X, y = runs[0], np.where(np.arange(len(runs[1])) < 30, -1, runs[1])
     q_z = np.full(len(y), 0.3)
     with config_context(enable_metadata_routing=True):
-        scorer = make_censored_tps_scorer().set_score_request(q_z=True)
-        found = cross_validate(
-            PlattCrossFitCalibrator(), X, y, params={"q_z": q_z}, scoring=scorer, cv=3
-        )
-    assert np.isfinite(found["test_score"]).all()
+        scorer = make_censored_tps_scorer(censored="q_z").set_score_request(q_z=True)
+        for forecaster in (PlattCrossFitCalibrator(), PrefixForecaster()):
+            with pytest.warns(UserWarning, match="has censored='failure' and the scorer that"):
+                found = cross_validate(forecaster, X, y, params={"q_z": q_z}, scoring=scorer, cv=3)
+            assert np.isfinite(found["test_score"]).all()
 
 
 def test_tables_are_refused_in_a_sentence(runs):

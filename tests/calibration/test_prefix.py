@@ -191,20 +191,59 @@ def test_bad_parameters(runs, options, message):
 def test_unobserved_runs_are_left_out_and_counted(runs):
     X, y = runs
     codes = np.where(np.arange(len(y)) < 30, -1, y)
-    forecaster = PrefixForecaster(features="last", last=1, pooled=True)
+    forecaster = PrefixForecaster(features="last", last=1, pooled=True, censored="drop")
     one, other = clone(forecaster).fit(X, codes), clone(forecaster).fit(X[30:], y[30:])
     assert (one.n_dropped_, other.n_dropped_) == (30, 0)
+    assert (one.n_censored_, other.n_censored_) == (30, 0)
     assert one.base_rate_ == y[30:].mean()
     assert one.transform(X) == other.transform(X)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_unobserved_runs_are_failures_unless_said_otherwise(runs, pooled):
+    X, y = runs
+    codes = np.where(np.arange(len(y)) % 5 == 0, -1, y)
+    forecaster = PrefixForecaster(features="summary", pooled=pooled)
+    one = clone(forecaster).fit(X, codes)
+    assert (one.n_censored_, one.n_dropped_) == (100, 0)
+    assert one.transform(X) == clone(forecaster).fit(X, np.maximum(codes, 0)).transform(X)
+    soft = clone(forecaster).set_params(censored="q_z")
+    assert clone(soft).fit(X, codes, q_z=0.0).transform(X) == one.transform(X)
+    with pytest.raises(ValueError, match='censored="q_z" needs q_z'):
+        soft.fit(X, codes)
+    with pytest.raises(ValueError, match="q_z is read only with"):
+        one.fit(X, codes, q_z=0.5)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_a_run_of_soft_outcome_counts_twice(runs, pooled):
+    X, y = runs
+    soft = np.flatnonzero(np.arange(len(y)) % 5 == 0)
+    codes, q_z, weight = y.copy(), np.full(len(y), np.nan), np.linspace(0.5, 2, len(y))
+    codes[soft], q_z[soft] = -1, np.linspace(0, 1, len(soft))
+    forecaster = PrefixForecaster(features="last", last=1, pooled=pooled, min_class_count=1)
+    twice = clone(forecaster).fit(
+        TrajectoryArray.concat([X, X[soft]]),
+        np.r_[np.where(codes < 0, 0, codes), np.ones(len(soft))],
+        sample_weight=np.r_[np.where(codes < 0, 1 - q_z, 1), q_z[soft]]
+        * np.r_[weight, weight[soft]],
+    )
+    once = clone(forecaster).set_params(censored="q_z").fit(X, codes, weight, q_z)
+    np.testing.assert_allclose(once.transform(X).cells, twice.transform(X).cells, rtol=0, atol=1e-6)
+    assert once.base_rate_ == pytest.approx(twice.base_rate_)
+    graded = clone(forecaster).fit(X, np.where(codes < 0, q_z, codes), weight)
+    assert graded.transform(X) == once.transform(X)
 
 
 def test_bad_outcomes(runs):
     X, y = runs
     with pytest.raises(ValueError, match="all successes, one class"):
         PrefixForecaster().fit(X, np.ones(len(X)))
-    with pytest.raises(ValueError, match="outcomes must be 0 or 1 to be forecast, got 0.5"):
-        PrefixForecaster().fit(X, np.r_[0.5, y[1:]])
+    with pytest.raises(ValueError, match="or soft outcomes need it, but no fit of KNeighbors"):
+        PrefixForecaster(KNeighborsClassifier()).fit(X, np.r_[0.5, y[1:]])
     with pytest.raises(ValueError, match="no training run has an observed outcome"):
+        PrefixForecaster(censored="drop").fit(X, np.full(len(X), -1))
+    with pytest.raises(ValueError, match="all failures, one class"):
         PrefixForecaster().fit(X, np.full(len(X), -1))
 
 

@@ -114,8 +114,8 @@ def test_no_runs(ragged):
 )
 def test_scorer_checks_q_z_when_it_is_made(q_z, message):
     with pytest.raises(ValueError, match=message):
-        make_censored_tps_scorer(q_z=q_z)
-    make_censored_tps_scorer(q_z=[0.5, np.nan])  # missing where it is not needed
+        make_censored_tps_scorer(censored="q_z", q_z=q_z)
+    make_censored_tps_scorer(censored="q_z", q_z=[0.5, np.nan])  # missing where it is not needed
 
 
 @pytest.mark.parametrize("q_z", ["a", ["a", "b"], [0.5, {}]])

@@ -71,14 +71,24 @@ def test_a_scorer_reads_transform(runs):
     assert tps_scorer(forecaster, X, y) == tps_score(y, traces)
     codes = np.where(np.arange(80) % 4 == 0, -1, y)
     q_z = np.linspace(0, 1, 80)
-    scorer = make_censored_tps_scorer("brier", "uniform", q_z=0.3)
+    scorer = make_censored_tps_scorer("brier", "uniform", "q_z", q_z=0.3)
     how = {"score": "brier", "weights": "uniform"}
+    forecaster.set_params(censored="q_z")  # as the scorer; it was fitted to observed outcomes
     assert scorer(forecaster, X, codes) == censored_tps_score(codes, traces, q_z=0.3, **how)
     # one q_z a run takes the place of the one for all
     assert scorer(forecaster, X, codes, q_z=q_z) == censored_tps_score(
         codes, traces, q_z=q_z, **how
     )
+    forecaster.set_params(censored="failure")
     assert censored_tps_scorer(forecaster, X, codes) == censored_tps_score(codes, traces)
+    seen, weight = codes >= 0, np.linspace(0, 2, 80)
+    drop = make_censored_tps_scorer(censored="drop")
+    forecaster.set_params(censored="drop")
+    assert drop(forecaster, X, codes, sample_weight=weight) == tps_score(
+        codes[seen], traces[seen], sample_weight=weight[seen]
+    )
+    with pytest.raises(ValueError, match='censored="q_z" needs q_z, one for each run'):
+        make_censored_tps_scorer(censored="q_z")(forecaster, X, codes)
 
 
 def test_pickles_copies_and_defaults_are_equal_in_effect(runs, weight):
@@ -86,7 +96,7 @@ def test_pickles_copies_and_defaults_are_equal_in_effect(runs, weight):
     forecaster = Weighted().fit(X, y)
     for scorer, made in (
         (tps_scorer, make_tps_scorer("log", "linear_front")),
-        (censored_tps_scorer, make_censored_tps_scorer("log", "linear_front", 0.0)),
+        (censored_tps_scorer, make_censored_tps_scorer("log", "linear_front", "failure")),
         (ecuas_scorer, make_ecuas_scorer(1)),
     ):
         value = scorer(forecaster, X, y, sample_weight=weight)
@@ -102,16 +112,18 @@ def test_pickles_copies_and_defaults_are_equal_in_effect(runs, weight):
 
 def test_copies_keep_their_requests():
     with config_context(enable_metadata_routing=True):
-        scorer = make_censored_tps_scorer().set_score_request(q_z=True, sample_weight="importance")
+        scorer = make_censored_tps_scorer(censored="q_z")
+        scorer.set_score_request(q_z=True, sample_weight="importance")
         for copy in (pickle.loads(pickle.dumps(scorer)), clone(scorer, safe=False)):
             request = copy.get_metadata_routing().score.requests
             assert request == {"q_z": True, "sample_weight": "importance"}
-    assert censored_tps_scorer.requests == {"q_z": None, "sample_weight": None}
+    assert censored_tps_scorer.requests == {"sample_weight": None}
 
 
 def test_what_a_scorer_is_called():
     assert repr(make_tps_scorer("brier")) == "TPSScorer(score='brier', weights='linear_front')"
-    assert repr(make_censored_tps_scorer(q_z=0.5)).endswith("q_z=0.5)")
+    made = make_censored_tps_scorer(censored="q_z", q_z=0.5)
+    assert repr(made).endswith("weights='linear_front', censored='q_z', q_z=0.5)")
     assert "greater_is_better=False" in repr(ecuas_scorer)
     # reports tell a scorer from a metric by its arguments
     assert [*inspect.signature(tps_scorer).parameters] == ["estimator", "X", "y", "sample_weight"]
@@ -129,6 +141,10 @@ def test_a_bad_parameter_is_found_when_the_scorer_is_made():
         make_tps_scorer("logg")
     with pytest.raises(ValueError, match="unknown weights"):
         make_censored_tps_scorer(weights="front")
+    with pytest.raises(ValueError, match="censored must be one of .*, got 'ignore'"):
+        make_censored_tps_scorer(censored="ignore")
+    with pytest.raises(ValueError, match="q_z is read only with censored=\"q_z\", not 'failure'"):
+        make_censored_tps_scorer(q_z=0.5)
     with pytest.raises(ValueError, match="n must be a finite number"):
         make_ecuas_scorer(n=-1)
 
@@ -214,6 +230,8 @@ def test_metadata_that_nobody_asked_for(runs, weight):
                 params={"sample_weight": weight},
                 error_score="raise",
             )
+        with pytest.raises(TypeError, match=r"CensoredTPSScorer\(.*'drop'\) takes no q_z"):
+            make_censored_tps_scorer(censored="drop").set_score_request(q_z=True)
         with pytest.raises(TypeError, match=r"TPSScorer\(.*\) takes no q_z, only sample_weight"):
             make_tps_scorer().set_score_request(q_z=True)
     with pytest.raises(RuntimeError, match="metadata routing is not enabled"):

@@ -15,7 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags
 
-from trajscore.calibration._forecaster import Forecaster, check_forecaster, fit_arguments
+from trajscore.calibration._forecaster import (
+    Forecaster,
+    check_forecaster,
+    check_refitted,
+    fit_arguments,
+)
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import (
     check_groups,
@@ -23,10 +28,10 @@ from trajscore.core.checks import (
     check_trajectories,
     check_values,
 )
-from trajscore.core.estimator import like_input, require_y, track_channels
+from trajscore.core.estimator import censored_of, like_input, require_y, track_channels
 from trajscore.core.folds import folds_of_checked, out_of_fold
 from trajscore.core.ids import id_order
-from trajscore.core.outcomes import CENSORED, Labels, as_labels, check_outcomes
+from trajscore.core.outcomes import Labels, as_labels, check_outcomes
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.weights import Weights, get_schedule, step_weights
@@ -57,7 +62,8 @@ def cross_fit_traces(
     X : TrajectoryArray or array-like of shape (n_runs, T_max)
         Signals, one or more a step.
     y : array-like of shape (n_runs,)
-        Outcomes: 1 success, 0 failure, -1 not observed, or a grade in [0, 1].
+        Outcomes: 1 success, 0 failure, -1 not observed, or a grade in [0, 1]. What -1 stands for,
+        in fits and folds, says the forecaster by its `censored`.
     groups : array-like of shape (n_runs,), optional
         Runs of one group (say, trials of one task) stay in one fold. Passed on to fits that take
         groups, and to the folds of a search that read them.
@@ -81,8 +87,9 @@ def cross_fit_traces(
     Raises
     ------
     ValueError
-        If `forecaster` cannot be fitted, has no ``transform``, or does not give one number for each
-        step; if weights are given and no fit takes them; or if there are too few runs or groups.
+        If `forecaster` cannot be fitted anew (a class, a ``FrozenEstimator``, "prefit"), has no
+        ``transform``, or does not give one number for each step; if weights are given and no fit
+        takes them; or if there are too few runs or groups.
 
     See Also
     --------
@@ -129,13 +136,16 @@ def cross_fit_sample(
         codes = np.asarray(sample.y)
         labels = as_labels(codes, censored=forecaster.censored, q_z=soft)
         return forecaster._fit_checked(sample.X, labels, sample.weight, sample.groups)
+    check_refitted(forecaster)
     weight = sample.weight if is_weighted else None
     every = {"groups": sample.groups, "sample_weight": weight, "q_z": sample.q_z}
     given = {name: values for name, values in every.items() if values is not None}
     traces, codes = sample.X, np.asarray(sample.y)
-    counts = (codes != CENSORED) & (sample.weight > 0)
-    stratum = (codes >= 0.5).astype(np.int64)
-    fold = folds_of_checked(cv, traces.ids, stratum, counts, sample.groups)
+    # the folds of what the forecaster takes unobserved runs for
+    censored = [*censored_of(forecaster).values(), "failure"][0]
+    labels = as_labels(codes, censored=censored, q_z=sample.q_z if censored == "q_z" else None)
+    counts = labels.counts & (sample.weight > 0)
+    fold = folds_of_checked(cv, traces.ids, labels.stratum, counts, sample.groups)
     order = sample.id_order()  # of the runs in each fit, so that the order of rows cannot matter
 
     def job(train: BoolArray) -> tuple[Any, ...]:
@@ -381,8 +391,7 @@ class CrossFitCalibrator(Forecaster, BaseEstimator):
         if not len(traces):
             raise ValueError("there are no runs to calibrate on; give successes and failures")
         weight = np.where(labels.counts, weight, 0.0)
-        stratum = (labels.value >= 0.5).astype(np.int64)
-        fold = folds_of_checked(self.cv, traces.ids, stratum, weight > 0, groups)
+        fold = folds_of_checked(self.cv, traces.ids, labels.stratum, weight > 0, groups)
         self.n_censored_ = int((~labels.observed).sum())
         self.n_dropped_ = int((weight == 0).sum())
         # all sums run in the order of the ids, so that the order of rows cannot matter

@@ -16,7 +16,12 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.estimator import TraceTransformer, check_estimator_input, like_input
+from trajscore.core.estimator import (
+    TraceTransformer,
+    check_estimator_input,
+    inside_of,
+    like_input,
+)
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.within_runs import cells_by_step
 
@@ -244,8 +249,7 @@ def _own_steps(forecaster: Any) -> list[Forecaster] | None:
     if isinstance(forecaster, Pipeline):
         parts = [_own_steps(step) for _, step in forecaster.steps]
         return None if None in parts else [one for part in parts for one in part or []]
-    inside = forecaster.estimator if isinstance(forecaster, FrozenEstimator) else None
-    inside = getattr(forecaster, "best_estimator_", inside)  # a search has found one
+    inside = inside_of(forecaster)
     return None if inside is None else _own_steps(inside)
 
 
@@ -271,13 +275,35 @@ def check_forecaster(forecaster: Any) -> None:
         )
 
 
+def check_refitted(forecaster: Any) -> None:
+    """Refuse, by its name, what a fit on other runs would not make anew."""
+    name = type(forecaster).__name__
+    if not hasattr(forecaster, "get_params"):
+        raise ValueError(
+            f"{name} cannot be fitted anew for each fold, for it has no get_params; derive it from "
+            f"sklearn.base.BaseEstimator"
+        )
+    for part, value in {name: forecaster, **forecaster.get_params()}.items():
+        prefit = (isinstance(value, str) and value == "prefit") or (
+            part.endswith("prefit") and value is True
+        )
+        if prefit or isinstance(value, FrozenEstimator):
+            where = "" if part == name else f" with {part}={value!r}"
+            raise ValueError(
+                f"{name}{where} is not fitted anew for each fold, so its traces would not be out "
+                f"of fold; give the estimator itself, or take the transform of runs that it has "
+                f"not seen"
+            )
+
+
 def fit_arguments(estimator: Any, given: dict[str, Any]) -> dict[str, Any]:
     """Return those of groups, sample_weight and q_z that a fit takes; it must take weights."""
     found = _arguments(estimator, given)
     if "sample_weight" in given and not any(name.endswith("sample_weight") for name in found):
         raise ValueError(
-            f"sample_weight is given, but no fit of {type(estimator).__name__} takes it; leave it "
-            f"out, or with metadata routing request it by set_fit_request(sample_weight=True)"
+            f"sample_weight is given, or soft outcomes need it, but no fit of "
+            f"{type(estimator).__name__} takes it; leave it out, or with metadata routing request "
+            f"it by set_fit_request(sample_weight=True)"
         )
     return found
 

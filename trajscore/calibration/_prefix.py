@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
@@ -22,8 +22,8 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.estimator import require_y
 from trajscore.core.ids import id_order
-from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.outcomes import as_labels, check_outcomes
+from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.within_runs import cells_by_step
 from trajscore.metrics._proper_scores import CLIP
 
@@ -57,7 +57,13 @@ class PrefixForecaster(Forecaster, BaseEstimator):
     pooled : bool, default=False
         Whether one classifier is fitted over all steps, with the step's number as a feature.
     min_class_count : int, default=5
-        Runs of each outcome that must be left at a step for a classifier to be fitted there.
+        Runs of each outcome that must be left at a step for a classifier to be fitted there; soft
+        outcomes count by their shares.
+    censored : {"failure", "drop", "q_z"}, default="failure"
+        What runs with outcome -1 are in training: failures (the pseudo-label of the simple
+        censored score), left out, or the soft outcome given as `q_z`. A run of soft outcome q is
+        fitted twice, as a success of weight q and as a failure of weight 1 - q, because
+        classifiers take no soft outcomes.
     n_jobs : int, optional
         Classifiers of different steps are fitted in parallel; the result does not depend on it.
 
@@ -68,8 +74,8 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         element if pooled.
     base_rate_ : float
         Success rate of the training runs.
-    n_dropped_ : int
-        Training runs whose outcome was not observed; they are left out.
+    n_censored_, n_dropped_ : int
+        Training runs without an observed outcome, and those of them (or of weight zero) left out.
     n_steps_ : int
         Number of the last step that was seen in training.
     n_channels_in_ : int
@@ -93,6 +99,9 @@ class PrefixForecaster(Forecaster, BaseEstimator):
     <TrajectoryArray: 400 runs of 4 to 4 steps, channels probability>
     """
 
+    # q_z is for the scorer, unless `set_fit_request` says otherwise
+    __metadata_request__fit = {"q_z": False}  # noqa: RUF012
+
     def __init__(
         self,
         estimator: Any = None,
@@ -100,6 +109,7 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         last: int = 3,
         pooled: bool = False,
         min_class_count: int = 5,
+        censored: str = "failure",
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -107,9 +117,16 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         self.last = last
         self.pooled = pooled
         self.min_class_count = min_class_count
+        self.censored = censored
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        q_z: ArrayLike | None = None,
+    ) -> Self:
         """Fit the classifiers.
 
         Parameters
@@ -117,9 +134,12 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         X : TrajectoryArray or array-like of shape (n_runs, T_max)
             Scores, one or more a step.
         y : array-like of shape (n_runs,)
-            Outcomes: 1 success, 0 failure, -1 not observed.
+            Outcomes: 1 success, 0 failure, -1 not observed, or a grade in [0, 1], for classifiers
+            that take weights.
         sample_weight : array-like of shape (n_runs,), optional
             Weight of each run, for classifiers that take one.
+        q_z : float or array-like of shape (n_runs,), optional
+            Soft outcomes of the runs with outcome -1, for ``censored="q_z"``.
 
         Returns
         -------
@@ -129,37 +149,40 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         Raises
         ------
         ValueError
-            If outcomes are not 0 or 1, only one of them occurs, or a parameter cannot be used.
+            If an outcome is none of those above, only failures or only successes are left, a
+            classifier is to take weights or soft outcomes and cannot, or a parameter cannot be
+            used.
         """
         require_y(self, y)
         self._features().check()
         _check_count(self.min_class_count)
         prototype = _classifier(self.estimator)
         traces = self._check_runs(X, reset=True)
-        labels = check_outcomes(y, len(traces))
+        labels = as_labels(check_outcomes(y, len(traces)), censored=self.censored, q_z=q_z)
         weight = check_sample_weight(sample_weight, len(traces))
-        used = (labels != CENSORED) & (weight > 0)
-        self.n_dropped_ = int((labels == CENSORED).sum())
-        _check_both(labels[used])
+        used = labels.counts & (weight > 0)
+        self.n_censored_ = int((~labels.observed).sum())
+        self.n_dropped_ = int((~used).sum())
+        _check_both(labels.value[used])
         order = id_order(traces.ids)  # so that the order of rows cannot matter
         rows = order[used[order]]
-        traces, labels = traces[rows], labels[rows].astype(np.int64)
+        traces, success = traces[rows], labels.value[rows]
         weights = None if sample_weight is None else weight[rows]
-        self.base_rate_ = float(np.average(labels, weights=weights))
+        self.base_rate_ = float(np.average(success, weights=weights))
         self.n_steps_ = int(traces.lengths.max())
         fit = self._fit_pooled if self.pooled else self._fit_steps
-        self.estimators_ = fit(prototype, traces, labels, weights)
+        self.estimators_ = fit(prototype, traces, success, weights)
         return self
 
     def _fit_pooled(
-        self, prototype: Any, X: TrajectoryArray, y: IntArray, weight: FloatArray | None
+        self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
     ) -> list[Any]:
         cells = None if weight is None else np.repeat(weight, X.lengths)
         rows = self._features().at_all_steps(X)
         return [_fit_one(prototype, rows, np.repeat(y, X.lengths), cells)]
 
     def _fit_steps(
-        self, prototype: Any, X: TrajectoryArray, y: IntArray, weight: FloatArray | None
+        self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
     ) -> list[Any]:
         features, scores = self._features(), X.cells.reshape(len(X.cells), X.n_channels)
         seen, run, jobs = features.begin(len(X), X.n_channels), np.arange(len(X)), {}
@@ -226,13 +249,10 @@ def _classifier(estimator: Any) -> Any:
     return estimator
 
 
-def _check_both(y: NDArray[Any]) -> None:
-    wrong = ~np.isin(y, (0, 1))
-    if wrong.any():
-        raise ValueError(f"outcomes must be 0 or 1 to be forecast, got {y[wrong][0]:g}")
+def _check_both(y: FloatArray) -> None:
     if not len(y):
         raise ValueError("no training run has an observed outcome; give some")
-    if len(np.unique(y)) < 2:
+    if (y == y[0]).all() and y[0] in (0, 1):
         kind = "successes" if y[0] == 1 else "failures"
         raise ValueError(
             f"the training runs (n_samples = {len(y)}) are all {kind}, one class; both outcomes "
@@ -245,12 +265,18 @@ def _check_count(min_class_count: Any) -> None:
         raise ValueError(f"min_class_count must be a whole number, got {min_class_count!r}")
 
 
-def _fit_one(prototype: Any, rows: FloatArray, y: IntArray, weight: FloatArray | None) -> Any:
+def _fit_one(prototype: Any, rows: FloatArray, y: FloatArray, weight: FloatArray | None) -> Any:
+    """Fit a classifier; a row of soft outcome q counts twice, with weights q and 1 - q."""
     model = clone(prototype)
+    share = np.stack([1 - y, y], axis=1)
+    row, label = np.nonzero(share)
+    if len(row) > len(y):
+        weight = share[row, label] * (1.0 if weight is None else weight[row])
+        rows = rows[row]
     if weight is None:
-        return model.fit(rows, y)
+        return model.fit(rows, label)
     with config_context(enable_metadata_routing=False):  # which ends at the forecaster
-        return model.fit(rows, y, **fit_arguments(model, {"sample_weight": weight}))
+        return model.fit(rows, label, **fit_arguments(model, {"sample_weight": weight}))
 
 
 def _success(model: Any, rows: FloatArray) -> FloatArray:

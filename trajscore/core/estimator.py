@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from trajscore.core.array import TrajectoryArray
@@ -62,6 +63,33 @@ def require_y(estimator: Any, y: Any) -> None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
+
+
+def inside_of(estimator: Any) -> Any:
+    """Return what a search has found, or a frozen estimator holds; None for anything else."""
+    frozen = estimator.estimator if isinstance(estimator, FrozenEstimator) else None
+    return getattr(estimator, "best_estimator_", frozen)
+
+
+def parts_of(estimator: Any) -> list[Any]:
+    """Return an estimator and all that it is made of; of a search, what it has found."""
+    inside = inside_of(estimator)
+    if inside is not None:
+        return parts_of(inside)
+    below = estimator.get_params() if hasattr(estimator, "get_params") else {}
+    own = [
+        one
+        for name, one in below.items()
+        if "__" not in name and hasattr(one, "get_params") and not isinstance(one, type)
+    ]
+    return [estimator, *(part for one in own for part in parts_of(one))]
+
+
+def censored_of(estimator: Any) -> dict[str, str]:
+    """What runs of unobserved outcome are to an estimator and its parts, by the class's name."""
+    return {
+        type(one).__name__: one.censored for one in parts_of(estimator) if hasattr(one, "censored")
+    }
 
 
 def check_estimator_input(

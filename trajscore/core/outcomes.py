@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers
 
 SUCCESS = 1
@@ -92,6 +92,11 @@ class Labels:
     counts: BoolArray  # whether a run counts: only censored="drop" leaves runs out
     observed: BoolArray  # whether the outcome was observed
 
+    @property
+    def stratum(self) -> IntArray:
+        """1 success, 0 failure, for a soft outcome the likelier one: folds are balanced by it."""
+        return (self.value >= 0.5).astype(np.int64)
+
 
 def as_labels(y: ArrayLike, *, censored: str = "failure", q_z: ArrayLike | None = None) -> Labels:
     """Give the runs whose outcome was not observed one to be scored and fitted with.
@@ -112,7 +117,7 @@ def as_labels(y: ArrayLike, *, censored: str = "failure", q_z: ArrayLike | None 
         counts = observed if censored == "drop" else np.ones_like(observed)
         return Labels(np.where(observed, codes, 0.0), counts, observed)
     if q_z is None and not observed.all():
-        raise ValueError('censored="q_z" needs q_z in fit, one for each run')
+        raise ValueError('censored="q_z" needs q_z, one for each run')
     value = codes.astype(np.float64) if q_z is None else _filled(codes, observed, q_z)
     return Labels(value, np.ones_like(observed), observed)
 

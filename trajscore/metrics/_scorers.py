@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -11,12 +13,20 @@ from sklearn import get_config
 from sklearn.metrics import make_scorer
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from trajscore.core.checks import check_sample_weight, check_trajectories
+from trajscore.core.estimator import censored_of
+from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.values import as_numbers
 from trajscore.core.weights import Weights, get_schedule
 from trajscore.metrics._censored import censored_tps_score
 from trajscore.metrics._ecuas import check_n, ecuas_score
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._tps import tps_score
+
+_NOT_OBSERVED = (
+    "tps_scorer is for observed outcomes, and y has some that were not (-1), so there is no score; "
+    "use censored_tps_scorer, or make_censored_tps_scorer(censored=...)"
+)
 
 
 class TPSScorer:
@@ -26,27 +36,29 @@ class TPSScorer:
     cross-validation and metadata routing ask of a scorer, in any release.
     """
 
-    metric = staticmethod(tps_score)
-    metadata: tuple[str, ...] = ("sample_weight",)
+    # by which learning curves and other reports label a callable
+    __name__ = tps_score.__name__
 
     def __init__(self, **options: Any) -> None:
         self.options = options
-        self.requests: dict[str, Any] = dict.fromkeys(self.metadata)
+        self.requests: dict[str, Any] = dict.fromkeys(self._metadata())
 
-    @property
-    def __name__(self) -> str:
-        # by which learning curves and other reports label a callable
-        return self.metric.__name__
+    def _metadata(self) -> tuple[str, ...]:
+        return ("sample_weight",)
 
     def __call__(
         self, estimator: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None
     ) -> float:
         """Return the score of a fitted forecaster; higher is better."""
-        return self._score(estimator, X, y, sample_weight=sample_weight)
-
-    def _score(self, estimator: Any, X: Any, y: ArrayLike, **metadata: Any) -> float:
-        given = {name: value for name, value in metadata.items() if value is not None}
-        return self.metric(y, estimator.transform(X), **{**self.options, **given})
+        outcomes = check_outcomes(y)
+        if (outcomes == CENSORED).any():
+            if not _is_caught():
+                raise ValueError(_NOT_OBSERVED)
+            _warn_once(_NOT_OBSERVED)
+            return np.nan
+        return tps_score(
+            outcomes, estimator.transform(X), sample_weight=sample_weight, **self.options
+        )
 
     def set_score_request(self, **requests: bool | str | None) -> Self:
         """Say which metadata the scorer takes, as scikit-learn's scorers do.
@@ -75,8 +87,8 @@ class TPSScorer:
                 "sklearn.set_config(enable_metadata_routing=True) first"
             )
         for name in requests:
-            if name not in self.metadata:
-                raise TypeError(f"{self!r} takes no {name}, only {', '.join(self.metadata)}")
+            if name not in self._metadata():
+                raise TypeError(f"{self!r} takes no {name}, only {', '.join(self._metadata())}")
         self.requests |= requests
         return self
 
@@ -99,8 +111,15 @@ class TPSScorer:
 class CensoredTPSScorer(TPSScorer):
     """The same for runs that were not all observed; made by `make_censored_tps_scorer`."""
 
-    metric = staticmethod(censored_tps_score)
-    metadata = ("sample_weight", "q_z")
+    __name__ = censored_tps_score.__name__
+
+    def __init__(self, *, censored: str, q_z: ArrayLike | None, **options: Any) -> None:
+        self.censored = censored
+        self.q_z = q_z
+        super().__init__(**options)
+
+    def _metadata(self) -> tuple[str, ...]:
+        return ("sample_weight", "q_z") if self.censored == "q_z" else ("sample_weight",)
 
     def __call__(
         self,
@@ -112,7 +131,51 @@ class CensoredTPSScorer(TPSScorer):
         q_z: ArrayLike | None = None,
     ) -> float:
         """Return the score of a fitted forecaster; a `q_z` given here replaces that of before."""
-        return self._score(estimator, X, y, sample_weight=sample_weight, q_z=q_z)
+        codes = check_outcomes(y)
+        labels = as_labels(codes, censored=self.censored, q_z=self.q_z if q_z is None else q_z)
+        if not labels.observed.all():
+            self._check_agreement(estimator)
+        kept = labels.counts
+        return censored_tps_score(
+            codes[kept],
+            check_trajectories(estimator.transform(X))[kept],
+            q_z=labels.value[kept],
+            sample_weight=check_sample_weight(sample_weight, len(kept))[kept],
+            **self.options,
+        )
+
+    def _check_agreement(self, estimator: Any) -> None:
+        """Warn where a forecaster was fitted to other outcomes than it is judged by."""
+        for name, censored in censored_of(estimator).items():
+            if censored != self.censored:
+                _warn_once(
+                    f"{name} has censored={censored!r} and the scorer that judges it "
+                    f"censored={self.censored!r}, so unobserved runs were not to it what they are "
+                    f"scored as; give both the same"
+                )
+
+    def __repr__(self) -> str:
+        own = f"censored={self.censored!r}" + ("" if self.q_z is None else f", q_z={self.q_z!r}")
+        return f"{super().__repr__()[:-1]}, {own})"
+
+
+def _is_caught() -> bool:
+    """Whether a search or cross-validation turns an error into NaN, with a traceback a fold."""
+    # a scorer is not told, so it looks for the parameter `error_score` of those that called it
+    frame = inspect.currentframe()
+    while frame is not None and "error_score" not in frame.f_locals:
+        frame = frame.f_back
+    return frame is not None and frame.f_locals["error_score"] != "raise"
+
+
+_warned: set[str] = set()
+
+
+def _warn_once(message: str) -> None:
+    """Warn once in a process: scikit-learn resets, for every fold, what Python counts."""
+    if message not in _warned:
+        warnings.warn(message, stacklevel=4)
+        _warned.add(message)
 
 
 def make_tps_scorer(score: Any = "log", weights: Weights = "linear_front") -> TPSScorer:
@@ -152,7 +215,10 @@ def make_tps_scorer(score: Any = "log", weights: Weights = "linear_front") -> TP
 
 
 def make_censored_tps_scorer(
-    score: Any = "log", weights: Weights = "linear_front", q_z: ArrayLike = 0.0
+    score: Any = "log",
+    weights: Weights = "linear_front",
+    censored: str = "failure",
+    q_z: ArrayLike | None = None,
 ) -> CensoredTPSScorer:
     """Make a scorer for runs whose outcome may be -1, not observed; higher is better.
 
@@ -160,9 +226,14 @@ def make_censored_tps_scorer(
     ----------
     score, weights : score family and step weights
         As in `tps_score`.
-    q_z : float, default=0.0
-        Continuation-success probability of the runs that were not observed. One for each run
-        goes by metadata routing: ``make_censored_tps_scorer().set_score_request(q_z=True)``.
+    censored : {"failure", "drop", "q_z"}, default="failure"
+        What runs with outcome -1 are: failures (the simple censored score), left out, or the soft
+        outcome `q_z` (the exact one). Where the forecaster has another `censored`, a warning names
+        both.
+    q_z : float, optional
+        Continuation-success probability of the runs that were not observed. One for each run goes
+        by metadata routing: ``make_censored_tps_scorer(censored="q_z")`` with
+        ``.set_score_request(q_z=True)``.
 
     Returns
     -------
@@ -172,7 +243,8 @@ def make_censored_tps_scorer(
     Raises
     ------
     ValueError
-        If the score or the weights are unknown, or `q_z` lies outside [0, 1].
+        If the score, the weights or `censored` are unknown, or `q_z` lies outside [0, 1] or is
+        given without ``censored="q_z"``.
 
     See Also
     --------
@@ -183,13 +255,15 @@ def make_censored_tps_scorer(
     >>> import numpy as np
     >>> from trajscore import PlattCrossFitCalibrator, make_censored_tps_scorer
     >>> X, y = np.array([[0.9], [0.8], [0.4], [0.3]]), np.array([1, 1, -1, 0])
-    >>> scorer = make_censored_tps_scorer("brier", q_z=0.5)
+    >>> scorer = make_censored_tps_scorer("brier")
     >>> round(scorer(PlattCrossFitCalibrator().fit(X, y), X, y), 3)
-    -0.126
+    -0.079
     """
     _check(score, weights)
-    _check_q_z(q_z)
-    return CensoredTPSScorer(score=score, weights=weights, q_z=q_z)
+    as_labels(np.empty(0), censored=censored, q_z=None if q_z is None else 0.0)  # refuses words
+    if q_z is not None:
+        _check_q_z(q_z)
+    return CensoredTPSScorer(score=score, weights=weights, censored=censored, q_z=q_z)
 
 
 def _check(score: Any, weights: Weights) -> None:
@@ -283,7 +357,7 @@ tps_scorer = make_tps_scorer()
 """Log score with linear-front weights."""
 
 censored_tps_scorer = make_censored_tps_scorer()
-"""Simple censored log score (q_Z = 0) with linear-front weights."""
+"""Simple censored log score (unobserved runs are failures) with linear-front weights."""
 
 ecuas_scorer = make_ecuas_scorer()
 """Negated ECUAS_1 for the 0-1 cost."""
