@@ -11,6 +11,16 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.ids import as_ids, check_same_runs
+from trajscore.core.parts import (
+    as_channels,
+    as_ended,
+    as_meta,
+    as_row_index,
+    concat_meta,
+    distinct,
+    row_key,
+    width,
+)
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, Missing
 from trajscore.core.values import (
     as_float,
@@ -74,9 +84,9 @@ class Ragged:
             offsets=offsets_of(run_lengths),
             horizon=as_horizon(horizon, run_lengths),
             ids=as_ids(ids, n_runs),
-            channels=_as_channels(channels, values),
-            meta=_as_meta(meta, n_runs),
-            ended=_as_ended(ended, n_runs),
+            channels=as_channels(channels, values),
+            meta=as_meta(meta, n_runs),
+            ended=as_ended(ended, n_runs),
             n_steps=int(run_lengths.max(initial=0)),
         )
         self._check_values(missing)
@@ -229,7 +239,7 @@ class Ragged:
     @property
     def n_channels(self) -> int:
         """Number of values a step."""
-        return _width(self._cells)
+        return width(self._cells)
 
     @property
     def meta(self) -> pd.DataFrame:
@@ -300,7 +310,7 @@ class Ragged:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):
-            key = _row_key(key)
+            key = row_key(key)
         if isinstance(key, str):
             return self._pick(key)
         if isinstance(key, list) and key and all(isinstance(name, str) for name in key):
@@ -312,7 +322,7 @@ class Ragged:
             start, stop, stride = key.indices(len(self))
             if stride == 1:
                 return self._slice_rows(start, max(start, stop))
-        return self._take(np.arange(len(self))[_as_row_index(key, len(self))])
+        return self._take(np.arange(len(self))[as_row_index(key, len(self))])
 
     def _slice_rows(self, start: int, stop: int) -> Self:
         low, high = self._offsets[start], self._offsets[stop]
@@ -388,9 +398,9 @@ class Ragged:
         values = as_float(cells)
         if len(values) != len(self._cells):
             raise ValueError(f"expected {len(self._cells)} cells, got {len(values)}")
-        if channels is None and _width(values) == self.n_channels:
+        if channels is None and width(values) == self.n_channels:
             channels = self._channels
-        return self._replace(cells=values, channels=_as_channels(channels, values))
+        return self._replace(cells=values, channels=as_channels(channels, values))
 
     def with_ended(self, ended: ArrayLike = True) -> Self:
         """Return the same runs, of which these have ended.
@@ -420,7 +430,7 @@ class Ragged:
         >>> X.ended, X.with_ended([True, False]).prefix(1).with_ended([False, True]).ended
         (array([False, False]), array([False,  True]))
         """
-        return self._replace(ended=_as_ended(ended, len(self)))
+        return self._replace(ended=as_ended(ended, len(self)))
 
     def ffill(self) -> Self:
         """Fill missing values with the last one recorded before, in the same run and channel.
@@ -465,7 +475,7 @@ class Ragged:
             ids=as_ids(ids, len(ids)),
             ended=np.concatenate([array._ended for array in arrays]),
             channels=arrays[0]._channels,
-            meta=_concat_meta([array.meta for array in arrays]) if has_meta else None,
+            meta=concat_meta([array.meta for array in arrays]) if has_meta else None,
             n_steps=max(array._n_steps for array in arrays),
         )
 
@@ -509,7 +519,7 @@ class Ragged:
         names = [name for array in arrays for name in (array._channels or ("value",))]
         return first._replace(
             cells=cells,
-            channels=_as_channels(channels or _distinct(names), cells),
+            channels=as_channels(channels or distinct(names), cells),
             ended=np.logical_or.reduce([array._ended for array in arrays]),
         )
 
@@ -523,69 +533,6 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _width(cells: FloatArray) -> int:
-    return 1 if cells.ndim == 1 else cells.shape[1]
-
-
-def _as_channels(channels: Sequence[str] | None, cells: FloatArray) -> tuple[str, ...] | None:
-    if channels is None:
-        return None if cells.ndim == 1 else tuple(f"channel{j}" for j in range(cells.shape[1]))
-    names = tuple(str(name) for name in ([channels] if isinstance(channels, str) else channels))
-    width = _width(cells)
-    if len(names) != width or len(set(names)) != width:
-        raise ValueError(
-            f"expected {width} different channel name{'s' * (width != 1)}, got {list(names)}; "
-            f"name each channel once"
-        )
-    return names
-
-
-def _as_meta(meta: pd.DataFrame | Mapping[str, Any] | None, n_runs: int) -> pd.DataFrame | None:
-    if meta is None:
-        return None
-    frame = pd.DataFrame(dict(meta)) if isinstance(meta, Mapping) else meta.copy()
-    if len(frame) != n_runs and len(frame.columns):
-        raise ValueError(f"meta has {len(frame)} rows, but there are {n_runs} runs")
-    return frame.reset_index(drop=True) if len(frame.columns) else None
-
-
-def _as_ended(ended: ArrayLike, n_runs: int) -> BoolArray:
-    values = np.asarray(ended)
-    if values.dtype != np.bool_ or values.shape not in ((), (n_runs,)):
-        raise ValueError(
-            f"ended must be True, False or {n_runs} of these, one for each run, got {ended!r}"
-        )
-    return np.array(np.broadcast_to(values, n_runs))
-
-
-def _row_key(key: tuple[Any, ...]) -> Any:
-    if len(key) == 2 and key[1] is Ellipsis:  # scikit-learn asks for X[rows, ...]
-        return key[0]
-    raise IndexError(
-        "index a TrajectoryArray by runs, X[rows], or by channel, X['name']; for steps use "
-        ".prefix(t), .steps(t) or .padded()"
-    )
-
-
-def _as_row_index(key: Any, n_runs: int) -> Any:
-    if isinstance(key, slice):
-        return key
-    index = np.asarray(key)
-    if index.size == 0 and index.dtype != np.bool_:
-        return index.astype(np.int64)
-    if index.dtype == np.bool_ and index.shape != (n_runs,):
-        raise IndexError(f"a boolean index needs {n_runs} entries, got {index.shape}")
-    if index.ndim != 1 or index.dtype.kind not in "biu":
-        raise IndexError("index runs by whole numbers, a boolean mask or a slice")
-    return index
-
-
-def _concat_meta(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    # frames without a run would only blur the dtypes, and newer pandas warns of them
-    with_runs = [frame for frame in frames if len(frame)]
-    return pd.concat(with_runs or frames, ignore_index=True)
-
-
 def _check_same_horizons(first: IntArray, other: IntArray, k: int) -> None:
     if not np.array_equal(first, other):
         row = int(np.argmax(first != other))
@@ -593,11 +540,3 @@ def _check_same_horizons(first: IntArray, other: IntArray, k: int) -> None:
             f"row {row} has horizon {first[row]} in container 0, but {other[row]} in container "
             f"{k}; step weights need one horizon a run, so build both with the same"
         )
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Number names that occur more than once: value, value -> value0, value1."""
-    return [
-        f"{name}{names[:j].count(name)}" if names.count(name) > 1 else name
-        for j, name in enumerate(names)
-    ]
