@@ -1,4 +1,5 @@
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -71,3 +72,45 @@ def test_weights_are_counts():
             with pytest.raises(ValueError, match="scale them to add up to the number of samples"):
                 metric(correct, c, sample_weight=relative)
     assert metrics.aurc([0], [0.5], sample_weight=[1]) == 1
+
+
+def test_counts_cost_no_memory(rng):
+    # 20,000 runs weighted by 10^10 tokens
+    n = 20_000
+    correct, c, tokens = rng.integers(0, 2, n), rng.integers(0, 5000, n), rng.integers(1, 10**6, n)
+    tracemalloc.start()
+    area = metrics.aurc(correct, c, sample_weight=tokens)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 2**20
+    # weights that are almost whole go another way
+    assert metrics.aurc(correct, c, sample_weight=tokens + 1e-4) == pytest.approx(area, abs=1e-9)
+
+
+def test_large_counts_are_samples_too(rng):
+    # beyond the harmonic numbers that are looked up
+    correct, c, counts = rng.integers(0, 2, 40), rng.integers(0, 9, 40), rng.integers(1, 9000, 40)
+    repeated = np.repeat(np.arange(40), counts)
+    assert len(repeated) > 100_000
+    expected = metrics.aurc(correct[repeated], c[repeated])
+    assert metrics.aurc(correct, c, sample_weight=counts) == pytest.approx(expected, rel=1e-12)
+    order = np.argsort(-c[repeated], kind="stable")
+    wrong = 1 - correct[repeated][order]
+    size = np.unique(-c[repeated][order], return_inverse=True)[1]
+    rate = (np.bincount(size, wrong) / np.bincount(size))[size]
+    by_hand = np.mean(np.cumsum(rate) / np.arange(1, len(rate) + 1))
+    assert expected == pytest.approx(by_hand, rel=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e300])
+def test_huge_weights(scale):
+    correct, c, weight = [1, 0, 1, 0], [0.9, 0.8, 0.3, 0.2], np.array([3, 2, 1, 4])
+    huge = {"sample_weight": weight * scale}
+    usual = {"sample_weight": weight * 1e9}
+    for function in (metrics.aurc, metrics.augrc):
+        assert function(correct, c, **huge) == pytest.approx(function(correct, c, **usual))
+    traces = np.array(c)[:, None]
+    np.testing.assert_allclose(
+        metrics.trajectory_diagnostics(correct, traces, **huge),
+        metrics.trajectory_diagnostics(correct, traces, **usual),
+    )

@@ -15,6 +15,10 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.metrics._ties import group_ties
 
 
+# Of whole numbers up to what most weights add up to; a table is faster than the digamma function.
+_HARMONIC = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, 1 << 16))])
+
+
 class TieGroups:
     """Runs sorted by confidence (higher: success is more likely) and grouped by ties."""
 
@@ -46,9 +50,10 @@ class TieGroups:
 def auroc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     """Probability that a failure has the lower confidence of a pair; ties count half."""
     above = np.cumsum(successes[..., ::-1], axis=-1)[..., ::-1] - successes / 2
-    pairs = failures.sum(axis=-1) * successes.sum(axis=-1)
+    n_above = successes.sum(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):  # NaN where only one outcome occurs
-        return np.asarray((failures * above).sum(axis=-1) / pairs)
+        # a share of the successes first: products of large weights would overflow
+        return np.asarray((failures * (above / n_above)).sum(axis=-1) / failures.sum(axis=-1))
 
 
 def auprc(failures: FloatArray, successes: FloatArray) -> FloatArray:
@@ -77,9 +82,14 @@ def aurc(failures: FloatArray, successes: FloatArray) -> FloatArray:
 
 def _harmonic(n: FloatArray) -> FloatArray:
     """Harmonic numbers, continued to weights that are not whole by the digamma function."""
-    whole = n.astype(np.int64)
-    if (whole == n).all():
-        largest = int(whole.max(initial=0))
-        table = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, largest + 1))])
-        return table[whole]
-    return np.asarray(digamma(n + 1) + np.euler_gamma)
+    with np.errstate(invalid="ignore"):  # above the largest integer
+        whole = n.astype(np.int64)
+    small = n < len(_HARMONIC)
+    if small.all() and (whole == n).all():
+        return _HARMONIC[whole]
+    # which way a number takes must not depend on those that are computed with it
+    looked_up = small & (whole == n)
+    harmonic = np.empty(n.shape)
+    harmonic[looked_up] = _HARMONIC[whole[looked_up]]
+    harmonic[~looked_up] = digamma(n[~looked_up] + 1) + np.euler_gamma
+    return harmonic
