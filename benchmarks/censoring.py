@@ -20,7 +20,7 @@ from joblib import Parallel, delayed
 from trajscore import TrajectoryArray
 from trajscore.censoring import ContinuationModel, censored_tps_interval
 from trajscore.datasets import fetch_evaluator
-from trajscore.metrics import tps_samples
+from trajscore.metrics import censored_tps_samples, tps_samples
 
 BUDGET = 3
 AUDITED = 0.4
@@ -49,7 +49,8 @@ class Population:
         self.share = np.full(len(y), np.nan)
         self.share[self.long] = pd.Series(y[self.long]).groupby(keys).transform("mean")
         whole = tps_samples(y, X, score=score)
-        cut = tps_samples(y, self.short, score=score)
+        unobserved = np.where(self.long, -1, y)
+        cut = censored_tps_samples(unobserved, self.short, q_z=y, score=score)
         self.target = float(np.where(self.long, (whole + cut) / 2, whole).mean())
 
     def estimates(

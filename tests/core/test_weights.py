@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajscore.core.weights import WEIGHT_SCHEDULES, step_weights
+from trajscore.core.weights import WEIGHT_SCHEDULES, get_schedule, schedule_name, step_weights
 
 FORMULAS = {
     "linear_front": lambda t, T: 2 * (T - t + 1) / (T * (T + 1)),
@@ -33,10 +33,46 @@ def test_a_cut_run_keeps_its_first_weights(name):
 
 
 def test_callable():
+    def falling(T):
+        return [1 / t for t in range(1, T + 1)]
+
+    # divided by their sum over the horizon
+    expected = [6 / 11, 3 / 11, 1]
+    np.testing.assert_allclose(step_weights([2, 1], [3, 1], weights=falling), expected)
+    assert schedule_name(falling) == "falling"
+
+
+def test_a_function_is_a_schedule_whatever_its_sum():
+    def scaled(T):
+        return 7.5 * np.arange(T, 0, -1)
+
+    lengths = [4, 1, 9, 4]
+    np.testing.assert_allclose(
+        step_weights(lengths, weights=scaled), step_weights(lengths, weights="linear_front")
+    )
+
+
+def test_zeros_are_warned_of_once():
     def first_only(T):
         return np.eye(T)[0]
 
-    assert step_weights([2, 1], [3, 1], weights=first_only).tolist() == [1, 0, 1]
+    with pytest.warns(UserWarning, match=r"weights\(2\) are zero at step 2: .*Theorem 4.1") as seen:
+        weights = step_weights([2, 1, 3], [3, 2, 3], weights=first_only)
+    assert weights.tolist() == [1, 0, 1, 1, 0, 0]
+    assert len(seen) == 1
+
+
+def test_a_function_is_asked_once_for_each_horizon():
+    asked = []
+
+    def uniform(T):
+        asked.append(T)
+        return np.ones(T)
+
+    schedule = get_schedule(uniform)
+    for _ in range(2):
+        schedule.cell_ramp(np.array([0, 3]), np.array([3, 2]), np.array([3.0, 5.0]))
+    assert asked == [3, 5]
 
 
 @pytest.mark.parametrize(

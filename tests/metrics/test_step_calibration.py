@@ -62,6 +62,7 @@ def test_the_base_rate_has_no_error(ragged):
 
 
 def test_a_run_that_was_cut_off_has_its_steps_where_its_horizon_puts_them():
+    # q_Z of the run that was cut off is .5
     cut = TrajectoryArray.from_list([[0.4, 0.4, 0.4], [0.4] * 9], horizon=[9, 9])
     assert step_calibration_error([0.5, 0.2], cut, part="early") == pytest.approx(0.05)
     assert step_calibration_error([0.5, 0.2], cut, part="late") == pytest.approx(0.2)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from trajscore import TrajectoryArray
+from trajscore import TrajectoryArray, metrics
 from trajscore.core.weights import WEIGHT_SCHEDULES, step_weights
 from trajscore.metrics import (
     regret,
@@ -29,6 +29,7 @@ def by_hand(y, X, score, weights):
     return np.array(out)
 
 
+@pytest.mark.filterwarnings("ignore:row .* the outcome was observed after:UserWarning")
 @pytest.mark.parametrize("score", FAMILIES, ids=str)
 @pytest.mark.parametrize("weights", WEIGHT_SCHEDULES)
 def test_is_the_definition(ragged, rng, score, weights):
@@ -135,3 +136,31 @@ def test_a_custom_score_gives_one_number_for_each_forecast(ragged):
         for work in works:
             with pytest.raises(ValueError, match=r"score squares: success\(p\) returned shape"):
                 work(Squares(shape))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        tps_score,
+        tps_samples,
+        metrics.censored_tps_score,
+        metrics.censored_tps_samples,
+        metrics.tps_decomposition,
+        metrics.murphy_curve,
+        metrics.step_calibration_error,
+    ],
+)
+def test_a_horizon_beyond_the_end_is_warned_of(function):
+    X = TrajectoryArray.from_list([[0.5], [0.5, 0.6], [0.5]], horizon=[1, 30, 30])
+    message = "row 1: the outcome was observed after 2 steps, but the horizon is 30 .2 such runs."
+    with pytest.warns(UserWarning, match=message) as seen:
+        function([1, 0, 1], X)
+    assert len(seen) == 1
+    assert seen[0].filename == __file__
+
+
+def test_a_run_that_was_cut_off_may_have_a_longer_horizon(recwarn):
+    X = TrajectoryArray.from_list([[0.5], [0.5, 0.6]], horizon=[30, 2])
+    metrics.censored_tps_score([-1, 1], X, q_z=0.0)
+    metrics.tps_decomposition([0.3, 1], X)  # its q_Z, as a soft outcome
+    assert not len(recwarn)

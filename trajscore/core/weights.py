@@ -1,12 +1,13 @@
 """Step weights: which prefixes of a run count how much.
 
-A schedule gives each run of horizon T the weights w_1, ..., w_T. The built-in ones are positive
-and add up to one. A run that is cut short at step Z keeps its first Z weights: they are never
-renormalised.
+A schedule gives each run of horizon T the weights w_1, ..., w_T, which add up to one; the built-in
+ones are positive. The horizon of a run that came to its end is its length. One that is cut short at
+step Z keeps its first Z weights: they are never renormalised.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -54,39 +55,48 @@ class WeightSchedule:
         return self.ramp(count)
 
 
-@dataclass(frozen=True)
 class CustomSchedule:
-    """A schedule given as a function from a horizon T to its T weights, none negative."""
+    """A schedule given as a function from a horizon T to T weights, divided by their sum."""
 
-    function: Callable[[int], Any]
-
-    @property
-    def name(self) -> str:
-        """The function's name."""
-        return getattr(self.function, "__name__", repr(self.function))
+    def __init__(self, function: Callable[[int], Any]) -> None:
+        self.name: str = getattr(function, "__name__", repr(function))
+        self._function = function
+        self._weights: dict[int, FloatArray] = {}
+        self._warned = False
 
     def total(self, horizon: FloatArray) -> FloatArray:
-        """Return ones: the weights are taken as they are given."""
+        """Return ones: the ramp is divided already."""
         return np.ones_like(horizon)
 
     def cell_ramp(self, starts: IntArray, lengths: IntArray, horizon: FloatArray) -> FloatArray:
         """Return the weight of every step of every run, flat; the runs follow one another."""
         out = np.empty(_n_cells(starts, lengths))
         step = np.arange(len(out)) - np.repeat(starts, lengths)
-        for T in np.unique(horizon):
+        for T in np.unique(horizon).astype(int).tolist():
+            if T not in self._weights:
+                self._weights[T] = self._checked(T)
             here = np.repeat(horizon == T, lengths)
-            out[here] = self._checked(int(T))[step[here]]
+            out[here] = self._weights[T][step[here]]
         return out
 
     def _checked(self, T: int) -> FloatArray:
-        array = np.asarray(self.function(T), dtype=np.float64)
+        array = np.asarray(self._function(T), dtype=np.float64)
         if array.shape != (T,) or not np.isfinite(array).all() or (array < 0).any():
             raise ValueError(
                 f"weights({T}) must be {T} finite numbers, none negative, got {array!r:.120}"
             )
-        if not (array > 0).any():
+        if not array.any():
             raise ValueError(f"weights({T}) are all zero; at least one step must count")
-        return array
+        if not array.all() and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"weights({T}) are zero at step {int(np.argmin(array)) + 1}: forecasts there do "
+                f"not count, so the truth is not the only best trace (Theorem 4.1 needs weights "
+                f"above zero)",
+                UserWarning,
+                stacklevel=2,
+            )
+        return np.asarray(array / array.sum())
 
 
 _SCHEDULES = {
@@ -134,10 +144,13 @@ def step_weights(
     lengths : array-like of int of shape (n_runs,)
         Observed steps Z_i of each run.
     horizon : array-like of int of shape (n_runs,), optional
-        Horizon T_i of each run, over which weights are normalised. Default: the length.
+        Horizon T_i of each run, over which weights add up to one. Default: the length, which it
+        is for every run that came to its end; that of a run that was cut off may be larger.
     weights : str or callable, default="linear_front"
         The schedule: linear_front 2(T-t+1)/(T(T+1)), uniform 1/T,
-        exponential_front 2^-(t-1)/(2(1-2^-T)), linear_back 2t/(T(T+1)), or a callable T -> array.
+        exponential_front 2^-(t-1)/(2(1-2^-T)), linear_back 2t/(T(T+1)), or a function from a
+        horizon T to T numbers >= 0, which are divided by their sum. Zeros are warned of: the
+        truth then is no longer the only best forecast.
 
     Returns
     -------
@@ -147,8 +160,8 @@ def step_weights(
     Raises
     ------
     ValueError
-        If a length is not a whole number of at least 1, a horizon is shorter than its run, or the
-        schedule is unknown.
+        If a length is not a whole number of at least 1, a horizon is shorter than its run, the
+        schedule is unknown, or a function gives other than T finite numbers >= 0, not all zero.
 
     References
     ----------

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.outcomes import soft_outcomes
-from trajscore.core.sample import check_forecasts
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Weights
-from trajscore.metrics._tps import average, run_scores
+from trajscore.metrics._tps import average, check_scored, run_scores
 
 
 def censored_tps_score(
@@ -78,7 +77,7 @@ def censored_tps_score(
     >>> round(censored_tps_score([1, -1], traces, q_z=0.5, score="brier"), 4)
     -0.15
     """
-    y, X = check_forecasts(y_true, traces, allow_censored=True)
+    y, X = check_scored(y_true, traces, allow_censored=True)
     weight = check_sample_weight(sample_weight, len(X))
     return average(run_scores(soft_outcomes(y, q_z), X, score, weights), weight)
 
@@ -123,7 +122,7 @@ def censored_tps_samples(
     >>> censored_tps_samples([1, -1], traces, q_z=q_z, score="brier")
     array([-0.04, -0.26])
     """
-    y, X = check_forecasts(y_true, traces, allow_censored=True)
+    y, X = check_scored(y_true, traces, allow_censored=True)
     return run_scores(soft_outcomes(y, q_z), X, score, weights)
 
 

@@ -12,13 +12,12 @@ from sklearn.isotonic import isotonic_regression
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
-from trajscore.core.sample import check_forecasts
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.weights import Weights, step_weights
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._ties import rises
-from trajscore.metrics._tps import run_scores
+from trajscore.metrics._tps import check_scored, run_scores
 
 PARTS = ("miscalibration", "discrimination", "uncertainty")
 
@@ -175,7 +174,7 @@ def tps_decomposition(
     if by not in ("pooled", "step"):
         raise ValueError(f"unknown by={by!r}; use 'pooled' or 'step'")
     family = get_family(score)
-    y, X = check_forecasts(y_true, traces)
+    y, X = check_scored(y_true, traces)
     weight = check_sample_weight(sample_weight, len(X))
     mass, steps, counts = weighted_mass(y, X, weight, weights, by_step=by == "step")
     forecast = mass.score(family)

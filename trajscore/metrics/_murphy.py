@@ -9,10 +9,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_sample_weight
-from trajscore.core.sample import check_forecasts
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Weights
 from trajscore.metrics._decomposition import Mass, weighted_mass
+from trajscore.metrics._tps import check_scored
 
 
 def murphy_curve(
@@ -70,7 +70,7 @@ def murphy_curve(
     [-0.1, 0.0]
     """
     cuts = _check_thresholds(thresholds)
-    y, X = check_forecasts(y_true, traces)
+    y, X = check_scored(y_true, traces)
     mass, _, _ = weighted_mass(y, X, check_sample_weight(sample_weight, len(X)), weights)
     forecast = _elementary(mass, cuts)
     recalibrated = _elementary(mass.recalibrated(), cuts)

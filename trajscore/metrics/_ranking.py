@@ -14,7 +14,6 @@ from scipy.special import digamma
 from trajscore.core.type_aliases import FloatArray
 from trajscore.metrics._ties import group_ties
 
-
 # Of whole numbers up to what most weights add up to; a table is faster than the digamma function.
 _HARMONIC = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, 1 << 16))])
 

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
-from trajscore.core.sample import check_forecasts
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count
 from trajscore.core.weights import Weights, step_weights
 from trajscore.core.within_runs import run_numbers, step_numbers
 from trajscore.metrics._binning import bins_of, check_strategy
 from trajscore.metrics._statistics import CalibrationError
+from trajscore.metrics._tps import check_scored
 
 PARTS_OF_A_RUN = ("early", "middle", "late")
 
@@ -85,7 +85,7 @@ def step_calibration_error(
     >>> step_calibration_error(y, traces, part="early")
     0.0
     """
-    y, X = check_forecasts(y_true, traces)
+    y, X = check_scored(y_true, traces)
     if not len(X):
         raise ValueError("there are no runs to score; give at least one")
     statistic = step_calibration_statistic(

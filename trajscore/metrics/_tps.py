@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from typing import Any
 
@@ -44,7 +45,9 @@ def tps_score(
     weights : str or callable, default="linear_front"
         Step weights: "linear_front" 2(T-t+1)/(T(T+1)), "uniform" 1/T, "exponential_front"
         2^-(t-1)/(2(1-2^-T)), "linear_back" 2t/(T(T+1)), or a function from a horizon T to T
-        weights. They are those of the whole horizon, also where a run was cut off.
+        weights, which are divided by their sum. T is the length of a run that came to its end;
+        where the horizon of one with an outcome is larger, its weights add up to less than 1,
+        and a warning says so.
     sample_weight : array-like of shape (n_runs,), optional
         Weight of each run.
 
@@ -78,7 +81,7 @@ def tps_score(
     >>> round(tps_score(y, np.full((1000, 5), 0.842)), 3)
     -0.436
     """
-    y, X = check_forecasts(y_true, traces)
+    y, X = check_scored(y_true, traces)
     weight = check_sample_weight(sample_weight, len(X))
     return average(run_scores(y, X, score, weights), weight)
 
@@ -112,8 +115,26 @@ def tps_samples(
     >>> tps_samples([1, 0], [[0.5, 0.5], [0.9, 0.1]], score="brier", weights="uniform")
     array([-0.25, -0.41])
     """
-    y, X = check_forecasts(y_true, traces)
+    y, X = check_scored(y_true, traces)
     return run_scores(y, X, score, weights)
+
+
+def check_scored(
+    y_true: ArrayLike, traces: Any, *, allow_censored: bool = False
+) -> tuple[NDArray[Any], TrajectoryArray]:
+    """Check outcomes and forecasts, and warn of horizons beyond the end of observed runs."""
+    y, X = check_forecasts(y_true, traces, allow_censored=allow_censored)
+    beyond = (X.horizon > X.lengths) & ((y == 0) | (y == 1))
+    if beyond.any():
+        row = int(np.argmax(beyond))
+        warnings.warn(
+            f"row {row}: the outcome was observed after {X.lengths[row]} steps, but the horizon is "
+            f"{X.horizon[row]} ({int(beyond.sum())} such runs): weights are shared out over steps "
+            f"that never came; the horizon of a run that came to its end is its length",
+            UserWarning,
+            stacklevel=3,
+        )
+    return y, X
 
 
 def run_scores(y: ArrayLike, X: TrajectoryArray, score: Any, weights: Weights) -> FloatArray:
