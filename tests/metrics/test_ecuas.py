@@ -250,7 +250,6 @@ def test_labels_weights_and_normalisation():
         ([0, 5], [[0.5, 0.5], [0.9, 0.1]], {"labels": [0, 1]}, "row 1: class 5 has no column"),
         ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"n": -1}, "n must be a finite number >= 0"),
         ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"cost": [[0, -1], [1, 0]]}, r"cost\[0, 1\] is -1"),
-        ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"cost": [[1, 2], [1, 0]]}, "class 0 has no decision"),
         ([0, 0], [[0.5, 0.5], [0.9, 0.1]], {"normalize": True, "labels": [0, 1]}, "one class"),
         ([0], [0.5], {}, "ecuas_from_confidence"),
     ],
@@ -354,3 +353,96 @@ def test_the_floor_of_u_is_the_same_share_for_every_cost(eps):
     x, top = eps / (2 / 3), largest_uncertainty(ASYMMETRIC)
     expected = x - np.log(x) * ASYMMETRIC[1, 0] / top
     assert certain_error(3, cost=ASYMMETRIC) == pytest.approx(expected, rel=1e-9)
+
+
+NO_ZERO = np.array([[1.0, 2.0, 1.5], [4.0, 0.5, 1.5], [3.0, 3.0, 2.5]])
+
+
+@pytest.mark.parametrize("n", [0, 0.5, 1, 7])
+def test_a_class_need_not_have_a_decision_that_costs_nothing(rng, n):
+    P, y = rng.dirichlet(np.ones(3), 60), rng.integers(0, 3, 60)
+    expected = P @ NO_ZERO
+    decided, u = expected.argmin(axis=1), expected.min(axis=1)
+    u_max = metrics.largest_uncertainty(NO_ZERO)
+    paid, alpha = NO_ZERO[y, decided], (n + 1) * u_max ** -(n + 1)
+    # Eq. 9, as it is printed
+    if n == 0:
+        by_hand = alpha * u + alpha * (np.log(u_max) - np.log(u)) * paid
+    else:
+        by_hand = alpha / (n + 1) * u ** (n + 1) + alpha / n * (u_max**n - u**n) * paid
+    assert ecuas_score(y, P, n=n, cost=NO_ZERO) == pytest.approx(by_hand.mean(), rel=1e-9)
+    # from one's own decisions
+    found = metrics.ecuas_from_decisions(paid, u, u_max=u_max, n=n)
+    assert found == pytest.approx(by_hand.mean(), rel=1e-9)
+    assert ecuas_score(y, np.log(P), n=n, cost=NO_ZERO, log_proba=True) == pytest.approx(found)
+
+
+def test_the_truth_costs_least_whatever_the_matrix(rng):
+    q = np.array([0.5, 0.2, 0.3])
+    for n in (0, 1, 3):
+        honest = sum(
+            q[k] * ecuas_score([k], [q], n=n, cost=NO_ZERO, labels=range(3)) for k in range(3)
+        )
+        for other in rng.dirichlet(np.ones(3), 30):
+            told = [ecuas_score([k], [other], n=n, cost=NO_ZERO, labels=range(3)) for k in range(3)]
+            assert q @ told >= honest - 1e-12
+
+
+def test_rounding_does_not_choose_among_equal_decisions():
+    # both decisions are expected to cost .3, the second one 5e-17 less
+    cost = np.array([[0.0, 0.9, 1], [0.1, 0.0, 1], [0.8, 0.0, 1]])
+    P = [[1 / 3, 1 / 3, 1 / 3]]
+    for proba, log in ((P, False), (np.log(P), True)):
+        paid = [
+            ecuas_score([k], proba, cost=cost, labels=range(3), log_proba=log) for k in range(3)
+        ]
+        u_max = metrics.largest_uncertainty(cost)
+        expected = [
+            metrics.ecuas_from_decisions([cost[k, 0]], [0.3], u_max=u_max) for k in range(3)
+        ]
+        np.testing.assert_allclose(paid, expected, rtol=1e-9)
+
+
+def test_decisions_and_confidences_are_the_same_thing(rng):
+    c, right = rng.random(50), rng.integers(0, 2, 50)
+    weight = rng.integers(1, 4, 50)
+    for n in (0, 1, 128):
+        found = metrics.ecuas_from_decisions(1 - right, 1 - c, u_max=1, n=n, sample_weight=weight)
+        expected = ecuas_from_confidence(right, c, n=n, sample_weight=weight)
+        assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_decisions_in_another_unit_cost_the_same(rng):
+    paid, u = rng.random(40) * 3, rng.random(40)
+    for n in (0, 1):
+        found = metrics.ecuas_from_decisions(paid * 700, u * 700, u_max=700, n=n)
+        assert found == pytest.approx(metrics.ecuas_from_decisions(paid, u, u_max=1, n=n), rel=1e-9)
+    # u has a floor, as a share of u_M, under the logarithm of n = 0 only
+    floored = metrics.ecuas_from_decisions([1.0], [0.0], u_max=5, n=0, eps=1e-3)
+    assert floored == metrics.ecuas_from_decisions([1.0], [5e-3], u_max=5, n=0)
+    assert metrics.ecuas_from_decisions([5.0], [0.0], u_max=5, n=1) == 2
+
+
+def test_uncertainties_above_the_largest_are_warned_of():
+    with pytest.warns(UserWarning, match="1 uncertainties lie above the largest possible one, 2"):
+        assert metrics.ecuas_from_decisions([1.0, 0.0], [3.0, 0.0], u_max=2) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("paid", "u", "u_max", "message"),
+    [
+        ([1, -1], [0, 0], 1, "row 1: paid is -1; it must be finite and >= 0"),
+        ([1, np.nan], [0, 0], 1, "row 1: paid is nan"),
+        ([1, 1], [np.inf, 0], 1, "row 0: u is inf; it must be finite and >= 0"),
+        ([1, 1], [0], 1, r"paid has shape \(2,\) and u \(1,\); give one each"),
+        ([], [], 1, "give one each"),
+        ([1], [0], 0, "u_max must be a finite number above 0, got 0"),
+        ([1], [0], np.inf, "u_max must be a finite number above 0"),
+        ([1], [0], [[0, 1], [1, 0]], "u_max must be a finite number above 0"),
+    ],
+)
+def test_bad_decisions(paid, u, u_max, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.ecuas_from_decisions(paid, u, u_max=u_max)
+    with pytest.raises(ValueError, match=message):
+        metrics.integrated_ua_cost_from_decisions(paid, u, u_max=u_max, weight={0.5: 1})

@@ -208,3 +208,37 @@ def test_bad_input():
         metrics.ua_cost([0, 1], P, gamma=0.1, cost="zero-one")
     with pytest.raises(ValueError, match="row 1: confidence is nan"):
         metrics.ua_cost_from_confidence([0, 1], [0.5, np.nan], gamma=0.1)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2.5])
+def test_own_decisions_over_a_weight_are_the_closed_form(rng, n):
+    paid, u = rng.random(30) * 4, 0.01 + rng.random(30)
+    weight = rng.integers(1, 4, 30)
+    u_max = 1.3
+    alpha = (n + 1) * u_max ** -(n + 1)
+    found = metrics.integrated_ua_cost_from_decisions(
+        paid, u, weight=lambda g: alpha * g ** (n - 1), u_max=u_max, sample_weight=weight
+    )
+    exact = metrics.ecuas_from_decisions(paid, u, u_max=u_max, n=n, sample_weight=weight)
+    assert found == pytest.approx(exact, rel=1e-9)
+
+
+def test_own_decisions_at_one_gamma(rng):
+    P, y = rng.dirichlet(np.ones(3), 40), rng.integers(0, 3, 40)
+    expected = P @ ASYMMETRIC
+    paid, u = ASYMMETRIC[y, expected.argmin(axis=1)], expected.min(axis=1)
+    gammas = np.linspace(0, 1, 7)
+    found = metrics.ua_cost_from_decisions(paid, u, gamma=gammas)
+    for one, other in zip(found, metrics.ua_cost(y, P, gamma=gammas, cost=ASYMMETRIC), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    masses = {0.2: 0.5, 0.7: 2.0}
+    by_hand = sum(
+        m * metrics.ua_cost_from_decisions(paid, u, gamma=g).cost for g, m in masses.items()
+    )
+    whole = metrics.integrated_ua_cost_from_decisions(paid, u, weight=masses, u_max=1)
+    assert whole == pytest.approx(by_hand, rel=1e-12)
+    with pytest.raises(ValueError, match="weight must be a function or a dict"):
+        metrics.integrated_ua_cost_from_decisions(paid, u, weight=3, u_max=1)
+    with pytest.warns(UserWarning, match="lie above the largest possible one") as seen:
+        metrics.integrated_ua_cost_from_decisions([1], [2], weight={0.5: 1}, u_max=1)
+    assert seen[0].filename == __file__

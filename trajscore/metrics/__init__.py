@@ -5,7 +5,7 @@ from trajscore.metrics._answer_metrics import answer_metrics, answer_metrics_fro
 from trajscore.metrics._censored import censored_tps_samples, censored_tps_score
 from trajscore.metrics._decomposition import tps_decomposition
 from trajscore.metrics._diagnostics import trajectory_diagnostics
-from trajscore.metrics._ecuas import ecuas_from_confidence, ecuas_score
+from trajscore.metrics._ecuas import ecuas_from_confidence, ecuas_from_decisions, ecuas_score
 from trajscore.metrics._murphy import murphy_curve
 from trajscore.metrics._proper_scores import BetaScore, BrierScore, LogScore
 from trajscore.metrics._regret import plug_in_regret, regret
@@ -21,7 +21,13 @@ from trajscore.metrics._selective import augrc, aurc, risk_coverage_curve
 from trajscore.metrics._step_calibration import step_calibration_error
 from trajscore.metrics._step_profile import step_profile
 from trajscore.metrics._tps import tps_samples, tps_score
-from trajscore.metrics._ua_cost import integrated_ua_cost, ua_cost, ua_cost_from_confidence
+from trajscore.metrics._ua_cost import (
+    integrated_ua_cost,
+    integrated_ua_cost_from_decisions,
+    ua_cost,
+    ua_cost_from_confidence,
+    ua_cost_from_decisions,
+)
 from trajscore.metrics._uncertainty import largest_uncertainty
 
 __all__ = [
@@ -37,9 +43,11 @@ __all__ = [
     "censored_tps_score",
     "censored_tps_scorer",
     "ecuas_from_confidence",
+    "ecuas_from_decisions",
     "ecuas_score",
     "ecuas_scorer",
     "integrated_ua_cost",
+    "integrated_ua_cost_from_decisions",
     "largest_uncertainty",
     "make_censored_tps_scorer",
     "make_ecuas_scorer",
@@ -57,4 +65,5 @@ __all__ = [
     "trajectory_diagnostics",
     "ua_cost",
     "ua_cost_from_confidence",
+    "ua_cost_from_decisions",
 ]

@@ -38,6 +38,29 @@ def check_answers(
     return right, c, check_sample_weight(sample_weight, len(c))
 
 
+def check_decisions(
+    paid: ArrayLike, u: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return log-uncertainties, what decisions cost, and weights as arrays of floats."""
+    costs, uncertainty = as_numbers(paid, "paid"), as_numbers(u, "u")
+    if costs.ndim != 1 or costs.shape != uncertainty.shape or not len(costs):
+        raise ValueError(f"paid has shape {costs.shape} and u {uncertainty.shape}; give one each")
+    for name, values in (("paid", costs), ("u", uncertainty)):
+        bad = ~(np.isfinite(values) & (values >= 0))
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise ValueError(f"row {row}: {name} is {values[row]:g}; it must be finite and >= 0")
+    with np.errstate(divide="ignore"):  # an uncertainty of 0
+        return np.log(uncertainty), costs, check_sample_weight(sample_weight, len(costs))
+
+
+def check_u_max(u_max: float) -> float:
+    """Refuse a largest uncertainty that is no finite number above 0."""
+    if not isinstance(u_max, (int, float, np.integer, np.floating)) or not 0 < u_max < np.inf:
+        raise ValueError(f"u_max must be a finite number above 0, got {u_max!r}")
+    return float(u_max)
+
+
 def check_n_classes(n_classes: float) -> None:
     """Refuse a number of possible answers below 2."""
     if not isinstance(n_classes, (int, float, np.integer, np.floating)) or not n_classes >= 2:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.metrics._answers import answers
+from trajscore.metrics._answers import answers, check_decisions, check_u_max
 from trajscore.metrics._class_probabilities import check_classes, class_counts
 from trajscore.metrics._uncertainty import (
     Cost,
@@ -47,8 +47,9 @@ def ecuas_score(
         classes, the normalised Brier score; large n tends to the cost of the decisions (the 0-1
         cost) divided by u_M, the largest possible uncertainty.
     cost : array-like of shape (n_classes, n_decisions) or "log", optional
-        Cost of each decision for each class. Default: the 0-1 cost of choosing a class. "log" is
-        the cost -log q_y of stating the distribution q itself; u is then its entropy.
+        Cost of each decision for each class, >= 0; a class need not have a decision of cost 0.
+        Default: the 0-1 cost of choosing a class. "log" is the cost -log q_y of stating the
+        distribution q itself; u is then its entropy.
     normalize : bool, default=False
         Whether to divide by the cost of the naive system that always outputs the class
         frequencies of y_true.
@@ -62,7 +63,7 @@ def ecuas_score(
     eps : float, default=1e-7
         For plain probabilities, floor of u under the logarithm of n = 0 (for a cost matrix the same
         share of u_M as for the 0-1 cost, eps u_M / (1 - 1/K)), and of probabilities in the
-        logarithmic cost; it caps the penalty.
+        logarithmic cost; it caps the penalty. For n > 0 u has no floor.
 
     Returns
     -------
@@ -79,6 +80,12 @@ def ecuas_score(
     See Also
     --------
     ecuas_from_confidence : From correctness and confidence alone.
+    ecuas_from_decisions : From what decisions cost, and the uncertainty stated of each.
+
+    Notes
+    -----
+    Of classes with the same largest probability the first column is the decision, and of decisions
+    with the same smallest expected cost, to 12 significant digits, the first.
 
     References
     ----------
@@ -164,6 +171,76 @@ def ecuas_from_confidence(
     costs, above = price(log_u, error, n, u_max, 0.0 if log_odds else eps)
     warn_above(above, u_max)
     return mean_cost(costs, weight)
+
+
+def ecuas_from_decisions(
+    paid: ArrayLike,
+    u: ArrayLike,
+    *,
+    u_max: float,
+    n: float = 1,
+    sample_weight: ArrayLike | None = None,
+    eps: float = 1e-7,
+) -> float:
+    """ECUAS_n of decisions with graded costs, each with an uncertainty; **lower is better**.
+
+    For systems that state what they do and how much they expect it to cost, and no class
+    probabilities. It is lowest where u is the expected cost of the best decision.
+
+    Parameters
+    ----------
+    paid : array-like of shape (n_samples,)
+        Cost of each decision that was made, given what was true; >= 0.
+    u : array-like of shape (n_samples,)
+        Uncertainty of each decision, its expected cost as the system states it; >= 0, in the units
+        of `paid`.
+    u_max : float
+        Largest uncertainty u_M that can occur: `largest_uncertainty` of a cost matrix.
+    n : float, default=1
+        Any real number >= 0, as in `ecuas_score`.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weight of each sample.
+    eps : float, default=1e-7
+        Floor of u / u_M under the logarithm of n = 0.
+
+    Returns
+    -------
+    float
+        Mean cost; 1 for a system that is as uncertain as can be.
+
+    Raises
+    ------
+    ValueError
+        If a cost or an uncertainty is negative or not finite, `u_max` is not above 0, n < 0, or
+        `eps` is not in [0, 1).
+
+    See Also
+    --------
+    ecuas_score : From class probabilities, for which it makes the decisions.
+    ua_cost_from_decisions : At one cost of rejecting, or over any weight of them.
+
+    References
+    ----------
+    Estienne et al. (2026), ECUAS_n, arXiv:2605.20490, Eq. 7 and 9, with the outputs of the system
+    in place of the Bayes decision and its uncertainty.
+
+    Examples
+    --------
+    Repairs cost 1, breakdowns 10; a machine is repaired, another left alone, and it breaks down:
+
+    >>> from trajscore.metrics import largest_uncertainty
+    >>> costs = [[1, 0], [1, 10]]  # of repairing and of leaving a sound, and a worn, machine
+    >>> u_max = largest_uncertainty(costs)
+    >>> round(ecuas_from_decisions([1, 10], [1.0, 0.4], u_max=u_max), 3)
+    6.58
+    """
+    check_n(n)
+    check_eps(eps)
+    largest = check_u_max(u_max)
+    log_u, costs, weight = check_decisions(paid, u, sample_weight)
+    priced, above = price(log_u, costs, n, largest, eps * largest)
+    warn_above(above, largest)
+    return mean_cost(priced, weight)
 
 
 def price(

@@ -11,7 +11,7 @@ from scipy.integrate import quad_vec
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_numbers
-from trajscore.metrics._answers import answers
+from trajscore.metrics._answers import answers, check_decisions, check_u_max
 from trajscore.metrics._class_probabilities import check_classes
 from trajscore.metrics._uncertainty import as_cost, decisions, warn_above
 
@@ -130,6 +130,99 @@ def ua_cost_from_confidence(
     return _Curve(log_u, error, weight).at(_gammas(gamma))
 
 
+def ua_cost_from_decisions(
+    paid: ArrayLike,
+    u: ArrayLike,
+    *,
+    gamma: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> UACost:
+    """Expected cost of decisions with graded costs, at a fixed cost of rejecting.
+
+    Parameters
+    ----------
+    paid, u : array-likes of shape (n_samples,)
+        Cost of each decision, and its uncertainty, as in `ecuas_from_decisions`; a decision is
+        accepted where u <= gamma.
+    gamma : float or array-like of shape (n_gammas,)
+        Cost of rejecting, >= 0, in the units of `paid`.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weight of each sample.
+
+    Returns
+    -------
+    named tuple of floats or ndarrays of shape (n_gammas,)
+        cost, selective_risk and coverage, as those of `ua_cost`.
+
+    Raises
+    ------
+    ValueError
+        If a cost, an uncertainty or a gamma is negative or not finite.
+
+    See Also
+    --------
+    ecuas_from_decisions : Over all costs of rejecting.
+
+    References
+    ----------
+    Estienne et al. (2026), ECUAS_n, arXiv:2605.20490, Eq. 7.
+
+    Examples
+    --------
+    >>> ua_cost_from_decisions([1, 10], [1.0, 0.4], gamma=0.5)
+    UACost(cost=5.25, selective_risk=10.0, coverage=0.5)
+    """
+    log_u, costs, weight = check_decisions(paid, u, sample_weight)
+    return _Curve(log_u, costs, weight).at(_gammas(gamma))
+
+
+def integrated_ua_cost_from_decisions(
+    paid: ArrayLike,
+    u: ArrayLike,
+    *,
+    weight: Weight,
+    u_max: float,
+    sample_weight: ArrayLike | None = None,
+    breaks: Sequence[float] = (),
+) -> float:
+    """Expected cost of decisions with graded costs, over a weight of rejection costs.
+
+    Parameters
+    ----------
+    paid, u, u_max : array-likes of shape (n_samples,) and float
+        As in `ecuas_from_decisions`.
+    weight, breaks : callable or dict of float to float, and sequence of float
+        As in `integrated_ua_cost`; a weight function is integrated up to `u_max`, with u floored
+        at 1e-7 of it.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weight of each sample.
+
+    Returns
+    -------
+    float
+        Mean cost; lower is better.
+
+    Raises
+    ------
+    ValueError
+        As `ecuas_from_decisions`, and as `integrated_ua_cost` for the weight.
+
+    References
+    ----------
+    Estienne et al. (2026), ECUAS_n, arXiv:2605.20490, Eq. 8.
+
+    Examples
+    --------
+    >>> weight = {0.5: 0.5, 2.0: 0.5}  # half of the users pay 0.5 for a rejection, half 2
+    >>> integrated_ua_cost_from_decisions([1, 10], [1.0, 0.4], weight=weight, u_max=5)
+    5.375
+    """
+    _check_weight(weight)
+    largest = check_u_max(u_max)
+    log_u, costs, samples = check_decisions(paid, u, sample_weight)
+    return _over_weight(weight, (log_u, costs, samples), largest, _FLOOR * largest, breaks)
+
+
 def integrated_ua_cost(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -184,20 +277,33 @@ def integrated_ua_cost(
     >>> round(integrated_ua_cost([0, 1], P, weight={0.25: 0.5, 0.45: 0.5}), 6)
     0.3125
     """
-    if not isinstance(weight, Mapping) and not callable(weight):
-        raise ValueError(f"weight must be a function or a dict of point masses, got {weight!r}")
+    _check_weight(weight)
     P, y, samples = check_classes(y_true, y_proba, labels, sample_weight)
     system = as_cost(cost, P.shape[1], _FLOOR)
-    log_u, paid = decisions(P, y, system, log_proba)
-    log_max = float(np.log(system.u_max))
-    warn_above(int((log_u > log_max + 1e-9).sum()), system.u_max)
+    decided = (*decisions(P, y, system, log_proba), samples)
+    floor = float(np.exp(_LOWEST)) if log_proba else system.floor
+    return _over_weight(weight, decided, system.u_max, floor, breaks)
+
+
+def _over_weight(
+    weight: Weight,
+    decided: tuple[FloatArray, FloatArray, FloatArray],
+    u_max: float,
+    floor: float,
+    breaks: Sequence[float],
+) -> float:
+    """Mean cost over point masses or a function, of log-uncertainties, costs and weights."""
+    log_u, paid, samples = decided
+    log_max = float(np.log(u_max))
+    warn_above(int((log_u > log_max + 1e-9).sum()), u_max, stacklevel=4)
     log_u = np.minimum(log_u, log_max)
     if isinstance(weight, Mapping):
         gammas, masses = np.array([*weight.keys()], float), np.array([*weight.values()], float)
         _check_weights(masses, gammas)
         return float(masses @ _Curve(log_u, paid, samples).at(_gammas(gammas)).cost)
-    log_u = np.maximum(log_u, _LOWEST if log_proba else np.log(system.floor))
-    return _integral(weight, _Curve(log_u, paid, samples), log_max, breaks)
+    return _integral(
+        weight, _Curve(np.maximum(log_u, np.log(floor)), paid, samples), log_max, breaks
+    )
 
 
 class _Curve:
@@ -306,6 +412,11 @@ def _gammas(gamma: ArrayLike) -> FloatArray:
     if not (gammas >= 0).all() or not np.isfinite(gammas).all():
         raise ValueError(f"gamma must be finite and >= 0, got {gamma!r}")
     return gammas
+
+
+def _check_weight(weight: Weight) -> None:
+    if not isinstance(weight, Mapping) and not callable(weight):
+        raise ValueError(f"weight must be a function or a dict of point masses, got {weight!r}")
 
 
 def _check_weights(w: FloatArray, gamma: FloatArray) -> None:

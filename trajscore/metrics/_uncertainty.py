@@ -79,8 +79,10 @@ class MatrixCost:
         return self._cheapest(np.stack(columns, axis=1), y)
 
     def _cheapest(self, log_expected: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
-        chosen = log_expected.argmin(axis=1)
-        return log_expected[np.arange(len(y)), chosen], self.cost[y, chosen]
+        least = log_expected.min(axis=1)
+        # the first of equally cheap decisions: rounding must not choose among them
+        chosen = (log_expected <= least[:, None] + 1e-12).argmax(axis=1)
+        return least, self.cost[y, chosen]
 
 
 Cost = ZeroOneCost | LogCost | MatrixCost
@@ -100,9 +102,6 @@ def as_cost(cost: ArrayLike | str | None, n_classes: int, eps: float) -> Cost:
         raise ValueError(
             f"cost must have one row for each of the {n_classes} classes, got shape {C.shape}"
         )
-    if (C.min(axis=1) > 0).any():
-        row = int(np.argmax(C.min(axis=1) > 0))
-        raise ValueError(f"class {row} has no decision of cost 0; subtract its row's smallest cost")
     if not C.max() > 0:
         raise ValueError("all costs are zero; at least one decision must cost something")
     if not C.max(axis=0).all():
