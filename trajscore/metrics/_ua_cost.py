@@ -180,8 +180,8 @@ def integrated_ua_cost_from_decisions(
     paid: ArrayLike,
     u: ArrayLike,
     *,
-    weight: Weight,
     u_max: float,
+    weight: Weight,
     sample_weight: ArrayLike | None = None,
     breaks: Sequence[float] = (),
 ) -> float:
@@ -191,11 +191,13 @@ def integrated_ua_cost_from_decisions(
     ----------
     paid, u, u_max : array-likes of shape (n_samples,) and float
         As in `ecuas_from_decisions`.
-    weight, breaks : callable or dict of float to float, and sequence of float
+    weight : callable or dict of float to float
         As in `integrated_ua_cost`; a weight function is integrated up to `u_max`, with u floored
         at 1e-7 of it.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each sample.
+    breaks : sequence of float, default=()
+        As in `integrated_ua_cost`.
 
     Returns
     -------
