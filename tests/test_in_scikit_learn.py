@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import (
     GridSearchCV,
+    GroupKFold,
     HalvingGridSearchCV,
     PredefinedSplit,
     RandomizedSearchCV,
@@ -359,6 +360,27 @@ def test_q_z_goes_to_the_scorer_and_not_to_the_calibrator(runs):
 
 
 def test_tables_are_refused_in_a_sentence(runs):
-    union = FeatureUnion([("a", PlattCrossFitCalibrator())]).set_output(transform="pandas")
-    with pytest.raises(TypeError, match="leave scikit-learn's set_output at its default"):
-        union.fit_transform(*runs)
+    union = FeatureUnion([("a", PlattCrossFitCalibrator())])
+    pipeline = make_pipeline(PlattCrossFitCalibrator(), TraceAggregator())
+    for asked in (PlattCrossFitCalibrator(), PrefixForecaster(), union, pipeline):
+        with pytest.raises(ValueError, match=r"cannot be set to 'pandas'; .* \.to_frame\(\)$"):
+            asked.set_output(transform="pandas")
+        assert asked.set_output(transform="default") is asked
+    with config_context(transform_output="pandas"):  # which is for those that make tables
+        assert isinstance(PlattCrossFitCalibrator().fit_transform(*runs), TrajectoryArray)
+        with pytest.raises(TypeError, match="leave scikit-learn's set_output at its default"):
+            FeatureUnion([("a", PlattCrossFitCalibrator())]).fit_transform(*runs)
+
+
+def test_grouped_nested_search_by_routing_asks_for_nothing_more(runs, pipeline):
+    X, y = runs
+    task = np.arange(len(y)) // 3
+    with config_context(enable_metadata_routing=True):
+        search = GridSearchCV(pipeline, GRID, scoring=tps_scorer, cv=GroupKFold(3))
+        scores = cross_validate(
+            search, X, y, scoring=tps_scorer, cv=GroupKFold(2), params={"groups": task}
+        )["test_score"]
+    for score, (train, test) in zip(scores, GroupKFold(2).split(X, y, task), strict=True):
+        known = {"groups": task[train], "plattcrossfitcalibrator__groups": task[train]}
+        found = clone(search).fit(X[train], y[train], **known)
+        assert tps_scorer(found, X[test], y[test]) == score

@@ -9,6 +9,7 @@ from sklearn.ensemble import StackingClassifier
 from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -20,6 +21,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from trajscore import (
     DensityRatioEProcess,
@@ -32,6 +34,7 @@ from trajscore import (
 )
 from trajscore.calibration import cross_fit_traces
 from trajscore.datasets import make_trajectories
+from trajscore.metrics import aggregate, tps_score
 from trajscore.monitoring import RawVerifier
 
 SUMMARY = PrefixForecaster(features="summary", pooled=True)
@@ -196,6 +199,58 @@ def test_a_search_takes_groups_where_its_folds_read_them(runs):
         assert ((out.cells > 0) & (out.cells < 1)).all()
     assert len(Told.groups) == 3
     assert all(set(one) < set(range(30)) for one in Told.groups)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_a_nested_search_keeps_groups_whole_inside_and_outside(runs, routing):
+    X, y = runs
+    groups = X.ids // 5
+
+    class Noted(GroupKFold):
+        parts = ()
+
+        def split(self, X, y=None, groups=None):
+            for train, test in super().split(X, y, groups):
+                Noted.parts += (
+                    tuple({int(one) for one in groups[rows]} for rows in (train, test)),
+                )
+                yield train, test
+
+    grid = {"features": ["last", "summary"]}
+    for search in (
+        GridSearchCV(SUMMARY, grid, scoring=tps_scorer, cv=Noted(2)),
+        make_pipeline(
+            GridSearchCV(SUMMARY, grid, scoring=tps_scorer, cv=Noted(2)), TraceAggregator()
+        ),
+    ):
+        Noted.parts = ()
+        with config_context(enable_metadata_routing=routing):
+            out = cross_fit_traces(search, X, y, groups=groups, cv=3)
+        assert ((out.cells > 0) & (out.cells < 1)).all()
+        assert len(Noted.parts) == 3 * 2
+        for train, test in Noted.parts:
+            assert not train & test
+            assert len(train | test) == 20  # two thirds of the 30 groups, the others held out
+
+
+@pytest.mark.parametrize("search", [False, True])
+def test_noise_stays_noise(search):
+    tree = DecisionTreeClassifier(min_samples_leaf=3)
+    forecaster = PrefixForecaster(tree, features="summary", pooled=True)
+    if search:
+        forecaster = GridSearchCV(forecaster, {"last": [1, 2]}, scoring=tps_scorer, cv=2)
+    found = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, y = TrajectoryArray(rng.random(300 * 3), [3] * 300), rng.integers(0, 2, 300)
+        assert roc_auc_score(y, aggregate(forecaster.fit(X, y).transform(X), "mean")) > 0.75
+        out = cross_fit_traces(forecaster, X, y, cv=3)
+        rate = X.with_cells(np.full(len(X.cells), y.mean()))
+        margin = tps_score(y, out) - tps_score(y, rate)
+        found.append((roc_auc_score(y, aggregate(out, "mean")), margin))
+    auroc, margin = np.mean(found, axis=0)
+    assert auroc == pytest.approx(0.5, abs=0.05)
+    assert margin < 0
 
 
 def test_metadata_routing_says_who_gets_what(runs):

@@ -85,7 +85,9 @@ def test_values_may_be_missing_only_where_that_is_said():
 def test_what_scikit_learn_expects():
     with pytest.raises(NotFittedError):
         Doubler().transform([[0.1]])
-    assert Doubler().set_output(transform="pandas").fit([[0.1]]).transform([[0.1]]) == [[0.2]]
+    assert Doubler().set_output(transform="default").fit([[0.1]]).transform([[0.1]]) == [[0.2]]
+    with pytest.raises(ValueError, match=r"^Doubler gives runs of different lengths.*\.to_frame"):
+        Doubler().set_output(transform="pandas")
     assert Doubler().get_feature_names_out().tolist() == ["probability"]
     with pytest.raises(ValueError, match="Doubler requires y to be passed"):
         require_y(Doubler(), None)

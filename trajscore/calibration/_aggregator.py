@@ -39,6 +39,8 @@ class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):
 
     See Also
     --------
+    trajscore.calibration.cross_fit_traces : Out-of-fold traces, where ``cross_val_predict`` gives
+        none.
     trajscore.metrics.aggregate : The function behind it.
 
     Examples

@@ -52,6 +52,8 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
 
     See Also
     --------
+    trajscore.calibration.cross_fit_traces : Out-of-fold traces, where ``cross_val_predict`` gives
+        none.
     trajscore.PlattCrossFitCalibrator : Two numbers instead of three.
     IsotonicCrossFitCalibrator : Any rising shape.
 

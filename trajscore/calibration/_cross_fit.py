@@ -256,8 +256,9 @@ class CrossFitCalibrator(Forecaster, BaseEstimator):
     weights: Weights
     censored: str
 
-    # q_z is for the scorer, unless `set_fit_request` says otherwise
-    __metadata_request__fit = {"q_z": False}  # noqa: RUF012
+    # unless `set_fit_request` says otherwise: groups stay whole here as in scikit-learn's splitters
+    # of groups, and q_z is for the scorer
+    __metadata_request__fit = {"groups": True, "q_z": False}  # noqa: RUF012
 
     @abstractmethod
     def _fit_map(self, sample: CalibrationSample) -> Map:

@@ -55,6 +55,8 @@ class IsotonicCrossFitCalibrator(CrossFitCalibrator):
 
     See Also
     --------
+    trajscore.calibration.cross_fit_traces : Out-of-fold traces, where ``cross_val_predict`` gives
+        none.
     trajscore.PlattCrossFitCalibrator : A smooth map of two numbers.
     BetaCrossFitCalibrator : A smooth map of three.
 

@@ -78,8 +78,9 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
 
     See Also
     --------
+    trajscore.calibration.cross_fit_traces : Out-of-fold traces, where ``cross_val_predict`` gives
+        none.
     TraceAggregator : Collapses the calibrated trace for scikit-learn's own scorers.
-    trajscore.calibration.cross_fit_traces : Out-of-fold traces of any forecaster.
 
     References
     ----------

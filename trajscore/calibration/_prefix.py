@@ -83,6 +83,8 @@ class PrefixForecaster(Forecaster, BaseEstimator):
 
     See Also
     --------
+    trajscore.calibration.cross_fit_traces : Out-of-fold traces, where ``cross_val_predict`` gives
+        none.
     trajscore.DensityRatioEProcess : Turns a forecaster into a sequential test.
 
     References

@@ -42,18 +42,28 @@ class TraceTransformer(TransformerMixin, auto_wrap_output_keys=None):  # type: i
         return np.array(self._output_channels, dtype=object)
 
     def set_output(self, *, transform: Any = None) -> Self:
-        """Do nothing: the output is a TrajectoryArray, whatever container is asked for.
+        """Refuse any other output than a TrajectoryArray.
 
         Parameters
         ----------
-        transform : str, optional
-            Not used; for scikit-learn's sake.
+        transform : {"default", None}, default=None
+            The container that is asked for.
 
         Returns
         -------
         estimator
             The transformer itself.
+
+        Raises
+        ------
+        ValueError
+            If a table is asked for.
         """
+        if transform not in (None, "default"):
+            raise ValueError(
+                f"{type(self).__name__} gives runs of different lengths, not a table, so its "
+                f"output cannot be set to {transform!r}; make a table of it by .to_frame()"
+            )
         return self
 
 

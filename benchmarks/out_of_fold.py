@@ -1,0 +1,60 @@
+"""Forecasters of pure noise: out of fold, none may look better than the base rate.
+
+    python benchmarks/out_of_fold.py [SEEDS]
+
+Scores and outcomes are drawn independently (300 runs of 8 steps). Boosted trees over all steps
+learn the training runs by heart; their out-of-fold traces must rank runs no better than chance,
+alone and as what a grid search finds.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV
+
+from trajscore import PrefixForecaster, TrajectoryArray, tps_scorer
+from trajscore.calibration import cross_fit_traces
+from trajscore.metrics import aggregate, tps_score
+
+TREES = PrefixForecaster(HistGradientBoostingClassifier(), features="summary", pooled=True)
+FORECASTERS = {
+    "trees": TREES,
+    "search": GridSearchCV(TREES, {"features": ["last", "summary"]}, scoring=tps_scorer, cv=2),
+}
+
+
+def noise(seed: int) -> tuple[TrajectoryArray, np.ndarray]:
+    """Runs whose scores say nothing of the outcome."""
+    rng = np.random.default_rng(seed)
+    return TrajectoryArray(rng.random(300 * 8), [8] * 300), rng.integers(0, 2, 300)
+
+
+def judged(forecaster: Any, seed: int) -> dict[str, float]:
+    """AUROC, in and out of fold, and the margin of the score over the base rate."""
+    X, y = noise(seed)
+    inside, outside = forecaster.fit(X, y).transform(X), cross_fit_traces(forecaster, X, y)
+    rate = X.with_cells(np.full(len(X.cells), y.mean()))
+    return {
+        "AUROC in sample": roc_auc_score(y, aggregate(inside, "weighted")),
+        "AUROC out of fold": roc_auc_score(y, aggregate(outside, "weighted")),
+        "margin over base rate": tps_score(y, outside) - tps_score(y, rate),
+    }
+
+
+def main() -> None:
+    """Print mean, standard error and largest of each number over the seeds."""
+    seeds = range(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
+    for name, forecaster in FORECASTERS.items():
+        table = pd.DataFrame([judged(forecaster, seed) for seed in seeds])
+        print(f"== {name}, {len(table)} seeds")
+        print(table.agg(["mean", "sem", "max"]).round(3).to_string(), "\n")
+
+
+if __name__ == "__main__":
+    main()
