@@ -143,3 +143,21 @@ def test_one_family_is_told_from_several():
     assert is_tuple_family(["beta", 2, 4.0])
     for several in (("log", "brier"), ("beta", "log", "brier"), ("log", ("beta", 2, 4)), (), "log"):
         assert not is_tuple_family(several)
+
+
+def test_what_beta_punishes_most():
+    # a > b: optimism about runs that fail; b > a: pessimism about runs that succeed
+    for (a, b), (success, failure) in {
+        (4, 2): (-1 / 60, -1 / 30),
+        (2, 4): (-1 / 30, -1 / 60),
+    }.items():
+        family = BetaScore(a, b)
+        assert family.success(np.array([0.0]))[0] == pytest.approx(success)
+        assert family.failure(np.array([1.0]))[0] == pytest.approx(failure)
+    too_high, too_low = metrics.regret([[0.5], [0.5]], [[0.9], [0.1]], score=("beta", 4, 2))
+    assert (too_high, too_low) == (
+        pytest.approx(0.00760, abs=1e-5),
+        pytest.approx(0.00103, abs=1e-5),
+    )
+    mirrored = metrics.regret([[0.5], [0.5]], [[0.9], [0.1]], score=("beta", 2, 4))
+    np.testing.assert_allclose(mirrored, [too_low, too_high])

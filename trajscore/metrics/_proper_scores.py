@@ -117,7 +117,9 @@ class BetaScore:
 
     S(p, 1) = -B(a, b+1) (1 - I_p(a, b+1)) and S(p, 0) = -B(a+1, b) I_p(a+1, b), where I is the
     regularised incomplete beta function. (1, 1) is half the Brier score; a = b -> 0 is the log
-    score. b > a weights small thresholds: it penalises pessimism about runs that succeed.
+    score. a > b weights large thresholds and punishes most what is too optimistic about runs that
+    fail, as is wanted where these do harm; b > a weights small thresholds and punishes most what
+    is too pessimistic about runs that succeed, and would be stopped in vain.
 
     Parameters
     ----------
@@ -129,15 +131,27 @@ class BetaScore:
     ValueError
         If a or b is not positive.
 
+    Notes
+    -----
+    The prose of Appendix J.3 and J.4 of Raghu et al. says a and b the other way round. It
+    contradicts the largest losses in their J.2, -B(a, b+1) for a success and -B(a+1, b) for a
+    failure, which are shown below and hold here.
+
     References
     ----------
-    Raghu et al. (2026), Appendix J; Buja, Stuetzle and Shen (2005).
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Appendix J;
+    Buja, Stuetzle and Shen (2005), Loss functions for binary class probability estimation.
 
     Examples
     --------
+    What the wrong certainty costs, in a run that succeeds and in one that fails:
+
     >>> import numpy as np
-    >>> BetaScore(1, 1).success(np.array([0.0, 0.5]))
-    array([-0.5  , -0.125])
+    >>> for a, b in [(2, 4), (4, 2)]:
+    ...     score = BetaScore(a, b)
+    ...     print(score.success(np.array([0.0])).round(4), score.failure(np.array([1.0])).round(4))
+    [-0.0333] [-0.0167]
+    [-0.0167] [-0.0333]
     """
 
     def __init__(self, a: float, b: float) -> None:
