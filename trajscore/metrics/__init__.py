@@ -3,6 +3,7 @@
 from trajscore.metrics._aggregate import aggregate
 from trajscore.metrics._answer_metrics import answer_metrics, answer_metrics_from_confidence
 from trajscore.metrics._censored import censored_tps_samples, censored_tps_score
+from trajscore.metrics._class_confidence import class_confidence
 from trajscore.metrics._decomposition import tps_decomposition
 from trajscore.metrics._diagnostics import trajectory_diagnostics
 from trajscore.metrics._ecuas import ecuas_from_confidence, ecuas_from_decisions, ecuas_score
@@ -42,6 +43,7 @@ __all__ = [
     "censored_tps_samples",
     "censored_tps_score",
     "censored_tps_scorer",
+    "class_confidence",
     "ecuas_from_confidence",
     "ecuas_from_decisions",
     "ecuas_score",

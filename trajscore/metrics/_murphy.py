@@ -12,6 +12,7 @@ from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Weights
 from trajscore.metrics._decomposition import Mass, weighted_mass
+from trajscore.metrics._ties import ROUNDING
 from trajscore.metrics._tps import check_scored
 
 
@@ -102,7 +103,7 @@ def _check_thresholds(thresholds: ArrayLike | None) -> FloatArray:
 def _elementary(mass: Mass, cuts: FloatArray) -> FloatArray:
     """Minus the loss at each threshold; the forecasts of the one group ascend."""
     # forecasts up to the threshold, where 0.1 + 0.2 is no more than 0.3
-    below = np.searchsorted(mass.forecast, cuts * (1 + 1e-12), side="right")
+    below = np.searchsorted(mass.forecast, cuts * (1 + ROUNDING), side="right")
     missed = np.concatenate([[0.0], np.cumsum(mass.success)])[below]
     wasted = np.concatenate([np.cumsum(mass.failure[::-1])[::-1], [0.0]])[below]
     return np.asarray(0.0 - (cuts * wasted + (1 - cuts) * missed))

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
+"""Relative difference up to which two values are the same."""
 
 
 def rises(ascending: NDArray[Any]) -> BoolArray:
@@ -19,10 +20,10 @@ def rises(ascending: NDArray[Any]) -> BoolArray:
     array([ True, False,  True])
     """
     below, above = ascending[:-1], ascending[1:]
-    least = np.where(above > 0, above * (1 - _ROUNDING), above)
+    least = np.where(above > 0, above * (1 - ROUNDING), above)
     new = np.ones(len(ascending), dtype=bool)
     # towards 0, where an infinity stays one
-    new[1:] = np.where(above < 0, below * (1 - _ROUNDING), below) < least
+    new[1:] = np.where(above < 0, below * (1 - ROUNDING), below) < least
     return new
 
 

@@ -13,6 +13,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_numbers
 from trajscore.metrics._answers import answers, check_decisions, check_u_max
 from trajscore.metrics._class_probabilities import check_classes
+from trajscore.metrics._ties import ROUNDING
 from trajscore.metrics._uncertainty import as_cost, decisions, warn_above
 
 Weight = Callable[[FloatArray], ArrayLike] | Mapping[float, float]
@@ -335,7 +336,7 @@ class _Curve:
 
     def _up_to(self, log_gammas: FloatArray) -> tuple[FloatArray, FloatArray]:
         # 1 - 0.7 is a little above 0.3: the tolerance accepts it at gamma = 0.3
-        cut = np.searchsorted(self.log_u, log_gammas + 1e-12, "right")
+        cut = np.searchsorted(self.log_u, log_gammas + ROUNDING, "right")
         return self._accepted[cut], self._spent[cut]
 
 

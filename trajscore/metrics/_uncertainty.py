@@ -20,6 +20,7 @@ from scipy.special import logsumexp, xlogy
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_numbers
 from trajscore.metrics._class_probabilities import check_rows, row_slices
+from trajscore.metrics._ties import ROUNDING
 
 
 class ZeroOneCost:
@@ -81,7 +82,7 @@ class MatrixCost:
     def _cheapest(self, log_expected: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
         least = log_expected.min(axis=1)
         # the first of equally cheap decisions: rounding must not choose among them
-        chosen = (log_expected <= least[:, None] + 1e-12).argmax(axis=1)
+        chosen = (log_expected <= least[:, None] + ROUNDING).argmax(axis=1)
         return least, self.cost[y, chosen]
 
 
