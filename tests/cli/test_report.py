@@ -170,7 +170,7 @@ def test_bad_family(family, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["report", "--family", family])
     assert stop.value.code == 2
-    assert "say beta(2,4)" in capsys.readouterr().err
+    assert "say beta(4,2)" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")

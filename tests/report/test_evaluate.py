@@ -40,7 +40,7 @@ def test_every_column_is_the_metric_of_its_name(chess, report):
     assert table["n_censored"] == 67
     for name, value in metrics.trajectory_diagnostics(failed, raw).items():
         assert table[name] == pytest.approx(value, abs=1e-12)
-    for name, score in {"TPS log": "log", "TPS beta(2,4)": ("beta", 2, 4)}.items():
+    for name, score in {"TPS log": "log", "TPS beta(4,2)": ("beta", 4, 2)}.items():
         assert table[name] == pytest.approx(metrics.censored_tps_score(y, raw, score=score))
     calibrated = PlattCrossFitCalibrator().fit_transform(raw, y)
     assert report.table.loc[("material", "calibrated"), "TPS log"] == pytest.approx(
@@ -631,3 +631,58 @@ def test_hotpotqa_leads_with_its_steps(hotpotqa):
     assert gain.loc["T-ECE", ["raw", "calibrated"]].round(3).tolist() == [0.043, 0.078]
     assert "off by 0.085 as given, 0.047 calibrated" in report.verdicts()[0]
     assert "T-ECE" in contradictions(report)[0]
+
+
+def test_clipped_forecasts_are_counted_where_a_log_score_is_used(chess, report):
+    X, y = chess
+    share = np.mean((X["engine"].cells < 1e-6) | (X["engine"].cells > 1 - 1e-6))
+    row = report.sensitivity.loc[("engine", "raw")]
+    assert row["clipped"] == pytest.approx(share)
+    other = evaluate(X["engine"], y, scores=metrics.LogScore(clip=1e-2), bootstrap=2)
+    margin = other.table.loc[("engine", "raw"), "TPS log(clip=0.01) margin"]
+    assert row["clip_1e-2"] == pytest.approx(margin)
+    assert row["clip_1e-6"] == pytest.approx(row["margin"])
+    said = report.disclosures["score"]
+    assert (
+        f"{share:.1%} of the forecasts of engine as given are clipped (its margin would be -0.596"
+        in said
+    )
+    assert "forecasts clipped to [0.01, 1 - 0.01]" in other.disclosures["score"]
+    without = evaluate(X["engine"], y, scores="brier", bootstrap=2)
+    assert "clip" not in without.disclosures["score"]
+    assert "clipped" not in without.sensitivity
+
+
+def test_the_verdict_says_where_the_clip_decides():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    p = np.where(rng.random(300) < 0.08, 1 - y, y)  # sure, and wrong in a few cases
+    said = evaluate(p[:, None].astype(float), y, bootstrap=5).verdicts()[0]
+    assert "The clip of the log score decides: as given the margin is" in said
+    mild = 0.1 + 0.8 * p[:, None]
+    assert "clip" not in evaluate(mild, y, bootstrap=5).verdicts()[0]
+
+
+def test_what_a_beta_score_asks_is_said(ragged):
+    X, y = ragged
+    assert (
+        "beta(4,2) weighs high thresholds: it punishes overconfidence in runs that fail"
+        in (evaluate(X, y, bootstrap=2).disclosures["score"])
+    )
+    score = metrics.BetaScore(4, 2)
+    floors = [score.failure(np.ones(1)), score.success(np.zeros(1))]
+    assert floors[0] == pytest.approx(2 * floors[1])  # a failure that was sure to succeed
+    said = evaluate(X, y, scores=[("beta", 2, 4), ("beta", 3, 3)], bootstrap=2).disclosures["score"]
+    assert "beta(2,4) weighs low thresholds: it punishes pessimism" in said
+    assert "beta(3,3) weighs thresholds around one half" in said
+
+
+def test_horizons_beyond_the_end_of_complete_runs_are_disclosed(ragged):
+    X, y = ragged
+    assert "horizon beyond" not in evaluate(X, y, bootstrap=2).disclosures["weights"]
+    longer = TrajectoryArray(X.cells, X.lengths, horizon=np.maximum(X.lengths, 8), ids=X.ids)
+    n = (X.lengths < 8).sum()
+    said = evaluate(longer, y, bootstrap=2).disclosures["weights"]
+    assert f"{n} runs with an observed outcome have a horizon beyond their end" in said
+    cut = np.where(X.lengths < 8, -1, y)  # a budget may stop a run before its horizon
+    assert "horizon beyond" not in evaluate(longer, cut, bootstrap=2).disclosures["weights"]

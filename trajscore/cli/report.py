@@ -16,7 +16,7 @@ from trajscore.report._inputs import load
 
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
-_USUAL_FAMILIES = ("log", "brier", ("beta", 2.0, 4.0))
+_USUAL_FAMILIES = ("log", "brier", ("beta", 4.0, 2.0))
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -130,7 +130,7 @@ def _check_out(out: Path | None) -> None:
 
 
 def _family(text: str) -> Any:
-    """Read log, brier, or beta(2,4)."""
+    """Read log, brier, or beta(4,2)."""
     name = text.strip().lower()
     if name in ("log", "brier"):
         return name
@@ -142,7 +142,7 @@ def _family(text: str) -> Any:
             pass
         else:
             return ("beta", a, b)
-    raise argparse.ArgumentTypeError(f"{text!r} is not log, brier or beta(a,b), say beta(2,4)")
+    raise argparse.ArgumentTypeError(f"{text!r} is not log, brier or beta(a,b), say beta(4,2)")
 
 
 def _progress() -> Callable[[Iterable[Any]], Iterable[Any]]:

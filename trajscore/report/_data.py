@@ -18,6 +18,7 @@ from trajscore.metrics._step_calibration import PARTS_OF_A_RUN
 
 BASE_RATE, LENGTH = REFERENCES = ("base rate", "length")
 RAW, CALIBRATED, CONSTANT = "raw", "calibrated", "constant"
+FORMS = {RAW: "as given", CALIBRATED: "calibrated"}
 
 ECUAS_METRICS = {"ECUAS_0": 0, "ECUAS_1": 1, "ECUAS_128": 128}
 SCALAR_METRICS = (*DIAGNOSTICS, *ECUAS_METRICS)
@@ -43,6 +44,17 @@ class Options:
     def score_names(self) -> list[str]:
         """Columns of the scores; verdicts lead with the first."""
         return [f"TPS {family_name(score)}" for score in self.scores]
+
+    @property
+    def log_scores(self) -> list[LogScore]:
+        """The log scores among the scores."""
+        families = [get_family(score) for score in self.scores]
+        return [family for family in families if isinstance(family, LogScore)]
+
+    @property
+    def is_log(self) -> bool:
+        """Whether the leading score is in nats."""
+        return isinstance(get_family(self.scores[0]), LogScore)
 
     @property
     def miscalibration(self) -> str:
@@ -113,6 +125,7 @@ class Facts:
     n_observed: int  # of these, with an observed outcome
     success_rate: float  # of these
     censored: str  # what unobserved runs stand for: "failure", "q_z", or "drop": left out
+    n_beyond: int  # runs with an observed outcome whose horizon is longer than they are
     is_clustered: bool
     bootstrap: BootstrapOptions
     calibrators: dict[str, str] | None  # of each predictor; None if none was asked for
@@ -145,11 +158,6 @@ class ReportData:
     def score_name(self) -> str:
         """Name of the leading score, a column of `table`."""
         return self.options.score_names[0]
-
-    @property
-    def is_log(self) -> bool:
-        """Whether the leading score is in nats."""
-        return isinstance(get_family(self.options.scores[0]), LogScore)
 
     @property
     def predictors(self) -> list[str]:

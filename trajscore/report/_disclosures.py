@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from trajscore.core.weights import schedule_name
-from trajscore.report._data import Facts, Note, Options, ReportData
+from trajscore.metrics._proper_scores import BetaScore, get_family
+from trajscore.report._data import FORMS, Facts, Note, Options, ReportData
 
 UNOBSERVED = "the outcome was not observed"
 """Why a run is left out with ``censored="drop"``."""
@@ -69,9 +70,14 @@ def disclosures(data: ReportData) -> dict[str, str]:
             f"{population(facts)}; {facts.success_rate:.3f} of the {facts.n_observed} with an "
             f"observed outcome succeeded"
         ),
-        "score": f"Trajectory Proper Scores ({', '.join(options.score_names)}), higher is better; "
-        f"log scores in nats, forecasts clipped to [1e-6, 1 - 1e-6]",
-        "weights": f"{schedule_name(options.weights)}, normalised over each run's horizon",
+        "score": "; ".join(
+            [
+                f"Trajectory Proper Scores ({', '.join(options.score_names)}), higher is better",
+                *_clipping(data),
+                *_betas(options),
+            ]
+        ),
+        "weights": _weights(options, facts),
         "aggregation": _aggregation(options),
         "calibration": _calibration(facts.calibrators),
         "censoring": _censoring(facts),
@@ -85,6 +91,54 @@ def disclosures(data: ReportData) -> dict[str, str]:
             f"others; rates pooled over the five folds, with Clopper-Pearson intervals"
         )
     return said
+
+
+def _clipping(data: ReportData) -> list[str]:
+    """Say what the clip of the log score does; nothing where there is no log score."""
+    logs = data.options.log_scores
+    if not logs:
+        return []
+    clip = f"{logs[0].clip:g}".replace("e-0", "e-")
+    said = [f"log scores in nats, forecasts clipped to [{clip}, 1 - {clip}]"]
+    for (name, form), row in data.sensitivity[data.sensitivity["clipped"] > 0].iterrows():
+        margin = (
+            f" (its margin would be {row['clip_1e-2']:+.3f} with a clip of 1e-2)"
+            if data.options.is_log
+            else ""
+        )
+        said.append(
+            f"{row['clipped']:.1%} of the forecasts of {name} {FORMS[form]} are clipped{margin}"
+        )
+    return said
+
+
+def _betas(options: Options) -> list[str]:
+    """Say in a line what each score of the beta family asks."""
+    families = [get_family(score) for score in options.scores]
+    return [
+        f"{one.name} {_what_beta_asks(one.a, one.b)}"
+        for one in families
+        if isinstance(one, BetaScore)
+    ]
+
+
+def _what_beta_asks(a: float, b: float) -> str:
+    if a == b:
+        return "weighs thresholds around one half, misses of either kind alike"
+    if a > b:
+        return "weighs high thresholds: it punishes overconfidence in runs that fail"
+    return "weighs low thresholds: it punishes pessimism about runs that succeed"
+
+
+def _weights(options: Options, facts: Facts) -> str:
+    said = f"{schedule_name(options.weights)}, adding up to one over each run's horizon"
+    if not facts.n_beyond:
+        return said
+    return (
+        f"{said}; {number_of_runs(facts.n_beyond)} with an observed outcome have a horizon beyond "
+        f"their end, so that their forecasts weigh less than those of others: the horizon of a run "
+        f"that came to its end is its length"
+    )
 
 
 def population(facts: Facts) -> str:

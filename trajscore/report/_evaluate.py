@@ -24,7 +24,7 @@ def evaluate(
     X: Any,
     y: ArrayLike,
     *,
-    scores: Any = ("log", "brier", ("beta", 2, 4)),
+    scores: Any = ("log", "brier", ("beta", 4, 2)),
     weights: Weights = "linear_front",
     phi: str = "weighted",
     calibrator: Any = "platt",
@@ -45,9 +45,11 @@ def evaluate(
         likely) get rank diagnostics, and proper scores once calibrated.
     y : array-like of shape (n_runs,)
         Outcomes: 1 success, 0 failure, -1 (or missing) not observed.
-    scores : score family or sequence of them, default=("log", "brier", ("beta", 2, 4))
+    scores : score family or sequence of them, default=("log", "brier", ("beta", 4, 2))
         Trajectory Proper Scores to report, or one of them; intervals and verdicts lead with the
-        first.
+        first. Beta(4, 2) punishes overconfidence in runs that fail, which is what somebody who lets
+        an agent go on has to fear; the tables of Raghu et al. have Beta(2, 4), which punishes
+        pessimism about runs that succeed.
     weights : str or callable, default="linear_front"
         Step weights of scores, calibration and aggregation.
     phi : {"last", "mean", "min", "weighted"}, default="weighted"
@@ -135,6 +137,7 @@ def evaluate(
             n_observed=int(judged.runs.observed.sum()),
             success_rate=float(judged.runs.y[judged.runs.observed].mean()),
             censored=censored,
+            n_beyond=judged.n_beyond(),
             is_clustered=groups is not None,
             bootstrap=draws,
             calibrators=None if maker is None else calibrators_of(rows),

@@ -52,6 +52,11 @@ class Judged:
     runs: Coverage
     excluded: dict[str, int]
 
+    def n_beyond(self) -> int:
+        """Count the observed runs whose horizon is longer than they are."""
+        X = next(iter(self.traces.values()))
+        return int(((X.horizon > X.lengths) & self.runs.observed).sum())
+
     def observed(self) -> Judged:
         """Keep the runs with an observed outcome alone, as if there were no others."""
         rows = np.flatnonzero(self.runs.observed)

@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pandas as pd
 
+from trajscore.core.weights import Weights
+from trajscore.metrics._proper_scores import LogScore
 from trajscore.metrics._tps import run_scores
 from trajscore.report._data import Options
 from trajscore.report._rows import CalibratorMaker, Row, base_rate, make_rows
 from trajscore.report._runs import Judged
 
+CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
+"""Columns of the margins of log scores with another clip; a sure forecast costs 13.8 or 4.6."""
+
 
 def sensitivity_table(
     rows: list[Row], judged: Judged, options: Options, maker: CalibratorMaker | None
 ) -> pd.DataFrame:
-    """Return the margin of each row that is a probability, and without unobserved runs.
+    """Return the margin of each row that is a probability, and what else it might be.
 
-    For the latter, everything is fitted anew on the observed runs alone.
+    Without unobserved runs everything is fitted anew on the observed ones alone; with another clip
+    of the log score the same forecasts are scored.
     """
-    columns = {"margin": _margins(rows, options)}
+    leading, weights = options.scores[0], options.weights
+    columns: dict[str, dict[tuple[str, str], float]] = {"margin": _margins(rows, leading, weights)}
     if not judged.runs.observed.all():
-        columns["observed_only"] = _margins(make_rows(judged.observed(), maker, []), options)
+        alone = make_rows(judged.observed(), maker, [])
+        columns["observed_only"] = _margins(alone, leading, weights)
+    if options.log_scores:
+        columns["clipped"] = {row.key: _clipped(row, options.log_scores[0]) for row in rows}
+    if options.is_log:
+        for name, clip in CLIPS.items():
+            columns[name] = _margins(rows, LogScore(clip), weights)
     index = pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])
     return pd.DataFrame(columns, index=index).dropna(subset="margin")
 
 
-def _margins(rows: list[Row], options: Options) -> dict[tuple[str, str], float]:
-    score, weights = options.scores[0], options.weights
+def _margins(rows: list[Row], score: Any, weights: Weights) -> dict[tuple[str, str], float]:
     margins = {}
     for row in rows:
         if row.is_probability:
@@ -34,3 +49,9 @@ def _margins(rows: list[Row], options: Options) -> dict[tuple[str, str], float]:
             gained -= run_scores(labels, constant.traces, score, weights)
             margins[row.key] = float(gained.mean())
     return margins
+
+
+def _clipped(row: Row, score: LogScore) -> float:
+    """Share of the forecasts that a log score clips."""
+    p = row.traces.cells
+    return float(np.mean((p < score.clip) | (p > 1 - score.clip)))

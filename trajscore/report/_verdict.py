@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from trajscore.report._data import (
-    CALIBRATED,
+    FORMS,
     MARGIN,
     OVER_LENGTH,
     RAW,
@@ -15,8 +15,6 @@ from trajscore.report._data import (
     STEP_ERRORS,
     ReportData,
 )
-
-FORMS = {RAW: "as given", CALIBRATED: "calibrated"}
 
 # A difference of two numbers that is smaller than this share of them is rounding.
 _ROUNDING = 1e-12
@@ -27,7 +25,8 @@ def verdicts(data: ReportData) -> list[str]:
     sentences = []
     for name in data.predictors:
         parts = [*_margins(data, name), *_calibration(data, name), _rank(data, name)]
-        said = [f"{name}: {'; '.join(parts)}.", *_without_unobserved(data, name)]
+        said = [f"{name}: {'; '.join(parts)}."]
+        said += [*_other_clip(data, name), *_without_unobserved(data, name)]
         sentences.append(" ".join(said))
     return sentences
 
@@ -87,7 +86,7 @@ def _over_base_rate(row: pd.Series, data: ReportData) -> str:
     margin, low, high = (row[name] for name in MARGIN)
     if max(abs(margin), abs(low), abs(high)) <= _ROUNDING * abs(row["value"]):
         return "the same as the base rate"
-    digits, unit = _digits(data), " nats" if data.is_log else ""
+    digits, unit = _digits(data), " nats" if data.options.is_log else ""
     size, span = f"{abs(margin):{digits}}{unit}", f"[{low:+{digits}}, {high:+{digits}}]"
     return {
         1: f"{size} better than the base rate {span}",
@@ -114,6 +113,22 @@ def _rank(data: ReportData, name: str) -> str:
     return f"{words} (AUROC {margin:+.3f} [{low:+.3f}, {high:+.3f}])"
 
 
+def _other_clip(data: ReportData, name: str) -> list[str]:
+    """Say where the clip of the log score decides on which side of the base rate a form lies."""
+    if not data.options.is_log:
+        return []
+    said = []
+    for form, words in FORMS.items():
+        if (name, form) in data.sensitivity.index:
+            small, large = data.sensitivity.loc[(name, form), ["clip_1e-6", "clip_1e-2"]]
+            if small * large < 0 and abs(small) > _ROUNDING:
+                said.append(
+                    f"The clip of the log score decides: {words} the margin is {small:+.3f} with "
+                    f"a clip of 1e-6 and {large:+.3f} with 1e-2."
+                )
+    return said
+
+
 def _without_unobserved(data: ReportData, name: str) -> list[str]:
     """Say what dropping the runs without an outcome would make of the margins."""
     if "observed_only" not in data.sensitivity:
@@ -130,7 +145,7 @@ def _without_unobserved(data: ReportData, name: str) -> list[str]:
 
 
 def _digits(data: ReportData) -> str:
-    return ".3f" if data.is_log else ".3g"
+    return ".3f" if data.options.is_log else ".3g"
 
 
 def _listed(names: Iterable[str]) -> str:
