@@ -245,3 +245,50 @@ def test_report_with_monitoring(tmp_path, capsys):
     assert code == 0
     assert "stopping failing runs early" in out
     assert "Stopping failing runs early" in page.read_text()
+
+
+def test_a_column_of_tasks_makes_clusters(table, capsys):
+    frame, folder = table
+    frame.assign(task_id=frame["run_id"] // 3).to_csv(folder / "runs.csv", index=False)
+    _, out, _ = run(capsys, folder / "runs.csv")
+    assert "20 clusters of runs by 'task_id'" in out
+    assert "by cluster of runs" in out
+    _, out, _ = run(capsys, folder / "runs.csv", "--group", "run_id")
+    assert "60 clusters of runs by 'run_id'" in out
+    frame.assign(task=1).to_csv(folder / "runs.csv", index=False)
+    assert "clusters" not in run(capsys, folder / "runs.csv")[1]
+    frame.assign(task=frame["step"]).to_csv(folder / "runs.csv", index=False)
+    assert "clusters" not in run(capsys, folder / "runs.csv")[1]
+
+
+def test_what_gives_the_outcome_away_is_no_guess(table, capsys):
+    frame, folder = table
+    frame = frame.rename(columns={"confidence": "c"})
+    frame["final_reward"] = frame["solved"] * 0.7
+    last = ~frame["run_id"].duplicated(keep="last")
+    frame["state"] = frame["noise"].mask(last, 0.1 + 0.5 * frame["solved"])
+    frame.to_csv(folder / "runs.csv", index=False)
+    _, out, _ = run(capsys, folder / "runs.csv")
+    assert "scores: columns 'c', 'noise'" in out
+    assert "column 'final_reward' is not taken for a score: it is named like an outcome" in out
+    assert "column 'state' is not taken for a score: its value at the last step" in out
+    _, out, _ = run(capsys, folder / "runs.csv", "--score", "state")
+    assert "note: state: its value at the last step of a run tells" in out
+    frame.drop(columns=["c", "noise"]).to_csv(folder / "runs.csv", index=False)
+    code, _, err = run(capsys, folder / "runs.csv")
+    assert code == 2
+    assert "no column is taken for a score unasked ('final_reward': it is named like" in err
+
+
+def test_missing_values_and_unobserved_runs_as_asked(table, capsys):
+    frame, folder = table
+    frame["solved"] = frame["solved"].astype(float).mask(frame["run_id"] < 5)
+    frame["confidence"] = frame["confidence"].mask((frame["step"] == 2) & (frame["run_id"] < 20))
+    frame.to_csv(folder / "runs.csv", index=False)
+    chosen = ("--score", "confidence", "--score", "noise")
+    _, out, _ = run(capsys, folder / "runs.csv", *chosen, "--missing", "ffill")
+    assert "60 runs; the 5 without an observed outcome" in out
+    assert "of its values were not stated; the one before holds" in out
+    _, out, _ = run(capsys, folder / "runs.csv", *chosen, "--censored", "drop")
+    assert "(all predictors: a value of confidence is missing)" in " ".join(out.split())
+    assert "5 runs (all predictors: the outcome was not observed)" in " ".join(out.split())

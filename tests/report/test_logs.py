@@ -133,7 +133,7 @@ def test_what_was_guessed_is_data(tmp_path):
     assert inputs.stop_reason is None
     assert str(inputs) == (
         "guessed step: column 't'; outcome: column 'y'; scores: column 'p'; steps are counted "
-        "from 0"
+        "from 0\n2 clusters of runs by 'y'"
     )
     known = load(tmp_path / "t.csv", Fields("id", "t", "y", scores=("p",)), first_step=0)
     assert str(known) == ""

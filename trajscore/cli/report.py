@@ -13,6 +13,7 @@ from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.io._fields import Fields
 from trajscore.report import BootstrapOptions, evaluate
 from trajscore.report._inputs import load
+from trajscore.report._missing import MISSING
 
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
@@ -40,6 +41,19 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         help="leading score: log, brier or beta(a,b); the others are shown too",
     )
     add("--phi", choices=("last", "mean", "min", "weighted"), default="weighted")
+    add(
+        "--missing",
+        choices=MISSING,
+        default="same_runs",
+        help="where a value is missing: leave the run out for all predictors (same_runs) or for "
+        "that one (own_runs), or let the value before hold (ffill)",
+    )
+    add(
+        "--censored",
+        choices=("failure", "drop"),
+        default="failure",
+        help="what runs without an observed outcome count as",
+    )
     add("--monitor", action="store_true", help="also report what stopping failing runs early does")
     add("--resamples", dest="n_resamples", type=int, default=1000, help="bootstrap replicates")
     add("--seed", dest="random_state", type=int, default=0, help="seed of the bootstrap")
@@ -68,7 +82,7 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--outcome", help="column of outcomes: 1, 0, or empty if not observed")
     add("--stop-reason", help="column of stop reasons")
-    add("--group", help="column of clusters, such as the task of a trial")
+    add("--group", help="column of clusters, by default the task; that of run ids for none")
     add(
         "--embedder",
         default="char",
@@ -106,6 +120,8 @@ def run(arguments: argparse.Namespace) -> None:
         ],
         weights=arguments.weights,
         phi=arguments.phi,
+        censored=arguments.censored,
+        missing=arguments.missing,
         stop_reason=inputs.stop_reason,
         groups=inputs.groups,
         monitoring=arguments.monitor,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from trajscore.core.weights import schedule_name
+from trajscore.inference._influence import FEW_CLUSTERS
 from trajscore.metrics._proper_scores import BetaScore, get_family
 from trajscore.report._data import FORMS, Facts, Note, Options, ReportData
 
@@ -29,12 +30,23 @@ def left_out_reason(stop_reason: str | None) -> str:
     return f"stopped by {stop_reason}, not by a budget"
 
 
+def lacking(predictors: list[str]) -> str:
+    """Say for which predictors' sake a run is left out."""
+    if len(predictors) == 1:
+        return f"a value of {predictors[0]} is missing"
+    return f"values of {', '.join(predictors[:-1])} and {predictors[-1]} are missing"
+
+
 # -------------------------------------------------------------------- of single predictors
 
 
 def _outside(place: str, value: float, n: int) -> str:
     count = "" if n == 1 else f" (the first of {n} such values)"
     return f"{place}: {value:g} lies outside [0, 1]{count}; correct it if this is a probability."
+
+
+def _as_telling(effective: float) -> str:
+    return f", as telling as {effective:.1f} equal ones"
 
 
 def _constant_maps(maps: list[str]) -> str:
@@ -46,6 +58,19 @@ def _constant_maps(maps: list[str]) -> str:
 
 NOTES: dict[str, Callable[..., str]] = {
     "outside": _outside,
+    "filled": lambda share: f"{share:.1%} of its values were not stated; the one before holds.",
+    "gives away": lambda how: (
+        f"{how}: if it is the outcome, or was made from it, nothing said of it here counts."
+    ),
+    "risk": lambda auroc: (
+        f"its AUROC is {auroc:.3f}, so that high values go with failure: it looks like a risk; "
+        f"if it is one, give minus it, or 1 minus it."
+    ),
+    "few clusters": lambda n, effective: (
+        f"there are {n} clusters of runs{'' if effective > n - 0.5 else _as_telling(effective)}; "
+        f"intervals from fewer than {FEW_CLUSTERS} may cover less than they say, so collect runs "
+        f"of more tasks."
+    ),
     "too few runs": lambda: "left out; it has too few complete runs with both outcomes.",
     "not calibrated": lambda why: f"not calibrated; {why}",
     "constant maps": _constant_maps,

@@ -10,13 +10,15 @@ from trajscore.core.weights import Weights
 from trajscore.metrics._aggregate import check_aggregator
 from trajscore.metrics._proper_scores import family_name, get_family, is_tuple_family
 from trajscore.monitoring import StoppingRule
-from trajscore.report._data import BootstrapOptions, Facts, Options
+from trajscore.report._data import BootstrapOptions, Facts, Note, Options
 from trajscore.report._margins import draw_margins, interval_table
+from trajscore.report._missing import fill_forward, leave_out_missing
 from trajscore.report._monitoring import monitoring_table, stopping_rule
 from trajscore.report._report import Report
 from trajscore.report._rows import calibrator_maker, calibrators_of, make_rows
-from trajscore.report._runs import check_predictors, choose_runs, stray_values
+from trajscore.report._runs import check_predictors, choose_runs, few_clusters, stray_values
 from trajscore.report._sensitivity import sensitivity_table
+from trajscore.report._signs import giveaways, risks
 from trajscore.report._tables import excluded_table, gain_table, row_table
 
 
@@ -31,6 +33,7 @@ def evaluate(
     censored: str = "failure",
     q_z: ArrayLike | None = None,
     stop_reason: ArrayLike | None = None,
+    missing: str = "same_runs",
     groups: ArrayLike | None = None,
     monitoring: bool | StoppingRule = False,
     bootstrap: int | BootstrapOptions = 1000,
@@ -67,6 +70,11 @@ def evaluate(
     stop_reason : array-like of shape (n_runs,), optional
         Why each run ended. Unobserved runs that no budget stopped are left out and counted.
         Default: the columns "stop_reason" and "stop_kind" of the container's meta, if there are.
+    missing : {"same_runs", "own_runs", "ffill"}, default="same_runs"
+        What to do where a predictor lacks a value: leave the run out for all predictors, so that
+        they are judged on the same runs; leave it out for that predictor alone; or let a value hold
+        until the next one is stated, and leave out for all the runs that lack their first. What is
+        left out is counted, with whose value was missing.
     groups : array-like of shape (n_runs,), optional
         Clusters of runs (trials of one task), kept together in calibration and bootstrap.
     monitoring : bool or StoppingRule, default=False
@@ -118,12 +126,14 @@ def evaluate(
     maker = calibrator_maker(calibrator, weights)
     censored = "q_z" if censored == "failure" and q_z is not None else censored
     rule = stopping_rule(monitoring)
-    sample = check_predictors(X, y, groups, q_z)
-    notes = stray_values(sample.traces)
-    judged = choose_runs(sample, stop_reason, censored)
+    notes: list[Note] = []
+    sample = fill_forward(check_predictors(X, y, groups, q_z), missing, notes)
+    notes += [*stray_values(sample.traces), *giveaways(sample.traces, sample.y)]
+    judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
     rows = make_rows(judged, maker, notes)
     estimates, replicates = draw_margins(rows, judged.runs, options, draws)
     intervals = interval_table(rows, options, estimates, replicates, draws.confidence_level)
+    notes += [*risks(intervals), *few_clusters(judged.runs)]
     return Report(
         table=row_table(rows, options, estimates[0], intervals),
         intervals=intervals,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore import io
@@ -16,11 +17,12 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import FAILURE, SUCCESS
 from trajscore.core.values import unknown_name
 from trajscore.datasets import load_chess
-from trajscore.io._fields import USUAL_FIELDS, Fields
+from trajscore.io._fields import USUAL_FIELDS, Fields, find
 from trajscore.io._files import JSON_ENDINGS, LINES_ENDINGS, has_ending
 from trajscore.io._format import Format, find_format, own_endings, stream_runs, tell
 from trajscore.io._runs import LeftOut, count_left_out
 from trajscore.io._tables import PARTS, choose_columns, guess_first_step, read_table
+from trajscore.report._signs import gives_away
 from trajscore.tracer import StepConfidence, ToolCallCount, TracerScorer, TracerSignals
 
 _SIGNALS = ("surprisal", "repetition", "agent_gap", "user_gap")
@@ -34,6 +36,9 @@ class FromTable:
 
     guessed: dict[str, tuple[str, ...]]
     first_step: int | None = None
+    refused: dict[str, str] = field(default_factory=dict)  # columns that look like scores, and why
+    group: str | None = None
+    n_groups: int = 0
 
     def __str__(self) -> str:
         parts = [
@@ -42,7 +47,14 @@ class FromTable:
         ]
         if self.first_step not in (None, 1):
             parts.append(f"steps are counted from {self.first_step}")
-        return "guessed " + "; ".join(parts) if parts else ""
+        lines = ["guessed " + "; ".join(parts)] if parts else []
+        lines += [
+            f"column {name!r} is not taken for a score: {why}; name it with --score if it is one"
+            for name, why in self.refused.items()
+        ]
+        if self.group is not None:
+            lines.append(f"{self.n_groups} clusters of runs by {self.group!r}")
+        return "\n".join(lines)
 
 
 @dataclass
@@ -158,7 +170,8 @@ def _load_table(path: Path, fields: Fields, first_step: int | None) -> Inputs:
     frame = read_table(path)
     chosen, guessed = choose_columns(frame, fields)
     first = guess_first_step(frame, chosen) if first_step is None else first_step
-    per_run = [name for name in (chosen.stop_reason, chosen.group) if name is not None]
+    group = chosen.group or _task_column(frame, str(chosen.id))
+    per_run = [name for name in (chosen.stop_reason, group) if name is not None]
     X, y = TrajectoryArray.from_frame(
         frame,
         id=str(chosen.id),
@@ -170,11 +183,38 @@ def _load_table(path: Path, fields: Fields, first_step: int | None) -> Inputs:
         missing="allow",
     )
     stop_reason, groups = (
-        None if name is None else X.meta[name] for name in (chosen.stop_reason, chosen.group)
+        None if name is None else X.meta[name] for name in (chosen.stop_reason, group)
     )
-    return Inputs(
-        X, y, groups, stop_reason, FromTable(guessed, first if first_step is None else None)
-    )
+    X, refused = (X, {}) if fields.scores else _without_giveaways(X, y)
+    if refused:
+        guessed["scores"] = X.channels or ()
+    n_groups = 0 if groups is None else groups.nunique()
+    counted = first if first_step is None else None
+    found = FromTable(guessed, counted, refused, group, n_groups)
+    return Inputs(X, y, groups, stop_reason, found)
+
+
+def _task_column(frame: pd.DataFrame, run: str) -> str | None:
+    """Return the column of tasks, if every run is of one, and there are several."""
+    for name in find("task", frame.columns):
+        first = frame.groupby(run)[name].transform("first")
+        if (frame[name] == first).all() and len(frame[name].unique()) > 1:
+            return str(name)
+    return None
+
+
+def _without_giveaways(
+    X: TrajectoryArray, y: NDArray[Any]
+) -> tuple[TrajectoryArray, dict[str, str]]:
+    """Take no column for a score, unasked, that gives the outcome away."""
+    why = {name: gives_away(name, X[name], y) for name in X.channels or ()}
+    refused = {name: how for name, how in why.items() if how}
+    if len(refused) == len(why):
+        said = "; ".join(f"{name!r}: {how}" for name, how in refused.items())
+        raise ArgumentError(
+            f"no column is taken for a score unasked ({said}); name one with {{argument}}", "scores"
+        )
+    return (X[[name for name in why if name not in refused]] if refused else X), refused
 
 
 # ------------------------------------------------------------------ logs

@@ -15,10 +15,9 @@ from trajscore.calibration._forecaster import check_forecaster
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
 from trajscore.core.sample import Sample
-from trajscore.core.type_aliases import IntArray
 from trajscore.core.within_runs import step_numbers
 from trajscore.report._data import BASE_RATE, CALIBRATED, CONSTANT, LENGTH, RAW, Note
-from trajscore.report._disclosures import sentence
+from trajscore.report._missing import whole_runs
 from trajscore.report._runs import Coverage, Judged
 
 CalibratorMaker = Callable[[bool], Any]
@@ -42,21 +41,15 @@ class Row:
 
 
 def make_rows(judged: Judged, maker: CalibratorMaker | None, notes: list[Note]) -> list[Row]:
-    """Return the rows of all predictors that can be judged, and of the references."""
+    """Return the rows of all predictors, each on its whole runs, and of the references."""
     rows = []
     for name, trace in judged.traces.items():
-        complete = complete_runs(trace)
-        runs = judged.runs.take(complete)
-        if len(runs) < 2 or len(np.unique(runs.y[runs.observed])) < 2:
-            notes.append(Note(name, "too few runs"))
-            continue
-        covered = trace if len(complete) == len(trace) else trace[complete]
+        whole = np.flatnonzero(whole_runs(trace))
+        covered = trace if len(whole) == len(trace) else trace[whole]
+        runs = judged.runs.take(whole)
         is_probability = bool(covered.cells.min() >= 0 and covered.cells.max() <= 1)
         raw = Row(name, RAW, covered, runs, is_probability)
         rows += [raw, *_calibrated(raw, maker and maker(is_probability), notes)]
-    if not rows:
-        said = " ".join(sentence(note) for note in notes)
-        raise ValueError(f"no predictor has enough runs without missing values: {said}")
     return rows + _references(judged, maker, notes)
 
 
@@ -74,14 +67,6 @@ def base_rate(trace: TrajectoryArray, runs: Coverage) -> Row:
     """Return the constant forecast of the success rate of the very runs that it is scored on."""
     rate = trace.with_cells(np.full(len(trace.cells), runs.labels.mean()))
     return Row(BASE_RATE, CONSTANT, rate, runs, is_probability=True)
-
-
-def complete_runs(trace: TrajectoryArray) -> IntArray:
-    """Rows of the runs that lack no value."""
-    lost = np.isnan(trace.cells)
-    if not lost.any():
-        return np.arange(len(trace))
-    return np.flatnonzero(~np.logical_or.reduceat(lost, trace.offsets[:-1]))
 
 
 # -------------------------------------------------------------------- calibration

@@ -15,6 +15,8 @@ from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.stops import classify_stops, is_scored, normalize_reasons, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.inference._influence import FEW_CLUSTERS
+from trajscore.inference._units import units_of
 from trajscore.report._data import REFERENCES, Note
 from trajscore.report._disclosures import UNOBSERVED, left_out_reason, number_of_runs
 
@@ -50,7 +52,15 @@ class Judged:
 
     traces: dict[str, TrajectoryArray]
     runs: Coverage
-    excluded: dict[str, int]
+    excluded: dict[tuple[str, str], int]  # runs left out, by predictor ("all") and reason
+
+    def take(self, rows: IntArray) -> Judged:
+        """Keep some of the runs, as if there were no others."""
+        if len(rows) == len(self.runs):
+            return self
+        runs = replace(self.runs.take(rows), rows=None)
+        traces = {name: trace[rows] for name, trace in self.traces.items()}
+        return Judged(traces, runs, self.excluded)
 
     def n_beyond(self) -> int:
         """Count the observed runs whose horizon is longer than they are."""
@@ -59,9 +69,7 @@ class Judged:
 
     def observed(self) -> Judged:
         """Keep the runs with an observed outcome alone, as if there were no others."""
-        rows = np.flatnonzero(self.runs.observed)
-        runs = replace(self.runs.take(rows), rows=None)
-        return Judged({name: trace[rows] for name, trace in self.traces.items()}, runs, {})
+        return self.take(np.flatnonzero(self.runs.observed))
 
 
 def check_predictors(X: Any, y: ArrayLike, groups: Any, q_z: Any) -> Sample:
@@ -94,7 +102,7 @@ def choose_runs(sample: Sample, stop_reason: ArrayLike | None, censored: str) ->
     # before rows are put in another order, so that a message names the row that was given
     labels = as_labels(np.where(counts, codes, FAILURE), censored=censored, q_z=sample.q_z)
     if n_dropped := int((~labels.counts).sum()):
-        excluded[UNOBSERVED] = n_dropped
+        excluded["all", UNOBSERVED] = n_dropped
     order = sample.id_order()
     order = order[(counts & labels.counts)[order]]
     kept = sample.take(order)
@@ -103,21 +111,24 @@ def choose_runs(sample: Sample, stop_reason: ArrayLike | None, censored: str) ->
 
 def _counted(
     y: NDArray[Any], reasons: NDArray[Any] | None, kinds: NDArray[Any] | None
-) -> tuple[BoolArray, dict[str, int]]:
+) -> tuple[BoolArray, dict[tuple[str, str], int]]:
     """Whether each run counts, and how many were left out by stop reason."""
     if reasons is None:
         return np.ones(len(y), dtype=bool), {}
     counts = is_scored(classify_stops(y, reasons, kinds=kinds))
     stated = normalize_reasons(reasons) != ""
     names, numbers = np.unique(reasons[~counts & stated].astype(str), return_counts=True)
-    excluded = {left_out_reason(name): int(n) for name, n in zip(names, numbers, strict=True)}
-    unstated = int((~counts & ~stated).sum())
-    return counts, excluded | ({left_out_reason(None): unstated} if unstated else {})
+    excluded = {
+        ("all", left_out_reason(name)): int(n) for name, n in zip(names, numbers, strict=True)
+    }
+    if unstated := int((~counts & ~stated).sum()):
+        excluded["all", left_out_reason(None)] = unstated
+    return counts, excluded
 
 
-def _check_enough(y: NDArray[Any], excluded: dict[str, int]) -> None:
+def _check_enough(y: NDArray[Any], excluded: dict[tuple[str, str], int]) -> None:
     observed = y[y != CENSORED]
-    left_out = "".join(f"; left out: {number_of_runs(n)} {why}" for why, n in excluded.items())
+    left_out = "".join(f"; left out: {number_of_runs(n)} {why}" for (_, why), n in excluded.items())
     if len(y) < 2:
         raise ValueError(f"evaluation needs at least 2 runs, got {len(y)}{left_out}")
     if not len(observed):
@@ -137,6 +148,17 @@ def _constant_outcome(n: int, outcome: Any) -> str:
     if outcome in (FAILURE, SUCCESS):
         return f"all {n} observed runs are {'successes' if outcome == SUCCESS else 'failures'}"
     return f"all {n} observed outcomes are {outcome:g}"
+
+
+def few_clusters(runs: Coverage) -> list[Note]:
+    """Warn where clusters are so few, or so unequal, that intervals cover less than they say."""
+    if runs.groups is None:
+        return []
+    units = units_of(runs.groups, len(runs))
+    effective = units.n_effective(len(runs))
+    if effective >= FEW_CLUSTERS:
+        return []
+    return [Note("intervals", "few clusters", {"n": units.n_units, "effective": effective})]
 
 
 def stray_values(traces: Mapping[str, TrajectoryArray]) -> list[Note]:

@@ -13,7 +13,7 @@ from trajscore.report._data import (
     OVER_RAW,
     Options,
 )
-from trajscore.report._rows import Row, complete_runs
+from trajscore.report._rows import Row
 from trajscore.report._runs import Judged
 
 
@@ -49,10 +49,6 @@ def gain_table(options: Options, intervals: pd.DataFrame) -> pd.DataFrame:
 
 
 def excluded_table(judged: Judged) -> pd.DataFrame:
-    """Return how many runs were left out: everywhere by reason, and where a value is missing."""
-    rows = [("all", reason, count) for reason, count in judged.excluded.items()]
-    for name, trace in judged.traces.items():
-        missing = len(trace) - len(complete_runs(trace))
-        if missing:
-            rows.append((name, "a value is missing", missing))
+    """Return how many runs were left out, by predictor and reason."""
+    rows = [(*of, n_runs) for of, n_runs in judged.excluded.items()]
     return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])

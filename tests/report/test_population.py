@@ -1,0 +1,147 @@
+"""Which runs every number is of, and what unobserved ones and missing values stand for."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from trajscore import evaluate
+from trajscore.calibration import PrefixForecaster
+from trajscore.datasets import make_trajectories
+
+
+@pytest.fixture(scope="module")
+def budget():
+    made = make_trajectories(200, lengths=(2, 9), budget=6, random_state=0)
+    assert 20 < (made.target == -1).sum() < 100
+    return made.data, made.target
+
+
+@pytest.mark.parametrize(
+    "calibrator", ["platt", PrefixForecaster(features="last", pooled=True)], ids=["platt", "prefix"]
+)
+@pytest.mark.parametrize("censored", ["failure", "drop", "q_z"])
+def test_all_numbers_are_of_one_vector_of_labels(budget, censored, calibrator):
+    if censored == "q_z" and calibrator != "platt":
+        pytest.skip("is fitted with outcomes 0 and 1")
+    X, y = budget
+    q = np.linspace(0, 1, len(y)) if censored == "q_z" else None
+    kept = y >= 0 if censored == "drop" else np.ones(len(y), dtype=bool)
+    labels = np.where(y >= 0, y, 0 if q is None else q)
+    options = {"calibrator": calibrator, "bootstrap": 10}
+    found = evaluate(X, y, censored=censored, q_z=q, **options)
+    expected = evaluate(X[kept], labels[kept], **options)
+    columns = expected.table.columns.drop("n_censored")
+    pd.testing.assert_frame_equal(found.table[columns], expected.table[columns])
+    for key, trace in expected.traces.items():
+        np.testing.assert_array_equal(found.traces[key].cells, trace.cells)
+        np.testing.assert_array_equal(found.labels[key], expected.labels[key])
+    base = found.table.loc[("base rate", "constant")]
+    assert base["T-ECE"] < 1e-12
+    rate = labels[kept].mean()
+    assert base["T-Brier"] == pytest.approx(rate * (1 - rate), abs=1e-12)
+
+
+def test_how_unobserved_runs_count_is_said(budget):
+    X, y = budget
+    n, n_censored = len(y), int((y == -1).sum())
+    words = f"the {n_censored} without an observed outcome count as "
+    for given, said in (
+        ({}, f"{n} runs; {words}failures"),
+        ({"q_z": 0.4}, f"{n} runs; {words}their q_z of a success"),
+        ({"censored": "drop"}, f"{n - n_censored} runs with an observed outcome; those without"),
+    ):
+        report = evaluate(X, y, bootstrap=5, **given)
+        assert said in report.disclosures["runs"]
+        assert f"every number is of {said}" in " ".join(str(report).split())
+    assert report.excluded.to_numpy().tolist() == [
+        ["all", "the outcome was not observed", n_censored]
+    ]
+    with pytest.raises(ValueError, match='q_z is read only with censored="q_z"'):
+        evaluate(X, y, censored="drop", q_z=0.4)
+    with pytest.raises(ValueError, match="censored must be one of"):
+        evaluate(X, y, censored="leave")
+
+
+def test_the_verdict_says_what_dropping_unobserved_runs_would_change(budget):
+    X, y = budget
+    report = evaluate(X, y, bootstrap=10)
+    dropped = evaluate(X, y, censored="drop", bootstrap=10)
+    without = dropped.table["TPS log margin"].dropna()
+    pd.testing.assert_series_equal(report.sensitivity["observed_only"], without, check_names=False)
+    expected = report.table["TPS log margin"].dropna()
+    pd.testing.assert_series_equal(report.sensitivity["margin"], expected, check_names=False)
+    said = report.verdicts()[0]
+    form = ("forecast", "calibrated")
+    assert f"{without[form]:+.3f} calibrated (by {without[form] - expected[form]:+.3f}" in said
+    assert f"Without the {(y == -1).sum()} unobserved runs" in said
+    assert "unobserved" not in dropped.verdicts()[0]
+
+
+def test_a_sign_that_turns_without_unobserved_runs_is_said(chess):
+    X, y = chess
+    said = evaluate(X["material"], y, bootstrap=10).verdicts()[0]
+    assert re.search(r"\+0\.059 as given \(by \+0\.186, the other sign\)", said)
+
+
+def test_a_forecast_of_the_base_rate_is_the_same_as_it(ragged):
+    X, y = ragged
+    same = X.with_cells(np.full(len(X.cells), y.mean()))
+    for score in ("log", ("beta", 2, 4)):
+        report = evaluate(same, y, scores=score, calibrator=None, bootstrap=20)
+        assert report.verdicts()[0].startswith("forecast: as given the same as the base rate;")
+    near = X.with_cells(np.full(len(X.cells), y.mean() + 1e-3))
+    assert "same as" not in evaluate(near, y, calibrator=None, bootstrap=20).verdicts()[0]
+
+
+@pytest.fixture
+def gappy(ragged):
+    """Two predictors; one lacks 20 runs at step 2, the other 10 of these and 5 others at step 1."""
+    X, y = ragged
+    long = np.flatnonzero(X.lengths > 1)
+    cells = X.cells.copy()
+    cells[X.offsets[long[:20]] + 1] = np.nan
+    other = 1 - X.cells
+    other[X.offsets[long[10:25]]] = np.nan
+    return {"a": X.with_cells(cells), "b": X.with_cells(other)}, y
+
+
+def test_predictors_are_judged_on_the_same_runs(gappy):
+    X, y = gappy
+    report = evaluate(X, y, bootstrap=5)
+    assert set(report.table["n_runs"]) == {len(y) - 25}
+    assert report.excluded.to_numpy().tolist() == [
+        ["all", "values of a and b are missing", 10],
+        ["all", "a value of a is missing", 10],
+        ["all", "a value of b is missing", 5],
+    ]
+    own = evaluate(X, y, missing="own_runs", bootstrap=5)
+    assert own.table["n_runs"].tolist() == [180, 180, 185, 185, 200, 200, 200]
+    with pytest.raises(ValueError, match="missing must be one of"):
+        evaluate(X, y, missing="drop")
+
+
+def test_a_stated_value_holds_until_the_next_one(gappy):
+    X, y = gappy
+    report = evaluate(X, y, missing="ffill", bootstrap=5)
+    filled = {name: trace.ffill() for name, trace in X.items()}
+    expected = evaluate(filled, y, bootstrap=5)
+    pd.testing.assert_frame_equal(report.table, expected.table)
+    assert report.excluded.to_numpy().tolist() == [["all", "a value of b is missing", 15]]
+    share = 20 / len(X["a"].cells)
+    assert report.notes[0] == f"a: {share:.1%} of its values were not stated; the one before holds."
+
+
+def test_predictors_without_common_runs_are_refused_with_a_remedy(ragged):
+    X, y = ragged
+    half = np.repeat(np.arange(len(y)) < 100, X.lengths)
+    halves = {"a": np.where(half, X.cells, np.nan), "b": np.where(half, np.nan, X.cells)}
+    traces = {name: X.with_cells(cells) for name, cells in halves.items()}
+    with pytest.raises(ValueError, match="0 of 200 runs have a value of every .*'own_runs'"):
+        evaluate(traces, y)
+    assert len(evaluate(traces, y, missing="own_runs", bootstrap=2).predictors) == 2
+    none = X.with_cells(np.full(len(X.cells), np.nan))
+    report = evaluate({"a": X, "none": none}, y, bootstrap=2)
+    assert report.table.loc[("a", "raw"), "n_runs"] == 200
+    assert report.notes == ["none: left out; it has too few complete runs with both outcomes."]

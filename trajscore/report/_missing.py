@@ -1,0 +1,76 @@
+"""Runs in which a predictor lacks a value: who is judged on which runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.sample import Sample
+from trajscore.core.type_aliases import BoolArray
+from trajscore.report._data import Note
+from trajscore.report._disclosures import lacking, sentence
+from trajscore.report._runs import Coverage, Judged
+
+MISSING = ("same_runs", "own_runs", "ffill")
+
+
+def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:
+    """Let a stated value hold until the next one is, if that is wanted."""
+    if missing not in MISSING:
+        raise ValueError(f"missing must be one of {MISSING}, got {missing!r}")
+    if missing != "ffill":
+        return sample
+    filled = {name: X.ffill() for name, X in sample.traces.items()}
+    for name, X in sample.traces.items():
+        if n_filled := int((np.isnan(X.cells) & ~np.isnan(filled[name].cells)).sum()):
+            notes.append(Note(name, "filled", {"share": n_filled / len(X.cells)}))
+    return replace(sample, traces=filled)
+
+
+def leave_out_missing(judged: Judged, missing: str, notes: list[Note]) -> Judged:
+    """Leave out predictors with too few whole runs, then the runs that another one lacks.
+
+    With "own_runs" a run is left out for those predictors alone that lack it.
+    """
+    whole = {name: whole_runs(X) for name, X in judged.traces.items()}
+    for name in [name for name, rows in whole.items() if not _is_enough(judged.runs, rows)]:
+        notes.append(Note(name, "too few runs"))
+        del whole[name]
+    if not whole:
+        said = " ".join(sentence(note) for note in notes)
+        raise ValueError(f"no predictor has enough runs without missing values: {said}")
+    traces = {name: judged.traces[name] for name in whole}
+    excluded = dict(judged.excluded)
+    if missing == "own_runs":
+        for name, rows in whole.items():
+            if not rows.all():
+                excluded[name, lacking([name])] = int((~rows).sum())
+        return replace(judged, traces=traces, excluded=excluded)
+    common = np.logical_and.reduce(list(whole.values()))
+    if not _is_enough(judged.runs, common):
+        raise ValueError(
+            f"{int(common.sum())} of {len(common)} runs have a value of every predictor at every "
+            f"step, and both outcomes are needed among them; leave out a predictor, or pass "
+            f"missing='own_runs' to judge each on the runs that it has, or 'ffill' to let a value "
+            f"hold until the next one"
+        )
+    lost = np.stack([~rows for rows in whole.values()], axis=1)[~common]
+    patterns, counts = np.unique(lost, axis=0, return_counts=True)
+    for pattern, n in zip(patterns[::-1], counts[::-1], strict=True):
+        names = [name for name, lacks in zip(whole, pattern, strict=True) if lacks]
+        excluded["all", lacking(names)] = int(n)
+    return replace(judged, traces=traces, excluded=excluded).take(np.flatnonzero(common))
+
+
+def whole_runs(trace: TrajectoryArray) -> BoolArray:
+    """Tell which runs lack no value."""
+    lost = np.isnan(trace.cells)
+    if not lost.any():
+        return np.ones(len(trace), dtype=bool)
+    return np.asarray(~np.logical_or.reduceat(lost, trace.offsets[:-1]))
+
+
+def _is_enough(runs: Coverage, rows: BoolArray) -> bool:
+    return len(np.unique(runs.y[runs.observed & rows])) > 1

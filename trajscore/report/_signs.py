@@ -1,0 +1,71 @@
+"""What a column gives away about itself: the outcome, or that it points the other way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.within_runs import last_cells
+from trajscore.io._fields import USUAL
+from trajscore.metrics import _ranking
+from trajscore.report._data import LENGTH, RAW, Note
+
+# Fewer runs of an outcome may well be told apart by chance.
+_FEWEST_TOLD_APART = 5
+# What ranks worse than this, and worse than chance beyond its interval, looks like a risk.
+_LOOKS_LIKE_A_RISK = 0.4
+
+_OUTCOME_WORDS = {
+    *USUAL["outcome"], "succeeded", "failed", "failure", "resolved", "passed", "correct", "label",
+    "target",
+} - {"y"}  # fmt: skip
+# with one of these, as in p_success, a name is that of a forecast
+_FORECAST_WORDS = {
+    *USUAL["confidence"], "proba", "chance", "prediction", "predicted", "expected", "estimate",
+    "estimated", "judge", "verifier", "model",
+}  # fmt: skip
+
+
+def gives_away(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
+    """Say by what a column gives the outcome away: its name or its last values; "" if it does not.
+
+    >>> X = TrajectoryArray.from_list([[0.2, 0.9]] * 5 + [[0.8, 0.1]] * 5)
+    >>> gives_away("judge", X, np.repeat([1, 0], 5))
+    'its value at the last step of a run tells successes from failures without an error'
+    >>> gives_away("final_reward", X, np.ones(10))
+    'it is named like an outcome'
+    """
+    words = set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()))
+    if words & _OUTCOME_WORDS and not words & _FORECAST_WORDS:
+        return "it is named like an outcome"
+    last = trace.cells[last_cells(trace)]
+    clear = ((y == 0) | (y == 1)) & ~np.isnan(last)
+    last, success = last[clear], y[clear].astype(np.float64)
+    if min(success.sum(), (1 - success).sum()) < _FEWEST_TOLD_APART:
+        return ""
+    area = _ranking.auroc(*_ranking.TieGroups(last, success).sums(np.ones(len(last))))
+    if area in (0, 1):
+        return "its value at the last step of a run tells successes from failures without an error"
+    return ""
+
+
+def giveaways(traces: Mapping[str, TrajectoryArray], y: NDArray[Any]) -> list[Note]:
+    """Warn of predictors that give the outcome away."""
+    found = {name: gives_away(name, trace, y) for name, trace in traces.items()}
+    return [Note(name, "gives away", {"how": how}) for name, how in found.items() if how]
+
+
+def risks(intervals: pd.DataFrame) -> list[Note]:
+    """Warn of predictors that rank runs far worse than chance, as given."""
+    notes = []
+    areas = intervals.xs((RAW, "AUROC"), level=("form", "metric"))
+    for name, row in areas.drop(index=LENGTH).iterrows():
+        if row["value"] < _LOOKS_LIKE_A_RISK and row["high"] < 0.5:
+            notes.append(Note(str(name), "risk", {"auroc": row["value"]}))
+    return notes
