@@ -23,8 +23,6 @@ def budget():
 )
 @pytest.mark.parametrize("censored", ["failure", "drop", "q_z"])
 def test_all_numbers_are_of_one_vector_of_labels(budget, censored, calibrator):
-    if censored == "q_z" and calibrator != "platt":
-        pytest.skip("is fitted with outcomes 0 and 1")
     X, y = budget
     q = np.linspace(0, 1, len(y)) if censored == "q_z" else None
     kept = y >= 0 if censored == "drop" else np.ones(len(y), dtype=bool)

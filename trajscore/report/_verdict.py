@@ -137,7 +137,8 @@ def _without_unobserved(data: ReportData, name: str) -> list[str]:
     for form, words in FORMS.items():
         if (name, form) in data.sensitivity.index:
             margin, other = data.sensitivity.loc[(name, form), ["margin", "observed_only"]]
-            flips = ", the other sign" if margin * other < 0 else ""
+            low, high = data.intervals.loc[(name, form, data.score_name), list(MARGIN[1:])]
+            flips = ", the other sign" if is_told_apart(low, high) * other < 0 else ""
             digits = _digits(data)
             parts.append(f"{other:+{digits}} {words} (by {other - margin:+{digits}}{flips})")
     runs = f"{data.facts.n_censored} unobserved run{'s' * (data.facts.n_censored > 1)}"
