@@ -1,5 +1,8 @@
 """Worlds in which the truth about cut-off runs is known."""
 
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -39,3 +42,17 @@ def coin_budget():
 @pytest.fixture(scope="session")
 def monitored():
     return _monitored
+
+
+@pytest.fixture(scope="session")
+def benchmark():
+    """Import a script of benchmarks/ by its name."""
+
+    def load(name):
+        path = Path(__file__).parents[2] / "benchmarks" / f"{name}.py"
+        spec = importlib.util.spec_from_file_location(f"benchmark_{name}", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load

@@ -1,23 +1,15 @@
 """Artificially censored public runs; benchmarks/censoring.py has the same in full."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.stats import binom, norm, t
 
 from trajscore.censoring import administrative_stop_test, tps_bounds
 
-BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "censoring.py"
-
 
 @pytest.fixture(scope="module")
-def population(hotpotqa):
-    spec = importlib.util.spec_from_file_location("censoring_benchmark", BENCHMARK)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.Population(*hotpotqa, "brier")
+def population(hotpotqa, benchmark):
+    return benchmark("censoring").Population(*hotpotqa, "brier")
 
 
 def test_known_share_covers_and_the_simple_score_does_not(population):

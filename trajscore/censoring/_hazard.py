@@ -8,9 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import SplineTransformer
 
 from trajscore.censoring._features import Features, cell_features
-from trajscore.censoring._shares import default_classifier, predict_success
+from trajscore.censoring._shares import predict_success
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.folds import assign_folds, out_of_fold
@@ -29,8 +32,9 @@ class StopHazard(BaseEstimator):
     Parameters
     ----------
     classifier : classifier, optional
-        Learns the chance of a stop at a step. Default: logistic regression on standardised
-        features and their squares.
+        Learns the chance of a stop at a step. Default: logistic regression (C=0.1) on piecewise
+        linear functions of the features, four pieces each over their range and flat beyond it: a
+        chance extrapolated to the rarest histories would become the largest of the weights.
     features : callable, optional
         Maps the container to an array with one row a step that must not look ahead. Default: the
         step number, and for each channel its latest value, its mean so far and its first value.
@@ -139,7 +143,7 @@ class StopHazard(BaseEstimator):
                     "every run was stopped as soon as it could be; there is no run to stand for "
                     "them"
                 )
-            model = default_classifier() if self.classifier is None else clone(self.classifier)
+            model = _default_hazard() if self.classifier is None else clone(self.classifier)
             return model.fit(self.features_[cells], event[cells].astype(np.int64))
 
         hazard = np.zeros(len(at_risk))
@@ -162,6 +166,12 @@ class StopHazard(BaseEstimator):
                 stacklevel=3,
             )
         return np.maximum(chance, floor)
+
+
+def _default_hazard() -> Any:
+    """Return a logistic regression on piecewise linear functions that are flat beyond the data."""
+    pieces = SplineTransformer(n_knots=5, degree=1, extrapolation="constant")
+    return make_pipeline(pieces, LogisticRegression(C=0.1, solver="newton-cholesky"))
 
 
 def steps_at_risk(X: TrajectoryArray, stopped: BoolArray) -> tuple[BoolArray, BoolArray]:

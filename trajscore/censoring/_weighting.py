@@ -17,7 +17,7 @@ from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.weights import Weights, step_weights
+from trajscore.core.weights import Weights
 from trajscore.core.within_runs import last_cells, run_numbers, running_sum, step_numbers
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._tps import run_scores
@@ -127,9 +127,9 @@ def doubly_robust_tps_score(
     y_true, traces, hazard : array-like, TrajectoryArray, StopHazard
         As in `ipcw_tps_score`.
     regressor : regressor, optional
-        Learns the final score from what is known at a step: the features of `hazard`, what the
-        steps so far score on success and on failure, and their weight. Default: ridge regression
-        on these, standardised; with many runs, something richer pays.
+        Learns the final score from what is known at a step: the features of `hazard`, and the mean
+        score of the steps so far on success and on failure. Default: ridge regression on these,
+        standardised; with many runs, something richer pays.
     q_z, score, weights, sample_weight, return_samples : optional
         As in `ipcw_tps_score`.
 
@@ -149,7 +149,12 @@ def doubly_robust_tps_score(
     -----
     Conditions (1) and (3) of `ipcw_tps_score` remain; of the two models, one must be right. The
     model of the score is fitted backwards, step by step, to its own value at the next step, as
-    in Bang and Robins (2005), so that it does not lean on the model of stops.
+    in Bang and Robins (2005), so that it does not lean on the model of stops. It is not told
+    the step weights, nor the horizon: how long a run was going to be is not known at its steps, and
+    the length that it came to would tell a stop before it happens.
+
+    With contributions c of n runs, the score plus and minus ``1.96 * c.std(ddof=1) / n**0.5`` is
+    an interval of 95%: both models are fitted out of fold, so that their errors enter as a product.
 
     References
     ----------
@@ -170,7 +175,7 @@ def doubly_robust_tps_score(
     stops, g = _stops_and_scores(sample, hazard, q_z, score, weights)
     samples = g
     if stops is not None:
-        known = np.column_stack([stops.features_, _scores_so_far(sample.X, score, weights)])
+        known = np.column_stack([stops.features_, _mean_scores_so_far(sample.X, score)])
         samples = _augmented(stops, g, _expected_scores(stops, known, g, regressor))
     value = float(np.average(samples, weights=sample.weight))
     return (value, samples) if return_samples else value
@@ -213,13 +218,11 @@ def _augmented(stops: StopHazard, g: FloatArray, expected: FloatArray) -> FloatA
     return weighted + np.add.reduceat(surprise, stops.history_.offsets[:-1])
 
 
-def _scores_so_far(X: TrajectoryArray, score: Any, weights: Weights) -> FloatArray:
-    """Score of the steps so far on success, and on failure, and their weight, at each step."""
-    family, weight = get_family(score), step_weights(X.lengths, X.horizon, weights)
-    each = np.column_stack(
-        [weight * family.success(X.cells), weight * family.failure(X.cells), weight]
-    )
-    return running_sum(X, each)
+def _mean_scores_so_far(X: TrajectoryArray, score: Any) -> FloatArray:
+    """Mean score of the steps so far on success, and on failure; weights would tell the horizon."""
+    family = get_family(score)
+    each = np.column_stack([family.success(X.cells), family.failure(X.cells)])
+    return running_sum(X, each) / step_numbers(X)[:, None]
 
 
 def _expected_scores(
