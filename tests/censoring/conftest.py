@@ -56,3 +56,8 @@ def benchmark():
         return module
 
     return load
+
+
+@pytest.fixture(scope="session")
+def world():
+    return _coin_budget(3000, 0)

@@ -56,7 +56,8 @@ class ContinuationModel(BaseEstimator):
         `trajscore.core.folds.assign_folds`; None makes none. Where the other folds have a constant
         outcome, that is the estimate, with a warning.
     allow_predictor : bool, default=False
-        Whether the history may contain the very forecast that will be judged.
+        Whether the history may contain the very forecast that will be judged. If not, `fit` wants
+        to know which one that is, and warns where it is not told.
 
     Attributes
     ----------
@@ -101,7 +102,8 @@ class ContinuationModel(BaseEstimator):
     >>> stopped = np.arange(1000) % 2 == 0
     >>> X = runs.data.truncate(np.where(stopped, 3, 8))
     >>> y = np.where(stopped, -1, runs.target)
-    >>> q = ContinuationModel().fit(X, y).predict(X)
+    >>> F = X.with_cells(runs.q.truncate(X.lengths).cells > 0.5)  # the forecast to be judged
+    >>> q = ContinuationModel().fit(X, y, predictor=F).predict(X)
     >>> truth = runs.q.steps(3)[:, 2]
     >>> bool(abs(q - truth)[stopped].mean() < 0.05)
     True
@@ -110,7 +112,7 @@ class ContinuationModel(BaseEstimator):
 
     >>> rng = np.random.default_rng(0)
     >>> branches = [rng.random(5) < one if k % 10 == 0 else None for k, one in enumerate(truth)]
-    >>> q = ContinuationModel().fit(X, branches=branches).predict(X)
+    >>> q = ContinuationModel().fit(X, branches=branches, predictor=F).predict(X)
     >>> bool(abs(q - truth)[stopped].mean() < 0.05)
     True
     """
@@ -156,8 +158,9 @@ class ContinuationModel(BaseEstimator):
         groups : array-like of shape (n_runs,), optional
             Clusters (trials of one task) that are held out together, and whose runs `check` takes
             to be dependent.
-        predictor : TrajectoryArray or array-like of shape (n_runs, T_max), optional
-            The forecast that will be judged; X is refused if it contains it.
+        predictor : TrajectoryArray, dict of str to traces, or array-like, optional
+            The forecast that will be judged, or several, as channels or items of a dict; X is
+            refused if it contains one of them, recalibrated or not.
         branches : sequence of n_runs array-likes, or array of shape (n_runs, n_branches), optional
             Outcomes of continuations, as for `MonteCarloContinuation`; None for runs that were
             not resumed.
@@ -171,7 +174,13 @@ class ContinuationModel(BaseEstimator):
         ------
         ValueError
             If no observed run went on beyond the steps in question, the runs to learn from have a
-            constant outcome, or there are too few of them for the folds.
+            constant outcome, or there are too few of them for the folds; or if X contains a
+            `predictor`.
+
+        Warns
+        -----
+        UserWarning
+            If it is not said which forecast will be judged, and X may not contain it.
         """
         if self.steps not in ("stops", "all"):
             raise ValueError(f"steps must be 'stops' or 'all', got {self.steps!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from scipy.stats import rankdata
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.ids import are_default_ids, check_same_runs
+from trajscore.core.sample import check_sample
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import run_label
 
 # a recalibration, cross-fitted or not, keeps the ranks of a forecast up to a few ties
@@ -38,20 +41,34 @@ def forecasts_of(ids: NDArray[Any], traces: Any, of: str = "fit") -> TrajectoryA
 
 
 def refuse_predictor(X: TrajectoryArray, predictor: Any, allowed: bool) -> None:
-    """Refuse history channels that are the forecast under test, or a recalibration of it."""
+    """Refuse history channels that are a forecast under test, or a recalibration of one."""
     if predictor is None:
-        return
-    forecast = check_trajectories(predictor, single_channel=True)
-    check_same_runs(forecast, X, "predictor", "X")
-    if allowed:
-        return
-    ranks = rankdata(forecast.cells)
-    for k, column in enumerate(X.cells.reshape(len(X.cells), -1).T):
-        own = rankdata(column)
-        if own.std() > 0 and ranks.std() > 0 and abs(np.corrcoef(own, ranks)[0, 1]) > _SAME_RANKS:
-            name = repr(X.channels[k]) if X.channels else "X"
-            raise ValueError(
-                f"{name} is the forecast under test or a recalibration of it: a score whose q_Z "
-                f"comes from the forecast that it judges favours it; give other channels, or say "
-                f"allow_predictor=True"
+        if not allowed:
+            warnings.warn(
+                "it was not said which forecast q_Z will help to judge, so nobody sees whether q_Z "
+                "is learnt from it; give predictor=, or say allow_predictor=True",
+                stacklevel=3,
             )
+        return
+    for forecast in check_sample(predictor).traces.values():
+        check_same_runs(forecast, X, "predictor", "X")
+        if not allowed:
+            _refuse_same_ranks(X, forecast)
+
+
+def _refuse_same_ranks(X: TrajectoryArray, forecast: TrajectoryArray) -> None:
+    history, tested = _ranks(X), _ranks(forecast)
+    with np.errstate(invalid="ignore"):  # a constant has no correlation
+        correlation = np.corrcoef(history, tested)[: len(history), len(history) :]
+    same = (np.abs(correlation) > _SAME_RANKS).any(axis=1)
+    if same.any():
+        name = repr(X.channels[int(np.argmax(same))]) if X.channels else "X"
+        raise ValueError(
+            f"{name} is the forecast under test or a recalibration of it: a score whose q_Z "
+            f"comes from the forecast that it judges favours it; give other channels, or say "
+            f"allow_predictor=True"
+        )
+
+
+def _ranks(X: TrajectoryArray) -> FloatArray:
+    return np.stack([rankdata(column) for column in X.cells.reshape(len(X.cells), -1).T])

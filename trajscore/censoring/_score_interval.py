@@ -183,6 +183,8 @@ class _Refitted:
         self._base, self._slope = base, slope
         self._censored = sample.y == CENSORED
         self.values = base + self._learnt(None, predictor=sample.X) * slope
+        if "allow_predictor" in self._model.get_params():
+            self._model.set_params(allow_predictor=True)  # looked at once, just now
         self.constant: list[float] = []  # shares that stood for what could not be learnt
 
     def __call__(self, counts: FloatArray) -> FloatArray:

@@ -1,0 +1,132 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import beta
+
+from trajscore import TrajectoryArray
+from trajscore.censoring import MonteCarloContinuation
+from trajscore.metrics import censored_tps_samples, censored_tps_score, tps_samples
+
+FAMILIES = ["log", "brier", ("beta", 2, 4)]
+
+
+@pytest.fixture
+def branches(rng):
+    return [rng.integers(-1, 2, rng.integers(0, 12)) for _ in range(100)]
+
+
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+def test_branch_identity(branches, rng, score):
+    lengths = rng.integers(1, 8, 100)
+    X = TrajectoryArray(rng.uniform(0.05, 0.95, lengths.sum()), lengths)
+    audit = MonteCarloContinuation(min_branches=3).fit(X, branches)
+    table = audit.summary(X, score=score, n_resamples=50)
+    kept = audit.audited_
+    q = audit.predict(X)[kept]
+    made = [(k, one[one >= 0]) for k, one in enumerate(branches) if kept[k]]
+    over_branches = [
+        tps_samples(valid, X[np.full(len(valid), k)], score=score).mean() for k, valid in made
+    ]
+    unobserved = -np.ones(kept.sum())
+    exact = censored_tps_samples(unobserved, X[kept], q_z=q, score=score)
+    np.testing.assert_allclose(exact, over_branches, rtol=0, atol=1e-15)
+    exact = censored_tps_score(unobserved, X[kept], q_z=q, score=score)
+    np.testing.assert_allclose(table.loc["exact score", "value"], exact, rtol=1e-13)
+    assert table.loc["exact - simple", "low"] < table.loc["exact - simple", "high"]
+
+
+def test_counts_and_unresolved_branches(branches):
+    X = TrajectoryArray(np.full(100, 0.5), np.ones(100, dtype=int))
+    share = {}
+    for unresolved in ("missing", "failure", "success"):
+        audit = MonteCarloContinuation(unresolved, min_branches=1).fit(X, branches)
+        valid = [b[b >= 0] if unresolved == "missing" else b for b in branches]
+        np.testing.assert_array_equal(audit.n_valid_, [len(b) for b in valid])
+        np.testing.assert_array_equal(audit.n_unresolved_, [(b < 0).sum() for b in branches])
+        np.testing.assert_array_equal(np.isnan(audit.q_z_), audit.n_valid_ < 1)
+        share[unresolved] = audit.q_z_
+    both = ~np.isnan(share["missing"])
+    assert (share["failure"][both] <= share["missing"][both]).all()
+    assert (share["success"][both] >= share["missing"][both]).all()
+
+
+def test_tables_may_be_rectangular_and_rows_in_any_order(rng):
+    table = rng.integers(0, 2, (20, 6)).astype(float)
+    table[rng.random((20, 6)) < 0.2] = np.nan
+    X = TrajectoryArray(np.full(20, 0.5), np.ones(20, dtype=int), ids=[f"r{k}" for k in range(20)])
+    audit = MonteCarloContinuation(min_branches=1).fit(X, table)
+    np.testing.assert_allclose(audit.q_z_, np.nanmean(table, axis=1))
+    order = rng.permutation(20)
+    np.testing.assert_array_equal(audit.predict(X[order]), audit.q_z_[order])
+    assert not audit.n_unresolved_.any()
+
+
+def test_branches_are_read_by_position():
+    X = [[0.9]] * 3
+    table = np.array([[1, 1, 1], [0, 0, 0], [1, 0, 1]])
+    expected = MonteCarloContinuation(min_branches=1).fit(X, table).q_z_
+    lists = [list(row) for row in table]
+    for branches in (
+        pd.DataFrame(table, index=[2, 0, 1]),
+        pd.Series(lists, index=[2, 1, 0]),
+        pd.Series(lists, index=list("abc")),
+        pd.DataFrame(table).astype("Int64"),
+        tuple(lists),
+    ):
+        found = MonteCarloContinuation(min_branches=1).fit(X, branches).q_z_
+        np.testing.assert_array_equal(found, expected)
+    gaps = MonteCarloContinuation(min_branches=1).fit(X, pd.DataFrame([[1, None], [0, 1], [-1, 0]]))
+    np.testing.assert_array_equal(gaps.n_valid_, [1, 2, 1])
+    with pytest.raises(ValueError, match="branches must be a sequence"):
+        MonteCarloContinuation().fit(X, dict(enumerate(lists)))
+
+
+def test_beta_intervals_cover():
+    rng = np.random.default_rng(0)
+    q = rng.uniform(0.02, 0.98, 4000)
+    made = (rng.random((4000, 10)) < q[:, None]).astype(float)
+    X = TrajectoryArray(np.full(4000, 0.5), np.ones(4000, dtype=int))
+    audit = MonteCarloContinuation().fit(X, made)
+    assert 0.94 < ((audit.low_ <= q) & (q <= audit.high_)).mean() < 0.97
+
+
+@pytest.mark.parametrize("prior", [0.5, 1])
+def test_ends_of_the_interval_are_kept_where_all_continuations_agree(prior):
+    X = TrajectoryArray(np.full(3, 0.5), np.ones(3, dtype=int))
+    made = np.repeat([[0.0], [1.0], [0.0]], 5, axis=1)
+    made[2, 0] = 1
+    audit = MonteCarloContinuation(prior=prior, confidence_level=0.9).fit(X, made)
+    one_sided = beta.ppf([0.05, 0.95], prior, 5 + prior)[1]
+    assert (audit.low_[0], audit.high_[1]) == (0, 1)
+    np.testing.assert_allclose([1 - audit.low_[1], audit.high_[0]], one_sided)
+    ends = [audit.low_[2], audit.high_[2]]
+    np.testing.assert_allclose(ends, beta.ppf([0.05, 0.95], 1 + prior, 4 + prior))
+
+
+def test_runs_without_enough_branches_get_no_number():
+    X = TrajectoryArray(np.array([0.5, 0.5]), [1, 1])
+    audit = MonteCarloContinuation(min_branches=2).fit(X, [[1, 0], [1]])
+    with pytest.raises(ValueError, match="row 1: its outcome was not observed and q_z is nan"):
+        censored_tps_score([-1, -1], X, q_z=audit.predict(X))
+
+
+def test_continuations_that_are_no_numbers():
+    with pytest.raises(ValueError, match="row 1: outcomes of continuations must be numbers"):
+        MonteCarloContinuation().fit([[0.5], [0.5]], [None, ["solved"]])
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda X: MonteCarloContinuation("x").fit(X, [[1]]), "unresolved must be one of"),
+        (lambda X: MonteCarloContinuation(min_branches=0).fit(X, [[1]]), "min_branches"),
+        (lambda X: MonteCarloContinuation(prior=0).fit(X, [[1]]), "prior"),
+        (lambda X: MonteCarloContinuation(confidence_level=1).fit(X, [[1]]), "confidence_level"),
+        (lambda X: MonteCarloContinuation().fit(X, [[1]]), "no run has 5 valid continuations"),
+        (lambda X: MonteCarloContinuation().fit(X, [[1], [1]]), "must have 1 entries"),
+        (lambda X: MonteCarloContinuation().fit(X, [[0.5]]), "row 0: a continuation has outcome"),
+    ],
+)
+def test_bad_input_gets_one_sentence(call, match):
+    with pytest.raises(ValueError, match=match):
+        call(TrajectoryArray(np.array([0.5]), [1]))
