@@ -85,17 +85,38 @@ def test_sensitivity_to_parse_errors_is_one_argument_away(webshop):
     assert (strict.n_censored, strict.n_excluded) == (145, 192)
 
 
-def test_calibrated_once_on_the_pseudo_label(webshop):
+def test_calibrated_for_each_schedule_or_once(webshop):
     X, y = webshop
     X, y = X[:308], y[:308]
-    found = practice_shift(X, y, n_resamples=50, weights=("uniform",))
-    F = PlattCrossFitCalibrator(censored="failure").fit_transform(X["shy"], y)
-    expected = censored_tps_score(y, F, weights="uniform")
-    np.testing.assert_allclose(found.table.loc[("shy", "log", "uniform"), "extended"], expected)
-    own = practice_shift(
-        X, y, n_resamples=50, weights=("uniform",), calibrator=PlattCrossFitCalibrator()
-    )
-    np.testing.assert_allclose(own.table["shift"], found.table["shift"])
+    matched = practice_shift(X, y, n_resamples=5)
+    once = practice_shift(X, y, n_resamples=5, calibrator=PlattCrossFitCalibrator())
+    for weights in WEIGHT_SCHEDULES:
+        for found, fitted in ((matched, weights), (once, "linear_front")):
+            F = PlattCrossFitCalibrator(weights=fitted, censored="failure")
+            F = F.fit_transform(X["shy"], y)
+            expected = censored_tps_score(y, F, weights=weights)
+            row = found.table.loc[("shy", "log", weights)]
+            np.testing.assert_allclose(row["extended"], expected)
+
+
+def test_how_the_censored_runs_differ(webshop, shift):
+    X, y = webshop
+    lengths, complete = X.lengths[:308], y[:308] >= 0
+    row = shift.selection.loc["number of steps"]
+    assert row["complete"] == lengths[complete].mean()
+    assert row["censored"] == 30
+    assert row["difference"] == 30 - row["complete"]
+    spread = lengths[complete].std() / np.sqrt(163)
+    np.testing.assert_allclose(row["high"] - row["low"], 2 * 1.96 * spread, rtol=0.2)
+    assert row["low"] < row["difference"] < row["high"]
+    weight = [np.arange(n, 0, -1) for n in lengths]
+    mean = np.array([np.average(F, weights=w) for F, w in zip(X["shy"], weight, strict=False)])
+    row = shift.selection.loc["shy"]
+    gap = mean[~complete].mean() - mean[complete].mean()
+    np.testing.assert_allclose(row["difference"], gap, atol=1e-12)
+    np.testing.assert_allclose(shift.mean_forecast["shy"], mean.mean())
+    assert list(shift.selection.index) == ["number of steps", "shy", "bold"]
+    assert round(shift.censoring_rate, 4) == 0.4708
 
 
 def test_q_z_is_used_throughout(webshop):
@@ -192,6 +213,7 @@ def test_a_calibrator_of_ones_own_hears_of_groups_and_q_z(rng, q_z):
     y = np.where(rng.random(120) < 0.3, -1, rng.random(120) < chance)
     own = PlattCrossFitCalibrator(censored="failure" if q_z is None else "q_z")
     options = {"groups": task, "q_z": q_z, "n_resamples": 10}
+    options["weights"] = ["linear_front"]
     mine = practice_shift({"a": X}, y, calibrator=own, **options).table
     pd.testing.assert_frame_equal(mine, practice_shift({"a": X}, y, **options).table)
     apart = practice_shift({"a": X}, y, **options | {"groups": None}).table

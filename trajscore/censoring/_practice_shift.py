@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 
 from trajscore.calibration import PlattCrossFitCalibrator, cross_fit_traces
 from trajscore.calibration._cross_fit import CrossFitCalibrator
@@ -27,6 +28,7 @@ from trajscore.metrics._proper_scores import family_name
 from trajscore.metrics._tps import run_scores
 
 BASE_RATE = "base rate"
+_STEPS = "number of steps"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,11 @@ class PracticeShift:
         Runs of the complete-only score, those that the extension adds, and those left out
         because something other than a budget stopped them.
     mean_forecast : Series indexed by predictor
-        Mean forecast over runs, steps weighted linear-front.
+        Mean forecast over runs, steps weighted by the first schedule.
+    selection : DataFrame indexed by "number of steps" and predictor
+        How the runs that the extension adds differ from the complete ones: means over complete and
+        over censored runs of the number of steps and of the forecast (of each run, weighted by
+        the first schedule), and their difference with its interval (low, high).
     """
 
     table: pd.DataFrame
@@ -52,6 +58,12 @@ class PracticeShift:
     n_censored: int
     n_excluded: int
     mean_forecast: pd.Series
+    selection: pd.DataFrame
+
+    @property
+    def censoring_rate(self) -> float:
+        """Share of censored runs among those scored; a shift over it is one of a censored run."""
+        return self.n_censored / (self.n_complete + self.n_censored)
 
     def shifts(self) -> pd.DataFrame:
         """Return the shifts, predictor and weights by score.
@@ -129,11 +141,13 @@ def practice_shift(
     weights : sequence of str or callable, default=all four schedules
         Step weights.
     calibrator : "platt", forecaster or None, default="platt"
-        Makes out-of-fold forecasts of all scored runs, once, for all families and schedules, as
-        by `trajscore.calibration.cross_fit_traces`: in its own folds if it cross-fits by itself,
-        else in five; it is told `groups`, and `q_z` if it has ``censored="q_z"``. "platt" is a
-        `PlattCrossFitCalibrator` on the pseudo-label (or on `q_z`); None takes the traces as
-        forecasts.
+        Makes out-of-fold forecasts of all scored runs. "platt" is a `PlattCrossFitCalibrator` on
+        the pseudo-label (or on `q_z`), fitted anew for each schedule, with its weights: otherwise
+        the mismatch of calibration and score would count as an effect of the schedule. A
+        forecaster is taken as it is, once for all schedules, as by
+        `trajscore.calibration.cross_fit_traces`: in its own folds if it cross-fits by itself, else
+        in five; it is told `groups`, and `q_z` if it has ``censored="q_z"``. None takes the traces
+        as forecasts.
     q_z : float or array-like of shape (n_runs,), optional
         Continuation-success probability of unobserved runs. Default: 0, the simple score.
     groups : array-like of shape (n_runs,), optional
@@ -163,7 +177,7 @@ def practice_shift(
     References
     ----------
     Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Section 6.3
-    and Tables 11 to 14.
+    Figure 2 and Tables 11 to 14; Appendix D for the calibration of each schedule.
 
     Examples
     --------
@@ -172,6 +186,8 @@ def practice_shift(
     >>> shift = practice_shift({"signal": runs.data}, runs.target, n_resamples=200)
     >>> shift.signs().loc["signal", "linear_front"]
     '+'
+    >>> shift.selection.loc["number of steps", ["complete", "censored"]].round(1).tolist()
+    [5.5, 8.0]
     """
     sample = check_sample(_predictors(X), y, groups=groups, single_channel=True)
     enters = _enters(sample, scored)
@@ -183,26 +199,38 @@ def practice_shift(
     sample, labels = sample.take(rows), labels[rows]
     observed = sample.y != CENSORED
     _check_both(observed)
-    forecasts = {
-        name: _calibrated(name, trace, sample, labels, calibrator, simple=q_z is None)
+    censored = "failure" if q_z is None else "q_z"
+    forecasts = {  # of each predictor one for each schedule
+        name: _calibrated(name, trace, sample, labels, calibrator, weights, censored)
         for name, trace in sample.traces.items()
     }
-    forecasts[BASE_RATE] = sample.X.with_cells(np.full(len(sample.X.cells), labels.mean()))
+    base_rate = sample.X.with_cells(np.full(len(sample.X.cells), labels.mean()))
+    forecasts[BASE_RATE] = [base_rate] * len(weights)
     names = (list(forecasts), [family_name(s) for s in scores], [schedule_name(w) for w in weights])
     samples = [
         run_scores(labels, trace, score, schedule)
-        for trace, score, schedule in product(forecasts.values(), scores, weights)
+        for of_predictor, score in product(forecasts.values(), scores)
+        for trace, schedule in zip(of_predictor, weights, strict=True)
     ]
     figures = _Figures(np.stack(samples, axis=1), observed, len(forecasts))
     options = {"random_state": 0} | bootstrap_options
     replicates = bootstrap(figures, len(sample), groups=sample.groups, **options)
     values = figures(np.ones((1, len(sample))))[0]
+    of_first = {name: traces[0] for name, traces in forecasts.items()}
+    known = _known_of_runs(of_first, weights[0])
+    gap = _Gap(known.to_numpy(), observed)
+    gaps = bootstrap(gap, len(sample), groups=sample.groups, **options)[:, 2]
+    selection = pd.DataFrame(
+        gap(np.ones((1, len(sample))))[0].T, known.columns, ["complete", "censored", "difference"]
+    )
+    selection["low"], selection["high"] = percentile_interval(gaps, confidence_level)
     return PracticeShift(
         table=_table(_index(*names), values, *percentile_interval(replicates, confidence_level)),
         n_complete=int(observed.sum()),
         n_censored=int((~observed).sum()),
         n_excluded=int((~enters).sum()),
-        mean_forecast=pd.Series({name: _mean_forecast(trace) for name, trace in forecasts.items()}),
+        mean_forecast=known.mean().drop(_STEPS),
+        selection=selection.drop(index=BASE_RATE),
     )
 
 
@@ -222,8 +250,9 @@ def _predictors(X: Any) -> dict[str, Any]:
         given = {name: container[name] for name in names} if names else {"forecast": container}
     if not given:
         raise ValueError("there is no predictor; give at least one trace for each run")
-    if BASE_RATE in given:
-        raise ValueError(f"{BASE_RATE!r} is the name of the reference; rename the predictor")
+    for taken in (BASE_RATE, _STEPS):
+        if taken in given:
+            raise ValueError(f"{taken!r} is the name of a row of the tables; rename the predictor")
     return given
 
 
@@ -257,26 +286,29 @@ def _calibrated(
     sample: Sample,
     labels: FloatArray,
     calibrator: Any,
-    *,
-    simple: bool,
-) -> TrajectoryArray:
+    weights: Sequence[Weights],
+    censored: str,
+) -> list[TrajectoryArray]:
+    """Return out-of-fold forecasts of a predictor for each schedule."""
     if calibrator is None:
-        return _checked(name, trace)
-    if isinstance(calibrator, str) and calibrator != "platt":
+        return [_checked(name, trace)] * len(weights)
+    if not isinstance(calibrator, str):
+        return [_checked(name, _out_of_fold(calibrator, trace, sample, labels))] * len(weights)
+    if calibrator != "platt":
         raise ValueError(f"calibrator must be 'platt', a forecaster or None, got {calibrator!r}")
-    forecaster = _platt(trace, simple) if isinstance(calibrator, str) else calibrator
-    cv = forecaster.cv if isinstance(forecaster, CrossFitCalibrator) else 5
-    out_of_fold = cross_fit_traces(
-        forecaster, trace, sample.y, groups=sample.groups, q_z=labels, cv=cv
-    )
-    return _checked(name, out_of_fold)
-
-
-def _platt(trace: TrajectoryArray, simple: bool) -> PlattCrossFitCalibrator:
     inside = trace.cells.min() >= 0 and trace.cells.max() <= 1
-    return PlattCrossFitCalibrator(
-        link="logit" if inside else "identity", censored="failure" if simple else "q_z"
-    )
+    platt = PlattCrossFitCalibrator(link="logit" if inside else "identity", censored=censored)
+    return [
+        _checked(name, _out_of_fold(clone(platt).set_params(weights=one), trace, sample, labels))
+        for one in weights
+    ]
+
+
+def _out_of_fold(
+    forecaster: Any, trace: TrajectoryArray, sample: Sample, labels: FloatArray
+) -> Any:
+    cv = forecaster.cv if isinstance(forecaster, CrossFitCalibrator) else 5
+    return cross_fit_traces(forecaster, trace, sample.y, groups=sample.groups, q_z=labels, cv=cv)
 
 
 def _checked(name: str, trace: Any) -> TrajectoryArray:
@@ -317,6 +349,22 @@ class _Figures:
         return np.asarray((by_predictor - by_predictor[:, -1:]).reshape(means.shape))
 
 
+class _Gap:
+    """Means over complete and over censored runs, and their difference, from counts of runs."""
+
+    def __init__(self, known: FloatArray, complete: BoolArray) -> None:
+        self._known, self._complete = known, complete
+
+    def __call__(self, counts: FloatArray) -> FloatArray:
+        """Return shape (n_replicates, 3, n_columns); a draw without runs of a kind is NaN."""
+        with np.errstate(invalid="ignore"):
+            means = [
+                counts[:, rows] @ self._known[rows] / counts[:, rows].sum(axis=1, keepdims=True)
+                for rows in (self._complete, ~self._complete)
+            ]
+        return np.stack([*means, means[1] - means[0]], axis=1)
+
+
 def _table(
     index: pd.MultiIndex, values: FloatArray, low: FloatArray, high: FloatArray
 ) -> pd.DataFrame:
@@ -335,6 +383,11 @@ def _table(
     return table
 
 
-def _mean_forecast(X: TrajectoryArray) -> float:
-    w = step_weights(X.lengths, X.horizon)
-    return float(w @ X.cells / w.sum())
+def _known_of_runs(forecasts: dict[str, TrajectoryArray], weights: Weights) -> pd.DataFrame:
+    """Return the number of steps and the mean forecasts of each run."""
+    columns: dict[str, Any] = {_STEPS: forecasts[BASE_RATE].lengths}
+    for name, X in forecasts.items():
+        w = step_weights(X.lengths, X.horizon, weights)
+        starts = X.offsets[:-1]
+        columns[name] = np.add.reduceat(w * X.cells, starts) / np.add.reduceat(w, starts)
+    return pd.DataFrame(columns)
