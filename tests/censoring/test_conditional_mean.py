@@ -8,6 +8,9 @@ from trajscore import TrajectoryArray
 from trajscore.censoring import ContinuationModel, conditional_mean_test
 from trajscore.metrics import tps_samples
 
+# outcomes are known here of runs that were cut off
+pytestmark = pytest.mark.filterwarnings("ignore:row .* the outcome was observed after:UserWarning")
+
 
 def learner(*args, **options):
     """A model that need not be told which forecast it will help to judge."""
