@@ -86,7 +86,7 @@ def influence_interval(
     quantile = units.t_quantile(len(psi), confidence_level)
     if simultaneous:
         tail = (1 + confidence_level) / 2
-        quantile *= _largest_of_all(spread.totals, confidence_level, random_state) / norm.ppf(tail)
+        quantile *= _largest_of_all(spread, confidence_level, random_state) / norm.ppf(tail)
     low, high = bounds(value, spread.half_width(quantile), np.broadcast_to(on_logit, value.shape))
     shape = np.shape(estimate)
     return low.reshape(shape), high.reshape(shape)
@@ -112,6 +112,15 @@ class Spread:
             return np.full(self.totals.shape[1], np.inf)
         error = np.sqrt((self.left_out() ** 2).sum(axis=0)) / self.n_runs
         return np.where(error > 0, quantile, 0.0) * error
+
+    def draw(self, size: int, random_state: int = 0) -> FloatArray:
+        """Draw normal errors of all statistics, of the covariance that units have left out."""
+        scaled = self.left_out() / self.n_runs
+        # given the clusters, sums of them with normal weights have just this covariance
+        covariance, rng = scaled.T @ scaled, np.random.default_rng(random_state)
+        return rng.multivariate_normal(
+            np.zeros(len(covariance)), covariance, size, check_valid="ignore", method="eigh"
+        )
 
     def n_telling(self) -> FloatArray:
         """Count the units that the variance rests on: n if all are alike, k if k of them are far.
@@ -152,17 +161,11 @@ def bounds(
     return low, high
 
 
-def _largest_of_all(totals: FloatArray, confidence_level: float, random_state: int) -> float:
+def _largest_of_all(spread: Spread, confidence_level: float, random_state: int) -> float:
     """Quantile of the largest of all standardised sums of randomly weighted clusters."""
-    scale = np.sqrt((totals**2).sum(axis=0))
-    varies = scale > 0
+    error = spread.half_width(1.0)
+    varies = (error > 0) & np.isfinite(error)
     if not varies.any():
         return float(norm.ppf((1 + confidence_level) / 2))
-    # given the clusters, the weighted sums are normal, with the correlations of the statistics
-    standardised = totals[:, varies] / scale[varies]
-    rng = np.random.default_rng(random_state)
-    zero = np.zeros(standardised.shape[1])
-    draws = rng.multivariate_normal(
-        zero, standardised.T @ standardised, _DRAWS, check_valid="ignore", method="eigh"
-    )
-    return float(np.quantile(np.abs(draws).max(axis=1), confidence_level))
+    standardised = spread.draw(_DRAWS, random_state)[:, varies] / error[varies]
+    return float(np.quantile(np.abs(standardised).max(axis=1), confidence_level))
