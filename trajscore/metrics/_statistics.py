@@ -103,8 +103,9 @@ class CalibrationError:
     def parts(self, n_runs: int) -> tuple[FloatArray, FloatArray]:
         """Return the mean gap of each bin, and influences on them of shape (n_runs, n_bins)."""
         total = self.weight.sum()
-        mean = self.gaps.sum(axis=0) / total
-        deviations = (self.gaps - self.weight[:, None] * mean) / total
+        with np.errstate(invalid="ignore"):  # NaN where nothing has a weight
+            mean = self.gaps.sum(axis=0) / total
+            deviations = (self.gaps - self.weight[:, None] * mean) / total
         return mean, _on_all_runs(n_runs * deviations, self.rows, n_runs)
 
     def influence(self, n_runs: int) -> FloatArray:

@@ -26,10 +26,14 @@ STEP_ERRORS = {"S-ECE": None} | {f"S-ECE {part}": part for part in PARTS_OF_A_RU
 RANK_METRICS = ("AUROC", "AUPRC", "AURC")
 PRICED_METRICS = ("T-ECE", "T-Brier", *ECUAS_METRICS)  # which read a value as a probability
 
+VALUE = ("value", "low", "high")
 MARGIN = ("margin", "margin_low", "margin_high")
 OVER_LENGTH = ("over_length", "over_length_low", "over_length_high")
 OVER_RAW = ("over_raw", "over_raw_low", "over_raw_high")
+LEVELS = (VALUE, MARGIN, OVER_LENGTH, OVER_RAW)  # a row, and what it is above its references
 GAIN = ("gain", "gain_low", "gain_high")
+
+INFLUENCE, BOOTSTRAP, BOUNDS = "influence", "bootstrap", "bounds"  # how intervals are made
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,7 @@ class Facts:
     n_beyond: int  # runs with an observed outcome whose horizon is longer than they are
     is_clustered: bool
     bootstrap: BootstrapOptions
+    intervals: str  # "auto", "bootstrap" or "influence"
     calibrators: dict[str, str] | None  # of each predictor; None if none was asked for
     stopping_rule: str | None
 
@@ -143,6 +148,7 @@ class ReportData:
 
     table: pd.DataFrame
     intervals: pd.DataFrame
+    interval_methods: pd.DataFrame
     excluded: pd.DataFrame
     calibration_gain: pd.DataFrame
     monitoring: pd.DataFrame | None

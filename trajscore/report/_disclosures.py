@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from trajscore.core.weights import schedule_name
+from trajscore.inference._choice import ENOUGH
 from trajscore.inference._influence import FEW_CLUSTERS
 from trajscore.metrics._proper_scores import BetaScore, get_family
-from trajscore.report._data import FORMS, Facts, Note, Options, ReportData
+from trajscore.report._data import BOOTSTRAP, FORMS, Facts, Note, Options, ReportData
 
 UNOBSERVED = "the outcome was not observed"
 """Why a run is left out with ``censored="drop"``."""
@@ -106,9 +107,7 @@ def disclosures(data: ReportData) -> dict[str, str]:
         "aggregation": _aggregation(options),
         "calibration": _calibration(facts.calibrators),
         "censoring": _censoring(facts),
-        "intervals": f"{facts.bootstrap.confidence_level:.0%} percentile bootstrap, "
-        f"{facts.bootstrap.n_resamples} replicates, "
-        f"paired by {'cluster of runs' if facts.is_clustered else 'run'}",
+        "intervals": _intervals(data),
     }
     if facts.stopping_rule is not None:
         said["monitoring"] = (
@@ -175,6 +174,32 @@ def population(facts: Facts) -> str:
         return f"{runs}, all with an observed outcome"
     stand_for = "their q_z of a success" if facts.censored == "q_z" else "failures"
     return f"{runs}; the {facts.n_censored} without an observed outcome count as {stand_for}"
+
+
+def _intervals(data: ReportData) -> str:
+    """Say how intervals were made, and of which metrics by bootstrap where influences do not do."""
+    facts, draws = data.facts, data.facts.bootstrap
+    resampled = f"bootstrap (BCa, {draws.n_resamples} replicates)"
+    methods = data.interval_methods
+    drawn = methods.index[(methods == BOOTSTRAP).any(axis=1)]
+    how = resampled
+    if facts.intervals != "bootstrap":
+        how = "from the influence of each run on a metric, with t quantiles"
+    if facts.intervals == "auto" and len(drawn):
+        names = dict.fromkeys(drawn.get_level_values("metric"))
+        how += (
+            f"; by {resampled} where fewer than {ENOUGH} {_unit(facts)}s carry the variance, which "
+            f"is so for some of {', '.join(names)}"
+        )
+    return (
+        f"{draws.confidence_level:.0%}, {how}; paired by {_unit(facts)}; those of calibration "
+        f"errors are bounds that hold near 0 too, those of {data.options.miscalibration} upper "
+        f"bounds; calibrated forecasts are taken as given"
+    )
+
+
+def _unit(facts: Facts) -> str:
+    return "cluster" if facts.is_clustered else "run"
 
 
 def _aggregation(options: Options) -> str:

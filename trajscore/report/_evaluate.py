@@ -7,11 +7,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from trajscore.core.weights import Weights
+from trajscore.inference._choice import check_method
 from trajscore.metrics._aggregate import check_aggregator
 from trajscore.metrics._proper_scores import family_name, get_family, is_tuple_family
 from trajscore.monitoring import StoppingRule
 from trajscore.report._data import BootstrapOptions, Facts, Note, Options
-from trajscore.report._margins import draw_margins, interval_table
+from trajscore.report._intervals import interval_table
 from trajscore.report._missing import fill_forward, leave_out_missing
 from trajscore.report._monitoring import monitoring_table, stopping_rule
 from trajscore.report._report import Report
@@ -36,6 +37,7 @@ def evaluate(
     missing: str = "same_runs",
     groups: ArrayLike | None = None,
     monitoring: bool | StoppingRule = False,
+    intervals: str = "auto",
     bootstrap: int | BootstrapOptions = 1000,
 ) -> Report:
     """Judge every predictor: what it is worth as given, and what recalibration would buy.
@@ -80,6 +82,10 @@ def evaluate(
     monitoring : bool or StoppingRule, default=False
         Whether to report what stopping failing runs early would do, out of fold; True is a
         conformal `DensityRatioEProcess` at the levels 0.05, 0.1 and 0.2.
+    intervals : {"auto", "bootstrap", "influence"}, default="auto"
+        How intervals are made: from the influence of each run on a metric, which is exact for many
+        runs; by bootstrap; or by influence where at least 30 runs, or clusters, carry the variance,
+        and else by bootstrap. Calibration errors have bounds of their own.
     bootstrap : int or BootstrapOptions, default=1000
         Number of bootstrap replicates; `trajscore.report.BootstrapOptions` also has the level of
         the intervals, the seed, threads and progress.
@@ -131,14 +137,14 @@ def evaluate(
     notes += [*stray_values(sample.traces), *giveaways(sample.traces, sample.y)]
     judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
     rows = make_rows(judged, maker, notes)
-    estimates, replicates = draw_margins(rows, judged.runs, options, draws)
-    intervals = interval_table(rows, options, estimates, replicates, draws.confidence_level)
-    notes += [*risks(intervals), *few_clusters(judged.runs)]
+    table, methods = interval_table(rows, judged.runs, options, draws, check_method(intervals))
+    notes += [*risks(table), *few_clusters(judged.runs)]
     return Report(
-        table=row_table(rows, options, estimates[0], intervals),
-        intervals=intervals,
+        table=row_table(rows, options, table),
+        intervals=table,
+        interval_methods=methods,
         excluded=excluded_table(judged),
-        calibration_gain=gain_table(options, intervals),
+        calibration_gain=gain_table(options, table),
         monitoring=None if rule is None else monitoring_table(rows, rule, notes),
         sensitivity=sensitivity_table(rows, judged, options, maker),
         options=options,
@@ -150,6 +156,7 @@ def evaluate(
             n_beyond=judged.n_beyond(),
             is_clustered=groups is not None,
             bootstrap=draws,
+            intervals=intervals,
             calibrators=None if maker is None else calibrators_of(rows),
             stopping_rule=None if rule is None else repr(rule),
         ),

@@ -9,12 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.inference._bootstrap import bootstrap_units
-from trajscore.inference._intervals import percentile_interval
-from trajscore.inference._units import units_of
 from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import collapse
 from trajscore.metrics._decomposition import run_miscalibration
@@ -29,13 +25,9 @@ from trajscore.report._data import (
     CONSTANT,
     ECUAS_METRICS,
     LENGTH,
-    MARGIN,
-    OVER_LENGTH,
-    OVER_RAW,
     RAW,
     REFERENCES,
     STEP_ERRORS,
-    BootstrapOptions,
     Options,
 )
 from trajscore.report._rows import Row, base_rate
@@ -46,53 +38,6 @@ Statistics = Callable[[FloatArray], FloatArray]
 
 # Floor of the uncertainty under the logarithm of ECUAS_0, as in `ecuas_score`
 _LEAST_UNCERTAINTY = 1e-7
-
-
-def draw_margins(
-    rows: list[Row], runs: Coverage, options: Options, draws: BootstrapOptions
-) -> tuple[FloatArray, FloatArray]:
-    """Return what `margin_statistic` computes, and its bootstrap replicates along a first axis."""
-    statistic, units = margin_statistic(rows, options), units_of(runs.groups, len(runs))
-    replicates = bootstrap_units(
-        lambda counts: statistic(units.to_runs(counts)),
-        units,
-        n_resamples=draws.n_resamples,
-        random_state=draws.random_state,
-        n_jobs=draws.n_jobs,
-        progress=draws.progress,
-    )
-    return statistic(np.ones((1, len(runs))))[0], replicates
-
-
-def interval_table(
-    rows: list[Row],
-    options: Options,
-    estimates: FloatArray,
-    replicates: FloatArray,
-    confidence_level: float,
-) -> pd.DataFrame:
-    """Return every row and metric, and what they are above the references, with intervals.
-
-    `estimates` has shape (4, n_rows, n_metrics), `replicates` one more axis before these, as
-    `margin_statistic` gives them.
-    """
-    index = pd.MultiIndex.from_tuples(
-        [(*row.key, metric) for row in rows for metric in options.metrics],
-        names=["predictor", "form", "metric"],
-    )
-    value, base, length, raw = estimates
-    drawn, drawn_base, drawn_length, drawn_raw = np.moveaxis(replicates, 1, 0)
-    columns = {}
-    for names, estimate, resampled in (
-        (("value", "low", "high"), value, drawn),
-        (MARGIN, value - base, drawn - drawn_base),
-        (OVER_LENGTH, value - length, drawn - drawn_length),
-        (OVER_RAW, value - raw, drawn - drawn_raw),
-    ):
-        ends = percentile_interval(resampled, confidence_level)
-        for name, numbers in zip(names, (estimate, *ends), strict=True):
-            columns[name] = numbers.ravel()
-    return pd.DataFrame(columns, index=index).dropna(subset="value")
 
 
 def row_metrics(row: Row, options: Options) -> Metrics:
@@ -126,13 +71,11 @@ def _cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> 
     return price(log_u, 1 - success, n, 1.0, _LEAST_UNCERTAINTY)[0]
 
 
-def margin_statistic(rows: list[Row], options: Options) -> Statistics:
-    """Return a function from replicate counts to the metrics of all rows and their references.
+def metric_levels(rows: list[Row], options: Options) -> list[list[Metrics]]:
+    """Return the metrics of all rows, and of their references, in the order of `LEVELS`.
 
-    It maps counts of shape (n_replicates, n_runs) to (n_replicates, 4, n_rows, n_metrics): the
-    rows, the base rate, the length of runs, which has an AUROC only, and for calibrated rows the
-    predictor as given. The references of a row are on its own runs, so differences are paired; NaN
-    where there is no such metric.
+    The references are the base rate, the length of runs, which has an AUROC only, and for
+    calibrated rows the predictor as given: on the row's own runs, so that differences are paired.
     """
     of_rows = [row_metrics(row, options) for row in rows]
     place = {row.key: k for k, row in enumerate(rows)}
@@ -146,20 +89,17 @@ def margin_statistic(rows: list[Row], options: Options) -> Statistics:
             base_rates[id(row.runs)] = row_metrics(base_rate(row.traces, row.runs), options)
         if id(row.runs) not in lengths:
             lengths[id(row.runs)] = _length_metrics(_on(row.runs, elapsed), options)
-    return _as_one_function(
+    return [
+        of_rows,
+        [base_rates[id(row.runs)] for row in rows],
+        [nothing if row.predictor in REFERENCES else lengths[id(row.runs)] for row in rows],
         [
-            of_rows,
-            [base_rates[id(row.runs)] for row in rows],
-            [nothing if row.predictor in REFERENCES else lengths[id(row.runs)] for row in rows],
-            [
-                nothing
-                if row.form != CALIBRATED or row.predictor in REFERENCES
-                else of_rows[place[row.predictor, RAW]]
-                for row in rows
-            ],
+            nothing
+            if row.form != CALIBRATED or row.predictor in REFERENCES
+            else of_rows[place[row.predictor, RAW]]
+            for row in rows
         ],
-        options.metrics,
-    )
+    ]
 
 
 def _on(runs: Coverage, reference: Row) -> Row:
@@ -172,15 +112,19 @@ def _on(runs: Coverage, reference: Row) -> Row:
 def _length_metrics(elapsed: Row, options: Options) -> Metrics:
     """AUROC of run length in the direction in which it ranks the runs better."""
     labels, rows = elapsed.runs.labels, elapsed.runs.rows
-    ties = _ranking.TieGroups(collapse(elapsed.traces, options.phi, options.weights), labels)
-    longer_is_better = _ranking.auroc(*ties.sums(np.ones(len(labels)))) < 0.5
-    if longer_is_better:
-        return {"AUROC": OfTies(ties, lambda f, s: 1 - _ranking.auroc(f, s), rows)}
+    confidence = collapse(elapsed.traces, options.phi, options.weights)
+    ties = _ranking.TieGroups(confidence, labels)
+    if _ranking.auroc(*ties.sums(np.ones(len(labels)))) < 0.5:  # longer is better
+        ties = _ranking.TieGroups(-confidence, labels)
     return {"AUROC": OfTies(ties, _ranking.auroc, rows)}
 
 
-def _as_one_function(levels: list[list[Metrics]], names: list[str]) -> Statistics:
-    """Compute the metrics of each row and reference once, and put them wherever they belong."""
+def as_one_function(levels: list[list[Metrics]], names: list[str]) -> Statistics:
+    """Compute the metrics of each row and reference once, and put them wherever they belong.
+
+    The function maps counts of shape (n_replicates, n_runs) to (n_replicates, n_levels, n_rows,
+    n_metrics); NaN where there is no such metric.
+    """
     distinct = {id(metrics): metrics for rows in levels for metrics in rows}
     # row by row: what a row is worth must not depend, in its last digit, on the other rows
     values_of = {key: all_at_once(metrics) for key, metrics in distinct.items()}

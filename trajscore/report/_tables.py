@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pandas as pd
 
-from trajscore.core.type_aliases import FloatArray
 from trajscore.report._data import (
     CALIBRATED,
     GAIN,
@@ -17,12 +16,11 @@ from trajscore.report._rows import Row
 from trajscore.report._runs import Judged
 
 
-def row_table(
-    rows: list[Row], options: Options, values: FloatArray, intervals: pd.DataFrame
-) -> pd.DataFrame:
+def row_table(rows: list[Row], options: Options, intervals: pd.DataFrame) -> pd.DataFrame:
     """Return all metrics of each row, the scores' margins, and AUROC above that of length."""
     index = pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])
-    table = pd.DataFrame(values, index=index, columns=options.metrics)
+    values = intervals["value"].unstack("metric")
+    table = values.reindex(index=index, columns=options.metrics)
     table.insert(0, "n_runs", [len(row.runs) for row in rows])
     table.insert(1, "n_censored", [int((~row.runs.observed).sum()) for row in rows])
     for metric, columns in [(name, MARGIN) for name in options.score_names] + [

@@ -1,0 +1,63 @@
+"""Which interval holds: by influences where many runs carry the variance, else by bootstrap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.inference._influence import Spread, bounds
+from trajscore.inference._intervals import acceleration, bca_interval, percentile_interval
+from trajscore.inference._units import Units
+
+METHODS = ("auto", "bootstrap", "influence")
+
+# With fewer runs, or clusters, that carry the variance an interval by influences covers too little:
+# benchmarks/intervals.py.
+ENOUGH = 30
+
+
+@dataclass(frozen=True)
+class InfluenceIntervals:
+    """Intervals by influences, where they hold, and the skewness that a bootstrap corrects for."""
+
+    low: FloatArray
+    high: FloatArray
+    holds: BoolArray
+    skewness: FloatArray
+
+
+def check_method(intervals: str) -> str:
+    """Refuse an unknown way to make intervals."""
+    if intervals not in METHODS:
+        raise ValueError(f"intervals must be 'auto', 'bootstrap' or 'influence', got {intervals!r}")
+    return intervals
+
+
+def by_influence(
+    estimate: FloatArray,
+    influence: FloatArray,
+    units: Units,
+    confidence_level: float,
+    on_logit: ArrayLike = False,
+) -> InfluenceIntervals:
+    """Return intervals of statistics as `influence_interval` does, and which of them hold."""
+    spread = Spread(np.nan_to_num(influence), units)
+    half_width = spread.half_width(units.t_quantile(len(influence), confidence_level))
+    low, high = bounds(estimate, half_width, np.broadcast_to(on_logit, estimate.shape))
+    return InfluenceIntervals(low, high, spread.n_telling() >= ENOUGH, acceleration(spread.totals))
+
+
+def by_bootstrap(
+    replicates: FloatArray,
+    estimate: FloatArray,
+    skewness: FloatArray,
+    confidence_level: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return BCa intervals, or percentiles where all replicates lie on one side."""
+    low, high = bca_interval(replicates, estimate, skewness, confidence_level)
+    plain_low, plain_high = percentile_interval(replicates, confidence_level)
+    missing = np.isnan(low)
+    return np.where(missing, plain_low, low), np.where(missing, plain_high, high)
