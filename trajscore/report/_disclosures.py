@@ -188,18 +188,16 @@ def _intervals(data: ReportData) -> str:
     if facts.intervals == "auto" and len(drawn):
         names = dict.fromkeys(drawn.get_level_values("metric"))
         how += (
-            f"; by {resampled} where fewer than {ENOUGH} {_unit(facts)}s carry the variance, which "
-            f"is so for some of {', '.join(names)}"
+            f"; by {resampled} where fewer than {ENOUGH} "
+            f"{'clusters' if facts.is_clustered else 'runs'} carry the variance, which is so for "
+            f"some of {', '.join(names)}"
         )
+    unit = "cluster of runs" if facts.is_clustered else "run"
     return (
-        f"{draws.confidence_level:.0%}, {how}; paired by {_unit(facts)}; those of calibration "
+        f"{draws.confidence_level:.0%}, {how}; paired by {unit}; those of calibration "
         f"errors are bounds that hold near 0 too, those of {data.options.miscalibration} upper "
         f"bounds; calibrated forecasts are taken as given"
     )
-
-
-def _unit(facts: Facts) -> str:
-    return "cluster" if facts.is_clustered else "run"
 
 
 def _aggregation(options: Options) -> str:

@@ -127,6 +127,7 @@ def evaluate(
     calibrated    0.08
     Name: TPS log margin, dtype: float64
     """
+    check_method(intervals)
     options = _options(scores, weights, phi)
     draws = bootstrap if isinstance(bootstrap, BootstrapOptions) else BootstrapOptions(bootstrap)
     maker = calibrator_maker(calibrator, weights)
@@ -137,7 +138,7 @@ def evaluate(
     notes += [*stray_values(sample.traces), *giveaways(sample.traces, sample.y)]
     judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
     rows = make_rows(judged, maker, notes)
-    table, methods = interval_table(rows, judged.runs, options, draws, check_method(intervals))
+    table, methods = interval_table(rows, judged.runs, options, draws, intervals)
     notes += [*risks(table), *few_clusters(judged.runs)]
     return Report(
         table=row_table(rows, options, table),

@@ -33,6 +33,9 @@ class Report(ReportData):
     calibration_gain : DataFrame indexed by (predictor, metric)
         Each metric raw and calibrated, and the gain with its paired interval: above 0 where
         recalibration makes the metric better, whichever way it points.
+    interval_methods : DataFrame indexed as `intervals`
+        How the interval of each value and difference was made: "influence", "bootstrap" or, for
+        calibration errors, "bounds".
     excluded : DataFrame
         Runs that were left out: predictor ("all" for runs left out everywhere), reason, n_runs.
     monitoring : DataFrame indexed by (predictor, alpha), or None
@@ -57,7 +60,7 @@ class Report(ReportData):
     >>> X, y = make_trajectories(100, sharpness=3, random_state=0, return_X_y=True)
     >>> report = evaluate(X, y, bootstrap=100)
     >>> print(report.verdicts()[0])
-    forecast: as given not told apart from the base rate [-0.199, +0.095]; calibrated 0.103 ...
+    forecast: as given not told apart from the base rate [-0.221, +0.094]; calibrated 0.103 ...
     """
 
     @property

@@ -1,0 +1,95 @@
+"""How evaluate makes intervals: of which kind, where, and that they are those of inference."""
+
+import numpy as np
+import pytest
+
+from trajscore import TrajectoryArray, evaluate, metrics
+from trajscore.inference import influence_interval
+from trajscore.report import BootstrapOptions
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Runs with some overconfident forecasts, in tasks of four."""
+    rng = np.random.default_rng(3)
+    z = 1.5 * rng.normal(size=1200)
+    p = 1 / (1 + np.exp(-z[:, None] - rng.normal(size=(1200, 3)) / 2))
+    y = (rng.random(1200) < 1 / (1 + np.exp(-z))).astype(int)
+    return TrajectoryArray.from_padded(p), y, np.repeat(np.arange(300), 4)
+
+
+def test_many_regular_runs_need_no_replicate(runs):
+    X, y, _ = runs
+    report = evaluate(X, y, calibrator=None, bootstrap=20)
+    made = report.interval_methods["value"]
+    assert set(made) == {"influence", "bounds"}
+    is_error = made.index.get_level_values("metric").str.contains("ECE|MCB")
+    assert set(made[is_error]) == {"bounds"}
+    row = report.intervals.loc[("forecast", "raw", "TPS log")]
+    samples = metrics.tps_samples(y, X)
+    ends = np.array(influence_interval(samples.mean(), samples - samples.mean()))
+    assert row[["low", "high"]].tolist() == pytest.approx(ends.tolist())
+    gained = samples - metrics.tps_samples(y, X.with_cells(np.full(len(X.cells), y.mean())))
+    ends = np.array(influence_interval(gained.mean(), gained - gained.mean()))
+    assert row[["margin_low", "margin_high"]].tolist() == pytest.approx(ends.tolist())
+    never = BootstrapOptions(progress=pytest.fail)
+    said = evaluate(X, y, intervals="influence", bootstrap=never).disclosures["intervals"]
+    assert "influence of each run" in said
+    assert "bootstrap" not in said
+
+
+def test_influences_and_bootstrap_agree_where_runs_are_many(runs):
+    X, y, _ = runs
+    report = evaluate(X, y)
+    one, made = report.intervals, report.interval_methods
+    other = evaluate(X, y, intervals="bootstrap").intervals
+    for level in ("", "margin_", "over_raw_"):
+        width = one[f"{level}high"] - one[f"{level}low"]
+        usual = width.index[(width > 0) & (made[level[:-1] or "value"] == "influence")]
+        for end in ("low", "high"):
+            gap = (one - other).loc[usual, f"{level}{end}"].abs() / width[usual]
+            assert gap.max() < 0.12
+
+
+def test_few_failures_are_drawn_from(runs):
+    X, _, _ = runs
+    confident = X.with_cells(0.9 + X.cells / 10)
+    y = np.ones(len(X), dtype=int)
+    y[::50] = 0
+    report = evaluate(confident, y, bootstrap=100)
+    made = report.interval_methods["value"].loc["forecast"].loc["raw"]
+    assert made[["AUROC", "AURC", "TPS log"]].tolist() == ["bootstrap"] * 3
+    assert made["T-ECE"] == "bounds"
+    assert "where fewer than 30 runs carry the variance" in report.disclosures["intervals"]
+    asked = evaluate(confident, y, bootstrap=100, intervals="influence").interval_methods
+    assert "bootstrap" not in asked.to_numpy()
+
+
+def test_few_clusters_carry_too_little_variance(runs):
+    X, y, tasks = runs
+    few = evaluate(X, y, groups=tasks // 30, bootstrap=50)
+    assert "fewer than 30 clusters" in few.disclosures["intervals"]
+    assert few.interval_methods.loc[("forecast", "raw", "TPS log"), "value"] == "bootstrap"
+    many = evaluate(X, y, groups=tasks, bootstrap=50)
+    assert "paired by cluster of runs" in many.disclosures["intervals"]
+
+
+def test_calibration_errors_are_not_said_to_be_above_zero_by_chance(runs):
+    X, y, _ = runs
+    intervals = evaluate(X, y, bootstrap=10).intervals
+    calibrated = intervals.loc[("forecast", "calibrated", "S-ECE")]
+    assert calibrated["low"] == 0 < calibrated["value"] < calibrated["high"]
+    halved = evaluate(X.with_cells(X.cells / 2), y, calibrator=None, bootstrap=10).intervals
+    wrong = halved.loc["forecast"].loc["raw"]
+    assert (wrong.loc[["S-ECE", "T-ECE"], "low"] > 0).all()
+    assert wrong.loc["MCB log", "low"] == 0
+    # a base rate of the same runs has none, so the margin is the error itself
+    margins = wrong.loc["T-ECE", ["margin", "margin_low", "margin_high"]]
+    values = wrong.loc["T-ECE", ["value", "low", "high"]]
+    assert margins.tolist() == pytest.approx(values.tolist())
+
+
+def test_unknown_kind_is_refused(runs):
+    X, y, _ = runs
+    with pytest.raises(ValueError, match="intervals must be 'auto', 'bootstrap' or 'influence'"):
+        evaluate(X, y, intervals="t")
