@@ -4,9 +4,7 @@ import re
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -29,6 +27,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from any_input import any_two_labels, as_forecasts
 from trajscore import (
     PlattCrossFitCalibrator,
     PrefixForecaster,
@@ -315,22 +314,12 @@ def test_aggregator():
             getattr(TraceAggregator(), method)(X)
 
 
-class AnyNumbers(TraceAggregator):
-    """scikit-learn's checks use any numbers and labels; make forecasts and outcomes of them."""
-
-    def fit(self, X, y=None):
-        labels = np.asarray(y)
-        if labels.ndim == 1 and len(np.unique(labels)) == 2:
-            y = np.unique(labels, return_inverse=True)[1]
-        return super().fit(X, y)
+@any_two_labels
+class AnyAggregator(TraceAggregator):
+    """It reads forecasts."""
 
     def _check_runs(self, X, *, reset):
-        if issparse(X) or isinstance(X, TrajectoryArray):
-            return super()._check_runs(X, reset=reset)
-        values = X if isinstance(X, pd.DataFrame) else np.asarray(X)
-        is_real = isinstance(values, pd.DataFrame) or values.dtype.kind in "iuf"
-        forecasts = 0.5 + values / (2 + 2 * abs(values)) if is_real else X  # infinity gives NaN
-        return super()._check_runs(forecasts, reset=reset)
+        return super()._check_runs(as_forecasts(X), reset=reset)
 
 
 NOT_A_LABEL_ENCODER = {
@@ -342,7 +331,7 @@ NOT_A_LABEL_ENCODER = {
 }
 
 
-@parametrize_with_checks([AnyNumbers()], expected_failed_checks=lambda _: NOT_A_LABEL_ENCODER)
+@parametrize_with_checks([AnyAggregator()], expected_failed_checks=lambda _: NOT_A_LABEL_ENCODER)
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn(estimator, check):
     check(estimator)

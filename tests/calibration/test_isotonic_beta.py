@@ -1,13 +1,12 @@
 """Isotonic and beta calibration: the same cross-fitting as Platt's, another map."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.sparse import issparse
 from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from any_input import any_two_labels, as_forecasts
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray, tps_scorer
 from trajscore.calibration import BetaCrossFitCalibrator, IsotonicCrossFitCalibrator
 from trajscore.metrics import tps_score
@@ -117,37 +116,17 @@ def test_tps_chooses_among_calibrators(rng):
     assert not isinstance(search.best_params_["calibrator"], PlattCrossFitCalibrator)
 
 
-class AnyTwoLabels:
-    """scikit-learn's checks use labels of their own; code them as outcomes first."""
-
-    @staticmethod
-    def _outcomes(y):
-        labels = np.asarray(y)
-        if labels.ndim != 1 or len(np.unique(labels)) != 2:
-            return y
-        return (labels == labels.max()).astype(int)
-
-    def fit(self, X, y, sample_weight=None, groups=None, q_z=None):
-        return super().fit(X, self._outcomes(y), sample_weight, groups, q_z)
-
-    def fit_transform(self, X, y, sample_weight=None, groups=None, q_z=None):
-        return super().fit_transform(X, self._outcomes(y), sample_weight, groups, q_z)
-
-
-class AnyIsotonic(AnyTwoLabels, IsotonicCrossFitCalibrator):
+@any_two_labels
+class AnyIsotonic(IsotonicCrossFitCalibrator):
     pass
 
 
-class AnyBeta(AnyTwoLabels, BetaCrossFitCalibrator):
-    """The checks use any numbers; make forecasts of them."""
+@any_two_labels
+class AnyBeta(BetaCrossFitCalibrator):
+    """It reads forecasts."""
 
     def _check_runs(self, X, *, reset):
-        if issparse(X) or isinstance(X, TrajectoryArray):
-            return super()._check_runs(X, reset=reset)
-        values = X if isinstance(X, pd.DataFrame) else np.asarray(X)
-        is_real = isinstance(values, pd.DataFrame) or values.dtype.kind in "iuf"
-        forecasts = 0.5 + values / (2 + 2 * abs(values)) if is_real else X
-        return super()._check_runs(forecasts, reset=reset)
+        return super()._check_runs(as_forecasts(X), reset=reset)
 
 
 CROSS_FIT = "fit_transform is cross-fitted and so differs from fit().transform(), as documented"
@@ -168,6 +147,15 @@ def test_scikit_learn(estimator, check):
 @pytest.mark.parametrize("calibrator", CALIBRATORS)
 def test_public_checks(calibrator):
     assert len(check_trajectory_estimator(calibrator)) == 10
+
+
+def test_values_that_differ_by_rounding_are_one():
+    X = TrajectoryArray.from_list([[one] for one in [0.2, 0.3, 0.3, 0.6] * 5])
+    y = np.tile([0, 1, 0, 1], 5)
+    rounded = X.with_cells(np.where(y == 1, X.cells * (1 + 1e-13), X.cells))
+    assert len(np.unique(rounded.cells)) > len(np.unique(X.cells))
+    maps = [IsotonicCrossFitCalibrator().fit(one, y).full_map_ for one in (rounded, X)]
+    assert maps[0]([0.3, 0.3 * (1 + 1e-13)]) == pytest.approx(maps[1]([0.3, 0.3]))
 
 
 def test_beta_takes_probabilities_only():

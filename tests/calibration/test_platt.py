@@ -11,6 +11,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from any_input import any_two_labels
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.core.weights import step_weights
 from trajscore.datasets import make_trajectories
@@ -235,28 +236,16 @@ def test_public_checks():
     assert len(check_trajectory_estimator(PlattCrossFitCalibrator(link="identity", cv=3))) == 10
 
 
-class AnyTwoLabels(PlattCrossFitCalibrator):
-    """scikit-learn's checks use labels of their own; code them as outcomes first."""
-
-    @staticmethod
-    def _outcomes(y):
-        labels = np.asarray(y)
-        if labels.ndim != 1 or len(np.unique(labels)) != 2:
-            return y
-        return (labels == labels.max()).astype(int)
-
-    def fit(self, X, y, sample_weight=None, groups=None, q_z=None):
-        return super().fit(X, self._outcomes(y), sample_weight, groups, q_z)
-
-    def fit_transform(self, X, y, sample_weight=None, groups=None, q_z=None):
-        return super().fit_transform(X, self._outcomes(y), sample_weight, groups, q_z)
+@any_two_labels
+class AnyPlatt(PlattCrossFitCalibrator):
+    pass
 
 
 CROSS_FIT = "fit_transform is cross-fitted and so differs from fit().transform(), as documented"
 
 
 @parametrize_with_checks(
-    [AnyTwoLabels(link="identity")],
+    [AnyPlatt(link="identity")],
     expected_failed_checks=lambda _: {
         "check_transformer_general": CROSS_FIT,
         "check_transformer_data_not_an_array": CROSS_FIT,

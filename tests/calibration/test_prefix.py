@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from any_input import any_two_labels
 from trajscore import (
     DensityRatioEProcess,
     PrefixForecaster,
@@ -128,21 +129,16 @@ def test_our_own_checks(options):
     check_trajectory_estimator(PrefixForecaster(**options, min_class_count=1))
 
 
-class AnyTwoLabels(PrefixForecaster):
-    """scikit-learn's checks use labels of their own; code them as outcomes first."""
-
-    def fit(self, X, y, sample_weight=None):
-        labels = np.asarray(y)
-        if labels.ndim == 1 and len(np.unique(labels)) == 2:
-            y = (labels == labels.max()).astype(int)
-        return super().fit(X, y, sample_weight)
+@any_two_labels
+class AnyPrefix(PrefixForecaster):
+    pass
 
 
 # converged, so that weights are counts to the checks' tolerance
 EXACT = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-12, max_iter=2000))
 
 
-@parametrize_with_checks([AnyTwoLabels(EXACT, min_class_count=1)])
+@parametrize_with_checks([AnyPrefix(EXACT, min_class_count=1)])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn(estimator, check):
     check(estimator)

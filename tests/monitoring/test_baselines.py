@@ -6,6 +6,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from any_input import any_two_labels, as_forecasts
 from trajscore import PrefixForecaster, TrajectoryArray
 from trajscore.core.folds import held_out_rows
 from trajscore.datasets import make_trajectories
@@ -274,45 +275,34 @@ def test_a_classifier_is_no_forecaster(runs):
         LearnThenTestStop("pass").fit(*runs[:2])
 
 
-class AnyTwoLabels:
-    """scikit-learn's checks use labels of their own; code them as outcomes first."""
-
-    def fit(self, X, y=None):
-        labels = np.asarray(y)
-        if y is not None and labels.ndim == 1 and len(np.unique(labels)) == 2:
-            y = (labels == labels.max()).astype(int)
-        return super().fit(X, y)
-
-
-class Calibrated(AnyTwoLabels, CalibratedVerifier):
+@any_two_labels
+class Calibrated(CalibratedVerifier):
     pass
 
 
-class FixedStep(AnyTwoLabels, FixedStepStop):
+@any_two_labels
+class FixedStep(FixedStepStop):
     pass
 
 
-class Random(AnyTwoLabels, RandomStop):
+@any_two_labels
+class Random(RandomStop):
     pass
 
 
-class LearnThenTest(AnyTwoLabels, LearnThenTestStop):
+@any_two_labels
+class LearnThenTest(LearnThenTestStop):
     pass
 
 
 class Raw(RawVerifier):
-    """scikit-learn's checks use any numbers; turn them into probabilities first."""
+    """It reads probabilities."""
 
     def fit(self, X, y=None):
-        return super().fit(self._as_probabilities(X), y)
+        return super().fit(as_forecasts(X), y)
 
     def _check(self, X):
-        return super()._check(self._as_probabilities(X))
-
-    @staticmethod
-    def _as_probabilities(X):
-        is_plain = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "iuf"
-        return 0.5 + X / (2 + 2 * np.abs(X)) if is_plain else X  # infinity gives NaN
+        return super()._check(as_forecasts(X))
 
 
 def expected_failures(estimator):

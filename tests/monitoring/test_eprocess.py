@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from any_input import any_two_labels
 from trajscore import (
     DensityRatioEProcess,
     PlattCrossFitCalibrator,
@@ -539,18 +540,13 @@ def test_bad_runs(runs):
         DensityRatioEProcess("passthrough").fit(X.with_cells(X.cells + 1), y).transform(X)
 
 
-class AnyTwoLabels(DensityRatioEProcess):
-    """scikit-learn's checks use labels of their own; code them as outcomes first."""
-
-    def fit(self, X, y, calibration=None):
-        labels = np.asarray(y)
-        if labels.ndim == 1 and len(np.unique(labels)) == 2:
-            y = (labels == labels.max()).astype(int)
-        return super().fit(X, y, calibration)
+@any_two_labels
+class AnyProcess(DensityRatioEProcess):
+    pass
 
 
 @parametrize_with_checks(
-    [AnyTwoLabels(alpha=0.3, threshold="ville"), AnyTwoLabels(alpha=0.3, threshold="conformal")]
+    [AnyProcess(alpha=0.3, threshold="ville"), AnyProcess(alpha=0.3, threshold="conformal")]
 )
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn(estimator, check):

@@ -35,6 +35,7 @@ from trajscore.core.outcomes import Labels, as_labels, check_outcomes
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.weights import Weights, get_schedule, step_weights
+from trajscore.metrics._ties import group_ties
 
 Map = Callable[[FloatArray], FloatArray]
 
@@ -220,7 +221,7 @@ class _Steps:
             run_weight, X.lengths
         )
         # signals take few distinct values (verbal confidence, judges): fit on those
-        self._values, self._index = np.unique(X.cells, return_inverse=True)
+        self._values, self._index = group_ties(X.cells)
 
     def of(self, rows: BoolArray) -> CalibrationSample:
         weight = self._weight * np.repeat(rows, self.X.lengths)
