@@ -162,6 +162,22 @@ def test_step_profile(ragged):
     np.testing.assert_allclose(doubled["score"], profile["score"])
 
 
+def test_step_profile_tells_observed_runs_apart(ragged):
+    X, y = ragged
+    hidden = X.lengths > 5
+    codes = np.where(hidden, -1, y)
+    profile = metrics.step_profile(codes, X, q_z=0.3, score="brier")
+    alone = metrics.step_profile(y[~hidden], X[~hidden], score="brier")
+    columns = {"n_observed": "n_runs", "score_observed": "score", "std_error_observed": "std_error"}
+    for found, expected in columns.items():
+        np.testing.assert_allclose(profile[found][: len(alone)], alone[expected])
+    assert (profile["n_observed"].iloc[5:] == 0).all()
+    assert profile["score_observed"].iloc[5:].isna().all()
+    soft = metrics.step_profile(np.where(hidden, 0.3, y), X, score="brier")
+    pd.testing.assert_series_equal(profile["score"], soft["score"])
+    assert (soft["n_observed"] == soft["n_runs"]).all()
+
+
 def test_standard_errors_need_two_runs():
     profile = metrics.step_profile([1, 0], [[0.5, 0.5], [0.9]], score="brier")
     assert profile.loc[1, "std_error"] == pytest.approx((0.81 - 0.25) / 2)

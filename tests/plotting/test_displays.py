@@ -66,6 +66,30 @@ def test_step_profile(runs):
     assert (display.profile.loc[shown, "n_runs"] >= 10).all()
 
 
+def test_step_profile_shows_the_observed_runs_and_the_share_of_the_others(runs):
+    X, y = runs
+    hidden = X.lengths > np.median(X.lengths)
+    display = StepProfileDisplay.from_predictions(np.where(hidden, -1, y), X, name="judge")
+    dashed = display.ax_.lines[1]
+    assert dashed.get_label() == "judge, observed alone"
+    assert dashed.get_linestyle() == "--"
+    known = display.profile[display.profile["n_observed"] >= 10]
+    np.testing.assert_array_equal(dashed.get_xdata(), known.index)
+    np.testing.assert_array_equal(dashed.get_ydata(), known["score_observed"])
+    behind = display.figure_.axes[1]
+    assert behind.get_ylabel() == "share unobserved"
+    drawn_to = behind.collections[0].get_paths()[0].vertices[:, 1].max()
+    assert drawn_to == pytest.approx(
+        1
+        - (display.profile["n_observed"] / display.profile["n_runs"])[
+            display.line_.get_xdata()
+        ].min()
+    )
+    plain = StepProfileDisplay.from_predictions(np.where(hidden, -1, y), X, shade=False)
+    assert len(plain.figure_.axes) == 1
+    assert len(StepProfileDisplay.from_predictions(y, X).ax_.lines) == 1
+
+
 def test_length(runs):
     X, y = runs
     display = LengthDisplay.from_predictions(y, X)

@@ -296,6 +296,6 @@ def continuation_summary(
     if len(q) > 1:  # one run says nothing of the spread
         boot = paired_bootstrap(values, n_resamples=n_resamples, random_state=random_state)
         table[["low", "high"]] = boot[["low", "high"]]
-    plain = pd.DataFrame({"value": counts})
+    plain = pd.Series(counts, name="value").to_frame()
     median = pd.DataFrame({"value": {"median q_Z": np.median(q)}})
     return pd.concat([plain, table.iloc[:1], median, table.iloc[1:]])[table.columns]

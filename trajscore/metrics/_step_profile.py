@@ -9,8 +9,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_sample_weight
-from trajscore.core.outcomes import soft_outcomes
+from trajscore.core.outcomes import CENSORED, soft_outcomes
 from trajscore.core.sample import check_forecasts
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._proper_scores import get_family
 
@@ -35,7 +36,8 @@ def step_profile(
     DataFrame indexed by step (from 1)
         n_runs: runs alive, or the sum of their weights; score: their mean score;
         std_error: its standard error (NaN up to a single run); forecast: their mean forecast;
-        success_rate: their mean outcome.
+        success_rate: their mean outcome. And of those among them whose outcome was observed:
+        n_observed, score_observed and std_error_observed (NaN at steps that none reaches).
 
     Raises
     ------
@@ -45,7 +47,9 @@ def step_profile(
     Notes
     -----
     Later steps are reached by other runs than early ones: compare predictors at the same step,
-    not steps with one another.
+    not steps with one another. At the budget that stopped them, unobserved runs may be most of
+    those alive: a fall there is one of what they are counted as, unless ``score_observed`` falls
+    too.
 
     A weight says how often a run counts: weight 2 is the run twice, in the counts and the
     standard errors too. Weights that are only proportional to that, as those that add up to one,
@@ -72,19 +76,34 @@ def step_profile(
     label = np.repeat(soft_outcomes(y, q_z), X.lengths)
     scored = label * family.success(X.cells) + (1 - label) * family.failure(X.cells)
 
-    n_runs = np.bincount(step, w)
-    whole = bool((n_runs == np.floor(n_runs)).all())
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.bincount(step, w * scored) / n_runs
-        variance = np.bincount(step, w * (scored - mean[step]) ** 2) / (n_runs - 1)
-        table = pd.DataFrame(
-            {
-                "n_runs": n_runs.astype(np.int64) if whole else n_runs,
-                "score": mean,
-                "std_error": np.where(n_runs > 1, np.sqrt(variance / n_runs), np.nan),
-                "forecast": np.bincount(step, w * X.cells) / n_runs,
-                "success_rate": np.bincount(step, w * label) / n_runs,
-            },
-            index=pd.RangeIndex(1, len(n_runs) + 1, name="step"),
-        )
+    observed = w * np.repeat(y != CENSORED, X.lengths)
+    n_runs, mean, std_error = _mean_by_step(step, w, scored)
+    n_observed, observed_mean, observed_error = _mean_by_step(step, observed, scored)
+    table = pd.DataFrame(
+        {
+            "n_runs": n_runs,
+            "score": mean,
+            "std_error": std_error,
+            "forecast": _mean_by_step(step, w, X.cells)[1],
+            "success_rate": _mean_by_step(step, w, label)[1],
+            "n_observed": n_observed,
+            "score_observed": observed_mean,
+            "std_error_observed": observed_error,
+        },
+        index=pd.RangeIndex(1, len(n_runs) + 1, name="step"),
+    )
+    counts = ["n_runs", "n_observed"]
+    if (table[counts] == np.floor(table[counts])).all(axis=None):
+        table[counts] = table[counts].astype(np.int64)
     return table[table["n_runs"] > 0]
+
+
+def _mean_by_step(
+    step: IntArray, w: FloatArray, x: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the weight of each step, the weighted mean of x, and its standard error."""
+    total = np.bincount(step, w).astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.bincount(step, w * x) / total
+        variance = np.bincount(step, w * (x - np.nan_to_num(mean)[step]) ** 2) / (total - 1)
+        return total, mean, np.where(total > 1, np.sqrt(variance / total), np.nan)

@@ -17,6 +17,10 @@ from trajscore.plotting._display import PredictionDisplayMixin
 class StepProfileDisplay(PredictionDisplayMixin):
     """Mean score at every step, with a band of two standard errors.
 
+    Where outcomes were not observed, a dashed line is the score of the observed runs alone, and the
+    grey behind is the share of unobserved runs among those that reach a step: where it is high, the
+    score says what these are counted as.
+
     Parameters
     ----------
     profile : DataFrame
@@ -27,11 +31,12 @@ class StepProfileDisplay(PredictionDisplayMixin):
     Attributes
     ----------
     line_, ax_, figure_
-        Set by `plot`.
+        Set by `plot`; `line_` is the line of all runs.
 
     Notes
     -----
-    `plot` leaves out steps that fewer than ``min_runs=10`` runs reach.
+    `plot` leaves out steps that fewer than ``min_runs=10`` runs reach; ``shade=False`` leaves out
+    the grey, for a second display on the same axes.
 
     Examples
     --------
@@ -70,12 +75,37 @@ class StepProfileDisplay(PredictionDisplayMixin):
         profile = step_profile(y_true, traces, score=score, q_z=q_z)
         return cls(profile, family_name(score)).plot(**kwargs)
 
-    def _draw(self, ax: Any, name: str | None, *, min_runs: int = 10, **style: Any) -> Any:
+    def _draw(
+        self, ax: Any, name: str | None, *, min_runs: int = 10, shade: bool = True, **style: Any
+    ) -> Any:
         shown = self.profile[self.profile["n_runs"] >= min_runs]
-        step, score, band = shown.index, shown["score"], 2 * shown["std_error"].fillna(0)
-        (line,) = ax.plot(step, score, label=name, **style)
-        shade = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0}
-        ax.fill_between(step, score - band, score + band, **shade)
+        line = _curve(ax, shown["score"], shown["std_error"], name, style)
+        if (shown["n_observed"] < shown["n_runs"]).any():
+            known = shown[shown["n_observed"] >= min_runs]
+            dashed = {**style, "linestyle": "--", "color": line.get_color()}
+            alone = "observed alone" if name is None else f"{name}, observed alone"
+            _curve(ax, known["score_observed"], known["std_error_observed"], alone, dashed)
+            if shade:
+                _shade_unobserved(ax, 1 - shown["n_observed"] / shown["n_runs"])
         ax.set(xlabel="step", ylabel=f"mean {self.score_name} score (higher is better)")
         ax.xaxis.get_major_locator().set_params(integer=True)
         return line
+
+
+def _curve(
+    ax: Any, score: pd.Series, std_error: pd.Series, name: str | None, style: dict[str, Any]
+) -> Any:
+    (line,) = ax.plot(score.index, score, label=name, **style)
+    band = 2 * std_error.fillna(0)
+    shade = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0}
+    ax.fill_between(score.index, score - band, score + band, **shade)
+    return line
+
+
+def _shade_unobserved(ax: Any, share: pd.Series) -> None:
+    """Draw the share of unobserved runs at each step, behind the curves."""
+    behind = ax.twinx()
+    behind.fill_between(share.index, share, color="0.9", linewidth=0, step="mid")
+    behind.set(ylim=(0, 1), ylabel="share unobserved")
+    ax.set_zorder(behind.get_zorder() + 1)
+    ax.patch.set_visible(False)

@@ -6,16 +6,10 @@ import base64
 import html
 import io
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from trajscore.core.array import TrajectoryArray
-from trajscore.core.outcomes import CENSORED
-from trajscore.metrics import step_profile
 from trajscore.plotting import LengthDisplay, ReliabilityDisplay, ScoreDisplay, StepProfileDisplay
 from trajscore.plotting._display import COLORS
 from trajscore.report._data import (
@@ -219,21 +213,18 @@ def _reliability(data: ReportData, name: str) -> str:
 
 def _steps(data: ReportData, name: str) -> str:
     def draw(ax: Any) -> None:
-        for key in [*_probabilities(data, name), (BASE_RATE, CONSTANT)]:
-            label = BASE_RATE if key[1] == CONSTANT else key[1]
-            show = partial(
-                StepProfileDisplay.from_predictions,
+        for k, key in enumerate([*_probabilities(data, name), (BASE_RATE, CONSTANT)]):
+            is_constant = key[1] == CONSTANT  # and needs no second line of observed runs alone
+            StepProfileDisplay.from_predictions(
+                data.labels[key] if is_constant else data.outcomes[key],
+                data.traces[key],
+                q_z=data.labels[key],
                 score=data.options.scores[0],
                 ax=ax,
                 color=COLORS[key[1]],
+                name=BASE_RATE if is_constant else key[1],
+                shade=k == 0,
             )
-            show(data.labels[key], data.traces[key], name=label)
-            if data.facts.n_censored and key[1] != CONSTANT:
-                seen = data.outcomes[key] != CENSORED
-                alone = {"name": f"{label}, observed alone", "linestyle": "--"}
-                show(data.outcomes[key][seen], data.traces[key][seen], **alone)
-        if data.facts.n_censored:
-            _shade_unobserved(ax, data.outcomes[key], data.traces[key])
 
     caption = (
         f"{name}: mean score of the runs that reach each step (at least 10), with two standard "
@@ -245,18 +236,6 @@ def _steps(data: ReportData, name: str) -> str:
             "alone. Grey: the share of unobserved runs among those that reach the step."
         )
     return _figure(draw, caption)
-
-
-def _shade_unobserved(ax: Any, outcomes: NDArray[Any], traces: TrajectoryArray) -> None:
-    """Draw the share of unobserved runs among those that reach each step, behind the curves."""
-    unobserved = (outcomes == CENSORED).astype(np.float64)
-    share = step_profile(unobserved, traces.with_cells(np.full(len(traces.cells), 0.5)))
-    share = share[share["n_runs"] >= 10]["success_rate"]
-    behind = ax.twinx()
-    behind.fill_between(share.index, share, color="0.9", linewidth=0, step="mid")
-    behind.set(ylim=(0, 1), ylabel="share unobserved")
-    ax.set_zorder(behind.get_zorder() + 1)
-    ax.patch.set_visible(False)
 
 
 def _length(data: ReportData) -> str:
