@@ -18,9 +18,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 
-from trajscore import PrefixForecaster, TrajectoryArray, tps_scorer
+from trajscore import PrefixForecaster, TrajectoryArray, evaluate, tps_scorer
 from trajscore.calibration import cross_fit_traces
-from trajscore.metrics import aggregate, tps_score
+from trajscore.metrics import aggregate
 
 TREES = PrefixForecaster(HistGradientBoostingClassifier(), features="summary", pooled=True)
 FORECASTERS = {
@@ -39,11 +39,14 @@ def judged(forecaster: Any, seed: int) -> dict[str, float]:
     """AUROC, in and out of fold, and the margin of the score over the base rate."""
     X, y = noise(seed)
     inside, outside = forecaster.fit(X, y).transform(X), cross_fit_traces(forecaster, X, y)
-    rate = X.with_cells(np.full(len(X.cells), y.mean()))
+    report = evaluate({"noise": X}, y, calibrator=forecaster, bootstrap=200)
+    row = report.table.loc[("noise", "calibrated")]
     return {
         "AUROC in sample": roc_auc_score(y, aggregate(inside, "weighted")),
         "AUROC out of fold": roc_auc_score(y, aggregate(outside, "weighted")),
-        "margin over base rate": tps_score(y, outside) - tps_score(y, rate),
+        "AUROC of evaluate": row["AUROC"],
+        "margin over base rate": row["TPS log margin"],
+        "said to be better": float(row["TPS log margin_low"] > 0),
     }
 
 

@@ -1,15 +1,21 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from trajscore import (
     DensityRatioEProcess,
     PlattCrossFitCalibrator,
+    TraceAggregator,
     TrajectoryArray,
     evaluate,
     metrics,
+    tps_scorer,
 )
 from trajscore.calibration import PrefixForecaster, cross_fit_traces
 from trajscore.datasets import make_trajectories
@@ -465,3 +471,38 @@ def test_length_is_compared_on_the_runs_that_a_predictor_covers():
     assert table.loc[("gaps", "raw"), "AUROC over_length"] == pytest.approx(
         alone.loc[("forecast", "raw"), "AUROC over_length"]
     )
+
+
+TREES = PrefixForecaster(
+    HistGradientBoostingClassifier(max_iter=10, min_samples_leaf=2), features="summary", pooled=True
+)
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        TREES,
+        make_pipeline(TREES, TraceAggregator()),
+        GridSearchCV(TREES, {"features": ["last", "summary"]}, scoring=tps_scorer, cv=2),
+    ],
+    ids=["trees", "pipeline", "search"],
+)
+def test_noise_stays_noise(calibrator):
+    areas = []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        X, y = TrajectoryArray(rng.random(1600), [8] * 200), rng.integers(0, 2, 200)
+        report = evaluate({"noise": X}, y, calibrator=calibrator, scores="log", bootstrap=50)
+        row = report.table.loc[("noise", "calibrated")]
+        areas.append(row["AUROC"])
+        assert row["TPS log margin_low"] < 0
+    assert np.mean(areas) == pytest.approx(0.5, abs=0.08)
+    assert "noise: as given" in report.verdicts()[0]
+
+
+def test_what_is_not_fitted_anew_is_refused_by_name():
+    X, y = make_trajectories(60, random_state=0, return_X_y=True)
+    fitted = FrozenEstimator(PlattCrossFitCalibrator().fit(X, y))
+    for calibrator in (fitted, make_pipeline(fitted)):
+        with pytest.raises(ValueError, match="FrozenEstimator.*is not fitted anew for each fold"):
+            evaluate(X, y, calibrator=calibrator, bootstrap=2)

@@ -60,8 +60,10 @@ def evaluate(
     phi : {"last", "mean", "min", "weighted"}, default="weighted"
         How traces are collapsed for the scalar diagnostics.
     calibrator : "platt", forecaster or None, default="platt"
-        What makes the calibrated rows, out of fold; "platt" is a `PlattCrossFitCalibrator` with
-        the weights above.
+        What makes the calibrated rows, out of fold: "platt" is a `PlattCrossFitCalibrator` with
+        the weights above; any other forecaster, pipeline or search goes through
+        `trajscore.calibration.cross_fit_traces`. What cannot be fitted anew for each fold is
+        refused.
     censored : {"failure", "drop", "q_z"}, default="failure"
         What runs with outcome -1 stand for in calibration, base rate and every metric: they are
         failures (the simple censored score), are left out, or count `q_z` as a success and

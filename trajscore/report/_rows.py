@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from trajscore.calibration import PlattCrossFitCalibrator
 from trajscore.calibration._cross_fit import CrossFitCalibrator, cross_fit_sample
-from trajscore.calibration._forecaster import check_forecaster
+from trajscore.calibration._forecaster import check_forecaster, check_refitted
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
 from trajscore.core.sample import Sample
@@ -80,6 +80,7 @@ def calibrator_maker(calibrator: Any, weights: Any) -> CalibratorMaker | None:
         raise ValueError(f"calibrator must be 'platt', a forecaster or None, got {calibrator!r}")
     if not isinstance(calibrator, str):
         check_forecaster(calibrator)
+        check_refitted(calibrator)
         return lambda is_probability: clone(calibrator)
 
     def platt(is_probability: bool) -> PlattCrossFitCalibrator:
