@@ -37,7 +37,9 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
     Parameters
     ----------
     C : float, default=1.0
-        Inverse of the penalty on the slope, lambda = 1/C; the intercept is not penalised.
+        Inverse of the penalty lambda on the slope b: lambda b^2 / 2 is added to the log-loss summed
+        over runs (each run's step weights add up to one over its horizon), for standardised values.
+        The intercept is not penalised.
     cv : int, splitter or list of (train, test), default=2
         Folds of the cross-fit. A number of folds alternates within each outcome, over runs sorted
         by id; with `groups`, the folds are those of scikit-learn's ``StratifiedGroupKFold`` over
@@ -55,9 +57,10 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
         censored score), left out, or the soft outcome given as `q_z`.
     increasing : bool, "auto" or None, default=None
         Direction of the map; where the data point the other way, it falls back to the constant
-        base rate, as it does where the signal does not vary. "auto" takes either direction. None
-        is True for forecasts (``link="logit"``) and "auto" for other signals, which may be risks
-        as well as confidences.
+        base rate, as it does where the signal does not vary: where the standard deviation is below
+        1e-6 in log-odds, or 1e-12 of the largest value of another signal. "auto" takes either
+        direction. None is True for forecasts (``link="logit"``) and "auto" for other signals, which
+        may be risks as well as confidences.
 
     Attributes
     ----------

@@ -97,9 +97,8 @@ def parts_of(estimator: Any) -> list[Any]:
 
 def censored_of(estimator: Any) -> dict[str, str]:
     """What runs of unobserved outcome are to an estimator and its parts, by the class's name."""
-    return {
-        type(one).__name__: one.censored for one in parts_of(estimator) if hasattr(one, "censored")
-    }
+    words = {type(one).__name__: getattr(one, "censored", None) for one in parts_of(estimator)}
+    return {name: word for name, word in words.items() if isinstance(word, str)}
 
 
 def check_estimator_input(

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
+from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import step_numbers
@@ -146,7 +147,7 @@ def _drawn_rows(X: TrajectoryArray, y: IntArray, n_runs: int, random_state: Any)
     rows = []
     for outcome in (FAILURE, SUCCESS):
         some = np.flatnonzero(y == outcome)
-        some = some[np.argsort(X.ids[some], kind="stable")]
+        some = some[id_order(X.ids[some])]
         rows.append(rng.permutation(some)[: -(-n_runs // 2)])
     return np.sort(np.concatenate(rows))
 
