@@ -170,10 +170,12 @@ def test_proper_scores_choose_among_settings(runs):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"features": "all"}, "features must be prefix, last, summary or a function"),
+        ({"features": "all"}, "features must be prefix, last, summary, running or a function"),
         ({"features": "last", "last": 0}, "last must be a whole number >= 1"),
         ({"estimator": SVC()}, r"SVC has none; .* use CalibratedClassifierCV\(SVC\(\)\)"),
         ({"pooled": True}, 'use features="summary"'),
+        ({"end": "never"}, "end must be 'step', 'after' or None, got 'never'"),
+        ({"end": "step"}, "end needs pooled=True"),
         ({"min_class_count": "a"}, "min_class_count must be a whole number, got 'a'"),
         ({"features": lambda seen: seen[:1, -1]}, "must return one row a run"),
         ({"features": lambda seen: seen[:, :, 0], "pooled": True}, "as many features at every"),

@@ -69,7 +69,7 @@ def shown(report):
 
 def test_published_ville(split):
     X, y, calibration, test = split
-    process = DensityRatioEProcess(threshold="ville", alpha=ALPHAS)
+    process = DensityRatioEProcess(PrefixForecaster(), threshold="ville", alpha=ALPHAS)
     process.fit(X[calibration], y[calibration])
     assert shown(process.report(X[test], y[test])) == PUBLISHED_VILLE
 
@@ -79,11 +79,11 @@ def test_published_pac_with_an_explicit_split(split):
     n = len(calibration)
     ratio_ids = np.random.default_rng(42).choice(X.ids[calibration], int(0.5 * n), replace=False)
     held_out = ~np.isin(X.ids[calibration], ratio_ids)
-    process = DensityRatioEProcess(threshold="pac", alpha=ALPHAS, delta=0.05)
+    process = DensityRatioEProcess(PrefixForecaster(), threshold="pac", alpha=ALPHAS, delta=0.05)
     process.fit(X[calibration], y[calibration], calibration=held_out)
     assert " ".join(f"{c:.3f}" for c in process.thresholds_) == PUBLISHED_THRESHOLDS
     assert shown(process.report(X[test], y[test])) == PUBLISHED_PAC
-    rows = DensityRatioEProcess(threshold="pac", alpha=ALPHAS, delta=0.05)
+    rows = clone(process)
     rows.fit(X[calibration], y[calibration], calibration=np.flatnonzero(held_out))
     pd.testing.assert_series_equal(rows.thresholds_, process.thresholds_)
 
@@ -91,7 +91,7 @@ def test_published_pac_with_an_explicit_split(split):
 def test_m_is_the_odds_of_failure_against_the_base_odds():
     X, y = make_trajectories(300, lengths=(1, 6), random_state=0, return_X_y=True)
     process = DensityRatioEProcess(threshold="ville").fit(X, y)
-    forecaster = PrefixForecaster().fit(X, y)
+    forecaster = PrefixForecaster(features="running", pooled=True, end="step").fit(X, y)
     F, rate = forecaster.transform(X).cells, y.mean()
     np.testing.assert_allclose(
         process.e_values(X).cells, (1 - F) / F * rate / (1 - rate), rtol=1e-12
@@ -117,8 +117,12 @@ def test_decisions_agree_with_each_other():
     row = report.loc[0.1]
     assert row["power_low"] < row["power"] < row["power_high"]
     stops = process.stopping_steps(new)
-    saved = (new.lengths - stops)[stops > 0].sum() / new.lengths.sum()
-    assert row["steps_saved"] == pytest.approx(saved)
+    saved = np.where(stops > 0, new.lengths - stops, 0)
+    failed = y[300:] == 0
+    assert row["steps_saved_overall"] == pytest.approx(saved.sum() / new.lengths.sum())
+    assert row["steps_saved"] == pytest.approx((saved / new.lengths)[failed].mean())
+    assert row["power_before_end"] == (saved[failed] > 0).mean() < row["power"]
+    assert row["power_longer"] == (stops[failed & (new.lengths > 1)] > 0).mean()
     assert row["mean_stopping_step"] == stops[stops > 0].mean()
 
 
@@ -268,6 +272,51 @@ def test_new_runs_do_not_have_the_uniforms_of_held_out_ones_with_the_same_ids():
     assert 0 < np.mean(flagged) / 50 < 0.3
 
 
+# ------------------------------------------------------------------ what is held out
+
+
+def test_every_failure_is_learned_from_and_a_share_of_the_successes_held_out():
+    X, y = make_trajectories(400, lengths=(1, 6), random_state=0, return_X_y=True)
+    successes = int(y.sum())
+    process = DensityRatioEProcess(alpha=[0.2, 0.1]).fit(X, y)
+    n = process.n_calibration_successes_
+    assert n == (successes // 2 + 1) // 10 * 10 - 1  # alpha (n + 1) is whole
+    assert process.base_rate_ == pytest.approx((successes - n) / (400 - n))
+    pac = DensityRatioEProcess(threshold="pac", alpha=0.1).fit(X, y)
+    assert pac.n_calibration_successes_ == successes // 2
+    runs = DensityRatioEProcess(alpha=0.1, hold_out="runs").fit(X, y)
+    assert runs.base_rate_ == pytest.approx(y.mean(), abs=0.005)
+    few = np.flatnonzero(y == 1)[:15], np.flatnonzero(y == 0)[:30]
+    small = DensityRatioEProcess(alpha=0.1).fit(X[np.concatenate(few)], np.repeat([1, 0], [15, 30]))
+    assert small.n_calibration_successes_ == 9  # more than half, but fewer would flag nothing
+
+
+def test_one_success_of_each_held_out_group_counts():
+    X, y = make_trajectories(400, lengths=(1, 6), random_state=0, return_X_y=True)
+    groups = np.arange(400) // 8
+    process = DensityRatioEProcess("passthrough", alpha=0.1).fit(X, y, groups=groups)
+    assert process.n_calibration_successes_ == 19  # of 50 groups, all with successes
+    same = DensityRatioEProcess("passthrough", alpha=0.1).fit(X, y, groups=groups.astype(str))
+    pd.testing.assert_series_equal(same.thresholds_, process.thresholds_)
+    alone = DensityRatioEProcess("passthrough", alpha=0.1).fit(X, y, groups=np.arange(400))
+    assert alone.n_calibration_successes_ == DensityRatioEProcess(alpha=0.1).fit(
+        X, y
+    ).n_calibration_successes_
+
+
+def test_an_open_run_is_not_taken_for_one_that_ended():
+    """Each prefix polled as a table of its own: the flags are those of the run followed live."""
+    X, y = make_trajectories(900, lengths=(1, 6), random_state=0, return_X_y=True)
+    y = np.where(X.lengths == 1, 0, y)  # giving up at once never succeeds
+    process = DensityRatioEProcess(alpha=0.2).fit(X[:450], y[:450])
+    new, good = X[450:], y[450:] == 1
+    flagged = np.zeros(450, dtype=bool)
+    for t in range(1, 6):
+        flagged |= process.predict(new.prefix(t).with_ended(False)) == 0
+    assert 0.02 < flagged[good].mean() <= 0.2 + 3 * np.sqrt(0.16 / good.sum())
+    assert (process.predict(new.prefix(1).with_ended()) == 0)[good].all()  # had they been
+
+
 # ------------------------------------------------------------------ the guarantee
 
 
@@ -403,7 +452,10 @@ def test_other_forecasters_and_plain_arrays():
     assert process.transform(X).shape == X.shape
     plain = DensityRatioEProcess(alpha=0.2).fit(X.padded(), y)
     same = DensityRatioEProcess(alpha=0.2).fit(X, y)
-    np.testing.assert_array_equal(plain.predict(X.padded()), same.predict(X))
+    # nothing says that the runs of a plain array have ended
+    open_runs = X.with_ended(False)
+    np.testing.assert_array_equal(plain.predict(X.padded()), same.predict(open_runs))
+    assert plain.score(X.padded(), y) == same.score(X, y)
     assert plain.transform(X.padded()).shape == X.shape
     again = pickle.loads(pickle.dumps(clone(same).fit(X, y)))
     np.testing.assert_array_equal(again.predict(X), same.predict(X))
@@ -441,7 +493,7 @@ def test_unobserved_runs_are_left_out_and_counted(runs):
 def test_too_few_successes(runs):
     X, y = runs
     with pytest.warns(UserWarning, match=r"alpha = 0.01: no run will be flagged; hold out .* 230"):
-        process = DensityRatioEProcess(alpha=0.01).fit(X, y)
+        process = DensityRatioEProcess(threshold="pac", alpha=0.01).fit(X, y)
     assert np.isinf(process.thresholds_.iloc[0])
     assert process.predict(X).all()
     for options in ({}, {"cross_fit": 3}):
@@ -465,7 +517,7 @@ def test_no_uniform_flags_a_run_where_successes_are_too_few(threshold):
 
 def test_longer_runs_than_any_seen(runs):
     X, y = runs
-    process = DensityRatioEProcess(threshold="ville").fit(X, y)
+    process = DensityRatioEProcess(PrefixForecaster(), threshold="ville").fit(X, y)
     longer = Runs.from_list([[0.5] * 9, [0.4] * 7, [0.2]])
     with pytest.warns(UserWarning, match="2 runs have more than the 5 steps") as caught:
         log_m = process.transform(longer)
@@ -487,7 +539,14 @@ def test_longer_runs_than_any_seen(runs):
         ({"delta": 0}, {}, "delta must lie"),
         ({"ties": "maybe"}, {}, "ties must be"),
         ({"calibration_fraction": 1}, {}, "calibration_fraction must lie"),
-        ({"cross_fit": 3}, {}, 'threshold="conformal"'),
+        ({"cross_fit": 3, "threshold": "pac"}, {}, 'threshold="conformal"'),
+        ({"hold_out": "failures"}, {}, "hold_out must be 'successes' or 'runs', got 'failures'"),
+        ({"wait": -1}, {}, "wait must be a finite number >= 0, got -1"),
+        (
+            {"forecaster": PrefixForecaster(), "threshold": "randomized_ville"},
+            {},
+            "needs a forecaster that knows the end of a run",
+        ),
         ({"cross_fit": "5"}, {}, "cross_fit must be a whole number of at least 2 folds, got '5'"),
         ({"cross_fit": 1}, {}, "cross_fit must be a whole number of at least 2 folds"),
         ({"delta": "a"}, {}, "delta must lie strictly between 0 and 1, got 'a'"),

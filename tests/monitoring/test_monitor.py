@@ -30,7 +30,7 @@ def runs():
 def two_channels(X):
     rng = np.random.default_rng(0)
     cells = np.stack([X.cells, rng.random(len(X.cells))], axis=1)
-    return Runs(cells, X.lengths, channels=["judge", "noise"], ids=X.ids)
+    return Runs(cells, X.lengths, channels=["judge", "noise"], ids=X.ids, ended=X.ended)
 
 
 class Foreign(TransformerMixin, BaseEstimator):
@@ -49,8 +49,13 @@ class Foreign(TransformerMixin, BaseEstimator):
         return X.with_cells(np.concatenate(means))
 
 
+RUNNING = {"features": "running", "pooled": True}
 PROCESSES = {
-    "prefix": {},
+    "the end with the step": {},
+    "the end after the step": {"forecaster": PrefixForecaster(**RUNNING, end="after")},
+    "the end not at all": {"forecaster": PrefixForecaster(**RUNNING)},
+    "waiting": {"wait": 0.5},
+    "prefix": {"forecaster": PrefixForecaster()},
     "last": {"forecaster": PrefixForecaster(features="last", last=2)},
     "summary": {"forecaster": PrefixForecaster(features="summary")},
     "pooled last": {"forecaster": PrefixForecaster(features="last", pooled=True)},
@@ -58,7 +63,7 @@ PROCESSES = {
     "function": {"forecaster": PrefixForecaster(features=lambda seen: seen[:, -1])},
     "forest": {
         "forecaster": PrefixForecaster(
-            RandomForestClassifier(5, random_state=0), features="summary", pooled=True
+            RandomForestClassifier(5, min_samples_leaf=20, random_state=0), **RUNNING, end="step"
         )
     },
     "platt": {"forecaster": PlattCrossFitCalibrator()},
@@ -79,21 +84,37 @@ PROCESSES = {
 
 
 @pytest.mark.parametrize("options", PROCESSES.values(), ids=PROCESSES)
-def test_live_and_batch_are_the_same(runs, options):
+@pytest.mark.parametrize("ended", [True, False])
+def test_live_and_batch_are_the_same(runs, options, ended):
     X, y = runs
     process = DensityRatioEProcess(**{"alpha": 0.3, **options}).fit(X, y)
-    shown = X[:25]
+    shown = X[:25].with_ended(ended)
     log_m, stops = process.transform(shown), process.stopping_steps(shown)
+    margins = process.decision_function(shown)
     monitor = process.monitor()
     assert (stops > 0).any()
     for row, run_id in enumerate(shown.ids.tolist()):
-        for t, score in enumerate(shown[row].tolist()):
-            decision = monitor.update(score, run_id)
-            assert decision.step == t + 1
-            assert decision.log_e_value == pytest.approx(log_m[row][t], rel=0, abs=2e-15)
-            assert decision.flagged == (0 < stops[row] <= t + 1)
+        for t, score in enumerate(shown[row].tolist(), start=1):
+            decision = monitor.update(score, run_id, done=ended and t == shown.lengths[row])
+            assert decision.step == t
+            assert decision.log_e_value == pytest.approx(log_m[row][t - 1], rel=0, abs=2e-15)
+            assert decision.flagged == (0 < stops[row] <= t)
             assert (decision.margin < 0) == decision.flagged
-    assert len(monitor) == 25
+        assert decision.margin == pytest.approx(margins[row], rel=0, abs=4e-9)
+    assert len(monitor) == (0 if ended else 25)
+
+
+@pytest.mark.parametrize("end", ["step", "after", None])
+def test_an_end_that_is_said_late_gives_the_decision_on_the_whole_run(runs, end):
+    X, y = runs
+    process = DensityRatioEProcess(PrefixForecaster(**RUNNING, end=end), alpha=0.3, wait=0.2)
+    process.fit(X, y)
+    monitor, margins = process.monitor(), process.decision_function(X[:60])
+    for row, run_id in enumerate(X.ids[:60].tolist()):
+        for score in X[row]:
+            monitor.update(score, run_id)
+        assert monitor.finish(run_id).margin == pytest.approx(margins[row], rel=0, abs=4e-9)
+    assert len(monitor) == 0
 
 
 def test_several_verifiers(runs):
@@ -101,7 +122,7 @@ def test_several_verifiers(runs):
     process = DensityRatioEProcess(alpha=0.3).fit(X, y)
     monitor = process.monitor()
     row = int(np.argmax(X.lengths))
-    expected = process.transform(X)[row]
+    expected = process.transform(X.with_ended(False))[row]
     for t, (judge, noise) in enumerate(X[row].tolist()):
         assert monitor.update([judge, noise], "a").log_e_value == pytest.approx(
             expected[t], rel=0, abs=2e-15
@@ -116,7 +137,7 @@ def test_several_verifiers(runs):
         monitor.update({"judge": 0.5}, "a")
 
 
-def test_randomised_ville_tosses_its_coin_at_the_end(runs):
+def test_randomised_ville_takes_a_uniform_at_the_end(runs):
     X, y = runs
     process = DensityRatioEProcess(threshold="randomized_ville", alpha=0.3).fit(X, y)
     predicted = process.predict(X[:60])
@@ -367,7 +388,7 @@ def test_a_failing_forecast_leaves_the_monitor_as_it_was(runs, options):
     "forecaster",
     [
         PrefixForecaster(features="last"),
-        PrefixForecaster(features="summary", pooled=True),
+        PrefixForecaster(**RUNNING, end="step"),
         make_pipeline(PrefixForecaster(features="summary"), PlattCrossFitCalibrator()),
     ],
     ids=str,
@@ -376,7 +397,7 @@ def test_what_is_remembered_of_a_run_does_not_grow_with_it(runs, forecaster):
     test = DensityRatioEProcess(forecaster, threshold="ville").fit(*runs).test_
     progress, sizes = test.begin(), []
     for _ in range(40):
-        progress, _, _ = test.advance(progress, np.array([0.5]))
+        progress, _, _ = test.advance(progress, np.array([0.5]), "a")
         sizes.append(len(pickle.dumps(progress)))
     assert sizes[-1] <= sizes[5] + 8
 

@@ -31,8 +31,9 @@ def test_every_fold_by_a_fit_to_the_others(runs, kind):
     found = out_of_fold_steps(RULE, X, y, groups=groups, cv=cv)
     order = np.argsort(X.ids)  # in which splitters see the runs
     for train, test in cv.split(y, y[order], None if groups is None else groups[order]):
-        fitted = clone(RULE).fit(X[order[train]], y[order[train]])
-        new = X[order[test]].prefix(fitted.longest_)
+        known = {} if groups is None else {"groups": groups[order[train]]}
+        fitted = clone(RULE).fit(X[order[train]], y[order[train]], **known)
+        new = X.with_ended()[order[test]].prefix(fitted.longest_)
         for alpha in (0.3, 0.1):
             np.testing.assert_array_equal(
                 found[alpha][order[test]], fitted.stopping_steps(new, alpha)

@@ -109,7 +109,7 @@ def test_fitted_levels_agree_with_the_report(runs, rule):
     table = savings.at_alpha
     columns = ["threshold", "false_alarm_rate", "false_alarm_rate_low", "false_alarm_rate_high"]
     pd.testing.assert_frame_equal(table[columns], report[columns])
-    np.testing.assert_allclose(table["cost_share"], 1 - report["steps_saved"])
+    np.testing.assert_allclose(table["cost_share"], 1 - report["steps_saved_overall"])
     np.testing.assert_allclose(table["accuracy_share"], 1 - report["false_alarm_rate"])
     first, last = savings.curve.iloc[0], savings.curve.iloc[-1]
     assert (first["cost_share"], first["accuracy_share"]) == (1, 1)

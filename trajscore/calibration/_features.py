@@ -14,7 +14,10 @@ from trajscore.core.within_runs import cells_by_step
 Features = str | Callable[[FloatArray], Any]
 Seen = tuple[FloatArray, ...]
 
-FEATURES = ("prefix", "last", "summary")
+FEATURES = ("prefix", "last", "summary", "running")
+
+# scores are clipped so far under the logarithm of odds; later steps share one indicator
+_CLIP, _OWN_STEPS = 1e-4, 9
 
 
 class PrefixFeatures(NamedTuple):
@@ -24,9 +27,10 @@ class PrefixFeatures(NamedTuple):
 
     Attributes
     ----------
-    kind : {"prefix", "last", "summary"} or callable
+    kind : {"prefix", "last", "summary", "running"} or callable
         All scores so far; the last ones; mean, minimum, maximum, last value and last change of
-        each channel; or what a function returns for an array of shape (n_runs, t, n_channels).
+        each channel; more statistics of each channel, and how they matter as runs get longer; or
+        what a function returns for an array of shape (n_runs, t, n_channels).
     last : int
         Number of scores for "last".
     pooled : bool
@@ -53,10 +57,12 @@ class PrefixFeatures(NamedTuple):
 
     def begin(self, n_runs: int, n_channels: int) -> Seen:
         """What is seen of runs before their first step."""
-        if self.kind != "summary":
-            return (np.empty((n_runs, 0, n_channels)),)
         zero = np.zeros((n_runs, n_channels))
-        return (zero, zero + np.inf, zero - np.inf, zero, zero)
+        if self.kind == "summary":
+            return (zero, zero + np.inf, zero - np.inf, zero, zero)
+        if self.kind == "running":
+            return _Running(zero, zero, zero + np.inf, zero - np.inf, zero, zero, zero, zero)
+        return (np.empty((n_runs, 0, n_channels)),)
 
     def push(self, seen: Seen, scores: FloatArray, t: int) -> Seen:
         """What is seen with the scores of step `t`, of shape (n_runs, n_channels)."""
@@ -65,6 +71,8 @@ class PrefixFeatures(NamedTuple):
             change = scores - value if t > 1 else np.zeros_like(scores)
             low, high = np.minimum(low, scores), np.maximum(high, scores)
             return (total + scores, low, high, scores, change)
+        if self.kind == "running":
+            return _Running(*seen).push(scores, t)
         cells = np.concatenate([seen[0], scores[:, None]], axis=1)
         return (cells[:, -self.last :] if self.kind == "last" else cells,)
 
@@ -74,6 +82,8 @@ class PrefixFeatures(NamedTuple):
         if self.kind == "summary":
             total, *others = seen
             rows = np.stack([total / t, *others], axis=2).reshape(n_runs, -1)
+        elif self.kind == "running":
+            return _Running(*seen).rows(t)
         elif callable(self.kind):
             rows = _called(self.kind, seen[0])
         elif self.pooled:
@@ -100,6 +110,41 @@ class PrefixFeatures(NamedTuple):
             out[here] = rows
             seen = without(seen, ends)
         return out
+
+
+class _Running(NamedTuple):
+    """Statistics of each channel so far, each of shape (n_runs, n_channels)."""
+
+    mean: FloatArray
+    squares: FloatArray  # sum of squared deviations from the mean
+    low: FloatArray
+    high: FloatArray
+    log_odds: FloatArray  # sum
+    first: FloatArray
+    previous: FloatArray
+    last: FloatArray
+
+    def push(self, scores: FloatArray, t: int) -> _Running:
+        mean = self.mean + (scores - self.mean) / t
+        p = np.clip(scores, _CLIP, 1 - _CLIP)
+        return _Running(
+            mean=mean,
+            squares=self.squares + (scores - self.mean) * (scores - mean),
+            low=np.minimum(self.low, scores),
+            high=np.maximum(self.high, scores),
+            log_odds=self.log_odds + np.log(p) - np.log1p(-p),
+            first=scores if t == 1 else self.first,
+            previous=scores if t == 1 else self.last,
+            last=scores,
+        )
+
+    def rows(self, t: int) -> FloatArray:
+        """Statistics, the same times log t, and the step: as it is up to 9, and its logarithm."""
+        spread = np.sqrt(np.maximum(self.squares / t, 0))
+        of_scores = (self.last, self.mean, self.low, self.high, self.previous)
+        core = np.hstack([*of_scores, self.log_odds / t, spread, self.first])
+        step = np.append(np.arange(1, _OWN_STEPS + 1) == min(t, _OWN_STEPS), np.log(t))
+        return np.hstack([core, core * np.log(t), np.broadcast_to(step, (len(core), len(step)))])
 
 
 def without(seen: Seen, ends: Any) -> Seen:

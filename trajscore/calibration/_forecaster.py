@@ -147,7 +147,7 @@ class Forecaster(TraceTransformer, ABC):
         scores : array-like of shape (n,) or (n, n_channels)
             The step's scores.
         done : array-like of bool of shape (n,), optional
-            Runs for which this is the last step; the new state is without them.
+            Runs that end with this step; the new state is without them.
 
         Returns
         -------
@@ -229,7 +229,8 @@ class Replay:
         n, t, n_channels = seen.shape
         cells = seen.reshape(n * t, n_channels)
         cells = cells[:, 0] if n_channels == 1 else cells  # as `check_trajectories` has them
-        X = TrajectoryArray(cells, [t] * n, channels=self._channels)
+        ended = False if done is None else np.asarray(done, dtype=bool)
+        X = TrajectoryArray(cells, [t] * n, channels=self._channels, ended=ended)
         p = self._forecaster.transform(X).cells.reshape(n, t)[:, -1]
         return seen if done is None else seen[~done], p
 

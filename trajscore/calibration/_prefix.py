@@ -23,8 +23,9 @@ from trajscore.core.checks import check_sample_weight
 from trajscore.core.estimator import require_y
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import as_labels, check_outcomes
+from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.within_runs import cells_by_step
+from trajscore.core.within_runs import cells_by_step, last_cells
 from trajscore.metrics._proper_scores import CLIP
 
 
@@ -47,15 +48,22 @@ class PrefixForecaster(Forecaster, BaseEstimator):
     Parameters
     ----------
     estimator : classifier, optional
-        Default: ``make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))``.
-    features : {"prefix", "last", "summary"} or callable, default="prefix"
-        What the classifier sees after step t: all scores so far; the `last` scores; or, for each
-        channel, their mean, minimum, maximum, last value and last change. A function gets an
-        array of shape (n_runs, t, n_channels) and returns one row a run.
+        Default: ``make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))``, with
+        ``C=0.3`` for ``features="running"``.
+    features : {"prefix", "last", "summary", "running"} or callable, default="prefix"
+        What the classifier sees after step t: all scores so far; the `last` scores; for each
+        channel, their mean, minimum, maximum, last value and last change ("summary"); or the first
+        and the last two scores, mean, minimum, maximum, standard deviation and mean log-odds, the
+        same times log t, and the step ("running"). A function gets an array of shape (n_runs, t,
+        n_channels) and returns one row a run.
     last : int, default=3
         Number of scores for ``features="last"``.
     pooled : bool, default=False
         Whether one classifier is fitted over all steps, with the step's number as a feature.
+    end : {"step", "after"} or None, default=None
+        When it is known that a run has ended (see `TrajectoryArray.ended`): with its last step, after
+        it, or not at all. Then last steps have a classifier of their own; with "step" the other one
+        is fitted on all other steps, with "after" on all. Needs ``pooled=True``.
     min_class_count : int, default=5
         Runs of each outcome that must be left at a step for a classifier to be fitted there; soft
         outcomes count by their shares.
@@ -70,8 +78,9 @@ class PrefixForecaster(Forecaster, BaseEstimator):
     Attributes
     ----------
     estimators_ : list of classifier or None
-        The classifier of each step, None where the forecast of the step before is kept; of one
-        element if pooled.
+        The classifier of each step, None where the forecast of the step before is kept; if pooled,
+        that of all steps and, with `end`, that of last steps, None where too few runs show both
+        outcomes and the forecast is the success rate.
     base_rate_ : float
         Success rate of the training runs.
     n_censored_, n_dropped_ : int
@@ -110,6 +119,7 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         features: Features = "prefix",
         last: int = 3,
         pooled: bool = False,
+        end: str | None = None,
         min_class_count: int = 5,
         censored: str = "failure",
         n_jobs: int | None = None,
@@ -118,6 +128,7 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         self.features = features
         self.last = last
         self.pooled = pooled
+        self.end = end
         self.min_class_count = min_class_count
         self.censored = censored
         self.n_jobs = n_jobs
@@ -158,9 +169,12 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         require_y(self, y)
         self._features().check()
         _check_count(self.min_class_count)
-        prototype = _classifier(self.estimator)
+        _check_end(self.end, self.pooled)
+        prototype = _classifier(self.estimator, 0.3 if self.features == "running" else 1.0)
         traces = self._check_runs(X, reset=True)
-        labels = as_labels(check_outcomes(y, len(traces)), censored=self.censored, q_z=q_z)
+        codes = check_outcomes(y, len(traces))
+        labels = as_labels(codes, censored=self.censored, q_z=q_z)
+        traces = ended_where_known(traces, codes)
         weight = check_sample_weight(sample_weight, len(traces))
         used = labels.counts & (weight > 0)
         self.n_censored_ = int((~labels.observed).sum())
@@ -180,8 +194,21 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
     ) -> list[Any]:
         cells = None if weight is None else np.repeat(weight, X.lengths)
-        rows = self._features().at_all_steps(X)
-        return [_fit_one(prototype, rows, np.repeat(y, X.lengths), cells)]
+        rows, labels = self._features().at_all_steps(X), np.repeat(y, X.lengths)
+        if self.end is None:
+            return [_fit_one(prototype, rows, labels, cells)]
+        is_end = _is_end(X)
+        going = ~is_end if self.end == "step" else np.ones_like(is_end)
+        return [self._fit_some(prototype, rows, labels, cells, used) for used in (going, is_end)]
+
+    def _fit_some(
+        self, prototype: Any, rows: FloatArray, y: FloatArray, weight: Any, used: BoolArray
+    ) -> Any:
+        """Fit to some cells; None where too few of them show one of the outcomes."""
+        y = y[used]
+        if min(y.sum(), len(y) - y.sum()) < max(self.min_class_count, 1):
+            return None
+        return _fit_one(prototype, rows[used], y, None if weight is None else weight[used])
 
     def _fit_steps(
         self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
@@ -214,7 +241,9 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         features, t, p = self._features(), state.t + 1, state.p
         seen = features.push(state.seen, scores, t)
         model = self._model(t)
-        if model is not None:
+        if self.end is not None:
+            p = self._at_or_before_end(features.rows(seen, t), done)
+        elif model is not None:
             p = _success(model, features.rows(seen, t))
         if done is None or not done.any():
             return State(t, p, seen), p
@@ -226,7 +255,18 @@ class PrefixForecaster(Forecaster, BaseEstimator):
             return self.estimators_[0]
         return self.estimators_[t - 1] if t <= len(self.estimators_) else None
 
+    def _at_or_before_end(self, rows: FloatArray, is_end: BoolArray | None) -> FloatArray:
+        """Forecasts by the classifier of last steps where a run ends, elsewhere by the other."""
+        p = np.full(len(rows), self.base_rate_)
+        is_end = np.zeros(len(rows), dtype=bool) if is_end is None else is_end
+        for model, used in zip(self.estimators_, (~is_end, is_end), strict=True):
+            if model is not None and used.any():
+                p[used] = _success(model, rows[used])
+        return p
+
     def _forecasts(self, X: TrajectoryArray) -> FloatArray:
+        if self.end is not None and len(X):
+            return self._at_or_before_end(self._features().at_all_steps(X), _is_end(X))
         if self.pooled and len(X):  # all steps at once: some classifiers take a call's time
             return _success(self.estimators_[0], self._features().at_all_steps(X))
         return super()._forecasts(X)
@@ -238,10 +278,17 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         return tags
 
 
-def _classifier(estimator: Any) -> Any:
+def _is_end(X: TrajectoryArray) -> BoolArray:
+    """Whether each cell is the last one of a run that has ended."""
+    is_end = np.zeros(len(X.cells), dtype=bool)
+    is_end[last_cells(X)[X.ended]] = True
+    return is_end
+
+
+def _classifier(estimator: Any, C: float) -> Any:
     """Return what is cloned for each step."""
     if estimator is None:
-        return make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))
+        return make_pipeline(StandardScaler(), LogisticRegression(C=C, max_iter=200))
     if not hasattr(estimator, "predict_proba"):
         name = type(estimator).__name__
         raise ValueError(
@@ -260,6 +307,13 @@ def _check_both(y: FloatArray) -> None:
             f"the training runs (n_samples = {len(y)}) are all {kind}, one class; both outcomes "
             f"are needed"
         )
+
+
+def _check_end(end: Any, pooled: bool) -> None:
+    if end not in ("step", "after", None):
+        raise ValueError(f"end must be 'step', 'after' or None, got {end!r}")
+    if end is not None and not pooled:
+        raise ValueError("end needs pooled=True, one classifier over all steps")
 
 
 def _check_count(min_class_count: Any) -> None:

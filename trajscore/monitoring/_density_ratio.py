@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.calibration._forecaster import Live, live_form
@@ -16,8 +17,11 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import last_cells, run_maxima, running_max
 from trajscore.metrics._proper_scores import CLIP
 from trajscore.monitoring._stopping_rule import unfitted_forecaster
-from trajscore.monitoring._termination import TerminationRatio
-from trajscore.monitoring._thresholds import TIE, Threshold, run_uniforms
+from trajscore.monitoring._thresholds import TIE, Threshold, as_ids, run_uniforms
+
+
+END_AWARE = PrefixForecaster(features="running", pooled=True, end="step")
+_DONE = np.array([True])
 
 
 class DensityRatio(NamedTuple):
@@ -29,23 +33,31 @@ class DensityRatio(NamedTuple):
         Fitted; None where scores are forecasts already.
     log_odds : float
         log(pi / (1 - pi)).
+    wait : float
+        What is taken off log M while a run goes on, so that more is left for its end.
     """
 
     forecaster: Any
     log_odds: float
+    wait: float = 0.0
 
     @classmethod
-    def fit(cls, forecaster: Any, X: TrajectoryArray, y: IntArray) -> Self:
+    def fit(cls, forecaster: Any, X: TrajectoryArray, y: IntArray, wait: float = 0.0) -> Self:
         """Fit to runs with outcomes 0 and 1."""
         if len(np.unique(y)) < 2:
             raise ValueError(
                 f"the runs that the density ratio is learned from (n_samples = {len(y)}) are "
                 f"all of one outcome; both are needed"
             )
-        fitted = unfitted_forecaster(forecaster)
+        fitted = unfitted_forecaster(forecaster, END_AWARE)
         if fitted is not None:
             fitted.fit(X, y)
-        return cls(fitted, float(np.log(y.mean() / (1 - y.mean()))))
+        return cls(fitted, float(np.log(y.mean() / (1 - y.mean()))), wait)
+
+    @property
+    def end(self) -> str | None:
+        """When the forecaster knows that a run has ended: with its last step, after it, never."""
+        return getattr(_final(self.forecaster), "end", None)
 
     def of_forecasts(self, F: FloatArray) -> FloatArray:
         """Log M of forecasts, which are clipped."""
@@ -60,9 +72,20 @@ class DensityRatio(NamedTuple):
             F = check_trajectories(self.forecaster.transform(X), single_channel=True)
         return self.of_forecasts(F.cells)
 
+    def looks(self, X: TrajectoryArray) -> FloatArray:
+        """What is looked at after every step: log M, less `wait` while the run goes on."""
+        log_m, ends = self.log_m(X), last_cells(X)[X.ended]
+        looks = log_m - self.wait
+        if self.end == "after":  # the last step is looked at twice: before its end is known, too
+            looks = self.log_m(X.with_ended(False)) - self.wait
+            looks[ends] = np.maximum(looks[ends], log_m[ends])
+        else:
+            looks[ends] = log_m[ends]
+        return looks
+
     def largest(self, X: TrajectoryArray) -> FloatArray:
-        """Largest log M of each run."""
-        return run_maxima(X, self.log_m(X)) if len(X) else np.empty(0)
+        """Largest look of each run."""
+        return run_maxima(X, self.looks(X)) if len(X) else np.empty(0)
 
 
 class Fold(NamedTuple):
@@ -76,8 +99,14 @@ class Fold(NamedTuple):
         return len(self.maxima) - np.searchsorted(self.maxima, largest - TIE, side="left")
 
 
+def _final(forecaster: Any) -> Any:
+    """What gives the forecasts at last, of a search or a pipeline."""
+    found = getattr(forecaster, "best_estimator_", forecaster)
+    return _final(found.steps[-1][1]) if isinstance(found, Pipeline) else found
+
+
 class Progress(NamedTuple):
-    """How far a run has come: for each ratio the forecaster's state, and the largest log M."""
+    """How far a run has come: for each ratio the forecaster's state, and the largest look."""
 
     states: tuple[Any, ...]
     largest: tuple[float, ...]
@@ -95,9 +124,9 @@ class FittedTest:
         Levels, and the threshold of each.
     folds : tuple of Fold
         Where given, a run's statistic is minus one plus the number of held-out successes that look
-        at least as bad, each counted by the ratio of its fold. Otherwise it is log M.
-    ending : TerminationRatio or None
-        Where given, one uniform more is compared at the end of a run.
+        at least as bad, each counted by the ratio of its fold. Otherwise it is the look.
+    randomized_end : bool
+        Whether the last look of a run that has ended is divided by a uniform.
     seed : int
         Of the uniforms of runs.
     n_channels, channels : int, tuple of str or None
@@ -110,7 +139,7 @@ class FittedTest:
     alphas: tuple[float, ...]
     thresholds: tuple[Threshold, ...]
     folds: tuple[Fold, ...]
-    ending: TerminationRatio | None
+    randomized_end: bool
     seed: int
     n_channels: int
     channels: tuple[str, ...] | None
@@ -123,37 +152,39 @@ class FittedTest:
     def statistic(self, X: TrajectoryArray) -> FloatArray:
         """What is compared with limits, of every cell."""
         if self.folds:
-            counts = [fold.count(running_max(X, fold.ratio.log_m(X))) for fold in self.folds]
+            counts = [fold.count(running_max(X, fold.ratio.looks(X))) for fold in self.folds]
             return -1.0 - np.sum(counts, axis=0)
-        log_m = self.ratio.log_m(X)
-        ends = last_cells(X)
-        log_m[ends] = self.at_end(X.ids, X.lengths, log_m[ends])
-        return log_m
-
-    def at_end(self, ids: NDArray[Any], steps: IntArray, log_m: FloatArray) -> FloatArray:
-        """Statistic of runs that end at this step: M times the termination ratio over U counts."""
-        if self.ending is None or not len(ids):
-            return log_m
-        uniforms = run_uniforms(ids, self.seed)
-        return np.maximum(log_m, log_m + self.ending.log_ratio(steps, log_m) - np.log(uniforms))
+        looks = self.ratio.looks(X)
+        if self.randomized_end:
+            looks[last_cells(X)[X.ended]] -= np.log(run_uniforms(X.ids[X.ended], self.seed))
+        return looks
 
     def begin(self) -> Progress:
         """Progress of a run before its first step."""
         lives = self._lives()
         return Progress(tuple(one.begin() for _, one in lives), (-np.inf,) * len(lives))
 
-    def advance(self, progress: Progress, scores: FloatArray) -> tuple[Progress, float, float]:
+    def advance(
+        self, progress: Progress, scores: FloatArray, run_id: Hashable, *, done: bool = False
+    ) -> tuple[Progress, float, float]:
         """Progress of a run after one more step, with its log M and its statistic."""
-        states, log_m = [], []
+        states, log_m, looks = [], [], []
         for (ratio, live), before in zip(self._lives(), progress.states, strict=True):
             state, F = live.advance(before, scores[None])
             states.append(state)
             log_m.append(float(ratio.of_forecasts(F)[0]))
-        largest = tuple(map(max, progress.largest, log_m))
-        statistic = log_m[0]
+            looks.append(log_m[-1] - ratio.wait)
+            if done:
+                F = live.advance(before, scores[None], _DONE)[1]
+                log_m[-1] = float(ratio.of_forecasts(F)[0])
+                looks[-1] = max(looks[-1], log_m[-1]) if ratio.end == "after" else log_m[-1]
+        largest = tuple(map(max, progress.largest, looks))
+        statistic = looks[0]
         if self.folds:  # the first ratio is that of all runs, the others count
             counts = [fold.count(one) for fold, one in zip(self.folds, largest[1:], strict=True)]
             statistic = -1.0 - sum(counts)
+        elif done and self.randomized_end:
+            statistic -= float(np.log(run_uniforms(as_ids(run_id), self.seed)[0]))
         return Progress(tuple(states), largest), log_m[0], statistic
 
     def _lives(self) -> list[tuple[DensityRatio, Live]]:
@@ -164,7 +195,7 @@ class FittedTest:
     @property
     def beyond(self) -> str:
         """What happens after the longest run of the fit, in words; empty if nothing does."""
-        forecaster = getattr(self.ratio.forecaster, "best_estimator_", self.ratio.forecaster)
+        forecaster = _final(self.ratio.forecaster)
         if forecaster is None:
             return ""  # forecasts are taken as they come
         if isinstance(forecaster, PrefixForecaster) and not forecaster.pooled:

@@ -13,12 +13,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_groups
 from trajscore.core.estimator import TraceTransformer, check_estimator_input, like_input, require_y
 from trajscore.core.folds import assign_folds, held_out_rows, out_of_fold
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.within_runs import last_cells
 from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._stopping_rule import (
@@ -27,7 +27,6 @@ from trajscore.monitoring._stopping_rule import (
     check_share,
     warn_longer,
 )
-from trajscore.monitoring._termination import TerminationRatio
 from trajscore.monitoring._thresholds import (
     Bonferroni,
     Conformal,
@@ -42,7 +41,6 @@ from trajscore.monitoring._thresholds import (
 
 HELD_OUT = ("pac", "conformal", "pac_marginal")
 FIXED = ("ville", "bonferroni", "randomized_ville")
-N_FOLDS = 5
 
 
 class DensityRatioEProcess(TraceTransformer, StoppingRule):
@@ -50,25 +48,26 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
 
     With the forecast F_t of success and the success rate pi, M_t = (1 - F_t) / F_t * pi / (1 - pi)
     is the density ratio of failing to succeeding runs up to step t. A run is flagged as soon as
-    M_t exceeds a threshold, strictly.
+    M_t exceeds a threshold, strictly. By default every failing run is learned from, a share of the
+    succeeding ones sets the threshold, and the forecast knows whether the run has ended.
 
     Parameters
     ----------
     forecaster : forecaster, "passthrough" or None, default=None
-        Gives F_t by its ``transform``. None is a `PrefixForecaster`; "passthrough" takes X as
-        calibrated traces.
-    threshold : str, default="pac"
+        Gives F_t by its ``transform``. None is ``PrefixForecaster(features="running", pooled=True,
+        end="step")``; "passthrough" takes X as calibrated traces.
+    threshold : str, default="conformal"
         What is guaranteed, and how:
 
+        - "conformal": a run that would succeed is flagged with probability at most alpha, as a mean
+          over training sets;
         - "pac": the false-alarm rate exceeds alpha with probability at most delta, over held-out
           sets (Algorithm 3);
-        - "conformal": its mean over held-out sets is at most alpha;
-        - "pac_marginal": the same, by "pac" with 0.9 alpha and delta = 0.1 alpha;
+        - "pac_marginal": that of "conformal", by "pac" with 0.9 alpha and delta = 0.1 alpha;
         - "ville": 1 / alpha, without held-out runs; holds for the true density ratio, for any
           number of steps;
-        - "randomized_ville": as "ville", and at the end of a run the last M times the ratio of the
-          chances to end there is compared with U / alpha, U uniform. That ratio is estimated,
-          cautiously (see Notes);
+        - "randomized_ville": as "ville", and at the end of a run the last M is compared with
+          U / alpha, U uniform; needs a forecaster that knows the end;
         - "bonferroni": T / alpha, for the longest run T in fitting.
     ties : {"strict", "randomized"}, default="strict"
         Verifiers with few distinct scores make ties at the threshold. "strict" never flags them,
@@ -79,8 +78,15 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         One level or several; methods use the first unless told.
     delta : float, default=0.1
         Read for "pac".
+    hold_out : {"successes", "runs"}, default="successes"
+        Of what a share is held out for the threshold: of the successes alone, which set it, so that
+        every failure is learned from; or of all runs, within each outcome (Algorithm 3).
     calibration_fraction : float, default=0.5
-        Share of runs held out for the threshold, drawn within each outcome.
+        That share. Of successes, "conformal" takes a number n for which alpha (n + 1) is whole, as
+        far as there are enough.
+    wait : float, default=0.0
+        What is taken off log M while a run goes on: more runs are flagged in all, and fewer of them
+        before their end.
     cross_fit : int, optional
         With "conformal": every run serves both purposes, in this many folds (cross-conformal).
         The guarantee is then weaker, a mean rate of at most 2 alpha + 2 (1 - 1/k) / (n/k + 1) for n
@@ -97,12 +103,11 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     base_rate_ : float
         Success rate of the runs that were not held out.
     n_calibration_successes_ : int
-        Held-out successes.
+        Held-out successes; with groups, held-out groups that have one.
     n_dropped_ : int
         Runs without an observed outcome; they are left out.
     test_ : FittedTest
-        All that decides on new runs: the density ratio, thresholds and, with "randomized_ville",
-        the ratio of the chances to end.
+        All that decides on new runs: the density ratio and the thresholds.
     alphas_, longest_
         Levels; steps of the longest run in fitting.
 
@@ -114,13 +119,15 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
 
     Notes
     -----
+    Given the runs that are learned from, the held-out successes and a new success are exchangeable,
+    and the largest M of a run is one fixed function of it, so that its rank among theirs is uniform
+    up to ties. Nothing conditions on failures, so that none need be held out. With groups (trials
+    of one task), whole groups are held out, and one success of each, drawn at random, counts: what
+    is guaranteed then is guaranteed of a success drawn from a new group.
+
     "ville", "bonferroni" and "randomized_ville" hold out no runs: their guarantee is that of the
-    true density ratio, and a ratio learned from few runs may exceed it. With the true ratio,
-    "randomized_ville" keeps the level though the chances to end are estimated: every count of
-    succeeding ends is raised by one, so that the mean estimate of their ratio is at most the true
-    one for any number of runs, where these chances depend on the step alone and up to the small
-    penalty of the fit. Where they depend on the scores as well, it is so to first order, if a
-    logistic regression on the step and log M describes them.
+    true density ratio, and a ratio learned from few runs may exceed it. Where the forecast knows
+    the end, the true M is a martingale up to and including it.
 
     References
     ----------
@@ -133,7 +140,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     >>> from trajscore import DensityRatioEProcess
     >>> from trajscore.datasets import make_trajectories
     >>> X, y = make_trajectories(2000, lengths=6, random_state=0, return_X_y=True)
-    >>> process = DensityRatioEProcess(threshold="conformal", alpha=0.1).fit(X[:1000], y[:1000])
+    >>> process = DensityRatioEProcess(alpha=0.1).fit(X[:1000], y[:1000])
     >>> report = process.report(X[1000:], y[1000:])
     >>> report[["false_alarm_rate", "power"]].round(2).to_dict("list")
     {'false_alarm_rate': [0.09], 'power': [0.54]}
@@ -144,11 +151,13 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     def __init__(
         self,
         forecaster: Any = None,
-        threshold: str = "pac",
+        threshold: str = "conformal",
         ties: str = "strict",
         alpha: float | ArrayLike = 0.05,
         delta: float = 0.1,
+        hold_out: str = "successes",
         calibration_fraction: float = 0.5,
+        wait: float = 0.0,
         cross_fit: int | None = None,
         random_state: Any = 0,
     ) -> None:
@@ -157,11 +166,19 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         self.ties = ties
         self.alpha = alpha
         self.delta = delta
+        self.hold_out = hold_out
         self.calibration_fraction = calibration_fraction
+        self.wait = wait
         self.cross_fit = cross_fit
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, calibration: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        calibration: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Learn the density ratio and the thresholds.
 
         Parameters
@@ -169,9 +186,12 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         X : TrajectoryArray or array-like of shape (n_runs, T_max)
             Scores, one or more a step.
         y : array-like of shape (n_runs,)
-            Outcomes: 1 success, 0 failure, -1 not observed.
+            Outcomes: 1 success, 0 failure, -1 not observed. Runs whose outcome was observed have
+            ended.
         calibration : array-like of int or bool, optional
             Rows to hold out for the threshold, or a mask; default: drawn at random.
+        groups : array-like of shape (n_runs,), optional
+            Runs of one group (trials of one task) are held out together.
 
         Returns
         -------
@@ -188,6 +208,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         self._check_parameters()
         traces = check_estimator_input(self, X, reset=True, single_channel=False)
         labels = check_outcomes(y, len(traces), allow_soft=False)
+        clusters = np.arange(len(traces)) if groups is None else check_groups(groups, len(traces))
         self.alphas_ = check_alphas(self.alpha)
         order = id_order(traces.ids)  # so that the order of rows cannot matter
         known = order[labels[order] != CENSORED]
@@ -198,11 +219,20 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         random = check_random_state(self.random_state)
         # with the data in it, so that other calibration sets have other uniforms at the same seed
         seed = int(random.randint(2**31)) + data_digest(traces, labels)
-        held_out = np.isin(known, self._held_out_rows(labels, known, calibration, random))
-        runs, outcomes = traces[known], labels[known]
+        rows = self._held_out_rows(labels, known, calibration, clusters, random)
+        held_out = np.isin(known, rows)
+        runs, outcomes = traces[known].with_ended(), labels[known]
         folds = () if self.cross_fit is None else self._fit_folds(runs, outcomes, random)
-        ratio = DensityRatio.fit(self.forecaster, runs[~held_out], outcomes[~held_out])
-        successes = runs[(held_out | bool(folds)) & (outcomes == 1)]
+        ratio = self._ratio(runs[~held_out], outcomes[~held_out])
+        if self.threshold == "randomized_ville" and ratio.forecaster and ratio.end is None:
+            raise ValueError(
+                'threshold="randomized_ville" needs a forecaster that knows the end of a run, such '
+                'as PrefixForecaster(features="running", pooled=True, end="step")'
+            )
+        counts = np.flatnonzero((held_out | bool(folds)) & (outcomes == 1))
+        if groups is not None:
+            counts = _one_of_each(counts, clusters[known], random)
+        successes = runs[counts]
         if self.threshold in HELD_OUT and not len(successes):
             raise ValueError(
                 f"none of the {int(held_out.sum())} held-out runs succeeded, so no threshold can "
@@ -224,7 +254,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             alphas=tuple(self.alphas_.tolist()),
             thresholds=tuple(thresholds),
             folds=folds,
-            ending=self._fit_ending(ratio, runs, outcomes, random),
+            randomized_end=self.threshold == "randomized_ville",
             seed=seed,
             n_channels=self.n_channels_in_,
             channels=self.channels_in_,
@@ -313,6 +343,10 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             raise ValueError(f"ties must be 'strict' or 'randomized', got {self.ties!r}")
         check_share("delta", self.delta)
         check_share("calibration_fraction", self.calibration_fraction)
+        if self.hold_out not in ("successes", "runs"):
+            raise ValueError(f"hold_out must be 'successes' or 'runs', got {self.hold_out!r}")
+        if not isinstance(self.wait, (int, float, np.number)) or not 0 <= self.wait < np.inf:
+            raise ValueError(f"wait must be a finite number >= 0, got {self.wait!r}")
         if self.cross_fit is None:
             return
         folds = self.cross_fit
@@ -337,7 +371,12 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         return Pac(alpha, seed=of_ties, delta=self.delta)
 
     def _held_out_rows(
-        self, y: IntArray, known: IntArray, calibration: ArrayLike | None, random: Any
+        self,
+        y: IntArray,
+        known: IntArray,
+        calibration: ArrayLike | None,
+        groups: IntArray,
+        random: Any,
     ) -> IntArray:
         """Rows that the threshold is set on, and nothing is learned from."""
         if self.cross_fit is not None or self.threshold in FIXED:
@@ -347,38 +386,39 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
                     f"{what}={getattr(self, what)!r} holds out no runs; leave calibration out"
                 )
             return np.empty(0, dtype=np.int64)
-        if calibration is None:
-            _check_split(y[known], 2)
         share, seed = self.calibration_fraction, random.randint(2**31)
-        return held_out_rows(known, len(y), calibration, share, seed, stratify=y[known])
+        if calibration is not None:
+            return held_out_rows(known, len(y), calibration, share, seed)
+        _check_split(y[known], 2)
+        is_grouped = len(np.unique(groups[known])) < len(known)
+        if self.hold_out == "runs" and not is_grouped:
+            return held_out_rows(known, len(y), None, share, seed, stratify=y[known])
+        # whole groups of which one succeeded; without groups every run is one
+        winners = pd.unique(groups[known[y[known] == 1]])
+        drawn = random.permutation(winners)[: self._n_held_out(len(winners))]
+        return known[np.isin(groups[known], drawn)]
+
+    def _n_held_out(self, n_successes: int) -> int:
+        """How many of the successes set the threshold."""
+        n, alpha = int(self.calibration_fraction * n_successes), float(self.alphas_.min())
+        needed = self._threshold(alpha, 0)._needs()
+        if self.threshold == "conformal":  # the level is exact where alpha (n + 1) is whole
+            n = (needed + 1) * ((n + 1) // (needed + 1)) - 1
+        return min(max(n, needed), n_successes - 1)
+
+    def _ratio(self, X: TrajectoryArray, y: IntArray) -> DensityRatio:
+        return DensityRatio.fit(self.forecaster, X, y, float(self.wait))
 
     def _fit_folds(self, X: TrajectoryArray, y: IntArray, random: Any) -> tuple[Fold, ...]:
         """Learn from all folds but one, for each fold."""
         n_folds = int(self.cross_fit or 0)
         _check_split(y, n_folds)
-        return tuple(
-            Fold(ratio, np.sort(ratio.largest(X[rows[y[rows] == 1]])))
-            for rows, ratio in self._out_of_fold(n_folds, X, y, random)
-        )
-
-    def _fit_ending(
-        self, ratio: DensityRatio, X: TrajectoryArray, y: IntArray, random: Any
-    ) -> TerminationRatio | None:
-        """Fit on M of runs that the ratio was not learned from, as those to come are."""
-        if self.threshold != "randomized_ville":
-            return None
-        log_m = ratio.log_m(X)[last_cells(X)]
-        if ratio.forecaster is not None and min(y.sum(), len(y) - y.sum()) >= N_FOLDS:
-            for rows, other in self._out_of_fold(N_FOLDS, X, y, random):
-                held_out = X[rows]
-                log_m[rows] = other.log_m(held_out)[last_cells(held_out)]
-        return TerminationRatio().fit(X.lengths, log_m, y)
-
-    def _out_of_fold(self, n_folds: int, X: TrajectoryArray, y: IntArray, random: Any) -> Any:
         splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random.randint(2**31))
-        return out_of_fold(
-            assign_folds(splitter, X.ids, y),
-            lambda train: DensityRatio.fit(self.forecaster, X[train], y[train]),
+        fits = out_of_fold(
+            assign_folds(splitter, X.ids, y), lambda train: self._ratio(X[train], y[train])
+        )
+        return tuple(
+            Fold(ratio, np.sort(ratio.largest(X[rows[y[rows] == 1]]))) for rows, ratio in fits
         )
 
     # ------------------------------------------------------------------ using
@@ -401,6 +441,13 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _one_of_each(rows: IntArray, groups: IntArray, random: Any) -> IntArray:
+    """Draw one of the rows of each group."""
+    shuffled = random.permutation(rows)
+    _, first = np.unique(groups[shuffled], return_index=True)
+    return np.sort(shuffled[first])
 
 
 def _check_split(y: IntArray, at_least: int) -> None:

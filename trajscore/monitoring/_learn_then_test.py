@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from trajscore.calibration import PrefixForecaster
 from trajscore.calibration._forecaster import is_passthrough
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
@@ -143,7 +144,7 @@ class LearnThenTestStop(OneLimit):
         order = id_order(traces.ids)  # so that the order of rows cannot matter
         known = order[labels[order] != CENSORED]
         held_out = self._held_out(known, len(traces), calibration)
-        self.forecaster_ = unfitted_forecaster(self.forecaster)
+        self.forecaster_ = unfitted_forecaster(self.forecaster, PrefixForecaster())
         if self.forecaster_ is not None:
             train = known[~np.isin(known, held_out)]
             self.forecaster_.fit(traces[train], labels[train])

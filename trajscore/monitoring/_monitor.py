@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from trajscore.core.storage import replacing
 from trajscore.core.type_aliases import FloatArray
 from trajscore.monitoring._density_ratio import FittedTest, Progress
+from trajscore.monitoring._thresholds import as_ids
 
 _FORMAT = "trajscore monitor 2"
 _DEFAULT_RUN = "run"
@@ -92,7 +93,7 @@ class EProcessMonitor:
         self._scores = _ScoreCheck(test.n_channels, test.channels, test.ratio.forecaster is None)
         self._warn_at = test.longest + 1 if test.beyond else -1
 
-    def update(self, score: Any, run: Hashable | None = None) -> Decision:
+    def update(self, score: Any, run: Hashable | None = None, *, done: bool = False) -> Decision:
         """Take the next score of a run.
 
         Parameters
@@ -101,6 +102,8 @@ class EProcessMonitor:
             A verifier's score of the step.
         run : text or number, optional
             The id of the run; without it, the score belongs to the one run "run".
+        done : bool, default=False
+            Whether this is the last step: then the run has ended, and is forgotten.
 
         Returns
         -------
@@ -119,14 +122,17 @@ class EProcessMonitor:
             one = self._runs.get(run_id)
             step = 1 if one is None else one.last.step + 1
             scores = self._scores(score, run_id, step)
-            after = self._after(self._new_run(run_id) if one is None else one, scores)
+            one = self._new_run(run_id) if one is None else one
+            after = self._after(one, scores, done=done)
             self._runs[run_id] = after  # only now: what is refused leaves no trace
+            if done:
+                del self._runs[run_id]
             if step == self._warn_at:
                 self._warn_longer(run_id)
             return after.last
 
     def finish(self, run: Hashable | None = None) -> Decision:
-        """Say that a run has ended, and forget it.
+        """Say that a run ended with its last score, and forget it.
 
         Parameters
         ----------
@@ -136,8 +142,10 @@ class EProcessMonitor:
         Returns
         -------
         Decision
-            The last one; with ``threshold="randomized_ville"``, the one after the comparison that
-            is made at the end of a run.
+            That of the process on the whole run. A forecaster that is to know the end with the last
+            step (``end="step"``) decides on that step again: what was said of it before is not part
+            of the guarantee. Say the end with the score, by ``update(score, run, done=True)``, or
+            fit with ``end="after"``, which looks at the last step both ways.
 
         Raises
         ------
@@ -147,12 +155,9 @@ class EProcessMonitor:
         run_id = _checked_id(run)
         with self._lock:
             one = self._known(run_id)
-            step, log_m, largest = one.last.step, one.last.log_e_value, one.largest
-            if self.test.ending is not None:
-                at_end = self.test.at_end(_as_ids(run_id), np.array([step]), np.array([log_m]))
-                largest = max(largest, float(at_end[0]))
+            last = self._after(one.before or one, one.scores[-1], done=True).last
             del self._runs[run_id]
-            return self._decide(one, step, log_m, largest)
+            return last
 
     def reset(self, run: Hashable | None = None) -> None:
         """Forget one run, or all.
@@ -265,26 +270,25 @@ class EProcessMonitor:
 
     def _new_run(self, run_id: Hashable) -> _Run:
         threshold = self.test.threshold(self.alpha)
-        limit = float(threshold.limits(_as_ids(run_id))[0])
+        limit = float(threshold.limits(as_ids(run_id))[0])
         shown = np.nan if self.test.folds else limit
         last = Decision(run_id, 0, 0.0, shown, False, np.inf)
-        return _Run(last, limit, -np.inf, self.test.begin(), [])
+        return _Run(last, limit, -np.inf, self.test.begin(), [], None)
 
-    def _after(self, run: _Run, scores: FloatArray) -> _Run:
+    def _after(self, run: _Run, scores: FloatArray, *, done: bool = False) -> _Run:
         """Return a run after checked scores; where a forecast fails, nothing has changed."""
-        step = run.last.step + 1
+        step, run_id = run.last.step + 1, run.last.id
         try:
-            progress, log_m, statistic = self.test.advance(run.progress, scores)
+            progress, log_m, statistic = self.test.advance(
+                run.progress, scores, run_id, done=done
+            )
         except ValueError as error:
-            raise ValueError(f"run {run.last.id!r}, step {step}: {error}") from error
+            raise ValueError(f"run {run_id!r}, step {step}: {error}") from error
         largest = max(run.largest, statistic)
-        last = self._decide(run, step, log_m, largest)
-        run.scores.append(scores)
-        return run._replace(last=last, largest=largest, progress=progress)
-
-    def _decide(self, run: _Run, step: int, log_m: float, largest: float) -> Decision:
         margin = run.limit - largest
-        return run.last._replace(step=step, log_e_value=log_m, flagged=margin < 0, margin=margin)
+        last = Decision(run_id, step, log_m, run.last.log_threshold, margin < 0, margin)
+        run.scores.append(scores)
+        return _Run(last, run.limit, largest, progress, run.scores, run._replace(before=None))
 
     def _known(self, run_id: Hashable) -> _Run:
         if run_id not in self._runs:
@@ -317,6 +321,7 @@ class _Run(NamedTuple):
     largest: float
     progress: Progress
     scores: list[FloatArray]
+    before: _Run | None  # as it was before the last step
 
 
 def _checked_id(run: Hashable | None) -> Hashable:
@@ -325,12 +330,6 @@ def _checked_id(run: Hashable | None) -> Hashable:
     if isinstance(plain, bool):
         raise TypeError(f"the id of a run must be text or a number, got {plain!r}")
     return _DEFAULT_RUN if plain is None else plain
-
-
-def _as_ids(run_id: Hashable) -> NDArray[Any]:
-    ids = np.empty(1, dtype=object)
-    ids[0] = run_id
-    return ids
 
 
 def _read_state(path: str | Path) -> tuple[float, Any, list[tuple[Any, list[Any], float]]]:

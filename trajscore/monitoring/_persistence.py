@@ -13,7 +13,6 @@ from trajscore.calibration._platt import PlattMap
 from trajscore.metrics._scorers import CensoredTPSScorer, TPSScorer
 from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold
 from trajscore.monitoring._eprocess import DensityRatioEProcess
-from trajscore.monitoring._termination import TerminationRatio
 from trajscore.monitoring._thresholds import (
     Bonferroni,
     Conformal,
@@ -45,7 +44,6 @@ _OURS = (
     PlattMap,
     PrefixForecaster,
     TPSScorer,
-    TerminationRatio,
     TraceAggregator,
     Ville,
 )

@@ -11,8 +11,8 @@ from trajscore.monitoring._monitor import Decision, EProcessMonitor
 
 
 def serve(monitor: EProcessMonitor, lines: Iterable[str], out: TextIO) -> None:
-    """Answer each line of input, ``{"id": run, "score": number, list or object}`` or ``{"id": run,
-    "end": true}``, with a decision or ``{"error": sentence, "line": number}``, at once. Without an
+    """Answer each line of input, ``{"id": run, "score": number, list or object}``, with ``"end":
+    true`` beside the last score or alone after it, with a decision or ``{"error": sentence, "line": number}``, at once. Without an
     id there is one run only; after an error the monitor is as it was.
     """
     for number, line in enumerate(lines, start=1):
@@ -44,13 +44,11 @@ def _answer(monitor: EProcessMonitor, message: Any) -> Decision:
     end = message.get("end", False)
     if not isinstance(end, bool):
         raise ValueError(f'"end" must be true or false, got {json.dumps(end)}')
-    if end and "score" in message:
-        raise ValueError('"score" and "end" came together; send the score first, then the end')
-    if end:
+    if end and "score" not in message:
         return monitor.finish(run)
     if "score" not in message:
         raise ValueError('there is no "score"; send one, or "end": true')
-    return monitor.update(message["score"], run)
+    return monitor.update(message["score"], run, done=end)
 
 
 def _shown(decision: Decision) -> dict[str, Any]:

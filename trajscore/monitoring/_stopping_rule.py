@@ -16,13 +16,14 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.calibration import PrefixForecaster
-from trajscore.calibration._forecaster import check_forecaster, is_passthrough
+from trajscore.calibration._forecaster import check_forecaster, fit_arguments, is_passthrough
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.folds import assign_folds, out_of_fold
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
+from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.within_runs import first_step_above, run_maxima
 
@@ -145,7 +146,8 @@ class StoppingRule(ABC, BaseEstimator):
             If no run fails, or none that fails has a weight; if an outcome is a grade.
         """
         traces = self._check(X)
-        failed = check_outcomes(y, len(traces), allow_soft=False) == 0
+        labels = check_outcomes(y, len(traces), allow_soft=False)
+        traces, failed = ended_where_known(traces, labels), labels == 0
         if not failed.any():
             raise ValueError("there is no failing run, so power is not defined")
         weight = check_sample_weight(sample_weight, len(traces))[failed]
@@ -170,8 +172,11 @@ class StoppingRule(ABC, BaseEstimator):
         -------
         DataFrame indexed by alpha
             threshold; n_success, false_alarm_rate and its interval; n_failure, power and its
-            interval; mean_stopping_step of flagged runs; steps_saved, the share of all steps
-            that come after a flag; n_dropped, the runs without an observed outcome.
+            interval: the share of failing runs that are flagged; power_before_end: before their
+            last step; power_longer: of those of more than one step; mean_stopping_step of flagged
+            runs; steps_saved: the share of its own steps that come after the flag, as a mean over
+            failing runs; steps_saved_overall: the share of all steps of all runs; n_dropped, the
+            runs without an observed outcome.
 
         Raises
         ------
@@ -180,6 +185,7 @@ class StoppingRule(ABC, BaseEstimator):
         """
         traces = self._check(X)
         labels = check_outcomes(y, len(traces), allow_soft=False)
+        traces = ended_where_known(traces, labels)
         known = labels != CENSORED
         if not known.any():
             raise ValueError(
@@ -246,10 +252,18 @@ def rates_table(
             of_these = flagged[y == outcome]
             row[count] = len(of_these)
             row |= rate_with_interval(rate, of_these, confidence_level)
-        row["mean_stopping_step"] = stop[flagged].mean() if flagged.any() else np.nan
-        row["steps_saved"] = (X.lengths - stop)[flagged].sum() / X.lengths.sum()
+        failed, after = y == 0, np.where(flagged, X.lengths - stop, 0)
+        row["power_before_end"] = _mean(after[failed] > 0)
+        row["power_longer"] = _mean(flagged[failed & (X.lengths > 1)])
+        row["mean_stopping_step"] = _mean(stop[flagged])
+        row["steps_saved"] = _mean((after / X.lengths)[failed])
+        row["steps_saved_overall"] = after.sum() / X.lengths.sum()
         rows.append(row)
     return pd.DataFrame(rows).set_index("alpha")
+
+
+def _mean(values: NDArray[Any]) -> float:
+    return float(values.mean()) if len(values) else np.nan
 
 
 def out_of_fold_steps(
@@ -260,7 +274,7 @@ def out_of_fold_steps(
     without an observed outcome are followed, but not fitted on. A level for which a fold has too
     few successes flags nothing there, without a warning.
     """
-    known = y != CENSORED
+    known, X = y != CENSORED, ended_where_known(X, y)
     fold = assign_folds(cv, X.ids, y == 1, counts=known, groups=groups)
     order = id_order(X.ids)
 
@@ -268,7 +282,8 @@ def out_of_fold_steps(
         rows = order[(train & known)[order]]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*successes.* are too few")
-            return clone(rule).fit(X[rows], y[rows]), int(X.lengths[rows].max())
+            given = {} if groups is None else fit_arguments(rule, {"groups": groups[rows]})
+            return clone(rule).fit(X[rows], y[rows], **given), int(X.lengths[rows].max())
 
     steps: dict[float, IntArray] = {}
     for rows, (fitted, longest) in out_of_fold(fold, fit):
@@ -279,13 +294,13 @@ def out_of_fold_steps(
     return steps
 
 
-def unfitted_forecaster(forecaster: Any) -> Any:
+def unfitted_forecaster(forecaster: Any, default: PrefixForecaster) -> Any:
     """Clone of the parameter `forecaster` of a rule; None where scores are forecasts already."""
     if is_passthrough(forecaster):
         return None
     if isinstance(forecaster, str):
         raise ValueError(f'forecaster must be an estimator or "passthrough", got {forecaster!r}')
-    prototype = PrefixForecaster() if forecaster is None else forecaster
+    prototype = default if forecaster is None else forecaster
     check_forecaster(prototype)
     return clone(prototype)
 

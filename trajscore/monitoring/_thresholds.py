@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -235,6 +236,13 @@ def run_uniforms(ids: NDArray[Any], seed: int) -> FloatArray:
     text = np.array([str(one) for one in ids], dtype=object)
     hashed = hash_array(text, hash_key=f"{seed & (2**64 - 1):016x}", categorize=False)
     return np.asarray((hashed >> np.uint64(11)) + 0.5) / 2.0**53
+
+
+def as_ids(run_id: Hashable) -> NDArray[Any]:
+    """Return one id as an array of ids."""
+    ids = np.empty(1, dtype=object)
+    ids[0] = run_id
+    return ids
 
 
 def data_digest(X: TrajectoryArray, y: NDArray[Any]) -> int:
