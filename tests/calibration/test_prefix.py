@@ -388,3 +388,45 @@ def test_outputs_have_the_names_that_they_claim():
     )
     both = union.fit(X, y).transform(X)
     assert both.channels == tuple(union.get_feature_names_out()) == ("probability", "log_e_value")
+
+
+def test_running_features_are_those_of_the_scores_so_far(runs):
+    """Twenty-six numbers, from the steps so far alone."""
+    seen = []
+
+    class Recorder(LogisticRegression):
+        def fit(self, rows, y):
+            seen.append(rows)
+            return super().fit(rows, y)
+
+    X, y = runs
+    PrefixForecaster(Recorder(), features="running", pooled=True).fit(X, y)
+    order = np.argsort(X.ids)
+    row, t = int(order[np.argmax(X.lengths[order] == 5)]), 4
+    start = X.lengths[order][: np.flatnonzero(order == row)[0]].sum()
+    s = X[row][:t]
+    log_odds = np.log(s / (1 - s)).mean()
+    core = [s[-1], s.mean(), s.min(), s.max(), s[-2], log_odds, s.std(), s[0]]
+    step = [*np.eye(9)[t - 1], np.log(t)]
+    expected = [*core, *(np.array(core) * np.log(t)), *step]
+    np.testing.assert_allclose(seen[0][start + t - 1], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("end", ["step", "after"])
+def test_last_steps_have_a_classifier_of_their_own(end):
+    X, y = make_trajectories(600, lengths=(1, 5), random_state=0, return_X_y=True)
+    y = np.where(X.lengths == 1, 0, y)  # that a run ends at once tells all
+    forecaster = PrefixForecaster(features="running", pooled=True, end=end).fit(X, y)
+    first = X[X.lengths > 1].prefix(1)
+    assert not first.ended.any()
+    going, ended = forecaster.transform(first), forecaster.transform(first.with_ended())
+    assert ended.cells.max() < 0.1 < going.cells.mean()
+    trained = PrefixForecaster(features="running", pooled=True)
+    on_all = trained.fit(X, y).transform(first)
+    assert (np.abs(on_all.cells - going.cells).max() < 1e-12) == (end == "after")
+    score = tps_scorer(forecaster, X.with_ended(False), y)  # outcomes say what has ended
+    assert score == tps_score(y, forecaster.transform(X.with_ended()))
+    few = X[np.r_[np.flatnonzero(y == 1)[:4], np.flatnonzero(y == 0)[:40]]]
+    sparse = clone(forecaster).fit(few, np.repeat([1, 0], [4, 40]))
+    assert sparse.estimators_[1] is None
+    assert sparse.transform(few.prefix(1).with_ended()).cells[0] == pytest.approx(4 / 44)

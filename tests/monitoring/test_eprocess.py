@@ -299,9 +299,10 @@ def test_one_success_of_each_held_out_group_counts():
     same = DensityRatioEProcess("passthrough", alpha=0.1).fit(X, y, groups=groups.astype(str))
     pd.testing.assert_series_equal(same.thresholds_, process.thresholds_)
     alone = DensityRatioEProcess("passthrough", alpha=0.1).fit(X, y, groups=np.arange(400))
-    assert alone.n_calibration_successes_ == DensityRatioEProcess(alpha=0.1).fit(
-        X, y
-    ).n_calibration_successes_
+    assert (
+        alone.n_calibration_successes_
+        == DensityRatioEProcess(alpha=0.1).fit(X, y).n_calibration_successes_
+    )
 
 
 def test_an_open_run_is_not_taken_for_one_that_ended():

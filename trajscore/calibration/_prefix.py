@@ -61,9 +61,10 @@ class PrefixForecaster(Forecaster, BaseEstimator):
     pooled : bool, default=False
         Whether one classifier is fitted over all steps, with the step's number as a feature.
     end : {"step", "after"} or None, default=None
-        When it is known that a run has ended (see `TrajectoryArray.ended`): with its last step, after
-        it, or not at all. Then last steps have a classifier of their own; with "step" the other one
-        is fitted on all other steps, with "after" on all. Needs ``pooled=True``.
+        When it is known that a run has ended: with its last step, after it, or not at all. Last
+        steps then have a classifier of their own; with "step" the other one is fitted on all other
+        steps, with "after" on all. Needs ``pooled=True``. In fitting, runs with an observed outcome
+        have ended; of new ones ``X.ended`` says so, and of a plain array nothing does.
     min_class_count : int, default=5
         Runs of each outcome that must be left at a step for a classifier to be fitted there; soft
         outcomes count by their shares.

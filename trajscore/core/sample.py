@@ -99,9 +99,9 @@ def check_sample(
     )
 
 
-def ended_where_known(X: TrajectoryArray, y: NDArray[Any]) -> TrajectoryArray:
-    """Say of runs with an observed outcome that they have ended."""
-    return X.with_ended(X.ended | (y != CENSORED))
+def ended_where_known(X: Any, y: NDArray[Any]) -> Any:
+    """Say of runs with an observed outcome that they have ended; only a container can hold it."""
+    return X.with_ended(X.ended | (y != CENSORED)) if isinstance(X, TrajectoryArray) else X
 
 
 def _predictors(X: Mapping[Any, Any], **flags: Any) -> dict[str, TrajectoryArray]:

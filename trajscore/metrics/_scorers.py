@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from trajscore.core.checks import check_sample_weight, check_trajectories
 from trajscore.core.estimator import censored_of
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
+from trajscore.core.sample import ended_where_known
 from trajscore.core.values import as_numbers
 from trajscore.core.weights import Weights, get_schedule
 from trajscore.metrics._censored import censored_tps_score
@@ -56,9 +57,8 @@ class TPSScorer:
                 raise ValueError(_NOT_OBSERVED)
             _warn_once(_NOT_OBSERVED)
             return np.nan
-        return tps_score(
-            outcomes, estimator.transform(X), sample_weight=sample_weight, **self.options
-        )
+        traces = estimator.transform(ended_where_known(X, outcomes))
+        return tps_score(outcomes, traces, sample_weight=sample_weight, **self.options)
 
     def set_score_request(self, **requests: bool | str | None) -> Self:
         """Say which metadata the scorer takes, as scikit-learn's scorers do.
@@ -138,7 +138,7 @@ class CensoredTPSScorer(TPSScorer):
         kept = labels.counts
         return censored_tps_score(
             codes[kept],
-            check_trajectories(estimator.transform(X))[kept],
+            check_trajectories(estimator.transform(ended_where_known(X, codes)))[kept],
             q_z=labels.value[kept],
             sample_weight=check_sample_weight(sample_weight, len(kept))[kept],
             **self.options,

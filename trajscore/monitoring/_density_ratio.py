@@ -19,7 +19,6 @@ from trajscore.metrics._proper_scores import CLIP
 from trajscore.monitoring._stopping_rule import unfitted_forecaster
 from trajscore.monitoring._thresholds import TIE, Threshold, as_ids, run_uniforms
 
-
 END_AWARE = PrefixForecaster(features="running", pooled=True, end="step")
 _DONE = np.array([True])
 

@@ -31,6 +31,7 @@ from trajscore.monitoring._thresholds import (
     Bonferroni,
     Conformal,
     CrossConformal,
+    HeldOut,
     Pac,
     PacMarginal,
     Threshold,
@@ -401,7 +402,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     def _n_held_out(self, n_successes: int) -> int:
         """How many of the successes set the threshold."""
         n, alpha = int(self.calibration_fraction * n_successes), float(self.alphas_.min())
-        needed = self._threshold(alpha, 0)._needs()
+        threshold = self._threshold(alpha, 0)
+        needed = threshold.needs() if isinstance(threshold, HeldOut) else 0
         if self.threshold == "conformal":  # the level is exact where alpha (n + 1) is whole
             n = (needed + 1) * ((n + 1) // (needed + 1)) - 1
         return min(max(n, needed), n_successes - 1)

@@ -279,9 +279,7 @@ class EProcessMonitor:
         """Return a run after checked scores; where a forecast fails, nothing has changed."""
         step, run_id = run.last.step + 1, run.last.id
         try:
-            progress, log_m, statistic = self.test.advance(
-                run.progress, scores, run_id, done=done
-            )
+            progress, log_m, statistic = self.test.advance(run.progress, scores, run_id, done=done)
         except ValueError as error:
             raise ValueError(f"run {run_id!r}, step {step}: {error}") from error
         largest = max(run.largest, statistic)

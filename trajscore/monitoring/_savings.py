@@ -13,6 +13,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, check_outcomes
+from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import (
     first_step_above,
@@ -180,7 +181,7 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
     traces = process._check(X)
     labels = check_outcomes(y, len(traces))
     costs = _check_cost(cost, traces)
-    known = labels != CENSORED
+    traces, known = ended_where_known(traces, labels), labels != CENSORED
     n_dropped = int((~known).sum())
     if n_dropped:
         traces, labels, costs = traces[known], labels[known], costs[known]

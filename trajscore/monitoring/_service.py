@@ -12,8 +12,9 @@ from trajscore.monitoring._monitor import Decision, EProcessMonitor
 
 def serve(monitor: EProcessMonitor, lines: Iterable[str], out: TextIO) -> None:
     """Answer each line of input, ``{"id": run, "score": number, list or object}``, with ``"end":
-    true`` beside the last score or alone after it, with a decision or ``{"error": sentence, "line": number}``, at once. Without an
-    id there is one run only; after an error the monitor is as it was.
+    true`` beside the last score or alone after it, by a decision or ``{"error": sentence, "line":
+    number}``, at once. Without an id there is one run only; after an error the monitor is as it
+    was.
     """
     for number, line in enumerate(lines, start=1):
         if not line.strip():

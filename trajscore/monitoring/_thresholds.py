@@ -109,7 +109,7 @@ class HeldOut(Threshold):
         """Rank of the threshold among n values; above n if they are too few."""
 
     @abstractmethod
-    def _needs(self) -> int:
+    def needs(self) -> int:
         """Number of values that is not too few."""
 
     @abstractmethod
@@ -123,7 +123,7 @@ class HeldOut(Threshold):
         is_enough = self._index < len(maxima)
         self.log_threshold = float(self._maxima[self._index]) if is_enough else np.inf
         if not is_enough:
-            _warn_too_few(len(maxima), self.name, self.alpha, self._needs())
+            _warn_too_few(len(maxima), self.name, self.alpha, self.needs())
         return self
 
     def limits(self, ids: NDArray[Any]) -> FloatArray:
@@ -142,7 +142,7 @@ class Conformal(HeldOut):
     def _rank(self, n: int) -> int:
         return conformal_rank(n, self.alpha)
 
-    def _needs(self) -> int:
+    def needs(self) -> int:
         return conformal_needs(self.alpha)
 
     def _randomised(self, uniforms: FloatArray) -> FloatArray:
@@ -159,7 +159,7 @@ class Pac(HeldOut):
     def _rank(self, n: int) -> int:
         return pac_rank(n, self.alpha, self.delta)
 
-    def _needs(self) -> int:
+    def needs(self) -> int:
         return pac_needs(self.alpha, self.delta)
 
     def _randomised(self, uniforms: FloatArray) -> FloatArray:
@@ -177,7 +177,7 @@ class PacMarginal(Pac):
     def _rank(self, n: int) -> int:
         return pac_rank(n, 0.9 * self.alpha, 0.1 * self.alpha)
 
-    def _needs(self) -> int:
+    def needs(self) -> int:
         return pac_needs(0.9 * self.alpha, 0.1 * self.alpha)
 
 

@@ -54,6 +54,7 @@ def stopping_cells(data: ReportData) -> pd.DataFrame:
     cells = {
         "false alarms": _rates(table, "false_alarm_rate"),
         "power": _rates(table, "power"),
+        "before the end": [f"{share:.3f}" for share in table["power_before_end"]],
         "stops at step": ["" if pd.isna(step) else f"{step:.1f}" for step in steps],
         "steps saved": [f"{share:.1%}" for share in table["steps_saved"]],
     }
