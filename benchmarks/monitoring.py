@@ -1,7 +1,8 @@
 """Sequential monitoring: speed, power at the same guarantee, and the guarantee itself, measured.
 
     python benchmarks/monitoring.py speed      [FOLDER]
-    python benchmarks/monitoring.py power      [FOLDER] [--splits 50]
+    python benchmarks/monitoring.py power      [FOLDER] [--splits 50] [--share 0.2]
+    python benchmarks/monitoring.py curve      [FOLDER] [--splits 50]
     python benchmarks/monitoring.py guarantee  [--sets 2000]
 
 FOLDER holds NAME_w_scores_compressed.csv.gz for hotpotqa and gsm8k; without it they are fetched.
@@ -23,6 +24,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeClassifier
 
 from trajscore import (
     DensityRatioEProcess,
@@ -53,7 +55,9 @@ def pipeline(frame: pd.DataFrame) -> pd.DataFrame:
     X, y = TrajectoryArray.from_frame(frame, **COLUMNS)
     rows = np.random.default_rng(0).permutation(len(X))
     n = int(0.8 * len(X))
-    process = DensityRatioEProcess(alpha=ALPHAS, delta=0.05).fit(X[rows[:n]], y[rows[:n]])
+    process = DensityRatioEProcess(
+        PrefixForecaster(), "pac", alpha=ALPHAS, delta=0.05, hold_out="runs"
+    ).fit(X[rows[:n]], y[rows[:n]])
     return process.report(X[rows[n:]], y[rows[n:]])
 
 
@@ -146,13 +150,20 @@ def speed(arguments: argparse.Namespace) -> None:
     X, y = TrajectoryArray.from_frame(long_runs, **COLUMNS)
     half = np.arange(len(X)) < int(0.8 * len(X))
     levels = ALPHAS[1:]  # the runs are too few for the smallest
-    fit = seconds(lambda: DensityRatioEProcess(alpha=levels).fit(X[half], y[half]), 3)
-    print(f"chess-like, 1,111 runs of up to 244 steps, fit: {fit:.2f} s")
+    published = DensityRatioEProcess(PrefixForecaster(), "pac", alpha=levels, hold_out="runs")
+    fit = seconds(lambda: published.fit(X[half], y[half]), 3)
+    print(f"chess-like, 1,111 runs of up to 244 steps, fit of the prefix logistic: {fit:.2f} s")
+    aware = DensityRatioEProcess(alpha=levels)
+    ratio = seconds(lambda: aware.fit(X[half], y[half]), 3) / fit
+    print(f"  of the default, which knows the end: {ratio:.2f} times as long (target 10)")
     theirs = published_seconds(long_runs, build=False)
     if theirs is not None:
         print(
             f"  e-valuator: fit {theirs[1]:.1f} s, {theirs[1] / fit:.1f} times as long (target 5)"
         )
+    X, y = TrajectoryArray.from_frame(frame, **COLUMNS)
+    ratio = seconds(lambda: aware.fit(X, y), 3) / seconds(lambda: published.fit(X, y), 3)
+    print(f"HotpotQA, the same two fits: {ratio:.2f} times as long (target 10)")
     print(f"monitor.update at step 50: {monitor_microseconds(long_runs):.1f} us (target 200)")
     theirs = published_seconds(frame)
     if theirs is not None:
@@ -182,50 +193,77 @@ def chosen_by_tps() -> GridSearchCV:
     )
 
 
+PUBLISHED = {"forecaster": PrefixForecaster(), "hold_out": "runs"}
 METHODS = {
-    "pac_marginal": {"threshold": "pac_marginal"},
-    "conformal": {"threshold": "conformal"},
-    "conformal, randomized ties": {"threshold": "conformal", "ties": "randomized"},
-    "conformal, forecaster chosen by TPS": {
-        "threshold": "conformal", "forecaster": chosen_by_tps(),
+    "pac_marginal, as published": {**PUBLISHED, "threshold": "pac_marginal"},
+    "conformal, prefix logistic": PUBLISHED,
+    "conformal, chosen by TPS": {"forecaster": chosen_by_tps(), "hold_out": "runs"},
+    "conformal, the end ignored": {
+        "forecaster": PrefixForecaster(features="running", pooled=True),
     },
-    "the same, randomized ties": {
-        "threshold": "conformal", "forecaster": chosen_by_tps(), "ties": "randomized",
+    "the default: conformal, the end known": {},
+    "the same, known after the step": {
+        "forecaster": PrefixForecaster(features="running", pooled=True, end="after"),
     },
+    "the same, wait = 0.5": {"wait": 0.5},
+    "the same, randomized ties": {"ties": "randomized"},
+    "the same, pac": {"threshold": "pac"},
+    "the same, randomized_ville": {"threshold": "randomized_ville"},
 }  # fmt: skip
+LEVELS = [0.05, 0.1, 0.2]
+SHOWN = ["power", "power_before_end", "power_longer", "steps_saved", "false_alarm_rate"]
+MOST_NEW = 4000
 
 
-def one_split(X: TrajectoryArray, y: np.ndarray, seed: int) -> list[tuple[float, float]]:
-    """Power and false-alarm rate of every method, calibrated on 20% of the runs."""
+def one_split(X: TrajectoryArray, y: np.ndarray, seed: int, share: float) -> np.ndarray:
+    """What is shown of every method at every level, fitted on a share of the runs."""
     rows = np.random.default_rng(seed).permutation(len(X))
-    n = int(0.2 * len(X))
-    known, new = rows[:n], rows[n:]
-    out, chosen = [], None
+    n = int(share * len(X))
+    known, new = rows[:n], rows[n : n + MOST_NEW]
+    out = []
     for method in METHODS.values():
         options = {name: clone(value, safe=False) for name, value in method.items()}
-        if "forecaster" in options and chosen is not None:
-            options["forecaster"] = chosen  # the same choice, found once
-        process = DensityRatioEProcess(alpha=0.1, random_state=seed, **options)
+        process = DensityRatioEProcess(alpha=LEVELS, random_state=seed, **options)
         process.fit(X[known], y[known])
-        if isinstance(process.forecaster_, GridSearchCV):
-            chosen = process.forecaster_.best_estimator_
-        report = process.report(X[new], y[new])
-        out.append((report["power"].iloc[0], report["false_alarm_rate"].iloc[0]))
-    return out
+        out.append(process.report(X[new], y[new])[SHOWN].to_numpy())
+    return np.array(out)
 
 
 def power(arguments: argparse.Namespace) -> None:
-    """Print mean power and false-alarm rate over random splits, with 95% intervals."""
+    """Print power, and what it is made of, over random splits, with 95% intervals."""
+    warnings.filterwarnings("ignore", message=".*than the .* steps of the longest run")
     for name in ("hotpotqa", "gsm8k"):
         X, y = TrajectoryArray.from_frame(table(name, arguments.folder), **COLUMNS)
-        jobs = (delayed(one_split)(X, y, seed) for seed in range(arguments.splits))
+        jobs = (delayed(one_split)(X, y, seed, arguments.share) for seed in range(arguments.splits))
         found = np.array(Parallel(n_jobs=arguments.jobs)(jobs))
-        print(f"\n{name}: alpha = 0.1, 20% of {len(X):,} runs, {arguments.splits} splits")
-        print(f"{'':38}{'power':>18}{'false alarms':>20}{'ratio to pac_marginal':>26}")
-        for k, method in enumerate(METHODS):
-            p, f = found[:, k, 0], found[:, k, 1]
-            ratio = p.mean() / found[:, 0, 0].mean()
-            print(f"{method:38}{interval(p):>18}{interval(f):>20}{ratio:26.2f}")
+        print(
+            f"\n{name}: {arguments.share:.0%} of {len(X):,} runs known, at most {MOST_NEW:,} new, "
+            f"{arguments.splits} splits; power over failing runs, before their last step, and over "
+            f"those of more than one step; steps saved: mean share of a failing run's own steps"
+        )
+        for j, level in enumerate(LEVELS):
+            print(f"{f'alpha = {level}':40}" + "".join(f"{column:>18}" for column in SHOWN))
+            for k, method in enumerate(METHODS):
+                cells = (interval(found[:, k, j, c]) for c in range(len(SHOWN)))
+                print(f"{method:40}" + "".join(f"{cell:>18}" for cell in cells))
+
+
+def curve(arguments: argparse.Namespace) -> None:
+    """Print power at alpha = 0.1 over the number of known runs."""
+    warnings.filterwarnings("ignore")
+    for name in ("hotpotqa", "gsm8k"):
+        X, y = TrajectoryArray.from_frame(table(name, arguments.folder), **COLUMNS)
+        print(f"\n{name}: known runs, power and false alarms of the default at alpha = 0.1")
+        for n in (50, 100, 200, 400, 800, 1600):
+            found = []
+            for seed in range(arguments.splits):
+                rows = np.random.default_rng(seed).permutation(len(X))
+                process = DensityRatioEProcess(alpha=0.1, random_state=seed)
+                process.fit(X[rows[:n]], y[rows[:n]])
+                new = rows[n : n + MOST_NEW]
+                found.append(process.report(X[new], y[new])[["power", "false_alarm_rate"]].iloc[0])
+            p, f = np.array(found, dtype=float).T
+            print(f"{n:6} {interval(p):>18}{interval(f):>18}")
 
 
 def interval(values: np.ndarray) -> str:
@@ -271,7 +309,9 @@ def guarantee(arguments: argparse.Namespace) -> None:
             print(f"{threshold:16}{kind:>12}{mean:12.4f}{above[0]:18.3f}{above[1]:10.3f}")
     exact_level(arguments.sets)
     lengths_that_tell(arguments.sets)
-    estimated_termination(max(arguments.sets // 5, 1))
+    with_the_end_known(max(arguments.sets // 5, 2))
+    of_groups(max(arguments.sets // 5, 2))
+    open_runs(max(arguments.sets // 10, 2))
 
 
 def exact_level(sets: int) -> None:
@@ -292,10 +332,10 @@ def exact_level(sets: int) -> None:
 
 
 def lengths_that_tell(sets: int) -> None:
-    """Print false alarms where runs end with hazard .5 (succeeding) or .1, and scores say nothing.
+    """Print false alarms of the true M where lengths tell all, and scores say nothing.
 
-    The law is known: M_t = (.9 / .5)^(t - 1). The published randomised rule takes its last value
-    for an e-value.
+    Succeeding runs end with hazard .5, failing ones with .1: M_t = (.9 / .5)^(t - 1), times
+    .1 / .5 at the end. A rule that takes M without the end for an e-value there flags too many.
     """
     rng, alpha = np.random.default_rng(2), 0.1
     rates = np.empty((sets, 3))
@@ -305,75 +345,132 @@ def lengths_that_tell(sets: int) -> None:
         process = DensityRatioEProcess("passthrough", threshold="randomized_ville", alpha=alpha)
         process.fit(X, y)
         good = known_law(rng.geometric(0.5, 200))
-        log_m = process.transform(good)
-        largest = np.maximum.reduceat(log_m.cells, log_m.offsets[:-1])
-        last = log_m.cells[log_m.offsets[1:] - 1]
-        ville = largest > -np.log(alpha)
+        largest = process.test_.ratio.largest(good)
+        without = 2 * process.base_rate_ * (0.9 / 0.5) ** (good.lengths - 1)
         rates[k] = (
-            ville.mean(),
+            (largest > -np.log(alpha)).mean(),
             (process.predict(good) == 0).mean(),
-            (ville | (last > np.log(rng.random(200) / alpha))).mean(),
+            (without > rng.random(200) / alpha).mean(),
         )
-    for name, found in zip(("ville", "randomized_ville", "as published"), rates.T, strict=True):
+    names = ("ville", "randomized_ville", "the end ignored, as published")
+    for name, found in zip(names, rates.T, strict=True):
         print(f"lengths that tell, {name}, alpha = {alpha}: {interval(found)}")
 
 
 def known_law(lengths: np.ndarray, success: float = 0.5, failure: float = 0.1) -> TrajectoryArray:
-    """Forecasts of success that are right for these hazards and a base rate of one half."""
-    X = TrajectoryArray(np.zeros(lengths.sum()), lengths)
+    """Forecasts of success that are right for these hazards, the end and a base rate of a half."""
+    X = TrajectoryArray(np.zeros(lengths.sum()), lengths, ended=True)
     step = np.arange(len(X.cells)) - np.repeat(X.offsets[:-1], X.lengths)
-    return X.with_cells(1 / (1 + ((1 - failure) / (1 - success)) ** step))
+    odds_of_failure = ((1 - failure) / (1 - success)) ** step
+    odds_of_failure[X.offsets[1:] - 1] *= failure / success
+    return X.with_cells(1 / (1 + odds_of_failure))
 
 
-def estimated_termination(sets: int) -> None:
-    """Print false alarms of randomized_ville, whose chances to end are estimated from few runs.
-
-    Hazards of ending of succeeding and of failing runs, the longest run, and scores that say
-    nothing; M true or learned.
-    """
-    for success, failure, longest in ((0.1, 0.5, 40), (0.3, 0.3, 10), (0.5, 0.1, 40)):
-        for n in (200, 1000):
-            for kind in ("true", "learned"):
-                rates = [
-                    one_termination(seed, success, failure, longest, n, kind)
-                    for seed in range(sets)
-                ]
-                print(
-                    f"randomized_ville, hazards {success} / {failure}, {n:5} runs, M {kind:8}"
-                    f"alpha = 0.1: {interval(np.array(rates))}"
-                )
+def drawn_runs(rng: np.random.Generator, y: np.ndarray, discrete: bool) -> TrajectoryArray:
+    """Runs whose scores and lengths depend on the outcome; a run of one step fails."""
+    lengths = np.where(y == 1, 1 + rng.geometric(0.4, len(y)), rng.geometric(0.2, len(y)))
+    lengths = np.minimum(lengths, 12)
+    scores = rng.normal(np.repeat(0.5 + 0.1 * y, lengths), 0.2)
+    if discrete:
+        scores = np.digitize(scores, [0.4, 0.7]) / 2
+    return TrajectoryArray(np.clip(scores, 0, 1), lengths, ended=True)
 
 
-def one_termination(
-    seed: int, success: float, failure: float, longest: int, n: int, kind: str
-) -> float:
-    """False alarms among 4,000 new runs after one fit."""
-    rng = np.random.default_rng(seed)
-    y = rng.permutation(np.arange(n) % 2)
+LEARNERS = {
+    "default": None,
+    "interpolating": PrefixForecaster(
+        DecisionTreeClassifier(random_state=0), features="running", pooled=True, end="step"
+    ),
+}
 
-    def runs(outcomes: np.ndarray) -> TrajectoryArray:
-        hazard = np.where(outcomes == 1, success, failure)
-        X = known_law(np.minimum(rng.geometric(hazard), longest), success, failure)
-        return X if kind == "true" else X.with_cells(rng.normal(size=len(X.cells)))
 
-    learned = PrefixForecaster(features="last", last=1)
-    process = DensityRatioEProcess(
-        "passthrough" if kind == "true" else learned, threshold="randomized_ville", alpha=0.1
-    ).fit(runs(y), y)
-    new = runs(np.ones(4000))
-    return float((process.predict(new[new.lengths <= process.longest_]) == 0).mean())
+def with_the_end_known(sets: int) -> None:
+    """Print false alarms of the default and of a learner that knows its training runs by heart."""
+    alpha = 0.1
+    for name, forecaster in LEARNERS.items():
+        for discrete in (False, True):
+            for ties in ("strict", "randomized"):
+                for n in (60, 200, 1000):
+                    rates = []
+                    for seed in range(sets):
+                        rng = np.random.default_rng(seed)
+                        y = (rng.random(n) < 0.6).astype(int)
+                        process = DensityRatioEProcess(
+                            forecaster, alpha=alpha, ties=ties, random_state=seed
+                        ).fit(drawn_runs(rng, y, discrete), y)
+                        new = drawn_runs(rng, np.ones(400, dtype=int), discrete)
+                        new = TrajectoryArray(
+                            new.cells, new.lengths, ids=np.arange(400) + n, ended=True
+                        )
+                        rates.append((process.predict(new) == 0).mean())
+                    kind = "3 values" if discrete else "continuous"
+                    print(
+                        f"the end known, {name:14}{kind:12}{ties:12}{n:5} runs, "
+                        f"alpha = {alpha}: {interval(np.array(rates))}"
+                    )
+
+
+def of_groups(sets: int) -> None:
+    """Print false alarms of a success of a new task, where tasks differ and have 1 to 8 trials."""
+    alpha, rates = 0.1, {"whole tasks held out": [], "runs held out": []}
+    for seed in range(sets):
+        rng = np.random.default_rng(seed)
+        X, y, task = trials(rng, 80)
+        new, outcome, new_task = trials(rng, 200)
+        rows = np.flatnonzero(outcome == 1)
+        _, first = np.unique(new_task[rows], return_index=True)
+        one_each = new[rows[first]]
+        for name, groups in zip(rates, (task, None), strict=True):
+            process = DensityRatioEProcess(alpha=alpha, random_state=seed)
+            process.fit(X, y, groups=groups)
+            rates[name].append((process.predict(one_each) == 0).mean())
+    for name, found in rates.items():
+        print(f"trials of tasks, {name}, alpha = {alpha}: {interval(np.array(found))}")
+
+
+def trials(
+    rng: np.random.Generator, n_tasks: int
+) -> tuple[TrajectoryArray, np.ndarray, np.ndarray]:
+    """Trials of tasks, whose scores share a task's own shift."""
+    task = np.repeat(np.arange(n_tasks), rng.integers(1, 9, n_tasks))
+    y = (rng.random(len(task)) < 0.6).astype(int)
+    X = drawn_runs(rng, y, discrete=False)
+    shift = rng.normal(0, 0.3, n_tasks)[task]
+    return X.with_cells(X.cells + np.repeat(shift, X.lengths)), y, task
+
+
+def open_runs(sets: int) -> None:
+    """Print false alarms where every prefix of a run is polled as a table of its own."""
+    alpha, rates, wrong = 0.1, [], []
+    for seed in range(sets):
+        rng = np.random.default_rng(seed)
+        y = (rng.random(1000) < 0.6).astype(int)
+        process = DensityRatioEProcess(alpha=alpha, random_state=seed)
+        process.fit(drawn_runs(rng, y, discrete=False), y)
+        new = drawn_runs(rng, np.ones(1000, dtype=int), discrete=False)
+        flagged, taken = np.zeros((2, 1000), dtype=bool)
+        for t in range(1, 13):
+            polled = new.prefix(t).with_ended(new.lengths <= t)
+            flagged |= process.predict(polled) == 0
+            taken |= process.predict(polled.with_ended()) == 0
+        rates.append(flagged.mean())
+        wrong.append(taken.mean())
+    print(f"open runs polled after every step, alpha = {alpha}: {interval(np.array(rates))}")
+    print(f"  if each prefix were taken for a run that has ended: {interval(np.array(wrong))}")
 
 
 def main() -> None:
-    """Run one of the three."""
+    """Run one of the four."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("speed", "power", "guarantee"))
+    parser.add_argument("what", choices=("speed", "power", "curve", "guarantee"))
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--splits", type=int, default=50)
+    parser.add_argument("--share", type=float, default=0.2, help="of the runs that are known")
     parser.add_argument("--sets", type=int, default=2000)
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
-    {"speed": speed, "power": power, "guarantee": guarantee}[arguments.what](arguments)
+    commands = {"speed": speed, "power": power, "curve": curve, "guarantee": guarantee}
+    commands[arguments.what](arguments)
 
 
 if __name__ == "__main__":

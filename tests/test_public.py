@@ -27,6 +27,7 @@ MOST_OF_AN_ESTIMATOR, MOST_OF_A_FUNCTION = 8, 10
 # name: why it has more parameters; this table may only shrink
 WIDE = {
     "evaluate": "one call for a whole verdict; each argument answers a question of its own",
+    "DensityRatioEProcess": "what is forecast, what is guaranteed, and of what runs",
     "TracerScorer": "five are the symbols of the paper",
 }
 
