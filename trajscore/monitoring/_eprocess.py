@@ -144,7 +144,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     >>> process = DensityRatioEProcess(alpha=0.1).fit(X[:1000], y[:1000])
     >>> report = process.report(X[1000:], y[1000:])
     >>> report[["false_alarm_rate", "power"]].round(2).to_dict("list")
-    {'false_alarm_rate': [0.09], 'power': [0.54]}
+    {'false_alarm_rate': [0.08], 'power': [0.51]}
     """
 
     _output_channels = ("log_e_value",)

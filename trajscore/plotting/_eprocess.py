@@ -14,6 +14,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
+from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import step_numbers
 from trajscore.plotting._display import SERIES, DisplayMixin
@@ -60,7 +61,7 @@ class EProcessDisplay(DisplayMixin):
     >>> process = DensityRatioEProcess(alpha=0.2).fit(X[:200], y[:200])
     >>> display = EProcessDisplay.from_estimator(process, X[200:], y[200:])
     >>> display.medians["median"].unstack("outcome").round(1).iloc[-1].tolist()
-    [0.6, -1.3]
+    [1.1, -1.3]
     """
 
     log_m: TrajectoryArray
@@ -113,8 +114,9 @@ class EProcessDisplay(DisplayMixin):
             The display, drawn.
         """
         level = process._level(alpha)
-        log_m = check_trajectories(process.transform(X), single_channel=True)
-        outcome = check_outcomes(y, len(log_m), allow_soft=False)
+        outcome = check_outcomes(y, allow_soft=False)
+        transformed = process.transform(ended_where_known(X, outcome))
+        log_m = check_trajectories(transformed, single_channel=True)
         known = outcome != CENSORED
         log_m, outcome = log_m[known], outcome[known]
         shown = _drawn_rows(log_m, outcome, n_runs, random_state)
