@@ -430,3 +430,18 @@ def test_last_steps_have_a_classifier_of_their_own(end):
     sparse = clone(forecaster).fit(few, np.repeat([1, 0], [4, 40]))
     assert sparse.estimators_[1] is None
     assert sparse.transform(few.prefix(1).with_ended()).cells[0] == pytest.approx(4 / 44)
+
+
+@pytest.mark.parametrize("features", ["last", "running"])
+def test_a_logistic_regression_alone_forecasts_as_it_does(runs, features):
+    X, y = runs
+    forecaster = PrefixForecaster(LogisticRegression(), features=features, pooled=True).fit(X, y)
+    rows = PrefixFeatures(features, 3, True).at_all_steps(X)
+    expected = forecaster.estimators_[0].predict_proba(rows)[:, 1]
+    np.testing.assert_allclose(forecaster.transform(X).cells, expected, rtol=1e-12)
+
+
+def test_certain_forecasts_are_clipped_on_both_sides(runs):
+    X, y = runs
+    nearest = PrefixForecaster(KNeighborsClassifier(1), features="summary", pooled=True).fit(X, y)
+    assert set(nearest.transform(X).cells) == {1e-6, 1 - 1e-6}

@@ -215,6 +215,8 @@ def test_labels_weights_and_normalisation():
         ([[0, 1]], [[0.5, 0.5], [0.9, 0.1]], {}, r"y_true has shape \(1, 2\)"),
         ([0, 1], [[0.5, 0.5], [np.inf, 0.1]], {}, "row 1: a value is infinite"),
         ([0, 1], [[30.0, 70.0], [50.0, 50.0]], {}, "row 0: these look like percentages"),
+        ([0, 1], [[0.5, 99.5], [50.0, 50.0]], {}, "row 0: these look like percentages"),
+        ([0, 5], [[0.2, 0.3, 0.5]] * 2, {}, "2 classes occur and there are 3 columns"),
         ([0, None], [[0.5, 0.5], [0.9, 0.1]], {}, "row 1: the class is missing"),
         (["b", "b"], [[0.5, 0.5], [0.9, 0.1]], {}, "pass labels=, the class of each column"),
         ([-1, -1], [[0.5, 0.5], [0.9, 0.1]], {}, "pass labels=, the class of each column"),

@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trajscore.core.outcomes import check_outcomes
+from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray
 
 COLORS = {"raw": "#c8553d", "calibrated": "#28666e", "constant": "#7a7a7a"}
@@ -108,7 +110,8 @@ class PredictionDisplayMixin(DisplayMixin):
                 f"{type(estimator).__name__} has no transform, which gives a forecaster's "
                 f"probabilities; pass forecasts to from_predictions instead"
             )
-        return {"y_true": y, "traces": estimator.transform(X)}
+        ended = ended_where_known(X, check_outcomes(y))
+        return {"y_true": y, "traces": estimator.transform(ended)}
 
 
 class AnswerDisplayMixin(PredictionDisplayMixin):
