@@ -13,6 +13,7 @@ from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.weights import Weights
 from trajscore.metrics._aggregate import aggregate
+from trajscore.metrics._binning import bins_of
 from trajscore.plotting._display import PredictionDisplayMixin, wilson_errors
 
 
@@ -68,7 +69,7 @@ class ReliabilityDisplay(PredictionDisplayMixin):
         phi, weights
             As in `trajscore.metrics.aggregate`.
         n_bins : int, default=10
-            Number of bins; fewer where ties are large.
+            Number of bins of equal weight, as those of T-ECE; fewer where ties are large.
         **kwargs
             Passed to `plot`.
 
@@ -81,9 +82,7 @@ class ReliabilityDisplay(PredictionDisplayMixin):
         y = check_outcomes(y_true, len(X))
         complete = np.flatnonzero(y != CENSORED)
         confidence = aggregate(X[complete], phi, weights=weights)
-        _, group, size = np.unique(confidence, return_inverse=True, return_counts=True)
-        middle = (np.cumsum(size) - size / 2) / size.sum()
-        bins = np.minimum((middle * n_bins - 1e-9).astype(np.int64), n_bins - 1)[group]
+        bins = bins_of(confidence, np.ones(len(complete)), n_bins, "quantile")
         counts = np.bincount(bins, minlength=n_bins)
         used = counts > 0
         return cls(
