@@ -88,13 +88,13 @@ def test_parameters_out_of_domain(a, b):
 
 @pytest.mark.parametrize("clip", [1e-9, 1e-3, 0.01])
 def test_the_clip_is_a_parameter(clip):
-    log, p = LogScore(clip), np.array([0.0, clip / 2, clip, 0.3, 1 - clip / 2, 1.0])
+    log, p = LogScore(clip), np.array([0.0, clip / 2, clip, 0.3, 1 - clip, 1 - clip / 2, 1.0])
     held = np.clip(p, clip, 1 - clip)
     np.testing.assert_allclose(log.success(p), np.log(held), rtol=1e-12)
     np.testing.assert_allclose(log.failure(p), np.log(1 - held), rtol=1e-6)
     for failed, branch in ((0.0, log.success(p)), (1.0, log.failure(p))):
-        np.testing.assert_allclose(log.observed(p, np.full(6, failed)), branch, rtol=1e-12)
-    assert log.clipped(p).tolist() == [True, True, False, False, True, True]
+        np.testing.assert_allclose(log.observed(p, np.full(7, failed)), branch, rtol=1e-12)
+    assert log.clipped(p).tolist() == [True, True, False, False, False, True, True]
     assert get_family(("log", clip)) == log
 
 

@@ -102,6 +102,14 @@ def test_large_counts_are_samples_too(rng):
     assert expected == pytest.approx(by_hand, rel=1e-10)
 
 
+@pytest.mark.parametrize("total", [65535, 65536, 65537])
+def test_counts_up_to_the_last_that_is_looked_up(total):
+    # one wrong answer, the most confident; then only right ones
+    expected = np.mean(1 / np.arange(1, total + 1))
+    found = metrics.aurc([0, 1], [0.9, 0.1], sample_weight=[1, total - 1])
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize("scale", [1e160, 1e300])
 def test_huge_weights(scale):
     correct, c, weight = [1, 0, 1, 0], [0.9, 0.8, 0.3, 0.2], np.array([3, 2, 1, 4])

@@ -223,6 +223,14 @@ def test_own_decisions_over_a_weight_are_the_closed_form(rng, n):
     assert found == pytest.approx(exact, rel=1e-9)
 
 
+def test_a_certain_decision_has_a_floor_of_a_share_of_the_largest_uncertainty():
+    found = metrics.integrated_ua_cost_from_decisions(
+        [1.0], [0.0], weight=lambda g: 1 / (50 * g), u_max=50
+    )
+    exact = metrics.ecuas_from_decisions([1.0], [0.0], u_max=50, n=0)
+    assert found == pytest.approx(exact, rel=1e-9)
+
+
 def test_own_decisions_at_one_gamma(rng):
     P, y = rng.dirichlet(np.ones(3), 40), rng.integers(0, 3, 40)
     expected = P @ ASYMMETRIC

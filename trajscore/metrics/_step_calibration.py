@@ -116,7 +116,7 @@ def step_calibration_statistic(
     w = step_weights(X.lengths, X.horizon, weights) * run_weight[run]
     if part is not None:
         middle = (step_numbers(X) - 0.5) / X.horizon[run]
-        w[np.floor(3 * middle + 1e-9) != PARTS_OF_A_RUN.index(part)] = 0.0
+        w[np.floor(3 * middle) != PARTS_OF_A_RUN.index(part)] = 0.0
     used = np.flatnonzero(w)
     run, w, forecast = run[used], w[used], X.cells[used]
     bins = bins_of(forecast, w, n_bins, strategy)
