@@ -39,7 +39,7 @@ def judged(forecaster: Any, seed: int) -> dict[str, float]:
     """AUROC, in and out of fold, and the margin of the score over the base rate."""
     X, y = noise(seed)
     inside, outside = forecaster.fit(X, y).transform(X), cross_fit_traces(forecaster, X, y)
-    report = evaluate({"noise": X}, y, calibrator=forecaster, bootstrap=200)
+    report = evaluate({"noise": X}, y, calibrator=forecaster)
     row = report.table.loc[("noise", "calibrated")]
     return {
         "AUROC in sample": roc_auc_score(y, aggregate(inside, "weighted")),

@@ -23,7 +23,7 @@ from trajscore import TrajectoryArray, evaluate
 from trajscore.datasets import fetch_evaluator, make_trajectories
 from trajscore.inference import paired_bootstrap
 from trajscore.metrics import ecuas_score, tps_samples
-from trajscore.report import BootstrapOptions
+from trajscore.report import IntervalOptions
 
 
 def median_seconds(function: Callable[[], object], repeats: int = 7) -> float:
@@ -124,7 +124,7 @@ def evaluate_speed(table: Path | None) -> None:
             X, y = make_trajectories(16_110, lengths=(2, 7), random_state=0, return_X_y=True)
             name = "made runs"
     seconds = median_seconds(
-        lambda: evaluate({"judge": X}, y, bootstrap=BootstrapOptions(n_jobs=2)), 3
+        lambda: evaluate({"judge": X}, y, intervals=IntervalOptions(n_jobs=2)), 3
     )
     show(f"evaluate, {name}, {len(X):,} runs, 1,000 replicates, 2 jobs", seconds, "s", 5)
 

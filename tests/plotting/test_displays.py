@@ -19,6 +19,7 @@ from trajscore.plotting import (
     TerminationDisplay,
 )
 from trajscore.plotting._display import wilson_interval
+from trajscore.report import IntervalOptions
 
 
 @pytest.fixture
@@ -111,7 +112,7 @@ def test_length_with_a_bin_that_was_never_observed():
 
 def test_scores(runs):
     X, y = runs
-    report = evaluate(X, y, bootstrap=20)
+    report = evaluate(X, y, intervals=IntervalOptions(20))
     display = ScoreDisplay.from_intervals(report.intervals, "TPS log")
     assert display.reference == report.table.loc[("base rate", "constant"), "TPS log"]
     drawn(display)

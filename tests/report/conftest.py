@@ -2,6 +2,7 @@ import pytest
 
 from trajscore import evaluate
 from trajscore.datasets import load_chess
+from trajscore.report import IntervalOptions
 
 
 @pytest.fixture(scope="session")
@@ -11,4 +12,4 @@ def chess():
 
 @pytest.fixture(scope="session")
 def report(chess):
-    return evaluate(*chess, bootstrap=200)
+    return evaluate(*chess, intervals=IntervalOptions(200))

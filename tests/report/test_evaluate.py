@@ -19,7 +19,7 @@ from trajscore import (
 )
 from trajscore.calibration import PrefixForecaster, cross_fit_traces
 from trajscore.datasets import make_trajectories
-from trajscore.report import BootstrapOptions
+from trajscore.report import IntervalOptions
 from trajscore.report._data import ReportData
 from trajscore.report.render.html import to_html
 from trajscore.report.render.text import to_text
@@ -63,16 +63,16 @@ def test_length_is_a_reference(chess, report):
 def test_rows_and_threads_do_not_matter(chess):
     X, y = chess
     order = np.random.default_rng(0).permutation(len(y))
-    one = evaluate(X, y, bootstrap=100)
-    other = evaluate(X[order], y[order], bootstrap=BootstrapOptions(100, n_jobs=2))
+    one = evaluate(X, y, intervals=IntervalOptions(100))
+    other = evaluate(X[order], y[order], intervals=IntervalOptions(100, n_jobs=2))
     assert one.table.equals(other.table)
     assert one.intervals.equals(other.intervals)
 
 
 def test_inputs_in_other_forms(chess):
     X, y = chess
-    one = evaluate(X["material"], y, bootstrap=20)
-    other = evaluate({"material": X["material"].padded()}, y, bootstrap=20)
+    one = evaluate(X["material"], y, intervals=IntervalOptions(20))
+    other = evaluate({"material": X["material"].padded()}, y, intervals=IntervalOptions(20))
     assert one.predictors == other.predictors == ["material"]
     # ids differ, and with them the halves of the calibration; raw lines do not
     assert one.table.loc[("material", "raw"), "TPS log"] == pytest.approx(
@@ -90,13 +90,15 @@ def test_runs_left_out_are_counted_by_reason(chess):
     )
     reasons = np.where(y == -1, "max_steps", "game_over").astype(object)
     reasons[np.flatnonzero(y == -1)[:5]] = "parse_error"
-    report = evaluate(holes, y, stop_reason=reasons, bootstrap=20)
+    report = evaluate(holes, y, stop_reason=reasons, intervals=IntervalOptions(20))
     assert set(report.table["n_runs"]) == {354}
     assert [tuple(row) for row in report.excluded.to_numpy()] == [
         ("all", "stopped by parse_error, not by a budget", 5),
         ("all", "a value of shallow is missing", 1),
     ]
-    report = evaluate(holes, y, stop_reason=reasons, missing="own_runs", bootstrap=20)
+    report = evaluate(
+        holes, y, stop_reason=reasons, missing="own_runs", intervals=IntervalOptions(20)
+    )
     assert report.table.loc[("engine", "raw"), "n_runs"] == 355
     assert report.table.loc[("shallow", "raw"), "n_runs"] == 354
     rows = [tuple(row) for row in report.excluded.to_numpy()]
@@ -118,7 +120,7 @@ def test_runs_left_out_are_counted_by_reason(chess):
 def test_signals_that_are_no_probabilities():
     X, y = make_trajectories(80, random_state=0, return_X_y=True)
     signal = X.with_cells(10 * X.cells - 3)
-    report = evaluate({"logit": signal}, y, bootstrap=20)
+    report = evaluate({"logit": signal}, y, intervals=IntervalOptions(20))
     raw = report.table.loc[("logit", "raw")]
     assert np.isnan(raw["TPS log"])
     assert raw["AUROC"] == pytest.approx(metrics.trajectory_diagnostics(y, X)["AUROC"])
@@ -128,19 +130,19 @@ def test_signals_that_are_no_probabilities():
 
 def test_a_flat_calibration_is_noted():
     X, y = make_trajectories(80, random_state=0, return_X_y=True)
-    report = evaluate({"upside down": X.with_cells(1 - X.cells)}, y, bootstrap=20)
+    report = evaluate({"upside down": X.with_cells(1 - X.cells)}, y, intervals=IntervalOptions(20))
     assert any("pointed the wrong way" in note for note in report.notes)
 
 
 def test_q_z_and_groups():
     runs = make_trajectories(200, budget=6, random_state=0)
     q = [run[-1] for run in runs.q]
-    exact = evaluate(runs.q, runs.target, q_z=q, bootstrap=50)
+    exact = evaluate(runs.q, runs.target, q_z=q, intervals=IntervalOptions(50))
     value = exact.table.loc[("forecast", "raw"), "TPS log"]
     assert value == pytest.approx(metrics.censored_tps_score(runs.target, runs.q, q_z=q))
     assert "counts q_z as a success" in exact.disclosures["censoring"]
     tasks = np.arange(200) // 5
-    clustered = evaluate(runs.q, runs.target, groups=tasks, bootstrap=50)
+    clustered = evaluate(runs.q, runs.target, groups=tasks, intervals=IntervalOptions(50))
     assert "cluster" in clustered.disclosures["intervals"]
 
 
@@ -183,24 +185,24 @@ def test_page_is_self_contained(report, tmp_path):
 )
 def test_bad_input(X, y, message):
     with pytest.raises(ValueError, match=message):
-        evaluate(X, y, bootstrap=10)
+        evaluate(X, y, intervals=IntervalOptions(10))
 
 
 def test_unknown_calibrator():
     with pytest.raises(ValueError, match="calibrator must be"):
         evaluate([[0.5], [0.6]], [1, 0], calibrator="isotonic")
-    report = evaluate([[0.5], [0.6]], [1, 0], calibrator=None, bootstrap=10)
+    report = evaluate([[0.5], [0.6]], [1, 0], calibrator=None, intervals=IntervalOptions(10))
     assert report.disclosures["calibration"] == "none"
 
 
 def test_too_few_runs_to_calibrate_is_said():
-    report = evaluate([[0.5], [0.6]], [1, 0], bootstrap=10)
+    report = evaluate([[0.5], [0.6]], [1, 0], intervals=IntervalOptions(10))
     assert any("not calibrated" in note for note in report.notes)
 
 
 def test_ecuas_columns_are_those_of_the_collapsed_traces(ragged):
     X, y = ragged
-    report = evaluate(X, y, bootstrap=20)
+    report = evaluate(X, y, intervals=IntervalOptions(20))
     traces = report.traces["forecast", "calibrated"]
     confidence = metrics.aggregate(traces, "weighted")
     success = report.outcomes["forecast", "calibrated"]
@@ -213,7 +215,7 @@ def test_ecuas_columns_are_those_of_the_collapsed_traces(ragged):
 def test_monitoring_is_judged_out_of_fold(ragged):
     X, y = ragged
     rule = DensityRatioEProcess(threshold="conformal", alpha=[0.2, 0.4])
-    report = evaluate(X, y, bootstrap=20, monitoring=rule)
+    report = evaluate(X, y, intervals=IntervalOptions(20), monitoring=rule)
     table = report.monitoring
     assert table.index.names == ["predictor", "alpha"]
     assert set(table.index.get_level_values("predictor")) == {"forecast", "length"}
@@ -224,16 +226,18 @@ def test_monitoring_is_judged_out_of_fold(ragged):
     assert "DensityRatioEProcess" in report.disclosures["monitoring"]
     assert len(report.stopping()) == 4
     groups = np.arange(80) // 2
-    grouped = evaluate(X[:80], y[:80], bootstrap=20, groups=groups, monitoring=True)
+    grouped = evaluate(
+        X[:80], y[:80], intervals=IntervalOptions(20), groups=groups, monitoring=True
+    )
     assert len(grouped.monitoring) == 6
-    assert evaluate(X, y, bootstrap=20).monitoring is None
+    assert evaluate(X, y, intervals=IntervalOptions(20)).monitoring is None
 
 
 def test_graded_outcomes(ragged):
     X, y = ragged
     graded = y.astype(float)
     graded[:30] = 0.25
-    report = evaluate(X, graded, bootstrap=20)
+    report = evaluate(X, graded, intervals=IntervalOptions(20))
     ids = np.argsort(X.ids, kind="stable")
     c = metrics.aggregate(X[ids], "weighted")
     costs = [metrics.ecuas_from_confidence(np.full(len(c), v), c) for v in (0, 1)]
@@ -248,10 +252,10 @@ def test_a_data_frame_keeps_its_index_as_ids(ragged):
     X, y = ragged
     frame = pd.DataFrame(X.padded(), index=X.ids)
     order = np.random.default_rng(0).permutation(len(y))
-    one = evaluate(frame, y, bootstrap=20)
-    other = evaluate(frame.iloc[order], y[order], bootstrap=20)
+    one = evaluate(frame, y, intervals=IntervalOptions(20))
+    other = evaluate(frame.iloc[order], y[order], intervals=IntervalOptions(20))
     pd.testing.assert_frame_equal(one.table, other.table)
-    named = evaluate(X, y, bootstrap=20)
+    named = evaluate(X, y, intervals=IntervalOptions(20))
     np.testing.assert_allclose(one.table.to_numpy(), named.table.to_numpy())
     fitted = PlattCrossFitCalibrator().fit_transform(frame, y)
     shuffled = PlattCrossFitCalibrator().fit_transform(frame.iloc[order], y[order])
@@ -271,9 +275,11 @@ def test_stop_kinds_of_the_log_decide_who_is_left_out(chess):
     for kind, left_out in (("administrative", 0), ("informative", int((y == -1).sum()))):
         meta = {"stop_reason": reasons, "stop_kind": np.where(y == -1, kind, "complete")}
         noted = TrajectoryArray(X.cells, X.lengths, channels=X.channels, ids=X.ids, meta=meta)
-        report = evaluate(noted, y, bootstrap=10)
+        report = evaluate(noted, y, intervals=IntervalOptions(10))
         assert report.excluded["n_runs"].sum() == left_out
-        given = evaluate(noted, y, stop_reason=np.full(len(y), "max_steps"), bootstrap=10)
+        given = evaluate(
+            noted, y, stop_reason=np.full(len(y), "max_steps"), intervals=IntervalOptions(10)
+        )
         assert given.excluded.empty
 
 
@@ -281,7 +287,9 @@ def test_predictors_of_other_runs_are_refused():
     X, y = make_trajectories(40, lengths=(4, 4), random_state=0, return_X_y=True)
     with pytest.raises(ValueError, match="row 0 is run 0 in predictor 'a', but run 39 in predict"):
         evaluate({"a": X, "b": X[::-1]}, y)
-    assert len(evaluate({"a": X, "b": X.padded()}, y, bootstrap=10).predictors) == 2
+    assert (
+        len(evaluate({"a": X, "b": X.padded()}, y, intervals=IntervalOptions(10)).predictors) == 2
+    )
 
 
 @pytest.mark.parametrize("size", [30, 50])
@@ -305,7 +313,9 @@ def test_a_bad_q_z_is_named_by_its_row():
 def test_every_calibrator_is_disclosed():
     X, y = make_trajectories(80, random_state=0, return_X_y=True)
     signal = X.with_cells(10 * X.cells - 3)
-    said = evaluate({"p": X, "logit": signal}, y, bootstrap=10).disclosures["calibration"]
+    said = evaluate({"p": X, "logit": signal}, y, intervals=IntervalOptions(10)).disclosures[
+        "calibration"
+    ]
     assert "PlattCrossFitCalibrator() for p;" in said
     assert "PlattCrossFitCalibrator(increasing=True, link='identity') for logit;" in said
     assert "PlattCrossFitCalibrator(increasing='auto', link='identity') for length;" in said
@@ -315,27 +325,31 @@ def test_a_stray_value_among_probabilities_is_pointed_at():
     X, y = make_trajectories(80, random_state=0, return_X_y=True)
     cells = X.cells.copy()
     cells[X.offsets[5] + 1] = 1.7
-    report = evaluate({"judge": X.with_cells(cells)}, y, bootstrap=10)
+    report = evaluate({"judge": X.with_cells(cells)}, y, intervals=IntervalOptions(10))
     note = "judge: run 5 (row 5), step 2: 1.7 lies outside [0, 1]; correct it if this is a"
     assert note in report.notes[0]
     assert note in " ".join(str(report).split())
     cells[X.offsets[7]] = -0.2
-    report = evaluate({"judge": X.with_cells(cells)}, y, bootstrap=10)
+    report = evaluate({"judge": X.with_cells(cells)}, y, intervals=IntervalOptions(10))
     assert "(the first of 2 such values)" in report.notes[0]
-    assert not evaluate({"logit": X.with_cells(10 * X.cells - 3)}, y, bootstrap=10).notes
+    assert not evaluate(
+        {"logit": X.with_cells(10 * X.cells - 3)}, y, intervals=IntervalOptions(10)
+    ).notes
 
 
 def test_a_signal_that_does_not_vary_is_noted():
     X, y = make_trajectories(80, random_state=0, return_X_y=True)
-    report = evaluate({"same": X.with_cells(np.full(len(X.cells), 0.5))}, y, bootstrap=10)
+    report = evaluate(
+        {"same": X.with_cells(np.full(len(X.cells), 0.5))}, y, intervals=IntervalOptions(10)
+    )
     assert "did not vary in the training runs of map A and map B" in report.notes[0]
 
 
 @pytest.mark.parametrize("score", ["brier", ("beta", 2, 4)])
 def test_one_score_alone(score):
     X, y = make_trajectories(40, random_state=0, return_X_y=True)
-    report = evaluate(X, y, scores=score, bootstrap=10)
-    assert report.table.equals(evaluate(X, y, scores=[score], bootstrap=10).table)
+    report = evaluate(X, y, scores=score, intervals=IntervalOptions(10))
+    assert report.table.equals(evaluate(X, y, scores=[score], intervals=IntervalOptions(10)).table)
 
 
 @pytest.mark.parametrize(
@@ -344,7 +358,7 @@ def test_one_score_alone(score):
         ({"scores": []}, "scores is empty; name at least one"),
         ({"scores": "logg"}, "unknown score 'logg'"),
         ({"scores": ["log", "log"]}, "scores names log more than once"),
-        ({"bootstrap": 1.5}, "n_resamples must be a whole number"),
+        ({"intervals": IntervalOptions(1.5)}, "n_resamples must be a whole number"),
     ],
 )
 def test_bad_options(options, message):
@@ -357,7 +371,7 @@ def test_runs_without_a_stop_reason_are_called_so():
     X, y = make_trajectories(40, random_state=0, return_X_y=True)
     y, reasons = y.copy(), np.full(40, "done", dtype=object)
     y[:4], reasons[:4] = -1, [None, np.nan, "", "parse error"]
-    excluded = evaluate(X, y, stop_reason=reasons, bootstrap=10).excluded
+    excluded = evaluate(X, y, stop_reason=reasons, intervals=IntervalOptions(10)).excluded
     assert excluded[["reason", "n_runs"]].to_numpy().tolist() == [
         ["stopped by parse error, not by a budget", 1],
         ["stopped without a stated reason", 3],
@@ -373,7 +387,7 @@ def test_what_was_left_out_is_said_when_too_little_is_left():
 def test_text_fits_the_terminal_and_tells_long_names_apart(monkeypatch):
     X, y = make_trajectories(40, random_state=0, return_X_y=True)
     first, second = "judge, prompt of the first day", "judge, prompt of the second day"
-    report = evaluate({first: X, second: X}, y, bootstrap=20)
+    report = evaluate({first: X, second: X}, y, intervals=IntervalOptions(20))
     for columns, width in ((60, 72), (80, 80), (200, 100)):
         monkeypatch.setenv("COLUMNS", str(columns))
         text = str(report)
@@ -385,7 +399,7 @@ def test_text_fits_the_terminal_and_tells_long_names_apart(monkeypatch):
 def test_one_run_is_one_run(chess):
     X, y = chess
     reasons = np.where(np.arange(len(y)) == int(np.argmax(y == -1)), "parse_error", "max_steps")
-    report = evaluate(X["engine"], y, stop_reason=reasons, bootstrap=20)
+    report = evaluate(X["engine"], y, stop_reason=reasons, intervals=IntervalOptions(20))
     assert "left out: 1 run (all predictors" in str(report)
 
 
@@ -398,7 +412,7 @@ def test_predictors_are_held_against_the_length_of_their_runs():
     both = X.with_cells(late.cells - 3 * np.repeat(y == 0, X.lengths))
     noise = X.with_cells(rng.random(len(X.cells)))
     predictors = {"length again": late, "length and more": both, "noise": noise}
-    report = evaluate(predictors, y, bootstrap=100)
+    report = evaluate(predictors, y, intervals=IntervalOptions(100))
     table = report.table.xs("raw", level="form")
     expected = table["AUROC"] - table.loc["length", "AUROC"]
     names = list(predictors)
@@ -417,7 +431,7 @@ def test_length_is_calibrated_like_the_predictors():
     elapsed = X.with_cells(-1.0 - np.concatenate([np.arange(n) for n in X.lengths]))[order]
     model = PlattCrossFitCalibrator(link="identity", increasing="auto")
     for weights in ("uniform", "linear_back"):
-        report = evaluate(X, y, weights=weights, q_z=q, bootstrap=2)
+        report = evaluate(X, y, weights=weights, q_z=q, intervals=IntervalOptions(2))
         expected = model.set_params(weights=weights, censored="q_z").fit_transform(
             elapsed, y[order], q_z=q
         )
@@ -425,7 +439,7 @@ def test_length_is_calibrated_like_the_predictors():
         np.testing.assert_array_equal(found.cells, expected.cells)
     # those of a calibrator that is given count, not those of the scores
     own = PlattCrossFitCalibrator(weights="exponential_front", C=9)
-    report = evaluate(X, y, weights="uniform", calibrator=own, bootstrap=2)
+    report = evaluate(X, y, weights="uniform", calibrator=own, intervals=IntervalOptions(2))
     model.set_params(weights="exponential_front", censored="failure")
     found = report.traces["length", "calibrated"]
     np.testing.assert_array_equal(found.cells, model.fit_transform(elapsed, y[order]).cells)
@@ -435,7 +449,7 @@ def test_any_forecaster_calibrates_out_of_fold():
     X, y = make_trajectories(150, random_state=0, return_X_y=True)
     groups = np.arange(150) // 3
     model = PrefixForecaster(features="last", pooled=True)
-    report = evaluate(X, y, calibrator=model, groups=groups, bootstrap=2)
+    report = evaluate(X, y, calibrator=model, groups=groups, intervals=IntervalOptions(2))
     order = np.argsort(X.ids, kind="stable")
     expected = cross_fit_traces(model, X[order], y[order], groups=groups[order])
     found = report.traces["forecast", "calibrated"]
@@ -448,7 +462,7 @@ def test_any_forecaster_calibrates_out_of_fold():
 
 def test_what_renders_a_report_takes_numbers_alone(tmp_path):
     X, y = make_trajectories(40, random_state=0, return_X_y=True)
-    report = evaluate(X, y, calibrator=None, bootstrap=10)
+    report = evaluate(X, y, calibrator=None, intervals=IntervalOptions(10))
     data = ReportData(**vars(report))
     assert to_text(data) == str(report)
     assert to_html(data) == report.to_html(tmp_path / "report.html").read_text()
@@ -457,7 +471,7 @@ def test_what_renders_a_report_takes_numbers_alone(tmp_path):
 def test_length_counts_in_the_direction_in_which_it_ranks_better():
     X, y = make_trajectories(300, lengths=(2, 9), random_state=0, return_X_y=True)
     X = X.truncate(np.where(y == 0, 2, X.lengths))  # runs that fail are short
-    table = evaluate(X, y, bootstrap=50).table
+    table = evaluate(X, y, intervals=IntervalOptions(50)).table
     length, judge = table.loc[("length", "raw"), "AUROC"], table.loc[("forecast", "raw")]
     assert length < 0.5
     assert judge["AUROC over_length"] == pytest.approx(judge["AUROC"] - (1 - length))
@@ -466,8 +480,8 @@ def test_length_counts_in_the_direction_in_which_it_ranks_better():
 def test_length_is_compared_on_the_runs_that_a_predictor_covers():
     X, y = make_trajectories(200, lengths=(2, 9), random_state=0, return_X_y=True)
     gaps = X.with_cells(np.where(np.repeat(np.arange(200) < 60, X.lengths), np.nan, X.cells))
-    table = evaluate({"judge": X, "gaps": gaps}, y, bootstrap=50).table
-    alone = evaluate(X[60:], y[60:], bootstrap=50).table
+    table = evaluate({"judge": X, "gaps": gaps}, y, intervals=IntervalOptions(50)).table
+    alone = evaluate(X[60:], y[60:], intervals=IntervalOptions(50)).table
     assert table.loc[("gaps", "raw"), "AUROC over_length"] == pytest.approx(
         alone.loc[("forecast", "raw"), "AUROC over_length"]
     )
@@ -492,7 +506,9 @@ def test_noise_stays_noise(calibrator):
     for seed in range(2):
         rng = np.random.default_rng(seed)
         X, y = TrajectoryArray(rng.random(1600), [8] * 200), rng.integers(0, 2, 200)
-        report = evaluate({"noise": X}, y, calibrator=calibrator, scores="log", bootstrap=50)
+        report = evaluate(
+            {"noise": X}, y, calibrator=calibrator, scores="log", intervals=IntervalOptions(50)
+        )
         row = report.table.loc[("noise", "calibrated")]
         areas.append(row["AUROC"])
         assert row["TPS log margin_low"] < 0
@@ -505,4 +521,4 @@ def test_what_is_not_fitted_anew_is_refused_by_name():
     fitted = FrozenEstimator(PlattCrossFitCalibrator().fit(X, y))
     for calibrator in (fitted, make_pipeline(fitted)):
         with pytest.raises(ValueError, match="FrozenEstimator.*is not fitted anew for each fold"):
-            evaluate(X, y, calibrator=calibrator, bootstrap=2)
+            evaluate(X, y, calibrator=calibrator, intervals=IntervalOptions(2))

@@ -5,7 +5,7 @@ import pytest
 
 from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.inference import influence_interval
-from trajscore.report import BootstrapOptions
+from trajscore.report import IntervalOptions
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def runs():
 
 def test_many_regular_runs_need_no_replicate(runs):
     X, y, _ = runs
-    report = evaluate(X, y, calibrator=None, bootstrap=20)
+    report = evaluate(X, y, calibrator=None, intervals=IntervalOptions(20))
     made = report.interval_methods["value"]
     assert set(made) == {"influence", "bounds"}
     is_error = made.index.get_level_values("metric").str.contains("ECE|MCB")
@@ -32,8 +32,8 @@ def test_many_regular_runs_need_no_replicate(runs):
     gained = samples - metrics.tps_samples(y, X.with_cells(np.full(len(X.cells), y.mean())))
     ends = np.array(influence_interval(gained.mean(), gained - gained.mean()))
     assert row[["margin_low", "margin_high"]].tolist() == pytest.approx(ends.tolist())
-    never = BootstrapOptions(progress=pytest.fail)
-    said = evaluate(X, y, intervals="influence", bootstrap=never).disclosures["intervals"]
+    never = IntervalOptions(method="influence", progress=pytest.fail)
+    said = evaluate(X, y, intervals=never).disclosures["intervals"]
     assert "influence of each run" in said
     assert "bootstrap" not in said
 
@@ -56,30 +56,34 @@ def test_few_failures_are_drawn_from(runs):
     confident = X.with_cells(0.9 + X.cells / 10)
     y = np.ones(len(X), dtype=int)
     y[::50] = 0
-    report = evaluate(confident, y, bootstrap=100)
+    report = evaluate(confident, y, intervals=IntervalOptions(100))
     made = report.interval_methods["value"].loc["forecast"].loc["raw"]
     assert made[["AUROC", "AURC", "TPS log"]].tolist() == ["bootstrap"] * 3
     assert made["T-ECE"] == "bounds"
     assert "where fewer than 30 runs carry the variance" in report.disclosures["intervals"]
-    asked = evaluate(confident, y, bootstrap=100, intervals="influence").interval_methods
+    asked = evaluate(
+        confident, y, intervals=IntervalOptions(100, method="influence")
+    ).interval_methods
     assert "bootstrap" not in asked.to_numpy()
 
 
 def test_few_clusters_carry_too_little_variance(runs):
     X, y, tasks = runs
-    few = evaluate(X, y, groups=tasks // 30, bootstrap=50)
+    few = evaluate(X, y, groups=tasks // 30, intervals=IntervalOptions(50))
     assert "fewer than 30 clusters" in few.disclosures["intervals"]
     assert few.interval_methods.loc[("forecast", "raw", "TPS log"), "value"] == "bootstrap"
-    many = evaluate(X, y, groups=tasks, bootstrap=50)
+    many = evaluate(X, y, groups=tasks, intervals=IntervalOptions(50))
     assert "paired by cluster of runs" in many.disclosures["intervals"]
 
 
 def test_calibration_errors_are_not_said_to_be_above_zero_by_chance(runs):
     X, y, _ = runs
-    intervals = evaluate(X, y, bootstrap=10).intervals
+    intervals = evaluate(X, y, intervals=IntervalOptions(10)).intervals
     calibrated = intervals.loc[("forecast", "calibrated", "S-ECE")]
     assert calibrated["low"] == 0 < calibrated["value"] < calibrated["high"]
-    halved = evaluate(X.with_cells(X.cells / 2), y, calibrator=None, bootstrap=10).intervals
+    halved = evaluate(
+        X.with_cells(X.cells / 2), y, calibrator=None, intervals=IntervalOptions(10)
+    ).intervals
     wrong = halved.loc["forecast"].loc["raw"]
     assert (wrong.loc[["S-ECE", "T-ECE"], "low"] > 0).all()
     assert wrong.loc["MCB log", "low"] == 0

@@ -4,6 +4,7 @@ import pytest
 from trajscore import evaluate
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import RandomStop
+from trajscore.report import IntervalOptions
 
 
 @pytest.fixture(scope="module")
@@ -14,13 +15,13 @@ def runs():
 @pytest.mark.parametrize("wrong", ["yes", 1, None])
 def test_what_is_no_rule(runs, wrong):
     with pytest.raises(ValueError, match="monitoring must be True, False or a stopping rule"):
-        evaluate(*runs, bootstrap=2, monitoring=wrong)
+        evaluate(*runs, intervals=IntervalOptions(2), monitoring=wrong)
 
 
 def test_grades_are_not_taken_for_failures(runs):
     X, y = runs
     grades = np.r_[0.5, y[1:]]
-    report = evaluate({"judge": X}, grades, bootstrap=2, monitoring=True)
+    report = evaluate({"judge": X}, grades, intervals=IntervalOptions(2), monitoring=True)
     assert report.monitoring.empty
     assert report.stopping().empty
     assert report.notes[0] == "judge: not monitored; row 0: outcome 0.5 must be 0 or 1 here"
@@ -28,5 +29,7 @@ def test_grades_are_not_taken_for_failures(runs):
 
 def test_too_few_successes_show_in_the_table_only(runs):
     X, y = runs  # a warning would be an error
-    report = evaluate(X[:40], y[:40], bootstrap=2, monitoring=RandomStop(alpha=0.01))
+    report = evaluate(
+        X[:40], y[:40], intervals=IntervalOptions(2), monitoring=RandomStop(alpha=0.01)
+    )
     assert report.monitoring["false_alarm_rate"].eq(0).all()

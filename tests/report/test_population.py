@@ -9,6 +9,7 @@ import pytest
 from trajscore import evaluate
 from trajscore.calibration import PrefixForecaster
 from trajscore.datasets import make_trajectories
+from trajscore.report import IntervalOptions
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def test_all_numbers_are_of_one_vector_of_labels(budget, censored, calibrator):
     q = np.linspace(0, 1, len(y)) if censored == "q_z" else None
     kept = y >= 0 if censored == "drop" else np.ones(len(y), dtype=bool)
     labels = np.where(y >= 0, y, 0 if q is None else q)
-    options = {"calibrator": calibrator, "bootstrap": 10}
+    options = {"calibrator": calibrator, "intervals": IntervalOptions(10)}
     found = evaluate(X, y, censored=censored, q_z=q, **options)
     expected = evaluate(X[kept], labels[kept], **options)
     columns = expected.table.columns.drop("n_censored")
@@ -50,7 +51,7 @@ def test_how_unobserved_runs_count_is_said(budget):
         ({"q_z": 0.4}, f"{n} runs; {words}their q_z of a success"),
         ({"censored": "drop"}, f"{n - n_censored} runs with an observed outcome; those without"),
     ):
-        report = evaluate(X, y, bootstrap=5, **given)
+        report = evaluate(X, y, intervals=IntervalOptions(5), **given)
         assert said in report.disclosures["runs"]
         assert f"every number is of {said}" in " ".join(str(report).split())
     assert report.excluded.to_numpy().tolist() == [
@@ -64,8 +65,8 @@ def test_how_unobserved_runs_count_is_said(budget):
 
 def test_the_verdict_says_what_dropping_unobserved_runs_would_change(budget):
     X, y = budget
-    report = evaluate(X, y, bootstrap=10)
-    dropped = evaluate(X, y, censored="drop", bootstrap=10)
+    report = evaluate(X, y, intervals=IntervalOptions(10))
+    dropped = evaluate(X, y, censored="drop", intervals=IntervalOptions(10))
     without = dropped.table["TPS log margin"].dropna()
     pd.testing.assert_series_equal(report.sensitivity["observed_only"], without, check_names=False)
     expected = report.table["TPS log margin"].dropna()
@@ -79,7 +80,7 @@ def test_the_verdict_says_what_dropping_unobserved_runs_would_change(budget):
 
 def test_a_sign_that_turns_without_unobserved_runs_is_said(chess):
     X, y = chess
-    said = evaluate(X["material"], y, bootstrap=10).verdicts()[0]
+    said = evaluate(X["material"], y, intervals=IntervalOptions(10)).verdicts()[0]
     assert re.search(r"\+0\.059 as given \(by \+0\.186, the other sign\)", said)
 
 
@@ -87,10 +88,13 @@ def test_a_forecast_of_the_base_rate_is_the_same_as_it(ragged):
     X, y = ragged
     same = X.with_cells(np.full(len(X.cells), y.mean()))
     for score in ("log", ("beta", 2, 4)):
-        report = evaluate(same, y, scores=score, calibrator=None, bootstrap=20)
+        report = evaluate(same, y, scores=score, calibrator=None, intervals=IntervalOptions(20))
         assert report.verdicts()[0].startswith("forecast: as given the same as the base rate;")
     near = X.with_cells(np.full(len(X.cells), y.mean() + 1e-3))
-    assert "same as" not in evaluate(near, y, calibrator=None, bootstrap=20).verdicts()[0]
+    assert (
+        "same as"
+        not in evaluate(near, y, calibrator=None, intervals=IntervalOptions(20)).verdicts()[0]
+    )
 
 
 @pytest.fixture
@@ -107,14 +111,14 @@ def gappy(ragged):
 
 def test_predictors_are_judged_on_the_same_runs(gappy):
     X, y = gappy
-    report = evaluate(X, y, bootstrap=5)
+    report = evaluate(X, y, intervals=IntervalOptions(5))
     assert set(report.table["n_runs"]) == {len(y) - 25}
     assert report.excluded.to_numpy().tolist() == [
         ["all", "values of a and b are missing", 10],
         ["all", "a value of a is missing", 10],
         ["all", "a value of b is missing", 5],
     ]
-    own = evaluate(X, y, missing="own_runs", bootstrap=5)
+    own = evaluate(X, y, missing="own_runs", intervals=IntervalOptions(5))
     assert own.table["n_runs"].tolist() == [180, 180, 185, 185, 200, 200, 200]
     with pytest.raises(ValueError, match="missing must be one of"):
         evaluate(X, y, missing="drop")
@@ -122,9 +126,9 @@ def test_predictors_are_judged_on_the_same_runs(gappy):
 
 def test_a_stated_value_holds_until_the_next_one(gappy):
     X, y = gappy
-    report = evaluate(X, y, missing="ffill", bootstrap=5)
+    report = evaluate(X, y, missing="ffill", intervals=IntervalOptions(5))
     filled = {name: trace.ffill() for name, trace in X.items()}
-    expected = evaluate(filled, y, bootstrap=5)
+    expected = evaluate(filled, y, intervals=IntervalOptions(5))
     pd.testing.assert_frame_equal(report.table, expected.table)
     assert report.excluded.to_numpy().tolist() == [["all", "a value of b is missing", 15]]
     share = 20 / len(X["a"].cells)
@@ -138,8 +142,10 @@ def test_predictors_without_common_runs_are_refused_with_a_remedy(ragged):
     traces = {name: X.with_cells(cells) for name, cells in halves.items()}
     with pytest.raises(ValueError, match="0 of 200 runs have a value of every .*'own_runs'"):
         evaluate(traces, y)
-    assert len(evaluate(traces, y, missing="own_runs", bootstrap=2).predictors) == 2
+    assert (
+        len(evaluate(traces, y, missing="own_runs", intervals=IntervalOptions(2)).predictors) == 2
+    )
     none = X.with_cells(np.full(len(X.cells), np.nan))
-    report = evaluate({"a": X, "none": none}, y, bootstrap=2)
+    report = evaluate({"a": X, "none": none}, y, intervals=IntervalOptions(2))
     assert report.table.loc[("a", "raw"), "n_runs"] == 200
     assert report.notes == ["none: left out; it has too few complete runs with both outcomes."]

@@ -8,6 +8,7 @@ import pytest
 
 from trajscore import evaluate
 from trajscore.datasets import make_trajectories
+from trajscore.report import IntervalOptions
 
 CHECKS = ("check_trajectories", "check_outcomes", "check_groups", "check_sample_weight")
 
@@ -21,7 +22,7 @@ def calls_of_checks(*args, **kwargs):
 
     sys.setprofile(note)
     try:
-        evaluate(*args, bootstrap=3, **kwargs)
+        evaluate(*args, intervals=IntervalOptions(3), **kwargs)
     finally:
         sys.setprofile(None)
     return called

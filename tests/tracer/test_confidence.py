@@ -7,6 +7,7 @@ import pytest
 
 from trajscore import StepConfidence, evaluate, io
 from trajscore.io import Run, Step
+from trajscore.report import IntervalOptions
 from trajscore.tracer._step_confidence import STREAMS
 
 TOKENS = ("Thought", ": go.\n", "Action", ": ", "look", "[x]", "\nConfidence: 0.6")
@@ -132,7 +133,7 @@ def test_runs_with_a_missing_value_are_left_out_and_counted(rng):
             stated[1] = "no idea"
         runs.append(Run(f"r{k:02d}", [Step("agent", text) for text in stated], outcome=k % 2))
     X = StepConfidence(channels=["verbal"]).fit_transform(runs)
-    report = evaluate(X, io.outcomes(runs), bootstrap=20)
+    report = evaluate(X, io.outcomes(runs), intervals=IntervalOptions(20))
     assert report.table.loc[("verbal", "raw"), "n_runs"] == 36
     assert report.excluded["n_runs"].tolist() == [4]
 

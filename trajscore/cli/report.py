@@ -11,7 +11,7 @@ from typing import Any
 
 from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.io._fields import Fields
-from trajscore.report import BootstrapOptions, evaluate
+from trajscore.report import IntervalOptions, evaluate
 from trajscore.report._inputs import load
 from trajscore.report._missing import MISSING
 
@@ -125,7 +125,7 @@ def run(arguments: argparse.Namespace) -> None:
         stop_reason=inputs.stop_reason,
         groups=inputs.groups,
         monitoring=arguments.monitor,
-        bootstrap=BootstrapOptions(
+        intervals=IntervalOptions(
             n_resamples=arguments.n_resamples,
             random_state=arguments.random_state,
             n_jobs=arguments.n_jobs,

@@ -1,7 +1,7 @@
 """One call from traces to a verdict."""
 
-from trajscore.report._data import BootstrapOptions
+from trajscore.report._data import IntervalOptions
 from trajscore.report._evaluate import evaluate
 from trajscore.report._report import Report
 
-__all__ = ["BootstrapOptions", "Report", "evaluate"]
+__all__ = ["IntervalOptions", "Report", "evaluate"]

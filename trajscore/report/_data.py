@@ -82,17 +82,21 @@ class Options:
 
 
 @dataclass(frozen=True)
-class BootstrapOptions:
-    """How intervals are drawn.
+class IntervalOptions:
+    """How intervals are made.
 
     Parameters
     ----------
     n_resamples : int, default=1000
-        Number of replicates.
+        Number of bootstrap replicates, where intervals are made by bootstrap.
+    method : {"auto", "bootstrap", "influence"}, default="auto"
+        From the influence of each run on a metric, which is exact for many runs; by bootstrap; or
+        by influence where at least 30 runs, or clusters, carry the variance, and else by bootstrap.
+        Calibration errors have bounds of their own.
     confidence_level : float, default=0.95
         Level of the intervals.
     random_state : int, RandomState instance or None, default=0
-        Seed.
+        Seed of the bootstrap.
     n_jobs : int, optional
         Threads; the result does not depend on it.
     progress : callable, optional
@@ -100,12 +104,13 @@ class BootstrapOptions:
 
     Examples
     --------
-    >>> from trajscore.report import BootstrapOptions
-    >>> BootstrapOptions(200).confidence_level
+    >>> from trajscore.report import IntervalOptions
+    >>> IntervalOptions(200).confidence_level
     0.95
     """
 
     n_resamples: int = 1000
+    method: str = "auto"
     confidence_level: float = 0.95
     random_state: Any = 0
     n_jobs: int | None = None
@@ -131,8 +136,7 @@ class Facts:
     censored: str  # what unobserved runs stand for: "failure", "q_z", or "drop": left out
     n_beyond: int  # runs with an observed outcome whose horizon is longer than they are
     is_clustered: bool
-    bootstrap: BootstrapOptions
-    intervals: str  # "auto", "bootstrap" or "influence"
+    intervals: IntervalOptions
     calibrators: dict[str, str] | None  # of each predictor; None if none was asked for
     stopping_rule: str | None
 

@@ -178,14 +178,14 @@ def population(facts: Facts) -> str:
 
 def _intervals(data: ReportData) -> str:
     """Say how intervals were made, and of which metrics by bootstrap where influences do not do."""
-    facts, draws = data.facts, data.facts.bootstrap
+    facts, draws = data.facts, data.facts.intervals
     resampled = f"bootstrap (BCa, {draws.n_resamples} replicates)"
     methods = data.interval_methods
     drawn = methods.index[(methods == BOOTSTRAP).any(axis=1)]
     how = resampled
-    if facts.intervals != "bootstrap":
+    if draws.method != "bootstrap":
         how = "from the influence of each run on a metric, with t quantiles"
-    if facts.intervals == "auto" and len(drawn):
+    if draws.method == "auto" and len(drawn):
         names = dict.fromkeys(drawn.get_level_values("metric"))
         how += (
             f"; by {resampled} where fewer than {ENOUGH} "

@@ -11,7 +11,7 @@ from trajscore.inference._choice import check_method
 from trajscore.metrics._aggregate import check_aggregator
 from trajscore.metrics._proper_scores import family_name, get_family, is_tuple_family
 from trajscore.monitoring import StoppingRule
-from trajscore.report._data import BootstrapOptions, Facts, Note, Options
+from trajscore.report._data import Facts, IntervalOptions, Note, Options
 from trajscore.report._intervals import interval_table
 from trajscore.report._missing import fill_forward, leave_out_missing
 from trajscore.report._monitoring import monitoring_table, stopping_rule
@@ -37,8 +37,7 @@ def evaluate(
     missing: str = "same_runs",
     groups: ArrayLike | None = None,
     monitoring: bool | StoppingRule = False,
-    intervals: str = "auto",
-    bootstrap: int | BootstrapOptions = 1000,
+    intervals: str | IntervalOptions = "auto",
 ) -> Report:
     """Judge every predictor: what it is worth as given, and what recalibration would buy.
 
@@ -84,13 +83,12 @@ def evaluate(
     monitoring : bool or StoppingRule, default=False
         Whether to report what stopping failing runs early would do, out of fold; True is a
         conformal `DensityRatioEProcess` at the levels 0.05, 0.1 and 0.2.
-    intervals : {"auto", "bootstrap", "influence"}, default="auto"
+    intervals : {"auto", "bootstrap", "influence"} or IntervalOptions, default="auto"
         How intervals are made: from the influence of each run on a metric, which is exact for many
         runs; by bootstrap; or by influence where at least 30 runs, or clusters, carry the variance,
         and else by bootstrap. Calibration errors have bounds of their own.
-    bootstrap : int or BootstrapOptions, default=1000
-        Number of bootstrap replicates; `trajscore.report.BootstrapOptions` also has the level of
-        the intervals, the seed, threads and progress.
+        `trajscore.report.IntervalOptions` also has their level, the number of replicates, the seed,
+        threads and progress.
 
     Returns
     -------
@@ -122,16 +120,16 @@ def evaluate(
     >>> from trajscore import evaluate
     >>> from trajscore.datasets import load_chess
     >>> X, y = load_chess(return_X_y=True)
-    >>> report = evaluate(X, y, bootstrap=200)
+    >>> report = evaluate(X, y)
     >>> report.table["TPS log margin"].round(2)["engine"]
     form
     raw          -2.34
     calibrated    0.08
     Name: TPS log margin, dtype: float64
     """
-    check_method(intervals)
     options = _options(scores, weights, phi)
-    draws = bootstrap if isinstance(bootstrap, BootstrapOptions) else BootstrapOptions(bootstrap)
+    made = IntervalOptions(method=intervals) if isinstance(intervals, str) else intervals
+    check_method(made.method)
     maker = calibrator_maker(calibrator, weights)
     censored = "q_z" if censored == "failure" and q_z is not None else censored
     rule = stopping_rule(monitoring)
@@ -140,7 +138,7 @@ def evaluate(
     notes += [*stray_values(sample.traces), *giveaways(sample.traces, sample.y)]
     judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
     rows = make_rows(judged, maker, notes)
-    table, methods = interval_table(rows, judged.runs, options, draws, intervals)
+    table, methods = interval_table(rows, judged.runs, options, made)
     notes += [*risks(table), *few_clusters(judged.runs)]
     return Report(
         table=row_table(rows, options, table),
@@ -158,8 +156,7 @@ def evaluate(
             censored=censored,
             n_beyond=judged.n_beyond(),
             is_clustered=groups is not None,
-            bootstrap=draws,
-            intervals=intervals,
+            intervals=made,
             calibrators=None if maker is None else calibrators_of(rows),
             stopping_rule=None if rule is None else repr(rule),
         ),

@@ -23,7 +23,7 @@ from trajscore.report._data import (
     MARGIN,
     RANK_METRICS,
     VALUE,
-    BootstrapOptions,
+    IntervalOptions,
     Options,
 )
 from trajscore.report._margins import Metrics, as_one_function, metric_levels
@@ -35,7 +35,7 @@ _ROUNDING = 1e-12
 
 
 def interval_table(
-    rows: list[Row], runs: Coverage, options: Options, draws: BootstrapOptions, intervals: str
+    rows: list[Row], runs: Coverage, options: Options, draws: IntervalOptions
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return every row and metric with its differences and intervals, and how these were made."""
     check_resamples(draws.n_resamples)
@@ -52,7 +52,7 @@ def interval_table(
     for row, own_units in enumerate(units):
         own, *references = (known[id(level[row])] for level in levels)
         for number, reference in enumerate([None, *references]):
-            cells.fill((number, row), own, reference, own_units, options, draws, intervals)
+            cells.fill((number, row), own, reference, own_units, options, draws)
     needed = np.flatnonzero((cells.method == BOOTSTRAP).any(axis=(0, 2))).tolist()
     if needed:
         some = [[level[place] for place in needed] for level in levels]
@@ -95,8 +95,7 @@ class _Cells:
         reference: _Influences | None,
         units: Units,
         options: Options,
-        draws: BootstrapOptions,
-        intervals: str,
+        draws: IntervalOptions,
     ) -> None:
         """Fill in the intervals of a row that need no replicates, and mark the others."""
         names, confidence = options.metrics, draws.confidence_level
@@ -107,7 +106,7 @@ class _Cells:
             confidence,
             on_logit=[reference is None and name in RANK_METRICS for name in names],
         )
-        holds = found.holds if intervals == "auto" else np.array(intervals == INFLUENCE)
+        holds = found.holds if draws.method == "auto" else np.array(draws.method == INFLUENCE)
         self.low[at], self.high[at], self.skewness[at] = found.low, found.high, found.skewness
         self.method[at] = np.where(holds, INFLUENCE, BOOTSTRAP)
         for name, gaps in own.gaps.items():
@@ -157,7 +156,7 @@ def _calibration_interval(
 
 
 def _replicates(
-    levels: list[list[Metrics]], runs: Coverage, names: list[str], draws: BootstrapOptions
+    levels: list[list[Metrics]], runs: Coverage, names: list[str], draws: IntervalOptions
 ) -> FloatArray:
     statistic, units = as_one_function(levels, names), units_of(runs.groups, len(runs))
     return bootstrap_units(

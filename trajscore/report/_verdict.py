@@ -13,6 +13,7 @@ from trajscore.report._data import (
     RAW,
     SCALAR_METRICS,
     STEP_ERRORS,
+    VALUE,
     ReportData,
 )
 
@@ -97,8 +98,11 @@ def _over_base_rate(row: pd.Series, data: ReportData) -> str:
 
 def _calibration(data: ReportData, name: str) -> list[str]:
     """Say how far the forecasts of steps are from what happens."""
-    errors = data.table.loc[name, "S-ECE"].dropna()
-    parts = [f"{errors[form]:.3f} {words}" for form, words in FORMS.items() if form in errors]
+    parts = []
+    for form, words in FORMS.items():
+        if (name, form, "S-ECE") in data.intervals.index:
+            error, low, high = data.intervals.loc[(name, form, "S-ECE"), list(VALUE)]
+            parts.append(f"{error:.3f} [{low:.3f}, {high:.3f}] {words}")
     return [f"its forecasts at a step are off by {', '.join(parts)} (S-ECE)"] if parts else []
 
 

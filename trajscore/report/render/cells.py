@@ -52,6 +52,10 @@ def stopping_cells(data: ReportData) -> pd.DataFrame:
         return pd.DataFrame()
     steps = table["mean_stopping_step"]
     cells = {
+        "good, bad runs": [
+            f"{good}, {bad}"
+            for good, bad in zip(table["n_success"], table["n_failure"], strict=True)
+        ],
         "false alarms": _rates(table, "false_alarm_rate"),
         "power": _rates(table, "power"),
         "before the end": [f"{share:.3f}" for share in table["power_before_end"]],
