@@ -26,7 +26,8 @@ def webshop():
 
 @pytest.fixture(scope="module")
 def shift(webshop):
-    return practice_shift(*webshop, calibrator=None, n_resamples=300)
+    families = ["log", "brier", ("beta", 2, 4)]
+    return practice_shift(*webshop, scores=families, calibrator=None, n_resamples=300)
 
 
 def test_webshop_base_rate(shift):

@@ -2,6 +2,7 @@
 
 from trajscore.censoring._administrative_stops import administrative_stop_test
 from trajscore.censoring._bounds import break_even_q, tps_bounds
+from trajscore.censoring._censoring_shift import censoring_shift
 from trajscore.censoring._conditional_mean import conditional_mean_test
 from trajscore.censoring._continuation import ContinuationModel
 from trajscore.censoring._hazard import StopHazard
@@ -18,6 +19,7 @@ __all__ = [
     "administrative_stop_test",
     "break_even_q",
     "censored_tps_interval",
+    "censoring_shift",
     "conditional_mean_test",
     "doubly_robust_tps_score",
     "ipcw_tps_score",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -18,16 +18,16 @@ from trajscore.censoring._termination_audit import termination_audit
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.sample import Sample, check_sample
+from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.weights import WEIGHT_SCHEDULES, Weights, schedule_name, step_weights
 from trajscore.inference import bootstrap
 from trajscore.inference._intervals import percentile_interval
 from trajscore.metrics._proper_scores import family_name
+from trajscore.metrics._sensitivity import BASE_RATE, panel_index, ranks
 from trajscore.metrics._tps import run_scores
 
-BASE_RATE = "base rate"
 _STEPS = "number of steps"
 
 
@@ -116,7 +116,7 @@ def practice_shift(
     y: ArrayLike,
     *,
     scored: ArrayLike | None = None,
-    scores: Sequence[Any] = ("log", "brier", ("beta", 2, 4)),
+    scores: Sequence[Any] = ("log", "brier", ("beta", 4, 2)),
     weights: Sequence[Weights] = WEIGHT_SCHEDULES,
     calibrator: Any = "platt",
     q_z: ArrayLike | None = None,
@@ -136,7 +136,7 @@ def practice_shift(
         Runs that enter, such as ``termination_audit(X, y).scored("administrative")``, the
         sensitivity run that takes informative stops for budgets. Default: those that
         `termination_audit` scores, and all where the meta of the runs has no stop reasons.
-    scores : sequence of score families, default=("log", "brier", ("beta", 2, 4))
+    scores : sequence of score families, default=("log", "brier", ("beta", 4, 2))
         Families.
     weights : sequence of str or callable, default=all four schedules
         Step weights.
@@ -206,7 +206,7 @@ def practice_shift(
     }
     base_rate = sample.X.with_cells(np.full(len(sample.X.cells), labels.mean()))
     forecasts[BASE_RATE] = [base_rate] * len(weights)
-    names = (list(forecasts), [family_name(s) for s in scores], [schedule_name(w) for w in weights])
+    names = [list(forecasts), [family_name(s) for s in scores], [schedule_name(w) for w in weights]]
     samples = [
         run_scores(labels, trace, score, schedule)
         for of_predictor, score in product(forecasts.values(), scores)
@@ -225,7 +225,9 @@ def practice_shift(
     )
     selection["low"], selection["high"] = percentile_interval(gaps, confidence_level)
     return PracticeShift(
-        table=_table(_index(*names), values, *percentile_interval(replicates, confidence_level)),
+        table=_table(
+            panel_index(names), values, *percentile_interval(replicates, confidence_level)
+        ),
         n_complete=int(observed.sum()),
         n_censored=int((~observed).sum()),
         n_excluded=int((~enters).sum()),
@@ -234,22 +236,8 @@ def practice_shift(
     )
 
 
-def _index(*names: list[str]) -> pd.MultiIndex:
-    """Return all combinations, where the order of names is the order of the levels."""
-    codes = np.indices([len(level) for level in names]).reshape(len(names), -1)
-    return pd.MultiIndex(levels=names, codes=list(codes), names=["predictor", "score", "weights"])
-
-
 def _predictors(X: Any) -> dict[str, Any]:
-    """Name each predictor's traces: those of a dict, or the channels of a container."""
-    if isinstance(X, Mapping):
-        given = {str(name): trace for name, trace in X.items()}
-    else:
-        container = check_trajectories(X)
-        names = container.channels
-        given = {name: container[name] for name in names} if names else {"forecast": container}
-    if not given:
-        raise ValueError("there is no predictor; give at least one trace for each run")
+    given = channels_by_name(X)
     for taken in (BASE_RATE, _STEPS):
         if taken in given:
             raise ValueError(f"{taken!r} is the name of a row of the tables; rename the predictor")
@@ -374,9 +362,8 @@ def _table(
         if k >= 2:
             table[f"{name}_low"], table[f"{name}_high"] = low[k], high[k]
     for name in ("complete", "extended"):
-        # equal forecasts tie, whatever rounding does to their sums
-        by_cell = table[name].round(12).groupby(level=["score", "weights"])
-        table[f"rank_{name}"] = by_cell.rank(ascending=False, method="min").astype(int)
+        by_cell = table[name].groupby(level=["score", "weights"])
+        table[f"rank_{name}"] = by_cell.transform(lambda scores: ranks(scores.to_numpy()))
     table["rank_flip"] = table["rank_complete"] != table["rank_extended"]
     margins = table[["margin_complete", "margin_extended"]].round(12)
     table["sign_flip"] = margins.prod(axis=1) < 0

@@ -120,6 +120,26 @@ def _predictors(X: Mapping[Any, Any], **flags: Any) -> dict[str, TrajectoryArray
     return checked
 
 
+def channels_by_name(X: Any) -> dict[str, Any]:
+    """Return each predictor's traces by its name: the items of a dict, or channels of a container.
+
+    >>> list(channels_by_name([[0.9, 0.8], [0.4]]))
+    ['forecast']
+    """
+    if isinstance(X, Mapping):
+        return {str(name): trace for name, trace in X.items()}
+    container = X if isinstance(X, TrajectoryArray) else check_trajectories(X)
+    if container.channels:
+        return {name: container[name] for name in container.channels}
+    if container.n_channels > 1:
+        raise ValueError(
+            f"X has {container.n_channels} channels without names; name them, or give a dict of "
+            f"traces"
+        )
+    flat = container.cells.ndim == 1
+    return {"forecast": container if flat else container.with_cells(container.cells[:, 0])}
+
+
 def check_forecasts(
     y: ArrayLike, traces: Any, *, allow_censored: bool = False
 ) -> tuple[NDArray[Any], TrajectoryArray]:

@@ -19,6 +19,7 @@ from trajscore.metrics._scorers import (
     tps_scorer,
 )
 from trajscore.metrics._selective import augrc, aurc, risk_coverage_curve
+from trajscore.metrics._sensitivity import tps_sensitivity
 from trajscore.metrics._step_calibration import step_calibration_error
 from trajscore.metrics._step_profile import step_profile
 from trajscore.metrics._tps import tps_samples, tps_score
@@ -64,6 +65,7 @@ __all__ = [
     "tps_samples",
     "tps_score",
     "tps_scorer",
+    "tps_sensitivity",
     "trajectory_diagnostics",
     "ua_cost",
     "ua_cost_from_confidence",

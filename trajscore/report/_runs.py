@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
-from trajscore.core.sample import Sample, check_sample
+from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import classify_stops, is_scored, normalize_reasons, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.inference._influence import FEW_CLUSTERS
@@ -77,21 +77,11 @@ def check_predictors(X: Any, y: ArrayLike, groups: Any, q_z: Any) -> Sample:
     several = isinstance(X, Mapping)
     sample = check_sample(X, y, groups=groups, q_z=q_z, single_channel=several, allow_missing=True)
     if not several:
-        sample = replace(sample, traces=_channels(sample.X))
+        sample = replace(sample, traces=channels_by_name(sample.X))
     for name in REFERENCES:
         if name in sample.traces:
             raise ValueError(f"{name!r} is the name of a reference; rename the predictor")
     return sample
-
-
-def _channels(X: TrajectoryArray) -> dict[str, TrajectoryArray]:
-    if X.channels:
-        return {name: X[name] for name in X.channels}
-    if X.n_channels > 1:
-        raise ValueError(
-            f"X has {X.n_channels} channels without names; name them, or give a dict of traces"
-        )
-    return {"forecast": X if X.cells.ndim == 1 else X.with_cells(X.cells[:, 0])}
 
 
 def choose_runs(sample: Sample, stop_reason: ArrayLike | None, censored: str) -> Judged:

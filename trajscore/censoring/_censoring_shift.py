@@ -1,0 +1,125 @@
+"""What cutting runs off would do to their score, and by which way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
+from trajscore.core.sample import check_sample
+from trajscore.core.values import as_numbers
+from trajscore.core.weights import Weights
+from trajscore.metrics._tps import run_scores
+
+
+def censoring_shift(
+    y_true: ArrayLike,
+    traces: Any,
+    lengths: ArrayLike,
+    *,
+    q_z: ArrayLike = 0.0,
+    score: Any = "log",
+    weights: Weights = "linear_front",
+    sample_weight: ArrayLike | None = None,
+) -> pd.DataFrame:
+    """Say by outcome what cutting complete runs off does to their Trajectory Proper Score.
+
+    A run that is cut loses the outcome and the rest of its steps. The first swaps its own outcome
+    for `q_z` on the prefix, which moves the score either way; the second leaves out what the rest
+    would have cost, which never lowers it.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_runs,)
+        Outcomes, all observed: 1 success, 0 failure.
+    traces : TrajectoryArray or array-like of shape (n_runs, T_max)
+        Forecasts of success in [0, 1] up to the end of each run.
+    lengths : int or array-like of int of shape (n_runs,)
+        Steps that are kept, for all runs (a budget) or for each; shorter runs stay as they are.
+    q_z : float or array-like of shape (n_runs,), default=0.0
+        Continuation-success probability that stands for the outcome of a cut run; 0 is the simple
+        censored score.
+    score, weights, sample_weight : score family, step weights and array-like
+        As in `trajscore.metrics.tps_score`.
+
+    Returns
+    -------
+    DataFrame indexed by outcome: "failure", "success", "all"
+        n_runs and n_cut, numbers of runs; complete and censored, mean scores before and after;
+        shift = censored - complete = prefix_swap + tail_omission. Means are over all runs of the
+        outcome, cut or not; NaN where there are none.
+
+    Raises
+    ------
+    ValueError
+        If an outcome was not observed or is a grade, a length is not a whole number of at least 1,
+        or `q_z` of a run that is cut lies outside [0, 1].
+
+    See Also
+    --------
+    practice_shift : For runs that were really cut off.
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Appendix I.1
+    and Table 10.
+
+    Examples
+    --------
+    >>> traces = [[0.8, 0.9, 0.9], [0.6, 0.4, 0.2], [0.7, 0.8]]
+    >>> censoring_shift([1, 0, 1], traces, 2, score="brier").round(3).T
+    outcome        failure  success    all
+    n_runs           1.000    2.000  3.000
+    n_cut            1.000    1.000  2.000
+    complete        -0.240   -0.049 -0.113
+    censored        -0.233   -0.332 -0.299
+    shift            0.007   -0.283 -0.186
+    prefix_swap      0.000   -0.283 -0.189
+    tail_omission    0.007    0.001  0.003
+    """
+    sample = check_sample(
+        traces,
+        y_true,
+        sample_weight=sample_weight,
+        allow_censored=False,
+        allow_soft=False,
+        probabilities=True,
+        single_channel=True,
+    )
+    whole, y = sample.X, sample.y
+    short = whole.truncate(np.minimum(_kept(lengths, len(whole)), whole.lengths))
+    cut = short.lengths < whole.lengths
+    labels = as_labels(np.where(cut, CENSORED, y), censored="q_z", q_z=q_z).value
+    complete, prefix = (run_scores(y, X, score, weights) for X in (whole, short))
+    censored = run_scores(labels, short, score, weights)
+    runs = pd.DataFrame(
+        {
+            "complete": complete,
+            "censored": censored,
+            "shift": censored - complete,
+            "prefix_swap": censored - prefix,
+            "tail_omission": prefix - complete,
+        }
+    )
+    of = {"failure": y == FAILURE, "success": y == SUCCESS, "all": np.ones(len(y), dtype=bool)}
+    rows = {}
+    for name, here in of.items():
+        counts = {"n_runs": int(here.sum()), "n_cut": int((here & cut).sum())}
+        weight = sample.weight[here]
+        means = weight @ runs[here] / weight.sum() if weight.any() else runs[:0].mean()
+        rows[name] = counts | dict(zip(runs.columns, np.asarray(means), strict=True))
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("outcome")
+
+
+def _kept(lengths: ArrayLike, n_runs: int) -> np.ndarray:
+    kept = as_numbers(lengths, "lengths")
+    if kept.ndim and kept.shape != (n_runs,):
+        raise ValueError(f"lengths must be one number or {n_runs}, got shape {kept.shape}")
+    bad = ~((kept >= 1) & (kept == np.floor(kept)))
+    if bad.any():
+        worst = kept[bad].ravel()[0] if kept.ndim else kept
+        raise ValueError(f"lengths must be whole numbers of at least 1, got {worst:g}")
+    return np.broadcast_to(kept, n_runs).astype(np.int64)

@@ -1,0 +1,132 @@
+"""How much of a verdict hangs on the score family and the step weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from trajscore.core.sample import channels_by_name, check_sample
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.weights import WEIGHT_SCHEDULES, Weights, schedule_name
+from trajscore.metrics._proper_scores import family_name
+from trajscore.metrics._ties import group_ties
+from trajscore.metrics._tps import average, run_scores
+
+BASE_RATE = "base rate"
+
+
+def tps_sensitivity(
+    y_true: ArrayLike,
+    traces: Any,
+    *,
+    scores: Sequence[Any] = ("log", "brier", ("beta", 4, 2)),
+    weights: Sequence[Weights] = WEIGHT_SCHEDULES,
+    sample_weight: ArrayLike | None = None,
+) -> pd.DataFrame:
+    """Score and rank predictors by every score family and weight schedule.
+
+    The schedule is the analyst's choice, and nothing in the data says which is right: a verdict
+    that another schedule reverses is one about the schedule too.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_runs,)
+        Outcomes: 1 success, 0 failure, or a grade in [0, 1].
+    traces : dict of str to traces, or TrajectoryArray or array-like of shape (n_runs, T_max)
+        Forecasts of success in [0, 1], one a step, for each predictor: the items of a dict, or the
+        channels of a container.
+    scores : sequence of score families, default=("log", "brier", ("beta", 4, 2))
+        Families, as in `tps_score`.
+    weights : sequence of str or callable, default=all four schedules
+        Step weights.
+    sample_weight : array-like of shape (n_runs,), optional
+        Weight of each run.
+
+    Returns
+    -------
+    DataFrame indexed by predictor, score, weights
+        score: the mean Trajectory Proper Score; margin: what it is above that of the constant base
+        rate, which is a predictor too; rank: 1 for the best, ties alike; rank_flip and sign_flip:
+        whether the rank, or the sign of the margin, is another than under the first of `scores` and
+        `weights`.
+
+    Raises
+    ------
+    ValueError
+        If there are no runs, a forecast lies outside [0, 1], an outcome was not observed, or
+        predictors are not of the same runs in the same order.
+
+    See Also
+    --------
+    trajscore.inference.compare_predictors : Tells whether a flip is more than chance.
+    trajscore.censoring.practice_shift : The same where some outcomes were not observed.
+
+    Notes
+    -----
+    Forecasts are taken as they are: one that was calibrated with the weights of one schedule is at
+    home there.
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Appendix I.
+
+    Examples
+    --------
+    >>> late = {"early bird": [[0.9, 0.6], [0.2, 0.5]], "late riser": [[0.5, 0.9], [0.6, 0.1]]}
+    >>> table = tps_sensitivity([1, 0], late, scores=["brier"])
+    >>> table.loc["early bird", ["score", "rank", "rank_flip"]].round(3)
+                              score  rank  rank_flip
+    score weights
+    brier linear_front       -0.085     1      False
+          uniform            -0.115     1      False
+          exponential_front  -0.085     1      False
+          linear_back        -0.145     2       True
+    """
+    given = channels_by_name(traces)
+    if BASE_RATE in given:
+        raise ValueError(f"{BASE_RATE!r} is the name of the reference; rename the predictor")
+    sample = check_sample(
+        given,
+        y_true,
+        sample_weight=sample_weight,
+        allow_censored=False,
+        probabilities=True,
+        single_channel=True,
+    )
+    y = np.asarray(sample.y, dtype=np.float64)
+    forecasts = dict(sample.traces)
+    rate = average(y, sample.weight)
+    forecasts[BASE_RATE] = sample.X.with_cells(np.full(len(sample.X.cells), rate))
+    cells = product(forecasts.values(), scores, weights)
+    means = [average(run_scores(y, trace, *cell), sample.weight) for trace, *cell in cells]
+    names = [list(forecasts), [family_name(s) for s in scores], [schedule_name(w) for w in weights]]
+    table = pd.DataFrame({"score": means}, index=panel_index(names))
+    wide = table["score"].to_numpy().reshape(len(forecasts), -1)
+    margin = wide - wide[-1]
+    rank = np.stack([ranks(column) for column in wide.T], axis=1)
+    sign = np.sign(margin.round(12))
+    table["margin"], table["rank"] = margin.ravel(), rank.ravel()
+    table["rank_flip"] = (rank != rank[:, :1]).ravel()
+    table["sign_flip"] = (sign * sign[:, :1] < 0).ravel()
+    return table
+
+
+def panel_index(names: Sequence[Sequence[str]]) -> pd.MultiIndex:
+    """Return all combinations, where the order of names is the order of the levels."""
+    codes = np.indices([len(level) for level in names]).reshape(len(names), -1)
+    return pd.MultiIndex(levels=names, codes=list(codes), names=["predictor", "score", "weights"])
+
+
+def ranks(scores: FloatArray) -> IntArray:
+    """Return the rank of each score, 1 for the highest; ties have the best rank among them.
+
+    >>> ranks(np.array([0.3, 0.5, 0.1 + 0.2, 0.1]))
+    array([2, 1, 2, 4])
+    """
+    group = group_ties(np.asarray(scores))[1]
+    return np.asarray(1 + (group > group[:, None]).sum(axis=1))
