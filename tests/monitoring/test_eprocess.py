@@ -258,6 +258,7 @@ def test_too_few_values_are_said_with_the_number_needed(threshold, needed):
     assert fitted_rank(threshold, needed) == needed
 
 
+@pytest.mark.filterwarnings("ignore:the forecasts of all 60 runs are alike")
 def test_new_runs_do_not_have_the_uniforms_of_held_out_ones_with_the_same_ids():
     """All scores are tied: as many new runs would be flagged in every set as held-out ones are."""
     X = Runs.from_padded(np.full((60, 2), 0.5))
@@ -289,6 +290,17 @@ def test_every_failure_is_learned_from_and_a_share_of_the_successes_held_out():
     few = np.flatnonzero(y == 1)[:15], np.flatnonzero(y == 0)[:30]
     small = DensityRatioEProcess(alpha=0.1).fit(X[np.concatenate(few)], np.repeat([1, 0], [15, 30]))
     assert small.n_calibration_successes_ == 9  # more than half, but fewer would flag nothing
+
+
+def test_a_process_that_can_flag_nothing_says_what_is_missing():
+    X, y = make_trajectories(300, lengths=3, random_state=0, return_X_y=True)
+    constant = X.with_cells(np.full(len(X.cells), 0.5))
+    with pytest.warns(UserWarning, match="the forecasts of all 300 runs are alike"):
+        process = DensityRatioEProcess("passthrough", alpha=0.1).fit(constant, y)
+    assert process.predict(constant).all()
+    few = np.r_[np.flatnonzero(y == 1)[:40], np.flatnonzero(y == 0)[:4]]
+    with pytest.warns(UserWarning, match="a step needs 5 runs of each outcome"):
+        DensityRatioEProcess(PrefixForecaster(), alpha=0.1).fit(X[few], y[few])
 
 
 def test_one_success_of_each_held_out_group_counts():

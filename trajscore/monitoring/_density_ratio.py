@@ -56,7 +56,7 @@ class DensityRatio(NamedTuple):
     @property
     def end(self) -> str | None:
         """When the forecaster knows that a run has ended: with its last step, after it, never."""
-        return getattr(_final(self.forecaster), "end", None)
+        return getattr(final_forecaster(self.forecaster), "end", None)
 
     def of_forecasts(self, F: FloatArray) -> FloatArray:
         """Log M of forecasts, which are clipped."""
@@ -98,10 +98,10 @@ class Fold(NamedTuple):
         return len(self.maxima) - np.searchsorted(self.maxima, largest - TIE, side="left")
 
 
-def _final(forecaster: Any) -> Any:
+def final_forecaster(forecaster: Any) -> Any:
     """What gives the forecasts at last, of a search or a pipeline."""
     found = getattr(forecaster, "best_estimator_", forecaster)
-    return _final(found.steps[-1][1]) if isinstance(found, Pipeline) else found
+    return final_forecaster(found.steps[-1][1]) if isinstance(found, Pipeline) else found
 
 
 class Progress(NamedTuple):
@@ -194,7 +194,7 @@ class FittedTest:
     @property
     def beyond(self) -> str:
         """What happens after the longest run of the fit, in words; empty if nothing does."""
-        forecaster = _final(self.ratio.forecaster)
+        forecaster = final_forecaster(self.ratio.forecaster)
         if forecaster is None:
             return ""  # forecasts are taken as they come
         if isinstance(forecaster, PrefixForecaster) and not forecaster.pooled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral
 from typing import Any, Self
 
@@ -19,7 +20,7 @@ from trajscore.core.folds import assign_folds, held_out_rows, out_of_fold
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold
+from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold, final_forecaster
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._stopping_rule import (
     StoppingRule,
@@ -28,6 +29,7 @@ from trajscore.monitoring._stopping_rule import (
     warn_longer,
 )
 from trajscore.monitoring._thresholds import (
+    TIE,
     Bonferroni,
     Conformal,
     CrossConformal,
@@ -261,6 +263,14 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             channels=self.channels_in_,
             longest=self.longest_,
         )
+        if len(runs) > 1 and np.ptp(ratio.looks(runs)) < TIE:
+            warnings.warn(
+                f"the forecasts of all {len(runs)} runs are alike, at every step, so no run can be "
+                f"told from another; give scores that vary, or more runs: a step needs "
+                f"{_least_count(ratio.forecaster)} runs of each outcome",
+                UserWarning,
+                stacklevel=2,
+            )
         return self
 
     @property
@@ -404,9 +414,11 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         n, alpha = int(self.calibration_fraction * n_successes), float(self.alphas_.min())
         threshold = self._threshold(alpha, 0)
         needed = threshold.needs() if isinstance(threshold, HeldOut) else 0
+        if needed > n_successes - 2:  # even all would be too few, and two are left to learn from
+            return max(n, 1)
         if self.threshold == "conformal":  # the level is exact where alpha (n + 1) is whole
             n = (needed + 1) * ((n + 1) // (needed + 1)) - 1
-        return min(max(n, needed), n_successes - 1)
+        return max(n, needed)
 
     def _ratio(self, X: TrajectoryArray, y: IntArray) -> DensityRatio:
         return DensityRatio.fit(self.forecaster, X, y, float(self.wait))
@@ -443,6 +455,11 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _least_count(forecaster: Any) -> int:
+    """How many runs of each outcome a forecaster learns from at least."""
+    return int(getattr(final_forecaster(forecaster), "min_class_count", 1))
 
 
 def _one_of_each(rows: IntArray, groups: IntArray, random: Any) -> IntArray:
