@@ -1,10 +1,13 @@
-"""Forecasters of pure noise: out of fold, none may look better than the base rate.
+"""What out-of-fold traces are for: judging forecasters, and calibrating them.
 
     python benchmarks/out_of_fold.py [SEEDS]
 
 Scores and outcomes are drawn independently (300 runs of 8 steps). Boosted trees over all steps
 learn the training runs by heart; their out-of-fold traces must rank runs no better than chance,
 alone and as what a grid search finds.
+
+Then runs with a signal: a calibrator behind the trees in a pipeline is fitted to traces that the
+trees have learned by heart; one that is fitted to out-of-fold traces is not.
 """
 
 from __future__ import annotations
@@ -14,13 +17,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
-from trajscore import PrefixForecaster, TrajectoryArray, evaluate, tps_scorer
+from trajscore import (
+    PlattCrossFitCalibrator,
+    PrefixForecaster,
+    TrajectoryArray,
+    evaluate,
+    tps_scorer,
+)
 from trajscore.calibration import cross_fit_traces
-from trajscore.metrics import aggregate
+from trajscore.datasets import make_trajectories
+from trajscore.metrics import aggregate, tps_score
 
 TREES = PrefixForecaster(HistGradientBoostingClassifier(), features="summary", pooled=True)
 FORECASTERS = {
@@ -50,6 +62,24 @@ def judged(forecaster: Any, seed: int) -> dict[str, float]:
     }
 
 
+def calibrated(seed: int) -> dict[str, float]:
+    """Log score of 300 new runs, by how a calibrator of the trees was fitted to 300 others."""
+    runs, outcomes = make_trajectories(
+        600, lengths=(3, 8), sharpness=1.5, noise=0.3, random_state=seed, return_X_y=True
+    )
+    X, new, y = runs[:300], runs[300:], outcomes[:300]
+    trees, platt = clone(TREES).fit(X, y), PlattCrossFitCalibrator()
+    chain = make_pipeline(clone(TREES), clone(platt)).fit(X, y)
+    platt.fit(cross_fit_traces(TREES, X, y), y)
+    traces = {
+        "none": trees.transform(new),
+        "in a pipeline": chain.transform(new),
+        "out of fold": platt.transform(trees.transform(new)),
+        "base rate": new.with_cells(np.full(len(new.cells), y.mean())),
+    }
+    return {name: tps_score(outcomes[300:], trace) for name, trace in traces.items()}
+
+
 def main() -> None:
     """Print mean, standard error and largest of each number over the seeds."""
     seeds = range(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
@@ -57,6 +87,9 @@ def main() -> None:
         table = pd.DataFrame([judged(forecaster, seed) for seed in seeds])
         print(f"== {name}, {len(table)} seeds")
         print(table.agg(["mean", "sem", "max"]).round(3).to_string(), "\n")
+    table = pd.DataFrame([calibrated(seed) for seed in seeds])
+    print(f"== calibrators of trees, {len(table)} seeds")
+    print(table.agg(["mean", "sem"]).round(3).to_string())
 
 
 if __name__ == "__main__":
