@@ -149,3 +149,13 @@ def test_predictors_without_common_runs_are_refused_with_a_remedy(ragged):
     report = evaluate({"a": X, "none": none}, y, intervals=IntervalOptions(2))
     assert report.table.loc[("a", "raw"), "n_runs"] == 200
     assert report.notes == ["none: left out; it has too few complete runs with both outcomes."]
+
+
+def test_a_base_rate_of_runs_that_weigh_unalike_is_explained(budget):
+    X, y = budget
+    report = evaluate(X, y, intervals=IntervalOptions(2))
+    error = report.table.loc[("base rate", "constant"), "S-ECE"]
+    assert error > 0.005
+    assert f"the mean over runs, has an S-ECE of {error:.3f}" in report.disclosures["weights"]
+    alike = evaluate(X, y, censored="drop", intervals=IntervalOptions(2))
+    assert "S-ECE" not in alike.disclosures["weights"]

@@ -62,7 +62,7 @@ def test_calibration_of_steps_leads(chess, report):
 def test_what_contradicts_the_score_is_explained(report):
     gain = report.calibration_gain["gain"]
     said = " ".join(contradictions(report))
-    assert "calibration makes TPS log better, but" in said
+    assert "calibration makes TPS log better, yet" in said
     for name in report.predictors:
         assert gain[name, "TPS log"] > 0
         for metric in gain[name].index[gain[name] < 0]:
@@ -77,6 +77,14 @@ def test_nothing_is_explained_where_nothing_is_contradicted():
     assert report.calibration_gain.loc[("forecast", "T-Brier"), "gain"] > 0
     listed = " ".join(contradictions(report))
     assert "T-Brier" not in listed
+
+
+def test_a_score_that_is_not_told_apart_is_not_contradicted():
+    X, y = make_trajectories(60, random_state=0, return_X_y=True)
+    report = evaluate(X.with_cells(0.5 + (X.cells - 0.5) / 2), y)
+    low, high = report.calibration_gain.loc[("forecast", "TPS log"), ["gain_low", "gain_high"]]
+    assert low < 0 < high
+    assert contradictions(report) == []
 
 
 def test_hotpotqa_leads_with_its_steps(hotpotqa):

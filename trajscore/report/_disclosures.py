@@ -13,7 +13,19 @@ from trajscore.core.weights import schedule_name
 from trajscore.inference._choice import ENOUGH
 from trajscore.inference._influence import FEW_CLUSTERS
 from trajscore.metrics._proper_scores import BetaScore, get_family
-from trajscore.report._data import BOOTSTRAP, FORMS, Facts, Note, Options, ReportData
+from trajscore.report._data import (
+    BASE_RATE,
+    BOOTSTRAP,
+    CONSTANT,
+    FORMS,
+    Facts,
+    Note,
+    Options,
+    ReportData,
+)
+
+# An error as small is that of a mean.
+_ROUNDING = 1e-9
 
 UNOBSERVED = "the outcome was not observed"
 """Why a run is left out with ``censored="drop"``."""
@@ -103,7 +115,7 @@ def disclosures(data: ReportData) -> dict[str, str]:
                 *_betas(options),
             ]
         ),
-        "weights": _weights(options, facts),
+        "weights": _weights(data),
         "aggregation": _aggregation(options),
         "calibration": _calibration(facts.calibrators),
         "censoring": _censoring(facts),
@@ -154,15 +166,21 @@ def _what_beta_asks(a: float, b: float) -> str:
     return "weighs low thresholds: it punishes pessimism about runs that succeed"
 
 
-def _weights(options: Options, facts: Facts) -> str:
-    said = f"{schedule_name(options.weights)}, adding up to one over each run's horizon"
-    if not facts.n_beyond:
-        return said
-    return (
-        f"{said}; {number_of_runs(facts.n_beyond)} with an observed outcome have a horizon beyond "
-        f"their end, so that their forecasts weigh less than those of others: the horizon of a run "
-        f"that came to its end is its length"
-    )
+def _weights(data: ReportData) -> str:
+    said = f"{schedule_name(data.options.weights)}, adding up to one over each run's horizon"
+    if data.facts.n_beyond:
+        said += (
+            f"; {number_of_runs(data.facts.n_beyond)} with an observed outcome have a horizon "
+            f"beyond their end, so that their forecasts weigh less than those of others: the "
+            f"horizon of a run that came to its end is its length"
+        )
+    error = data.table.loc[(BASE_RATE, CONSTANT), "S-ECE"]
+    if error > _ROUNDING:
+        said += (
+            f"; runs that were cut off before their horizon weigh less than the others, so that "
+            f"the base rate, the mean over runs, has an S-ECE of {error:.3f}"
+        )
+    return said
 
 
 def population(facts: Facts) -> str:

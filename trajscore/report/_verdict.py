@@ -8,6 +8,7 @@ import pandas as pd
 
 from trajscore.report._data import (
     FORMS,
+    GAIN,
     MARGIN,
     OVER_LENGTH,
     RAW,
@@ -38,8 +39,11 @@ def contradictions(data: ReportData) -> list[str]:
     scored = data.calibration_gain.index.get_level_values("metric") == data.score_name
     for name in data.calibration_gain.index[scored].get_level_values("predictor"):
         rows = data.calibration_gain.loc[name]
+        told_apart = is_told_apart(*rows.loc[data.score_name, list(GAIN[1:])])
+        if not told_apart:
+            continue
         gain = rows["gain"].mask(rows["gain"].abs() <= _ROUNDING * rows["raw"].abs(), 0)
-        helps = bool(gain[data.score_name] > 0)
+        helps = told_apart > 0
         for metrics, why in (
             (STEP_ERRORS, "one map serves early and late steps alike"),
             (SCALAR_METRICS, _why_collapsed(data.options.phi)),
@@ -49,8 +53,8 @@ def contradictions(data: ReportData) -> list[str]:
             if len(against):
                 found.setdefault((helps, why), []).append(f"{_listed(against)} ({name})")
     return [
-        f"calibration makes {data.score_name} {'better' if helps else 'worse'}, but "
-        f"{'; '.join(those)} {'worse' if helps else 'better'}: {why}"
+        f"calibration makes {data.score_name} {'better' if helps else 'worse'}, yet "
+        f"{'; '.join(those)} look {'worse' if helps else 'better'}: {why}"
         for (helps, why), those in found.items()
     ]
 
