@@ -131,7 +131,7 @@ class Spread:
         total = squares.sum(axis=0)
         varies = total > _ROUNDING**2 * self.n_runs
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(varies, total**2 / (squares**2).sum(axis=0), np.inf)
+            return np.where(varies, total**2 / (squares * squares).sum(axis=0), np.inf)
 
 
 def warn_few_clusters(units: Units, n_runs: int) -> None:

@@ -56,9 +56,10 @@ def stratum_influence(left_out: FloatArray, units: Units) -> FloatArray:
 
 def acceleration(influence: FloatArray) -> FloatArray:
     """Return sum U^3 / (6 (sum U^2)^(3/2)) over units; 0 for a statistic that no unit moves."""
-    spread = (influence**2).sum(axis=0) ** 1.5
+    squares = influence * influence  # cubes as products: a power is ten times slower
+    spread = squares.sum(axis=0) ** 1.5
     moved = spread > 0
-    cubes = (influence**3).sum(axis=0)
+    cubes = (squares * influence).sum(axis=0)
     return np.where(moved, cubes / (6 * np.where(moved, spread, 1.0)), 0.0)
 
 

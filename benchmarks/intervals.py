@@ -1,0 +1,313 @@
+"""How often intervals hold the truth: influences against the bootstrap, and what `auto` takes.
+
+    python benchmarks/intervals.py [--simulations 4000] [--bootstraps 1000] [--replicates 999]
+                                   [--only NAME ...] [--rst]
+
+Runs of one forecast each, with a known chance of success; several sizes, ties, overconfidence (so
+that some forecasts are clipped), rare failures, and clusters of runs of equal and unequal size.
+For each metric: coverage of the 95% interval by influences, by bootstrap (in the first simulations
+only, fewer of many runs), and by the rule of `evaluate(intervals="auto")`, which takes influences
+where enough runs carry the variance; how often it does, and the coverage where it does; and how far
+the ends of the two lie apart, as a share of the width. A calibration error has bounds, MCB an upper
+bound, in place of auto. The truth is that of two million runs. The standard error of a coverage of
+.95 in 4,000 simulations is .0034, in 1,000 it is .007.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.inference._absolute import Parts, absolute_interval
+from trajscore.inference._choice import by_bootstrap, by_influence
+from trajscore.inference._units import Units, draw_counts, units_of
+from trajscore.metrics._decomposition import run_miscalibration
+from trajscore.metrics._diagnostics import diagnostic_statistics
+from trajscore.metrics._ecuas import price
+from trajscore.metrics._statistics import MeanOfRuns, Statistic, all_at_once
+
+FloatArray = NDArray[np.float64]
+
+LEVEL = 0.95
+ON_LOGIT = ("AUROC", "AUPRC", "AURC")
+BOUNDED = ("T-ECE", "T-ECE gain", "MCB")
+COMPARED = ("AUROC", "TPS log", "T-ECE")
+N_TRUTH = 2_000_000
+# Bootstraps times runs of a setting, and how many simulations share the counts of replicates
+_LARGEST, _REUSED = 200_000, 20
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is simulated; sizes of clusters, or one number of runs."""
+
+    sizes: int | tuple[int, ...]
+    failures: float = 0.5
+    sharpness: float = 1.5
+    overconfidence: float = 1.0
+    grid: int | None = None
+
+    @cached_property
+    def units(self) -> Units:
+        """Runs, or clusters of them."""
+        if isinstance(self.sizes, int):
+            return units_of(None, self.sizes)
+        return units_of(np.repeat(np.arange(len(self.sizes)), self.sizes), sum(self.sizes))
+
+    @cached_property
+    def centre(self) -> float:
+        """Mean of the log-odds at which the failures are as many as they should be."""
+        points, weights = np.polynomial.hermite_e.hermegauss(60)
+        grid = np.linspace(-10, 10, 4001)
+        rates = expit(grid[:, None] + self.sharpness * points) @ weights / weights.sum()
+        return float(grid[np.argmin(np.abs(rates - (1 - self.failures)))])
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs."""
+        return self.sizes if isinstance(self.sizes, int) else sum(self.sizes)
+
+
+def unequal(n_clusters: int, largest: int) -> tuple[int, ...]:
+    """Sizes that rise from 1 to the largest by a constant factor."""
+    return tuple(round(size) for size in np.geomspace(1, largest, n_clusters))
+
+
+SETTINGS = {
+    "8 clusters of 5": Setting((5,) * 8),
+    "8 clusters of 1 to 16": Setting((1, 1, 2, 2, 4, 6, 8, 16)),
+    "40 clusters of 5": Setting((5,) * 40),
+    "30 clusters of 1 to 40": Setting(unequal(30, 40)),
+    "200 runs": Setting(200),
+    "200, ten values": Setting(200, grid=10),
+    "200, overconfident": Setting(200, overconfidence=4),
+    "200, 5% fail": Setting(200, failures=0.05),
+    "1,000 runs": Setting(1000),
+    "1,000, ten values": Setting(1000, grid=10),
+    "1,000, overconfident": Setting(1000, overconfidence=4),
+    "1,000, 5% fail": Setting(1000, failures=0.05),
+    "200 clusters of 5": Setting((5,) * 200),
+    "200 clusters of 1 to 30": Setting(unequal(200, 30)),
+    "5,000 runs": Setting(5000),
+    "5,000, 5% fail": Setting(5000, failures=0.05),
+}
+
+
+def draw(
+    setting: Setting, rng: np.random.Generator, n_runs: int, codes: NDArray[np.int64] | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Outcomes, forecasts that know the chance of success, and forecasts that know half of it."""
+    own = rng.normal(size=n_runs)
+    if codes is not None:  # a task is hard for all of its runs
+        own = np.sqrt(0.5) * (own + rng.normal(size=codes.max() + 1)[codes])
+    signal = setting.centre + setting.sharpness * own
+    success = (rng.random(n_runs) < expit(signal)).astype(np.float64)
+    forecast = expit(setting.overconfidence * signal)
+    other = expit(setting.centre + setting.sharpness * (own + rng.normal(size=n_runs)) / 2)
+    if setting.grid:
+        forecast, other = (np.round(one * setting.grid) / setting.grid for one in (forecast, other))
+    return success, forecast, other
+
+
+def statistics(success: FloatArray, forecast: FloatArray) -> dict[str, Statistic]:
+    """Metrics of a forecast that are differentiable."""
+    metrics = diagnostic_statistics(forecast, success, is_probability=False)
+    clipped = np.clip(forecast, 1e-6, 1 - 1e-6)
+    log_score = np.where(success == 1, np.log(clipped), np.log1p(-clipped))
+    metrics["TPS log"] = MeanOfRuns(log_score)
+    metrics["TPS brier"] = MeanOfRuns(-((forecast - success) ** 2))
+    with np.errstate(divide="ignore"):
+        log_u = np.log1p(-forecast)
+    for n in (0, 1, 128):
+        metrics[f"ECUAS_{n}"] = MeanOfRuns(price(log_u, 1 - success, n, 1.0, 1e-7)[0])
+    return metrics
+
+
+def bounded_statistics(success: FloatArray, forecast: FloatArray) -> dict[str, Statistic]:
+    """Metrics of a forecast that are smallest, and not differentiable, where it is calibrated."""
+    X = TrajectoryArray.from_flat(forecast, np.ones(len(forecast), dtype=np.int64))
+    return {
+        "T-ECE": diagnostic_statistics(forecast, success, is_probability=True)["T-ECE"],
+        "MCB": MeanOfRuns(run_miscalibration(success, X, "log", "uniform")),
+    }
+
+
+class Table:
+    """Metrics of the forecast, and what some are above those of the other one."""
+
+    def __init__(
+        self,
+        success: FloatArray,
+        forecast: FloatArray,
+        other: FloatArray,
+        make: Callable[[FloatArray, FloatArray], dict[str, Statistic]],
+    ) -> None:
+        self.n_runs, self.metrics = len(success), make(success, forecast)
+        compared = [name for name in COMPARED if name in self.metrics]
+        others = make(success, other)
+        self.others = {name: others[name] for name in compared}
+        self.names = [*self.metrics, *(f"{name} gain" for name in compared)]
+        self._own, self._other = all_at_once(self.metrics), all_at_once(self.others)
+        self._columns = [list(self.metrics).index(name) for name in compared]
+
+    def values(self, counts: FloatArray) -> FloatArray:
+        """All values, for counts of shape (..., n_runs)."""
+        own = self._own(counts)
+        return np.concatenate([own, own[..., self._columns] - self._other(counts)], axis=-1)
+
+    def influences(self) -> FloatArray:
+        """Influences of the runs on all of them."""
+        own = {name: one.influence(self.n_runs) for name, one in self.metrics.items()}
+        gains = [own[name] - one.influence(self.n_runs) for name, one in self.others.items()]
+        return np.stack([*own.values(), *gains], axis=1)
+
+    def bounds(self, units: Units, high_by_influence: float) -> tuple[FloatArray, FloatArray]:
+        """Bounds of T-ECE, MCB and the gain in T-ECE."""
+        ours = Parts(*self.metrics["T-ECE"].parts(self.n_runs))
+        theirs = Parts(*self.others["T-ECE"].parts(self.n_runs))
+        error = absolute_interval(ours, None, units, LEVEL)
+        gain = absolute_interval(ours, theirs, units, LEVEL)
+        low, high = zip(error, (0.0, high_by_influence), gain, strict=True)
+        return np.array(low), np.array(high)
+
+
+class Found:
+    """Whether intervals hold the truth, simulation by simulation."""
+
+    def __init__(self, truth: FloatArray, names: list[str]) -> None:
+        self.truth, self.names = truth, names
+        self.rows: dict[str, list[Any]] = {
+            key: [] for key in ("value", "influence", "holds", "auto", "bootstrap", "apart")
+        }
+
+    def covered(self, low: FloatArray, high: FloatArray) -> NDArray[np.bool_]:
+        """Whether each interval holds the truth."""
+        return np.asarray((low <= self.truth) & (self.truth <= high))
+
+    def summary(self) -> pd.DataFrame:
+        """Coverage of each kind, one row a metric."""
+        rows = {key: np.array(row, dtype=np.float64) for key, row in self.rows.items()}
+        chosen = rows["holds"].sum(axis=0)
+        with np.errstate(invalid="ignore"):
+            where_chosen = (rows["influence"] * rows["holds"]).sum(axis=0) / chosen
+        return pd.DataFrame(
+            {
+                "truth": self.truth,
+                "bias": (rows["value"].mean(axis=0) - self.truth) / rows["value"].std(axis=0),
+                "influence": rows["influence"].mean(axis=0),
+                "bootstrap": rows["bootstrap"].mean(axis=0),
+                "apart": np.median(rows["apart"], axis=0),
+                "auto": rows["auto"].mean(axis=0),
+                "chosen": rows["holds"].mean(axis=0),
+                "where chosen": where_chosen,
+            },
+            index=pd.Index(self.names, name="metric"),
+        )
+
+
+def simulate(
+    setting: Setting, n_simulations: int, n_bootstraps: int, n_replicates: int, seed: int = 0
+) -> pd.DataFrame:
+    """Coverage of each kind of interval, one row a metric."""
+    rng, n_runs = np.random.default_rng(seed), setting.n_runs
+    n_bootstraps = min(n_bootstraps, n_simulations, _LARGEST // n_runs)
+    large = draw(setting, np.random.default_rng(1), N_TRUTH, None)
+    found = []
+    for make in (statistics, bounded_statistics):
+        table = Table(*large, make)
+        found.append(Found(table.values(np.ones(N_TRUTH)), table.names))
+    if setting.overconfidence == 1 and not setting.grid:
+        found[1].truth[:2] = 0.0  # of true chances
+    for simulation in range(n_simulations):
+        data = draw(setting, rng, n_runs, setting.units.codes)
+        while data[0].min() == data[0].max():
+            data = draw(setting, rng, n_runs, setting.units.codes)
+        counts = None
+        if simulation < n_bootstraps:
+            if simulation % _REUSED == 0:
+                shared = setting.units.to_runs(draw_counts(n_replicates, setting.units, rng))
+            counts = shared
+            try_intervals(Table(*data, bounded_statistics), setting.units, found[1], counts)
+        try_intervals(Table(*data, statistics), setting.units, found[0], counts)
+    return pd.concat([one.summary() for one in found])
+
+
+def try_intervals(table: Table, units: Units, found: Found, counts: FloatArray | None) -> None:
+    """Add the intervals of one simulation, by bootstrap too where there are counts."""
+    rows, n_runs = found.rows, table.n_runs
+    value = table.values(np.ones(n_runs))
+    on_logit = [name in ON_LOGIT for name in table.names]
+    one = by_influence(value, table.influences(), units, LEVEL, on_logit)
+    rows["value"].append(value)
+    rows["influence"].append(found.covered(one.low, one.high))
+    rows["holds"].append(one.holds)
+    if counts is None:
+        return
+    expanded = units.expanded_level(n_runs, LEVEL)
+    low, high = by_bootstrap(table.values(counts), value, one.skewness, expanded)
+    apart = np.abs(low - one.low) + np.abs(high - one.high)
+    rows["bootstrap"].append(found.covered(low, high))
+    rows["apart"].append(apart / 2 / np.maximum(one.high - one.low, 1e-12))
+    if "T-ECE" in table.names:
+        low, high = table.bounds(units, float(one.high[1]))
+    else:
+        low, high = np.where(one.holds, one.low, low), np.where(one.holds, one.high, high)
+    rows["auto"].append(found.covered(low, high))
+
+
+def outside(table: pd.DataFrame) -> pd.DataFrame:
+    """Where `auto` takes influences in most simulations, and they do not cover .935 to .965."""
+    bounded = table.index.get_level_values("metric").isin(BOUNDED)
+    judged = table[(table["chosen"] >= 0.5) & ~bounded]
+    return judged[~judged["where chosen"].between(0.935, 0.965)]
+
+
+def rst_cells(table: pd.DataFrame) -> pd.Series:
+    """Coverage as `auto` has it, for docs: of 4,000 simulations where influences are chosen."""
+    cells = {}
+    for metric, row in table.iterrows():
+        if metric in BOUNDED:
+            cells[metric] = f"{row['auto']:.3f}"
+        elif row["chosen"] >= 0.5:
+            cells[metric] = f"{row['where chosen']:.3f}"
+        else:
+            cells[metric] = f"{row['auto']:.3f} b"
+    return pd.Series(cells)
+
+
+def main() -> None:
+    """Print a table for each setting, and where intervals fail."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--simulations", type=int, default=4000)
+    parser.add_argument("--bootstraps", type=int, default=1000)
+    parser.add_argument("--replicates", type=int, default=999)
+    parser.add_argument("--only", nargs="+", choices=list(SETTINGS), default=list(SETTINGS))
+    parser.add_argument("--rst", action="store_true", help="also print the table of the docs")
+    args = parser.parse_args()
+    tables = {}
+    for name in args.only:
+        start = time.perf_counter()
+        tables[name] = simulate(SETTINGS[name], args.simulations, args.bootstraps, args.replicates)
+        print(f"\n{name} ({time.perf_counter() - start:.0f} s)")
+        print(tables[name].round(3).to_string(), flush=True)
+    every = pd.concat(tables, names=["setting"])
+    failing = outside(every)
+    print("\nInfluences chosen, coverage outside .935 to .965:")
+    print(failing.round(3).to_string() if len(failing) else "nowhere")
+    if args.rst:
+        cells = pd.DataFrame({name: rst_cells(table) for name, table in tables.items()}).T
+        print(cells.to_string())
+
+
+if __name__ == "__main__":
+    main()
