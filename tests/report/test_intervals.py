@@ -60,20 +60,25 @@ def test_few_failures_are_drawn_from(runs):
     made = report.interval_methods["value"].loc["forecast"].loc["raw"]
     assert made[["AUROC", "AURC", "TPS log"]].tolist() == ["bootstrap"] * 3
     assert made["T-ECE"] == "bounds"
-    assert "where fewer than 30 runs carry the variance" in report.disclosures["intervals"]
+    assert "fewer than 30 runs (or a quarter of all" in report.disclosures["intervals"]
     asked = evaluate(
         confident, y, intervals=IntervalOptions(100, method="influence")
     ).interval_methods
     assert "bootstrap" not in asked.to_numpy()
 
 
-def test_few_clusters_carry_too_little_variance(runs):
+def test_few_clusters_take_t_and_many_runs_in_them_do_not_help(runs):
     X, y, tasks = runs
+    alone = evaluate(X, y, intervals=IntervalOptions(50)).intervals
     few = evaluate(X, y, groups=tasks // 30, intervals=IntervalOptions(50))
-    assert "fewer than 30 clusters" in few.disclosures["intervals"]
-    assert few.interval_methods.loc[("forecast", "raw", "TPS log"), "value"] == "bootstrap"
-    many = evaluate(X, y, groups=tasks, intervals=IntervalOptions(50))
-    assert "paired by cluster of runs" in many.disclosures["intervals"]
+    assert few.interval_methods.loc[("forecast", "raw", "TPS log"), "value"] == "influence"
+    assert "paired by cluster of runs" in few.disclosures["intervals"]
+    samples = metrics.tps_samples(y, X)
+    with pytest.warns(UserWarning, match="there are 10 clusters of runs"):
+        ends = influence_interval(samples.mean(), samples - samples.mean(), groups=tasks // 30)
+    row = few.intervals.loc[("forecast", "raw", "TPS log")]
+    assert row[["low", "high"]].tolist() == pytest.approx(np.array(ends).tolist())
+    assert row["value"] == pytest.approx(alone.loc[("forecast", "raw", "TPS log"), "value"])
 
 
 def test_calibration_errors_are_not_said_to_be_above_zero_by_chance(runs):

@@ -207,8 +207,8 @@ def _intervals(data: ReportData) -> str:
         names = dict.fromkeys(drawn.get_level_values("metric"))
         how += (
             f"; by {resampled} where fewer than {ENOUGH} "
-            f"{'clusters' if facts.is_clustered else 'runs'} carry the variance, which is so for "
-            f"some of {', '.join(names)}"
+            f"{'clusters' if facts.is_clustered else 'runs'} (or a quarter of all, if that is "
+            f"less) carry the variance, which is so for some of {', '.join(names)}"
         )
     unit = "cluster of runs" if facts.is_clustered else "run"
     return (

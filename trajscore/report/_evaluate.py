@@ -85,10 +85,10 @@ def evaluate(
         conformal `DensityRatioEProcess` at the levels 0.05, 0.1 and 0.2.
     intervals : {"auto", "bootstrap", "influence"} or IntervalOptions, default="auto"
         How intervals are made: from the influence of each run on a metric, which is exact for many
-        runs; by bootstrap; or by influence where at least 30 runs, or clusters, carry the variance,
-        and else by bootstrap. Calibration errors have bounds of their own.
-        `trajscore.report.IntervalOptions` also has their level, the number of replicates, the seed,
-        threads and progress.
+        runs; by bootstrap; or by influence where at least 30 runs or clusters (or a quarter of all,
+        if that is less) carry the variance, and else by bootstrap. Calibration errors have bounds
+        of their own. `trajscore.report.IntervalOptions` also has their level, the number of
+        replicates, the seed, threads and progress.
 
     Returns
     -------

@@ -1,0 +1,84 @@
+"""Which interval is taken, and bounds of calibration errors: that they hold."""
+
+import numpy as np
+import pytest
+
+from trajscore.inference._absolute import Parts, absolute_interval
+from trajscore.inference._choice import by_bootstrap, by_influence
+from trajscore.inference._influence import Spread
+from trajscore.inference._units import units_of
+from trajscore.metrics._diagnostics import diagnostic_statistics
+
+LEVEL = 0.95
+
+
+def runs(rng, n, overconfidence=1.0):
+    z = 1.5 * rng.normal(size=n)
+    y = (rng.random(n) < 1 / (1 + np.exp(-z))).astype(float)
+    return y, 1 / (1 + np.exp(-overconfidence * z))
+
+
+def centred(x):
+    return x - x.mean(axis=0)
+
+
+def test_rare_runs_carry_the_variance():
+    rare = (np.arange(1000) < 12).astype(float)
+    telling = Spread(centred(np.c_[rare, np.arange(1000) % 2, np.ones(1000)]), units_of(None, 1000))
+    assert telling.n_telling() == pytest.approx([12, 1000, np.inf], rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("n", "rare", "holds"), [(1000, 500, True), (1000, 12, False), (24, 12, True), (24, 3, False)]
+)
+def test_influences_are_taken_where_enough_runs_carry_the_variance(n, rare, holds):
+    x = (np.arange(n) < rare).astype(float)[:, None]
+    found = by_influence(x.mean(axis=0), centred(x), units_of(None, n), LEVEL)
+    assert found.holds.tolist() == [holds]
+
+
+def test_rank_metrics_are_covered_by_their_influences(n_simulations):
+    rng, n_repeats = np.random.default_rng(1), max(n_simulations // 4, 200)
+    truth, hits = 0.8121, 0
+    for _ in range(n_repeats):
+        y, c = runs(rng, 150)
+        auroc = diagnostic_statistics(c, y, is_probability=False)["AUROC"]
+        value = np.atleast_1d(auroc(np.ones(150)))
+        found = by_influence(value, auroc.influence(150)[:, None], units_of(None, 150), LEVEL, True)
+        hits += int(found.low[0] <= truth <= found.high[0])
+    assert hits / n_repeats > 0.95 - 3 * np.sqrt(0.05 * 0.95 / n_repeats)
+
+
+def test_percentiles_stand_in_where_all_replicates_lie_on_one_side():
+    replicates = np.array([[0.5], [0.6], [0.7]])
+    low, high = by_bootstrap(replicates, np.array([1.0]), np.zeros(1), 0.5)
+    assert (low[0], high[0]) == pytest.approx((0.55, 0.65))
+
+
+@pytest.mark.parametrize(("overconfidence", "truth"), [(1.0, 0.0), (4.0, 0.1773)])
+def test_calibration_errors_are_bounded_wherever_the_truth_is(overconfidence, truth):
+    rng, n, hits, plain = np.random.default_rng(2), 300, 0, 0
+    units = units_of(None, n)
+    for _ in range(150):
+        y, c = runs(rng, n, overconfidence)
+        error = diagnostic_statistics(c, y, is_probability=True)["T-ECE"]
+        low, high = absolute_interval(Parts(*error.parts(n)), None, units, LEVEL)
+        hits += int(low <= truth <= high)
+        value = np.atleast_1d(error(np.ones(n)))
+        found = by_influence(value, error.influence(n)[:, None], units, LEVEL)
+        plain += int(found.low[0] <= truth <= found.high[0])
+    assert hits / 150 > 0.93
+    assert (plain / 150 < 0.5) == (truth == 0)  # what the bounds are for
+
+
+def test_differences_of_calibration_errors_are_paired(rng):
+    y, c = runs(rng, 2000, 4.0)
+    units = units_of(None, 2000)
+    one, other = (
+        Parts(*diagnostic_statistics(p, y, is_probability=True)["T-ECE"].parts(2000))
+        for p in (c, np.clip(c, 0.1, 0.9))
+    )
+    low, high = absolute_interval(one, other, units, LEVEL)
+    assert 0 < low < np.abs(one.mean).sum() - np.abs(other.mean).sum() < high
+    back = absolute_interval(other, one, units, LEVEL)
+    assert back == pytest.approx((-high, -low), abs=0.004)
