@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FORMULAS = (
     "trajscore/metrics",
     "trajscore/monitoring/_thresholds.py",
+    "trajscore/censoring/_censoring_shift.py",
     "trajscore/censoring/_weighting.py",
     "trajscore/calibration",
 )

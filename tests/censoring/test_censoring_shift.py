@@ -81,8 +81,9 @@ def test_weights_count_runs_and_an_absent_outcome_has_no_mean(ragged, rng):
     [
         ([1, -1], 1, {}, "row 1: the outcome is not observed"),
         ([1, 0.5], 1, {}, "row 1: outcome 0.5 must be 0 or 1"),
-        ([1, 0], 0, {}, "lengths must be whole numbers of at least 1, got 0"),
-        ([1, 0], [1, 1.5], {}, "lengths must be whole numbers of at least 1, got 1.5"),
+        ([1, 0], 0, {}, "lengths must be a whole number of at least 1, got 0"),
+        ([1, 0], [1, 0], {}, "row 1 has no steps"),
+        ([1, 0], [1, 1.5], {}, "lengths must be whole numbers, one for each run"),
         ([1, 0], [1, 2, 3], {}, "lengths must be one number or 2"),
         ([1, 0], 1, {"q_z": [0, 2]}, "row 1: .* q_z is 2"),
     ],

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
 from trajscore.core.sample import check_sample
-from trajscore.core.values import as_numbers
+from trajscore.core.type_aliases import IntArray
+from trajscore.core.values import as_count, as_lengths
 from trajscore.core.weights import Weights
 from trajscore.metrics._tps import run_scores
 
@@ -114,12 +115,10 @@ def censoring_shift(
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("outcome")
 
 
-def _kept(lengths: ArrayLike, n_runs: int) -> np.ndarray:
-    kept = as_numbers(lengths, "lengths")
-    if kept.ndim and kept.shape != (n_runs,):
-        raise ValueError(f"lengths must be one number or {n_runs}, got shape {kept.shape}")
-    bad = ~((kept >= 1) & (kept == np.floor(kept)))
-    if bad.any():
-        worst = kept[bad].ravel()[0] if kept.ndim else kept
-        raise ValueError(f"lengths must be whole numbers of at least 1, got {worst:g}")
-    return np.broadcast_to(kept, n_runs).astype(np.int64)
+def _kept(lengths: ArrayLike, n_runs: int) -> IntArray:
+    if np.ndim(lengths) == 0:
+        return np.full(n_runs, as_count(lengths, "lengths"), dtype=np.int64)
+    kept = as_lengths(lengths)
+    if len(kept) != n_runs:
+        raise ValueError(f"lengths must be one number or {n_runs}, got {len(kept)}")
+    return kept
