@@ -57,6 +57,10 @@ def test_the_sign_of_a_margin_can_flip():
     assert table.loc[("forecast", "brier", "linear_front"), "margin"] > 0
     assert table.loc[("forecast", "brier", "linear_back"), "sign_flip"]
     assert not table.loc["base rate", "sign_flip"].any()
+    # the base rate up to rounding is no better and no worse, under any schedule
+    same = tps_sensitivity([1, 0, 0], np.full((3, 7), np.nextafter(1 / 3, 1)))
+    assert (same["rank"] == 1).all()
+    assert not same["sign_flip"].any()
 
 
 def test_own_families_and_schedules_and_the_order_of_rows(ragged, rng):
