@@ -241,9 +241,13 @@ def test_report_with_monitoring(tmp_path, capsys):
     frame = X.to_frame(id="run_id", step="step", value="confidence")
     frame.assign(solved=np.repeat(y, X.lengths)).to_csv(tmp_path / "runs.csv", index=False)
     page = tmp_path / "report.html"
-    code, out, _ = run(capsys, tmp_path / "runs.csv", "--monitor", "--out", page)
+    options = ["--known-share", 0.5, "--splits", 2]
+    code, out, _ = run(capsys, tmp_path / "runs.csv", "--monitor", *options, "--out", page)
     assert code == 0
     assert "stopping failing runs early" in out
+    code, _, err = run(capsys, tmp_path / "runs.csv", *options)
+    assert code != 0
+    assert "--known-share and --splits are of --monitor" in err
     assert "Stopping failing runs early" in page.read_text()
 
 

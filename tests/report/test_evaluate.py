@@ -219,7 +219,8 @@ def test_monitoring_is_judged_out_of_fold(ragged):
     table = report.monitoring
     assert table.index.names == ["predictor", "alpha"]
     assert set(table.index.get_level_values("predictor")) == {"forecast", "length"}
-    assert (table["n_success"] == (y == 1).sum()).all()
+    assert (table["n_known"] == 160).all()
+    assert (table["n_success"] + table["n_failure"] == 40).all()
     rates = table.loc["forecast", "false_alarm_rate"]
     assert (rates <= [0.35, 0.55]).all()
     assert (table["power"].between(table["power_low"], table["power_high"])).all()

@@ -1,10 +1,11 @@
 import numpy as np
+import pandas as pd
 import pytest
 
-from trajscore import evaluate
+from trajscore import DensityRatioEProcess, evaluate
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring import RandomStop
-from trajscore.report import IntervalOptions
+from trajscore.monitoring import RandomStop, split_report
+from trajscore.report import IntervalOptions, MonitoringOptions
 
 
 @pytest.fixture(scope="module")
@@ -14,8 +15,20 @@ def runs():
 
 @pytest.mark.parametrize("wrong", ["yes", 1, None])
 def test_what_is_no_rule(runs, wrong):
-    with pytest.raises(ValueError, match="monitoring must be True, False or a stopping rule"):
+    with pytest.raises(ValueError, match="monitoring must be True, False, a stopping rule"):
         evaluate(*runs, intervals=IntervalOptions(2), monitoring=wrong)
+
+
+def test_the_table_is_that_of_the_splits(runs):
+    X, y = runs
+    rule = DensityRatioEProcess(alpha=0.2)
+    options = MonitoringOptions(rule, known_share=0.5, n_splits=3)
+    report = evaluate({"judge": X}, y, intervals=IntervalOptions(2), monitoring=options)
+    expected = split_report(rule, X, y, known_share=0.5, n_splits=3)
+    pd.testing.assert_frame_equal(report.monitoring.loc["judge"], expected)
+    assert "fitted on 50% of the complete runs" in report.disclosures["monitoring"]
+    assert "means over 3 random splits" in report.disclosures["monitoring"]
+    assert "before the end" in report.stopping()
 
 
 def test_grades_are_not_taken_for_failures(runs):

@@ -11,7 +11,7 @@ from typing import Any
 
 from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.io._fields import Fields
-from trajscore.report import IntervalOptions, evaluate
+from trajscore.report import IntervalOptions, MonitoringOptions, evaluate
 from trajscore.report._inputs import load
 from trajscore.report._missing import MISSING
 
@@ -55,6 +55,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         help="what runs without an observed outcome count as",
     )
     add("--monitor", action="store_true", help="also report what stopping failing runs early does")
+    add("--known-share", type=float, help="share of the runs that monitoring is fitted on (0.8)")
+    add("--splits", type=int, help="number of random splits that monitoring is judged on (20)")
     add("--resamples", dest="n_resamples", type=int, default=1000, help="bootstrap replicates")
     add("--seed", dest="random_state", type=int, default=0, help="seed of the bootstrap")
     add("--jobs", dest="n_jobs", type=int, help="threads")
@@ -124,7 +126,7 @@ def run(arguments: argparse.Namespace) -> None:
         missing=arguments.missing,
         stop_reason=inputs.stop_reason,
         groups=inputs.groups,
-        monitoring=arguments.monitor,
+        monitoring=_monitoring(arguments),
         intervals=IntervalOptions(
             n_resamples=arguments.n_resamples,
             random_state=arguments.random_state,
@@ -135,6 +137,14 @@ def run(arguments: argparse.Namespace) -> None:
     print(report, flush=True)
     if arguments.out is not None:
         print(f"\nwrote {report.to_html(arguments.out)}")
+
+
+def _monitoring(arguments: argparse.Namespace) -> bool | MonitoringOptions:
+    given = {"known_share": arguments.known_share, "n_splits": arguments.splits}
+    given = {name: value for name, value in given.items() if value is not None}
+    if given and not arguments.monitor:
+        raise ValueError("--known-share and --splits are of --monitor; give that too")
+    return MonitoringOptions(**given) if given else bool(arguments.monitor)
 
 
 def _check_out(out: Path | None) -> None:

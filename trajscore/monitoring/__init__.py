@@ -10,6 +10,7 @@ from trajscore.monitoring._eprocess import DensityRatioEProcess
 from trajscore.monitoring._learn_then_test import LearnThenTestStop
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._savings import token_savings
+from trajscore.monitoring._splits import split_report
 from trajscore.monitoring._stopping_rule import StoppingRule
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "RandomStop",
     "RawVerifier",
     "StoppingRule",
+    "split_report",
     "token_savings",
 ]

@@ -16,12 +16,10 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.calibration import PrefixForecaster
-from trajscore.calibration._forecaster import check_forecaster, fit_arguments, is_passthrough
+from trajscore.calibration._forecaster import check_forecaster, is_passthrough
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.estimator import check_estimator_input
-from trajscore.core.folds import assign_folds, out_of_fold
-from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
@@ -264,34 +262,6 @@ def rates_table(
 
 def _mean(values: NDArray[Any]) -> float:
     return float(values.mean()) if len(values) else np.nan
-
-
-def out_of_fold_steps(
-    rule: StoppingRule, X: TrajectoryArray, y: NDArray[Any], *, groups: Any = None, cv: Any = 5
-) -> dict[float, IntArray]:
-    """Return for each level the step at which each run is flagged by a fit to the other folds.
-    As in `rates_table`, 0 where a run is not flagged. Folds are those of `assign_folds`; runs
-    without an observed outcome are followed, but not fitted on. A level for which a fold has too
-    few successes flags nothing there, without a warning.
-    """
-    known, X = y != CENSORED, ended_where_known(X, y)
-    fold = assign_folds(cv, X.ids, y == 1, counts=known, groups=groups)
-    order = id_order(X.ids)
-
-    def fit(train: BoolArray) -> tuple[StoppingRule, int]:
-        rows = order[(train & known)[order]]
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*successes.* are too few")
-            given = {} if groups is None else fit_arguments(rule, {"groups": groups[rows]})
-            return clone(rule).fit(X[rows], y[rows], **given), int(X.lengths[rows].max())
-
-    steps: dict[float, IntArray] = {}
-    for rows, (fitted, longest) in out_of_fold(fold, fit):
-        new = X[rows].prefix(longest)  # a longer run than those in training is none to warn of here
-        for alpha, flagged in fitted._steps_by_level(new).items():
-            steps.setdefault(alpha, np.zeros(len(X), dtype=np.int64))
-            steps[alpha][rows] = flagged
-    return steps
 
 
 def unfitted_forecaster(forecaster: Any, default: PrefixForecaster) -> Any:

@@ -118,6 +118,31 @@ class IntervalOptions:
 
 
 @dataclass(frozen=True)
+class MonitoringOptions:
+    """What is reported of stopping failing runs early.
+
+    Parameters
+    ----------
+    rule : StoppingRule, optional
+        Default: a `trajscore.DensityRatioEProcess` at the levels 0.05, 0.1 and 0.2.
+    known_share : float, default=0.8
+        Share of the runs that it is fitted on, in each of several random splits.
+    n_splits : int, default=20
+        Number of splits.
+
+    Examples
+    --------
+    >>> from trajscore.report import MonitoringOptions
+    >>> MonitoringOptions(known_share=0.2).n_splits
+    20
+    """
+
+    rule: Any = None
+    known_share: float = 0.8
+    n_splits: int = 20
+
+
+@dataclass(frozen=True)
 class Note:
     """What a reader should know of one predictor; `kind` is a key of `_disclosures.NOTES`."""
 
@@ -138,7 +163,7 @@ class Facts:
     is_clustered: bool
     intervals: IntervalOptions
     calibrators: dict[str, str] | None  # of each predictor; None if none was asked for
-    stopping_rule: str | None
+    monitoring: MonitoringOptions | None
 
     @property
     def n_censored(self) -> int:

@@ -121,10 +121,13 @@ def disclosures(data: ReportData) -> dict[str, str]:
         "censoring": _censoring(facts),
         "intervals": _intervals(data),
     }
-    if facts.stopping_rule is not None:
+    if facts.monitoring is not None:
         said["monitoring"] = (
-            f"{facts.stopping_rule}, fitted on four fifths of the complete runs and judged on the "
-            f"others; rates pooled over the five folds, with Clopper-Pearson intervals"
+            f"{facts.monitoring.rule!r}, fitted on {facts.monitoring.known_share:.0%} of the "
+            f"complete runs and judged on the others; means over {facts.monitoring.n_splits} "
+            f"random splits with 95% intervals over splits; power: share of failing runs that are "
+            f"flagged; before the end: before their last step; steps saved: share of its own steps "
+            f"that come after the flag, as a mean over failing runs"
         )
     return said
 

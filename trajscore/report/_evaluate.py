@@ -11,10 +11,10 @@ from trajscore.inference._choice import check_method
 from trajscore.metrics._aggregate import check_aggregator
 from trajscore.metrics._proper_scores import family_name, get_family, is_tuple_family
 from trajscore.monitoring import StoppingRule
-from trajscore.report._data import Facts, IntervalOptions, Note, Options
+from trajscore.report._data import Facts, IntervalOptions, MonitoringOptions, Note, Options
 from trajscore.report._intervals import interval_table
 from trajscore.report._missing import fill_forward, leave_out_missing
-from trajscore.report._monitoring import monitoring_table, stopping_rule
+from trajscore.report._monitoring import monitoring_options, monitoring_table
 from trajscore.report._report import Report
 from trajscore.report._rows import calibrator_maker, calibrators_of, make_rows
 from trajscore.report._runs import check_predictors, choose_runs, few_clusters, stray_values
@@ -36,7 +36,7 @@ def evaluate(
     stop_reason: ArrayLike | None = None,
     missing: str = "same_runs",
     groups: ArrayLike | None = None,
-    monitoring: bool | StoppingRule = False,
+    monitoring: bool | StoppingRule | MonitoringOptions = False,
     intervals: str | IntervalOptions = "auto",
 ) -> Report:
     """Judge every predictor: what it is worth as given, and what recalibration would buy.
@@ -80,9 +80,11 @@ def evaluate(
         left out is counted, with whose value was missing.
     groups : array-like of shape (n_runs,), optional
         Clusters of runs (trials of one task), kept together in calibration and bootstrap.
-    monitoring : bool or StoppingRule, default=False
-        Whether to report what stopping failing runs early would do, out of fold; True is a
-        conformal `DensityRatioEProcess` at the levels 0.05, 0.1 and 0.2.
+    monitoring : bool, StoppingRule or MonitoringOptions, default=False
+        Whether to report what stopping failing runs early would do, on runs that the rule was not
+        fitted on; True is a `DensityRatioEProcess` at the levels 0.05, 0.1 and 0.2.
+        `trajscore.report.MonitoringOptions` also has the share of runs that it is fitted on, and
+        the number of random splits.
     intervals : {"auto", "bootstrap", "influence"} or IntervalOptions, default="auto"
         How intervals are made: from the influence of each run on a metric, which is exact for many
         runs; by bootstrap; or by influence where at least 30 runs or clusters (or a quarter of all,
@@ -132,7 +134,7 @@ def evaluate(
     check_method(made.method)
     maker = calibrator_maker(calibrator, weights)
     censored = "q_z" if censored == "failure" and q_z is not None else censored
-    rule = stopping_rule(monitoring)
+    stopping = monitoring_options(monitoring)
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), missing, notes)
     notes += [*stray_values(sample.traces), *giveaways(sample.traces, sample.y)]
@@ -146,7 +148,9 @@ def evaluate(
         interval_methods=methods,
         excluded=excluded_table(judged),
         calibration_gain=gain_table(options, table),
-        monitoring=None if rule is None else monitoring_table(rows, rule, notes),
+        monitoring=(
+            None if stopping is None else monitoring_table(rows, stopping, made.n_jobs, notes)
+        ),
         sensitivity=sensitivity_table(rows, judged, options, maker),
         options=options,
         facts=Facts(
@@ -158,7 +162,7 @@ def evaluate(
             is_clustered=groups is not None,
             intervals=made,
             calibrators=None if maker is None else calibrators_of(rows),
-            stopping_rule=None if rule is None else repr(rule),
+            monitoring=stopping,
         ),
         remarks=notes,
         traces={row.key: row.traces for row in rows},

@@ -53,12 +53,12 @@ def stopping_cells(data: ReportData) -> pd.DataFrame:
     steps = table["mean_stopping_step"]
     cells = {
         "good, bad runs": [
-            f"{good}, {bad}"
+            f"{good:.0f}, {bad:.0f}"
             for good, bad in zip(table["n_success"], table["n_failure"], strict=True)
         ],
         "false alarms": _rates(table, "false_alarm_rate"),
         "power": _rates(table, "power"),
-        "before the end": [f"{share:.3f}" for share in table["power_before_end"]],
+        "before the end": _rates(table, "power_before_end"),
         "stops at step": ["" if pd.isna(step) else f"{step:.1f}" for step in steps],
         "steps saved": [f"{share:.1%}" for share in table["steps_saved"]],
     }

@@ -1,0 +1,131 @@
+"""What a rule does on runs that it was not fitted on, as a mean over random splits."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from trajscore.calibration._forecaster import fit_arguments
+from trajscore.core.outcomes import CENSORED
+from trajscore.core.sample import Sample, check_sample
+from trajscore.core.values import as_count
+from trajscore.monitoring._stopping_rule import StoppingRule, check_share
+
+RATES = (
+    *("false_alarm_rate", "power", "power_before_end", "power_longer"),
+    *("mean_stopping_step", "steps_saved", "steps_saved_overall"),
+)
+
+
+def split_report(
+    rule: StoppingRule,
+    X: Any,
+    y: ArrayLike,
+    *,
+    known_share: float = 0.8,
+    n_splits: int = 20,
+    groups: ArrayLike | None = None,
+    confidence_level: float = 0.95,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> pd.DataFrame:
+    """Fit a rule on a share of the runs and judge it on the others, over random splits.
+
+    Parameters
+    ----------
+    rule : StoppingRule
+        Not fitted, or to be fitted anew.
+    X : TrajectoryArray or array-like of shape (n_runs, T_max)
+        Scores.
+    y : array-like of shape (n_runs,)
+        Outcomes: 1 success, 0 failure; runs with -1 are left out.
+    known_share : float, default=0.8
+        Share of the runs that the rule is fitted on.
+    n_splits : int, default=20
+        Number of splits.
+    groups : array-like of shape (n_runs,), optional
+        Runs of one group (trials of one task) are known together, and the rule is told.
+    confidence_level : float, default=0.95
+        Level of the intervals: of the mean over such splits of these runs, not of other runs.
+    random_state : int, RandomState instance or None, default=0
+        Draws the splits.
+    n_jobs : int, optional
+        Splits are judged in parallel; the result does not depend on it.
+
+    Returns
+    -------
+    DataFrame indexed by alpha
+        The rates of `StoppingRule.report` with the ends of their intervals; n_known, n_success and
+        n_failure, in the mean over splits. A level for which too few successes are known flags
+        nothing.
+
+    Raises
+    ------
+    ValueError
+        If `known_share` or `n_splits` cannot be used, no outcome is observed or one is a grade, or
+        the rule cannot be fitted on a split.
+
+    See Also
+    --------
+    StoppingRule.report : Of a fitted rule, on runs that are new to it.
+
+    Examples
+    --------
+    >>> from trajscore import DensityRatioEProcess
+    >>> from trajscore.datasets import make_trajectories
+    >>> from trajscore.monitoring import split_report
+    >>> X, y = make_trajectories(1000, lengths=(1, 6), random_state=0, return_X_y=True)
+    >>> table = split_report(DensityRatioEProcess(alpha=0.1), X, y, n_splits=4)
+    >>> table[["false_alarm_rate", "power", "power_before_end"]].round(2).to_dict("list")
+    {'false_alarm_rate': [0.13], 'power': [0.62], 'power_before_end': [0.37]}
+    """
+    check_share("known_share", known_share)
+    n_splits = as_count(n_splits, "n_splits")
+    sample = check_sample(X, y, groups=groups, allow_soft=False)
+    observed = np.asarray(sample.y != CENSORED)
+    if not observed.any():
+        raise ValueError(f"none of the {len(sample)} runs has an observed outcome; give some")
+    sample = sample.take(observed).in_id_order()
+    seeds = check_random_state(random_state).randint(2**31, size=n_splits)
+    tables = Parallel(n_jobs=n_jobs)(
+        delayed(_one_split)(rule, sample, known_share, seed) for seed in seeds.tolist()
+    )
+    return _means(pd.concat(tables, keys=range(n_splits), names=["split"]), confidence_level)
+
+
+def _one_split(rule: StoppingRule, sample: Sample, known_share: float, seed: int) -> pd.DataFrame:
+    """Fit on some runs, or groups, and report on the others."""
+    units = np.arange(len(sample)) if sample.groups is None else sample.groups
+    order = np.random.default_rng(seed).permutation(np.unique(units))
+    is_known = np.isin(units, order[: int(known_share * len(order))])
+    known, new = sample.take(is_known), sample.take(~is_known)
+    given = {} if known.groups is None else fit_arguments(rule, {"groups": known.groups})
+    with warnings.catch_warnings():  # what is said there shows in the table
+        warnings.filterwarnings("ignore", message=".*successes are too few")
+        warnings.filterwarnings("ignore", message="the forecasts of all .* are alike")
+        warnings.filterwarnings("ignore", message=".*steps of the longest run in fitting")
+        fitted = clone(rule).fit(known.X, known.y, **given)
+        table = fitted.report(new.X, new.y)
+    return table[[*RATES, "n_success", "n_failure"]].assign(n_known=len(known))
+
+
+def _means(tables: pd.DataFrame, confidence_level: float) -> pd.DataFrame:
+    """Mean over splits of each column, of rates with an interval."""
+    by_alpha = tables.groupby(level="alpha", sort=False)
+    mean, error = by_alpha.mean(), by_alpha.sem()
+    half = norm.ppf((1 + confidence_level) / 2) * error
+    columns = {}
+    for name in mean:
+        columns[name] = mean[name]
+        if name in RATES:
+            columns[f"{name}_low"] = mean[name] - half[name]
+            columns[f"{name}_high"] = mean[name] + half[name]
+    return pd.DataFrame(columns)
