@@ -15,9 +15,10 @@ from trajscore.inference._units import Units
 METHODS = ("auto", "bootstrap", "influence")
 
 # With fewer runs, or clusters, that carry the variance an interval by influences covers too little
-# (benchmarks/intervals.py); but of few runs a quarter do, as t allows for their number.
+# (benchmarks/intervals.py). Of few a quarter will do, as t allows for their number, and more where
+# they are unequal.
 ENOUGH = 30
-ENOUGH_OF_FEW = 0.25
+_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def by_influence(
     spread = Spread(np.nan_to_num(influence), units)
     half_width = spread.half_width(units.t_quantile(len(influence), confidence_level))
     low, high = bounds(estimate, half_width, np.broadcast_to(on_logit, estimate.shape))
-    enough = min(ENOUGH, ENOUGH_OF_FEW * units.n_effective(len(influence)))
+    enough = min(ENOUGH, _SHARE * units.n_units**2 / units.n_effective(len(influence)))
     return InfluenceIntervals(low, high, spread.n_telling() >= enough, acceleration(spread.totals))
 
 

@@ -13,7 +13,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._bootstrap import bootstrap_units, check_resamples
 from trajscore.inference._choice import by_bootstrap, by_influence
-from trajscore.inference._units import Units, any_units, units_of
+from trajscore.inference._units import Units, units_of
 from trajscore.metrics._statistics import CalibrationError
 from trajscore.report._data import (
     BOOTSTRAP,
@@ -43,7 +43,7 @@ def interval_table(
     levels = metric_levels(rows, options)
     cells = _Cells(as_one_function(levels, names)(np.ones((1, len(runs))))[0])
     sizes = [len(row.runs) for row in rows]
-    units = [any_units(row.runs.groups, size) for row, size in zip(rows, sizes, strict=True)]
+    units = [units_of(row.runs.groups, size) for row, size in zip(rows, sizes, strict=True)]
     known = {
         id(one): _Influences(one, size, names)
         for level in levels
