@@ -1,9 +1,12 @@
-"""Derivatives of rank statistics, held against differences."""
+"""Derivatives of rank statistics, and of what is fitted, held against differences."""
 
 import numpy as np
 import pytest
 
+from trajscore import TrajectoryArray, metrics
 from trajscore.metrics import _gradients, _ranking
+from trajscore.metrics._decomposition import run_miscalibration
+from trajscore.metrics._statistics import MeanOfRuns
 
 
 @pytest.mark.parametrize("name", ["auroc", "auprc", "aurc"])
@@ -22,3 +25,27 @@ def test_derivatives(name, empty, rng):
     for derivative, moved in sides:
         difference = [(moved(h) - moved(-h)) / 2e-6 for h in step]
         np.testing.assert_allclose(derivative, difference, atol=1e-7)
+
+
+@pytest.mark.parametrize("score", ["log", "brier"])
+def test_parts_that_are_fitted_change_as_if_the_fit_stood_still(score, rng):
+    # the best monotone recalibration, and the best constant, gain nothing by moving
+    X = TrajectoryArray.from_padded(rng.integers(1, 8, (25, 3)) / 8)
+    y = (rng.random(25) < X.padded().mean(axis=1)).astype(int)
+    constant = X.with_cells(np.full(len(X.cells), y.mean()))
+    gained = run_miscalibration(y, X, score, "linear_front")
+    parts = {
+        "miscalibration": gained,
+        "uncertainty": -metrics.tps_samples(y, constant, score=score),
+    }
+    step = 1e-5 * np.eye(25)
+    for name, samples in parts.items():
+        above, below = (
+            [
+                getattr(metrics.tps_decomposition(y, X, score=score, sample_weight=w), name)
+                for w in 1 + sign * step
+            ]
+            for sign in (1, -1)
+        )
+        numeric = 25 * (np.array(above) - below) / 2e-5
+        np.testing.assert_allclose(MeanOfRuns(samples).influence(25), numeric, atol=1e-6)

@@ -87,10 +87,10 @@ def resampling_units(
 def units_of(groups: IntArray | None, n_runs: int) -> Units:
     """Return the units of runs whose clusters were checked; their codes may have gaps."""
     if n_runs < 2:
-        raise ValueError(f"a bootstrap needs at least 2 runs, got {n_runs}")
+        raise ValueError(f"an interval needs at least 2 runs, got {n_runs}")
     units = any_units(groups, n_runs)
     if units.n_units < 2:
-        raise ValueError("all runs are of one cluster; a cluster bootstrap needs at least two")
+        raise ValueError("all runs are of one cluster; an interval needs at least two")
     return units
 
 
