@@ -35,6 +35,7 @@ from trajscore.metrics._decomposition import run_miscalibration
 from trajscore.metrics._diagnostics import diagnostic_statistics
 from trajscore.metrics._ecuas import price
 from trajscore.metrics._statistics import MeanOfRuns, Statistic, all_at_once
+from trajscore.report._margins import hides_losses
 
 FloatArray = NDArray[np.float64]
 
@@ -124,12 +125,16 @@ def statistics(success: FloatArray, forecast: FloatArray) -> dict[str, Statistic
     metrics = diagnostic_statistics(forecast, success, is_probability=False)
     clipped = np.clip(forecast, 1e-6, 1 - 1e-6)
     log_score = np.where(success == 1, np.log(clipped), np.log1p(-clipped))
-    metrics["TPS log"] = MeanOfRuns(log_score)
+    run = np.arange(len(success))
+    unseen = hides_losses(forecast, success, run, 1e-6)
+    metrics["TPS log"] = MeanOfRuns(log_score, None, unseen)
     metrics["TPS brier"] = MeanOfRuns(-((forecast - success) ** 2))
     with np.errstate(divide="ignore"):
         log_u = np.log1p(-forecast)
     for n in (0, 1, 128):
-        metrics[f"ECUAS_{n}"] = MeanOfRuns(price(log_u, 1 - success, n, 1.0, 1e-7)[0])
+        unseen = n == 0 and hides_losses(np.maximum(forecast, 0.5), success, run, 1e-7)
+        costs = price(log_u, 1 - success, n, 1.0, 1e-7)[0]
+        metrics[f"ECUAS_{n}"] = MeanOfRuns(costs, None, unseen)
     return metrics
 
 
@@ -170,6 +175,14 @@ class Table:
         own = {name: one.influence(self.n_runs) for name, one in self.metrics.items()}
         gains = [own[name] - one.influence(self.n_runs) for name, one in self.others.items()]
         return np.stack([*own.values(), *gains], axis=1)
+
+    def has_unseen(self) -> NDArray[np.bool_]:
+        """Whether losses may be as likely as unseen, so that `evaluate` takes no influences."""
+        own, others = (
+            {name: getattr(one, "has_unseen", False) for name, one in metrics.items()}
+            for metrics in (self.metrics, self.others)
+        )
+        return np.array([*own.values(), *(own[name] or others[name] for name in others)])
 
     def bounds(self, units: Units, high_by_influence: float) -> tuple[FloatArray, FloatArray]:
         """Bounds of T-ECE, MCB and the gain in T-ECE."""
@@ -248,9 +261,10 @@ def try_intervals(table: Table, units: Units, found: Found, counts: FloatArray |
     value = table.values(np.ones(n_runs))
     on_logit = [name in ON_LOGIT for name in table.names]
     one = by_influence(value, table.influences(), units, LEVEL, on_logit)
+    holds = one.holds & ~table.has_unseen()
     rows["value"].append(value)
     rows["influence"].append(found.covered(one.low, one.high))
-    rows["holds"].append(one.holds)
+    rows["holds"].append(holds)
     if counts is None:
         return
     expanded = units.expanded_level(n_runs, LEVEL)
@@ -261,7 +275,7 @@ def try_intervals(table: Table, units: Units, found: Found, counts: FloatArray |
     if "T-ECE" in table.names:
         low, high = table.bounds(units, float(one.high[1]))
     else:
-        low, high = np.where(one.holds, one.low, low), np.where(one.holds, one.high, high)
+        low, high = np.where(holds, one.low, low), np.where(holds, one.high, high)
     rows["auto"].append(found.covered(low, high))
 
 

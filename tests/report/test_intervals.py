@@ -67,6 +67,15 @@ def test_few_failures_are_drawn_from(runs):
     assert "bootstrap" not in asked.to_numpy()
 
 
+def test_losses_that_may_be_unseen_are_not_left_to_influences(runs):
+    X, y, _ = runs
+    sure = X.with_cells(np.where(X.cells > 0.99, 1.0, X.cells))  # nearly always right
+    made = evaluate(sure, y, calibrator=None, intervals=IntervalOptions(20)).interval_methods
+    assert made.loc[("forecast", "raw", "TPS log")].iloc[:2].tolist() == ["bootstrap"] * 2
+    assert made.loc[("forecast", "raw", "ECUAS_0"), "value"] == "bootstrap"
+    assert made.loc[("forecast", "raw", "TPS brier"), "value"] == "influence"
+
+
 def test_few_clusters_take_t_and_many_runs_in_them_do_not_help(runs):
     X, y, tasks = runs
     alone = evaluate(X, y, intervals=IntervalOptions(50)).intervals

@@ -31,10 +31,14 @@ class MeanOfRuns:
         The numbers.
     rows : ndarray of int of shape (n_rows,) or None
         The runs whose numbers they are; None for all.
+    has_unseen : bool
+        Whether numbers far from the others may be as likely as unseen, so that neither influences
+        nor a bootstrap know how much the mean varies.
     """
 
     samples: FloatArray
     rows: IntArray | None = None
+    has_unseen: bool = False
 
     def __call__(self, counts: FloatArray) -> FloatArray:
         """Return the mean for each weighting, NaN where no run counts."""

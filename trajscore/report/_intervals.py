@@ -14,7 +14,7 @@ from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._bootstrap import bootstrap_units, check_resamples
 from trajscore.inference._choice import by_bootstrap, by_influence
 from trajscore.inference._units import Units, units_of
-from trajscore.metrics._statistics import CalibrationError
+from trajscore.metrics._statistics import CalibrationError, MeanOfRuns
 from trajscore.report._data import (
     BOOTSTRAP,
     BOUNDS,
@@ -69,12 +69,14 @@ class _Influences:
     def __init__(self, metrics: Metrics, n_runs: int, names: list[str]) -> None:
         self.matrix = np.zeros((n_runs if metrics else 1, len(names)))
         self.gaps: dict[str, Parts] = {}
+        self.has_unseen = np.zeros(len(names), dtype=bool)
         for name, one in metrics.items():
             covered = replace(one, rows=None)
             if isinstance(covered, CalibrationError):
                 self.gaps[name] = Parts(*covered.parts(n_runs))
             else:
                 self.matrix[:, names.index(name)] = covered.influence(n_runs)
+            self.has_unseen[names.index(name)] = isinstance(one, MeanOfRuns) and one.has_unseen
 
 
 @dataclass
@@ -99,6 +101,7 @@ class _Cells:
     ) -> None:
         """Fill in the intervals of a row that need no replicates, and mark the others."""
         names, confidence = options.metrics, draws.confidence_level
+        both = [own] if reference is None else [own, reference]
         found = by_influence(
             self.estimate[at],
             own.matrix if reference is None else own.matrix - reference.matrix,
@@ -106,7 +109,9 @@ class _Cells:
             confidence,
             on_logit=[reference is None and name in RANK_METRICS for name in names],
         )
-        holds = found.holds if draws.method == "auto" else np.array(draws.method == INFLUENCE)
+        holds = found.holds & ~np.any([one.has_unseen for one in both], axis=0)
+        if draws.method != "auto":
+            holds = np.array(draws.method == INFLUENCE)
         self.low[at], self.high[at], self.skewness[at] = found.low, found.high, found.skewness
         self.method[at] = np.where(holds, INFLUENCE, BOOTSTRAP)
         for name, gaps in own.gaps.items():

@@ -10,12 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.within_runs import run_numbers
+from trajscore.inference._choice import ENOUGH
 from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import collapse
 from trajscore.metrics._decomposition import run_miscalibration
 from trajscore.metrics._diagnostics import diagnostic_statistics
 from trajscore.metrics._ecuas import price
+from trajscore.metrics._proper_scores import LogScore, get_family
 from trajscore.metrics._statistics import MeanOfRuns, OfTies, Statistic, all_at_once
 from trajscore.metrics._step_calibration import step_calibration_statistic
 from trajscore.metrics._tps import run_scores
@@ -50,10 +53,17 @@ def row_metrics(row: Row, options: Options) -> Metrics:
     if not row.is_probability:
         return metrics
     for name, n in ECUAS_METRICS.items():
-        metrics[name] = MeanOfRuns(_cost_of_reliance(confidence, labels, n), rows)
+        unseen = n == 0 and hides_losses(
+            np.maximum(confidence, 0.5), labels, np.arange(len(labels)), _LEAST_UNCERTAINTY
+        )
+        metrics[name] = MeanOfRuns(_cost_of_reliance(confidence, labels, n), rows, unseen)
     for name, score in zip(options.score_names, options.scores, strict=True):
         scores = run_scores(labels, row.traces, score, options.weights)
-        metrics[name] = MeanOfRuns(scores, rows)
+        run, family = run_numbers(row.traces), get_family(score)
+        unseen = isinstance(family, LogScore) and hides_losses(
+            row.traces.cells, labels[run], run, family.clip
+        )
+        metrics[name] = MeanOfRuns(scores, rows, unseen)
     for name, part in STEP_ERRORS.items():
         metrics[name] = step_calibration_statistic(
             labels, row.traces, np.ones(len(labels)), weights=options.weights, part=part, rows=rows
@@ -69,6 +79,13 @@ def _cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> 
     with np.errstate(divide="ignore"):  # an uncertainty of 0
         log_u = np.log(1 - confidence)
     return price(log_u, 1 - success, n, 1.0, _LEAST_UNCERTAINTY)[0]
+
+
+def hides_losses(p: FloatArray, label: FloatArray, run: IntArray, clip: float) -> bool:
+    """Whether forecasts are clipped, and too few of them wrong to tell how often that happens."""
+    sure = (p < clip) | (p > 1 - clip)
+    wrong = sure & np.where(p > 0.5, label < 1, label > 0)
+    return bool(sure.any()) and len(np.unique(run[wrong])) < ENOUGH
 
 
 def metric_levels(rows: list[Row], options: Options) -> list[list[Metrics]]:
