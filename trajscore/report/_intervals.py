@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,10 @@ def interval_table(
             cells.fill((number, row), own, reference, own_units, options, draws)
     needed = np.flatnonzero((cells.method == BOOTSTRAP).any(axis=(0, 2))).tolist()
     if needed:
-        some = [[level[place] for place in needed] for level in levels]
+        marked = {
+            name for name in names if (cells.method[..., names.index(name)] == BOOTSTRAP).any()
+        }
+        some = _only(marked, [[level[place] for place in needed] for level in levels])
         replicates = _replicates(some, runs, names, draws)
         for place, drawn in zip(needed, np.moveaxis(replicates, 2, 0), strict=True):
             expanded = units[place].expanded_level(sizes[place], draws.confidence_level)
@@ -148,6 +152,15 @@ class _Cells:
             methods[columns[0]] = self.method[level].ravel()
         exists = table["value"].notna()
         return table[exists], methods[exists]
+
+
+def _only(names: list[str], levels: list[list[Metrics]]) -> list[list[Metrics]]:
+    """Keep some metrics, of one object of metrics in one object."""
+    kept: dict[int, Metrics] = {}
+    for one in chain.from_iterable(levels):
+        if id(one) not in kept:
+            kept[id(one)] = {name: metric for name, metric in one.items() if name in names}
+    return [[kept[id(one)] for one in level] for level in levels]
 
 
 def _calibration_interval(
