@@ -54,11 +54,10 @@ def interval_table(
         own, *references = (known[id(level[row])] for level in levels)
         for number, reference in enumerate([None, *references]):
             cells.fill((number, row), own, reference, own_units, options, draws)
-    needed = np.flatnonzero((cells.method == BOOTSTRAP).any(axis=(0, 2))).tolist()
+    drawn_from = (cells.method == BOOTSTRAP).any(axis=0)
+    needed = np.flatnonzero(drawn_from.any(axis=1)).tolist()
     if needed:
-        marked = {
-            name for name in names if (cells.method[..., names.index(name)] == BOOTSTRAP).any()
-        }
+        marked = np.array(names)[drawn_from.any(axis=0)].tolist()
         some = _only(marked, [[level[place] for place in needed] for level in levels])
         replicates = _replicates(some, runs, names, draws)
         for place, drawn in zip(needed, np.moveaxis(replicates, 2, 0), strict=True):
