@@ -224,6 +224,9 @@ def test_the_model_of_the_score_knows_what_the_steps_so_far_score_on_average(mon
     each = np.column_stack([-((X.cells - 1) ** 2), -(X.cells**2)])
     sums = np.concatenate([np.cumsum(run, axis=0) for run in np.split(each, X.offsets[1:-1])])
     so_far = sums / step[:, None]
+    expected = X.cells * so_far[:, 0] + (1 - X.cells) * so_far[:, 1]
+    now = X.cells * each[:, 0] + (1 - X.cells) * each[:, 1]
+    so_far = np.column_stack([so_far, expected, now])
     known = np.column_stack([hazard.features_, so_far])
     fold = np.repeat(hazard.fold_, X.lengths)
     goes_on = step < np.repeat(X.lengths, X.lengths)

@@ -128,7 +128,8 @@ def doubly_robust_tps_score(
         As in `ipcw_tps_score`.
     regressor : regressor, optional
         Learns the final score from what is known at a step: the features of `hazard`, and the mean
-        score of the steps so far on success and on failure. Default: ridge regression on these,
+        score of the steps so far on success, on failure, and as expected if the latest forecast is
+        right, and the expected score of the step itself. Default: ridge regression on these,
         standardised; with many runs, something richer pays.
     q_z, score, weights, sample_weight, return_samples : optional
         As in `ipcw_tps_score`.
@@ -175,7 +176,7 @@ def doubly_robust_tps_score(
     stops, g = _stops_and_scores(sample, hazard, q_z, score, weights)
     samples = g
     if stops is not None:
-        known = np.column_stack([stops.features_, _mean_scores_so_far(sample.X, score)])
+        known = np.column_stack([stops.features_, _known_of_the_score(sample.X, score)])
         samples = _augmented(stops, g, _expected_scores(stops, known, g, regressor))
     value = float(np.average(samples, weights=sample.weight))
     return (value, samples) if return_samples else value
@@ -218,11 +219,14 @@ def _augmented(stops: StopHazard, g: FloatArray, expected: FloatArray) -> FloatA
     return weighted + np.add.reduceat(surprise, stops.history_.offsets[:-1])
 
 
-def _mean_scores_so_far(X: TrajectoryArray, score: Any) -> FloatArray:
-    """Mean score of the steps so far on success, and on failure; weights would tell the horizon."""
+def _known_of_the_score(X: TrajectoryArray, score: Any) -> FloatArray:
+    """Mean scores so far, by outcome and in expectation; step weights would tell the horizon."""
     family = get_family(score)
     each = np.column_stack([family.success(X.cells), family.failure(X.cells)])
-    return running_sum(X, each) / step_numbers(X)[:, None]
+    so_far = running_sum(X, each) / step_numbers(X)[:, None]
+    chance = np.column_stack([X.cells, 1 - X.cells])
+    # a linear model needs to be given these products
+    return np.column_stack([so_far, (chance * so_far).sum(axis=1), (chance * each).sum(axis=1)])
 
 
 def _expected_scores(
