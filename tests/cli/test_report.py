@@ -1,6 +1,8 @@
 import gzip
 import io
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -184,7 +186,8 @@ def model(tmp_path_factory):
 
 
 def monitored(path, lines, monkeypatch, capsys, *options):
-    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines)))
+    given = io.BytesIO(b"\n".join(one if isinstance(one, bytes) else one.encode() for one in lines))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(given))
     code = main(["monitor", "--model", str(path), *options])
     return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
@@ -207,19 +210,62 @@ def test_monitor_decides_as_the_process_does(model, monkeypatch, capsys):
 
 def test_monitor_answers_bad_lines_and_goes_on(model, monkeypatch, capsys):
     _, _, path = model
-    lines = ['{"score": 0.4}', "score", "[1]", '{"id": "a"}', '{"score": NaN}', '{"score": 0.3}']
-    lines += ["", '{"id": "b", "end": true}']
-    _, answers = monitored(path, lines, monkeypatch, capsys)
-    assert [answer.get("step") for answer in answers] == [1, None, None, None, None, 2, None]
-    errors = [answer["error"] for answer in answers if "error" in answer]
-    assert "not JSON" in errors[0]
-    assert "expected an object" in errors[1]
-    assert 'no "score"' in errors[2]
-    assert "step 2: the score nan is not a finite number" in errors[3]
-    assert answers[-1] == {
-        "error": "run 'b' is not open; it has had no score, or has been finished",
-        "line": 8,
+    bad = {
+        "score": "not JSON; send an object",
+        "[" * 5000: "not JSON; send an object",
+        b'{"id": "\xff"}': "not UTF-8, at byte 8",
+        '{"id": "a", "score": ' + "1" * (1 << 20) + "}": "the line has more than 1,048,576 bytes",
+        "[1]": "not an object",
+        '{"score": 0.4}': 'there is no "id"',
+        '{"run_id": "a", "score": 0.4}': "no key named 'run_id'; did you mean 'id'?",
+        '{"id": "a"}': 'there is no "score"',
+        '{"id": "a", "score": NaN}': "step 2: the score nan is not a finite number",
+        '{"id": "a", "score": 0.4, "step": 4}': "step 4 came where step 2 is due",
+        '{"id": "a", "score": 0.4, "step": true}': '"step" must be a whole number from 1 on',
+        '{"id": "b", "end": true}': "run 'b' is not open; it has had no score",
     }
+    good = ['{"id": "a", "score": 0.4}', "", '{"id": "a", "score": 0.3}']
+    _, answers = monitored(path, [good[0], *bad, *good[1:]], monkeypatch, capsys)
+    assert [answer.get("step") for answer in answers] == [1, *[None] * len(bad), 2]
+    pairs = zip(answers[1:-1], bad.values(), strict=True)
+    for number, (answer, message) in enumerate(pairs, start=2):
+        assert message in answer["error"]
+        assert answer["line"] == number
+
+
+def test_monitor_goes_on_where_it_was_killed(model, tmp_path):
+    """Started again, it answers the line that was not answered, and those sent twice, alike."""
+    process, X, path = model
+    rows = [row for row in range(30) if X.lengths[row] > 1]
+    lines = []
+    for t in range(int(X.lengths.max())):
+        for row in rows:
+            if t < X.lengths[row]:
+                ends = {"end": True} if t + 1 == X.lengths[row] else {}
+                message = {"id": row, "step": t + 1, "score": float(X[row][t])}
+                lines.append(json.dumps(message | ends) + "\n")
+    command = [sys.executable, "-m", "trajscore", "monitor", "--model", str(path)]
+    command += ["--state", str(tmp_path / "state")]
+    answers = []
+    while len(answers) < len(lines):
+        served = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        # the last line that was answered is sent again, as a client may who does not know
+        for k in range(max(len(answers) - 1, 0), min(len(answers) + 40, len(lines))):
+            served.stdin.write(lines[k].encode())
+            served.stdin.flush()
+            answer = json.loads(served.stdout.readline())
+            assert "error" not in answer
+            if k < len(answers):
+                assert answer == answers[k]
+            else:
+                answers.append(answer)
+        served.kill()
+        served.wait()
+        served.stdin.close()
+        served.stdout.close()
+    last = {answer["id"]: answer["flagged"] for answer in answers}
+    expected = process.predict(X[rows], 0.1) == 0
+    assert [last[row] for row in rows] == expected.tolist()
 
 
 def test_monitor_says_what_is_wrong_with_a_model(tmp_path, capsys, model):

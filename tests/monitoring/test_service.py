@@ -126,11 +126,11 @@ def test_lines_are_not_repaired():
         '{"id": "a", "score": 1' + "0" * 400 + "}": "is not a number",
     }
     out = streams.StringIO()
-    serve(monitor, bad, out)
+    serve(monitor, [line.encode() for line in bad], out)
     answers = [json.loads(line) for line in out.getvalue().splitlines()]
     for answer, message in zip(answers, bad.values(), strict=True):
         assert message in answer["error"]
     assert list(monitor) == before
     out = streams.StringIO()
-    serve(monitor, ['{"id": "a", "end": false, "score": 0.3}'], out)
+    serve(monitor, [b'{"id": "a", "end": false, "score": 0.3}'], out)
     assert json.loads(out.getvalue())["step"] == 2

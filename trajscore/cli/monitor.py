@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.monitoring._persistence import load_process
-from trajscore.monitoring._service import serve
+from trajscore.monitoring._service import lines_of, serve
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -16,18 +16,42 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         "monitor",
         help="decide after every score whether a run should stop",
-        description='Reads lines such as {"id": "run 1", "score": 0.7} on standard input, and '
-        '{"id": "run 1", "end": true} when a run has ended; answers each with a decision on '
-        "standard output.",
+        description='Reads lines such as {"id": "run 1", "step": 1, "score": 0.7} on standard '
+        'input, with "end": true beside the last score of a run or alone after it, and answers '
+        "each with a decision on standard output. With steps, a line that is sent again is "
+        "answered again and not counted twice.",
     )
     add = parser.add_argument
     add("--model", type=Path, required=True, metavar="MODEL.skops", help="fitted process")
     add("--alpha", type=float, help="one of the fitted levels")
+    add(
+        "--state",
+        type=Path,
+        metavar="FILE",
+        help="keep every step here before it is answered, and go on where the file ends",
+    )
+    add(
+        "--forget-after",
+        type=float,
+        default=7 * 24.0,
+        metavar="HOURS",
+        help="forget runs that had no score for so long (168)",
+    )
     add("--trust", action="append", default=[], metavar="TYPE", help="a type in the model to trust")
     return parser
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> int:
     """Answer the lines on standard input."""
+    if not arguments.forget_after > 0:
+        raise ValueError("--forget-after must be a number of hours above 0")
     process = load_process(arguments.model, arguments.trust)
-    serve(process.monitor(arguments.alpha), sys.stdin, sys.stdout)
+    monitor = process.monitor(arguments.alpha, arguments.state)
+    try:
+        lines = lines_of(sys.stdin.buffer)
+        serve(monitor, lines, sys.stdout, 3600 * arguments.forget_after)
+    except KeyboardInterrupt:  # what was answered is kept
+        return 130
+    finally:
+        monitor.close()
+    return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -322,26 +323,29 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             return log_m.with_cells(np.exp(log_m.cells), channels=("e_value",))
         return np.exp(log_m)
 
-    def monitor(self, alpha: float | None = None) -> EProcessMonitor:
+    def monitor(
+        self, alpha: float | None = None, state: str | Path | None = None
+    ) -> EProcessMonitor:
         """Return the live form, which takes one score after the other.
 
         Parameters
         ----------
         alpha : float, optional
             One of the fitted levels; default: the first.
+        state : str or Path, optional
+            A file in which every step is kept, and with which to go on: see `EProcessMonitor`.
 
         Returns
         -------
         EProcessMonitor
-            Without open runs.
+            With the open runs of `state`, or none.
 
         Raises
         ------
         ValueError
-            If the level was not fitted.
+            If the level was not fitted, or the state is that of another process.
         """
-        level = self._level(alpha)
-        return EProcessMonitor(self.test_, level)
+        return EProcessMonitor(self.test_, self._level(alpha), state)
 
     # ------------------------------------------------------------------ fitting
 

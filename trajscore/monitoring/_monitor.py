@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 import warnings
 from collections.abc import Hashable, Iterator, Mapping
 from math import isfinite
@@ -16,10 +17,13 @@ from numpy.typing import NDArray
 from trajscore.core.storage import replacing
 from trajscore.core.type_aliases import FloatArray
 from trajscore.monitoring._density_ratio import FittedTest, Progress
+from trajscore.monitoring._journal import Journal
 from trajscore.monitoring._thresholds import as_ids
 
 _FORMAT = "trajscore monitor 2"
 _DEFAULT_RUN = "run"
+# runs that have ended whose last decision is given again where their end comes twice
+_REMEMBERED = 1000
 # log M of a saved run, found again by the same process; another machine may round otherwise
 _SAME = 1e-6
 
@@ -68,6 +72,15 @@ class EProcessMonitor:
         What decides: ``test_`` of a fitted process.
     alpha : float, optional
         One of its levels; default: the first.
+    state : str or Path, optional
+        A file in which every step is kept before its decision is given, so that a monitor made
+        with it later goes on where this one was, whenever it was ended. Ids are text or integers
+        then. One monitor at a time writes a file.
+
+    Raises
+    ------
+    ValueError
+        If the file was written by another process, at another level, or by none.
 
     See Also
     --------
@@ -85,15 +98,28 @@ class EProcessMonitor:
     (3, True)
     """
 
-    def __init__(self, test: FittedTest, alpha: float | None = None) -> None:
+    def __init__(
+        self, test: FittedTest, alpha: float | None = None, state: str | Path | None = None
+    ) -> None:
         self.test = test
         self.alpha = test.alphas[0] if alpha is None else alpha
         self._lock = threading.RLock()
         self._runs: dict[Hashable, _Run] = {}
+        self._ended: dict[Hashable, _Run] = {}  # the last of them, in case their end comes twice
+        self._journal: Journal | None = None
         self._scores = _ScoreCheck(test.n_channels, test.channels, test.ratio.forecaster is None)
         self._warn_at = test.longest + 1 if test.beyond else -1
+        if state is not None:
+            self._resume(Journal(Path(state), {"alpha": self.alpha, **_fingerprint(test)}))
 
-    def update(self, score: Any, run: Hashable | None = None, *, done: bool = False) -> Decision:
+    def update(
+        self,
+        score: Any,
+        run: Hashable | None = None,
+        *,
+        step: int | None = None,
+        done: bool = False,
+    ) -> Decision:
         """Take the next score of a run.
 
         Parameters
@@ -102,6 +128,9 @@ class EProcessMonitor:
             A verifier's score of the step.
         run : text or number, optional
             The id of the run; without it, the score belongs to the one run "run".
+        step : int, optional
+            Number of the step, where deliveries may be repeated or lost: that of the last one with
+            the same score is answered again and not counted twice, any other but the next refused.
         done : bool, default=False
             Whether this is the last step: then the run has ended, and is forgotten.
 
@@ -113,23 +142,53 @@ class EProcessMonitor:
         Raises
         ------
         ValueError
-            If a score is missing, no number or not finite; the monitor is then as it was.
+            If a score is missing, no number or not finite, or a step is not the next one; the
+            monitor is then as it was.
         TypeError
-            If the id is a truth value or cannot be hashed.
+            If the id is a truth value or cannot be hashed; with a `state`, if it is neither text
+            nor an integer.
+        OSError
+            If the step cannot be kept in the `state`; the monitor is then as it was.
         """
-        run_id = _checked_id(run)
+        run_id, done = _checked_id(run), bool(done)
         with self._lock:
             one = self._runs.get(run_id)
-            step = 1 if one is None else one.last.step + 1
-            scores = self._scores(score, run_id, step)
+            before = self._ended.get(run_id) if one is None else one
+            if before is not None and self._is_repeat(before, step, score, done):
+                return before.last
             one = self._new_run(run_id) if one is None else one
+            due = one.last.step + 1
+            if step is not None and step != due:
+                raise ValueError(
+                    f"run {run_id!r}: step {step} came where step {due} is due; send the steps "
+                    f"of a run in order, each once"
+                )
+            scores = self._scores(score, run_id, due)
             after = self._after(one, scores, done=done)
-            self._runs[run_id] = after  # only now: what is refused leaves no trace
-            if done:
-                del self._runs[run_id]
-            if step == self._warn_at:
+            self._keep("step", run_id, scores.tolist(), done, round(after.time, 1))
+            self._take(after, scores, done)  # only now: what is refused leaves no trace
+            if due == self._warn_at:
                 self._warn_longer(run_id)
             return after.last
+
+    def _is_repeat(self, one: _Run, step: int | None, score: Any, done: bool) -> bool:
+        """Whether a step is the last one that was taken, and says the same."""
+        if step != one.last.step or (done and one.last.id in self._runs):
+            return False
+        return bool(np.array_equal(self._scores(score, one.last.id, step), one.scores[-1]))
+
+    def _take(self, after: _Run, scores: FloatArray, done: bool) -> None:
+        after.scores.append(scores)
+        self._runs[after.last.id] = after
+        if done:
+            self._close(after.last.id)
+
+    def _close(self, run_id: Hashable) -> None:
+        """Forget a run that has ended, but for its last decision."""
+        self._ended.pop(run_id, None)
+        self._ended[run_id] = self._runs.pop(run_id)
+        if len(self._ended) > _REMEMBERED:
+            del self._ended[next(iter(self._ended))]
 
     def finish(self, run: Hashable | None = None) -> Decision:
         """Say that a run ended with its last score, and forget it.
@@ -155,9 +214,11 @@ class EProcessMonitor:
         run_id = _checked_id(run)
         with self._lock:
             one = self._known(run_id)
-            last = self._after(one.before or one, one.scores[-1], done=True).last
-            del self._runs[run_id]
-            return last
+            after = self._after(one.before or one, one.scores[-1], done=True)
+            self._keep("end", run_id)
+            self._runs[run_id] = after
+            self._close(run_id)
+            return after.last
 
     def reset(self, run: Hashable | None = None) -> None:
         """Forget one run, or all.
@@ -173,12 +234,68 @@ class EProcessMonitor:
             If no such run is open.
         """
         with self._lock:
-            if run is None:
-                self._runs.clear()
-                return
-            run_id = _checked_id(run)
-            self._known(run_id)
-            del self._runs[run_id]
+            run_ids = list(self._runs) if run is None else [_checked_id(run)]
+            for run_id in run_ids:
+                self._known(run_id)
+                self._keep("reset", run_id)
+                del self._runs[run_id]
+
+    def forget(self, seconds: float) -> list[Hashable]:
+        """Forget runs that have had no score for so long; they have not ended.
+
+        Parameters
+        ----------
+        seconds : float
+            How long.
+
+        Returns
+        -------
+        list
+            Their ids.
+        """
+        with self._lock:
+            due = time.time() - seconds
+            old = [run_id for run_id, run in self._runs.items() if run.time < due]
+            for run_id in old:
+                self.reset(run_id)
+            return old
+
+    def close(self) -> None:
+        """Let go of the `state`; there is nothing left to write."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+
+    def _keep(self, kind: str, run_id: Hashable, *rest: Any) -> None:
+        """Write a record before it counts."""
+        if self._journal is None:
+            return
+        if not isinstance(run_id, (str, int)):
+            raise TypeError(f"run {run_id!r}: only ids that are text or integers can be kept")
+        if self._journal.is_long:
+            self._journal.rewrite(self._records())
+        self._journal.append([kind, run_id, *rest])
+
+    def _records(self) -> Iterator[list[Any]]:
+        """All that is remembered, as records of a journal."""
+        for runs, ended in ((self._ended, True), (self._runs, False)):
+            for run_id, run in runs.items():
+                *earlier, last = run.scores
+                for scores in earlier:
+                    yield ["step", run_id, scores.tolist(), False, round(run.time, 1)]
+                yield ["step", run_id, last.tolist(), ended, round(run.time, 1)]
+
+    def _resume(self, journal: Journal) -> None:
+        """Take all records of a file, and go on with it."""
+        for kind, run_id, *rest in journal.read():
+            if kind == "step":
+                scores, done, when = rest
+                one = self._runs.get(run_id) or self._new_run(run_id)
+                after = self._after(one, np.array(scores), done=done)
+                self._take(after._replace(time=when), np.array(scores), done)
+            else:
+                {"end": self.finish, "reset": self.reset}[kind](run_id)
+        self._journal = journal
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -265,6 +382,7 @@ class EProcessMonitor:
             run = self._new_run(run_id)
             for step, one in enumerate(scores, start=1):
                 run = self._after(run, self._scores(one, run_id, step))
+                run.scores.append(self._scores(one, run_id, step))
             runs[run_id] = run
         return runs
 
@@ -273,7 +391,7 @@ class EProcessMonitor:
         limit = float(threshold.limits(as_ids(run_id))[0])
         shown = np.nan if self.test.folds else limit
         last = Decision(run_id, 0, 0.0, shown, False, np.inf)
-        return _Run(last, limit, -np.inf, self.test.begin(), [], None)
+        return _Run(last, limit, -np.inf, self.test.begin(), [], None, time.time())
 
     def _after(self, run: _Run, scores: FloatArray, *, done: bool = False) -> _Run:
         """Return a run after checked scores; where a forecast fails, nothing has changed."""
@@ -285,8 +403,8 @@ class EProcessMonitor:
         largest = max(run.largest, statistic)
         margin = run.limit - largest
         last = Decision(run_id, step, log_m, run.last.log_threshold, margin < 0, margin)
-        run.scores.append(scores)
-        return _Run(last, run.limit, largest, progress, run.scores, run._replace(before=None))
+        before = run._replace(before=None)
+        return _Run(last, run.limit, largest, progress, run.scores, before, time.time())
 
     def _known(self, run_id: Hashable) -> _Run:
         if run_id not in self._runs:
@@ -304,7 +422,7 @@ class EProcessMonitor:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+        return self.__dict__ | {"_lock": None, "_journal": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -320,6 +438,7 @@ class _Run(NamedTuple):
     progress: Progress
     scores: list[FloatArray]
     before: _Run | None  # as it was before the last step
+    time: float  # of the last score
 
 
 def _checked_id(run: Hashable | None) -> Hashable:

@@ -3,53 +3,85 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
 from math import isfinite
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
+from trajscore.core.values import unknown_name
 from trajscore.monitoring._monitor import Decision, EProcessMonitor
 
+KEYS = ("id", "step", "score", "end")
+_EXAMPLE = 'send an object such as {"id": "run 1", "step": 1, "score": 0.7}'
+_LONGEST = 1 << 20  # bytes of a line
+_BETWEEN = 60.0  # seconds between looks for runs that are to be forgotten
 
-def serve(monitor: EProcessMonitor, lines: Iterable[str], out: TextIO) -> None:
+
+def serve(
+    monitor: EProcessMonitor,
+    lines: Iterable[bytes],
+    out: TextIO,
+    forget_after: float = float("inf"),
+) -> None:
     """Answer each line of input, ``{"id": run, "score": number, list or object}``, with ``"end":
     true`` beside the last score or alone after it, by a decision or ``{"error": sentence, "line":
-    number}``, at once. Without an id there is one run only; after an error the monitor is as it
-    was.
+    number}``, at once. With ``"step": number`` a repeated line is answered again. After an error
+    the monitor is as it was. Runs that had no score for `forget_after` seconds are forgotten.
     """
+    due = time.monotonic() + _BETWEEN
     for number, line in enumerate(lines, start=1):
+        if time.monotonic() > due and isfinite(forget_after):
+            monitor.forget(forget_after)
+            due = time.monotonic() + _BETWEEN
         if not line.strip():
             continue
         try:
             answer = _shown(_answer(monitor, _read(line)))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             said = error.args[0] if isinstance(error, KeyError) and error.args else error
             answer = {"error": str(said), "line": number}
         print(json.dumps(answer), file=out, flush=True)
 
 
-def _read(line: str) -> Any:
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """Lines of a file; of one that is too long, no more than shows it."""
+    while line := file.readline(_LONGEST + 1):
+        yield line
+        while len(line) > _LONGEST and not line.endswith(b"\n"):
+            line = file.readline(_LONGEST + 1)
+
+
+def _read(line: bytes) -> Any:
+    if len(line) > _LONGEST:
+        raise ValueError(f"the line has more than {_LONGEST:,} bytes; {_EXAMPLE}")
     try:
-        return json.loads(line)
-    except ValueError as error:
-        raise ValueError(
-            'not JSON; send an object such as {"id": "run 1", "score": 0.7}'
-        ) from error
+        return json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8, at byte {error.start}; {_EXAMPLE}") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON; {_EXAMPLE}") from error
 
 
 def _answer(monitor: EProcessMonitor, message: Any) -> Decision:
     if not isinstance(message, dict):
-        raise ValueError('expected an object such as {"id": "run 1", "score": 0.7}')
-    run = message.get("id")
-    if "id" in message and (isinstance(run, bool) or not isinstance(run, (str, int))):
+        raise ValueError(f"not an object; {_EXAMPLE}")
+    for key in message:
+        if key not in KEYS:
+            raise ValueError(unknown_name("key", key, KEYS))
+    run, step, end = message.get("id"), message.get("step"), message.get("end", False)
+    if "id" not in message:
+        raise ValueError(f'there is no "id", which says whose score it is; {_EXAMPLE}')
+    if isinstance(run, bool) or not isinstance(run, (str, int)):
         raise ValueError(f'"id" must be text or a whole number, got {json.dumps(run)}')
-    end = message.get("end", False)
+    if "step" in message and (isinstance(step, bool) or not isinstance(step, int) or step < 1):
+        raise ValueError(f'"step" must be a whole number from 1 on, got {json.dumps(step)}')
     if not isinstance(end, bool):
         raise ValueError(f'"end" must be true or false, got {json.dumps(end)}')
-    if end and "score" not in message:
-        return monitor.finish(run)
-    if "score" not in message:
+    if "score" in message:
+        return monitor.update(message["score"], run, step=step, done=end)
+    if not end:
         raise ValueError('there is no "score"; send one, or "end": true')
-    return monitor.update(message["score"], run, done=end)
+    return monitor.finish(run)
 
 
 def _shown(decision: Decision) -> dict[str, Any]:

@@ -104,9 +104,7 @@ def _stopping(data: ReportData) -> str:
         return ""
     short = _short_names(cells.index.get_level_values("predictor"))
     cells = cells.set_axis([f"{short[name]}, {alpha:g}" for name, alpha in cells.index])
-    title = (
-        "stopping failing runs early, by predictor and level (on runs that were not fitted on)\n"
-    )
+    title = "stopping failing runs early, by predictor and level (on held-out runs)\n"
     return title + _to_string(cells)
 
 
