@@ -18,7 +18,7 @@ from trajscore.metrics import (
 )
 from trajscore.monitoring import DensityRatioEProcess
 from trajscore.report import Report, evaluate
-from trajscore.tracer import StepConfidence, TracerScorer, TracerSignals
+from trajscore.tracer import ActionSignals, StepConfidence, TracerScorer, TracerSignals
 
 if TYPE_CHECKING:
     from trajscore import datasets, plotting
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ActionSignals",
     "DensityRatioEProcess",
     "PlattCrossFitCalibrator",
     "PrefixForecaster",

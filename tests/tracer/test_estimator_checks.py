@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore import (
+    ActionSignals,
     PlattCrossFitCalibrator,
     StepConfidence,
     TracerScorer,
@@ -109,7 +110,7 @@ WITHOUT_DATA = [
 @pytest.mark.parametrize("check", WITHOUT_DATA, ids=lambda check: check.__name__)
 @pytest.mark.parametrize(
     "estimator",
-    [TracerSignals(), StepConfidence(), SemanticEntropy(), WordLlamaEmbedder(),
+    [TracerSignals(), ActionSignals(), StepConfidence(), SemanticEntropy(), WordLlamaEmbedder(),
      SentenceTransformerEmbedder("some-model")],
     ids=repr,
 )  # fmt: skip
@@ -117,7 +118,9 @@ def test_scikit_learn_without_data(estimator, check):
     check(type(estimator).__name__, estimator)
 
 
-@pytest.mark.parametrize("estimator", [TracerSignals(), StepConfidence(), SemanticEntropy()])
+@pytest.mark.parametrize(
+    "estimator", [TracerSignals(), ActionSignals(), StepConfidence(), SemanticEntropy()]
+)
 def test_estimators_of_runs(estimator, talk):
     for run in talk:
         run.steps[-1].extra["samples"] = ["yes", "no", "yes"]
@@ -135,7 +138,8 @@ def test_estimators_of_runs(estimator, talk):
     assert pickle.loads(pickle.dumps(fitted)).transform(talk) == out
     assert fitted.fit(talk[:3]).fit(talk).transform(talk) == out  # a second fit forgets the first
     assert np.array_equal(fitted.transform(talk[4:5]).cells, out[[4]].cells, equal_nan=True)
-    assert fitted.set_output(transform="pandas") is fitted
+    with pytest.raises(ValueError, match="gives runs of different lengths, not a table"):
+        fitted.set_output(transform="pandas")
     assert joblib.hash(talk) == before
 
 

@@ -1,5 +1,6 @@
 """From runs of steps to confidences, and to the risk that a run fails."""
 
+from trajscore.tracer._action_signals import ActionSignals
 from trajscore.tracer._baselines import (
     SAUP,
     MeanSurprisal,
@@ -16,6 +17,7 @@ from trajscore.tracer._tracer_signals import TracerSignals
 
 __all__ = [
     "SAUP",
+    "ActionSignals",
     "MeanSurprisal",
     "RunLength",
     "SelfReportedConfidence",

@@ -12,7 +12,7 @@ from scipy.special import entr, logsumexp
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_count, unknown_name
+from trajscore.core.values import as_count
 from trajscore.io import Step
 from trajscore.io._logprobs import NOT_RECORDED
 from trajscore.tracer._stated_confidence import StatedConfidence, compile_with_group
@@ -20,6 +20,7 @@ from trajscore.tracer._turns import (
     RunTransformer,
     Tokens,
     Turns,
+    chosen,
     mean_of_turns,
     take_tokens,
     take_turns,
@@ -165,14 +166,7 @@ class StepConfidence(RunTransformer):
     def _channels(self) -> list[str]:
         if self.channels is None:
             return list(STREAMS)
-        if isinstance(self.channels, str) or not len(self.channels):
-            raise ValueError(
-                f"channels must be a list of names of {', '.join(STREAMS)}, got {self.channels!r}"
-            )
-        for name in self.channels:
-            if name not in STREAMS:
-                raise ValueError(unknown_name("stream", name, STREAMS))
-        return list(self.channels)
+        return chosen(self.channels, STREAMS, "channels", "stream")
 
     def _of_tokens(self, turns: Turns, find_action: ActionFinder) -> dict[str, FloatArray]:
         tokens = take_tokens(turns)

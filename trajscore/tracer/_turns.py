@@ -19,6 +19,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.values import unknown_name
 from trajscore.io import Run, Step, ToolCall, meta, outcomes
 from trajscore.io._logprobs import NOT_RECORDED, any_recorded
 
@@ -103,6 +104,16 @@ class RunTransformer(TraceTransformer, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         return tags
+
+
+def chosen(given: Sequence[str], have: Sequence[str], parameter: str, kind: str) -> list[str]:
+    """Return the channels that a parameter asks for."""
+    if isinstance(given, str) or not len(given):
+        raise ValueError(f"{parameter} must be a list of names of {', '.join(have)}, got {given!r}")
+    for name in given:
+        if name not in have:
+            raise ValueError(unknown_name(kind, name, have))
+    return list(given)
 
 
 # ------------------------------------------------------------------ turns and calls

@@ -1,0 +1,264 @@
+"""What an agent has done so far, from runs of steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.type_aliases import FloatArray
+from trajscore.core.within_runs import running_sum
+from trajscore.io import Step
+from trajscore.tracer._tools import has_failed, is_transfer, is_write, tools_with_effects
+from trajscore.tracer._tracer_signals import repeats_call
+from trajscore.tracer._turns import RunTransformer, Turns, call_text, chosen, take_turns
+
+# What is counted; and what is measured, with the number of turns that it is shared out over.
+COUNTS = (
+    "agent_turns", "user_turns", "writes", "reads", "user_calls", "repeats", "errors", "transfers",
+    "refusals",
+)  # fmt: skip
+SIZES = {
+    "agent_text": "agent_turns",
+    "user_text": "user_turns",
+    "arguments": "agent_turns",
+    "tokens": "turns_with_tokens",
+}
+SIGNALS = (*COUNTS, *SIZES)
+_EVERYWHERE = tuple(name for name in SIGNALS if name != "tokens")
+
+_REFUSAL = re.compile(
+    r"\b(?:can(?:no|')t|can not|unable to|not (?:able|allowed|permitted|possible|eligible)"
+    r"|(?:won't|will not) be able|against (?:our |the )?polic(?:y|ies)|unfortunately)\b",
+    re.IGNORECASE,
+)
+_USAGES = ("usage", "metrics")
+_GENERATED = ("completion_tokens", "output_tokens")
+
+
+class ActionSignals(RunTransformer):
+    """Turn runs into plain facts of what was done so far, one row for each turn of agent or user.
+
+    Signals, each a channel:
+
+    agent_turns, user_turns
+        Turns of each side.
+    writes
+        The agent's calls of tools that change something, see `writes`.
+    reads
+        Its other calls, without transfers.
+    user_calls
+        Calls that the user makes.
+    repeats
+        Turns of the agent with a call that it made before, with the same arguments.
+    errors
+        The agent's calls that failed: as the log marks them, or else by the first words of the
+        result (``Error: ...``).
+    transfers
+        The agent's calls that hand over to a human, see `transfers`.
+    refusals
+        Turns in which the agent says, in English, that something cannot be done.
+    agent_text, user_text
+        Size of what each side says in a turn of its own: log(1 + characters).
+    arguments
+        Size of the arguments of the agent's calls in a turn of its own: log(1 + characters).
+    tokens
+        Size of what the agent generated in a turn of its own: log(1 + tokens). Only where the log
+        says, so it must be asked for: missing before the first turn of which it is known.
+
+    Parameters
+    ----------
+    signals : sequence of str, optional
+        The signals to return. Default: all but "tokens", and none of these is ever missing.
+    so_far : bool, default=True
+        Whether a row sums up the run so far, turns as their number and sizes as that of the mean
+        turn; or tells of its turn alone, for forecasters that sum up themselves.
+    writes : collection of str, optional
+        Names of the tools that change something. Default: found in `fit`, by their names
+        (``update_booking``, ``sendEmail``), or where these say nothing, by effects: a call that was
+        made before has another result after them.
+    transfers : collection of str, optional
+        Names of the tools that hand over to a human. Default: found by their names
+        (``transfer_to_human_agents``, ``escalate``).
+
+    Attributes
+    ----------
+    writes_, transfers_ : frozenset of str
+        The tools of the runs in `fit` that are counted so. Tools that were not seen there are told
+        by their names.
+
+    See Also
+    --------
+    TracerSignals : Repetition, gaps and surprisal.
+    trajscore.PrefixForecaster : Learns from the signals when runs fail.
+
+    Notes
+    -----
+    A row knows of its turn and of those before: the results of a turn's calls belong to the turn.
+    `fit` looks at no outcome. That a long run fails more often is known to any forecaster that
+    counts steps: judge these signals against the length of the run (:doc:`/user_guide/tracer`).
+
+    Examples
+    --------
+    >>> from trajscore import ActionSignals, io
+    >>> call = io.ToolCall("cancel_booking", {"id": 7}, result="Error: not found")
+    >>> run = io.Run("a", [io.Step("user", "Please cancel my booking."),
+    ...                    io.Step("agent", tool_calls=[call]),
+    ...                    io.Step("agent", "I cannot find it.")])
+    >>> ActionSignals(signals=["writes", "errors", "refusals"]).fit_transform([run]).to_frame()
+      run  step  writes  errors  refusals
+    0   a     1     0.0     0.0       0.0
+    1   a     2     1.0     1.0       0.0
+    2   a     3     1.0     1.0       1.0
+    """
+
+    writes_: frozenset[str]
+    transfers_: frozenset[str]
+
+    def __init__(
+        self,
+        signals: Sequence[str] | None = None,
+        so_far: bool = True,
+        writes: Iterable[str] | None = None,
+        transfers: Iterable[str] | None = None,
+    ) -> None:
+        self.signals = signals
+        self.so_far = so_far
+        self.writes = writes
+        self.transfers = transfers
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the signals.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Not used; for scikit-learn's sake.
+
+        Returns
+        -------
+        ndarray of str
+            The signals.
+        """
+        return np.array(self._signals(), dtype=object)
+
+    def _signals(self) -> list[str]:
+        if self.signals is None:
+            return list(_EVERYWHERE)
+        return chosen(self.signals, SIGNALS, "signals", "signal")
+
+    def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
+        signals = self._signals()
+        if not reset:
+            check_is_fitted(self)
+        turns = take_turns(X, ("agent", "user"), type(self).__name__)
+        if reset:
+            self._learn_tools(turns)
+        facts = _facts(turns, cache(self._kind))
+        cells = _so_far(turns, facts) if self.so_far else facts
+        columns = [np.log1p(cells[name]) if name in SIZES else cells[name] for name in signals]
+        return turns.container(np.stack(columns, axis=1), signals)
+
+    def _learn_tools(self, turns: Turns) -> None:
+        writes, transfers = _names(self.writes, "writes"), _names(self.transfers, "transfers")
+        both = sorted((writes or frozenset()) & (transfers or frozenset()))
+        if both:
+            raise ValueError(f"the tool {both[0]!r} is both in writes and in transfers; choose one")
+        names = {call.name for step in turns.steps for call in step.tool_calls}
+        if writes is None:
+            found = tools_with_effects(turns.runs) | {name for name in names if is_write(name)}
+            writes = frozenset(found - (transfers or frozenset()))
+        if transfers is None:
+            transfers = frozenset(name for name in names - writes if is_transfer(name))
+        self.writes_, self.transfers_ = writes, transfers
+
+    def _kind(self, name: str) -> str:
+        """Tell as which signal a call of a tool counts."""
+        if name in self.writes_:
+            return "writes"
+        if name in self.transfers_ or (self.transfers is None and is_transfer(name)):
+            return "transfers"
+        return "writes" if self.writes is None and is_write(name) else "reads"
+
+
+def _names(given: Iterable[str] | None, parameter: str) -> frozenset[str] | None:
+    if isinstance(given, str):
+        raise ValueError(
+            f"{parameter} must be a list of names of tools, got the text {given!r}; pass "
+            f"[{given!r}]"
+        )
+    return None if given is None else frozenset(given)
+
+
+def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
+    """Return what is counted and measured in each turn by itself, whatever is asked for."""
+    is_agent = turns.is_agent.astype(np.float64)
+
+    def of_turns(fact: Callable[[Step], float]) -> FloatArray:
+        return np.array([fact(step) for step in turns.steps], dtype=np.float64)
+
+    def calls_of(signal: str) -> FloatArray:
+        return of_turns(lambda step: sum(kind(call.name) == signal for call in step.tool_calls))
+
+    said, tokens = of_turns(lambda step: len(step.text)), of_turns(_n_tokens)
+    repeats = np.zeros(len(is_agent))
+    repeats[repeats_call(turns, window=int(turns.lengths.max()))] = 1
+    of_agent = {
+        "agent_turns": np.ones(len(is_agent)),
+        "writes": calls_of("writes"),
+        "reads": calls_of("reads"),
+        "transfers": calls_of("transfers"),
+        "repeats": repeats,
+        "errors": of_turns(lambda step: sum(has_failed(call) for call in step.tool_calls)),
+        "refusals": of_turns(_refuses),
+        "agent_text": said,
+        "arguments": of_turns(_size_of_arguments),
+        "turns_with_tokens": np.isfinite(tokens).astype(np.float64),
+    }
+    of_user = {
+        "user_turns": np.ones(len(is_agent)),
+        "user_calls": of_turns(lambda step: len(step.tool_calls)),
+        "user_text": said,
+    }
+    facts = {name: values * is_agent for name, values in of_agent.items()}
+    facts |= {name: values * (1 - is_agent) for name, values in of_user.items()}
+    return facts | {"tokens": np.where(turns.is_agent, tokens, 0.0)}
+
+
+def _so_far(turns: Turns, facts: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    """Return the sums over the run so far, of sizes the mean over the turns that have one."""
+    runs = turns.container(np.zeros(len(turns.steps)), ["none"])
+    table = np.stack([np.nan_to_num(values) for values in facts.values()], axis=1)
+    sums = dict(zip(facts, running_sum(runs, table).T, strict=True))
+    for name, n_turns in SIZES.items():
+        absent = np.nan if name == "tokens" else 0.0
+        mean = sums[name] / np.maximum(sums[n_turns], 1)
+        sums[name] = np.where(sums[n_turns] > 0, mean, absent)
+    return sums
+
+
+def _refuses(step: Step) -> bool:
+    return _REFUSAL.search(step.text.replace("\u2019", "'")) is not None
+
+
+def _size_of_arguments(step: Step) -> int:
+    calls = [call for call in step.tool_calls if call.arguments]
+    return sum(len(call_text(call)) - len(call.name) - 1 for call in calls)
+
+
+def _n_tokens(step: Step) -> float:
+    """Return how many tokens the model generated in a turn; NaN where the log does not say."""
+    for name in _USAGES:
+        usage = step.extra.get(name)
+        if isinstance(usage, Mapping):
+            for key in _GENERATED:
+                if isinstance(usage.get(key), (int, float)):
+                    return float(usage[key])
+    listed = step.tokens if step.tokens is not None else step.logprobs
+    return np.nan if listed is None else len(listed)
