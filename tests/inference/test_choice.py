@@ -37,6 +37,14 @@ def test_influences_are_taken_where_enough_runs_carry_the_variance(n, rare, hold
     assert found.holds.tolist() == [holds]
 
 
+@pytest.mark.parametrize(("sizes", "holds"), [([5] * 8, True), ([1, 1, 2, 2, 4, 6, 8, 16], False)])
+def test_more_is_asked_of_unequal_clusters(sizes, holds):
+    codes = np.repeat(np.arange(8), sizes)
+    three = np.where(codes < 3, 1 / np.array(sizes)[codes], 0.0)  # as much in each of three
+    found = by_influence(np.zeros(1), three[:, None], units_of(codes, 40), LEVEL)
+    assert found.holds.tolist() == [holds]
+
+
 def test_rank_metrics_are_covered_by_their_influences(n_simulations):
     rng, n_repeats = np.random.default_rng(1), max(n_simulations // 4, 200)
     truth, hits = 0.8121, 0
