@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from trajscore import check_outcomes
+from trajscore.core.outcomes import as_labels
 from trajscore.core.stops import classify_stops, is_scored
 
 
@@ -68,3 +69,8 @@ def test_stops():
 def test_no_outcomes_at_all():
     with pytest.raises(ValueError, match="y is None; give one for each run"):
         check_outcomes(None, 3)
+
+
+def test_folds_are_balanced_by_whether_a_run_rather_succeeded():
+    labels = as_labels(check_outcomes([1, 0, 0.5, 0.49, None]), censored="q_z", q_z=0.5)
+    assert labels.stratum.tolist() == [1, 0, 1, 0, 1]
