@@ -250,7 +250,7 @@ def test_monitor_goes_on_where_it_was_killed(model, tmp_path):
     while len(answers) < len(lines):
         served = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         # the last line that was answered is sent again, as a client may who does not know
-        for k in range(max(len(answers) - 1, 0), min(len(answers) + 40, len(lines))):
+        for k in range(max(len(answers) - 1, 0), min(len(answers) + 60, len(lines))):
             served.stdin.write(lines[k].encode())
             served.stdin.flush()
             answer = json.loads(served.stdout.readline())
