@@ -86,11 +86,11 @@ def evaluate(
         `trajscore.report.MonitoringOptions` also has the share of runs that it is fitted on, and
         the number of random splits.
     intervals : {"auto", "bootstrap", "influence"} or IntervalOptions, default="auto"
-        How intervals are made: from the influence of each run on a metric, which is exact for many
+        How intervals are made: from the influence of each run on a metric, which holds for many
         runs; by bootstrap; or by influence where at least 30 runs or clusters (or a quarter of all,
-        if that is less) carry the variance, and else by bootstrap. Calibration errors have bounds
-        of their own. `trajscore.report.IntervalOptions` also has their level, the number of
-        replicates, the seed, threads and progress.
+        if that is less) carry the variance and no clipped forecast may hide a loss, and else by
+        bootstrap. Calibration errors have bounds of their own. `trajscore.report.IntervalOptions`
+        also has their level, the number of replicates, the seed, threads and progress.
 
     Returns
     -------
