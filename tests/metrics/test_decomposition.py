@@ -9,6 +9,7 @@ from trajscore import TrajectoryArray
 from trajscore.core.weights import WEIGHT_SCHEDULES, step_weights
 from trajscore.metrics import tps_decomposition, tps_score
 from trajscore.metrics._proper_scores import get_family
+from trajscore.metrics._ties import group_ties
 
 # outcomes are known here of runs that were cut off
 pytestmark = pytest.mark.filterwarnings("ignore:row .* the outcome was observed after:UserWarning")
@@ -86,11 +87,15 @@ def test_an_isotonic_recalibration_has_no_miscalibration(score, problem):
     w = np.maximum(w, 0.1)
     cell_weight = np.repeat(w, X.lengths) * step_weights(X.lengths, X.horizon)
     frame = pd.DataFrame(
-        {"p": X.cells, "w": cell_weight, "wy": cell_weight * np.repeat(y, X.lengths)}
+        {
+            "tie": group_ties(X.cells)[1],
+            "w": cell_weight,
+            "wy": cell_weight * np.repeat(y, X.lengths),
+        }
     )
-    pooled = frame.groupby("p").sum()
+    pooled = frame.groupby("tie").sum()
     pooled["fit"] = isotonic_regression(pooled["wy"] / pooled["w"], sample_weight=pooled["w"])
-    better = X.with_cells(np.clip(frame["p"].map(pooled["fit"]).to_numpy(), 0, 1))
+    better = X.with_cells(np.clip(frame["tie"].map(pooled["fit"]).to_numpy(), 0, 1))
     before = tps_decomposition(y, X, score=score, sample_weight=w)
     after = tps_decomposition(y, better, score=score, sample_weight=w)
     assert after.miscalibration == pytest.approx(0, abs=1e-12)
