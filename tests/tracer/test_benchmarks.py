@@ -1,4 +1,4 @@
-"""What benchmarks/tracer.py and tracer_ablation.py compute, against slow ways to compute it."""
+"""What the benchmarks of risks and actions compute, against slow ways to compute it."""
 
 import importlib
 import math
@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold
 
-from trajscore import TracerScorer
+from trajscore import TracerScorer, TrajectoryArray
 from trajscore.metrics import aurc
 from trajscore.tracer import MeanSurprisal, RunLength
 
@@ -22,7 +22,7 @@ def load(name):
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
         module = importlib.import_module(name)
-    for script in ("tracer", "tracer_ablation"):
+    for script in ("actions", "tracer", "tracer_ablation"):
         sys.modules.pop(script, None)
     return module
 
@@ -30,6 +30,11 @@ def load(name):
 @pytest.fixture(scope="module")
 def bench():
     return load("tracer")
+
+
+@pytest.fixture(scope="module")
+def actions():
+    return load("actions")
 
 
 @pytest.fixture(scope="module")
@@ -172,3 +177,42 @@ def test_both_scripts_run(bench, ablation, public_file, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert "TRACER      0.677  0.701  0.409" in said
     assert "separate        0.701         0.651  0.709" in said
+
+
+def test_auroc_within_logs(actions, rng):
+    y, log = rng.integers(0, 2, 40), np.repeat([0, 1, 2], [20, 15, 5])
+    y[log == 2] = 1  # a log without pairs
+    confidence = rng.integers(0, 6, 40) + 10.0 * log
+    confidence[3] = np.nan
+    counts = rng.integers(0, 3, 40).astype(float)
+    right = pairs = 0.0
+    for a in np.flatnonzero(y == 1):
+        for b in np.flatnonzero((y == 0) & (log == log[a])):
+            weight = counts[a] * counts[b] * (a != 3 and b != 3)
+            pairs += weight
+            right += weight * (
+                (confidence[a] > confidence[b]) + (confidence[a] == confidence[b]) / 2
+            )
+    judged = actions.WithinLogs(confidence, y, log)
+    assert judged(counts) == pytest.approx(right / pairs)
+    assert judged(np.stack([counts, 2 * counts])) == pytest.approx([right / pairs] * 2)
+    assert np.isnan(judged(np.zeros(40)))
+
+
+def test_risk_at_a_step(actions):
+    trace = TrajectoryArray.from_list([[0.1, 0.2, 0.3], [0.4], [0.5, 0.6]])
+    assert actions.at_step(trace, None).tolist() == [0.3, 0.4, 0.6]
+    assert np.array_equal(actions.at_step(trace, 2), [0.2, np.nan, 0.6], equal_nan=True)
+
+
+def test_actions_against_length(actions, public_file, monkeypatch, capsys):
+    log = str(public_file("tau2", "toolorchestra_airline_gpt-5_1trial.json"))
+    learned = actions.learned
+    monkeypatch.setattr(actions, "learned", lambda logs: dict(list(learned(logs).items())[:2]))
+    options = ["--seeds", "1", "--shuffles", "1", "--resamples", "20"]
+    monkeypatch.setattr(sys, "argv", ["actions.py", log, *options])
+    actions.main()
+    said = capsys.readouterr().out
+    assert "50 runs with an outcome (28 successes) of 50 tasks" in said
+    assert "run length           0.789  +0.000 [+0.000, +0.000]   0.500" in said
+    assert "AUROC with shuffled outcomes" in said

@@ -1,0 +1,263 @@
+"""What agents did, beside what costs nothing: the length of the run.
+
+    python benchmarks/actions.py LOG [LOG ...] [--seeds 5] [--shuffles 20] [--resamples 2000]
+
+The logs are taken together: forecasters learn from all of them, and AUROC compares two runs of the
+same log only, so that a log in which more runs fail tells nothing. Runs of one task, in whichever
+log, stay in one fold; C is chosen by TPS on the training tasks alone, where a row says so. All
+values are means over the seeds of the folds. Intervals are 95% bootstrap intervals over tasks, and
+those of differences are paired; they take the forecasts as they are, and do not fit anew. At step
+t, forecasts after step t are judged on the runs that are at least that long, so that their length
+so far tells nothing. The control has outcomes that are shuffled within each log.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from trajscore import (
+    ActionSignals,
+    PrefixForecaster,
+    TracerScorer,
+    TracerSignals,
+    TrajectoryArray,
+    io,
+    tps_scorer,
+)
+from trajscore.calibration import cross_fit_traces
+from trajscore.inference import bootstrap
+from trajscore.metrics import tps_samples
+from trajscore.metrics._ranking import TieGroups, auroc
+from trajscore.metrics._statistics import MeanOfRuns
+from trajscore.tracer import RunLength
+
+Floats = NDArray[np.float64]
+
+STEPS = (6, 8, 10)
+GRID = {"estimator__logisticregression__C": [0.001, 0.01, 0.1, 1.0]}
+LENGTH = "run length"
+
+
+class Logs(NamedTuple):
+    """The runs of all logs that have an outcome, with their outcomes, tasks and logs."""
+
+    runs: list[io.Run]
+    y: NDArray[Any]
+    task: NDArray[Any]
+    log: NDArray[Any]
+
+
+def load(paths: list[Path]) -> Logs:
+    """Read logs; the name of the log goes before the ids of its runs."""
+    runs, log = [], []
+    for place, path in enumerate(paths):
+        for run in io.read_runs(path):
+            run.id = f"{path.stem}/{run.id}"
+            if run.outcome != -1:
+                runs.append(run)
+                log.append(place)
+    task = np.array([str(run.task) for run in runs])
+    return Logs(runs, io.outcomes(runs), task, np.array(log))
+
+
+# ------------------------------------------------------------------ what is judged
+
+
+def logistic(features: str, end: str | None, C: float | None) -> Any:
+    """One logistic regression over all steps; without a `C`, chosen by TPS in training."""
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=C or 1.0, max_iter=500))
+    forecaster = PrefixForecaster(model, features=features, last=1, pooled=True, end=end)
+    if C is not None:
+        return forecaster
+    return GridSearchCV(forecaster, GRID, scoring=tps_scorer, cv=StratifiedGroupKFold(4))
+
+
+def learned(logs: Logs) -> dict[str, tuple[Any, TrajectoryArray]]:
+    """Return what is learned: forecasters, and the signals that each learns from."""
+    so_far = ActionSignals().fit_transform(logs.runs)
+    turns = ActionSignals(so_far=False).fit_transform(logs.runs)
+    length = RunLength().fit_transform(so_far)
+    rows = {}
+    for end, said in ((None, ""), ("step", ", end known")):
+        rows |= {
+            f"{LENGTH}, learned{said}": (logistic("last", end, 1.0), length),
+            f"actions, C = 1{said}": (logistic("last", end, 1.0), so_far),
+            f"actions, C chosen{said}": (logistic("last", end, None), so_far),
+            f"running, C = .3{said}": (logistic("running", end, 0.3), turns),
+            f"running, C chosen{said}": (logistic("running", end, None), turns),
+        }
+    return rows
+
+
+def as_they_are(logs: Logs) -> dict[str, TrajectoryArray]:
+    """Return risks that are not learned, as confidences."""
+    signals = TracerSignals().fit_transform(logs.runs)
+    risks = {LENGTH: RunLength(), "TRACER": TracerScorer()}
+    found = {name: scorer.fit_transform(signals) for name, scorer in risks.items()}
+    return {name: risk.with_cells(-risk.cells) for name, risk in found.items()}
+
+
+def traces_of(rows: Any, logs: Logs, y: NDArray[Any], seed: int) -> dict[str, TrajectoryArray]:
+    """Return the forecasts of each run by forecasters that were fitted on other tasks."""
+    folds = StratifiedGroupKFold(5, shuffle=True, random_state=seed)
+    return {
+        name: cross_fit_traces(model, X, y, groups=logs.task, cv=folds)
+        for name, (model, X) in rows.items()
+    }
+
+
+# ------------------------------------------------------------------ how it is judged
+
+
+class WithinLogs:
+    """Share of pairs of a failure and a success of one log that are in the right order."""
+
+    def __init__(self, confidence: Floats, y: NDArray[Any], log: NDArray[Any]) -> None:
+        self._parts = []
+        for one in np.unique(log):
+            rows = np.flatnonzero((log == one) & ~np.isnan(confidence))
+            self._parts.append((rows, TieGroups(confidence[rows], y[rows].astype(np.float64))))
+
+    def __call__(self, counts: Floats) -> Floats:
+        """Return the share for each weighting of the runs."""
+        right, pairs = np.zeros(counts.shape[:-1]), np.zeros(counts.shape[:-1])
+        for rows, ties in self._parts:
+            failures, successes = ties.sums(counts[..., rows])
+            n = failures.sum(axis=-1) * successes.sum(axis=-1)
+            right += np.where(n > 0, n * np.nan_to_num(auroc(failures, successes)), 0)
+            pairs += n
+        with np.errstate(invalid="ignore"):
+            return right / pairs
+
+
+def at_step(trace: TrajectoryArray, t: int | None) -> Floats:
+    """Return the forecast of each run after step t, missing where it is shorter, or the last."""
+    last = trace.offsets[1:] - 1 if t is None else trace.offsets[:-1] + t - 1
+    there = np.ones(len(trace), dtype=bool) if t is None else trace.lengths >= t
+    out = np.full(len(trace), np.nan)
+    out[there] = trace.cells.ravel()[last[there]]
+    return out
+
+
+def mean_over(functions: list[Callable[[Floats], Floats]]) -> Callable[[Floats], Floats]:
+    """Return the mean of several statistics."""
+    return lambda counts: np.mean([one(counts) for one in functions], axis=0)
+
+
+def statistics(
+    traces: list[TrajectoryArray], y: NDArray[Any], log: NDArray[Any], probabilities: bool
+) -> dict[str, Callable[[Floats], Floats]]:
+    """Return AUROC at the end and at fixed steps and, of probabilities, TPS."""
+    ends = {"AUROC": None} | {f"step {t}": t for t in STEPS}
+    functions: dict[str, Any] = {
+        name: mean_over([WithinLogs(at_step(trace, t), y, log) for trace in traces])
+        for name, t in ends.items()
+    }
+    if probabilities:
+        for name, weights in (("TPS", "linear_front"), ("TPS, uniform", "uniform")):
+            samples = [tps_samples(y, trace, weights=weights) for trace in traces]
+            functions[name] = MeanOfRuns(np.mean(samples, axis=0))
+    return functions
+
+
+def reference(row: str, measure: str) -> str:
+    """Name what a row is held against: length as it is; for TPS, what is learned of it."""
+    if not measure.startswith("TPS"):
+        return LENGTH
+    return f"{LENGTH}, learned" + (", end known" if row.endswith("end known") else "")
+
+
+def table(rows: dict[str, Any], logs: Logs, n_resamples: int) -> pd.DataFrame:
+    """Return each measure of each row and its difference from the reference, with intervals."""
+    cells = [(row, measure) for row, of in rows.items() for measure in of]
+    place = {cell: k for k, cell in enumerate(cells)}
+
+    def everything(counts: Floats) -> Floats:
+        return np.stack([rows[row][measure](counts) for row, measure in cells], axis=-1)
+
+    value = everything(np.ones(len(logs.y)))
+    drawn = bootstrap(
+        everything, len(logs.y), n_resamples=n_resamples, groups=logs.task, random_state=0
+    )
+    out: dict[str, dict[str, Any]] = {row: {} for row in rows}
+    for (row, measure), k in place.items():
+        base = place[reference(row, measure), measure]
+        low, high = np.nanquantile(drawn[:, k] - drawn[:, base], [0.025, 0.975])
+        out[row] |= {
+            measure: value[k], f"{measure} -": value[k] - value[base],
+            f"{measure} low": low, f"{measure} high": high,
+        }  # fmt: skip
+    return pd.DataFrame.from_dict(out, orient="index")
+
+
+# ------------------------------------------------------------------ what is printed
+
+
+def show(found: pd.DataFrame) -> None:
+    """Print a table: values, and differences from run length with their intervals."""
+    shown = pd.DataFrame(index=found.index)
+    for name in [column[:-2] for column in found if column.endswith(" -")]:
+        shown[name] = found[name].map("{:.3f}".format)
+        of = found[[f"{name} -", f"{name} low", f"{name} high"]].to_numpy()
+        shown[f"{name} - length"] = [f"{d:+.3f} [{low:+.3f}, {high:+.3f}]" for d, low, high in of]
+    for start in range(0, shown.shape[1], 6):
+        part = shown.iloc[:, start : start + 6].replace(["nan", "+nan [+nan, +nan]"], "")
+        print(part.to_string(), end="\n\n")
+
+
+def control(rows: Any, logs: Logs, n_shuffles: int) -> pd.DataFrame:
+    """Return mean and extremes of AUROC with outcomes shuffled within each log."""
+    found: dict[str, list[float]] = {name: [] for name in rows}
+    for seed in range(n_shuffles):
+        rng, y = np.random.default_rng(seed), logs.y.copy()
+        for one in np.unique(logs.log):
+            y[logs.log == one] = rng.permutation(y[logs.log == one])
+        for name, trace in traces_of(rows, logs, y, seed).items():
+            judged = WithinLogs(at_step(trace, None), y, logs.log)
+            found[name].append(float(judged(np.ones(len(y)))))
+    return pd.DataFrame(found).agg(["mean", "min", "max"]).T
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("logs", nargs="+", type=Path)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--shuffles", type=int, default=20)
+    parser.add_argument("--resamples", type=int, default=2000)
+    args = parser.parse_args()
+    logs = load(args.logs)
+    lengths = ActionSignals(["agent_turns"]).fit_transform(logs.runs).lengths
+    left = [f"{(lengths >= t).sum()} at step {t}" for t in STEPS]
+    print(
+        f"{len(logs.y)} runs with an outcome ({int(logs.y.sum())} successes) of "
+        f"{len(set(logs.task))} tasks; {', '.join(left)}"
+    )
+    rows = learned(logs)
+    by_seed = [traces_of(rows, logs, logs.y, seed) for seed in range(args.seeds)]
+    judged = {
+        name: statistics([one], logs.y, logs.log, False) for name, one in as_they_are(logs).items()
+    } | {
+        name: statistics([traces[name] for traces in by_seed], logs.y, logs.log, True)
+        for name in rows
+    }
+    show(table(judged, logs, args.resamples))
+    if args.shuffles:
+        fixed = {name: row for name, row in rows.items() if "chosen" not in name}
+        print("AUROC with shuffled outcomes")
+        print(control(fixed, logs, args.shuffles).round(3).to_string())
+
+
+if __name__ == "__main__":
+    main()
