@@ -8,10 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.pipeline import make_pipeline
 
+from trajscore.tracer._kept import Store
+
+# The rows of texts, in numbers that are not 0: some 50 MB.
+_ROWS = Store(1 << 22)
 # A longer text is cut, and its end is kept: what was said last.
 MAX_CHARACTERS = 60_000
 
@@ -27,12 +32,31 @@ def make_embedder(embedder: Any) -> Any:
         )
     if embedder == "char":
         return make_pipeline(
-            HashingVectorizer(analyzer="char", ngram_range=(3, 3), n_features=1 << 18),
+            _CharacterCounts(analyzer="char", ngram_range=(3, 3), n_features=1 << 18),
             TfidfTransformer(),
         )
     if embedder == "wordllama":
         return WordLlamaEmbedder()
     return SentenceTransformerEmbedder(embedder)
+
+
+class _CharacterCounts(HashingVectorizer):
+    """Counts texts once that come again, as those of other folds do."""
+
+    def transform(self, X: Any) -> csr_matrix:
+        """Return one row a text."""
+        texts, parameters = list(X), tuple(self.get_params().values())
+        rows = {text: _ROWS.get((text, parameters)) for text in texts}
+        new = [text for text, row in rows.items() if row is None]
+        if new:
+            table = super().transform(new)
+            for text, start, stop in zip(new, table.indptr, table.indptr[1:], strict=False):
+                rows[text] = table.indices[start:stop].copy(), table.data[start:stop].copy()
+                _ROWS.put((text, parameters), rows[text], int(stop - start))
+        found = [rows[text] for text in texts]
+        indices, data = (np.concatenate(part) for part in zip(*found, strict=True))
+        ends = np.cumsum([0, *(len(row[0]) for row in found)])
+        return csr_matrix((data, indices, ends), shape=(len(texts), self.n_features))
 
 
 class _Pretrained(TransformerMixin, BaseEstimator):
