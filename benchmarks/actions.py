@@ -40,11 +40,11 @@ from trajscore.inference import bootstrap
 from trajscore.metrics import tps_samples
 from trajscore.metrics._ranking import TieGroups, auroc
 from trajscore.metrics._statistics import MeanOfRuns
-from trajscore.tracer import RunLength
+from trajscore.tracer import RunLength, ToolCallCount
 
 Floats = NDArray[np.float64]
 
-STEPS = (6, 8, 10)
+STEPS = (4, 6, 8, 10, 15, 20)
 GRID = {"estimator__logisticregression__C": [0.001, 0.01, 0.1, 1.0]}
 LENGTH = "run length"
 
@@ -88,12 +88,17 @@ def learned(logs: Logs) -> dict[str, tuple[Any, TrajectoryArray]]:
     so_far = ActionSignals().fit_transform(logs.runs)
     turns = ActionSignals(so_far=False).fit_transform(logs.runs)
     length = RunLength().fit_transform(so_far)
+    risk = TracerScorer().fit_transform(TracerSignals().fit_transform(logs.runs))
+    both = so_far.with_cells(
+        np.column_stack([so_far.cells, risk.cells]), channels=[*(so_far.channels or ()), "risk"]
+    )
     rows = {}
     for end, said in ((None, ""), ("step", ", end known")):
         rows |= {
             f"{LENGTH}, learned{said}": (logistic("last", end, 1.0), length),
             f"actions, C = 1{said}": (logistic("last", end, 1.0), so_far),
             f"actions, C chosen{said}": (logistic("last", end, None), so_far),
+            f"actions and TRACER, C = 1{said}": (logistic("last", end, 1.0), both),
             f"running, C = .3{said}": (logistic("running", end, 0.3), turns),
             f"running, C chosen{said}": (logistic("running", end, None), turns),
         }
@@ -103,7 +108,7 @@ def learned(logs: Logs) -> dict[str, tuple[Any, TrajectoryArray]]:
 def as_they_are(logs: Logs) -> dict[str, TrajectoryArray]:
     """Return risks that are not learned, as confidences."""
     signals = TracerSignals().fit_transform(logs.runs)
-    risks = {LENGTH: RunLength(), "TRACER": TracerScorer()}
+    risks = {LENGTH: RunLength(), "tool calls": ToolCallCount(), "TRACER": TracerScorer()}
     found = {name: scorer.fit_transform(signals) for name, scorer in risks.items()}
     return {name: risk.with_cells(-risk.cells) for name, risk in found.items()}
 

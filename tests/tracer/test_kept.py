@@ -18,7 +18,7 @@ from trajscore.tracer._kept import Store, content_key
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch):
-    monkeypatch.setattr(_turns, "_CHANNELS", Store(1 << 20))
+    monkeypatch.setattr(_turns, "_CHANNELS", Store(1 << 27))
     monkeypatch.setattr(_embedders, "_ROWS", Store(1 << 20))
 
 

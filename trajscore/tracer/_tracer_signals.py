@@ -93,12 +93,13 @@ class TracerSignals(RunTransformer):
 
     Notes
     -----
-    Each text is embedded once. A log-probability of -inf counts as -100; -9999 or below, and a
-    turn of nothing but zeros, count as not recorded. Without token strings, as in some logs, only
-    the filter by surprisal applies. Words are separated by spaces; characters of Chinese and
-    Japanese script count as words. Steps of actors other than agent and user are ignored.
-    Half of a surrogate pair in a text counts as "?". Of a text beyond 60,000 characters,
-    pretrained models see the end.
+    Each text is embedded once. Signals of the same runs are not computed again, unless a parameter
+    is a function or an estimator: the last ones stay in memory, some 250 MB at most. A
+    log-probability of -inf counts as -100; -9999 or below, and a turn of nothing but zeros, count
+    as not recorded. Without token strings, as in some logs, only the filter by surprisal applies.
+    Words are separated by spaces; characters of Chinese and Japanese script count as words. Steps
+    of actors other than agent and user are ignored. Half of a surrogate pair in a text counts as
+    "?". Of a text beyond 60,000 characters, pretrained models see the end.
 
     References
     ----------

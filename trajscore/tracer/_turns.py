@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,8 +46,8 @@ _NUMERIC = re.compile(r"[\d.,:/%$€£+-]*\d[\d.,:/%$€£+-]*")
 _UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])")
 
 
-# channels of runs, by the number of cells, and words of texts, by their number
-_CHANNELS, _WORDS = Store(1 << 23), Store(1 << 20)
+# channels of runs and what was learned from them, in bytes; words of texts, by their number
+_CHANNELS, _WORDS = Store(1 << 27), Store(1 << 20)
 
 
 class RunTransformer(TraceTransformer, BaseEstimator):
@@ -65,10 +66,11 @@ class RunTransformer(TraceTransformer, BaseEstimator):
         kept = None if key is None else _CHANNELS.get(key)
         if kept is None:
             channels = self._channels_of(runs, reset=reset)
-            learned = {name: value for name, value in vars(self).items() if name.endswith("_")}
+            own = vars(self).items() if reset else ()
+            learned = {name: value for name, value in own if name.endswith("_")}
             kept = channels, learned
             if key is not None:
-                _CHANNELS.put(key, kept, channels.cells.size)
+                _CHANNELS.put(key, kept, channels.cells.nbytes + len(pickle.dumps(learned)))
         if reset:
             for name, value in {**kept[1], "_fitted_on": key}.items():
                 setattr(self, name, value)
