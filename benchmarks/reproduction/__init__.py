@@ -1,0 +1,1 @@
+"""What the four papers print and what comes out here, a file a paper."""

@@ -1,0 +1,154 @@
+"""Tables, figures and constants: what is printed, how ours is made, and where the two differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import log_softmax
+
+from trajscore import TrajectoryArray
+from trajscore.datasets import fetch_evaluator, fetch_expected_cost
+
+RUNS = {
+    "id": "uq_problem_idx", "step": "num_steps", "value": "judge_probability", "outcome": "solved",
+}  # fmt: skip
+
+
+NOT_FETCHED = ("medqa",)
+
+
+class Cell(NamedTuple):
+    """One printed number, or a printed statement, and ours."""
+
+    row: str
+    column: str
+    printed: str
+    ours: float
+    why: str = ""  # where they differ
+    slack: float = 0.0  # what the rounding of printed numbers leaves open, if ours is made of them
+    holds: bool | None = None  # of a statement: whether ours agrees
+
+    @property
+    def decimals(self) -> int:
+        """Digits after the point that are printed."""
+        return len(self.printed.partition(".")[2])
+
+    @property
+    def difference(self) -> float:
+        """Ours, as far as it is printed, minus what is printed; NaN for a statement."""
+        if self.holds is not None:
+            return math.nan
+        return round(round(self.ours, self.decimals) - float(self.printed), self.decimals)
+
+    @property
+    def equal(self) -> bool:
+        """Whether ours agrees."""
+        if self.holds is not None:
+            return self.holds
+        return self.difference == 0 or abs(self.ours - float(self.printed)) <= self.slack
+
+    @property
+    def status(self) -> str:
+        """In words."""
+        return "equal" if self.equal else f"differs, because {self.why}"
+
+    def shown(self) -> str:
+        """Ours, with what is printed where that is another number."""
+        number = f"{self.ours:.{self.decimals}f}" if self.holds is None else f"{self.ours:.3g}"
+        if self.holds:
+            return f"{number} ({self.printed})"
+        return number if self.equal else f"**{number}** (printed: {self.printed})"
+
+
+class Item(NamedTuple):
+    """A table, a figure or a group of constants of a paper."""
+
+    name: str
+    what: str
+    how: str = ""  # how ours is made, and the tests and benchmarks that run it
+    cells: Callable[[Data], list[Cell]] | None = None
+    missing: str = ""  # what is missing, of the whole or of the rest
+    instead: Callable[[Data], pd.DataFrame] | None = None  # the same on data that are public
+    note: str = ""  # above that table
+    draw: Callable[[Data, Path], None] | None = None
+    caption: str = ""  # of what it draws
+    needs: tuple[str, ...] = ()  # public sets that may be absent from the folder
+
+
+class Paper(NamedTuple):
+    """A paper and all of its items."""
+
+    title: str
+    items: Sequence[Item]
+
+
+class Data:
+    """Public data in a folder, or fetched.
+
+    Parameters
+    ----------
+    folder : Path or None
+        As ``expected_cost/NAME/scores.npy``, ``evaluator/NAME_w_scores_compressed.csv.gz``,
+        ``tau_bench/NAME`` and ``tau2/NAME``; None to fetch what a function of the package fetches.
+    splits : int
+        Random splits for rates that are means over splits.
+    """
+
+    def __init__(self, folder: Path | None, splits: int = 50) -> None:
+        self.folder, self.splits = folder, splits
+        # each is read once
+        self.answers, self.runs = cache(self._answers), cache(self._runs)
+
+    def _answers(self, name: str) -> tuple[np.ndarray, np.ndarray] | None:
+        """Log-probabilities and classes of a score set; None if it is not there."""
+        if self.folder is None:
+            return fetch_expected_cost(name, return_X_y=True)
+        path = self.folder / "expected_cost" / name
+        if not (path / "scores.npy").exists():
+            return None
+        y = np.load(path / "targets.npy").ravel().astype(np.int64)
+        return log_softmax(np.load(path / "scores.npy").astype(np.float64), axis=1), y
+
+    def _runs(self, name: str) -> tuple[TrajectoryArray, np.ndarray] | None:
+        """Return a verifier's scores and outcomes; None if the table is not there."""
+        if self.folder is None:
+            return None if name in NOT_FETCHED else fetch_evaluator(name, return_X_y=True)
+        path = self.folder / "evaluator" / f"{name}_w_scores_compressed.csv.gz"
+        return TrajectoryArray.from_frame(pd.read_csv(path), **RUNS) if path.exists() else None
+
+    def absent(self, names: tuple[str, ...]) -> list[str]:
+        """Those of the public sets that are not there."""
+        if self.folder is None:
+            return [name for name in names if name in NOT_FETCHED]
+        return [
+            name
+            for name in names
+            if not (self.folder / "expected_cost" / name / "scores.npy").exists()
+            and not (self.folder / "evaluator" / f"{name}_w_scores_compressed.csv.gz").exists()
+        ]
+
+    def logs(self, *names: str) -> list[Path]:
+        """Those of the agent logs that are there."""
+        paths = [self.folder / name for name in names] if self.folder else []
+        return [path for path in paths if path.exists()]
+
+
+def numbers(text: str) -> list[list[str]]:
+    """Split printed lines into words."""
+    return [line.split() for line in text.strip().splitlines()]
+
+
+def at_least(row: str, column: str, bound: float, ours: float, why: str = "") -> Cell:
+    """Make a cell of a printed statement, that a number is at least so large."""
+    return Cell(row, column, f"at least {bound:g}", ours, why, holds=ours >= bound)
+
+
+def at_most(row: str, column: str, bound: float, ours: float, why: str = "") -> Cell:
+    """Make a cell of a printed statement, that a number is at most so large."""
+    return Cell(row, column, f"at most {bound:g}", ours, why, holds=ours <= bound)

@@ -1,0 +1,376 @@
+"""The Trajectory Proper Score: scoring rules for agentic uncertainty (Raghu et al., 2026)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.special import logit
+
+import censoring_shift as shift_benchmark
+import fixed_rank
+from trajscore import PlattCrossFitCalibrator, TrajectoryArray
+from trajscore.calibration import cross_fit_traces
+from trajscore.censoring import censoring_shift, termination_audit
+from trajscore.core.weights import WEIGHT_SCHEDULES
+from trajscore.metrics import (
+    censored_tps_samples,
+    censored_tps_score,
+    tps_samples,
+    tps_score,
+    trajectory_diagnostics,
+)
+from trajscore.plotting import TerminationDisplay
+
+from .items import Cell, Data, Item, Paper, at_most, numbers
+
+FAMILIES = {"log": "log", "Brier": "brier", "Beta(2,4)": ("beta", 2, 4)}
+DIAGNOSTICS = ("AUROC", "AUPRC", "AURC", "T-ECE", "T-Brier")
+NOT_PUBLIC = "the paper's runs are not public"
+
+# runs and successes, then the row of the base rate as printed. The successes are those that round
+# to the printed rates; HotpotQA's are 892 by Table 9: log(1 - 892 / 1987) = -.596, 891 give -.595
+BASE_RATES = {
+    "StrategyQA": (2229, 1877, "0.500 0.158 0.158 0.000 0.133 -0.436 -0.133 -0.00263"),
+    "Tau2-Bench": (201, 89, "0.500 0.557 0.557 0.000 0.247 -0.687 -0.247 -0.00760"),
+    "HotpotQA": (1529, 892, "0.500 0.417 0.417 0.000 0.243 -0.679 -0.243 -0.00649"),
+}
+# WebShop: complete successes, complete failures, stopped at the budget
+WEBSHOP = (118, 45, 145)
+REASONS = ("done", "max_steps", "parse_error", "tool_error", "env_terminated")
+AUDIT = {
+    "StrategyQA": (2229, 59, 2, 0, 0),
+    "Tau2-Bench": (201, 1, 0, 70, 6),
+    "HotpotQA": (1529, 458, 13, 0, 0),
+    "WebShop": (163, 145, 192, 0, 0),
+}
+PRINTED_AUDIT = {
+    "StrategyQA": "2290 2229 59 2 2229",
+    "Tau2-Bench": "278 201 1 76 201",
+    "HotpotQA": "2000 1529 458 13 1529",
+    "WebShop": "500 163 145 192 163",
+}
+# Table 12: complete, extended, shift
+TABLE_12 = """
+log        -2.5255 -4.5941 -2.0686  -2.5233 -4.5932 -2.0700
+Brier      -0.3091 -0.4266 -0.1175  -0.3081 -0.4263 -0.1182
+Beta(2,4)  -0.00656 -0.00897 -0.00241  -0.00651 -0.00894 -0.00243
+"""
+
+
+def constant(n: int, value: float) -> TrajectoryArray:
+    """Runs of four steps with the same forecast."""
+    return TrajectoryArray(np.full(4 * n, value), np.full(n, 4))
+
+
+def base_rate(name: str) -> list[Cell]:
+    """Make the last row of a transparency table."""
+    n, successes, printed = BASE_RATES[name]
+    y = (np.arange(n) < successes).astype(int)
+    F = constant(n, successes / n)
+    found = trajectory_diagnostics(y, F)
+    ours = [found[column] for column in DIAGNOSTICS]
+    ours += [tps_score(y, F, score=score) for score in FAMILIES.values()]
+    columns = [*DIAGNOSTICS, *(f"TPS {family}" for family in FAMILIES)]
+    return [
+        Cell("base rate", column, text, float(value))
+        for column, text, value in zip(columns, printed.split(), ours, strict=True)
+    ]
+
+
+def webshop() -> tuple[np.ndarray, TrajectoryArray]:
+    """Outcomes of the working sample, and the base rate where a run that was cut off failed."""
+    success, failure, stopped = WEBSHOP
+    y = np.repeat([1, 0, -1], WEBSHOP)
+    return y, constant(len(y), success / (success + failure + stopped))
+
+
+def shifts(data: Data) -> list[Cell]:
+    """Rows of the base rate in Table 11."""
+    y, F = webshop()
+    done = y != -1
+    cells = []
+    for weights in WEIGHT_SCHEDULES:
+        for (family, score), text in zip(
+            FAMILIES.items(), ("+0.1623", "+0.0797", "+0.00057"), strict=True
+        ):
+            options = {"score": score, "weights": weights}
+            extended = censored_tps_score(y, F, **options)
+            ours = extended - tps_score(y[done], F[done], **options)
+            cells.append(Cell(f"base rate, {weights}", family, text, ours))
+    return cells
+
+
+def figure_2(data: Data) -> list[Cell]:
+    """Constants of section 6.3 that follow from the counts or from each other."""
+    stopped = WEBSHOP[2]
+    rate = stopped / sum(WEBSHOP)
+    return [
+        Cell("WebShop", "runs", "308", sum(WEBSHOP)),
+        Cell("WebShop", "censored, %", "47.08", 100 * rate),
+        Cell("WebShop", "shift", "0.159", -0.657 + 0.816, slack=0.001),
+        Cell("WebShop", "shift / censored", "0.337", 0.1586 / rate, slack=0.0005),
+        Cell("WebShop", "steps, censored / complete", "3", 30.0 / 9.88),
+    ]
+
+
+def figure_1(data: Data) -> list[Cell]:
+    """Constants of section 6.1 from the printed cells of Table 3."""
+    raw, platt, base = -6.351, -0.679, -0.687
+    return [
+        Cell("Tau2-Bench", "TPS log, Platt - raw", "5.67", platt - raw),
+        Cell("Tau2-Bench", "TPS log, raw - base rate", "-5.66", raw - base),
+        Cell("Tau2-Bench", "TPS log, Platt - base rate", "0.008", platt - base, slack=1e-9),
+        Cell("Tau2-Bench", "AUROC, Platt - raw", "-0.010", 0.611 - 0.623,
+             "Table 3 prints .623 and .611, section 6.1 a change of -.010: more than rounding",
+             slack=0.001),
+    ]  # fmt: skip
+
+
+def margins(data: Data) -> list[Cell]:
+    """Scores of the base rate that Table 14 and Appendix I.2 imply."""
+    y, F = webshop()
+    done = y != -1
+    return [
+        Cell("base rate, log", "complete", "-0.8279", tps_score(y[done], F[done])),
+        Cell("base rate, log", "extended", "-0.6656", censored_tps_score(y, F)),
+    ]
+
+
+def audit(data: Data) -> list[Cell]:
+    """Table 6, of runs with the printed reasons."""
+    cells = []
+    for name, counts in AUDIT.items():
+        meta = pd.DataFrame({"stop_reason": np.repeat(REASONS, counts)})
+        y = np.where(meta["stop_reason"] == "done", 1, -1)
+        row = termination_audit(meta, y).table.iloc[-1]
+        columns = ("n_runs", "complete", "administrative", "informative", "complete")
+        titles = ("runs", "clean outcome", "max_steps", "other stops", "uncensored n")
+        cells += [
+            Cell(name, title, text, float(row[column]))
+            for title, text, column in zip(
+                titles, PRINTED_AUDIT[name].split(), columns, strict=True
+            )
+        ]
+    return cells
+
+
+def continuation(data: Data) -> list[Cell]:
+    """Row of the base rate in Table 9, from its counts and the mean q_Z of Table 7."""
+    n, successes, _ = BASE_RATES["HotpotQA"]
+    F = constant(87, successes / (n + AUDIT["HotpotQA"][1]))
+    y = np.full(87, -1)
+    simple, exact = censored_tps_score(y, F), censored_tps_score(y, F, q_z=np.full(87, 0.240))
+    row = "base rate, linear-front"
+    return [
+        Cell(row, "simple", "-0.596", simple),
+        Cell(row, "exact", "-0.645", exact),
+        Cell(row, "exact - simple", "-0.049", exact - simple),
+    ]
+
+
+def projection(data: Data) -> list[Cell]:
+    """Error of the conditional-projection identity, with made continuations of public prefixes.
+
+    The paper prints 9e-16 for its own runs.
+    """
+    found = data.runs("hotpotqa")
+    if found is None:
+        return []
+    X = found[0][found[0].lengths == 7][:87]
+    branches = np.random.default_rng(0).integers(0, 2, (87, 10))
+    exact = censored_tps_samples(np.full(87, -1), X, q_z=branches.mean(axis=1))
+    one_by_one = np.mean([tps_samples(y, X) for y in branches.T], axis=0)
+    error = float(np.abs(exact - one_by_one).max())
+    return [at_most("HotpotQA, e-valuator's runs", "largest error of the identity", 1e-14, error)]
+
+
+def tables_7_to_9(data: Data) -> list[Cell]:
+    """What Table 9 has that can be had."""
+    return continuation(data) + projection(data)
+
+
+def decomposition(data: Data) -> list[Cell]:
+    """Error of prefix swap plus tail omission, where public runs are cut; printed: 4.4e-16."""
+    found = data.runs("hotpotqa")
+    if found is None:
+        return []
+    X, y = found
+    kept = shift_benchmark.kept_steps(X.lengths, 0.75)
+    errors = []
+    for weights in WEIGHT_SCHEDULES:
+        for score in FAMILIES.values():
+            table = censoring_shift(y, X, kept, score=score, weights=weights)
+            gap = table["shift"] - table["prefix_swap"] - table["tail_omission"]
+            errors.append(float(np.abs(gap).max()))
+    return [at_most("HotpotQA, e-valuator's runs", "largest error", 1e-14, max(errors))]
+
+
+def artificial_censoring(data: Data) -> pd.DataFrame:
+    """Table 10's layout, of a judge's forecasts on public runs."""
+    found = data.runs("hotpotqa")
+    if found is None:
+        return pd.DataFrame()
+    table = shift_benchmark.table(*found, [0.75])
+    keep = ["score", "weights", "complete", "shift", "failures", "successes"]
+    return table[keep].set_index(["score", "weights"])
+
+
+def transforms(data: Data) -> pd.DataFrame:
+    """Appendix E's comparison on public runs."""
+    found = data.runs("hotpotqa")
+    return pd.DataFrame() if found is None else fixed_rank.table(*found)
+
+
+def recalibrated(data: Data) -> pd.DataFrame:
+    """Raw and calibrated rows as in Tables 2 to 5, of a judge on public runs."""
+    rows = {}
+    for name in ("hotpotqa", "gsm8k"):
+        found = data.runs(name)
+        if found is None:
+            continue
+        X, y = found
+        platt = cross_fit_traces(PlattCrossFitCalibrator(), X, y)
+        base = X.with_cells(np.full(len(X.cells), y.mean()))
+        for form, F in (("raw", X), ("Platt", platt), ("base rate", base)):
+            scores = {f"TPS {key}": tps_score(y, F, score=one) for key, one in FAMILIES.items()}
+            rows[name, form] = trajectory_diagnostics(y, F).to_dict() | scores
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def appendix(data: Data) -> list[Cell]:
+    """Constants of the calibration procedure."""
+    return [
+        Cell("Appendix D", "logit(.95)", "2.94", float(logit(0.95))),
+        Cell("Appendix D", "logit(1 - 1e-6)", "13.82", float(logit(1 - 1e-6))),
+        Cell("Table 13", "mean forecast of the base rate", "0.38", 118 / 308),
+    ]
+
+
+def table_12(data: Data) -> list[Cell]:
+    """Differences of the printed columns."""
+    cells = []
+    for family, *values in numbers(TABLE_12):
+        for weights, k in (("linear-front", 0), ("uniform", 3)):
+            complete, extended, printed = values[k : k + 3]
+            slack = 1.01 * 10.0 ** -len(printed.partition(".")[2])
+            ours = float(extended) - float(complete)
+            cells.append(Cell(family, weights, printed, ours, "", slack=slack))
+    return cells
+
+
+def draw_terminations(data: Data, path: Path) -> None:
+    """Draw Table 6."""
+    reason = np.repeat(REASONS, AUDIT["WebShop"])
+    y = np.repeat([1, 0, -1], [*WEBSHOP[:2], len(reason) - sum(WEBSHOP[:2])])
+    TerminationDisplay.from_predictions(y, reason).figure_.savefig(path)
+
+
+TESTS = "``tests/metrics/test_tps.py``"
+
+PAPER = Paper(
+    "Proper Scoring Rules for Agentic Uncertainty Quantification",
+    [
+        Item(
+            "Figure 1", "Raw and recalibrated verbal confidence on Tau2-Bench",
+            "differences of the printed cells of Table 3; on public runs "
+            "``benchmarks/recalibration.py`` and ``benchmarks/fixed_rank.py``",
+            figure_1, f"{NOT_PUBLIC} (the bars and their intervals)", transforms,
+            "The comparison of Appendix E on public runs (HotpotQA of the e-valuator paper): the "
+            "ranks are held fixed, and only the scale of the forecasts is changed.",
+        ),
+        Item(
+            "Figure 2", "Natural censoring on WebShop, and the constants of section 6.3",
+            "from the counts, and from the printed scores; ``tests/censoring/test_practice.py``",
+            figure_2, f"{NOT_PUBLIC} (scores of verbal confidence, intervals)",
+        ),
+        Item(
+            "Theorems 4.1 and 4.3, Propositions C.3 and C.5", "What the scores elicit",
+            "by enumeration of small worlds and by simulation: ``tests/metrics/test_theorems.py``, "
+            "``tests/censoring/test_known_world.py``, ``benchmarks/censoring.py``",
+        ),
+        Item(
+            "Appendix D", "Constants of the calibration",
+            "``tests/calibration/test_platt.py``", appendix,
+        ),
+        Item(
+            "Table 1", "Slopes and range of the calibrated forecasts",
+            "``tests/calibration/test_platt.py`` holds the procedure against another way to it",
+            missing=NOT_PUBLIC,
+        ),
+        Item(
+            "Table 2", "StrategyQA: five streams, raw and calibrated, and the base rate", TESTS,
+            lambda data: base_rate("StrategyQA"), f"{NOT_PUBLIC} (the five streams)", recalibrated,
+            "Such rows on public runs: a judge's probability after every step, on HotpotQA and "
+            "GSM8k of the e-valuator paper.",
+        ),
+        Item(
+            "Table 3", "Tau2-Bench: the same", TESTS,
+            lambda data: base_rate("Tau2-Bench"), f"{NOT_PUBLIC} (the five streams)",
+        ),
+        Item(
+            "Table 4", "HotpotQA: the same", TESTS,
+            lambda data: base_rate("HotpotQA"), f"{NOT_PUBLIC} (the five streams)",
+        ),
+        Item(
+            "Table 5", "Scalar aggregates on the three sets",
+            "``tests/metrics/test_diagnostics.py``", missing=NOT_PUBLIC,
+        ),
+        Item(
+            "Appendix E", "Ranks held fixed, five transforms, a span of 5.7 nats",
+            "``benchmarks/fixed_rank.py``, on public runs above", missing=NOT_PUBLIC,
+        ),
+        Item(
+            "Table 6", "Why runs ended", "``tests/censoring/test_termination.py``, of the counts",
+            audit, draw=draw_terminations, caption="WebShop, from the printed counts.",
+        ),
+        Item(
+            "Table 7", "Continuation success of 87 prefixes",
+            "``tests/censoring/test_monte_carlo.py``",
+            missing="the prefixes and their continuations are not public",
+        ),
+        Item(
+            "Table 8", "Exact against simple score of these prefixes",
+            "``tests/metrics/test_censored.py``",
+            missing="the prefixes and their continuations are not public",
+        ),
+        Item(
+            "Table 9", "The same for every predictor, and the identity of Appendix H.2",
+            "the base rate from 892 successes of 1,987 scored runs and the mean of Table 7; the "
+            "identity on public prefixes",
+            tables_7_to_9, f"{NOT_PUBLIC} (the five streams)",
+        ),
+        Item(
+            "Table 10", "Artificial censoring, and its closed form",
+            "``benchmarks/censoring_shift.py``, ``tests/censoring/test_censoring_shift.py``",
+            decomposition, f"{NOT_PUBLIC} (the scores and shifts)", artificial_censoring,
+            "The same layout on public runs, HotpotQA of the e-valuator paper, r = .75. Like the "
+            "paper's HotpotQA it is a case between: log scores gain, bounded ones lose or gain.",
+        ),
+        Item(
+            "Table 11", "WebShop: shifts by predictor, family and schedule",
+            "``tests/censoring/test_practice.py``; the rows of action-span entropy are printed "
+            "the same, as a calibrator gives that falls back on the base rate",
+            shifts, f"{NOT_PUBLIC} (the five streams)",
+        ),
+        Item(
+            "Table 12", "WebShop: the token probability",
+            "differences of printed columns, of two schedules", table_12,
+            f"{NOT_PUBLIC} (the scores themselves)",
+        ),
+        Item(
+            "Table 13", "WebShop: signs of the shifts",
+            "``tests/censoring/test_practice.py`` has the signs of shy and bold forecasts",
+            missing=f"{NOT_PUBLIC}; the mean forecast of the base rate, .38, is under Appendix D",
+        ),
+        Item(
+            "Table 14", "WebShop: margins over the base rate",
+            "the scores of the base rate, which Table 14 and Appendix I.2 imply", margins,
+            f"{NOT_PUBLIC} (verbal confidence)",
+        ),
+        Item("Table 15", "Decoding settings", missing="these are settings: nothing to compute"),
+        Item("Table 16", "Runs of each data set", "the counts are those of Table 6",
+             missing="these are settings: nothing to compute"),
+    ],
+)  # fmt: skip

@@ -1,0 +1,113 @@
+"""benchmarks/reproduce.py: nothing of the papers is left out, and what differs says why."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trajscore.metrics import ecuas_from_confidence
+
+PROJECT = Path(__file__).resolve().parents[1]
+# all that the papers number
+PRINTED = {
+    "ecuas": ["Figure 1", "Figure 2", *(f"Table {k}" for k in range(1, 7))],
+    "tps": ["Figure 1", "Figure 2", *(f"Table {k}" for k in range(1, 17))],
+    "evaluator": [*(f"Figure {k}" for k in range(1, 8)), "Table 1"],
+    "tracer": ["Figure 1", "Figure 2", "Table I", "Table II", "Table III", "Table IV"],
+}
+
+
+@pytest.fixture(scope="module")
+def reproduce():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(PROJECT / "benchmarks")
+        module = importlib.import_module("reproduce")
+        for name in module.PAPERS:
+            module.paper(name)
+        for name in ("tracer", "tracer_ablation"):  # names that tests have too
+            sys.modules.pop(name, None)
+        yield module
+
+
+@pytest.fixture(scope="module")
+def nothing(reproduce, tmp_path_factory):
+    """A folder without data."""
+    return reproduce.Data(tmp_path_factory.mktemp("data"), splits=2)
+
+
+@pytest.fixture(scope="module")
+def found(reproduce, nothing):
+    return {
+        name: {
+            one.name: one.cells(nothing) if one.cells else [] for one in reproduce.paper(name).items
+        }
+        for name in PRINTED
+    }
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_every_table_and_figure_has_an_item_and_a_row_on_the_page(reproduce, name):
+    names = [one.name for one in reproduce.paper(name).items]
+    assert set(PRINTED[name]) <= set(names)
+    assert len(set(names)) == len(names)
+    page = (PROJECT / "docs" / "reproduction" / f"{name}.inc").read_text()
+    assert [one for one in names if f'"{one}", ' not in page] == []
+
+
+def test_what_differs_says_why_and_what_cannot_be_had_is_said(reproduce, nothing, found):
+    for name, items in found.items():
+        assert [
+            one for cells in items.values() for one in cells if not one.equal and not one.why
+        ] == []
+        for item in reproduce.paper(name).items:
+            said = reproduce.status(item, items[item.name], nothing)
+            assert items[item.name] or item.missing or item.needs or item.how, item.name
+            assert ("not run" in said) == bool(item.needs)
+
+
+def test_what_needs_no_data(found):
+    cells = [one for items in found["tps"].values() for one in items]
+    assert len(cells) > 70
+    assert [one.row for one in cells if not one.equal] == ["Tau2-Bench"]  # the paper, of itself
+    assert [one.shown() for one in found["tracer"]["Table II"] if not one.equal] == [
+        "**6.1** (printed: 4.7)"
+    ]
+    assert found["ecuas"]["Table 3"] == []
+
+
+def test_a_cell_is_equal_to_the_digits_that_are_printed(reproduce):
+    Cell = reproduce.Cell
+    assert Cell("", "", "0.0070", 0.00704).equal
+    assert not Cell("", "", "0.0070", 0.00706).equal
+    assert Cell("", "", "-.436", -0.4361).equal
+    assert Cell("", "", "0.0070", 0.00706).difference == pytest.approx(0.0001)
+    assert Cell("", "", "0.0070", 0.00706).shown() == "**0.0071** (printed: 0.0070)"
+    assert Cell("", "", "0.411", 0.412, slack=0.0011).equal
+    assert not Cell("", "", "at most 0", 0.1, holds=False).equal
+    assert Cell("", "", "5", np.nan, "no run").status == "differs, because no run"
+
+
+def test_ecuas_1_is_the_error_rate_plus_the_brier_score(rng):
+    correct, confidence = rng.integers(0, 2, 50), rng.random(50)
+    expected = 1 - correct.mean() + ((confidence - correct) ** 2).mean()
+    assert ecuas_from_confidence(correct, confidence, n=1) == pytest.approx(expected)
+
+
+def test_a_page_has_its_tables_and_pictures(reproduce, nothing, found, tmp_path):
+    reproduce.write("tps", found["tps"], nothing, tmp_path)
+    page = (tmp_path / "reproduction" / "tps.inc").read_text()
+    assert '"base rate", "0.500", "0.158"' in page
+    assert "_static/reproduction/tps_table_6.svg" in page
+    assert (tmp_path / "_static" / "reproduction" / "tps_table_6.svg").exists()
+    lines = (tmp_path / "reproduction" / "tps.csv").read_text().splitlines()
+    assert len(lines) == 1 + sum(map(len, found["tps"].values()))
+
+
+def test_a_public_set_gives_the_printed_table(reproduce, public_file):
+    folder = public_file("expected_cost").parent
+    ecuas = sys.modules["reproduction.ecuas"]
+    cells = ecuas.table_3(reproduce.Data(folder), ("sst2_gpt2",))
+    assert len(cells) == 22
+    assert all(one.equal for one in cells)
