@@ -173,7 +173,12 @@ def test_tools_found_by_their_effects():
         assert tools_with_effects([run]) == set()
     clock = acts(call("get", "1"), call("get", "2"))
     assert tools_with_effects([changed, clock]) == set()
-    assert tools_with_effects([acts(call("count_up", "1"), call("frob"), call("count_up", "2"))])
+    poll = acts(call("poll", "1"), call("frob"), call("poll", "2"))
+    again = acts(call("poll", "1"), call("poll", "2"))
+    for run in (poll, again):
+        assert tools_with_effects([run]) == set()
+    shell = acts(call("sh", "1", do="ls"), call("sh", do="touch a"), call("sh", "2", do="ls"))
+    assert tools_with_effects([shell]) == {"sh"}
 
 
 def test_tools_given_or_found(run):

@@ -60,16 +60,21 @@ def tools_with_effects(runs: Sequence[Run]) -> set[str]:
     """Return the tools of which names say nothing, and after which a call had another result.
 
     The same call has been made before, and no other tool that may change something came between.
-    Calls whose results change without any are no witnesses (a clock, a search engine).
+    Calls whose results change by themselves are no witnesses (a clock, a search engine).
     """
     seen = [one for run in runs for one in _changed_results(run)]
-    restless = {witness for witness, between in seen if not between}
-    single = [between for witness, between in seen if witness not in restless and len(between) == 1]
-    return {name for between in single for name in between if is_write(name) is None}
+    restless = {witness.name for witness, between in seen if not between}
+    found = set()
+    for witness, between in seen:
+        if witness.name not in restless:
+            # the call itself may have changed what it returns
+            names = {one.name for one in (witness, *between) if is_write(one.name) is not False}
+            found |= names if len(names) == 1 else set()
+    return {name for name in found if is_write(name) is None}
 
 
-def _changed_results(run: Run) -> Iterator[tuple[str, set[str]]]:
-    """Yield each call whose result is another than before, and what may have changed it."""
+def _changed_results(run: Run) -> Iterator[tuple[ToolCall, list[ToolCall]]]:
+    """Yield each call whose result is another than before, and calls that may have changed it."""
     calls = [call for step in run.steps for call in step.tool_calls]
     last: dict[str, int] = {}
     for place, call in enumerate(calls):
@@ -78,6 +83,6 @@ def _changed_results(run: Run) -> Iterator[tuple[str, set[str]]]:
         text = call_text(call)
         before = last.get(text)
         if before is not None and calls[before].result != call.result:
-            names = {one.name for one in calls[before:place]}
-            yield call.name, {name for name in names if is_write(name) is not False}
+            between = calls[before + 1 : place]
+            yield call, [one for one in between if is_write(one.name) is not False]
         last[text] = place
