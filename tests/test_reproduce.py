@@ -68,9 +68,9 @@ def test_what_differs_says_why_and_what_cannot_be_had_is_said(reproduce, nothing
 
 
 def test_what_needs_no_data(found):
-    cells = [one for items in found["tps"].values() for one in items]
-    assert len(cells) > 70
-    assert [one.row for one in cells if not one.equal] == ["Tau2-Bench"]  # the paper, of itself
+    assert sum(map(len, found["tps"].values())) > 110
+    wrong = {name for name, cells in found["tps"].items() if not all(one.equal for one in cells)}
+    assert wrong == {"Figure 1", "Table 10"}  # printed numbers that contradict each other
     assert [one.shown() for one in found["tracer"]["Table II"] if not one.equal] == [
         "**6.1** (printed: 4.7)"
     ]
