@@ -216,6 +216,10 @@ PAPER = Paper(
             draw=draw_figure_2, caption="AGNews, calibrated out of fold.",
         ),
         Item(
+            "Equations 5 to 17", "The cost, its integral, and its special cases",
+            "``tests/metrics/test_ecuas.py``, ``tests/metrics/test_ua_cost.py``",
+        ),
+        Item(
             "Table 1", "Classification systems, a part of Table 3",
             "``benchmarks/ecuas_table.py``, as Table 3",
             lambda data: table_3(data, IN_TABLE_1), needs=IN_TABLE_1,

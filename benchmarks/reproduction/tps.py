@@ -23,7 +23,7 @@ from trajscore.metrics import (
 )
 from trajscore.plotting import TerminationDisplay
 
-from .items import Cell, Data, Item, Paper, at_most, numbers
+from .items import Cell, Data, Item, Paper, at_least, at_most, numbers
 
 FAMILIES = {"log": "log", "Brier": "brier", "Beta(2,4)": ("beta", 2, 4)}
 DIAGNOSTICS = ("AUROC", "AUPRC", "AURC", "T-ECE", "T-Brier")
@@ -302,6 +302,20 @@ def appendix(data: Data) -> list[Cell]:
     ]
 
 
+def floors(data: Data) -> list[Cell]:
+    """What a forecast that is certain and wrong costs under Beta(2, 4)."""
+    score = ("beta", 2, 4)
+    success = tps_score([1], [[0.0]], score=score)  # printed: -B(2, 5) and -B(3, 4)
+    failure = tps_score([0], [[1.0]], score=score)
+    return [
+        Cell("Beta(2,4)", "0, and it succeeds", "-0.0333", success),
+        Cell("Beta(2,4)", "1, and it fails", "-0.0167", failure),
+        at_least(
+            "overconfidence over pessimism", "ratio of the floors", 1, failure / success, PROSE
+        ),
+    ]
+
+
 def table_12(data: Data) -> list[Cell]:
     """Differences of the printed columns."""
     cells = []
@@ -321,6 +335,10 @@ def draw_terminations(data: Data, path: Path) -> None:
     TerminationDisplay.from_predictions(y, reason).figure_.savefig(path)
 
 
+PROSE = (
+    "J.3 and J.4 say that alpha < beta emphasises overconfidence in runs that fail; the floors of "
+    "J.2 say the reverse"
+)
 TESTS = "``tests/metrics/test_tps.py``"
 
 PAPER = Paper(
@@ -347,6 +365,14 @@ PAPER = Paper(
         Item(
             "Appendix D", "Constants of the calibration",
             "``tests/calibration/test_platt.py``", appendix,
+        ),
+        Item(
+            "Appendix J", "The Beta family, its floors and what it emphasises",
+            "``tests/metrics/test_proper_scores.py``", floors,
+        ),
+        Item(
+            "Appendix G.2", "Parse errors taken for budgets: .04 nats on WebShop",
+            "``tests/censoring/test_practice.py`` has such a sensitivity run", missing=NOT_PUBLIC,
         ),
         Item(
             "Table 1", "Slopes and range of the calibrated forecasts",
