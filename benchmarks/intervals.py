@@ -1,7 +1,7 @@
 """How often intervals hold the truth: influences against the bootstrap, and what `auto` takes.
 
     python benchmarks/intervals.py [--simulations 4000] [--bootstraps 500] [--drawn-runs 200000]
-                                   [--replicates 999] [--only NAME ...] [--rst]
+                                   [--replicates 999] [--seed 0] [--only NAME ...] [--rst]
 
 Runs of one forecast each, with a known chance of success; several sizes, ties, overconfidence (so
 that some forecasts are clipped), rare failures, and clusters of runs of equal and unequal size.
@@ -321,6 +321,7 @@ def main() -> None:
     parser.add_argument("--bootstraps", type=int, default=500)
     parser.add_argument("--drawn-runs", type=int, default=200_000, help="runs times bootstraps")
     parser.add_argument("--replicates", type=int, default=999)
+    parser.add_argument("--seed", type=int, default=0, help="of the simulations")
     parser.add_argument("--only", nargs="+", choices=list(SETTINGS), default=list(SETTINGS))
     parser.add_argument("--rst", action="store_true", help="also print the table of the docs")
     args = parser.parse_args()
@@ -329,7 +330,8 @@ def main() -> None:
         start = time.perf_counter()
         setting = SETTINGS[name]
         n_bootstraps = min(args.bootstraps, args.drawn_runs // setting.n_runs)
-        tables[name] = simulate(setting, args.simulations, n_bootstraps, args.replicates)
+        repeats = args.simulations, n_bootstraps, args.replicates
+        tables[name] = simulate(setting, *repeats, args.seed)
         print(f"\n{name} ({time.perf_counter() - start:.0f} s)")
         print(tables[name].round(3).to_string(), flush=True)
     every = pd.concat(tables, names=["setting"])
