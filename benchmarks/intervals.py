@@ -29,7 +29,7 @@ from scipy.special import expit
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.inference._absolute import Parts, absolute_interval
-from trajscore.inference._choice import by_bootstrap, by_influence
+from trajscore.inference._choice import by_bootstrap, by_influence, is_rare
 from trajscore.inference._units import Units, draw_counts, units_of
 from trajscore.metrics._decomposition import run_miscalibration
 from trajscore.metrics._diagnostics import diagnostic_statistics
@@ -157,6 +157,7 @@ class Table:
         other: FloatArray,
         make: Callable[[FloatArray, FloatArray], dict[str, Statistic]],
     ) -> None:
+        self.success = success
         self.n_runs, self.metrics = len(success), make(success, forecast)
         compared = [name for name in COMPARED if name in self.metrics]
         others = make(success, other)
@@ -260,7 +261,7 @@ def try_intervals(table: Table, units: Units, found: Found, counts: FloatArray |
     value = table.values(np.ones(n_runs))
     on_logit = [name in ON_LOGIT for name in table.names]
     one = by_influence(value, table.influences(), units, LEVEL, on_logit)
-    holds = one.holds & ~table.has_unseen()
+    holds = one.holds & ~table.has_unseen() & (not is_rare(table.success))
     rows["value"].append(value)
     rows["influence"].append(found.covered(one.low, one.high))
     rows["holds"].append(holds)

@@ -448,3 +448,14 @@ def test_bad_decisions(paid, u, u_max, message):
         metrics.ecuas_from_decisions(paid, u, u_max=u_max)
     with pytest.raises(ValueError, match=message):
         metrics.integrated_ua_cost_from_decisions(paid, u, u_max=u_max, weight={0.5: 1})
+
+
+def test_the_decision_that_costs_nothing_is_named():
+    cost = [[1.0, 2.0, 0.0], [2.0, 1.0, 0.0]]
+    with pytest.raises(ValueError, match="decision 2 costs nothing for any class"):
+        ecuas_score([0, 1], [[0.9, 0.1], [0.4, 0.6]], cost=cost)
+
+
+def test_no_floor_at_all():
+    P = [[0.9, 0.1], [0.4, 0.6]]
+    assert ecuas_score([0, 1], P, n=1, eps=0) == ecuas_score([0, 1], P, n=1)

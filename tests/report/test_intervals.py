@@ -67,6 +67,15 @@ def test_few_failures_are_drawn_from(runs):
     assert "bootstrap" not in asked.to_numpy()
 
 
+def test_a_rare_outcome_takes_no_influences_until_enough_runs_have_it():
+    rng = np.random.default_rng(0)
+    for n, kind in ((1000, "bootstrap"), (2000, "influence")):
+        y = (np.arange(n) >= n // 20).astype(int)  # 50 and 100 failures
+        X = TrajectoryArray.from_padded(np.clip(0.9 + 0.05 * rng.normal(size=(n, 1)), 0.5, 0.99))
+        report = evaluate(X, y, calibrator=None, intervals=IntervalOptions(20))
+        assert report.interval_methods["value"]["forecast", "raw", "TPS brier"] == kind
+
+
 def test_losses_that_may_be_unseen_are_not_left_to_influences(runs):
     X, y, _ = runs
     sure = X.with_cells(np.where(X.cells > 0.99, 1.0, X.cells))  # nearly always right

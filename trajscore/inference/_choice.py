@@ -19,6 +19,14 @@ METHODS = ("auto", "bootstrap", "influence")
 # they are unequal.
 ENOUGH = 30
 _SHARE = 0.25
+# with so few of a rare outcome it is chance whether enough runs seem to carry the variance
+_RARE, _FEW = 0.1, 60
+
+
+def is_rare(labels: FloatArray) -> bool:
+    """Whether there are few runs of an outcome that is rare."""
+    rarer = min(labels.sum(), len(labels) - labels.sum())
+    return bool(rarer < min(_FEW, _RARE * len(labels)))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trajscore.core.type_aliases import FloatArray
 from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._bootstrap import bootstrap_units, check_resamples
-from trajscore.inference._choice import by_bootstrap, by_influence
+from trajscore.inference._choice import by_bootstrap, by_influence, is_rare
 from trajscore.inference._units import Units, units_of
 from trajscore.metrics._statistics import CalibrationError, MeanOfRuns
 from trajscore.report._data import (
@@ -54,6 +54,8 @@ def interval_table(
         own, *references = (known[id(level[row])] for level in levels)
         for number, reference in enumerate([None, *references]):
             cells.fill((number, row), own, reference, own_units, options, draws)
+        if draws.method == "auto" and is_rare(rows[row].runs.labels):
+            cells.draw_all(row)
     drawn_from = (cells.method == BOOTSTRAP).any(axis=0)
     needed = np.flatnonzero(drawn_from.any(axis=1)).tolist()
     if needed:
@@ -128,6 +130,11 @@ class _Cells:
             self.low[place], self.method[place] = 0.0, BOUNDS
         missing = np.isnan(self.estimate[at])
         self.low[at][missing], self.high[at][missing], self.method[at][missing] = np.nan, np.nan, ""
+
+    def draw_all(self, place: int) -> None:
+        """Mark all of a row's intervals by influences to be made by bootstrap."""
+        of_row = self.method[:, place]
+        of_row[of_row == INFLUENCE] = BOOTSTRAP
 
     def resample(self, place: int, drawn: FloatArray, level: float) -> None:
         """Fill in a row's marked intervals by replicates (n_replicates, n_levels, n_metrics)."""
