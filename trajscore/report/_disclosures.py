@@ -211,8 +211,8 @@ def _intervals(data: ReportData) -> str:
         how += (
             f"; by {resampled} where fewer than {ENOUGH} "
             f"{'clusters' if facts.is_clustered else 'runs'} (or a quarter of all, if that is "
-            f"less) carry the variance or clipped forecasts may hide losses, which is so for some "
-            f"of {', '.join(names)}"
+            f"less) carry the variance, few have a rare outcome, or clipped forecasts may hide "
+            f"losses, which is so for some of {', '.join(names)}"
         )
     unit = "cluster of runs" if facts.is_clustered else "run"
     return (
