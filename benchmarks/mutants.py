@@ -43,6 +43,11 @@ MEMORY = 8 << 30  # bytes of address space that a mutant may ask for
 # (file, line, line of the mutant): why no test could tell them apart
 EQUIVALENT = {
     (
+        "trajscore/metrics/_ua_cost.py",
+        "values = [self.at(s) for s in np.linspace(start, stop, 9)]",
+        "values = [self.at(s) for s in np.linspace(start, stop, 10)]",
+    ): "in how many places a message looks for the roughest panel",
+    (
         "trajscore/calibration/_prefix.py",
         "return make_pipeline(StandardScaler(), LogisticRegression(C=C, max_iter=200))",
         "return make_pipeline(StandardScaler(), LogisticRegression(C=C, max_iter=400))",

@@ -339,3 +339,9 @@ def test_scores_that_are_missing_are_for_the_forecaster_to_judge(runs):
     assert np.isnan(cross_fit_traces(Recorder(), gaps, y).cells).any()
     with pytest.raises(ValueError, match="the value is missing"):
         cross_fit_traces(SUMMARY, gaps, y)
+
+
+def test_maps_are_named_by_letters_and_then_by_numbers():
+    X, y = make_trajectories(120, lengths=2, random_state=0, return_X_y=True)
+    names = list(PlattCrossFitCalibrator(cv=28).fit(X, y).maps_)
+    assert names == [*"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "fold27", "fold28"]

@@ -459,3 +459,8 @@ def test_the_decision_that_costs_nothing_is_named():
 def test_no_floor_at_all():
     P = [[0.9, 0.1], [0.4, 0.6]]
     assert ecuas_score([0, 1], P, n=1, eps=0) == ecuas_score([0, 1], P, n=1)
+
+
+def test_a_floor_above_the_largest_uncertainty_leaves_that_one():
+    least_sure = ecuas_score([0], [[0.5, 0.5]], n=0, labels=[0, 1])
+    assert ecuas_score([0], [[0.9, 0.1]], n=0, labels=[0, 1], eps=0.9) == least_sure
