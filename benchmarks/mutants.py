@@ -405,6 +405,8 @@ def first_failure(tests: Iterable[str], limit: float) -> str:
     if told.returncode == 0:
         return ""
     failed = [line for line in told.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    if "ImportError while loading conftest" in told.stderr:  # it cannot even be imported
+        return "tests/conftest.py"
     if told.returncode not in (1, 2) or not failed:
         raise RuntimeError(f"pytest did not run:\n{told.stdout}\n{told.stderr}")
     return failed[0].split(" ", 1)[1].split(" - ")[0]
