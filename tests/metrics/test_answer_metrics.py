@@ -269,3 +269,8 @@ def test_published_table(name, kind, public_file):
     table = answer_metrics(y, log_p, log_proba=True, rule="trapezoid")
     table["N-BS of confidence"] *= 2  # as the paper prints it
     assert " ".join(f"{value:.4f}" for value in table[COLUMNS]) == PUBLISHED[name, kind]
+
+
+def test_certain_answers_that_are_right_still_cost_the_clip():
+    table = metrics.answer_metrics_from_confidence([1, 1], [1.0, 1.0], eps=0.01)
+    assert table["CE of confidence"] == pytest.approx(-np.log(0.99), rel=1e-12)
