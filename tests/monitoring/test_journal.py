@@ -124,6 +124,16 @@ def test_what_ends_and_what_is_reset_stays_so(state):
     assert len(PROCESS.monitor(state=state)) == 0
 
 
+def test_runs_that_are_loaded_are_kept_too(state, tmp_path):
+    other = PROCESS.monitor()
+    loaded = other.update(0.4, "loaded")
+    other.save(tmp_path / "saved.json")
+    monitor = PROCESS.monitor(state=state)
+    monitor.update(0.4, "mine")
+    monitor.load(tmp_path / "saved.json")
+    assert list(PROCESS.monitor(state=state)) == list(monitor) == [loaded]
+
+
 def test_files_of_others_are_refused(state):
     PROCESS.monitor(state=state).update(0.4, "a")
     with pytest.raises(ValueError, match="was written with another process or level"):

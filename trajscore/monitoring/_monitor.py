@@ -371,6 +371,8 @@ class EProcessMonitor:
             )
         with self._lock:
             self._runs = runs
+            if self._journal is not None:
+                self._journal.rewrite(self._records())
         return self
 
     def _replayed(self, saved: list[tuple[Any, list[Any], float]]) -> dict[Hashable, _Run]:
