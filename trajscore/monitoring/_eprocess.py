@@ -264,7 +264,9 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             channels=self.channels_in_,
             longest=self.longest_,
         )
-        if len(runs) > 1 and np.ptp(ratio.looks(runs)) < TIE:
+        # those of all runs are asked for only where those of the held-out ones do not differ
+        may_be_alike = bool(folds) or len(maxima) < 2 or np.ptp(maxima) < TIE
+        if may_be_alike and len(runs) > 1 and np.ptp(ratio.looks(runs)) < TIE:
             warnings.warn(
                 f"the forecasts of all {len(runs)} runs are alike, at every step, so no run can be "
                 f"told from another; give scores that vary, or more runs: a step needs "
