@@ -83,7 +83,7 @@ def _cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> 
 
 def hides_losses(p: FloatArray, label: FloatArray, run: IntArray, clip: float) -> bool:
     """Whether forecasts are clipped, and too few of them wrong to tell how often that happens."""
-    sure = (p < clip) | (p > 1 - clip)
+    sure = LogScore(clip).clipped(p)
     wrong = sure & np.where(p > 0.5, label < 1, label > 0)
     return bool(sure.any()) and len(np.unique(run[wrong])) < ENOUGH
 

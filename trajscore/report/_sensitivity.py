@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from trajscore.core.weights import Weights
-from trajscore.metrics._proper_scores import LogScore
+from trajscore.metrics._proper_scores import LogScore, count_clipped
 from trajscore.metrics._tps import run_scores
 from trajscore.report._data import Options
 from trajscore.report._rows import CalibratorMaker, Row, base_rate, make_rows
@@ -53,5 +52,4 @@ def _margins(rows: list[Row], score: Any, weights: Weights) -> dict[tuple[str, s
 
 def _clipped(row: Row, score: LogScore) -> float:
     """Share of the forecasts that a log score clips."""
-    p = row.traces.cells
-    return float(np.mean((p < score.clip) | (p > 1 - score.clip)))
+    return count_clipped(row.traces, score) / len(row.traces.cells)
