@@ -344,3 +344,26 @@ def test_missing_values_and_unobserved_runs_as_asked(table, capsys):
     _, out, _ = run(capsys, folder / "runs.csv", *chosen, "--censored", "drop")
     assert "(all predictors: a value of confidence is missing)" in " ".join(out.split())
     assert "5 runs (all predictors: the outcome was not observed)" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(("ending", "start"), [("json", '{\n "format"'), ("md", "# Does")])
+def test_out_goes_by_its_ending(table, capsys, ending, start):
+    frame, folder = table
+    frame.to_csv(folder / "runs.csv", index=False)
+    out = folder / f"report.{ending}"
+    code, said, _ = run(capsys, folder / "runs.csv", "--out", out)
+    assert code == 0
+    assert f"wrote {out}" in said
+    assert out.read_text().startswith(start)
+    if ending == "json":
+        source = json.loads(out.read_text())["source"]
+        assert source["name"] == str(folder / "runs.csv")
+        assert source["command"].startswith(f"trajscore report {folder / 'runs.csv'} --out ")
+        assert source["said"].startswith("guessed run id: column 'run_id'")
+
+
+def test_an_ending_that_is_not_known_is_refused_before_the_work(table, capsys):
+    _, folder = table
+    code, out, err = run(capsys, folder / "absent.csv", "--out", folder / "report.pdf")
+    assert (code, out) == (2, "")
+    assert "report.pdf ends in none of .html, .json, .md; the ending says what is written" in err

@@ -25,7 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     no table was given: ...
     0
     """
-    arguments = _parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else list(argv)
+    arguments = _parser().parse_args(given, argparse.Namespace(argv=given))
     try:
         return int(arguments.run(arguments) or 0)
     except BrokenPipeError:  # the reader has seen enough, as `head` does

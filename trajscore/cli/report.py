@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.io._fields import Fields
 from trajscore.report import IntervalOptions, MonitoringOptions, evaluate
+from trajscore.report._data import Source
 from trajscore.report._inputs import load
 from trajscore.report._missing import MISSING
 
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
+_WRITERS = {".html": "to_html", ".json": "to_json", ".md": "to_markdown"}
 _USUAL_FAMILIES = ("log", "brier", ("beta", 4.0, 2.0))
 
 
@@ -60,7 +64,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--resamples", dest="n_resamples", type=int, default=1000, help="bootstrap replicates")
     add("--seed", dest="random_state", type=int, default=0, help="seed of the bootstrap")
     add("--jobs", dest="n_jobs", type=int, help="threads")
-    add("--out", type=Path, metavar="REPORT.html", help="write a page with pictures")
+    add("--out", type=Path, help="file to write: a page (.html), numbers (.json), a summary (.md)")
     return parser
 
 
@@ -111,7 +115,8 @@ def run(arguments: argparse.Namespace) -> None:
         first_step=arguments.first_step,
         embedder=arguments.embedder,
     )
-    if said := str(inputs):
+    said = str(inputs)
+    if said:
         print(f"{said}\n")
     report = evaluate(
         inputs.predictors,
@@ -134,9 +139,17 @@ def run(arguments: argparse.Namespace) -> None:
             progress=_progress(),
         ),
     )
+    report = replace(report, source=_source(arguments, report.source, said))
     print(report, flush=True)
     if arguments.out is not None:
-        print(f"\nwrote {report.to_html(arguments.out)}")
+        write = getattr(report, _WRITERS[arguments.out.suffix.lower()])
+        print(f"\nwrote {write(arguments.out)}")
+
+
+def _source(arguments: argparse.Namespace, source: Source, said: str) -> Source:
+    """Say what was judged, and by which command."""
+    name = "the bundled chess data" if arguments.table is None else str(arguments.table)
+    return replace(source, name=name, command=shlex.join(["trajscore", *arguments.argv]), said=said)
 
 
 def _monitoring(arguments: argparse.Namespace) -> bool | MonitoringOptions:
@@ -153,6 +166,10 @@ def _check_out(out: Path | None) -> None:
         raise ValueError(f"--out: there is no folder {out.parent}; make it first")
     if out is not None and out.is_dir():
         raise ValueError(f"--out: {out} is a folder; name a file in it, say {out / 'report.html'}")
+    if out is not None and out.suffix.lower() not in _WRITERS:
+        raise ValueError(
+            f"--out: {out} ends in none of {', '.join(_WRITERS)}; the ending says what is written"
+        )
 
 
 def _family(text: str) -> Any:

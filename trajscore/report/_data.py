@@ -172,6 +172,17 @@ class Facts:
 
 
 @dataclass(frozen=True)
+class Source:
+    """Where the runs come from, and when they were judged."""
+
+    name: str = ""  # of the file
+    command: str = ""
+    said: str = ""  # what was guessed of the file, for people
+    created: str = ""  # ISO 8601, UTC
+    version: str = ""  # of trajscore
+
+
+@dataclass(frozen=True)
 class ReportData:
     """Numbers of an evaluation, which all that renders a report takes; see `Report`."""
 
@@ -185,6 +196,7 @@ class ReportData:
     options: Options
     facts: Facts
     remarks: list[Note]
+    source: Source
     traces: dict[tuple[str, str], TrajectoryArray] = field(repr=False)
     outcomes: dict[tuple[str, str], NDArray[Any]] = field(repr=False)
     labels: dict[tuple[str, str], FloatArray] = field(repr=False)

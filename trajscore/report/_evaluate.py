@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+import trajscore
 from trajscore.core.weights import Weights
 from trajscore.inference._choice import check_method
 from trajscore.metrics._aggregate import check_aggregator
 from trajscore.metrics._proper_scores import family_name, get_family, is_tuple_family
 from trajscore.monitoring import StoppingRule
-from trajscore.report._data import Facts, IntervalOptions, MonitoringOptions, Note, Options
+from trajscore.report._data import Facts, IntervalOptions, MonitoringOptions, Note, Options, Source
 from trajscore.report._intervals import interval_table
 from trajscore.report._missing import fill_forward, leave_out_missing
 from trajscore.report._monitoring import monitoring_options, monitoring_table
@@ -165,6 +168,7 @@ def evaluate(
             monitoring=stopping,
         ),
         remarks=notes,
+        source=Source(created=_now(), version=trajscore.__version__),
         traces={row.key: row.traces for row in rows},
         outcomes={row.key: row.runs.y for row in rows},
         labels={row.key: row.runs.labels for row in rows},
@@ -183,3 +187,10 @@ def _options(scores: Any, weights: Weights, phi: str) -> Options:
         if names.count(name) > 1:
             raise ValueError(f"scores names {name} more than once; name every family once")
     return Options(chosen, weights, phi)
+
+
+def _now() -> str:
+    """Return the time, to the second; that of SOURCE_DATE_EPOCH where a build is to be repeated."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    now = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import overload
 
 import pandas as pd
 
@@ -10,6 +11,8 @@ from trajscore.core.storage import replacing
 from trajscore.report._data import ReportData
 from trajscore.report._disclosures import disclosures, sentence
 from trajscore.report._verdict import verdicts
+from trajscore.report.render.as_json import to_json
+from trajscore.report.render.as_markdown import to_markdown
 from trajscore.report.render.cells import margin_cells, stopping_cells
 from trajscore.report.render.text import to_text
 
@@ -110,18 +113,35 @@ class Report(ReportData):
     def _repr_html_(self) -> str:
         return self.table.to_html(float_format=lambda value: f"{value:.4g}", na_rep="")
 
-    def to_html(self, path: str | Path) -> Path:
+    def to_frame(self) -> pd.DataFrame:
+        """Return every number in one long table, to filter and join.
+
+        Returns
+        -------
+        DataFrame
+            One row a predictor, form and metric: n_runs, the columns of `intervals`, and how the
+            interval of the value was made.
+        """
+        long = self.intervals.join(self.interval_methods["value"].rename("method")).reset_index()
+        counts = self.table["n_runs"].reset_index()
+        return counts.merge(long, on=["predictor", "form"])
+
+    @overload
+    def to_html(self, path: None = ...) -> str: ...
+    @overload
+    def to_html(self, path: str | Path) -> Path: ...
+    def to_html(self, path: str | Path | None = None) -> str | Path:
         """Write one self-contained page with tables and pictures.
 
         Parameters
         ----------
-        path : str or Path
-            The file to write.
+        path : str or Path, optional
+            The file to write; default: the page is returned.
 
         Returns
         -------
-        Path
-            The file.
+        Path or str
+            The file, or the page.
 
         Raises
         ------
@@ -130,8 +150,53 @@ class Report(ReportData):
         """
         from trajscore.report.render.html import to_html  # which needs the plotting package
 
-        target = Path(path)
-        page = to_html(self)
-        with replacing(target) as file:
-            file.write(page.encode())
-        return target
+        return _written(to_html(self), path)
+
+    @overload
+    def to_json(self, path: None = ...) -> str: ...
+    @overload
+    def to_json(self, path: str | Path) -> Path: ...
+    def to_json(self, path: str | Path | None = None) -> str | Path:
+        """Write numbers and sentences as JSON, for programs.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            The file to write; default: the text is returned.
+
+        Returns
+        -------
+        Path or str
+            The file, or the text. Its ``version`` changes where a key is taken away or comes to
+            mean something else; the user guide says what the keys are.
+        """
+        return _written(to_json(self), path)
+
+    @overload
+    def to_markdown(self, path: None = ...) -> str: ...
+    @overload
+    def to_markdown(self, path: str | Path) -> Path: ...
+    def to_markdown(self, path: str | Path | None = None) -> str | Path:
+        """Write the verdict as Markdown, for a comment on a change, say.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            The file to write; default: the text is returned.
+
+        Returns
+        -------
+        Path or str
+            The file, or the text.
+        """
+        return _written(to_markdown(self), path)
+
+
+def _written(text: str, path: str | Path | None) -> str | Path:
+    """Put a text into a file, if one is named."""
+    if path is None:
+        return text
+    target = Path(path)
+    with replacing(target) as file:
+        file.write(text.encode())
+    return target

@@ -1,0 +1,104 @@
+"""A report as JSON, of a schema with a version: see docs/user_guide/evaluate.rst."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trajscore.core.weights import schedule_name
+from trajscore.report._data import LEVELS, REFERENCES, VALUE, ReportData
+from trajscore.report._disclosures import disclosures, sentence
+from trajscore.report._verdict import verdicts
+
+FORMAT, VERSION = "trajscore report", 1
+
+
+def to_json(data: ReportData) -> str:
+    """Return all numbers and sentences of a report, without traces."""
+    return json.dumps(_plain(document(data)), indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def document(data: ReportData) -> dict[str, Any]:
+    """Return what the JSON of a report holds."""
+    facts, options = data.facts, data.options
+    metrics = _metrics(data)
+    names = list(dict.fromkeys(data.table.index.get_level_values("predictor")))
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "source": asdict(data.source),
+        "runs": {
+            "n_runs": facts.n_runs,
+            "n_observed": facts.n_observed,
+            "success_rate": facts.success_rate,
+            "censored": facts.censored,
+            "clustered": facts.is_clustered,
+            "left_out": _records(data.excluded),
+        },
+        "options": {
+            "scores": options.score_names,
+            "leading": data.score_name,
+            "weights": schedule_name(options.weights),
+            "phi": options.phi,
+            "confidence_level": facts.intervals.confidence_level,
+            "lower_is_better": options.lower_is_better,
+            "calibrators": facts.calibrators,
+        },
+        "predictors": {
+            name: _forms(data, metrics, name) for name in names if name not in REFERENCES
+        },
+        "references": {name: _forms(data, metrics, name) for name in names if name in REFERENCES},
+        "stopping": None if data.monitoring is None else _records(data.monitoring.reset_index()),
+        "sensitivity": _records(data.sensitivity.reset_index()),
+        "verdicts": verdicts(data),
+        "notes": [sentence(note) for note in data.remarks],
+        "disclosures": disclosures(data),
+    }
+
+
+def _forms(data: ReportData, metrics: dict[tuple[str, str], Any], name: str) -> dict[str, Any]:
+    """Return counts and metrics of a predictor in each of its forms."""
+    rows = data.table[["n_runs", "n_censored"]].xs(name, level="predictor")
+    forms = {
+        form: {**counts, "metrics": metrics.get((name, form), {})}
+        for form, counts in rows.astype(int).to_dict("index").items()
+    }
+    return {"forms": forms}
+
+
+def _metrics(data: ReportData) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return each row's metrics: value, differences from references, each with its interval."""
+    methods = data.interval_methods.to_dict("index")
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for key, row in data.intervals.to_dict("index").items():
+        of_metric: dict[str, Any] = {}
+        for columns in LEVELS:
+            if not pd.isna(row[columns[0]]):
+                ends = dict(zip(VALUE, (row[name] for name in columns), strict=True))
+                ends["method"] = methods[key][columns[0]]
+                of_metric |= ends if columns == VALUE else {columns[0]: ends}
+        found.setdefault(key[:2], {})[key[2]] = of_metric
+    return found
+
+
+def _records(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
+    return table.to_dict("records")
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON has: null for what is missing or not finite."""
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

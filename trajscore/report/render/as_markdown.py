@@ -1,0 +1,45 @@
+"""A report as Markdown, for a comment or a file beside the code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from trajscore.report._data import ReportData
+from trajscore.report._disclosures import disclosures, population, sentence
+from trajscore.report._verdict import verdicts
+from trajscore.report.render.cells import margin_cells
+
+
+def to_markdown(data: ReportData) -> str:
+    """Return verdicts, margins, notes and disclosures."""
+    margins = margin_cells(data)
+    rows = [
+        [f"{name}, {form}", *cells]
+        for (name, form), cells in zip(margins.index, margins.to_numpy(), strict=True)
+    ]
+    parts = [
+        "# Does the confidence mean what it says?",
+        _list(verdicts(data)),
+        f"Every number is of {population(data.facts)}.",
+        "## Margin over the base rate",
+        table(["predictor", *margins.columns], rows),
+        "## Notes\n\n" + _list(sentence(note) for note in data.remarks) if data.remarks else "",
+        "## How this was made",
+        _list(f"**{name}**: {text}" for name, text in disclosures(data).items()),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Write a table; bars within cells are escaped."""
+    names = list(head)
+    lines = [names, ["---"] * len(names), *rows]
+    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _list(sentences: Iterable[str]) -> str:
+    return "\n".join(f"- {one}" for one in sentences)
