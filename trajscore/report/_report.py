@@ -53,8 +53,9 @@ class Report(ReportData):
     traces, outcomes, labels : dict keyed by (predictor, form)
         The traces that were scored, their runs' outcomes (-1: not observed), and the same as
         labels in [0, 1], behind every number.
-    options, facts, remarks
-        What was computed, of which runs, and the notes, before they are put into words.
+    options, facts, remarks, source
+        What was computed, of which runs, and the notes, before they are put into words; what was
+        judged, when, and by which command.
 
     Examples
     --------
