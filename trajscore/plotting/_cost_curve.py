@@ -11,12 +11,14 @@ from numpy.typing import ArrayLike
 from trajscore.core.type_aliases import FloatArray
 from trajscore.metrics._ecuas import ecuas_from_confidence
 from trajscore.metrics._ua_cost import ua_cost_from_confidence
-from trajscore.plotting._display import COLORS, AnswerDisplayMixin
+from trajscore.plotting._display import BEHIND, GREY, AnswerDisplayMixin, axes_behind, next_style
 
 
 @dataclass(eq=False, repr=False)
 class CostCurveDisplay(AnswerDisplayMixin):
     """Cost against the cost of rejecting, with the weight that ECUAS_n gives to each.
+
+    The weight is the grey behind, on the axis to the right. Several systems may share axes.
 
     Parameters
     ----------
@@ -99,19 +101,22 @@ class CostCurveDisplay(AnswerDisplayMixin):
         return super()._predict(estimator, X, y) | {"n_classes": len(estimator.classes_)}
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:
-        top = 1.1 * float(self.cost.max()) or 1.0  # a system that costs nothing still has an axis
-        shade = np.minimum(self.weight / self.weight[len(self.weight) // 20 :].max(), 1) * top / 3
-        grey = {"color": "0.9", "linewidth": 0, "zorder": 0}
-        ax.fill_between(self.gamma, shade, label=f"weight, n = {self.n:g}", **grey)
-        dotted = {"color": COLORS["constant"], "linewidth": 1, "linestyle": ":"}
-        ax.plot(self.gamma, self.gamma, label="always reject", **dotted)
+        behind = axes_behind(ax, f"weight in ECUAS (grey), n = {self.n:g}")
+        if behind is not None:
+            behind.fill_between(self.gamma, self.weight, **BEHIND)
+            # below n = 1 the weight has no bound at 0
+            behind.set_ylim(0, 1.1 * self.weight[len(self.weight) // 20 :].max())
         label = f"{name or 'system'}, ECUAS = {self.ecuas:.3f}"
-        style = {"color": COLORS["calibrated"], "linewidth": 1.8, "label": label, **style}
+        style = {**next_style(ax), "linewidth": 1.8, "label": label, **style}
         (line,) = ax.plot(self.gamma, self.cost, **style)
+        # an endless line leaves the height of the axes to the curves
+        ax.axline((0, 0), slope=1, linewidth=1, linestyle=":", color=GREY, label="always reject")
+        if not self.cost.any():
+            ax.update_datalim([(0, 1)])
         ax.set(
             xlabel="cost of rejecting, relative to that of a wrong answer",
             ylabel="expected cost",
             xlim=(0, self.gamma[-1]),
-            ylim=(0, top),
         )
+        ax.autoscale(axis="y")
         return line

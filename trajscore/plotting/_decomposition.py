@@ -13,9 +13,19 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Weights
 from trajscore.metrics._decomposition import PARTS, tps_decomposition
 from trajscore.metrics._proper_scores import family_name
-from trajscore.plotting._display import COLORS, REFERENCE, PredictionDisplayMixin, by_name
+from trajscore.plotting._display import (
+    BLUE,
+    ORANGE,
+    REFERENCE,
+    PredictionDisplayMixin,
+    by_name,
+    ink,
+    plain,
+    say_empty,
+    step_axis,
+)
 
-GAIN, LOSS = COLORS["calibrated"], COLORS["raw"]
+GAIN, LOSS = BLUE, ORANGE
 
 
 @dataclass(eq=False, repr=False)
@@ -115,10 +125,15 @@ class DecompositionDisplay(PredictionDisplayMixin):
         if not self._by_step:
             ax.set(xlabel=label)
             return _draw_rows(ax, self.table, style)
-        line = _draw_steps(ax, self.table[self.table["n_runs"] >= min_runs], style)
-        ax.set(xlabel="step", ylabel=label)
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        shown = self.table[self.table["n_runs"] >= min_runs]
+        say_empty(ax, shown, f"no step is reached by {min_runs} runs")
+        line = _draw_steps(ax, shown, style)
+        ax.set_ylabel(label)
+        step_axis(ax)
         return line
+
+    def _size(self) -> tuple[float, float] | None:
+        return None if self._by_step else (6.4, 1.6 + 0.55 * len(self.table))
 
     def _legend(self) -> dict[str, Any]:
         if self._by_step:
@@ -137,9 +152,8 @@ def _draw_steps(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> Any:
         table.index, table["score"], recalibrated, label="lost by miscalibration", **loss
     )
     ax.plot(table.index, recalibrated, color=GAIN, linewidth=1.4, label="recalibrated")
-    dashed = {"color": "0.3", "linewidth": 1.2, "linestyle": "--", "label": "base rate"}
-    ax.plot(table.index, constant, **dashed)
-    style = {"color": "black", "linewidth": 1.8, "label": "score", **style}
+    ax.plot(table.index, constant, label="base rate", **REFERENCE)
+    style = {"color": ink(), "linewidth": 1.8, "label": "score", **style}
     (line,) = ax.plot(table.index, table["score"], **style)
     return line
 
@@ -152,25 +166,25 @@ def _draw_rows(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> Any:
     ax.barh(upper, gained, left=-uncertainty, color=GAIN, label="discrimination", **bars)
     ax.barh(lower, lost, left=score, color=LOSS, label="miscalibration", **bars)
     ax.vlines(-uncertainty, place - 0.5, place + 0.5, label="base rate", **REFERENCE)
-    dots = {"marker": "D", "markersize": 5, "color": "black", "linestyle": "none", "label": "score"}
+    dots = {"marker": "D", "markersize": 5, "color": ink(), "linestyle": "none", "label": "score"}
     (line,) = ax.plot(score, lower, **{**dots, **style})
     digits = _digits(gained, lost)
-    _write_changes(ax, gained, best, upper, digits, GAIN)
-    _write_changes(ax, -lost, best, lower, digits, LOSS)
+    _write_changes(ax, gained, best, upper, digits)
+    _write_changes(ax, -lost, best, lower, digits)
     low, high = min(score.min(), -uncertainty.max()), best.max()
     span = (high - low) or 1e-3
-    ax.set_yticks(place, [str(one) for one in table.index])
+    ax.set_yticks(place, [plain(one) for one in table.index])
     ax.set(xlim=(low - 0.06 * span, high + 0.2 * span), ylim=(-0.5, len(table) - 0.5))
     return line
 
 
 def _write_changes(
-    ax: Any, changes: FloatArray, ends: FloatArray, heights: Any, digits: int, color: str
+    ax: Any, changes: FloatArray, ends: FloatArray, heights: Any, digits: int
 ) -> None:
     beside = {"xytext": (8, 0), "textcoords": "offset points", "va": "center", "fontsize": "small"}
     for change, end, height in zip(changes, ends, heights, strict=True):
         text = f"{change:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
-        ax.annotate(text, (end, height), color=color, **beside)
+        ax.annotate(text, (end, height), **beside)
 
 
 def _digits(*parts: FloatArray) -> int:

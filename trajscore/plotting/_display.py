@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import html
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import fields
+from importlib import import_module
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.outcomes import check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray
 
-COLORS = {"raw": "#c8553d", "calibrated": "#28666e", "constant": "#7a7a7a"}
-SERIES = ("#28666e", "#c8553d", "#e0a458", "#5f5aa2", "#7a7a7a", "#3f8f4f")
-REFERENCE = {"color": COLORS["constant"], "linewidth": 1, "linestyle": "--"}
+# One palette, for displays and pages: contrast of 3:1 or more on white and on a dark page, and told
+# apart with each kind of colour blindness (tests/plotting/test_palette.py computes both).
+BLUE, ORANGE, VIOLET = "#0077bb", "#dd6611", "#aa77ff"
+BROWN, PLUM, TAN, GREY = "#995522", "#885588", "#bb8866", "#777777"
+SERIES = (BLUE, ORANGE, VIOLET, BROWN, PLUM, TAN)
+COLORS = {
+    "raw": ORANGE, "calibrated": BLUE, "constant": GREY, "success": BLUE, "failure": ORANGE,
+}  # fmt: skip
+SHADES = ("#f7f4ee", "#f0b880", "#dd6611", "#5e2408")  # from little to much
+REFERENCE = {"color": GREY, "linewidth": 1, "linestyle": "--"}
+BEHIND: dict[str, Any] = {"color": GREY, "alpha": 0.25, "linewidth": 0, "zorder": 0}
 
 
 class DisplayMixin(ABC):
     """A picture of numbers that are its attributes: a display adds these and `_draw`."""
 
+    _style_of: ClassVar[str] = "lines.Line2D"  # what takes the options that are not ours
     line_: Any
     ax_: Any
     figure_: Any
@@ -31,7 +45,7 @@ class DisplayMixin(ABC):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
+            Where to draw, beside what is there; default: a new figure.
         name : str, optional
             Label of the curve, or title where several are drawn.
         **kwargs
@@ -47,24 +61,64 @@ class DisplayMixin(ABC):
         ImportError
             If matplotlib is not installed and no axes are given.
         """
-        self.ax_ = self._axes(ax)
-        self.line_ = self._draw(self.ax_, name, **kwargs)
+        self.ax_ = self._new_axes() if ax is None else self._given_axes(ax)
+        style = self._without_aliases(kwargs)
+        self.line_ = self._draw(self.ax_, None if name is None else plain(name), **style)
         first = np.ravel(self.ax_)[0]
-        if first.get_legend_handles_labels()[0]:
-            first.legend(frameon=False, fontsize="small", **self._legend())
-        self.figure_ = first.figure
+        handles, labels = first.get_legend_handles_labels()
+        # several displays on the same axes share their references
+        once = dict(zip(labels[::-1], handles[::-1], strict=True))
+        if once:
+            frame = {"edgecolor": "none", "framealpha": 0.85, "fontsize": "small"}
+            names = list(dict.fromkeys(labels))
+            first.legend([once[one] for one in names], names, **frame, **self._legend())
+        self.figure_ = first.get_figure()
         return self
 
     @abstractmethod
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:
         """Draw on given axes; what is returned becomes `line_`."""
 
-    def _axes(self, ax: Any) -> Any:
-        return pyplot().subplots()[1] if ax is None else ax
+    def _new_axes(self) -> Any:
+        """Make a figure whose labels are not cut off, however it is saved."""
+        ax = pyplot().subplots(figsize=self._size(), layout="constrained")[1]
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+    def _given_axes(self, ax: Any) -> Any:
+        return ax
+
+    def _size(self) -> tuple[float, float] | None:
+        """Width and height of a new figure in inches, if not matplotlib's."""
+        return None
 
     def _legend(self) -> dict[str, Any]:
         """Where the legend goes, if not where matplotlib finds room."""
         return {}
+
+    def _without_aliases(self, style: dict[str, Any]) -> dict[str, Any]:
+        """Give options of matplotlib their long names: ``lw`` is ``linewidth``."""
+        from matplotlib.cbook import normalize_kwargs
+
+        module, artist = self._style_of.split(".")
+        return normalize_kwargs(style, getattr(import_module(f"matplotlib.{module}"), artist))
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={_brief(value)}" for name, value in self._numbers().items())
+        return f"{type(self).__name__}({told})"
+
+    def _repr_html_(self) -> str:
+        parts = "".join(
+            f"<dt>{name}</dt><dd>{_as_html(value)}</dd>" for name, value in self._numbers().items()
+        )
+        return (
+            f"<details><summary>{type(self).__name__}: the numbers behind it</summary>"
+            f"<dl>{parts}</dl></details>"
+        )
+
+    def _numbers(self) -> dict[str, Any]:
+        """Return what the picture shows, by name."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
 
 
 class PredictionDisplayMixin(DisplayMixin):
@@ -148,6 +202,89 @@ def by_name(given: Any, name: str, what: str) -> dict[str, Any]:
     if not given:
         raise ValueError(f"there are no {what}; give at least one")
     return {str(key): one for key, one in given.items()}
+
+
+def plain(text: Any) -> str:
+    """Write a name as it is: its dollars start no formula, its underscore hides no curve."""
+    shown = str(text).replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
+
+
+def next_style(ax: Any) -> dict[str, Any]:
+    """Return the colour that the axes' curves use least; once all are used, with another dash."""
+    from matplotlib.colors import same_color
+
+    used = Counter(
+        color for line in ax.lines for color in SERIES if same_color(line.get_color(), color)
+    )
+    color = min(SERIES, key=lambda one: used[one])
+    return {"color": color, "linestyle": "-." if used[color] else "-"}
+
+
+def ink() -> str:
+    """Return the colour of text, which dark styles turn over."""
+    import matplotlib as mpl
+
+    return str(mpl.rcParams["text.color"])
+
+
+def share_axis(ax: Any, *which: str) -> None:
+    """Let axes of shares run from 0 to 1, with room for markers at both ends."""
+    for one in which:
+        ax.set(**{f"{one}lim": (-0.02, 1.02)})
+
+
+def step_axis(ax: Any) -> None:
+    """Count steps below the picture, in whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.set_xlabel("step")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def axes_behind(ax: Any, label: str) -> Any:
+    """Make axes with a scale of their own behind others, or None where these have some."""
+    beside = ax.get_shared_x_axes().get_siblings(ax)
+    if any(one.get_label() == _BEHIND for one in beside):
+        return None
+    behind = ax.twinx()
+    behind.set(label=_BEHIND, ylabel=label)
+    behind.spines["top"].set_visible(False)
+    ax.set_zorder(behind.get_zorder() + 1)
+    ax.patch.set_visible(False)
+    return behind
+
+
+_BEHIND = "<behind>"
+
+
+def say_empty(ax: Any, shown: Any, what: str) -> None:
+    """Write why a picture is empty, where it is."""
+    if not len(shown):
+        ax.text(0.5, 0.5, what, transform=ax.transAxes, ha="center", va="center")
+
+
+def _brief(value: Any) -> str:
+    """Describe a field in a word or two."""
+    if isinstance(value, Mapping):
+        return repr([str(key) for key in value])
+    if isinstance(value, float | np.floating):
+        return f"{value:.4g}"
+    if getattr(value, "shape", ()):
+        return f"{type(value).__name__} of shape {value.shape}"
+    return repr(value)
+
+
+def _as_html(value: Any) -> str:
+    """Show a field: tables as tables, and what has a name below it."""
+    if isinstance(value, Mapping):
+        return "".join(
+            f"<dl><dt>{html.escape(str(key))}</dt><dd>{_as_html(one)}</dd></dl>"
+            for key, one in value.items()
+        )
+    if isinstance(value, pd.DataFrame):
+        return value.to_html(max_rows=20)
+    return f"<pre>{html.escape(repr(value))}</pre>"
 
 
 def wilson_interval(

@@ -17,7 +17,7 @@ from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import step_numbers
-from trajscore.plotting._display import SERIES, DisplayMixin
+from trajscore.plotting._display import COLORS, DisplayMixin, ink, step_axis
 
 
 @dataclass(eq=False, repr=False)
@@ -125,8 +125,8 @@ class EProcessDisplay(DisplayMixin):
     def _draw(self, ax: Any, name: str | None, *, min_runs: int = 10, **style: Any) -> list[Any]:
         lines = []
         for outcome, color, label in (
-            (FAILURE, SERIES[1], "failing runs"),
-            (SUCCESS, SERIES[0], "succeeding runs"),
+            (FAILURE, COLORS["failure"], "failing runs"),
+            (SUCCESS, COLORS["success"], "succeeding runs"),
         ):
             for row in self.shown[self.outcome[self.shown] == outcome]:
                 _draw_run(ax, self.log_m[int(row)], color)
@@ -136,10 +136,12 @@ class EProcessDisplay(DisplayMixin):
             lines += ax.plot(table.index, table["median"], zorder=3, **own)
         if np.isfinite(self.threshold) and self.threshold > 0:
             label = f"threshold, alpha = {self.alpha:g}"
-            dashed = {"color": "black", "linewidth": 1.2, "linestyle": "--", "label": label}
+            dashed = {"color": ink(), "linewidth": 1.2, "linestyle": "--", "label": label}
             ax.axhline(np.log(self.threshold), zorder=2, **dashed)
-        ax.set(xlabel="step", ylabel="log M (above the threshold: flagged)", title=name or "")
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set_ylabel("log M (above the threshold: flagged)")
+        if name:
+            ax.set_title(name)
+        step_axis(ax)
         return lines
 
 

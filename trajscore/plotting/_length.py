@@ -12,7 +12,13 @@ from numpy.typing import ArrayLike
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import IntArray
-from trajscore.plotting._display import COLORS, PredictionDisplayMixin, wilson_errors
+from trajscore.plotting._display import (
+    GREY,
+    PredictionDisplayMixin,
+    next_style,
+    share_axis,
+    wilson_errors,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -80,16 +86,25 @@ class LengthDisplay(PredictionDisplayMixin):
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:
         place = np.arange(len(self.table))
         share = self.table["n_runs"] / self.table["n_runs"].sum()
-        ax.bar(place, share, color="0.88", width=0.9, label="share of runs")
+        bars = {
+            "color": GREY,
+            "alpha": 0.35,
+            "width": 0.9,
+            "linewidth": 0,
+            "label": "share of runs",
+        }
+        if bars["label"] not in ax.get_legend_handles_labels()[1]:
+            ax.bar(place, share, **bars)
         spans = zip(self.table["low"], self.table["high"], strict=True)
         labels = [str(low) if low == high else f"{low}-{high}" for low, high in spans]
         ax.set_xticks(place, labels, rotation=45 if len(labels) > 7 else 0)
-        ax.set(xlabel="steps in the run", ylabel="share", ylim=(0, 1))
+        ax.set(xlabel="steps in the run", ylabel="share")
+        share_axis(ax, "y")
         seen = (self.table["n_observed"] > 0).to_numpy()
         rate = self.table["success_rate"].to_numpy()[seen]
         spread = wilson_errors(rate, self.table["n_observed"].to_numpy()[seen])
         style = {
-            "marker": "o", "markersize": 4, "color": COLORS["calibrated"], "linewidth": 1.2,
+            **next_style(ax), "marker": "o", "markersize": 4, "linewidth": 1.2,
             "label": name or "success rate", **style,
         }  # fmt: skip
         return ax.errorbar(place[seen], rate, yerr=spread, **style)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.type_aliases import BoolArray
+from trajscore.plotting._display import ink
 
 
 def exceeds_alpha(table: pd.DataFrame) -> BoolArray:
@@ -25,7 +26,7 @@ def mark_levels(ax: Any, x: Any, y: Any, crossed: BoolArray, color: str) -> None
 
 def explain_cross(ax: Any) -> None:
     """Add the cross to the legend."""
-    ax.plot([], [], color="0.3", label="false-alarm rate above alpha", linestyle="none", **_CROSS)
+    ax.plot([], [], color=ink(), label="false-alarm rate above alpha", linestyle="none", **_CROSS)
 
 
 _CROSS = {"marker": "x", "markersize": 6, "markeredgewidth": 1.8}

@@ -10,7 +10,13 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.weights import Weights
 from trajscore.metrics._murphy import murphy_curve
-from trajscore.plotting._display import COLORS, REFERENCE, PredictionDisplayMixin, by_name
+from trajscore.plotting._display import (
+    REFERENCE,
+    PredictionDisplayMixin,
+    by_name,
+    next_style,
+    plain,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -88,24 +94,26 @@ class MurphyDisplay(PredictionDisplayMixin):
         curves = [self.curves.xs(one, level="predictor").sort_index() for one in predictors]
         constant = -curves[0]["uncertainty"]
         ax.plot(constant.index, constant, label="base rate", **REFERENCE)
+        labels = [plain(one) for one in predictors]
+        if name and len(curves) > 1:
+            ax.set_title(name)
+        elif name:
+            labels = [name]
+        lines = []
+        for label, curve in zip(labels, curves, strict=True):
+            own = {**next_style(ax), "linewidth": 1.5, "label": label, **style}
+            lines += ax.plot(curve.index, curve["score"], **own)
         if len(curves) == 1:
-            style = {"color": COLORS["calibrated"], **style}
-            _shade_miscalibration(ax, *curves)
+            _shade_miscalibration(ax, curves[0], lines[0].get_color())
         ax.set(
             xlabel="threshold above which a run goes on",
             ylabel="mean elementary score (higher is better)",
             xlim=(0, 1),
-            title=name or "",
         )
-        return [
-            ax.plot(curve.index, curve["score"], **{"linewidth": 1.5, "label": one, **style})[0]
-            for one, curve in zip(predictors, curves, strict=True)
-        ]
+        return lines
 
 
-def _shade_miscalibration(ax: Any, curve: pd.DataFrame) -> None:
+def _shade_miscalibration(ax: Any, curve: pd.DataFrame, color: str) -> None:
     recalibrated = curve["score"] + curve["miscalibration"]
-    shade = {"color": COLORS["raw"], "alpha": 0.3, "linewidth": 0}
-    ax.fill_between(
-        curve.index, curve["score"], recalibrated, label="lost by miscalibration", **shade
-    )
+    shade = {"color": color, "alpha": 0.25, "linewidth": 0, "label": "lost by miscalibration"}
+    ax.fill_between(curve.index, curve["score"], recalibrated, **shade)

@@ -10,7 +10,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.plotting._display import REFERENCE, SERIES, DisplayMixin, by_name, pyplot
+from trajscore.plotting._display import (
+    REFERENCE,
+    DisplayMixin,
+    by_name,
+    next_style,
+    plain,
+    pyplot,
+    share_axis,
+)
 from trajscore.plotting._levels import exceeds_alpha, explain_cross, mark_levels
 
 
@@ -29,8 +37,8 @@ class PowerDisplay(DisplayMixin):
     Attributes
     ----------
     line_, ax_, figure_
-        Set by `plot`, whose `ax` is a pair as well; `line_` lists the lines of the left panel,
-        then those of the right one; `ax_` is the pair of axes.
+        Set by `plot`, whose `ax` may be a pair, or one axes that is split in two; `line_` lists
+        the lines of the left panel, then those of the right one; `ax_` is the pair.
 
     References
     ----------
@@ -101,23 +109,31 @@ class PowerDisplay(DisplayMixin):
         left.plot([0, largest], [0, largest], label="alpha", zorder=1, **REFERENCE)
         lines = []
         for panel, rate in ((left, "false_alarm_rate"), (right, "power")):
-            for k, (key, table) in enumerate(self.reports.items()):
-                own = {"color": SERIES[k % len(SERIES)], "label": key, "linewidth": 1.6, **style}
+            for key, table in self.reports.items():
+                own = {**next_style(panel), "label": plain(key), "linewidth": 1.6, **style}
                 lines.append(_draw_rate(panel, table, rate, own))
-            panel.set(xlabel="alpha", xlim=(0, 1.04 * largest))
+            panel.set(xlabel="alpha", xlim=(-0.02 * largest, 1.04 * largest))
         if any(exceeds_alpha(table).any() for table in self.reports.values()):
             explain_cross(left)
         left.set(ylabel="false-alarm rate (succeeding runs flagged)")
-        left.set_ylim(bottom=0)
-        right.set(ylabel="power (failing runs flagged)", ylim=(0, 1.02))
+        left.set_ylim(bottom=-0.02 * left.get_ylim()[1])
+        right.set_ylabel("power (failing runs flagged)")
+        share_axis(right, "y")
         if name:
             left.figure.suptitle(name)
         return lines
 
-    def _axes(self, ax: Any) -> Any:
-        if ax is None:
-            _, ax = pyplot().subplots(1, 2, figsize=(9, 4), layout="constrained")
-        return tuple(ax)
+    def _new_axes(self) -> Any:
+        return tuple(pyplot().subplots(1, 2, figsize=(9, 4), layout="constrained")[1])
+
+    def _given_axes(self, ax: Any) -> Any:
+        if np.ndim(ax):
+            return tuple(np.ravel(ax))
+        if not ax.child_axes:
+            ax.set_axis_off()
+            for left in (0, 0.57):
+                ax.inset_axes([left, 0, 0.43, 1])
+        return tuple(ax.child_axes[:2])
 
     def _legend(self) -> dict[str, Any]:
         return {"loc": "upper left"}

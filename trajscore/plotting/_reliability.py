@@ -14,7 +14,13 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.weights import Weights
 from trajscore.metrics._aggregate import aggregate
 from trajscore.metrics._binning import bins_of
-from trajscore.plotting._display import PredictionDisplayMixin, wilson_errors
+from trajscore.plotting._display import (
+    REFERENCE,
+    PredictionDisplayMixin,
+    next_style,
+    share_axis,
+    wilson_errors,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -92,9 +98,12 @@ class ReliabilityDisplay(PredictionDisplayMixin):
         ).plot(**kwargs)
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:
-        ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle="--", zorder=0)
-        ax.set(xlabel="forecast of success", ylabel="share of successes", xlim=(0, 1), ylim=(0, 1))
+        ax.plot([0, 1], [0, 1], label="calibrated", zorder=0, **REFERENCE)
+        ax.set(xlabel="forecast of success", ylabel="share of successes")
+        share_axis(ax, "x", "y")
         ax.set_aspect("equal")
-        style = {"marker": "o", "markersize": 4, "linewidth": 1.2, "elinewidth": 0.8, **style}
+        label = {} if name is None else {"label": name}
+        own = {**next_style(ax), "marker": "o", "markersize": 4, "linewidth": 1.2, **label}
         spread = wilson_errors(self.success_rate, self.n_runs)
-        return ax.errorbar(self.forecast, self.success_rate, yerr=spread, label=name, **style)
+        style = {"elinewidth": 0.8, **own, **style}
+        return ax.errorbar(self.forecast, self.success_rate, yerr=spread, **style)

@@ -10,15 +10,14 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.metrics._selective import aurc, risk_coverage_curve
-from trajscore.plotting._display import COLORS, AnswerDisplayMixin
+from trajscore.plotting._display import GREY, AnswerDisplayMixin, next_style, share_axis
 
 
 @dataclass(eq=False, repr=False)
 class RiskCoverageDisplay(AnswerDisplayMixin):
     """Error rate among accepted answers against the share accepted.
 
-    The first curve on its axes comes with those of no and of a perfect ranking; curves of several
-    predictors may share axes.
+    Beside it stand the curves of no and of a perfect ranking. Several predictors may share axes.
 
     Parameters
     ----------
@@ -77,18 +76,16 @@ class RiskCoverageDisplay(AnswerDisplayMixin):
         return cls(coverage, risk, area, best).plot(**kwargs)
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:
-        is_first = not ax.get_xlabel()
         label = f"{name or 'AURC'}{' AURC' if name else ''} = {self.aurc:.3f}"
         # a threshold accepts whole groups of ties, so the curve moves in steps
-        style = {"linewidth": 1.6, "drawstyle": "steps-pre", "label": label, **style}
-        (line,) = ax.plot(self.coverage, self.risk, **style)
-        if is_first:
-            grey = {"color": COLORS["constant"], "linewidth": 1, "zorder": 0}
-            ax.axhline(self.risk[-1], linestyle="--", label="no ranking", **grey)
-            share = _equal_steps(len(self.best))
-            ax.plot(share, self.best, linestyle=":", label="perfect ranking", **grey)
-        ax.set(xlabel="coverage (share accepted)", ylabel="risk (share wrong)", xlim=(0, 1))
-        ax.set_ylim(bottom=0)
+        own = {**next_style(ax), "linewidth": 1.6, "drawstyle": "steps-pre", "label": label}
+        (line,) = ax.plot(self.coverage, self.risk, **{**own, **style})
+        grey = {"color": GREY, "linewidth": 1, "zorder": 0}
+        ax.axhline(self.risk[-1], linestyle="--", label="no ranking", **grey)
+        share = _equal_steps(len(self.best))
+        ax.plot(share, self.best, linestyle=":", label="perfect ranking", **grey)
+        ax.set(xlabel="coverage (share accepted)", ylabel="risk (share wrong)")
+        share_axis(ax, "x")
         return line
 
 

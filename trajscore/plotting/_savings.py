@@ -8,7 +8,15 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from trajscore.monitoring._savings import TokenSavings, token_savings
-from trajscore.plotting._display import REFERENCE, SERIES, DisplayMixin, by_name
+from trajscore.plotting._display import (
+    REFERENCE,
+    DisplayMixin,
+    by_name,
+    ink,
+    next_style,
+    plain,
+    share_axis,
+)
 from trajscore.plotting._levels import exceeds_alpha, explain_cross, mark_levels
 
 
@@ -83,23 +91,20 @@ class SavingsDisplay(DisplayMixin):
         ends = next(iter(self.savings.values())).curve["cost_share"].iloc[[-1, 0]]
         ax.plot(ends, [0, 1], label="random runs at step 1", zorder=1, **REFERENCE)
         lines, crossed = [], []
-        for k, (key, one) in enumerate(self.savings.items()):
-            label = f"{key}, area {one.area:.2f}"
-            own = {"color": SERIES[k % len(SERIES)], "linewidth": 1.6, "label": label, **style}
+        for key, one in self.savings.items():
+            label = f"{plain(key)}, area {one.area:.2f}"
+            own = {**next_style(ax), "linewidth": 1.6, "label": label, **style}
             lines += ax.plot(one.curve["cost_share"], one.curve["accuracy_share"], **own)
             at = one.at_alpha
             crossed.append(exceeds_alpha(at))
             mark_levels(ax, at["cost_share"], at["accuracy_share"], crossed[-1], own["color"])
-        ax.plot([], [], color="0.3", marker="o", markersize=4, linestyle="none", label="levels")
+        ax.plot([], [], color=ink(), marker="o", markersize=4, linestyle="none", label="levels")
         if any(one.any() for one in crossed):
             explain_cross(ax)
-        ax.set(
-            xlabel="share of cost spent",
-            ylabel="share of accuracy kept",
-            xlim=(0, 1.02),
-            ylim=(0, 1.03),
-            title=name or "",
-        )
+        ax.set(xlabel="share of cost spent", ylabel="share of accuracy kept")
+        share_axis(ax, "x", "y")
+        if name:
+            ax.set_title(name)
         return lines
 
     def _legend(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from trajscore.plotting._display import COLORS, REFERENCE, DisplayMixin
+from trajscore.plotting._display import COLORS, REFERENCE, DisplayMixin, plain
 
 
 @dataclass(eq=False, repr=False)
@@ -83,6 +83,11 @@ class ScoreDisplay(DisplayMixin):
             drawn.append(ax.errorbar(rows["value"], place, xerr=np.maximum(spread, 0), **own))
         if self.reference is not None:
             ax.axvline(self.reference, label="base rate", **REFERENCE)
-        ax.set_yticks(range(len(predictors)), predictors[::-1])
-        ax.set(xlabel=self.metric, ylim=(-0.6, len(predictors) - 0.4), title=name or "")
+        ax.set_yticks(range(len(predictors)), [plain(one) for one in predictors[::-1]])
+        ax.set(xlabel=self.metric, ylim=(-0.6, len(predictors) - 0.4))
+        if name:
+            ax.set_title(name)
         return drawn
+
+    def _size(self) -> tuple[float, float]:
+        return 6.4, 1.4 + 0.3 * len(self.table)

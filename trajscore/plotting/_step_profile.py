@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike
 
 from trajscore.metrics._proper_scores import family_name
 from trajscore.metrics._step_profile import step_profile
-from trajscore.plotting._display import PredictionDisplayMixin
+from trajscore.plotting._display import (
+    BEHIND,
+    PredictionDisplayMixin,
+    axes_behind,
+    next_style,
+    say_empty,
+    step_axis,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -36,7 +43,7 @@ class StepProfileDisplay(PredictionDisplayMixin):
     Notes
     -----
     `plot` leaves out steps that fewer than ``min_runs=10`` runs reach; ``shade=False`` leaves out
-    the grey, for a second display on the same axes.
+    the grey, which is drawn once where several displays share axes.
 
     Examples
     --------
@@ -79,23 +86,25 @@ class StepProfileDisplay(PredictionDisplayMixin):
         self, ax: Any, name: str | None, *, min_runs: int = 10, shade: bool = True, **style: Any
     ) -> Any:
         shown = self.profile[self.profile["n_runs"] >= min_runs]
+        say_empty(ax, shown, f"no step is reached by {min_runs} runs")
+        style = {**next_style(ax), **style}
         line = _curve(ax, shown["score"], shown["std_error"], name, style)
         if (shown["n_observed"] < shown["n_runs"]).any():
             known = shown[shown["n_observed"] >= min_runs]
-            dashed = {**style, "linestyle": "--", "color": line.get_color()}
+            dashed = {**style, "linestyle": "--"}
             alone = "observed alone" if name is None else f"{name}, observed alone"
             _curve(ax, known["score_observed"], known["std_error_observed"], alone, dashed)
             if shade:
                 _shade_unobserved(ax, 1 - shown["n_observed"] / shown["n_runs"])
-        ax.set(xlabel="step", ylabel=f"mean {self.score_name} score (higher is better)")
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set_ylabel(f"mean {self.score_name} score (higher is better)")
+        step_axis(ax)
         return line
 
 
 def _curve(
     ax: Any, score: pd.Series, std_error: pd.Series, name: str | None, style: dict[str, Any]
 ) -> Any:
-    (line,) = ax.plot(score.index, score, label=name, **style)
+    (line,) = ax.plot(score.index, score, **({} if name is None else {"label": name}), **style)
     band = 2 * std_error.fillna(0)
     shade = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0}
     ax.fill_between(score.index, score - band, score + band, **shade)
@@ -103,9 +112,8 @@ def _curve(
 
 
 def _shade_unobserved(ax: Any, share: pd.Series) -> None:
-    """Draw the share of unobserved runs at each step, behind the curves."""
-    behind = ax.twinx()
-    behind.fill_between(share.index, share, color="0.9", linewidth=0, step="mid")
-    behind.set(ylim=(0, 1), ylabel="share unobserved")
-    ax.set_zorder(behind.get_zorder() + 1)
-    ax.patch.set_visible(False)
+    """Draw the share of unobserved runs at each step, once, behind the curves."""
+    behind = axes_behind(ax, "share unobserved (grey)")
+    if behind is not None:
+        behind.fill_between(share.index, share, step="mid", **BEHIND)
+        behind.set_ylim(0, 1)

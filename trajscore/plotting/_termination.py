@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike
 
 from trajscore.censoring._termination_audit import TerminationAudit, termination_audit
 from trajscore.core.stops import ADMINISTRATIVE, COMPLETE, EXCLUDED, INFORMATIVE, UNKNOWN
-from trajscore.plotting._display import SERIES, DisplayMixin
+from trajscore.plotting._display import BLUE, GREY, ORANGE, TAN, VIOLET, DisplayMixin, plain
 
 _COLORS = {
-    COMPLETE: SERIES[0],
-    ADMINISTRATIVE: SERIES[2],
-    INFORMATIVE: SERIES[1],
-    EXCLUDED: SERIES[3],
-    UNKNOWN: SERIES[4],
+    COMPLETE: BLUE,
+    ADMINISTRATIVE: TAN,
+    INFORMATIVE: ORANGE,
+    EXCLUDED: VIOLET,
+    UNKNOWN: GREY,
 }
 
 
@@ -26,7 +26,7 @@ _COLORS = {
 class TerminationDisplay(DisplayMixin):
     """Runs by the reason for which they ended, coloured by what a censored score may do with them.
 
-    One bar a reason; the successes among its runs are hatched.
+    One bar a reason; the successes among its runs are hatched. Options of `plot` are those of bars.
 
     Parameters
     ----------
@@ -50,6 +50,7 @@ class TerminationDisplay(DisplayMixin):
     [2, 1]
     """
 
+    _style_of = "patches.Patch"
     reasons: pd.DataFrame
 
     @classmethod
@@ -106,10 +107,15 @@ class TerminationDisplay(DisplayMixin):
         for height, n, n_solved in zip(place, runs, solved, strict=True):
             text = f" {n}" + (f", {n_solved} solved" if n_solved else "")
             ax.text(n, height, text, va="center", fontsize="small")
-        ax.set_yticks(place, [str(reason) for reason in self.reasons.index])
-        ax.set(xlabel="runs", title=name or "")
+        ax.set_yticks(place, [plain(reason) for reason in self.reasons.index])
+        ax.set_xlabel("runs")
+        if name:
+            ax.set_title(name)
         ax.margins(x=0.25)
         return bars
+
+    def _size(self) -> tuple[float, float]:
+        return 6.4, 1.8 + 0.4 * len(self.reasons)
 
     def _legend(self) -> dict[str, Any]:
         return {"loc": "lower right"}

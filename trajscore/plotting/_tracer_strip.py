@@ -10,7 +10,7 @@ import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import run_label
-from trajscore.plotting._display import DisplayMixin, pyplot
+from trajscore.plotting._display import SHADES, DisplayMixin, ink, plain
 from trajscore.tracer import TracerScorer
 
 _ROWS = {
@@ -21,8 +21,7 @@ _ROWS = {
     "risk": "step risk",
 }
 _ACTORS = {"agent": "A", "user": "U"}
-_ABSENT = "#ebebeb"
-_SHADES = ("#f7f4ee", "#e0a458", "#c8553d", "#6b1f14")
+_ABSENT = "#d9d9d9"
 
 
 @dataclass(eq=False, repr=False)
@@ -58,6 +57,7 @@ class TracerStripDisplay(DisplayMixin):
     2      0.9      True
     """
 
+    _style_of = "collections.QuadMesh"
     table: pd.DataFrame
     run_name: str = ""
 
@@ -130,10 +130,10 @@ class TracerStripDisplay(DisplayMixin):
         rows = [name for name in _ROWS if self.table[name].notna().any()]
         values = np.ma.masked_invalid(self.table[rows].to_numpy(dtype=np.float64).T)
         style = {
-            "cmap": LinearSegmentedColormap.from_list("risk", _SHADES),
+            "cmap": LinearSegmentedColormap.from_list("risk", SHADES),
             "vmin": 0.0,
             "vmax": max(float(values.max()), 1e-9),
-            "edgecolors": "white",
+            "edgecolor": "white",
             "linewidth": 1.0,
             **style,
         }
@@ -147,24 +147,22 @@ class TracerStripDisplay(DisplayMixin):
         ax.tick_params(length=0)
         for spine in ax.spines.values():
             spine.set_visible(False)
-        title = f"run {self.run_name}" if self.run_name else ""
+        title = f"run {plain(self.run_name)}" if self.run_name else ""
         ax.set_title(title if name is None else name, loc="left", fontsize="medium")
         bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02, fraction=0.05)
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize="small")
         return mesh
 
-    def _axes(self, ax: Any) -> Any:
-        if ax is None:
-            _, ax = pyplot().subplots(figsize=(min(4 + 0.28 * len(self.table), 14), 2.9))
-        return ax
+    def _size(self) -> tuple[float, float]:
+        return min(4 + 0.28 * len(self.table), 14), 2.9
 
     def _frame_critical(self, ax: Any, n_rows: int) -> None:
         from matplotlib.patches import Rectangle
 
         marked = self.table["critical"].to_numpy(dtype=bool)
         bounds = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]).astype(int)))
-        black: dict[str, Any] = {"fill": False, "clip_on": False, "zorder": 3, "edgecolor": "black"}
+        black: dict[str, Any] = {"fill": False, "clip_on": False, "zorder": 3, "edgecolor": ink()}
         for start, stop in bounds.reshape(-1, 2):
             frame = Rectangle((start + 0.5, 0), stop - start, n_rows, linewidth=1.6, **black)
             ax.add_patch(frame)
