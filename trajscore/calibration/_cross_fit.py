@@ -39,6 +39,26 @@ from trajscore.metrics._ties import group_ties
 
 Map = Callable[[FloatArray], FloatArray]
 
+_FOLD = "cross_fit_fold"
+"""Column of the meta of traces that were made out of fold: the fold that each run was held out in.
+
+What differs between folds is the fit, not the run: folds whose training runs fail more often hold
+runs that fail less often. So who compares runs at one step compares those of one fold.
+"""
+
+
+def folds_of(traces: TrajectoryArray) -> IntArray:
+    """Return the fold that each run was held out in when its trace was made; 0 where none is known."""
+    meta = traces.meta
+    return meta[_FOLD].to_numpy() if _FOLD in meta else np.zeros(len(traces), dtype=np.int64)
+
+
+def _with_folds(traces: TrajectoryArray, fold: IntArray) -> TrajectoryArray:
+    """Note the folds, within those of an earlier cross-fitting."""
+    both = np.stack([folds_of(traces), fold], axis=1)
+    combined = np.unique(both, axis=0, return_inverse=True)[1].ravel()
+    return traces._replace(meta=traces.meta.assign(**{_FOLD: combined}))
+
 
 def cross_fit_traces(
     forecaster: Any,
@@ -83,7 +103,8 @@ def cross_fit_traces(
     Returns
     -------
     TrajectoryArray, or NaN-padded ndarray where X was a plain array
-        The same runs in the same order.
+        The same runs in the same order. The column "cross_fit_fold" of its meta says in which fold
+        each run was held out: forecasts of one step are compared within these.
 
     Raises
     ------
@@ -159,7 +180,7 @@ def cross_fit_sample(
     cells, cell_fold = np.empty(len(traces.cells)), np.repeat(fold, traces.lengths)
     for k, part in enumerate(parts):
         cells[cell_fold == k] = part.cells
-    return traces.with_cells(cells, channels=parts[0].channels)
+    return _with_folds(traces.with_cells(cells, channels=parts[0].channels), fold)
 
 
 def _fitted_trace(
@@ -404,7 +425,7 @@ class CrossFitCalibrator(Forecaster, BaseEstimator):
         self._value_range = steps.range_of(steps.X.cells)
         self.calibrated_range_ = steps.range_of(calibrated)
         out = steps.X.with_cells(calibrated, channels=list(self.get_feature_names_out()))
-        return out[np.argsort(order, kind="stable")]
+        return _with_folds(out, fold[order])[np.argsort(order, kind="stable")]
 
     def _cross_fit(self, steps: _Steps, fold: IntArray) -> FloatArray:
         """Calibrate the steps of each fold by a map fitted on the other folds."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.inference._influence import Spread, bounds
 from trajscore.inference._intervals import acceleration, bca_interval, percentile_interval
-from trajscore.inference._units import Units
+from trajscore.inference._units import Units, any_units
 
 METHODS = ("auto", "bootstrap", "influence")
 
@@ -72,3 +72,18 @@ def by_bootstrap(
     plain_low, plain_high = percentile_interval(replicates, confidence_level)
     missing = np.isnan(low)
     return np.where(missing, plain_low, low), np.where(missing, plain_high, high)
+
+
+def interval_of(
+    estimate: float,
+    influence: FloatArray,
+    groups: IntArray | None,
+    confidence_level: float,
+    *,
+    on_logit: bool = False,
+) -> tuple[float, float, float]:
+    """Return a statistic with its interval, by the influence of each run on it."""
+    units = any_units(groups, len(influence))
+    value = np.array([estimate])
+    found = by_influence(value, influence[:, None], units, confidence_level, on_logit)
+    return estimate, float(found.low[0]), float(found.high[0])

@@ -1,19 +1,27 @@
-"""How early a risk tells of failure."""
+"""How early a risk tells of failure, and what it tells at each step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.plotting._display import SERIES, PredictionDisplayMixin, by_name
+from trajscore.plotting._display import (
+    REFERENCE,
+    SERIES,
+    PredictionDisplayMixin,
+    by_name,
+    pyplot,
+)
 from trajscore.tracer._early_warning import EarlyWarning, early_warning
 
 
 @dataclass(eq=False, repr=False)
 class EarlyWarningDisplay(PredictionDisplayMixin):
-    """Share of failures that each risk has flagged as runs go on, and of false alarms.
+    """Share of failed and of successful runs flagged as runs go on, and AUROC at each step.
 
     Parameters
     ----------
@@ -23,7 +31,8 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
     Attributes
     ----------
     line_, ax_, figure_
-        Set by `plot`; `line_` is the list of the curves of detection.
+        Set by `plot`; `line_` is the list of the curves of detection, `ax_` both axes, or the one
+        that was given.
 
     See Also
     --------
@@ -31,7 +40,9 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
 
     Notes
     -----
-    `plot` shades the early part of a run, ``early=0.2``.
+    `plot` shades the early part of a run, ``early=0.2``. On one pair of axes, ``ax=one``, it draws
+    the shares alone. AUROC at a step is of the runs that are at least that long, with its interval:
+    shares of a run are taller for long runs, which fail more often, and here length tells nothing.
 
     Examples
     --------
@@ -46,7 +57,14 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
 
     @classmethod
     def from_predictions(
-        cls, y_true: ArrayLike, risks: Any, *, threshold: float | None = None, **kwargs: Any
+        cls,
+        y_true: ArrayLike,
+        risks: Any,
+        *,
+        threshold: float | None = None,
+        groups: ArrayLike | None = None,
+        definition: str = "paper",
+        **kwargs: Any,
     ) -> Self:
         """Find the times of one or several risks.
 
@@ -54,7 +72,7 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
         ----------
         risks : TrajectoryArray, array-like of shape (n_runs, T_max) or dict of these
             Risks of the run so far; several by name.
-        y_true, threshold
+        y_true, threshold, groups, definition
             As in `trajscore.tracer.early_warning`.
         **kwargs
             Passed to `plot`.
@@ -65,9 +83,10 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
             The display, drawn.
         """
         named = by_name(risks, "risk", "risks")
-        warnings = {
-            key: early_warning(y_true, risk, threshold=threshold) for key, risk in named.items()
-        }
+        options: dict[str, Any] = {
+            "threshold": threshold, "groups": groups, "definition": definition,
+        }  # fmt: skip
+        warnings = {key: early_warning(y_true, risk, **options) for key, risk in named.items()}
         return cls(warnings).plot(**kwargs)
 
     @classmethod
@@ -77,29 +96,45 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
         return {"y_true": y, "risks": risks, "name": None}
 
     def _draw(self, ax: Any, name: str | None, *, early: float = 0.2, **style: Any) -> list[Any]:
-        ax.axvspan(0, early, color="#f3ead9", zorder=0, linewidth=0)
+        left, *right = np.ravel(ax)
+        left.axvspan(0, early, color="#f3ead9", zorder=0, linewidth=0)
         lines = []
         for place, (label, warning) in enumerate(self.warnings.items()):
+            color = {"color": SERIES[place % len(SERIES)], "linewidth": 1.8, **style}
             progress, detected, alarms = warning.curve()
-            own = {
-                "color": SERIES[place % len(SERIES)], "linewidth": 1.8, "drawstyle": "steps-post",
-                "label": f"{label}: {warning.detected_within(early):.0%} by {early:.0%}", **style,
-            }  # fmt: skip
-            lines += ax.plot(progress, detected, **own)
-            ax.plot(progress, alarms, color=own["color"], drawstyle="steps-post", **_DOTTED)
-        ax.plot([], [], color="black", label="false alarms", **_DOTTED)
-        ax.set(
+            by = f"{label}: {warning.detected_within(early):.0%} of failures by {early:.0%}"
+            own = {"drawstyle": "steps-post", "label": by, **color}
+            lines += left.plot(progress, detected, **own)
+            left.plot(progress, alarms, color=own["color"], drawstyle="steps-post", **_DOTTED)
+            for panel in right:
+                _draw_steps(panel, warning.by_step, {"label": label, **color})
+        left.plot([], [], color="black", label="successful runs: false alarms", **_DOTTED)
+        left.set(
             xlim=(0, 1),
             ylim=(0, 1.02),
             xlabel="share of the run",
-            ylabel="share of failed runs flagged",
+            ylabel="share of runs flagged",
             title=name or "",
         )
-        ax.spines[["top", "right"]].set_visible(False)
+        for panel in right:
+            panel.axhline(0.5, label="coin", zorder=1, **REFERENCE)
+            panel.set(xlabel="step", ylabel="AUROC of the runs that get there")
+            panel.legend(frameon=False, fontsize="small")
+        for panel in (left, *right):
+            panel.spines[["top", "right"]].set_visible(False)
         return lines
 
-    def _legend(self) -> dict[str, Any]:
-        return {"loc": "upper left"}
+    def _axes(self, ax: Any) -> Any:
+        if ax is None:
+            _, ax = pyplot().subplots(1, 2, figsize=(9, 4), layout="constrained")
+        return ax
+
+
+def _draw_steps(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> None:
+    (line,) = ax.plot(table.index, table["AUROC"], **{"marker": "o", "markersize": 4, **style})
+    band = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0}
+    ax.fill_between(table.index, table["AUROC_low"], table["AUROC_high"], **band)
+    ax.xaxis.get_major_locator().set_params(integer=True)
 
 
 _DOTTED = {"linewidth": 1, "linestyle": ":"}

@@ -32,6 +32,7 @@ OVER_LENGTH = ("over_length", "over_length_low", "over_length_high")
 OVER_RAW = ("over_raw", "over_raw_low", "over_raw_high")
 LEVELS = (VALUE, MARGIN, OVER_LENGTH, OVER_RAW)  # a row, and what it is above its references
 GAIN = ("gain", "gain_low", "gain_high")
+AUROC = ("AUROC", "AUROC_low", "AUROC_high")
 
 INFLUENCE, BOOTSTRAP, BOUNDS = "influence", "bootstrap", "bounds"  # how intervals are made
 
@@ -193,6 +194,8 @@ class ReportData:
     calibration_gain: pd.DataFrame
     monitoring: pd.DataFrame | None
     sensitivity: pd.DataFrame
+    by_step: pd.DataFrame
+    equal_length: pd.DataFrame
     options: Options
     facts: Facts
     remarks: list[Note]

@@ -120,6 +120,13 @@ def disclosures(data: ReportData) -> dict[str, str]:
         "calibration": _calibration(facts.calibrators),
         "censoring": _censoring(facts),
         "intervals": _intervals(data),
+        "equal length": (
+            "AUROC at a step is of the forecasts of that step, of the runs that are at least that "
+            "long; AUROC among runs of equal length is over pairs of one failure and one success "
+            "whose lengths are equal or, beyond 10 steps, differ by a tenth at most, and is held "
+            "against that of length over the same pairs; forecasts made out of fold are compared "
+            "within folds"
+        ),
     }
     if facts.monitoring is not None:
         said["monitoring"] = (

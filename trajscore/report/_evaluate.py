@@ -15,6 +15,7 @@ from trajscore.metrics._aggregate import check_aggregator
 from trajscore.metrics._proper_scores import family_name, get_family, is_tuple_family
 from trajscore.monitoring import StoppingRule
 from trajscore.report._data import Facts, IntervalOptions, MonitoringOptions, Note, Options, Source
+from trajscore.report._equal_length import by_step_table, equal_length_table
 from trajscore.report._intervals import interval_table
 from trajscore.report._missing import fill_forward, leave_out_missing
 from trajscore.report._monitoring import monitoring_options, monitoring_table
@@ -155,6 +156,8 @@ def evaluate(
             None if stopping is None else monitoring_table(rows, stopping, made.n_jobs, notes)
         ),
         sensitivity=sensitivity_table(rows, judged, options, maker),
+        by_step=by_step_table(rows, options, made.confidence_level),
+        equal_length=equal_length_table(rows, options, made.confidence_level),
         options=options,
         facts=Facts(
             n_runs=len(judged.runs),

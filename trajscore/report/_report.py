@@ -46,6 +46,15 @@ class Report(ReportData):
     sensitivity : DataFrame indexed by (predictor, form)
         The leading score's margin over the base rate, and what it would be on the runs with an
         observed outcome alone, with calibration and base rate fitted to these (observed_only).
+    by_step : DataFrame indexed by (predictor, form, step)
+        Of the runs that are at least so long, so that length tells nothing, at steps 1, 2, 3, 4, 6,
+        8, 10, 15, 20, ... that 10 runs of each outcome reach: how many, how many of them succeed,
+        AUROC of the forecasts of that step with its interval, their mean leading score, and its
+        margin over the success rate of just these runs.
+    equal_length : DataFrame indexed by (predictor, form)
+        AUROC of one number a run, as in `table`, over pairs of runs of equal length (beyond 10
+        steps, lengths that differ by a tenth at most), and what it is above that of length over
+        the same pairs. n_runs have such a partner; NaN with fewer than 10 of an outcome.
     disclosures : dict of str to str
         Score, weights, calibration, censoring assumption and the like.
     notes : list of str

@@ -26,7 +26,7 @@ def verdicts(data: ReportData) -> list[str]:
     """Return a few sentences for each predictor, in the order of the table."""
     sentences = []
     for name in data.predictors:
-        parts = [*_margins(data, name), *_calibration(data, name), _rank(data, name)]
+        parts = [*_margins(data, name), *_calibration(data, name), _rank(data, name), _of_equals(data, name)]
         said = [f"{name}: {'; '.join(parts)}."]
         said += [*_other_clip(data, name), *_without_unobserved(data, name)]
         sentences.append(" ".join(said))
@@ -119,6 +119,20 @@ def _rank(data: ReportData, name: str) -> str:
         0: "it is not shown to rank runs better than their length does",
     }[is_told_apart(low, high)]
     return f"{words} (AUROC {margin:+.3f} [{low:+.3f}, {high:+.3f}])"
+
+
+def _of_equals(data: ReportData, name: str) -> str:
+    """Say whether length alone makes the ranking."""
+    row = data.equal_length.loc[(name, RAW)]
+    if pd.isna(row["AUROC"]):
+        return "too few runs are as long as one with another outcome to compare equally long ones"
+    margin, low, high = (row[name] for name in OVER_LENGTH)
+    words = {
+        1: "among runs of equal length it ranks better than length does",
+        -1: "among runs of equal length it ranks worse than length does",
+        0: "among runs of equal length it is not shown to rank better than length does",
+    }[is_told_apart(low, high)]
+    return f"{words} (AUROC {row['AUROC']:.3f}, {margin:+.3f} [{low:+.3f}, {high:+.3f}])"
 
 
 def _other_clip(data: ReportData, name: str) -> list[str]:

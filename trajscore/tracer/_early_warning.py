@@ -2,52 +2,74 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from trajscore.calibration import PlattCrossFitCalibrator
+from trajscore.calibration._cross_fit import cross_fit_sample
+from trajscore.calibration._fixed_step import step_table
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.core.sample import check_sample
+from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
 from trajscore.core.within_runs import first_step_above, last_cells
+from trajscore.metrics._equal_length import has_both
+from trajscore.tracer._components import check_choice
+
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class EarlyWarning:
-    """When the risk of each run first reached a threshold.
+    """When the risk of each run first reached a threshold, and what it tells at each step.
 
     Attributes
     ----------
     threshold : float
-        A run is flagged at the first step whose risk is at least this.
+        A run is flagged at the first step whose risk is at least this; with
+        ``definition="agent-tracer"``, above this.
     failure_times : ndarray of shape (n_failures,)
         Of each failed run, the share of its steps that lay behind it when it was flagged:
-        (step - 1) / (N - 1); NaN where it never was.
+        (step - 1) / (N - 1); NaN where it never was, or with "agent-tracer" 1.
     success_times : ndarray of shape (n_successes,)
-        The same of successful runs: false alarms.
+        The same of successful runs: false alarms. NaN where one never was flagged.
+    by_step : DataFrame indexed by step
+        Of the runs that are at least that long, at steps that 10 runs of each outcome reach:
+        n_runs, success_rate; AUROC of the risk of that step, with its interval; score, the mean
+        log score of the risk calibrated out of fold, and its margin over the success rate of just
+        these runs, with its interval. Runs that have no risk at a step yet are left out there; then
+        there is no score.
     """
 
     threshold: float
     failure_times: FloatArray
     success_times: FloatArray
+    by_step: pd.DataFrame = field(repr=False)
+    definition: str = "paper"
 
     def detected_within(self, progress: float = 0.2) -> float:
         """Return the share of failed runs flagged by that share of a run; NaN if none failed."""
-        return _share_within(self.failure_times, progress)
+        return self._share_within(self.failure_times, progress)
 
     def false_alarms_within(self, progress: float = 1.0) -> float:
         """Return the share of successful runs flagged by then; NaN if none succeeded."""
-        return _share_within(self.success_times, progress)
+        return self._share_within(self.success_times, progress)
 
     @property
     def median_time(self) -> float:
-        """Median time of the failed runs that are flagged at all; NaN if none is."""
-        found = self.failure_times[~np.isnan(self.failure_times)]
-        return float(np.median(found)) if len(found) else float("nan")
+        """Median time of the failed runs that have one; NaN if none has."""
+        return self._over_failures(np.median)
+
+    @property
+    def mean_time(self) -> float:
+        """Mean time of the failed runs that have one; NaN if none has."""
+        return self._over_failures(np.mean)
 
     def curve(self, progress: ArrayLike | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return shares of a run (default: 0, 0.01, ..., 1), detection and false alarms by then."""
@@ -55,16 +77,28 @@ class EarlyWarning:
         detected = np.array([self.detected_within(one) for one in grid])
         return grid, detected, np.array([self.false_alarms_within(one) for one in grid])
 
+    def _over_failures(self, mean: Callable[[FloatArray], Any]) -> float:
+        found = self.failure_times[~np.isnan(self.failure_times)]
+        return float(mean(found)) if len(found) else float("nan")
 
-def _share_within(times: FloatArray, progress: float) -> float:
-    if not len(times):
-        return float("nan")
-    with np.errstate(invalid="ignore"):
-        return float((times <= progress + 1e-12).mean())
+    def _share_within(self, times: FloatArray, progress: float) -> float:
+        if not len(times):
+            return float("nan")
+        # "before 20%" there, "by 20%" here
+        allowed = -_ROUNDING if self.definition == "agent-tracer" else _ROUNDING
+        with np.errstate(invalid="ignore"):
+            return float((times <= progress + allowed).mean())
 
 
-def early_warning(y: ArrayLike, risk: Any, *, threshold: float | None = None) -> EarlyWarning:
-    """Find when the risk of each run first reaches a threshold.
+def early_warning(
+    y: ArrayLike,
+    risk: Any,
+    *,
+    threshold: float | None = None,
+    groups: ArrayLike | None = None,
+    definition: str = "paper",
+) -> EarlyWarning:
+    """Find when the risk of each run first reaches a threshold, and what it tells at each step.
 
     Parameters
     ----------
@@ -75,17 +109,30 @@ def early_warning(y: ArrayLike, risk: Any, *, threshold: float | None = None) ->
     threshold : float, optional
         Default: the one that separates the final risks best, by Youden's index, the share of
         failures flagged minus that of successes; it has then seen the runs that it judges.
+    groups : array-like of shape (n_runs,), optional
+        Clusters of runs (trials of one task), for the intervals and the calibration by step.
+    definition : {"paper", "agent-tracer"}, default="paper"
+        "agent-tracer" counts as that package does: a run is flagged where its risk is above the
+        threshold, which the run that sets the threshold never is; a failure that is never flagged
+        counts as flagged at its end; and what is flagged at 20% is not flagged within 20%.
 
     Returns
     -------
     EarlyWarning
-        The times: ``threshold``, ``failure_times``, ``success_times`` and ``median_time``;
+        ``threshold``, ``failure_times``, ``success_times``, ``mean_time`` and ``median_time``;
         ``detected_within(progress)`` and ``false_alarms_within(progress)`` are shares of failures
-        and of successes flagged in the first part of their runs, ``curve()`` has all of both.
+        and of successes flagged in the first part of their runs, ``curve()`` has all of both;
+        ``by_step`` is what the risk tells at a step, where the length of runs tells nothing.
+
+    Notes
+    -----
+    Shares of a run compare steps of long runs, which fail more often, with earlier ones of short
+    runs, and a run's length is not known before its end: ``by_step`` is free of both. Risks that
+    were made out of fold (`trajscore.calibration.cross_fit_traces`) are compared within folds.
 
     References
     ----------
-    Tayebati et al. (2026), TRACER, Section IV-B.
+    Tayebati et al. (2026), TRACER, Section IV-B; https://github.com/sinatayebati/agent-tracer.
 
     Examples
     --------
@@ -96,13 +143,34 @@ def early_warning(y: ArrayLike, risk: Any, *, threshold: float | None = None) ->
     """
     if threshold is not None and not (is_number(threshold) and threshold == threshold):
         raise ValueError(f"threshold must be a number or None, got {threshold!r}")
-    sample = check_sample(risk, y, allow_soft=False, single_channel=True, allow_missing=True)
-    final = sample.X.cells[last_cells(sample.X)]
+    check_choice("definition", definition, ("paper", "agent-tracer"))
+    sample = check_sample(
+        risk, y, groups=groups, allow_soft=False, single_channel=True, allow_missing=True
+    )
+    final = sample.X.cells[last_cells(sample.X)].ravel()
     known = np.flatnonzero((sample.y != CENSORED) & ~np.isnan(final))
-    X, codes = sample.X[known], np.asarray(sample.y)[known]
-    limit = _youden_threshold(codes, final[known]) if threshold is None else float(threshold)
-    times = _crossing_times(X, limit)
-    return EarlyWarning(limit, times[codes == FAILURE], times[codes == SUCCESS])
+    sample, final = sample.take(known), final[known]
+    codes = np.asarray(sample.y)
+    limit = _youden_threshold(codes, final) if threshold is None else float(threshold)
+    is_theirs = definition == "agent-tracer"
+    times = _crossing_times(sample.X, limit if is_theirs else np.nextafter(limit, -np.inf))
+    failure_times = times[codes == FAILURE]
+    if is_theirs:
+        failure_times = np.nan_to_num(failure_times, nan=1.0)
+    return EarlyWarning(
+        limit, failure_times, times[codes == SUCCESS], _by_step(sample), definition
+    )
+
+
+def _by_step(sample: Sample) -> pd.DataFrame:
+    """Judge minus the risk at each step, and its calibrated form."""
+    runs = sample.in_id_order()
+    confidence, success = runs.X.with_cells(-runs.X.cells.ravel()), runs.y.astype(np.float64)
+    forecasts = None
+    if has_both(success) and not np.isnan(confidence.cells).any():
+        platt = PlattCrossFitCalibrator(link="identity", increasing=True)
+        forecasts = cross_fit_sample(platt, replace(runs, traces={"": confidence}))
+    return step_table(confidence, success, runs.groups, forecasts=forecasts)
 
 
 def _youden_threshold(y: NDArray[Any], final: FloatArray) -> float:
@@ -119,8 +187,7 @@ def _youden_threshold(y: NDArray[Any], final: FloatArray) -> float:
 
 
 def _crossing_times(X: TrajectoryArray, limit: float) -> FloatArray:
-    """Return (step - 1) / (N - 1) of the first step at the limit or above; NaN if none is."""
-    below = np.full(len(X), np.nextafter(limit, -np.inf))
-    step = first_step_above(X, X.cells, below)
+    """Return (step - 1) / (N - 1) of the first step above the limit; NaN if none is."""
+    step = first_step_above(X, X.cells.ravel(), np.full(len(X), limit))
     time = (step - 1) / np.maximum(X.lengths - 1, 1)
     return np.where(step > 0, time, np.nan)

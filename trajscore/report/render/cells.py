@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from trajscore.report._data import CONSTANT, GAIN, MARGIN, ReportData
+from trajscore.report._data import AUROC, CONSTANT, GAIN, MARGIN, RAW, ReportData
 
 
 def margin_cells(data: ReportData) -> pd.DataFrame:
@@ -38,6 +38,20 @@ def gain_cells(data: ReportData) -> pd.DataFrame:
     wide = pd.Series(cells).unstack(level=0)
     metrics = [name for name in data.options.metrics if name in wide.index]
     return wide.loc[metrics, [name for name in data.predictors if name in wide]].fillna("")
+
+
+def step_cells(data: ReportData) -> pd.DataFrame:
+    """Write AUROC of each predictor as given at each step, with how many runs get there."""
+    table = data.by_step.xs(RAW, level="form") if len(data.by_step) else data.by_step
+    if table.empty:
+        return pd.DataFrame()
+    cells = [
+        f"{value:.3f} [{low:.3f}, {high:.3f}]"
+        for value, low, high in zip(*(table[name] for name in AUROC), strict=True)
+    ]
+    wide = pd.Series(cells, index=table.index).unstack("predictor").fillna("")
+    wide.insert(0, "runs", table["n_runs"].groupby("step").max())
+    return wide[["runs", *(name for name in data.predictors if name in wide)]]
 
 
 def digits_of(metric: str) -> int:

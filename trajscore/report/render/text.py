@@ -11,7 +11,13 @@ import pandas as pd
 from trajscore.report._data import CALIBRATED, CONSTANT, RAW, SCALAR_METRICS, ReportData
 from trajscore.report._disclosures import disclosures, number_of_runs, population, sentence
 from trajscore.report._verdict import contradictions, verdicts
-from trajscore.report.render.cells import digits_of, gain_cells, margin_cells, stopping_cells
+from trajscore.report.render.cells import (
+    digits_of,
+    gain_cells,
+    margin_cells,
+    step_cells,
+    stopping_cells,
+)
 
 # Narrower, tables fall apart; wider, sentences are hard to read.
 _NARROWEST, _WIDEST = 72, 100
@@ -29,6 +35,7 @@ def to_text(data: ReportData) -> str:
         _lines(contradictions(data)),
         _margins(data),
         _gains(data),
+        _at_steps(data),
         _stopping(data),
         _lines("note: " + sentence(note) for note in data.remarks),
         _left_out(data),
@@ -96,6 +103,15 @@ def _gains(data: ReportData) -> str:
     cells.columns = [_short_names(cells.columns)[name] for name in cells]
     cells.index = cells.index.str.removeprefix("TPS ")
     return "raw -> calibrated, and the gain (above 0: better)\n" + _to_string(cells)
+
+
+def _at_steps(data: ReportData) -> str:
+    cells = step_cells(data)
+    if cells.empty:
+        return ""
+    names = _short_names(data.predictors)
+    title = "AUROC at a step, of the runs that are at least so long: length tells nothing here"
+    return f"{_lines([title])}\n{_to_string(cells.rename(columns=names))}"
 
 
 def _stopping(data: ReportData) -> str:

@@ -1,0 +1,73 @@
+"""What forecasts tell at one step, where the length so far is the same for all runs.
+
+Those made out of fold are compared within folds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trajscore.calibration._cross_fit import folds_of
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.inference._choice import interval_of
+from trajscore.metrics._equal_length import at_step, has_both, round_steps
+from trajscore.metrics._proper_scores import get_family
+from trajscore.metrics._statistics import MeanOfRuns
+from trajscore.metrics._within_strata import AurocWithin
+
+AUROC = ("AUROC", "AUROC_low", "AUROC_high")
+MARGIN = ("margin", "margin_low", "margin_high")
+COLUMNS = ("n_runs", "success_rate", *AUROC, "score", *MARGIN)
+
+
+def step_table(
+    X: TrajectoryArray,
+    success: FloatArray,
+    groups: IntArray | None,
+    *,
+    forecasts: TrajectoryArray | None,
+    score: Any = "log",
+    confidence_level: float = 0.95,
+) -> pd.DataFrame:
+    """Return AUROC of traces and the score of forecasts at steps that enough runs reach.
+
+    The score's margin is over the success rate of the runs that reach the step. A run without a
+    value at a step is left out there; forecasts have all that the traces have.
+    """
+    rows = {}
+    for t in round_steps(int(X.lengths.max(initial=0))):
+        runs, values = at_step(X, t)
+        labels, units = success[runs], None if groups is None else groups[runs]
+        if not has_both(labels):
+            continue
+        auroc = auroc_estimate(values, labels, folds_of(X)[runs])
+        ends = interval_of(*auroc, units, confidence_level, on_logit=True)
+        scored = (np.nan,) * (1 + len(MARGIN))
+        if forecasts is not None:
+            mean, *margin = _score(forecasts.cells.ravel()[X.offsets[runs] + t - 1], labels, score)
+            scored = mean, *interval_of(*margin, units, confidence_level)
+        rows[t] = len(runs), labels.mean(), *ends, *scored
+    index = pd.Index(list(rows), name="step", dtype=np.int64)
+    table = pd.DataFrame(list(rows.values()), index=index, columns=list(COLUMNS), dtype=np.float64)
+    return table.astype({"n_runs": np.int64})
+
+
+def auroc_estimate(
+    confidence: FloatArray, success: FloatArray, stratum: IntArray
+) -> tuple[float, FloatArray]:
+    """Return AUROC within strata, and the influence of each run on it."""
+    one = AurocWithin.of(confidence, success, stratum)
+    return float(one(np.ones(len(success)))), one.influence(len(success))
+
+
+def _score(p: FloatArray, success: FloatArray, score: Any) -> tuple[float, float, FloatArray]:
+    """Return the mean score, and its margin over the success rate with the influence of runs."""
+    family = get_family(score)
+    of_run = success * family.success(p) + (1 - success) * family.failure(p)
+    rate = np.full(len(p), success.mean())
+    margin = of_run - (success * family.success(rate) + (1 - success) * family.failure(rate))
+    return float(of_run.mean()), float(margin.mean()), MeanOfRuns(margin).influence(len(p))

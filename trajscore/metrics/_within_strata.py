@@ -1,0 +1,78 @@
+"""AUROC over pairs of runs that are alike in something, so that this something tells nothing.
+
+Runs of one length, of one log, or held out in one fold: a forecast gets nothing for what is the
+same for both runs of every pair. With one stratum it is AUROC.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.metrics._ranking import TieGroups
+from trajscore.metrics._ties import group_ties
+
+
+@dataclass(frozen=True)
+class AurocWithin:
+    """Share of the pairs of a failure and a success of one stratum in which the failure is lower.
+
+    Ties count half. A statistic as those of `_statistics`, of runs that all count.
+
+    Attributes
+    ----------
+    ties : TieGroups
+        Groups of runs of one stratum that are tied, stratum after stratum.
+    starts : ndarray of int of shape (n_strata,)
+        First group of each stratum.
+    """
+
+    ties: TieGroups
+    starts: IntArray
+
+    @classmethod
+    def of(cls, confidence: FloatArray, success: FloatArray, stratum: IntArray) -> AurocWithin:
+        """Group runs by stratum and confidence (higher: success is more likely)."""
+        names, stratum = np.unique(stratum, return_inverse=True)
+        distinct, rank = group_ties(confidence)
+        ties = TieGroups((stratum * len(distinct) + rank).astype(np.float64), success)
+        starts = np.searchsorted(ties.confidence, np.arange(len(names)) * len(distinct))
+        return cls(ties, starts)
+
+    def __call__(self, counts: FloatArray) -> FloatArray:
+        """Return the share for each weighting (..., n_runs), NaN where there is no pair."""
+        failures, successes = self.ties.sums(counts)
+        right = (failures * self._above(successes)).sum(axis=-1)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(right / self._n_pairs(failures, successes))
+
+    def influence(self, n_runs: int) -> FloatArray:
+        """Return the influence of each of the n_runs runs."""
+        counts = np.ones(n_runs)
+        failures, successes = self.ties.sums(counts)
+        share, total = self(counts), self._n_pairs(failures, successes)
+        with np.errstate(invalid="ignore"):
+            of_failure = (self._above(successes) - share * self._all(successes)) / total
+            of_success = (self._below(failures) - share * self._all(failures)) / total
+        return n_runs * self.ties.to_runs(of_failure, of_success)
+
+    def _n_pairs(self, failures: FloatArray, successes: FloatArray) -> FloatArray:
+        of_each = [np.add.reduceat(part, self.starts, axis=-1) for part in (failures, successes)]
+        return np.asarray((of_each[0] * of_each[1]).sum(axis=-1))
+
+    def _all(self, part: FloatArray) -> FloatArray:
+        """Sum over the stratum of each group."""
+        sizes = np.diff(self.starts, append=len(self.ties.confidence))
+        return np.repeat(np.add.reduceat(part, self.starts, axis=-1), sizes, axis=-1)
+
+    def _below(self, part: FloatArray) -> FloatArray:
+        """Sum over the groups of the stratum that lie below each, and half of its own."""
+        total = np.cumsum(part, axis=-1)
+        before = (total - part)[..., self.starts]
+        sizes = np.diff(self.starts, append=len(self.ties.confidence))
+        return np.asarray(total - np.repeat(before, sizes, axis=-1) - part / 2)
+
+    def _above(self, part: FloatArray) -> FloatArray:
+        return np.asarray(self._all(part) - self._below(part))

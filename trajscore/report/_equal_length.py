@@ -1,0 +1,76 @@
+"""What a predictor tells where length tells nothing: at one step, and between equally long runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trajscore.calibration._cross_fit import folds_of
+from trajscore.calibration._fixed_step import auroc_estimate, step_table
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.inference._choice import interval_of
+from trajscore.metrics._aggregate import collapse
+from trajscore.metrics._equal_length import has_both, length_bins, runs_with_a_partner
+from trajscore.report._data import AUROC, OVER_LENGTH, REFERENCES, Options
+from trajscore.report._rows import Row
+
+_COLUMNS = ("n_runs", *AUROC, *OVER_LENGTH)
+
+
+def by_step_table(rows: list[Row], options: Options, confidence_level: float) -> pd.DataFrame:
+    """Return AUROC and leading score at steps, of the runs that are at least that long."""
+    tables = {
+        row.key: step_table(
+            row.traces,
+            row.runs.labels,
+            row.runs.groups,
+            forecasts=row.traces if row.is_probability else None,
+            score=options.scores[0],
+            confidence_level=confidence_level,
+        )
+        for row in rows
+        if row.predictor not in REFERENCES
+    }
+    return pd.concat(tables, names=["predictor", "form"])
+
+
+def equal_length_table(rows: list[Row], options: Options, confidence_level: float) -> pd.DataFrame:
+    """Return AUROC over pairs of equally long runs, and what it is above that of length there."""
+    judged = [row for row in rows if row.predictor not in REFERENCES]
+    index = pd.MultiIndex.from_tuples([row.key for row in judged], names=["predictor", "form"])
+    numbers = [_of_equals(row, options, confidence_level) for row in judged]
+    table = pd.DataFrame(numbers, index=index, columns=list(_COLUMNS), dtype=np.float64)
+    return table.astype({"n_runs": np.int64})
+
+
+def _of_equals(row: Row, options: Options, level: float) -> tuple[Any, ...]:
+    confidence, length = collapse(row.traces, options.phi, options.weights), _length(row)
+    stratum = _pairs(length_bins(row.traces.lengths), folds_of(row.traces))
+    runs = runs_with_a_partner(row.runs.labels, stratum)
+    labels, groups = row.runs.labels[runs], row.runs.groups
+    groups = None if groups is None else groups[runs]
+    if not has_both(labels):
+        return len(runs), *[np.nan] * 6
+    ours = auroc_estimate(confidence[runs], labels, stratum[runs])
+    # within a bin of lengths something may be left of them
+    theirs = auroc_estimate(length[runs], labels, stratum[runs])
+    over = ours[0] - theirs[0], ours[1] - theirs[1]
+    return (
+        len(runs),
+        *interval_of(*ours, groups, level, on_logit=True),
+        *interval_of(*over, groups, level),
+    )
+
+
+def _length(row: Row) -> FloatArray:
+    """Length of runs, with the sign with which it ranks all of them better."""
+    lengths = row.traces.lengths.astype(np.float64)
+    area, _ = auroc_estimate(lengths, row.runs.labels, np.zeros(len(lengths), dtype=np.int64))
+    return lengths if area > 0.5 else -lengths
+
+
+def _pairs(first: IntArray, second: IntArray) -> IntArray:
+    """Number the different pairs."""
+    return np.unique(np.stack([first, second]), axis=1, return_inverse=True)[1].ravel()
