@@ -50,4 +50,19 @@ def test_early_warning(signals):
     )
     assert several.plot() is several
     assert len(several.line_) == 2
-    assert several.ax_.get_ylim()[1] > 1
+    left, right = several.ax_
+    assert left.get_ylim()[1] > 1
+    assert "AUROC" in right.get_ylabel()
+    _, alone = plt.subplots()
+    assert several.plot(ax=alone).ax_ is alone
+
+
+def test_auroc_by_step_is_drawn(rng):
+    y = np.repeat([0, 1], 20)
+    risk = rng.random((40, 4)) + (1 - y)[:, None]
+    display = EarlyWarningDisplay.from_predictions(y, {"mine": risk, "noise": rng.random((40, 4))})
+    mine, noise = display.ax_[1].lines[:2]
+    assert mine.get_xdata().tolist() == [1, 2, 3, 4]
+    assert mine.get_ydata().tolist() == display.warnings["mine"].by_step["AUROC"].tolist()
+    assert mine.get_color() != noise.get_color()
+    assert "failed" not in display.ax_[0].get_ylabel()  # false alarms are of successful runs

@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from trajscore import TrajectoryArray
+from trajscore.calibration import cross_fit_traces
 from trajscore.tracer import early_warning
 
 
@@ -42,3 +44,62 @@ def test_runs_without_a_risk_are_left_out_and_grades_refused():
     assert warning.failure_times.tolist() == [0.0]
     with pytest.raises(ValueError, match=r"row 1: outcome 0\.5 must be 0 or 1 here"):
         early_warning([0, 0.5, 1], risk)
+
+
+def test_as_agent_tracer_counts():
+    risk = TrajectoryArray.from_list([[0.1, 0.9, 0.95], [0.2, 0.9], [0.1] * 5 + [0.95], [0.3, 0.8]])
+    y, known = [0, 0, 0, 1], {"threshold": 0.9}
+    ours = early_warning(y, risk, **known)
+    theirs = early_warning(y, risk, definition="agent-tracer", **known)
+    assert ours.failure_times.tolist() == [0.5, 1.0, 1.0]
+    # at the threshold is not above it; and who is never above it counts as flagged at the end
+    assert theirs.failure_times.tolist() == [1.0, 1.0, 1.0]
+    assert np.isnan(theirs.success_times).all()
+    assert (ours.mean_time, ours.median_time) == (2.5 / 3, 1.0)
+    low = early_warning(y, risk, threshold=0.5, definition="agent-tracer")
+    assert low.failure_times.tolist() == [0.5, 1.0, 1.0]
+    assert low.detected_within(0.5) == 0  # "before 50%"
+    assert early_warning(y, risk, threshold=0.5).detected_within(0.5) == pytest.approx(1 / 3)
+    with pytest.raises(ValueError, match="definition must be one of"):
+        early_warning(y, risk, definition="ours")
+
+
+def test_by_step(rng):
+    lengths = rng.integers(2, 6, 120)
+    y = rng.integers(-1, 2, 120)
+    cells = rng.random(lengths.sum()) + np.repeat(y == 0, lengths)
+    cells[0] = np.nan
+    risk = TrajectoryArray(cells, lengths, missing="allow")
+    table = early_warning(y, risk).by_step
+    there = (lengths >= 2) & (y >= 0)
+    second = risk.cells[risk.offsets[:-1][there] + 1]
+    assert table.loc[2, "AUROC"] == pytest.approx(roc_auc_score(1 - y[there], second))
+    assert table.loc[2, "n_runs"] == there.sum()
+    assert table.loc[1, "n_runs"] == (y >= 0).sum() - (y[0] >= 0)
+    assert table["score"].isna().all()  # one run has no risk at its first step
+    whole = early_warning(y[1:], risk[1:]).by_step
+    assert (whole["margin_low"] > 0).all()
+    few = early_warning(y[:12], risk[:12]).by_step
+    assert few.empty
+    assert few.columns.tolist() == table.columns.tolist()
+
+
+def test_risks_out_of_fold_are_compared_within_folds(rng):
+    y, X = rng.integers(0, 2, 90), TrajectoryArray(rng.random(270), [3] * 90)
+
+    class FailureRate:
+        """A learned risk that is the same for all runs of a fold."""
+
+        def fit(self, X, y):
+            self.rate_ = 1 - y.mean() + 1e-3 * y[0]
+            return self
+
+        def transform(self, X):
+            return X.with_cells(np.full(len(X.cells), self.rate_))
+
+        def get_params(self, deep=True):
+            return {}
+
+    risk = cross_fit_traces(FailureRate(), X, y, cv=7)
+    assert len(np.unique(risk.cells)) > 1
+    assert early_warning(y, risk).by_step["AUROC"].tolist() == [0.5] * 3

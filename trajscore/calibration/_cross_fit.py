@@ -48,7 +48,7 @@ runs that fail less often. So who compares runs at one step compares those of on
 
 
 def folds_of(traces: TrajectoryArray) -> IntArray:
-    """Return the fold that each run was held out in when its trace was made; 0 where none is known."""
+    """Return the fold that each run was held out in; 0 where none is known."""
     meta = traces.meta
     return meta[_FOLD].to_numpy() if _FOLD in meta else np.zeros(len(traces), dtype=np.int64)
 

@@ -21,6 +21,7 @@ from trajscore.metrics._within_strata import AurocWithin
 
 AUROC = ("AUROC", "AUROC_low", "AUROC_high")
 MARGIN = ("margin", "margin_low", "margin_high")
+Estimate = tuple[float, FloatArray]  # a value, and the influence of each run on it
 COLUMNS = ("n_runs", "success_rate", *AUROC, "score", *MARGIN)
 
 
@@ -48,7 +49,8 @@ def step_table(
         ends = interval_of(*auroc, units, confidence_level, on_logit=True)
         scored = (np.nan,) * (1 + len(MARGIN))
         if forecasts is not None:
-            mean, *margin = _score(forecasts.cells.ravel()[X.offsets[runs] + t - 1], labels, score)
+            p = forecasts.cells.ravel()[X.offsets[runs] + t - 1]
+            mean, margin = _score(p, labels, score)
             scored = mean, *interval_of(*margin, units, confidence_level)
         rows[t] = len(runs), labels.mean(), *ends, *scored
     index = pd.Index(list(rows), name="step", dtype=np.int64)
@@ -56,18 +58,17 @@ def step_table(
     return table.astype({"n_runs": np.int64})
 
 
-def auroc_estimate(
-    confidence: FloatArray, success: FloatArray, stratum: IntArray
-) -> tuple[float, FloatArray]:
+def auroc_estimate(confidence: FloatArray, success: FloatArray, stratum: IntArray) -> Estimate:
     """Return AUROC within strata, and the influence of each run on it."""
     one = AurocWithin.of(confidence, success, stratum)
     return float(one(np.ones(len(success)))), one.influence(len(success))
 
 
-def _score(p: FloatArray, success: FloatArray, score: Any) -> tuple[float, float, FloatArray]:
+def _score(p: FloatArray, success: FloatArray, score: Any) -> tuple[float, Estimate]:
     """Return the mean score, and its margin over the success rate with the influence of runs."""
     family = get_family(score)
     of_run = success * family.success(p) + (1 - success) * family.failure(p)
     rate = np.full(len(p), success.mean())
     margin = of_run - (success * family.success(rate) + (1 - success) * family.failure(rate))
-    return float(of_run.mean()), float(margin.mean()), MeanOfRuns(margin).influence(len(p))
+    estimate = float(margin.mean()), MeanOfRuns(margin).influence(len(p))
+    return float(of_run.mean()), estimate

@@ -10,11 +10,15 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.plotting._display import (
+    BEHIND,
+    GREY,
     REFERENCE,
-    SERIES,
     PredictionDisplayMixin,
     by_name,
+    next_style,
+    plain,
     pyplot,
+    step_axis,
 )
 from trajscore.tracer._early_warning import EarlyWarning, early_warning
 
@@ -97,18 +101,19 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
 
     def _draw(self, ax: Any, name: str | None, *, early: float = 0.2, **style: Any) -> list[Any]:
         left, *right = np.ravel(ax)
-        left.axvspan(0, early, color="#f3ead9", zorder=0, linewidth=0)
+        left.axvspan(0, early, **BEHIND)
         lines = []
-        for place, (label, warning) in enumerate(self.warnings.items()):
-            color = {"color": SERIES[place % len(SERIES)], "linewidth": 1.8, **style}
+        for label, warning in self.warnings.items():
+            own = {**next_style(left), "linewidth": 1.8, **style}
             progress, detected, alarms = warning.curve()
-            by = f"{label}: {warning.detected_within(early):.0%} of failures by {early:.0%}"
-            own = {"drawstyle": "steps-post", "label": by, **color}
-            lines += left.plot(progress, detected, **own)
-            left.plot(progress, alarms, color=own["color"], drawstyle="steps-post", **_DOTTED)
+            found = f"{warning.detected_within(early):.0%} of failures by {early:.0%}"
+            own = {"label": f"{plain(label)}: {found}", **own}
+            steps: dict[str, Any] = {"drawstyle": "steps-post"}
+            lines += left.plot(progress, detected, **own, **steps)
+            left.plot(progress, alarms, color=own["color"], **steps, **_DOTTED)
             for panel in right:
-                _draw_steps(panel, warning.by_step, {"label": label, **color})
-        left.plot([], [], color="black", label="successful runs: false alarms", **_DOTTED)
+                _draw_steps(panel, warning.by_step, {**own, "label": plain(label)})
+        left.plot([], [], color=GREY, label="successful runs: false alarms", **_DOTTED)
         left.set(
             xlim=(0, 1),
             ylim=(0, 1.02),
@@ -117,24 +122,22 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
             title=name or "",
         )
         for panel in right:
-            panel.axhline(0.5, label="coin", zorder=1, **REFERENCE)
-            panel.set(xlabel="step", ylabel="AUROC of the runs that get there")
-            panel.legend(frameon=False, fontsize="small")
-        for panel in (left, *right):
-            panel.spines[["top", "right"]].set_visible(False)
+            panel.axhline(0.5, zorder=1, **REFERENCE)
+            panel.set_ylabel("AUROC of the runs that get there")
+            step_axis(panel)
         return lines
 
-    def _axes(self, ax: Any) -> Any:
-        if ax is None:
-            _, ax = pyplot().subplots(1, 2, figsize=(9, 4), layout="constrained")
-        return ax
+    def _new_axes(self) -> Any:
+        axes = pyplot().subplots(1, 2, figsize=(9, 4), layout="constrained")[1]
+        for ax in axes:
+            ax.spines[["top", "right"]].set_visible(False)
+        return axes
 
 
 def _draw_steps(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> None:
     (line,) = ax.plot(table.index, table["AUROC"], **{"marker": "o", "markersize": 4, **style})
     band = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0}
     ax.fill_between(table.index, table["AUROC_low"], table["AUROC_high"], **band)
-    ax.xaxis.get_major_locator().set_params(integer=True)
 
 
 _DOTTED = {"linewidth": 1, "linestyle": ":"}

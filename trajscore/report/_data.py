@@ -32,7 +32,6 @@ OVER_LENGTH = ("over_length", "over_length_low", "over_length_high")
 OVER_RAW = ("over_raw", "over_raw_low", "over_raw_high")
 LEVELS = (VALUE, MARGIN, OVER_LENGTH, OVER_RAW)  # a row, and what it is above its references
 GAIN = ("gain", "gain_low", "gain_high")
-AUROC = ("AUROC", "AUROC_low", "AUROC_high")
 
 INFLUENCE, BOOTSTRAP, BOUNDS = "influence", "bootstrap", "bounds"  # how intervals are made
 

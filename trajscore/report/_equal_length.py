@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from trajscore.calibration._cross_fit import folds_of
-from trajscore.calibration._fixed_step import auroc_estimate, step_table
+from trajscore.calibration._fixed_step import AUROC, auroc_estimate, step_table
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.inference._choice import interval_of
 from trajscore.metrics._aggregate import collapse
 from trajscore.metrics._equal_length import has_both, length_bins, runs_with_a_partner
-from trajscore.report._data import AUROC, OVER_LENGTH, REFERENCES, Options
+from trajscore.report._data import OVER_LENGTH, REFERENCES, Options
 from trajscore.report._rows import Row
 
 _COLUMNS = ("n_runs", *AUROC, *OVER_LENGTH)

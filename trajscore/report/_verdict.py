@@ -26,7 +26,12 @@ def verdicts(data: ReportData) -> list[str]:
     """Return a few sentences for each predictor, in the order of the table."""
     sentences = []
     for name in data.predictors:
-        parts = [*_margins(data, name), *_calibration(data, name), _rank(data, name), _of_equals(data, name)]
+        parts = [
+            *_margins(data, name),
+            *_calibration(data, name),
+            _rank(data, name),
+            _of_equals(data, name),
+        ]
         said = [f"{name}: {'; '.join(parts)}."]
         said += [*_other_clip(data, name), *_without_unobserved(data, name)]
         sentences.append(" ".join(said))

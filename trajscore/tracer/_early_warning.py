@@ -157,9 +157,7 @@ def early_warning(
     failure_times = times[codes == FAILURE]
     if is_theirs:
         failure_times = np.nan_to_num(failure_times, nan=1.0)
-    return EarlyWarning(
-        limit, failure_times, times[codes == SUCCESS], _by_step(sample), definition
-    )
+    return EarlyWarning(limit, failure_times, times[codes == SUCCESS], _by_step(sample), definition)
 
 
 def _by_step(sample: Sample) -> pd.DataFrame:

@@ -56,6 +56,8 @@ def document(data: ReportData) -> dict[str, Any]:
         "references": {name: _forms(data, metrics, name) for name in names if name in REFERENCES},
         "stopping": None if data.monitoring is None else _records(data.monitoring.reset_index()),
         "sensitivity": _records(data.sensitivity.reset_index()),
+        "by_step": _records(data.by_step.reset_index()),
+        "equal_length": _records(data.equal_length.reset_index()),
         "verdicts": verdicts(data),
         "notes": [sentence(note) for note in data.remarks],
         "disclosures": disclosures(data),

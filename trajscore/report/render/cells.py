@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from trajscore.report._data import AUROC, CONSTANT, GAIN, MARGIN, RAW, ReportData
+from trajscore.calibration._fixed_step import AUROC
+from trajscore.report._data import CONSTANT, GAIN, MARGIN, RAW, ReportData
 
 
 def margin_cells(data: ReportData) -> pd.DataFrame:
