@@ -122,7 +122,7 @@ def test_outcomes_from_a_table(write, talk, tmp_path, form):
     frame = pd.DataFrame({"id": ["b", "a"], "outcome": [0, 1], "stop_reason": ["done", None]})
     frame.to_csv(tmp_path / "t.csv", index=False)
     table = {"frame": frame, "csv": tmp_path / "t.csv", "mapping": {"a": True, "b": 0.0}}[form]
-    found = io.read_openai(write("runs.json", runs), table=table)
+    found = io.read_openai(write("runs.json", runs), outcomes=table)
     assert io.outcomes(found).tolist() == [1, 0, -1]
     assert found[1].stop_reason == (None if form == "mapping" else "done")
 
@@ -130,9 +130,9 @@ def test_outcomes_from_a_table(write, talk, tmp_path, form):
 def test_bad_tables(write, talk):
     path = write("a.json", talk)
     with pytest.raises(ValueError, match="no column of run ids"):
-        io.read_openai(path, table=pd.DataFrame({"name": ["a"]}))
+        io.read_openai(path, outcomes=pd.DataFrame({"name": ["a"]}))
     with pytest.raises(ValueError, match="run 'a' twice"):
-        io.read_openai(path, table=pd.DataFrame({"id": ["a", "a"], "outcome": [1, 0]}))
+        io.read_openai(path, outcomes=pd.DataFrame({"id": ["a", "a"], "outcome": [1, 0]}))
 
 
 def test_budget_in_a_table(write, talk):
@@ -145,8 +145,8 @@ def test_budget_in_a_table(write, talk):
 
 
 def test_messages_without_text(write):
-    run = one(write, [agent(None), agent(""), {"role": "assistant"}, agent([])])
-    assert [step.text for step in run.steps] == ["", "", "", ""]
+    run = one(write, [agent(None), agent(""), {"role": "assistant"}, agent([]), agent("x")])
+    assert [step.text for step in run.steps] == ["", "", "", "", "x"]
 
 
 def test_content_in_parts(write):
@@ -223,8 +223,8 @@ def test_unknown_roles_are_kept_apart(write):
     run = one(write, [agent(), {"role": "critic", "content": "Hm"}])
     assert run.steps[1].actor == "environment"
     assert run.steps[1].extra["role"] == "critic"
-    with pytest.warns(UserWarning, match="no turn of the agent \\(unknown roles: bot\\)"):
-        assert not io.read_openai(write("b.json", [{"role": "bot", "content": "Hm"}]))
+    with pytest.raises(ValueError, match="no turn of the agent \\(unknown roles: critic\\)"):
+        io.read_openai(write("b.json", [{"role": "critic", "content": "Hm"}]))
 
 
 def test_other_scripts_and_surrogates(write):

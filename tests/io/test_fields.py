@@ -20,7 +20,7 @@ def test_usual_names_of_runs(write, talk, name):
     (run,) = io.read_jsonl(write("a.jsonl", [{name: "r7", "text": "x"}], lines=True))
     assert run.id == "r7"
     outcome = pd.DataFrame({name: ["r7"], "outcome": [1]})
-    (run,) = io.read_openai(write("a.json", [{"id": "r7", "messages": talk}]), table=outcome)
+    (run,) = io.read_openai(write("a.json", [{"id": "r7", "messages": talk}]), outcomes=outcome)
     assert run.outcome == 1
 
 

@@ -68,7 +68,9 @@ def test_outcomes_of_runs_that_were_cut_off(register, write):
 def test_the_last_one_registered_is_asked_first(register, write):
     path = write("a.jsonl", [GAME | {"id": 1, "messages": []}], lines=True)
     register(GAMES)
-    register(io.Format("other", "moves", recognise, lambda *_: io.Run("o", [io.Step("agent")])))
+    register(
+        io.Format("other", "moves", recognise, lambda *_: io.Run("o", [io.Step("agent", "x")]))
+    )
     assert [run.id for run in io.read_runs(path)] == ["o"]
     register(GAMES)
     assert [run.id for run in io.read_runs(path)] == ["g"]
@@ -97,7 +99,7 @@ def test_options_of_ones_own(register, write):
         name: str = "x"
 
     def named(raw, place, options):
-        return io.Run(options.name, [io.Step("agent")])
+        return io.Run(options.name, [io.Step("agent", "x")])
 
     register(io.Format("games", "moves", recognise, named, options=Options))
     path = write("a.json", GAME)
@@ -123,8 +125,8 @@ def test_no_runs(register, write):
 
 def test_a_format_is_found_once(monkeypatch, write, talk):
     looked = []
-    found = _format._told_by
-    monkeypatch.setattr(_format, "_told_by", lambda file: looked.append(file) or found(file))
+    found = _format.told_by
+    monkeypatch.setattr(_format, "told_by", lambda file: looked.append(file) or found(file))
     path = write("a.json", [{"id": "a", "messages": talk}] * 3)
     assert len(io.read_runs(path)) == 3
     assert looked == [path]

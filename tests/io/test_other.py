@@ -114,8 +114,8 @@ def test_atif_results(write):
 
 
 def test_atif_bad_input(write):
-    with pytest.warns(UserWarning, match="no list of 'steps'"):
-        assert not io.read_atif(write("trajectory.json", {"schema_version": "ATIF-v1.8"}))
+    with pytest.raises(ValueError, match="no list of 'steps'"):
+        io.read_atif(write("trajectory.json", {"schema_version": "ATIF-v1.8"}))
     loud = {"source": "agent", "message": "x", "metrics": {"logprobs": [0.5]}}
     with pytest.raises(ValueError, match=r"run 'q' \(index 0\), message 0: the logprob 0.5"):
         io.read_atif(write("trajectory.json", {"trajectory_id": "q", "steps": [loud]}))
@@ -242,8 +242,8 @@ def test_inspect_errors_scores_and_messages(read):
     assert read(two, scorer="b")[0].outcome == 0
     with pytest.raises(ValueError, match="no scorer 'c'"):
         read(two, scorer="c")
-    with pytest.warns(UserWarning, match="choose a part of it"):
-        assert not read(two, scorer="a")
+    with pytest.raises(ValueError, match="choose a part of it"):
+        read(two, scorer="a")
     assert len(read(sample(events=[]))[0].steps) == 3
 
 
@@ -367,10 +367,15 @@ def test_json_lines_bad_input(write):
         ([{"run": 1, "t": 1}, {"run": 1}], "some have none"),
         ([{"run": 1, "t": "one"}], "a step number is no number"),
         ([{"run": 1, "y": 1, "t": 1}, {"run": 1, "y": 0, "t": 2}], "differ in the outcome"),
-        ([{"run": 1, "y": "yes"}], "neither a number"),
+        ([{"run": 1, "y": 7}], "neither a number"),
     ],
 )
 def test_json_lines_malformed_runs(write, rows, said):
-    with pytest.warns(UserWarning, match="1 of 1 runs could not be read"):
-        runs = io.read_jsonl(write("a.jsonl", rows, lines=True))
+    with pytest.raises(ValueError, match=f"no run can be read .*run '1' .*{said}"):
+        io.read_jsonl(write("a.jsonl", rows, lines=True))
+    good = {"run": 2, "p": 0.5}
+    with pytest.warns(UserWarning, match="1 of 2 runs could not be read"):
+        runs = io.read_jsonl(
+            write("b.jsonl", [*({"p": 0.5} | row for row in rows), good], lines=True)
+        )
     assert said in runs.left_out[0].reason

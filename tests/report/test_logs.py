@@ -93,7 +93,7 @@ def test_what_is_a_log(tmp_path):
     chat = tmp_path / "logs" / "chat.jsonl"
     chat.parent.mkdir()
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
-    chat.write_text(json.dumps({"messages": messages}) + "\n")
+    chat.write_text(json.dumps({"messages": messages, "success": True}) + "\n")
     packed = tmp_path / "chat.json.gz"
     packed.write_bytes(gzip.compress(chat.read_bytes()))
     assert isinstance(load(table).origin, FromTable)
@@ -174,7 +174,7 @@ def test_what_is_left_out_is_said(tmp_path, capsys):
         ('{"simulations": [{"id": 1, "mess', "results.json"),
         ('{"info": {}, "simulations": []}', "there are no runs in"),
         ('{"info": {}, "results": []}', "the format is not known"),
-        ('{"info": {}, "simulations": [{"id": 1}]}', "holds no run that can be judged"),
+        ('{"info": {}, "simulations": [{"id": 1}]}', "no run can be read as the format tau2"),
     ],
 )
 def test_bad_logs_end_with_one_sentence(tmp_path, capsys, content, message):

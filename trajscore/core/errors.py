@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
+_OTHERS = re.compile(r"\{argument:(\w+)(?:=([^{}]*))?\}")
+
 
 class ArgumentError(ValueError):
-    """An input that one argument would mend.
+    """An input that an argument would mend.
 
     Python calls the argument by its name, a command line by its option (`in_options`).
 
     Parameters
     ----------
     text : str
-        One sentence; ``{argument}`` in it stands for the argument.
+        One sentence; ``{argument}`` in it stands for the argument, ``{argument:name}`` for another
+        one, ``{argument:name=value}`` for that with what to give it.
     part : str
         The argument's name in Python.
     value : object, optional
@@ -33,11 +37,20 @@ class ArgumentError(ValueError):
         self.text = text
         self.part = part
         self.value = value
-        super().__init__(self._named(part, "="))
+        super().__init__(self._named({}, f"={value!r}"))
 
     def in_options(self, options: Mapping[str, str]) -> str:
-        return self._named(options[self.part], " ") if self.part in options else str(self)
+        known = self.part in options
+        return self._named(options, f" {self.value}" if known else f"={self.value!r}")
 
-    def _named(self, name: str, between: str) -> str:
-        argument = name if self.value is None else f"{name}{between}{self.value}"
-        return self.text.replace("{argument}", argument)
+    def _named(self, options: Mapping[str, str], value: str) -> str:
+        own = options.get(self.part, self.part) + ("" if self.value is None else value)
+        said = self.text.replace("{argument}", own)
+
+        def other(match: re.Match[str]) -> str:
+            name, what = options.get(match[1], match[1]), match[2]
+            if what is None:
+                return name
+            return f"{name} {what}" if match[1] in options else f"{name}={what!r}"
+
+        return _OTHERS.sub(other, said)

@@ -1,6 +1,7 @@
 """From the logs of agents to runs of steps, with the outcome and the reason for the end."""
 
-from trajscore.io._format import Format, iter_runs, read_runs, register
+from trajscore.io._format import Format, register
+from trajscore.io._reading import iter_runs, read_runs
 from trajscore.io._run import MalformedRunError, Run, Step, ToolCall
 from trajscore.io._runs import Runs, meta, outcomes
 

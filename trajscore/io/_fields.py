@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Self
 
@@ -12,14 +12,20 @@ from trajscore.core.values import unknown_name
 # fmt: off
 USUAL: dict[str, tuple[str, ...]] = {
     "id": (
-        "uq_problem_idx", "traj_id", "trajectory_id", "run_id", "conversation_id", "run", "id",
-        "game",
+        "uq_problem_idx", "traj_id", "trajectory_id", "run_id", "trace_id", "session_id",
+        "conversation_id", "thread_id", "run", "episode", "id", "uuid", "game",
     ),
-    "step": ("num_steps", "step_idx", "step", "t", "turn", "move"),
-    "outcome": ("outcome", "solved", "success", "reward", "y"),
-    "stop_reason": ("stop_reason", "termination_reason"),
+    "step": (
+        "num_steps", "step_idx", "step", "step_id", "step_number", "t", "turn", "move",
+    ),
+    "outcome": (
+        "outcome", "solved", "success", "resolved", "passed", "correct", "is_correct",
+        "is_success", "succeeded", "correctness", "reward", "y",
+    ),
+    "stop_reason": ("stop_reason", "termination_reason", "exit_status", "end_reason"),
     "confidence": (
-        "judge_probability", "confidence", "score", "prob", "probability", "forecast", "p",
+        "judge_probability", "confidence", "verbal_confidence", "stated_confidence", "score",
+        "prob", "probability", "forecast", "p",
     ),
     "task": ("task_id", "task"),
     "trial": ("trial",),
@@ -33,7 +39,14 @@ USUAL: dict[str, tuple[str, ...]] = {
     "steps": (),
 }
 # fmt: on
-"""The usual names of each part, the most telling one first; upper case is as good as lower."""
+"""The usual names of each part, the most telling one first; "runId" is as good as "run_id"."""
+
+WITHIN = (
+    "metadata", "meta", "info", "scores", "evaluation", "eval", "result", "results", "feedback",
+    "feedback_stats", "labels", "tags", "attributes", "extra", "summary", "grading",
+    "additional_kwargs", "response_metadata",
+)  # fmt: skip
+"""Objects within a record of which the fields are looked at too."""
 
 
 def find(part: str, names: Iterable[Any]) -> tuple[Any, ...]:
@@ -43,11 +56,15 @@ def find(part: str, names: Iterable[Any]) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=1024)  # lines of one log have the same names
 def _find_all(names: tuple[Any, ...]) -> dict[str, tuple[Any, ...]]:
-    lower = {str(name).lower(): name for name in reversed(names)}
+    lower = {_plain(name): name for name in reversed(names)}
     return {
-        part: tuple(lower[usual] for usual in known if usual in lower)
+        part: tuple(lower[usual] for usual in map(_plain, known) if usual in lower)
         for part, known in USUAL.items()
     }
+
+
+def _plain(name: Any) -> str:
+    return str(name).lower().replace("_", "").replace("-", "").replace(" ", "")
 
 
 def dig(fields: Any, path: str) -> Any:
@@ -71,9 +88,10 @@ class Fields:
 
     A part is a column of a table, or a field of a record, where dots lead into nested ones.
     `scores` and `group` are of tables: the columns of the predictors, and of clusters of runs.
+    Several names of an id make one of all their values.
     """
 
-    id: str | None = None
+    id: str | tuple[str, ...] | None = None
     step: str | None = None
     outcome: str | None = None
     stop_reason: str | None = None
@@ -100,6 +118,19 @@ class Fields:
                 raise ValueError(unknown_name("field", part, list(USUAL)))
         return cls(**named)
 
+    def over(self, other: Fields) -> Fields:
+        """Return these names, and those of another where there is none."""
+        mine = {name: value for name, value in vars(self).items() if value not in (None, ())}
+        return replace(other, **mine)
+
+    def id_of(self, record: Mapping[str, Any]) -> str | None:
+        """Return the id of a record: the values of all names that were given, or of a usual one."""
+        if not isinstance(self.id, tuple):
+            found = self.value(record, "id")
+            return None if found in (None, "") else str(found)
+        parts = [dig(record, name) for name in self.id]
+        return None if any(part in (None, "") for part in parts) else "-".join(map(str, parts))
+
     def names(self, record: Mapping[str, Any], parts: Iterable[str]) -> dict[str, str]:
         """Return the name under which a record holds each of some parts, if it does."""
         usual = _find_all(tuple(record))
@@ -113,6 +144,9 @@ class Fields:
                 if record[name] is not None:
                     found[part] = name
                     break
+            else:
+                if part in _OF_WITHIN and (inner := _find_within(record, part)):
+                    found[part] = inner
         return found
 
     def values(self, record: Mapping[str, Any], parts: Iterable[str]) -> dict[str, Any]:
@@ -123,6 +157,29 @@ class Fields:
     def value(self, record: Mapping[str, Any], part: str) -> Any:
         """Return what a record says of one part; None if nothing."""
         return self.values(record, (part,))[part]
+
+
+# Parts of which the usual name may stand one level deeper.
+_OF_WITHIN = ("outcome", "stop_reason", "confidence", "task")
+
+
+def _find_within(record: Mapping[str, Any], part: str) -> str | None:
+    """Return the path of a part within an object of a record, such as ``metadata.success``."""
+    for name in WITHIN:
+        inner = record.get(name)
+        if isinstance(inner, Mapping):
+            for one in _find_all(tuple(inner))[part]:
+                if scalar(inner[one]) is not None:
+                    return f"{name}.{one}"
+    return None
+
+
+def scalar(value: Any) -> Any:
+    """Return the one value that a judgement comes down to; None where there is none."""
+    if isinstance(value, Mapping):
+        inner = next((value[k] for k in ("value", "score", "avg", "mean") if k in value), None)
+        return None if isinstance(inner, Mapping) else scalar(inner)
+    return None if isinstance(value, (list, tuple)) else value
 
 
 USUAL_FIELDS = Fields()

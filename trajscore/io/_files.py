@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TextIO
 
+from trajscore.io._fields import USUAL_FIELDS, Fields
 from trajscore.io._json import CutError, JsonScanner, count_messages
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
@@ -36,7 +37,7 @@ class Place:
 
     `info` holds what belongs to no single run. A format gives the run its id by `name`, and notes
     the `stop_reason` if it knows that before the steps: a run that a fault of the test bench ended
-    need not have any.
+    need not have any. `fields` are the names that a user gave for parts of a run.
     """
 
     file: Path
@@ -44,6 +45,7 @@ class Place:
     info: Mapping[str, Any] = field(default_factory=dict)
     run: str | None = None
     stop_reason: str | None = None
+    fields: Fields = USUAL_FIELDS
 
     def name(self, *given: Any) -> str:
         """Note the run's id: the first that is given, else the file's name and the index."""
@@ -73,13 +75,14 @@ class LogFile:
     n_files: int = 1
     one_by_one: bool = False
     is_head: bool = False
+    fields: Fields = USUAL_FIELDS
 
     @property
     def info(self) -> dict[str, Any]:
         return self.others.setdefault(str(self.path), {})
 
     def place(self, index: int, run: str | None = None) -> Place:
-        return Place(self.path, index, self.info, run)
+        return Place(self.path, index, self.info, run, fields=self.fields)
 
     def items(self, streamed: Collection[str] = ()) -> Iterator[Item]:
         """Yield what the file holds, item by item; see `JsonScanner.items`.

@@ -12,13 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.outcomes import CENSORED
-from trajscore.core.stops import COMPLETE, EXCLUDED, Rule, mechanism_of
 from trajscore.core.values import unknown_name
 from trajscore.io._files import (
     JSON_ENDINGS,
     LINES_ENDINGS,
-    Broken,
     LogFile,
     Paths,
     Place,
@@ -26,9 +23,9 @@ from trajscore.io._files import (
     has_ending,
     list_paths,
 )
-from trajscore.io._run import CutRuns, MalformedRunError, Run
-from trajscore.io._runs import LeftOut, Runs, RunStream, warn_of_left_out
+from trajscore.io._run import CutRuns, Run
 
+_SHOWN = 12  # fields that an error names
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to tell a format.
 _STREAMED = frozenset({"simulations", "samples", "steps", "messages", "traj", "ticks"})
@@ -197,7 +194,7 @@ def tell(path: Paths) -> Format:
         if one.folder and one.folder(place):
             return one
     file = find_files(place, (*_ENDINGS, *own_endings()))[0]
-    found = _told_by(file)
+    found = told_by(file)
     if found is None:
         raise ArgumentError(
             f"{file}: the format is not known; name it by {{argument}}, one of "
@@ -212,7 +209,7 @@ def own_endings() -> tuple[str, ...]:
     return tuple(ending for one in _FORMATS.values() for ending in one.endings)
 
 
-def _told_by(file: Path) -> Format | None:
+def told_by(file: Path) -> Format | None:
     for one in _asked():
         if one.endings and has_ending(file, one.endings):
             return one
@@ -236,203 +233,3 @@ def _heads(file: Path) -> Iterator[Head]:
             yield head
     head.whole = True
     yield head
-
-
-def read_runs(
-    path: Paths,
-    *,
-    format: str | None = None,  # noqa: A002
-    rule: Rule | None = None,
-    **options: Any,
-) -> Runs:
-    """Read a log of any known format.
-
-    Parameters
-    ----------
-    path : str, Path or iterable of them
-        A file (plain or gzipped), or a folder of files of one format.
-    format : {"tau2", "tau_bench", "atif", "openai", "inspect", "jsonl"}, optional
-        The format, one of these or one that was registered. Default: the one that the first fields
-        of the first file tell.
-    rule : mapping or callable, optional
-        What stop reasons mean, as in `trajscore.core.stops.classify_stops`: say
-        ``{"timeout": "administrative"}`` if all runs had the same time on the same machine.
-    **options
-        Options of the format, those of `read_tau2` and so on.
-
-    Returns
-    -------
-    Runs
-        The runs. Those that cannot be read, and those that a fault of the test bench ended, are in
-        ``.left_out``, and one warning counts them.
-
-    Raises
-    ------
-    ValueError
-        If the format is not known, a file breaks off or is no JSON, holds no runs or those of
-        another format, or a log-probability is above 0.
-
-    See Also
-    --------
-    iter_runs : The same, one run at a time.
-
-    Examples
-    --------
-    >>> import json, tempfile, pathlib
-    >>> from trajscore import io
-    >>> log = pathlib.Path(tempfile.mkdtemp()) / "chat.json"
-    >>> _ = log.write_text(json.dumps([{"role": "user", "content": "Hi"},
-    ...                                {"role": "assistant", "content": "Hello"}]))
-    >>> io.read_runs(log)
-    <Runs: 1 runs, 0 successes, 0 failures, 1 not observed>
-    """
-    return read_as(format, path, rule, **options)
-
-
-def iter_runs(
-    path: Paths,
-    *,
-    format: str | None = None,  # noqa: A002
-    rule: Rule | None = None,
-    **options: Any,
-) -> RunStream:
-    """Read a log of any known format one run at a time, in the memory of its largest run.
-
-    Parameters
-    ----------
-    path : str, Path or iterable of them
-        As in `read_runs`.
-    format : str, optional
-        As in `read_runs`.
-    rule : mapping or callable, optional
-        As in `read_runs`.
-    **options
-        As in `read_runs`.
-
-    Returns
-    -------
-    iterator of Run
-        The runs, in the order of the files. Its attributes ``left_out`` and ``info`` are those of
-        `Runs`, so far. Lines of steps must stand together, run by run, or an error says where they
-        do not.
-
-    Examples
-    --------
-    >>> import json, tempfile, pathlib
-    >>> from trajscore import io
-    >>> log = pathlib.Path(tempfile.mkdtemp()) / "log.json"
-    >>> turn = {"role": "assistant", "content": "Hi"}
-    >>> _ = log.write_text(json.dumps([{"task_id": 7, "reward": 1.0, "traj": [turn]}]))
-    >>> [run.task for run in io.iter_runs(log)]
-    ['7']
-    """
-    return stream_runs(path, format, rule, options, one_by_one=True, warns=True)
-
-
-def read_as(name: str | None, path: Paths, rule: Rule | None, /, **options: Any) -> Runs:
-    """Read a log of one format: the body of ``read_<format>``, whose caller is warned."""
-    runs = Runs(stream_runs(path, name, rule, options))
-    warn_of_left_out(runs.left_out, len(runs), stacklevel=3)
-    return runs
-
-
-def stream_runs(
-    path: Paths,
-    format: str | Format | None = None,  # noqa: A002
-    rule: Rule | None = None,
-    options: Mapping[str, Any] | None = None,
-    *,
-    one_by_one: bool = False,
-    warns: bool = False,
-) -> RunStream:
-    """Return the runs of a log as a stream, which says what is left out as data or warns too."""
-    places = list_paths(path)
-    known = find_format(format) if isinstance(format, str) else format or tell(places)
-    reading = _Reading(known, known.check_options(options or {}), rule, isinstance(format, str))
-    paths = known.files(places)
-    info: dict[str, dict[str, Any]] = {}
-    files = [LogFile(file, info, len(paths), one_by_one) for file in paths]
-    return RunStream(reading.runs(files), info, warns=warns)
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """Reads files in one format, which was named by the user or else told from the files."""
-
-    format: Format
-    options: Any
-    rule: Rule | None
-    named: bool
-
-    def runs(self, files: list[LogFile]) -> Iterator[Run | LeftOut]:
-        for file in files:
-            yield from self._runs_of(file)
-        if all(file.is_head for file in files):
-            raise self._no_runs(files[0])
-
-    def _runs_of(self, file: LogFile) -> Iterator[Run | LeftOut]:
-        """Yield the runs of one file; there must be one, and of this format."""
-        n_found, fits = 0, False
-        for place, raw in self.format.runs(file, self.options):
-            one = self._run(raw, place)
-            n_found += 1
-            fits = fits or isinstance(one, Run) or one.kind == "excluded"
-            yield one
-        if file.is_head:
-            return
-        if self.named and not fits:
-            self._refuse_other(file)
-        if not n_found:
-            raise self._no_runs(file)
-
-    def _run(self, raw: Any, place: Place) -> Run | LeftOut:
-        run, wrong = None, ""
-        try:
-            if isinstance(raw, Broken):
-                raise MalformedRunError(str(raw))
-            run = self.format.run(raw, place, self.options)
-            place.stop_reason = run.stop_reason
-            self._note_stop(run)
-            _check_turns(run)
-        except MalformedRunError as error:
-            wrong = str(error)
-        observed = run is not None and run.outcome != CENSORED
-        if not observed and mechanism_of(place.stop_reason, self.rule) == EXCLUDED:
-            reason = str(place.stop_reason)
-            return LeftOut(str(place.file), place.index, place.run, reason, "excluded")
-        if run is None or wrong:
-            return LeftOut(str(place.file), place.index, place.run, wrong)
-        return run
-
-    def _note_stop(self, run: Run) -> None:
-        """Note what the stop reason means, and whether the outcome counts as observed."""
-        kind = None if run.stop_reason is None else mechanism_of(run.stop_reason, self.rule)
-        cut_runs = getattr(self.options, "cut_runs", self.format.cut_runs)
-        if cut_runs == "unobserved" and kind not in (None, COMPLETE):
-            run.outcome = CENSORED
-        run.stop_kind = kind if run.outcome == CENSORED else COMPLETE
-
-    def _refuse_other(self, file: LogFile) -> None:
-        """Refuse a file that looks like another format; name the reader for it."""
-        looks = _told_by(file.path)
-        if looks is not None and looks is not self.format:
-            raise ValueError(
-                f"{file.path} is no log in the format {self.format.name}: it has no "
-                f"{self.format.holds!r}; it looks like {looks.name}, so read it with "
-                f"{looks.reader}, or with read_runs"
-            )
-
-    def _no_runs(self, file: LogFile) -> ValueError:
-        own = self.format.holds
-        lacks = f": it has no {own!r}" if file.info and own not in file.info else ""
-        return ValueError(
-            f"there are no runs in {file.path}{lacks}; leave the file out, or get it again"
-        )
-
-
-def _check_turns(run: Run) -> None:
-    """Refuse a run in which the agent has no turn."""
-    if not any(step.actor == "agent" for step in run.steps):
-        roles = sorted({str(step.extra["role"]) for step in run.steps if "role" in step.extra})
-        hint = f" (unknown roles: {', '.join(roles)})" if roles else ""
-        raise MalformedRunError(f"it has no turn of the agent{hint}")

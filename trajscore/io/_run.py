@@ -75,6 +75,9 @@ class Step:
         What the turn cost, in the log's unit.
     index : int, optional
         The message's place in the log, from 0.
+    scores : dict
+        Judgements of the turn by name, as graders and traces have them; `confidence` is one of
+        them, or of `extra`.
     extra : dict
         Fields of the message that have no place of their own.
 
@@ -95,6 +98,7 @@ class Step:
     confidence: float | None = None
     cost: float | None = None
     index: int | None = None
+    scores: dict[str, Any] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -132,6 +136,9 @@ class Run:
         Which attempt at the task.
     meta : dict
         Numbers and words about the run that go into the table of `meta`: reward, cost, file.
+    scores : dict
+        Judgements of the run by name; the outcome is one of them, or of `extra`, where the format
+        defines none.
     extra : dict
         Everything else the log says of the run; ``"system"`` holds its system messages.
 
@@ -150,6 +157,7 @@ class Run:
     task: str | None = None
     trial: int | str | None = None
     meta: dict[str, Any] = field(default_factory=dict)
+    scores: dict[str, Any] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,16 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
+from trajscore.io._choice import Chooser
 from trajscore.io._files import Place
-from trajscore.io._run import MalformedRunError, Run
+from trajscore.io._grades import as_grade
+from trajscore.io._run import Run
 
 _NAMED = 3
-_SUCCESS_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +88,22 @@ class RunStream(Iterator[Run]):
         For each file, its fields that belong to no single run.
     n_read : int
         Number of runs so far.
+    remarks : list of str
+        What so far was not used, one sentence each.
     """
 
     def __init__(
-        self, found: Iterator[Run | LeftOut], info: dict[str, dict[str, Any]], *, warns: bool
+        self,
+        found: Iterator[Run | LeftOut],
+        info: dict[str, dict[str, Any]],
+        chooser: Chooser,
+        *,
+        warns: bool,
     ) -> None:
         self.left_out: list[LeftOut] = []
         self.info = info
         self.n_read = 0
+        self.chooser = chooser
         self._found = found
         self._warns = warns
 
@@ -112,6 +120,10 @@ class RunStream(Iterator[Run]):
             self._warns = False
             warn_of_left_out(self.left_out, self.n_read, stacklevel=2)
         raise StopIteration
+
+    @property
+    def remarks(self) -> list[str]:
+        return [str(ArgumentError(one)) for one in self.chooser.remarks()]
 
 
 class Runs(list[Run]):
@@ -132,6 +144,8 @@ class Runs(list[Run]):
         it.
     info : dict of str to dict
         For each file, its fields that belong to no single run.
+    remarks : list of str
+        What the log holds that was not used, one sentence each: scores, rows of a table.
 
     Examples
     --------
@@ -144,8 +158,11 @@ class Runs(list[Run]):
         super().__init__(runs)
         self.left_out: list[LeftOut] = []
         self.info: dict[str, dict[str, Any]] = {}
+        self.remarks: list[str] = []
+        self.chooser: Chooser | None = None
         if isinstance(runs, RunStream):
-            self.left_out, self.info = runs.left_out, runs.info
+            self.left_out, self.info, self.remarks = runs.left_out, runs.info, runs.remarks
+            self.chooser = runs.chooser
 
     def __repr__(self) -> str:
         ended = Counter(run.outcome for run in self)
@@ -175,7 +192,8 @@ def outcomes(runs: Iterable[Run]) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        If an outcome is anything else; the message names the run.
+        If an outcome is anything else; the message names the run. Or if the log that a reader gave
+        has no outcome; the message says what its runs have instead.
 
     Examples
     --------
@@ -183,6 +201,9 @@ def outcomes(runs: Iterable[Run]) -> NDArray[Any]:
     >>> io.outcomes([io.Run("a", outcome=1), io.Run("b")])
     array([ 1, -1])
     """
+    chooser = runs.chooser if isinstance(runs, Runs) else None
+    if chooser is not None and (lacks := chooser.lacks_outcomes()):
+        raise ArgumentError(lacks)
     ended = [(run.id, run.outcome) for run in runs]
     for name, outcome in ended:
         if as_grade(outcome) is None:
@@ -238,33 +259,3 @@ def _row(run: Run) -> dict[str, Any]:
         "n_confidence": sum(step.confidence is not None for step in agent),
     }
     return row | {name: value for name, value in run.meta.items() if name not in row}
-
-
-def as_outcome(reward: Any, hint: str = "") -> int:
-    """Turn the reward of a format into an outcome: 1 is success, anything less is failure."""
-    number = _as_number(reward)
-    if number is None:
-        raise MalformedRunError(f"its reward {reward!r} is no number{hint}")
-    if math.isnan(number):
-        return CENSORED
-    return SUCCESS if abs(number - SUCCESS) <= _SUCCESS_TOLERANCE else FAILURE
-
-
-def as_grade(value: Any) -> float | None:
-    """Turn an outcome of a format that defines none into 1, 0, -1 or a grade; None if it is none.
-
-    A grade within the tolerance of 1 is 1, as in the formats that define a reward.
-    """
-    number = _as_number(value)
-    if number is None or math.isnan(number) or number == CENSORED:
-        return None if number is None else CENSORED
-    if as_outcome(number) == SUCCESS:
-        return SUCCESS
-    return (number or FAILURE) if 0 <= number <= 1 else None
-
-
-def _as_number(value: Any) -> float | None:
-    """Return a number or a boolean as a float, NaN where it is missing, None for all else."""
-    if value is None:
-        return math.nan
-    return float(value) if isinstance(value, (bool, np.bool_, int, float, np.number)) else None

@@ -19,7 +19,8 @@ from trajscore.core.values import unknown_name
 from trajscore.datasets import load_chess
 from trajscore.io._fields import USUAL_FIELDS, Fields, find
 from trajscore.io._files import JSON_ENDINGS, LINES_ENDINGS, has_ending
-from trajscore.io._format import Format, find_format, own_endings, stream_runs, tell
+from trajscore.io._format import Format, find_format, own_endings, tell
+from trajscore.io._reading import stream_runs
 from trajscore.io._runs import LeftOut, count_left_out
 from trajscore.io._tables import PARTS, choose_columns, guess_first_step, read_table
 from trajscore.report._signs import gives_away

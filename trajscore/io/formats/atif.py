@@ -8,12 +8,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from trajscore.core.stops import Rule
 from trajscore.io._conversation import Conversation, text_of
 from trajscore.io._files import LogFile, Paths, Place
-from trajscore.io._format import CutOptions, Format, Head, read_as, register
+from trajscore.io._format import CutOptions, Format, Head, register
+from trajscore.io._grades import as_outcome
+from trajscore.io._reading import read_as
 from trajscore.io._run import CutRuns, MalformedRunError, Run, leftover
-from trajscore.io._runs import Runs, as_outcome
+from trajscore.io._runs import Runs
 
 _RESULT = "result.json"
 _STEP = frozenset(
@@ -27,9 +28,8 @@ def read_atif(
     *,
     result: str | PathLike[str] | None = None,
     reward: str = "reward",
-    confidence: str = "confidence",
     cut_runs: CutRuns = "unobserved",
-    rule: Rule | None = None,
+    **options: Any,
 ) -> Runs:
     """Read trajectories in the agent trajectory interchange format, one run a file.
 
@@ -43,13 +43,11 @@ def read_atif(
         folder or in the folder above. Without one the outcome is not observed.
     reward : str, default="reward"
         Which of the verifier's rewards is the outcome, if there are several.
-    confidence : str, default="confidence"
-        Key under which a step's ``extra`` holds a stated confidence.
     cut_runs : {"unobserved", "score"}, default="unobserved"
         What becomes of a run that an exception ended and the verifier scored nevertheless:
         outcome -1, or the score. The reward is in the run's meta either way.
-    rule : mapping or callable, optional
-        As in `read_runs`.
+    **options
+        As in `read_runs`: outcome, outcomes, confidence, id, rule and so on.
 
     Returns
     -------
@@ -75,15 +73,14 @@ def read_atif(
     >>> io.read_atif(folder)[0]
     <Run 'a': 1 steps, success>
     """
-    options = {"result": result, "reward": reward, "confidence": confidence, "cut_runs": cut_runs}
-    return read_as("atif", path, rule, **options)
+    own = {"result": result, "reward": reward, "cut_runs": cut_runs}
+    return read_as("atif", path, **own, **options)
 
 
 @dataclass
 class _Options(CutOptions):
     result: str | PathLike[str] | None = None
     reward: str = "reward"
-    confidence: str = "confidence"
 
 
 def _recognise(head: Head) -> bool:
@@ -186,12 +183,12 @@ def _read_steps(
         if step.get("is_copied_context"):
             n_copied += 1
             continue
-        _add_turn(talk, step, index, options.confidence)
+        _add_turn(talk, step, index)
         _add_results(talk, step.get("observation"), index)
     return talk, n_copied
 
 
-def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int, confidence: str) -> None:
+def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
     metrics, own = _object(step.get("metrics")), _object(step.get("extra"))
     message = {
         "role": step.get("source"),
@@ -199,7 +196,6 @@ def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int, confidenc
         "tool_calls": step.get("tool_calls"),
         "logprobs": metrics.pop("logprobs", None),
         "cost": metrics.pop("cost_usd", None),
-        "confidence": own.pop(confidence, None),
     }
     turn = talk.add(message, index)
     if turn is not None:

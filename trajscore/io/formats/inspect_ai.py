@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from trajscore.core.stops import Rule
 from trajscore.io._conversation import Conversation, as_number, text_of
 from trajscore.io._files import LogFile, Paths, Place
-from trajscore.io._format import CutOptions, Format, Head, read_as, register
+from trajscore.io._format import CutOptions, Format, Head, register
+from trajscore.io._grades import as_outcome
+from trajscore.io._reading import read_as
 from trajscore.io._run import CutRuns, Run
-from trajscore.io._runs import Runs, as_outcome
+from trajscore.io._runs import Runs
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _BULK = {"messages", "events", "attachments", "input", "output", "choices", "timelines"}
@@ -23,7 +24,7 @@ def read_inspect(
     *,
     scorer: str | None = None,
     cut_runs: CutRuns = "unobserved",
-    rule: Rule | None = None,
+    **options: Any,
 ) -> Runs:
     """Read logs of Inspect AI; needs the extra ``inspect``.
 
@@ -37,8 +38,8 @@ def read_inspect(
     cut_runs : {"unobserved", "score"}, default="unobserved"
         What becomes of a run that a limit or an error ended and that carries a score
         nevertheless: outcome -1, or the score. The score is in the run's meta either way.
-    rule : mapping or callable, optional
-        As in `read_runs`.
+    **options
+        As in `read_runs`: outcome, outcomes, confidence, id, rule and so on.
 
     Returns
     -------
@@ -65,7 +66,7 @@ def read_inspect(
     >>> from trajscore import io
     >>> runs = io.read_inspect("logs/")  # doctest: +SKIP
     """
-    return read_as("inspect", path, rule, scorer=scorer, cut_runs=cut_runs)
+    return read_as("inspect", path, scorer=scorer, cut_runs=cut_runs, **options)
 
 
 @dataclass
@@ -160,7 +161,6 @@ class _Transcript(Conversation):
         super().__init__(place)
         self._spans: dict[Any, tuple[Any, Any]] = {}
         self._scoring = 0
-        self._seen: set[Any] = set()
 
     def add_events(self, events: list[Any]) -> bool:
         """Add the turns of all events; say whether the model was called at all."""
@@ -196,29 +196,14 @@ class _Transcript(Conversation):
         choices = getattr(getattr(event, "output", None), "choices", None)
         if not choices or getattr(event, "error", None) is not None:
             return False  # a call that failed gave no turn
-        for message in getattr(event, "input", None) or []:
-            self._add_message(message, index)
         choice = choices[0]
         fields = _dump(choice.message)
-        if self._is_new(fields):
-            fields["logprobs"] = _dump(getattr(choice, "logprobs", None))
-            if getattr(choice, "stop_reason", None) is not None:
-                fields["finish_reason"] = choice.stop_reason
-            self.add(fields, index)
+        fields["logprobs"] = _dump(getattr(choice, "logprobs", None))
+        if getattr(choice, "stop_reason", None) is not None:
+            fields["finish_reason"] = choice.stop_reason
+        given = [_dump(message) for message in getattr(event, "input", None) or []]
+        self.add_call(given, [fields], index)
         return True
-
-    def _add_message(self, message: Any, index: int) -> None:
-        """Add a message that the model is given, unless it or its equal was there before."""
-        fields = _dump(message)
-        if fields.get("role") in ("user", "system") and self._is_new(fields):
-            self.add(fields, index)
-
-    def _is_new(self, fields: Mapping[str, Any]) -> bool:
-        own = fields.get("id")
-        key = (fields.get("role"), own if own is not None else text_of(fields.get("content")))
-        new = key not in self._seen or (own is None and fields.get("role") == "assistant")
-        self._seen.add(key)
-        return new
 
     def _add_tool(self, event: Any, index: int) -> None:
         error = getattr(event, "error", None)

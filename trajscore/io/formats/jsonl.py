@@ -7,28 +7,27 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
-from trajscore.core.stops import Rule
+from trajscore.core.errors import ArgumentError
 from trajscore.io._conversation import Conversation, text_of
 from trajscore.io._fields import USUAL, Fields, dig, find
 from trajscore.io._files import Broken, LogFile, Paths, Place
-from trajscore.io._format import Format, Head, each_item, read_as, register
+from trajscore.io._format import Format, Head, each_item, register
+from trajscore.io._reading import read_as
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, leftover
 from trajscore.io._runs import Runs
-from trajscore.io.formats.chat import is_chat, run_that_said
+from trajscore.io.formats.chat import is_chat
 
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
 # fmt: off
 _OF_STEP = (
-    "actor", "text", "action", "tool_calls", "observation", "confidence", "logprobs", "cost",
+    "actor", "text", "action", "tool_calls", "observation", "logprobs", "cost",
 )
 # fmt: on
 
 Item = tuple[Place, Any]
 
 
-def read_jsonl(
-    path: Paths, fields: Mapping[str, str] | None = None, *, rule: Rule | None = None
-) -> Runs:
+def read_jsonl(path: Paths, fields: Mapping[str, str] | None = None, **options: Any) -> Runs:
     r"""Read JSON lines in any form, one step a line or one run a line.
 
     Parameters
@@ -41,8 +40,8 @@ def read_jsonl(
         stop_reason, task, trial, and steps. Dots lead into nested objects. With ``steps``, a line
         is a run whose steps are listed there; else a line is a step, and lines with one id are a
         run, sorted by step. What is not named is looked for under usual names.
-    rule : mapping or callable, optional
-        As in `read_runs`.
+    **options
+        As in `read_runs`: outcome, outcome_map, outcomes, confidence, id, stop_reason and rule.
 
     Returns
     -------
@@ -74,7 +73,7 @@ def read_jsonl(
     >>> runs[0], [step.confidence for step in runs[0].steps]
     (<Run 'a': 2 steps, success>, [0.7, 0.9])
     """
-    return read_as("jsonl", path, rule, fields=fields)
+    return read_as("jsonl", path, fields=fields, **options)
 
 
 @dataclass
@@ -90,7 +89,7 @@ def _recognise(head: Head) -> bool:
 
 
 def _runs(file: LogFile, options: _Options) -> Iterator[Item]:
-    fields: Fields = options.fields
+    fields = file.fields.over(options.fields)
     missing = _Missing(fields)
     lines = missing.watch(each_item(file, options))
     if fields.steps is not None:
@@ -170,11 +169,13 @@ def _id_of(item: Item, fields: Fields) -> str:
         raise ValueError(f"{where}: {line}; repair the line, or the run would lack a step")
     if not isinstance(line, Mapping):
         raise ValueError(f"{where} is {type(line).__name__}, not an object; give one step a line")
-    name = fields.value(line, "id")
+    name = fields.id_of(line)
     if name is None:
-        wanted = fields.id or " or ".join(USUAL["id"])
-        raise ValueError(f"{where} has no run id; name its field, fields={{'id': ...}} ({wanted})")
-    return str(name)
+        wanted = f"it has no {fields.id!r}" if fields.id else f"usual are {', '.join(USUAL['id'])}"
+        raise ArgumentError(
+            f"{where} has no run id; name its field with {{argument}} ({wanted})", "id"
+        )
+    return name
 
 
 def _run_of_steps(lines: list[Mapping[str, Any]], place: Place, fields: Fields) -> Run:
@@ -183,13 +184,32 @@ def _run_of_steps(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
         _add(talk, line, index, fields, (*_OF_RUN, "id", "step"))
     said: dict[str, Any] = {}
     for line in lines:
-        now = {k: v for k, v in fields.values(line, _OF_RUN).items() if v is not None}
-        if "outcome" in said and now.get("outcome", said["outcome"]) != said["outcome"]:
+        names = fields.names(line, _OF_RUN)
+        now = {name: dig(line, name) for name in names.values()}
+        outcome = names.get("outcome")
+        if outcome in said and now[outcome] != said[outcome]:
             raise MalformedRunError(
                 "its lines differ in the outcome; say it once, or the same each time"
             )
         said |= now
-    return talk.finish(run_that_said(said, place))
+    return talk.finish(_run_that_said(_of_all(lines) | said, place, fields))
+
+
+def _of_all(lines: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the fields that are the same in every line of a run."""
+    first = {k: v for k, v in lines[0].items() if v is not None and not isinstance(v, (list, dict))}
+    return {k: v for k, v in first.items() if all(line.get(k) == v for line in lines)}
+
+
+def _run_that_said(said: Mapping[str, Any], place: Place, fields: Fields) -> Run:
+    found = fields.values(said, ("task", "trial"))
+    return Run(
+        id=str(place.run),
+        task=None if found["task"] is None else str(found["task"]),
+        trial=found["trial"],
+        meta={"file": str(place.file)},
+        extra=dict(said),
+    )
 
 
 def _in_order(lines: list[Mapping[str, Any]], fields: Fields) -> list[Mapping[str, Any]]:
@@ -214,7 +234,7 @@ def _in_order(lines: list[Mapping[str, Any]], fields: Fields) -> list[Mapping[st
 
 def _run_of_line(line: Any, place: Place, fields: Fields) -> Run:
     line = as_object(line)
-    place.name(fields.value(line, "id"))
+    place.name(fields.id_of(line))
     steps = fields.value(line, "steps")
     if not isinstance(steps, list):
         raise MalformedRunError(f"its {fields.steps!r} is no list of steps")
@@ -223,9 +243,7 @@ def _run_of_line(line: Any, place: Place, fields: Fields) -> Run:
         if not isinstance(step, Mapping):
             raise MalformedRunError(f"message {index} is {type(step).__name__}, not an object")
         _add(talk, step, index, fields, ())
-    run = talk.finish(run_that_said(fields.values(line, _OF_RUN), place))
-    run.extra |= leftover(line, fields.names(line, (*_OF_RUN, "id", "steps")).values())
-    return run
+    return talk.finish(_run_that_said(leftover(line, {str(fields.steps)}), place, fields))
 
 
 # ------------------------------------------------------------------ a step
@@ -256,7 +274,7 @@ def _add(
 
 def _run(raw: Any, place: Place, options: _Options) -> Run:
     made = _run_of_steps if options.fields.steps is None else _run_of_line
-    return made(raw, place, options.fields)
+    return made(raw, place, place.fields.over(options.fields))
 
 
 register(

@@ -6,19 +6,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from trajscore.core.stops import Rule
 from trajscore.io._conversation import Conversation, as_number, text_of
 from trajscore.io._files import JSON_ENDINGS, LogFile, Paths, Place, find_files
-from trajscore.io._format import Format, Head, read_as, register
+from trajscore.io._format import Format, Head, register
+from trajscore.io._grades import as_outcome
+from trajscore.io._reading import read_as
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
-from trajscore.io._runs import Runs, as_outcome
+from trajscore.io._runs import Runs
 
 _RUN = frozenset({"id", "task_id", "trial", "messages", "ticks", "termination_reason"})
 _META = ("agent_cost", "user_cost", "duration", "seed")
 _HEADS = ("results.json", "results.json.gz")
 
 
-def read_tau2(path: Paths, *, rule: Rule | None = None) -> Runs:
+def read_tau2(path: Paths, **options: Any) -> Runs:
     """Read result files of tau2-bench.
 
     The file says reward 0 of every run that neither the agent nor the user ended, so the stop
@@ -28,8 +29,8 @@ def read_tau2(path: Paths, *, rule: Rule | None = None) -> Runs:
     ----------
     path : str, Path or iterable of them
         As in `read_runs`; or a folder with ``results.json`` and ``simulations/*.json``.
-    rule : mapping or callable, optional
-        As in `read_runs`.
+    **options
+        As in `read_runs`: outcome, outcomes, confidence, id, rule and so on.
 
     Returns
     -------
@@ -56,7 +57,7 @@ def read_tau2(path: Paths, *, rule: Rule | None = None) -> Runs:
     >>> io.outcomes(io.read_tau2(log))
     array([ 0, -1])
     """
-    return read_as("tau2", path, rule)
+    return read_as("tau2", path, **options)
 
 
 def _recognise(head: Head) -> bool:

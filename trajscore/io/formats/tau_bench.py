@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from trajscore.core.outcomes import SUCCESS
-from trajscore.core.stops import Rule
 from trajscore.core.values import is_count
 from trajscore.io._conversation import Conversation
 from trajscore.io._files import LogFile, Paths, Place
-from trajscore.io._format import Format, read_as, register
+from trajscore.io._format import Format, register
+from trajscore.io._grades import as_outcome
+from trajscore.io._reading import read_as
 from trajscore.io._run import MalformedRunError, Run, Step, as_object, leftover
-from trajscore.io._runs import Runs, as_outcome
+from trajscore.io._runs import Runs
 
 _RUN = frozenset({"task_id", "trial", "reward", "traj"})
 # How a run ends by itself: the simulated user says so, or the agent hands over.
@@ -21,7 +22,7 @@ _USER_STOP = "###STOP###"
 _LAST_TOOL = "transfer_to_human_agents"
 
 
-def read_tau_bench(path: Paths, *, max_turns: int | None = 30, rule: Rule | None = None) -> Runs:
+def read_tau_bench(path: Paths, *, max_turns: int | None = 30, **options: Any) -> Runs:
     """Read trajectory files of tau-bench.
 
     Parameters
@@ -32,8 +33,8 @@ def read_tau_bench(path: Paths, *, max_turns: int | None = 30, rule: Rule | None
         The cap on the agent's messages under which the log was made. A run that reaches it
         without having ended, and without reward 1, was cut off: outcome -1, stop reason
         "max_steps". None: every reward is taken at its word.
-    rule : mapping or callable, optional
-        As in `read_runs`.
+    **options
+        As in `read_runs`: outcome, outcomes, confidence, id, rule and so on.
 
     Returns
     -------
@@ -56,7 +57,7 @@ def read_tau_bench(path: Paths, *, max_turns: int | None = 30, rule: Rule | None
     >>> io.read_tau_bench(log)[0]
     <Run '7-1': 2 steps, success>
     """
-    return read_as("tau_bench", path, rule, max_turns=max_turns)
+    return read_as("tau_bench", path, max_turns=max_turns, **options)
 
 
 @dataclass

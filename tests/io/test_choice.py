@@ -1,0 +1,147 @@
+"""What is the outcome, the confidence, the stop and the id: found, named, or refused."""
+
+import pandas as pd
+import pytest
+
+from trajscore import io
+
+
+@pytest.fixture
+def log(write, talk):
+    """Write chats with some fields."""
+
+    def write_log(*runs, name="a.json"):
+        return write(name, [{"id": f"r{k}", "messages": talk} | run for k, run in enumerate(runs)])
+
+    return write_log
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        lambda value: {"resolved": value},
+        lambda value: {"isSuccess": value},
+        lambda value: {"metadata": {"passed": value}},
+        lambda value: {"scores": {"correctness": {"value": value, "comment": "so so"}}},
+    ],
+)
+def test_usual_names_also_one_level_deeper(log, said):
+    assert io.outcomes(io.read_runs(log(said(True), said(0)))).tolist() == [1, 0]
+
+
+def test_a_named_field_goes_before_usual_ones(log):
+    path = log({"success": True, "judge": {"grade": 0.25}}, {"success": True})
+    runs = io.read_runs(path, outcome="judge.grade")
+    assert io.outcomes(runs).tolist() == [0.25, -1]
+    assert runs[0].meta["reward"] == 0.25
+    with pytest.raises(ValueError, match="outcome: no field of a run named 'grades'"):
+        io.read_runs(path, outcome="grades")
+
+
+def test_words_are_not_guessed(log):
+    path = log({"result": "Pass"}, {"result": "fail"}, {"result": "timeout"}, {"result": "huh"})
+    with pytest.raises(ValueError, match=r"word in 4 of 4 .* outcome_map=\{'Pass': 1, 'fail': 0, "):
+        io.read_runs(path, outcome="result")
+    meanings = {"pass": 1, "fail": 0, "timeout": -1, "huh": 0.5}
+    for given in ("pass=1,fail=0,timeout=-1,huh=0.5", meanings):
+        runs = io.read_runs(path, outcome="result", outcome_map=given)
+        assert io.outcomes(runs).tolist() == [1, 0, -1, 0.5]
+    with pytest.raises(ValueError, match="'fail' means 'no'"):
+        io.read_runs(path, outcome="result", outcome_map="fail=no")
+    with pytest.raises(ValueError, match="'fail' is no pair"):
+        io.read_runs(path, outcome="result", outcome_map="pass=1,fail")
+
+
+def test_numbers_may_be_mapped_too(log):
+    runs = io.read_runs(log({"reward": 2.0}, {"reward": 1}), outcome_map={2: 1, 1: 0})
+    assert io.outcomes(runs).tolist() == [1, 0]
+
+
+def test_a_log_without_outcomes_is_refused_where_they_are_needed(log):
+    runs = io.read_runs(log({"score": 1.0, "n": 7}, {"score": 0.0, "n": 8}))
+    with pytest.raises(
+        ValueError, match=r"no run has an outcome \(the runs have 'score': 1.0 1, 0.0"
+    ):
+        io.outcomes(runs)
+    assert io.outcomes(list(runs)).tolist() == [-1, -1]
+    cut = {"stop_reason": "max_steps"}
+    assert io.outcomes(io.read_runs(log(cut, cut))).tolist() == [-1, -1]
+
+
+def test_a_table_of_outcomes(log, tmp_path):
+    path = log({"success": True, "session": "a"}, {"session": "b"}, {"session": "c"})
+    table = pd.DataFrame({"run_id": ["r0", "r1", "x"], "passed": [0, 1, 1]})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    runs = io.read_runs(path, outcomes=tmp_path / "t.csv")
+    assert io.outcomes(runs).tolist() == [0, 1, -1]
+    assert runs.remarks == [
+        "rows of the table of outcomes whose run is not in the log: 1",
+        "runs of the log that are not in the table of outcomes: 1",
+    ]
+    runs = io.read_runs(path, outcomes={"b": "yes"}, id="session", outcome_map={"yes": 1})
+    assert [(run.id, run.outcome) for run in runs] == [("a", -1), ("b", 1), ("c", -1)]
+
+
+def test_a_table_of_other_runs_is_refused(log):
+    runs = io.read_runs(log({}, {}), outcomes={"x": 1})
+    with pytest.raises(ValueError, match="no id of the log .*'r0', 'r1', the table 'x'.* with id"):
+        io.outcomes(runs)
+
+
+def test_composite_ids(log):
+    path = log({"task": "t", "trial": 1, "success": 1}, {"task": "t", "trial": 2, "success": 0})
+    runs = io.read_runs(path, id=["task", "trial"])
+    assert [(run.id, run.task, run.trial) for run in runs] == [("t-1", "t", 1), ("t-2", "t", 2)]
+    table = pd.DataFrame({"task": ["t", "t"], "trial": [1, 2], "outcome": [0, 1]})
+    runs = io.read_runs(path, id=["task", "trial"], outcomes=table)
+    assert io.outcomes(runs).tolist() == [0, 1]
+
+
+def test_confidences_by_name(write):
+    turn = {"role": "assistant", "content": "x", "judge": {"p": 0.25}, "metadata": {"score": "75%"}}
+    path = write("a.json", [{"id": "a", "messages": [turn, {**turn, "judge": None}], "success": 1}])
+    assert [step.confidence for step in io.read_runs(path)[0].steps] == [0.75, 0.75]
+    steps = io.read_runs(path, confidence="judge.p")[0].steps
+    assert [step.confidence for step in steps] == [0.25, None]
+    with pytest.raises(ValueError, match="confidence: no field of a turn named 'jugde'; did"):
+        io.read_runs(path, confidence="jugde")
+
+
+def test_what_is_not_used_is_counted(register_scored, write):
+    path = write("a.scored", {"x": 1})
+    runs = io.read_runs(path)
+    assert (runs[0].outcome, runs[0].steps[0].confidence) == (1, None)
+    assert runs.remarks == [
+        "1 score of runs named 'toxicity': not used; outcome='toxicity'",
+        "1 score of turns named 'sure': not used; confidence='sure'",
+    ]
+    runs = io.read_runs(path, confidence="sure", outcome="toxicity")
+    assert (runs[0].outcome, runs[0].steps[0].confidence) == (0.5, 0.75)
+    assert runs.remarks == ["1 score of runs named 'passed': not used; outcome='passed'"]
+
+
+@pytest.fixture
+def register_scored(monkeypatch):
+    from trajscore.io import _format
+
+    def run(raw, place, options):
+        turn = io.Step("agent", "x", scores={"sure": 0.75})
+        return io.Run("a", [turn], scores={"passed": True, "toxicity": 0.5})
+
+    monkeypatch.setattr(_format, "_FORMATS", dict(_format._FORMATS))
+    io.register(io.Format("scored", "x", lambda head: False, run, endings=(".scored",)))
+
+
+def test_the_stop_reason_by_name(log):
+    path = log({"why": {"end": "Max Turns"}, "success": None}, {"success": 1})
+    runs = io.read_runs(path, stop_reason="why.end")
+    assert [(run.outcome, run.stop_kind) for run in runs] == [
+        (-1, "administrative"),
+        (1, "complete"),
+    ]
+
+
+def test_what_is_not_understood_is_refused(write):
+    rows = [{"id": k, "verbal": 0.5, "label": 1} for k in "ab"]
+    with pytest.raises(ValueError, match=r"is empty .*its fields are id, verbal, label"):
+        io.read_runs(write("a.json", rows))

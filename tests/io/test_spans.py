@@ -1,0 +1,95 @@
+"""The spans of a trace repeat the conversation; a run holds it once."""
+
+from pathlib import Path
+
+from trajscore import io
+from trajscore.io._conversation import Conversation
+from trajscore.io._files import Place
+from trajscore.io._spans import Span, add_spans
+
+
+def read(*spans):
+    return add_spans(Conversation(Place(Path("x"), 0)), spans, io.Run("a"))
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def agent(text, *calls):
+    calls = [{"id": name, "function": {"name": "f", "arguments": "{}"}} for name in calls]
+    return {"role": "assistant", "content": text} | ({"tool_calls": calls} if calls else {})
+
+
+def tool(name, text):
+    return {"role": "tool", "tool_call_id": name, "content": text}
+
+
+FIRST = [user("Hi")]
+SECOND = [*FIRST, agent("wait", "c"), tool("c", "42")]
+THIRD = [*SECOND, agent("so?"), user("Hi")]
+
+
+def test_in_order_and_once():
+    spans = [
+        Span("2", "model", start=2, given=SECOND, answer=agent("so?"), tokens={"input": 9}),
+        Span("t", "tool", start=1, name="f", call="c", answer="42", error=False),
+        Span("1", "model", start=0, given=FIRST, answer=agent("wait", "c"), tokens={"input": 4}),
+        Span("3", "model", start=3, given=THIRD, answer="Bye", cost=0.5),
+    ]
+    run = read(*spans)
+    said = [(step.actor, step.text) for step in run.steps]
+    assert said == [
+        ("user", "Hi"),
+        ("agent", "wait"),
+        ("agent", "so?"),
+        ("user", "Hi"),  # said twice, as the last call shows
+        ("agent", "Bye"),
+    ]
+    assert run.steps[1].observation == "42"
+    assert [call.result for call in run.steps[1].tool_calls] == ["42"]
+    assert (run.meta["input_tokens"], run.steps[4].cost) == (13, 0.5)
+    assert run.steps == read(*reversed(spans)).steps
+
+
+def test_a_model_call_around_another_one_counts_once():
+    run = read(
+        Span("out", "model", start=0, given="What?", answer=agent("", "c"), scores={"p": 0.25}),
+        Span("in", "model", "out", start=1, given=[user("What?")], answer=agent("", "c")),
+        Span("t", "tool", "out", start=2, name="f", call="c", given="{}", answer='{"x": 1}'),
+    )
+    assert [step.actor for step in run.steps] == ["user", "agent"]
+    assert run.steps[1].tool_calls[0].result == '{"x": 1}'
+    assert run.steps[1].scores == {"p": 0.25}
+
+
+def test_tools_that_no_message_calls():
+    run = read(
+        Span("1", "model", given=FIRST, answer="I look."),
+        Span("t", "tool", name="search", given='{"q": 1}', answer=None),
+        Span("2", "model", given=None, answer="Found."),
+    )
+    (call,) = run.steps[1].tool_calls
+    assert (call.name, call.arguments, call.result) == ("search", {"q": 1}, None)
+    assert [step.text for step in run.steps] == ["Hi", "I look.", "Found."]
+
+
+def test_scores_of_spans_are_those_of_turns_or_of_the_run():
+    run = read(
+        Span("root", start=0, scores={"all": 1}),
+        Span("a", parent="root", start=1, scores={"last": 2}),
+        Span("1", "model", "a", start=2, given=FIRST, answer="x", scores={"p": 0.5}),
+        Span("2", "model", "a", start=3, answer="y"),
+        Span("alone", start=4, scores={"run": 3}),
+    )
+    assert run.scores == {"run": 3}
+    assert [step.scores for step in run.steps[1:]] == [{"p": 0.5}, {"all": 1, "last": 2}]
+
+
+def test_without_a_call_of_a_model_the_outermost_span_tells_all():
+    run = read(
+        Span("in", parent="out", given={"messages": FIRST}, answer={"messages": SECOND}),
+        Span("out", given={"messages": FIRST}, answer={"messages": [*THIRD, agent("Bye")]}),
+    )
+    assert [step.text for step in run.steps] == ["Hi", "wait", "so?", "Hi", "Bye"]
+    assert run.steps[1].tool_calls[0].result == "42"
