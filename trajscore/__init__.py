@@ -21,7 +21,7 @@ from trajscore.report import Report, evaluate
 from trajscore.tracer import ActionSignals, StepConfidence, TracerScorer, TracerSignals
 
 if TYPE_CHECKING:
-    from trajscore import datasets, plotting
+    from trajscore import datasets, gates, plotting
 
 __version__ = "0.1.0"
 
@@ -44,6 +44,7 @@ __all__ = [
     "datasets",
     "ecuas_scorer",
     "evaluate",
+    "gates",
     "inference",
     "io",
     "make_censored_tps_scorer",
@@ -56,8 +57,8 @@ __all__ = [
     "tracer",
 ]
 
-# Imported when they are first used: most programs need neither data sets nor pictures.
-_LAZY = ("datasets", "plotting")
+# Imported when they are first used: most programs need no data sets, gates or pictures.
+_LAZY = ("datasets", "gates", "plotting")
 
 
 def __getattr__(name: str) -> Any:

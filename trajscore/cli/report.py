@@ -21,6 +21,7 @@ from trajscore.report._missing import MISSING
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
 _WRITERS = {".html": "to_html", ".json": "to_json", ".md": "to_markdown"}
+TABLE = "table: .csv, .csv.gz, .parquet, .jsonl; log: .json, .json.gz, .jsonl, .eval, folder"
 _USUAL_FAMILIES = ("log", "brier", ("beta", 4.0, 2.0))
 
 
@@ -36,6 +37,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         "Without a table, the bundled chess data are judged.",
     )
     add = parser.add_argument
+    add("table", nargs="?", type=Path, help=TABLE)
     add_input_options(parser)
     add("--weights", choices=WEIGHT_SCHEDULES, default="linear_front")
     add(
@@ -71,12 +73,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def add_input_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what to read, for every command that reads tables and logs."""
     add = parser.add_argument
-    add(
-        "table",
-        nargs="?",
-        type=Path,
-        help="table: .csv, .csv.gz, .parquet, .jsonl; log: .json, .json.gz, .jsonl, .eval, folder",
-    )
     add("--id", help="column of run ids")
     add("--step", help="column of step numbers")
     add(
@@ -98,12 +94,10 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
     add("--format", help="format of a log, if its first fields do not tell it: tau2, openai, ...")
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Print the report, and write it as a page if that is wanted."""
-    _check_out(arguments.out)
-    inputs = load(
-        arguments.table,
-        Fields(
+def reading(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what `load` is to know beside the file."""
+    return {
+        "fields": Fields(
             id=arguments.id,
             step=arguments.step,
             scores=tuple(arguments.scores),
@@ -111,10 +105,16 @@ def run(arguments: argparse.Namespace) -> None:
             stop_reason=arguments.stop_reason,
             group=arguments.group,
         ),
-        format=arguments.format,
-        first_step=arguments.first_step,
-        embedder=arguments.embedder,
-    )
+        "format": arguments.format,
+        "first_step": arguments.first_step,
+        "embedder": arguments.embedder,
+    }
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the report, and write it as a page if that is wanted."""
+    _check_out(arguments.out)
+    inputs = load(arguments.table, **reading(arguments))
     said = str(inputs)
     if said:
         print(f"{said}\n")

@@ -36,6 +36,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "observation": ("observation",),
     "logprobs": ("logprobs",),
     "cost": ("cost", "cost_usd"),
+    "tokens": ("tokens", "n_tokens", "total_tokens"),
     "steps": (),
 }
 # fmt: on
@@ -107,6 +108,7 @@ class Fields:
     observation: str | None = None
     logprobs: str | None = None
     cost: str | None = None
+    tokens: str | None = None
     steps: str | None = None
 
     @classmethod

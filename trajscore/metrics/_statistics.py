@@ -5,8 +5,9 @@ successes at each confidence (`OfTies`), or a sum of absolute means (`Calibratio
 called with counts of shape (..., n_runs) and return one value for each weighting; `all_at_once`
 does so for a whole table of them.
 
-The influence of a run is n_runs times the derivative of the metric in the run's weight, where all
-runs weigh 1: of a mean, the run's deviation from it. A run that is not used has none.
+The influence of a run is n_runs times the derivative of the metric in the logarithm of the run's
+weight, by default where all runs weigh 1: of a mean, the run's deviation from it. A run that is not
+used has none.
 """
 
 from __future__ import annotations
@@ -44,9 +45,10 @@ class MeanOfRuns:
         """Return the mean for each weighting, NaN where no run counts."""
         return _means(_columns(counts, self.rows), self.samples[:, None])[..., 0]
 
-    def influence(self, n_runs: int) -> FloatArray:
+    def influence(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
         """Return the influence of each of n_runs runs."""
-        deviations = (self.samples - self.samples.mean()) / len(self.samples)
+        used = _columns(np.ones(n_runs) if weight is None else weight, self.rows)
+        deviations = used * (self.samples - np.average(self.samples, weights=used)) / used.sum()
         return _on_all_runs(n_runs * deviations, self.rows, n_runs)
 
 
@@ -73,11 +75,11 @@ class OfTies:
         """Return the value for each weighting, NaN where it does not exist."""
         return self.function(*self.ties.sums(_columns(counts, self.rows)))
 
-    def influence(self, n_runs: int) -> FloatArray:
+    def influence(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
         """Return the influence of each of n_runs runs; NaN where the value does not exist."""
-        used = np.ones(n_runs if self.rows is None else len(self.rows))
+        used = _columns(np.ones(n_runs) if weight is None else weight, self.rows)
         derivatives = GRADIENTS[self.function](*self.ties.sums(used))
-        return _on_all_runs(n_runs * self.ties.to_runs(*derivatives), self.rows, n_runs)
+        return _on_all_runs(n_runs * used * self.ties.to_runs(*derivatives), self.rows, n_runs)
 
 
 @dataclass(frozen=True)
@@ -104,17 +106,18 @@ class CalibrationError:
         with np.errstate(invalid="ignore"):
             return np.asarray(np.abs(used @ self.gaps).sum(axis=-1) / (used @ self.weight))
 
-    def parts(self, n_runs: int) -> tuple[FloatArray, FloatArray]:
+    def parts(self, n_runs: int, weight: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the mean gap of each bin, and influences on them of shape (n_runs, n_bins)."""
-        total = self.weight.sum()
+        used = _columns(np.ones(n_runs) if weight is None else weight, self.rows)
+        total = used @ self.weight
         with np.errstate(invalid="ignore"):  # NaN where nothing has a weight
-            mean = self.gaps.sum(axis=0) / total
-            deviations = (self.gaps - self.weight[:, None] * mean) / total
+            mean = used @ self.gaps / total
+            deviations = used[:, None] * (self.gaps - self.weight[:, None] * mean) / total
         return mean, _on_all_runs(n_runs * deviations, self.rows, n_runs)
 
-    def influence(self, n_runs: int) -> FloatArray:
+    def influence(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
         """Return the influence of each of n_runs runs."""
-        mean, influence = self.parts(n_runs)
+        mean, influence = self.parts(n_runs, weight)
         return np.asarray(influence @ np.sign(mean))
 
 

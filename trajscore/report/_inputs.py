@@ -26,6 +26,7 @@ from trajscore.io._tables import PARTS, choose_columns, guess_first_step, read_t
 from trajscore.report._signs import gives_away
 from trajscore.tracer import StepConfidence, ToolCallCount, TracerScorer, TracerSignals
 
+SPENT = ("cost", "tokens")
 _SIGNALS = ("surprisal", "repetition", "agent_gap", "user_gap")
 
 Predictors = TrajectoryArray | dict[str, TrajectoryArray]
@@ -111,6 +112,7 @@ class Inputs:
     groups: NDArray[Any] | None = None
     stop_reason: NDArray[Any] | None = None
     origin: FromTable | FromLog | None = None
+    spent: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         if self.origin is None:
@@ -192,7 +194,34 @@ def _load_table(path: Path, fields: Fields, first_step: int | None) -> Inputs:
     n_groups = 0 if groups is None else groups.nunique()
     counted = first if first_step is None else None
     found = FromTable(guessed, counted, refused, group, n_groups)
-    return Inputs(X, y, groups, stop_reason, found)
+    return Inputs(X, y, groups, stop_reason, found, _spent_in_table(frame, str(chosen.id), X))
+
+
+def _spent_in_table(frame: pd.DataFrame, run: str, X: TrajectoryArray) -> dict[str, NDArray[Any]]:
+    """What each run cost: of a column that says the same at each step that, else the sum."""
+    found = {}
+    for part in SPENT:
+        for name in find(part, frame.columns)[:1]:
+            numbers = pd.to_numeric(frame[name], errors="coerce")
+            runs = numbers.groupby(frame[run])
+            whole = runs.nunique(dropna=False).max() == 1
+            of_run = runs.first() if whole else runs.sum(min_count=1)
+            found[part] = of_run.reindex(X.ids).to_numpy(dtype=np.float64)
+    return found
+
+
+def _spent_in_log(runs: list[io.Run]) -> dict[str, NDArray[Any]]:
+    """What each run cost by what its log says of it, or of all of its steps."""
+    table = io.meta(runs)
+    found = {}
+    for name in table.columns:
+        if name in SPENT or str(name).endswith(("_cost", "_tokens")):
+            found[str(name)] = pd.to_numeric(table[name], errors="coerce").to_numpy(np.float64)
+    if "cost" not in found:
+        costs = [[step.cost for step in run.steps if step.actor == "agent"] for run in runs]
+        sums = [np.nan if None in one or not one else sum(one) for one in costs]  # type: ignore[arg-type]
+        found["cost"] = np.array(sums, dtype=np.float64)
+    return {name: one for name, one in found.items() if not np.isnan(one).all()}
 
 
 def _task_column(frame: pd.DataFrame, run: str) -> str | None:
@@ -235,7 +264,8 @@ def _load_log(path: Path, format: Format, fields: Fields, embedder: str) -> Inpu
             )
     if fields.scores:
         predictors = {name: predictors[name] for name in fields.scores}
-    return Inputs(predictors, y, _groups(runs, fields.group, found), None, found)
+    groups = _groups(runs, fields.group, found)
+    return Inputs(predictors, y, groups, None, found, _spent_in_log(runs))
 
 
 def _confidences(runs: list[io.Run], y: NDArray[Any], found: FromLog) -> dict[str, TrajectoryArray]:

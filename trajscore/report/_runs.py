@@ -84,11 +84,16 @@ def check_predictors(X: Any, y: ArrayLike, groups: Any, q_z: Any) -> Sample:
     return sample
 
 
-def choose_runs(sample: Sample, stop_reason: ArrayLike | None, censored: str) -> Judged:
-    """Leave out runs that no budget stopped, and sort the others, so that no order matters."""
+def choose_runs(
+    sample: Sample, stop_reason: ArrayLike | None, censored: str, *, needs_both: bool = True
+) -> Judged:
+    """Leave out runs that no budget stopped, and sort the others, so that no order matters.
+
+    What judges forecasts needs both outcomes among the runs, a success rate does not.
+    """
     codes = sample.y
     counts, excluded = _counted(codes, *recorded_stops(sample.X.meta, stop_reason))
-    _check_enough(codes[counts], excluded)
+    _check_enough(codes[counts], excluded, needs_both)
     # before rows are put in another order, so that a message names the row that was given
     labels = as_labels(np.where(counts, codes, FAILURE), censored=censored, q_z=sample.q_z)
     if n_dropped := int((~labels.counts).sum()):
@@ -116,7 +121,7 @@ def _counted(
     return counts, excluded
 
 
-def _check_enough(y: NDArray[Any], excluded: dict[tuple[str, str], int]) -> None:
+def _check_enough(y: NDArray[Any], excluded: dict[tuple[str, str], int], needs_both: bool) -> None:
     observed = y[y != CENSORED]
     left_out = "".join(f"; left out: {number_of_runs(n)} {why}" for (_, why), n in excluded.items())
     if len(y) < 2:
@@ -126,7 +131,7 @@ def _check_enough(y: NDArray[Any], excluded: dict[tuple[str, str], int]) -> None
             f"none of the {len(y)} runs has an observed outcome; give outcomes for some of "
             f"them{left_out}"
         )
-    if observed.min() == observed.max():
+    if needs_both and observed.min() == observed.max():
         same = _constant_outcome(len(observed), observed[0])
         raise ValueError(f"{same}; an evaluation needs both outcomes{left_out}")
 

@@ -1,0 +1,201 @@
+"""Estimates, pairs and bounds against what textbooks and brute force say."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import t, ttest_ind, ttest_rel
+
+from known_agent import runs_of
+from trajscore import TrajectoryArray, evaluate
+from trajscore.gates import RunSet, compare
+from trajscore.gates._change import (
+    Estimate,
+    difference,
+    estimate,
+    level_of_each,
+    match,
+    paired_estimates,
+    runs_to_settle,
+)
+from trajscore.gates._measures import Key, Measures
+from trajscore.inference import runs_needed
+from trajscore.metrics._statistics import MeanOfRuns
+
+BASE, WORSE = runs_of(1), runs_of(2, 0.2)
+
+
+def by_task(runs):
+    return np.array([runs.labels[runs.tasks == one].mean() for one in np.unique(runs.tasks)])
+
+
+def change(base, new, key):
+    matched = match(base, new)
+    one, other = paired_estimates(Measures(base)[key], Measures(new)[key], matched)
+    return difference(other, one, matched)
+
+
+def test_with_tasks_in_both_the_interval_is_that_of_a_paired_t_test():
+    found = compare(BASE, WORSE).table.loc[("success", "", "")]
+    wanted = ttest_rel(by_task(WORSE), by_task(BASE))
+    low, high = wanted.confidence_interval(0.95)
+    assert found["change"] == pytest.approx(WORSE.labels.mean() - BASE.labels.mean())
+    assert [found["change_low"], found["change_high"]] == pytest.approx([low, high])
+
+
+def test_without_tasks_the_interval_is_welchs():
+    base, new = runs_of(1, tasks=False), runs_of(2, 0.2, n_trials=3, tasks=False)
+    found = compare(base, new)
+    assert found.matched.by == ""
+    low, high = ttest_ind(new.labels, base.labels, equal_var=False).confidence_interval(0.95)
+    row = found.table.loc[("success", "", "")]
+    assert [row["change_low"], row["change_high"]] == pytest.approx([low, high])
+
+
+def test_tasks_count_the_same_however_many_runs_they_have():
+    # the base has tried the first task, at which all runs fail, twenty times
+    X = TrajectoryArray.from_flat(np.full(28, 0.5), np.ones(28, dtype=int))
+    base = RunSet(X, [0] * 20 + [1] * 8, tasks=["a"] * 20 + list("bbccddee"))
+    new = RunSet(X[:10], [0, 0] + [1] * 8, tasks=list("aabbccddee"))
+    row = compare(base, new).table.loc[("success", "", "")]
+    assert [row["base"], row["new"], row["change"]] == pytest.approx([0.8, 0.8, 0])
+
+
+def test_new_and_removed_tasks_are_counted_and_left_out():
+    base, new = runs_of(1, n_tasks=10), runs_of(2, n_tasks=12)
+    rows = np.flatnonzero(new.tasks != "task 3")
+    X = new.judged.traces["judge"][rows]
+    new = RunSet(X, new.labels[rows], tasks=new.tasks[rows])
+    found = compare(base, new)
+    assert (found.matched.n_common, found.matched.n_new, found.matched.n_gone) == (9, 2, 1)
+    both = np.isin(base.tasks, new.tasks)
+    assert found.table.loc[("success", "", ""), "base"] == pytest.approx(base.labels[both].mean())
+
+
+def test_runs_are_paired_by_id_only_where_ids_agree_and_say_something():
+    X = TrajectoryArray.from_list([[0.5]] * 6, ids=list("fedcba"))
+    one = RunSet(X, [1, 0, 1, 1, 0, 1])
+    assert match(one, RunSet(X[::-1], [1, 0, 0, 1, 0, 1])).by == "run"
+    assert match(one, RunSet(X[:5], [1, 0, 0, 1, 0])).by == ""
+    plain = RunSet([[0.5]] * 6, [1, 0, 1, 1, 0, 1])
+    assert match(plain, plain).by == ""
+
+
+def test_pass_k_is_the_share_of_sets_of_k_runs_that_all_succeed():
+    for k in (2, 3):
+        found = Measures(BASE)[Key(f"pass^{k}")]
+        of_tasks = [
+            np.mean([min(one) for one in combinations(BASE.labels[BASE.tasks == task], k)])
+            for task in np.unique(BASE.tasks)
+        ]
+        codes = np.unique(BASE.tasks, return_inverse=True)[1]
+        one = estimate(found, codes, 40)
+        assert one.value == pytest.approx(np.mean(of_tasks))
+        assert one.std_error == pytest.approx(np.std(of_tasks, ddof=1) / np.sqrt(40))
+
+
+def test_tasks_with_too_few_runs_do_not_count_for_pass_k():
+    runs = RunSet([[0.5]] * 5, [1, 1, 1, 0, 1], tasks=list("aabbc"))
+    codes = np.unique(runs.tasks, return_inverse=True)[1]
+    one = estimate(Measures(runs)[Key("pass^2")], codes, 3)
+    assert (one.value, one.n_units) == (0.5, 2)
+    with pytest.raises(ValueError, match=r"pass\^3: no task has 3 runs; the most is 2"):
+        Measures(runs)[Key("pass^3")]
+    with pytest.raises(ValueError, match=r"pass\^2 is of tasks"):
+        Measures(RunSet([[0.5]] * 5, [1, 1, 1, 0, 1]))[Key("pass^2")]
+
+
+@pytest.mark.parametrize("form", ["raw", "calibrated"])
+@pytest.mark.parametrize("metric", ["TPS log", "TPS brier", "S-ECE", "AUROC", "T-Brier"])
+def test_values_of_one_set_are_those_of_a_report(metric, form):
+    X = BASE.judged.traces["judge"]
+    report = evaluate(X, BASE.labels, groups=BASE.tasks, intervals="influence")
+    row = report.intervals.loc[("judge", form, metric)]
+    codes = np.unique(BASE.tasks, return_inverse=True)[1]
+    one = estimate(Measures(BASE)[Key(metric, "judge", form)], codes, 40)
+    assert one.value == pytest.approx(row["value"])
+    if metric != "AUROC":  # on the logit scale there
+        assert one.bounds(0.975) == pytest.approx((row["low"], row["high"]), rel=1e-6)
+    margin = Key(f"{metric} margin", "judge", form)
+    if metric in ("TPS log", "TPS brier", "T-Brier"):
+        above = estimate(Measures(BASE)[margin], codes, 40)
+        assert above.value == pytest.approx(row["margin"])
+        assert above.bounds(0.975)[0] == pytest.approx(row["margin_low"], rel=1e-6)
+
+
+def test_where_nothing_differs_a_rate_still_has_bounds():
+    everywhere = RunSet([[0.5]] * 40, [1] * 40, tasks=[f"t{k}" for k in range(40)])
+    one = change(everywhere, everywhere, Key("success"))
+    low, high = one.bounds(0.95)
+    assert (low, high) == pytest.approx((-(1 - 0.05 ** (1 / 40)), 1 - 0.05 ** (1 / 40)))
+
+
+def test_one_task_bounds_nothing():
+    one = estimate(Measures(BASE)[Key("success")], np.zeros(200, dtype=int), 1)
+    assert one.bounds(0.95) == (-np.inf, np.inf)
+
+
+def an_estimate(errors):
+    return Estimate(0.0, errors, 99.0, len(errors), False)
+
+
+def test_bounds_hold_at_once_by_the_joint_distribution(rng):
+    x = rng.normal(size=200)
+    one, other = an_estimate(x), an_estimate(rng.normal(size=200))
+    assert level_of_each([one], 0.95) == [0.95]
+    assert level_of_each([one, one], 0.95) == pytest.approx([0.95] * 2, abs=0.004)
+    apart = 0.95 ** (1 / 2)
+    assert level_of_each([one, other], 0.95) == pytest.approx([apart] * 2, abs=0.004)
+    # where one is high when the other is low, either exceeds with the sum of the chances
+    assert level_of_each([one, an_estimate(-x)], 0.95) == pytest.approx([0.975] * 2, abs=0.003)
+    assert level_of_each([], 0.95) == []
+
+
+def test_runs_to_settle_are_those_of_the_sample_size():
+    one = change(BASE, WORSE, Key("success"))
+    sd = np.std(by_task(WORSE) - by_task(BASE), ddof=1)
+    tasks = runs_needed(0.05, sd=sd, alpha=0.1)
+    assert runs_to_settle(one, 0.05, 200, 0.95) == pytest.approx(5 * tasks, rel=0.03)
+    assert runs_to_settle(one, 1e-9, 200, 0.95) == np.inf
+    assert np.isnan(runs_to_settle(an_estimate(np.zeros(9)), 0.1, 9, 0.95))
+
+
+def test_bounds_of_one_side_are_those_of_t():
+    one = change(BASE, WORSE, Key("success"))
+    low, high = one.bounds(0.9)
+    reach = t.ppf(0.9, 39) * one.std_error
+    assert (low, high) == pytest.approx((one.value - reach, one.value + reach))
+
+
+@pytest.mark.parametrize("kind", ["success", "cost", "AUROC"])
+def test_weights_are_those_of_runs_counted_so_often(kind):
+    """The change as runs of a task are repeated until all tasks have as many."""
+    base, new = runs_of(1, n_tasks=12, n_trials=2), runs_of(2, n_tasks=12, n_trials=2)
+    keep = np.r_[0, np.arange(2, 24)]  # one task has lost a run
+    X, y, tasks = new.judged.traces["judge"], new.labels, new.tasks
+    spent = {"cost": new.spent["cost"][keep]}
+    fewer = RunSet(X[keep], y[keep], tasks=tasks[keep], spent=spent)
+    twice = np.r_[0, 0, np.arange(2, 24)]
+    again = TrajectoryArray.from_list([X[k] for k in twice], channels=("judge",))
+    filled = RunSet(again, y[twice], tasks=tasks[twice], spent={"cost": new.spent["cost"][twice]})
+    key = Key(kind, "judge", "raw") if kind == "AUROC" else Key(kind)
+    found, wanted = change(base, fewer, key), change(base, filled, key)
+    assert found.value == pytest.approx(wanted.value)
+    assert found.std_error == pytest.approx(wanted.std_error)
+
+
+def test_weighted_influences_are_derivatives(rng):
+    from trajscore.metrics import _ranking
+    from trajscore.metrics._statistics import CalibrationError, OfTies
+
+    weight, rows = rng.random(20) + 0.5, np.arange(0, 20, 2)
+    ties = _ranking.TieGroups(rng.integers(0, 5, 10) / 4, np.arange(10) % 2.0)
+    for one in (
+        MeanOfRuns(rng.normal(size=10), rows),
+        OfTies(ties, _ranking.auroc, rows),
+        OfTies(ties, _ranking.aurc, rows),
+        CalibrationError(rng.normal(size=(10, 3)), rng.random(10), rows),
+    ):
+        step = 1e-6 * np.eye(20) * weight
+        slopes = (one(weight + step) - one(weight - step)) / 2e-6
+        assert one.influence(20, weight) / 20 == pytest.approx(slopes, abs=1e-7)

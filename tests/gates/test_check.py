@@ -1,0 +1,262 @@
+"""Gates: what they say, of what, and that they are wrong as seldom as they promise."""
+
+import json
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from known_agent import runs_of
+from trajscore.gates import Gate, RunSet, check, compare, read_gates
+from trajscore.gates._gate import DataRules, Rules
+
+BASE, SAME, WORSE = runs_of(1), runs_of(3), runs_of(2, 0.2)
+
+
+def verdicts(*gates, new=WORSE, base=BASE, **rules):
+    return [one.verdict for one in check(new, base, Rules(gates, **rules)).gates]
+
+
+def test_a_drop_fails_and_no_change_does_not():
+    assert check(WORSE, BASE).verdict == "fail"
+    assert check(SAME, BASE).verdict == "undecided"
+    assert check(BASE, WORSE).verdict == "pass"
+    assert check(SAME, BASE, Gate(margin=0.2)).verdict == "pass"
+    codes = [check(new, BASE, gate).exit_code for new, gate in (
+        (SAME, Gate(margin=0.2)), (WORSE, None), (SAME, Gate("speed")), (SAME, None),
+    )]  # fmt: skip
+    assert codes == [0, 1, 2, 3]
+
+
+def test_a_gate_holds_bounds_against_its_margin():
+    one = check(WORSE, BASE).gates[0]
+    assert one.change == pytest.approx(one.value - one.reference)
+    assert one.low < one.change < one.high < 0
+    beyond = -one.high
+    assert verdicts(Gate(margin=beyond - 1e-6)) == ["fail"]
+    assert verdicts(Gate(margin=beyond + 1e-6)) == ["undecided"]
+    assert verdicts(Gate(margin=-one.low + 1e-6)) == ["pass"]
+    assert verdicts(Gate(margin=-one.change, use="value")) == ["pass"]
+    assert verdicts(Gate(margin=-one.change - 1e-6, use="value")) == ["fail"]
+
+
+def test_less_is_better_of_costs_and_errors():
+    assert verdicts(Gate("cost"), Gate("cost", margin="50%"), Gate("cost", margin=1)) == [
+        "fail", "pass", "pass",
+    ]  # fmt: skip
+    assert verdicts(Gate("cost", margin="50%", use="value"), new=SAME) == ["pass"]
+    assert verdicts(Gate("S-ECE", versus=0.0), Gate("S-ECE", versus=0.9)) != ["pass", "pass"]
+    assert verdicts(Gate("S-ECE", versus=0.9), Gate("AUROC", versus=0.5)) == ["pass"] * 2
+
+
+def test_a_share_is_of_the_baseline_itself_and_not_of_what_was_seen():
+    one = check(WORSE, BASE, Gate("cost", margin="10%", use="value")).gates[0]
+    assert (one.verdict == "pass") == (one.value <= 1.1 * one.reference)
+    # a score below 0 is worse by a tenth if it is 1.1 times as far from 0
+    one = check(WORSE, BASE, Gate("TPS log", margin="10%", use="value")).gates[0]
+    assert (one.verdict == "pass") == (one.value >= 1.1 * one.reference)
+    drop = 100 * (1 - WORSE.labels.mean() / BASE.labels.mean())
+    assert verdicts(Gate(margin=f"{drop + 0.01}%", use="value")) == ["pass"]
+    assert verdicts(Gate(margin=f"{drop - 0.01}%", use="value")) == ["fail"]
+
+
+def test_forecasts_are_held_against_the_base_rate_and_numbers():
+    found = check(WORSE, rules=Gate("TPS log", "judge", versus="base_rate")).gates[0]
+    margin = compare(WORSE, WORSE).table.loc[("TPS log margin", "judge", "raw"), "new"]
+    assert found.change == pytest.approx(margin)
+    assert found.verdict == "pass"
+    number = check(WORSE, rules=Gate("TPS log margin", versus=0.0)).gates[0]
+    assert (number.low, number.high) == pytest.approx((found.low, found.high))
+    assert verdicts(Gate("TPS log", versus=-0.01), Gate("success", versus=0.1)) == ["fail", "pass"]
+    better = Gate("TPS log", versus="base_rate", margin=-0.5)
+    assert str(better) == "TPS log better than the base rate by 0.5"
+    assert verdicts(better) == ["fail"]
+
+
+def test_undecided_counts_as_what_it_is_told():
+    gates = (Gate(), Gate("success", undecided="fail"))
+    assert check(SAME, BASE, Rules(gates)).verdict == "fail"
+    assert check(SAME, BASE, Rules(gates[:1], undecided="pass")).verdict == "pass"
+    found = check(SAME, BASE, Rules(gates, undecided="pass"))
+    assert [one.verdict for one in found.gates] == ["undecided"] * 2
+    assert "about" in str(found)
+    assert "counts as pass" in str(found)
+
+
+def test_what_is_unusable_says_why():
+    for gate, said in (
+        (Gate("succes"), "did you mean 'success'"),
+        (Gate("TPS log", "verbal"), "no predictor named 'verbal'; there are: judge"),
+        (Gate("TPS lgo"), "no metric named 'TPS lgo'"),
+        (Gate("cost", "judge"), "cost is of no predictor"),
+        (Gate("S-ECE margin", versus=0), "there is no S-ECE margin of judge, as given"),
+        (Gate("AUROC", versus="base_rate"), "AUROC cannot be held against the base rate"),
+        (Gate("S-ECE", margin="5%"), "takes no share as margin"),
+    ):
+        result = check(SAME, BASE, gate)
+        assert result.verdict == "unusable"
+        assert said in result.gates[0].why
+    assert "there is no baseline" in check(SAME, rules=Gate()).gates[0].why
+    with pytest.raises(ValueError, match="there is nothing to check"):
+        check(SAME)
+    alike = runs_of(1, outcomes=np.ones_like)
+    why = check(alike, BASE, Gate("AUROC")).gates[0].why
+    assert "all 200 runs have the same outcome" in why
+    assert check(alike, BASE, Gate()).verdict == "pass"
+
+
+def test_data_must_be_what_is_asked_for():
+    other = runs_of(3, n_tasks=39)
+    for rules, said in (
+        (DataRules(least_runs=196), "there are 195 runs, and least_runs = 196"),
+        (DataRules(removed_tasks="refuse"), "1 tasks are only in the baseline"),
+        (DataRules(new_tasks="refuse", most_left_out=0), ""),
+    ):
+        result = check(other, BASE, Rules(data=rules))
+        assert result.problems == [said] * bool(said) or said in result.problems[0]
+        assert (result.verdict == "unusable") == bool(said)
+    left_out = runs_of(3, n_unread=40)
+    result = check(left_out, BASE, Rules(data=DataRules(most_left_out=0.1)))
+    assert result.problems == ["40 of 240 runs are left out, and most_left_out = 0.1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[gate]]\nmetrik = 'success'", "gate 1: no key named 'metrik'; did you mean 'metric'?"),
+        ("[[gate]]\n[data]\nleast = 3", "[data]: no key named 'least'"),
+        ("[[gates]]\n", "there is no gate"),
+        ("levle = 3\n[[gate]]", "no key named 'levle'; did you mean 'level'?"),
+        ("[[gate]]\nversus = 'base'", "gate 1: versus must be 'baseline', 'base_rate' or a number"),
+        ("[[gate]]\nmargin = true", "margin must be a number"),
+        ("[[gate]]\nmargin = nan", "margin must be a number"),
+        (f"[[gate]]\nmargin = 1{'0' * 400}", "margin must be a number"),
+        ("[[gate]]\nmargin = 'x%'", "margin must be a number"),
+        ("[[gate]]\nversus = 0.5\nmargin = '5%'", "is a share of the baseline"),
+        ("[[gate]]\nmetric = 3", "metric must be text"),
+        ("[[gate]]\nform = 'row'", "form must be"),
+        ("[[gate]]\nuse = 'values'", "use must be one of bound, value"),
+        ("[[gate]]\n[[gate]]\nundecided = 'skip'", "gate 2: undecided must be one of"),
+        ("level = 0.9\n[[gate]]", "level must lie in (0, 0.5)"),
+        ("level = 'a'\n[[gate]]", "level must lie in (0, 0.5)"),
+        ("gate = 3", "there is no gate"),
+        ("gate = [3]", "gate 1: it must be a table"),
+        ("data = 3\n[[gate]]", "[data]: it must be a table"),
+        ("[[gate]]\n[data]\nmost_left_out = 2", "most_left_out must lie in [0, 1]"),
+        ("[[gate]", "is no TOML file"),
+        ("\xff", "is no TOML file"),
+    ],
+)
+def test_gates_are_read_strictly(tmp_path, text, said):
+    file = tmp_path / "gates.toml"
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ValueError) as caught:
+        read_gates(file)
+    assert said in str(caught.value)
+    assert str(file) in str(caught.value)
+
+
+def test_all_keys_are_read(tmp_path):
+    file = tmp_path / "gates.toml"
+    file.write_text(
+        'level = 0.1\nundecided = "pass"\n[data]\nleast_runs = 20\nnew_tasks = "refuse"\n'
+        'removed_tasks = "refuse"\nmost_left_out = 0.1\n[[gate]]\nmetric = "TPS log"\n'
+        'predictor = "judge"\nform = "calibrated"\nversus = "base_rate"\nmargin = 0.1\n'
+        'use = "value"\nundecided = "fail"\n'
+    )
+    gate = Gate("TPS log", "judge", "calibrated", "base_rate", 0.1, "value", "fail")
+    assert read_gates(file) == Rules((gate,), 0.1, "pass", DataRules(20, "refuse", "refuse", 0.1))
+
+
+def test_json_is_the_next_baseline_to_the_last_digit(tmp_path):
+    reasons = np.where(np.arange(200) % 40 == 7, "max_steps", "done").astype(object)
+    cut = runs_of(
+        4,
+        stop_reason=reasons,
+        n_unread=2,
+        outcomes=lambda y: np.where(reasons == "max_steps", -1, y),
+    )
+    result = check(cut, BASE)
+    written = json.loads(result.to_json())
+    assert (written["version"], written["verdict"], written["exit_code"]) == (1, "undecided", 3)
+    assert written["gates"][0]["change"] == result.gates[0].change
+    file = tmp_path / "baseline.json"
+    file.write_text(result.to_json())
+    again, said = RunSet.read(file)
+    assert said == ""
+    assert (again.n_runs, again.n_left_out, again.censored) == (cut.n_runs, 2, "failure")
+    gates = Rules((Gate(), Gate("pass^2"), Gate("cost"), Gate("TPS log", form="calibrated")))
+    assert repr(check(WORSE, again, gates).gates) == repr(check(WORSE, cut, gates).gates)
+    for change_, wrong in (
+        (lambda one: one | {"version": 2}, "is of version 2"),
+        (lambda one: one | {"runs": 3}, "is damaged"),
+        (lambda one: one | {"runs": one["runs"] | {"lengths": [1]}}, "is damaged"),
+        (lambda one: {"format": one["format"]}, "is damaged"),
+    ):
+        file.write_text(json.dumps(change_(written)))
+        with pytest.raises(ValueError, match=wrong):
+            RunSet.read(file)
+    file.write_text(result.to_json()[:300])
+    with pytest.raises(ValueError, match="is damaged"):
+        RunSet.read(file)
+
+
+def test_what_is_written_for_machines():
+    rules = Rules(
+        (Gate(), Gate("success", margin=0.5), Gate("pass^2", versus=0.2), Gate("a|b\x00")),
+        data=DataRules(least_runs=900),
+    )
+    result = check(WORSE, BASE, rules)
+    assert [one.verdict for one in result.gates] == ["fail", "pass", "undecided", "unusable"]
+    suite = ET.fromstring(result.to_junit())
+    counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "5", "failures": "1", "errors": "2", "skipped": "1"}
+    assert [len(case) for case in suite] == [1, 0, 1, 1, 1]
+    text = result.to_markdown()
+    assert text.startswith("## Unusable")
+    assert len([line for line in text.splitlines() if line.startswith("|")]) == 6
+    assert "a\\|b" in text
+    assert "UNUSABLE" in str(result)
+
+
+def test_row_order_is_no_matter(rng):
+    order = rng.permutation(200)
+    X = WORSE.judged.traces["judge"][order]
+    other = RunSet(
+        X, WORSE.labels[order], tasks=WORSE.tasks[order], spent={"cost": WORSE.spent["cost"][order]}
+    )
+    gates = Rules((Gate(), Gate("cost"), Gate("S-ECE"), Gate("AUROC", form="calibrated")))
+    assert check(other, BASE, gates).gates == check(WORSE, BASE, gates).gates
+
+
+def test_words_of_a_comparison():
+    said = "\n".join(compare(BASE, WORSE).changes())
+    assert "success fell from" in said
+    assert ": worse." in said
+    assert "Not told apart from no change:\n  " in said
+    assert "runs of each would settle it" in said
+    text = str(compare(BASE, WORSE))
+    assert "Paired by task: 40 in both" in text
+    nobody = runs_of(2, tasks=False, n_tasks=7)
+    assert "Not paired" in str(compare(BASE, nobody))
+    alike = compare(BASE, runs_of(1, outcomes=np.ones_like))
+    assert any("have the same outcome" in one for one in alike.notes)
+    with pytest.raises(ValueError, match="confidence_level must lie in"):
+        compare(BASE, WORSE, confidence_level=1)
+
+
+def test_a_gate_that_holds_fails_as_often_as_it_may():
+    # small; benchmarks/gates.py in full
+    n = 200
+    failed = [check(runs_of(2 * k), runs_of(2 * k + 1)).verdict == "fail" for k in range(n)]
+    assert 0.01 < np.mean(failed) < 0.1
+
+
+def test_bad_sets_are_refused():
+    X = BASE.judged.traces["judge"]
+    with pytest.raises(ValueError, match="spent\\['cost'\\] has shape"):
+        RunSet(X, BASE.labels, spent={"cost": [1]})
+    with pytest.raises(ValueError, match="row 3: spent\\['cost'\\] is infinite"):
+        RunSet(X, BASE.labels, spent={"cost": np.where(np.arange(200) == 3, np.inf, 1)})
+    with pytest.raises(ValueError, match="groups must be 200 labels"):
+        RunSet(X, BASE.labels, tasks=["a"])

@@ -1,0 +1,150 @@
+"""From files to exit codes."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from known_agent import runs_of
+from trajscore.cli.main import main
+from trajscore.gates import RunSet, read_gates
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "user_guide" / "gates.rst"
+
+
+def table(runs, path, **columns):
+    X = runs.judged.traces["judge"]
+    frame = X.to_frame(id="run_id", step="step")
+    of_run = frame["run_id"].to_numpy()
+    frame["task"], frame["solved"] = runs.tasks[of_run], runs.labels[of_run]
+    for name, values in columns.items():
+        frame[name] = values
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, runs in {"base": runs_of(1), "same": runs_of(3), "worse": runs_of(2, 0.2)}.items():
+        table(runs, tmp_path / f"{name}.csv")
+    return tmp_path
+
+
+def run(capsys, *arguments):
+    code = main(list(map(str, arguments)))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_from_a_table_to_a_baseline_to_a_red_and_a_green_gate(files, capsys):
+    code, out, _ = run(capsys, "check", "base.csv", "--json", "baseline.json")
+    assert code == 0
+    assert "wrote baseline.json" in out
+    code, out, _ = run(capsys, "check", "worse.csv", "--baseline", "baseline.json")
+    assert code == 1
+    assert "FAIL: 1 fail" in out
+    arguments = ("check", "same.csv", "--baseline", "baseline.json")
+    assert run(capsys, *arguments)[0] == 3
+    assert run(capsys, *arguments, "--margin", "0.2")[0] == 0
+    assert run(capsys, *arguments, "--undecided", "pass")[0] == 0
+    assert run(capsys, "check", "same.csv", "--baseline", "base.csv")[0] == 3
+
+
+def test_everything_is_written(files, capsys):
+    (files / "gates.toml").write_text('[[gate]]\nmargin = 0.1\n[[gate]]\nmetric = "length"\n')
+    code, out, _ = run(
+        capsys, "check", "worse.csv", "--baseline", "base.csv", "--gates", "gates.toml",
+        "--json", "a.json", "--junit", "a.xml", "--markdown", "a.md",
+    )  # fmt: skip
+    assert code == 1
+    assert json.loads((files / "a.json").read_text())["verdict"] == "fail"
+    assert (files / "a.xml").read_text().startswith("<testsuite")
+    assert "| **fail** |" in (files / "a.md").read_text()
+    assert out.count("wrote") == 3
+    same, _ = RunSet.read(files / "a.json")
+    assert same.n_runs == 200
+
+
+def test_options_say_what_to_read(files, capsys):
+    frame = pd.read_csv("worse.csv").rename(columns={"task": "about", "judge": "j"})
+    frame.assign(cost=0.5, tokens=frame["step"]).to_csv("named.csv", index=False)
+    code, out, _ = run(
+        capsys, "compare", "named.csv", "named.csv", "--group", "about", "--score", "j"
+    )
+    assert code == 0
+    assert "Paired by task: 40 in both" in out
+    shown = re.sub(" +", " ", out)
+    assert "cost 0.5 [0.5, 0.5]" in shown  # said of the run at each step
+    assert "tokens " in shown
+    code, out, _ = run(capsys, "compare", "base.csv", "worse.csv")
+    assert "success fell" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["check", "base.csv"], "there is nothing to check: give --baseline or --gates"),
+        (["check", "none.csv", "--baseline", "base.csv"], "none.csv: there is no such file"),
+        (["check", "base.csv", "--baseline", "none.json"], "none.json"),
+        (["check", "base.csv", "--gates", "none.toml"], "none.toml: there is no such file"),
+        (["check", "base.csv", "--gates", "g.toml"], "no key named 'metrik'"),
+        (["check", "base.csv", "--gates", "ok.toml", "--margin", "1"], "--margin is of the gate"),
+        (["check", "base.csv", "--json", "none/a.json"], "--json: there is no folder none"),
+        (["compare", "base.csv", "base.csv", "--id", "x"], "--id: no column named 'x'"),
+    ],
+)
+def test_bad_input_ends_with_one_sentence(files, capsys, arguments, said):
+    (files / "g.toml").write_text("[[gate]]\nmetrik = 1")
+    (files / "ok.toml").write_text("[[gate]]")
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert said in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_gate_that_cannot_be_asked_is_unusable(files, capsys):
+    (files / "g.toml").write_text('[[gate]]\nmetric = "TPS log"\npredictor = "none"\nversus = 0')
+    code, out, _ = run(capsys, "check", "base.csv", "--gates", "g.toml")
+    assert code == 2
+    assert "no predictor named 'none'" in out
+
+
+def blocks(language):
+    """Code of a language on the page."""
+    found = re.findall(rf"\.\. code-block:: {language}\n\n((?:    .*\n|\n)+)", PAGE.read_text())
+    return [re.sub("(?m)^    ", "", one) for one in found]
+
+
+def test_the_fixture_of_the_page_works(files, capsys):
+    assert main(["check", "same.csv", "--json", "baseline.json"]) == 0
+    pd.read_csv("worse.csv").to_csv("new.csv", index=False)
+    (test,) = blocks("python")
+    (files / "test_agent.py").write_text(test)
+    options = ["-q", "-p", "no:cacheprovider", "-c", "none.ini", "--rootdir", str(files)]
+    (files / "none.ini").write_text("[pytest]\n")
+    assert pytest.main([*options, str(files / "test_agent.py")]) == 1
+    assert "FAIL: 1 fail" in capsys.readouterr().out
+    for baseline, came in (("base", "1 skipped"), ("worse", "1 passed")):
+        assert main(["check", f"{baseline}.csv", "--json", "baseline.json"]) == 0
+        pd.read_csv("same.csv").to_csv("new.csv", index=False)
+        pytest.main([*options, str(files / "test_agent.py")])
+        assert came in capsys.readouterr().out
+
+
+def test_the_gates_of_the_page_are_read(files, tmp_path):
+    (tmp_path / "gates.toml").write_text(blocks("toml")[0])
+    assert len(read_gates(tmp_path / "gates.toml").gates) == 4
+
+
+def test_the_recipe_of_the_page_has_options_that_exist(files, capsys):
+    (recipe,) = blocks("yaml")
+    command = re.search(r"trajscore (check [^|]*)", recipe.replace("\\\n", " "))[1].split()
+    (files / "gates.toml").write_text("[[gate]]\nmargin = 0.5")
+    np.testing.assert_equal(main(["check", "base.csv", "--json", "baseline.json"]), 0)
+    pd.read_csv("same.csv").to_csv("new.csv", index=False)
+    assert main(command) == 0
+    assert {"gate.md", "gate.xml", "new-baseline.json"} <= {one.name for one in files.iterdir()}

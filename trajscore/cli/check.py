@@ -1,0 +1,80 @@
+"""``trajscore check``: gates for a table or a log of runs, with an exit code."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from trajscore.cli.compare import add_censored, read
+from trajscore.cli.report import TABLE, add_input_options
+from trajscore.core.storage import replacing
+from trajscore.gates import Gate, check, read_gates
+from trajscore.gates._check import CheckResult
+from trajscore.gates._gate import FAIL, PASS, UNDECIDED, Rules
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Add the command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "check",
+        help="hold gates against runs: pass, fail or undecided, with an exit code",
+        description="Hold gates against the runs of NEW. Without --gates there is one: success is "
+        "no worse than the baseline's. A gate fails where that is shown, not where it is not "
+        "excluded. Exit codes: 0 pass, 1 fail, 2 unusable input, 3 undecided.",
+    )
+    add = parser.add_argument
+    add("new", type=Path, metavar="NEW", help=TABLE)
+    add("--baseline", type=Path, metavar="BASE", help="earlier runs: the same, or a --json file")
+    add("--gates", type=Path, metavar="GATES.toml", help="what must hold")
+    add("--margin", type=float, help="without --gates: how much less success is all right (0)")
+    add(
+        "--undecided",
+        choices=(UNDECIDED, PASS, FAIL),
+        help="what undecided gates count as that do not say so themselves",
+    )
+    add("--json", type=Path, metavar="FILE", help="write all of it; serves as --baseline later")
+    add("--junit", type=Path, metavar="FILE", help="write the gates as tests")
+    add("--markdown", type=Path, metavar="FILE", help="write a summary")
+    add_input_options(parser)
+    add_censored(parser)
+    return parser
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the verdict, write what is wanted, and return the exit code."""
+    wanted = {kind: getattr(arguments, kind) for kind in ("json", "junit", "markdown")}
+    for kind, path in wanted.items():
+        if path is not None and not path.parent.is_dir():
+            raise ValueError(f"--{kind}: there is no folder {path.parent}; make it first")
+    rules = _rules(arguments)
+    baseline = None if arguments.baseline is None else read(arguments.baseline, arguments)
+    new = read(arguments.new, arguments)
+    if rules.gates:
+        result = check(new, baseline, rules)
+    else:
+        result = CheckResult(PASS, [], [], rules, new, None, None)
+    print(result)
+    for kind, path in wanted.items():
+        if path is not None:
+            with replacing(path) as file:
+                file.write(getattr(result, f"to_{kind}")().encode())
+            print(f"wrote {path}")
+    return result.exit_code
+
+
+def _rules(arguments: argparse.Namespace) -> Rules:
+    if arguments.gates is None:
+        gates = () if arguments.baseline is None else (Gate(margin=arguments.margin or 0.0),)
+        if not gates and arguments.json is None:
+            raise ValueError(
+                "there is nothing to check: give --baseline or --gates, or --json to write a "
+                "baseline"
+            )
+        rules = Rules(gates)
+    elif arguments.margin is not None:
+        raise ValueError("--margin is of the gate without --gates; write it in the file")
+    else:
+        rules = read_gates(arguments.gates)
+    return rules if arguments.undecided is None else replace(rules, undecided=arguments.undecided)

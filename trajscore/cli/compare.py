@@ -1,0 +1,49 @@
+"""``trajscore compare``: what changed between two tables or logs of runs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from trajscore.cli.report import TABLE, add_input_options, reading
+from trajscore.gates import RunSet, compare
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Add the command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "compare",
+        help="say what changed between two tables or logs of runs",
+        description="Hold the runs of NEW against those of BASE: success, pass^k, steps, cost, and "
+        "the worth and calibration of each confidence; paired by task where both have tasks in "
+        "common. Either is a table, a log, or a file that trajscore check --json wrote.",
+    )
+    parser.add_argument("base", type=Path, metavar="BASE", help=TABLE)
+    parser.add_argument("new", type=Path, metavar="NEW", help="the same, of the new runs")
+    add_input_options(parser)
+    add_censored(parser)
+    return parser
+
+
+def add_censored(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says what runs without an outcome count as."""
+    parser.add_argument(
+        "--censored",
+        choices=("failure", "drop"),
+        default="failure",
+        help="what runs without an observed outcome count as",
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print what changed."""
+    print(compare(*(read(path, arguments) for path in (arguments.base, arguments.new))))
+
+
+def read(path: Path, arguments: argparse.Namespace) -> RunSet:
+    """Read a set of runs, and say what was guessed to get there."""
+    runs, said = RunSet.read(path, censored=arguments.censored, **reading(arguments))
+    if said:
+        print("\n".join(f"{path}: {line}" for line in said.splitlines()))
+    return runs

@@ -1,0 +1,216 @@
+"""How far two sets of runs differ in a metric: paired by task, with bounds that hold at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm, t
+
+from trajscore.core.ids import are_default_ids
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.gates._measures import Measure
+from trajscore.gates._run_set import RunSet
+from trajscore.inference._absolute import Parts, absolute_interval
+from trajscore.inference._sample_size import runs_needed
+from trajscore.inference._units import Units
+from trajscore.metrics._statistics import CalibrationError
+
+_DRAWS = 20_000
+_MOST_RUNS = 1_000_000
+POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Matching:
+    """The unit of each run of two sets: its task, or else the run; paired where both have it."""
+
+    base: IntArray
+    new: IntArray
+    n_units: int
+    by: str  # "task", "run", or "" where the sets are not paired
+    in_both: BoolArray  # of each unit
+    n_new: int  # tasks, or runs of a paired set, in the new set alone
+    n_gone: int
+
+    @property
+    def n_common(self) -> int:
+        """Number of units in both sets."""
+        return int(self.in_both.sum())
+
+
+def match(base: RunSet, new: RunSet) -> Matching:
+    """Pair two sets by task where both have some in common, else by run where ids agree."""
+    by, labels = "", [_units(base), _units(new)]
+    if base.tasks is not None and new.tasks is not None:
+        by = "task"
+    elif not are_default_ids(base.ids) and np.array_equal(_text(base.ids), _text(new.ids)):
+        by, labels = "run", [_text(base.ids), _text(new.ids)]
+    names, codes = np.unique(np.concatenate(labels), return_inverse=True)
+    ours, theirs = codes[: len(base.ids)], codes[len(base.ids) :]
+    there = [np.bincount(one, minlength=len(names)) > 0 for one in (ours, theirs)]
+    in_both = there[0] & there[1]
+    counts = (0, 0) if not by else ((there[1] & ~in_both).sum(), (there[0] & ~in_both).sum())
+    if not by or in_both.sum() < 2:  # nothing to pair by
+        in_both, by = np.zeros(2 * len(names), dtype=bool), ""
+        theirs = theirs + len(names)
+    return Matching(ours, theirs, len(in_both), by, in_both, int(counts[0]), int(counts[1]))
+
+
+def _text(ids: NDArray[Any]) -> NDArray[Any]:
+    return ids.astype(str)
+
+
+def _units(runs: RunSet) -> NDArray[Any]:
+    return _text(runs.ids) if runs.tasks is None else runs.tasks
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A metric, or a difference of two, and what each unit adds to its error.
+
+    The errors of units are independent; scaled for their small number, so that the root of the sum
+    of their squares is the standard error. A calibration error has a column for each bin, of either
+    set where it is a difference; `means` are the gaps of these.
+    """
+
+    value: float
+    errors: FloatArray  # of shape (n_units,) or (n_units, n_bins)
+    freedom: float
+    n_units: int
+    is_rate: bool
+    means: tuple[FloatArray, ...] = ()
+
+    @property
+    def std_error(self) -> float:
+        """Standard error; NaN for calibration errors, which have bounds of their own."""
+        return float(np.nan if self.means else np.sqrt((self.errors**2).sum()))
+
+    def bounds(self, level: float) -> tuple[float, float]:
+        """Lower and upper bound, each of which holds with a chance of `level`."""
+        if self.n_units < 2:
+            return -np.inf, np.inf
+        if self.means:
+            return self._of_absolute(level)
+        error = self.std_error
+        if error > 0:
+            reach = error * float(t.ppf(level, self.freedom))
+        else:  # how many of these units may differ that none has
+            reach = 1 - (1 - level) ** (1 / self.n_units) if self.is_rate else 0.0
+        return self.value - reach, self.value + reach
+
+    def _of_absolute(self, level: float) -> tuple[float, float]:
+        used = self.errors.any(axis=1)
+        n = max(int(used.sum()), 2)
+        influence = self.errors[used] * np.sqrt(n * (n - 1))  # which the standard error undoes
+        ends = np.cumsum([len(one) for one in self.means])[:-1]
+        columns = np.split(influence, ends, axis=1)
+        parts = [Parts(mean, one) for mean, one in zip(self.means, columns, strict=True)]
+        units = Units(None, (slice(0, n),))
+        return absolute_interval(parts[0], [*parts[1:], None][0], units, 2 * level - 1)
+
+
+def estimate(measure: Measure, units: IntArray, n_units: int) -> Estimate:
+    """Return a metric of one set; runs count the same, or tasks do if the metric is of tasks."""
+    weight = np.ones(len(units))
+    if measure.of_tasks:
+        weight = _shares(measure, units, n_units)[units]
+    return _weighted(measure, units, n_units, weight)
+
+
+def paired_estimates(base: Measure, new: Measure, matched: Matching) -> tuple[Estimate, Estimate]:
+    """Return a metric of both sets: where they are paired, each common unit counts the same."""
+    n = matched.n_units
+    if not matched.by:
+        return estimate(base, matched.base, n), estimate(new, matched.new, n)
+    shares = _shares(base, matched.base, n), _shares(new, matched.new, n)
+    common = (shares[0] > 0) & (shares[1] > 0)
+    if not common.any():
+        raise ValueError(f"no {matched.by} of both sets has the numbers for it")
+    return (
+        _weighted(base, matched.base, n, (shares[0] * common)[matched.base]),
+        _weighted(new, matched.new, n, (shares[1] * common)[matched.new]),
+    )
+
+
+def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 1.0) -> Estimate:
+    """Return what the new set is above so many times the base."""
+    sign = 1.0 if new.means else -times
+    both = [new.errors, sign * base.errors]
+    errors = np.concatenate(both, axis=1) if new.means else both[0] + both[1]
+    freedom, n_units = new.freedom, new.n_units
+    if not matched.by:
+        freedom = _welch(new, base) if not new.means else min(new.freedom, base.freedom)
+        n_units = min(new.n_units, base.n_units)
+    means = (*new.means, *base.means)
+    is_rate = new.is_rate and times == 1
+    return Estimate(new.value - times * base.value, errors, freedom, n_units, is_rate, means)
+
+
+def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
+    """Return the levels of one-sided bounds with which all hold at once.
+
+    Of normal errors with the covariance of the units. Calibration errors, which are none, take
+    their share of the error by Bonferroni's inequality.
+    """
+    error, n = 1 - level, len(estimates)
+    normal = [one for one in estimates if one.std_error > 0]
+    others = 1 - error / n if n else level
+    if len(normal) < 2:
+        return [others] * n
+    draws = np.random.default_rng(0).standard_normal((_DRAWS, len(normal)))
+    errors = np.stack([one.errors / one.std_error for one in normal], axis=1)
+    values, vectors = np.linalg.eigh(errors.T @ errors)
+    largest = (draws * np.sqrt(values.clip(0))) @ vectors.T
+    together = float(norm.cdf(np.quantile(largest.max(axis=1), 1 - error * len(normal) / n)))
+    return [min(together, others) if one.std_error > 0 else others for one in estimates]
+
+
+def runs_to_settle(one: Estimate, distance: float, n_runs: int, level: float) -> float:
+    """Runs of each set with which a difference of that size would be seen; NaN: not known."""
+    error = one.std_error
+    if one.n_units < 2 or not error > 0:
+        return np.nan
+    if abs(distance) < 1e-12 or _MOST_RUNS * distance**2 < n_runs * error**2:
+        return np.inf
+    sd = error * np.sqrt(n_runs)
+    return float(runs_needed(distance, sd=sd, power=POWER, alpha=2 * (1 - level)))
+
+
+def _shares(measure: Measure, units: IntArray, n_units: int) -> FloatArray:
+    """One over the number of runs of each unit that the metric is of; 0 where there is none."""
+    rows = measure.statistic.rows
+    counts = np.bincount(units if rows is None else units[rows], minlength=n_units)
+    return np.where(counts > 0, 1 / np.maximum(counts, 1), 0.0)
+
+
+def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArray) -> Estimate:
+    statistic, n_runs = measure.statistic, len(units)
+    of_rows = np.zeros(n_runs)
+    rows = np.arange(n_runs) if statistic.rows is None else statistic.rows
+    of_rows[rows] = weight[rows]
+    share = np.bincount(units, of_rows, n_units) / of_rows.sum()
+    used = int((share > 0).sum())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.sqrt((used - 1) / used) / (1 - share)  # leaving one unit out (CR3)
+    freedom = float(1 / (share**2).sum() - 1)
+    value = float(statistic(weight))
+    if isinstance(statistic, CalibrationError):
+        mean, influence = statistic.parts(n_runs, weight)
+        totals = np.zeros((n_units, len(mean)))
+        np.add.at(totals, units, influence / n_runs)
+        return Estimate(value, totals * scale[:, None], freedom, used, False, (mean,))
+    errors = np.bincount(units, statistic.influence(n_runs, weight) / n_runs, n_units) * scale
+    return Estimate(value, errors, freedom, used, measure.is_rate)
+
+
+def _welch(new: Estimate, base: Estimate) -> float:
+    """Degrees of freedom of a difference of two independent sets (Welch 1947)."""
+    variances = np.array([new.std_error, base.std_error]) ** 2
+    freedoms = np.maximum([new.freedom, base.freedom], 1e-9)
+    if not variances.any():
+        return float(freedoms.min())
+    return float(variances.sum() ** 2 / (variances**2 / freedoms).sum())

@@ -1,0 +1,263 @@
+"""Gates held against a set of runs: pass, fail or undecided, by bounds that hold at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from trajscore.gates._change import (
+    Estimate,
+    Matching,
+    difference,
+    estimate,
+    level_of_each,
+    match,
+    paired_estimates,
+    runs_to_settle,
+)
+from trajscore.gates._gate import (
+    BASE_RATE,
+    BASELINE,
+    FAIL,
+    PASS,
+    REFUSE,
+    UNDECIDED,
+    UNUSABLE,
+    VALUE,
+    DataRules,
+    Gate,
+    Rules,
+)
+from trajscore.gates._measures import MARGIN, Key, Measures, is_lower_better, is_of_runs
+from trajscore.gates._result import WORST_FIRST, CheckData, GateResult
+from trajscore.gates._run_set import RunSet
+from trajscore.gates._written import to_json, to_junit, to_markdown, to_text
+
+_ROUNDING = 1e-12
+
+
+class CheckResult(CheckData):
+    """What `check` found.
+
+    Attributes
+    ----------
+    verdict : {"pass", "fail", "undecided", "unusable"}
+        The worst of all gates; "unusable" where the data are not what the rules ask for.
+    passed, exit_code : bool, int
+        Whether it is "pass"; 0 pass, 1 fail, 2 unusable, 3 undecided.
+    gates : list of GateResult
+        What came of each gate.
+    problems : list of str
+        What is wrong with the data.
+    rules : Rules
+        What was asked for.
+    new, baseline : RunSet
+        The sets; the baseline may be None.
+    matched : Matching or None
+        How they are paired.
+    """
+
+    def __str__(self) -> str:
+        return to_text(self)
+
+    def to_json(self) -> str:
+        """Return everything, the runs too, so that the text serves as the next baseline."""
+        return to_json(self)
+
+    def to_markdown(self) -> str:
+        """Return a table of the gates, as for the summary of a job."""
+        return to_markdown(self)
+
+    def to_junit(self) -> str:
+        """Return a test a gate: failed, skipped where undecided, an error where unusable."""
+        return to_junit(self)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A gate with its numbers; `room` is how far something is from failing it."""
+
+    gate: Gate
+    value: float
+    reference: float
+    estimate: Estimate  # of what is above `offset` where the gate holds, but for the margin
+    offset: float
+    sign: float  # 1 where more is better, else -1
+    margin: float
+    n_runs: int
+
+    def room(self, value: float) -> float:
+        return self.sign * (value - self.offset) + self.margin
+
+    @property
+    def turned(self) -> Estimate:
+        """The estimate, turned so that more is better."""
+        return replace(self.estimate, errors=self.sign * self.estimate.errors)
+
+
+def check(
+    new: RunSet, baseline: RunSet | None = None, rules: Rules | Gate | None = None
+) -> CheckResult:
+    """Hold gates against a set of runs, and an earlier set.
+
+    Parameters
+    ----------
+    new : RunSet
+        The runs to be judged.
+    baseline : RunSet, optional
+        Earlier ones.
+    rules : Rules or Gate, optional
+        What must hold, as `read_gates` gives it, or one gate. Default: success is no worse than the
+        baseline's.
+
+    Returns
+    -------
+    CheckResult
+        The verdict, of each gate and together; prints what it is made of.
+
+    Raises
+    ------
+    ValueError
+        If there is neither a baseline nor a gate.
+
+    Notes
+    -----
+    A gate fails where the bounds show that it does not hold: if all hold, the chance that any fails
+    is at most the level, 0.05. It passes where they show that it does, with the same chance to pass
+    wrongly. What is between is undecided. Bounds are one-sided and hold for all gates at once, from
+    the joint distribution of their errors over tasks; how sets are paired, `compare` says.
+
+    References
+    ----------
+    Hothorn, Bretz and Westfall (2008), Simultaneous Inference in General Parametric Models.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trajscore.datasets import make_trajectories
+    >>> from trajscore.gates import Gate, RunSet, check
+    >>> X, y = make_trajectories(400, random_state=0, return_X_y=True)
+    >>> tasks = np.arange(200) % 40
+    >>> base, new = (RunSet(X[rows], y[rows], tasks=tasks) for rows in np.split(np.arange(400), 2))
+    >>> check(new, base).verdict, check(new, base, Gate(margin=0.15)).verdict
+    ('undecided', 'pass')
+    """
+    asked_for = _rules(rules, baseline)
+    matched = None if baseline is None else match(baseline, new)
+    problems = _problems(new, matched, asked_for.data)
+    measures = Measures(new), None if baseline is None else Measures(baseline)
+    found: list[GateResult | _Asked] = [
+        _ask(gate, new, measures, matched) for gate in asked_for.gates
+    ]
+    open_ = [one for one in found if isinstance(one, _Asked) and one.gate.use != VALUE]
+    levels = level_of_each([one.turned for one in open_], 1 - asked_for.level)
+    level_of = {id(one): level for one, level in zip(open_, levels, strict=True)}
+    gates = [
+        one if isinstance(one, GateResult) else _decided(one, level_of.get(id(one)), asked_for)
+        for one in found
+    ]
+    counted = [one.counts_as for one in gates] + [UNUSABLE] * bool(problems)
+    verdict = next((one for one in WORST_FIRST if one in counted), PASS)
+    return CheckResult(verdict, gates, problems, asked_for, new, baseline, matched)
+
+
+def _rules(rules: Rules | Gate | None, baseline: RunSet | None) -> Rules:
+    if isinstance(rules, Gate):
+        return Rules((rules,))
+    given = Rules() if rules is None else rules
+    if given.gates:
+        return given
+    if baseline is None:
+        raise ValueError("there is nothing to check: give a baseline, or gates")
+    return replace(given, gates=(Gate(),))
+
+
+def _problems(new: RunSet, matched: Matching | None, data: DataRules) -> list[str]:
+    """Say in what the data are not what is asked for."""
+    said = []
+    if new.n_runs < data.least_runs:
+        said.append(f"there are {new.n_runs} runs, and least_runs = {data.least_runs}")
+    share = new.n_left_out / (new.n_runs + new.n_left_out)
+    if share > data.most_left_out:
+        said.append(
+            f"{new.n_left_out} of {new.n_runs + new.n_left_out} runs are left out, and "
+            f"most_left_out = {data.most_left_out:g}"
+        )
+    for name, n in (
+        ("new_tasks", matched.n_new if matched else 0),
+        ("removed_tasks", matched.n_gone if matched else 0),
+    ):
+        if n and getattr(data, name) == REFUSE:
+            only = "new set" if name == "new_tasks" else "baseline"
+            said.append(f'{n} tasks are only in the {only}, and {name} = "refuse"')
+    return said
+
+
+def _ask(
+    gate: Gate, new: RunSet, measures: tuple[Measures, Measures | None], matched: Matching | None
+) -> GateResult | _Asked:
+    try:
+        return _asked(gate, new, *measures, matched)
+    except ValueError as error:
+        return GateResult(gate, UNUSABLE, UNUSABLE, why=str(error))
+
+
+def _asked(
+    gate: Gate, new: RunSet, ours: Measures, theirs: Measures | None, matched: Matching | None
+) -> _Asked:
+    key = _key(gate, new)
+    sign = -1.0 if is_lower_better(key.metric, new) else 1.0
+    if gate.versus == BASELINE:
+        if theirs is None or matched is None:
+            raise ValueError("there is no baseline; give one, or hold the metric against a number")
+        base, value = paired_estimates(theirs[key], ours[key], matched)
+        return _above_baseline(gate, value, base, matched, sign, new.n_runs)
+    units = np.unique(new.ids if new.tasks is None else new.tasks, return_inverse=True)[1]
+    n_units = int(units.max()) + 1
+    value = estimate(ours[key], units, n_units)
+    above, offset = value, 0.0 if gate.versus == BASE_RATE else float(gate.versus)
+    reference = offset
+    if gate.versus == BASE_RATE:
+        margin = f"{key.metric}{MARGIN}"
+        if (key.form, margin) not in ours.names(key.predictor):
+            raise ValueError(f"{key.metric} cannot be held against the base rate; give a number")
+        above = estimate(ours[key._replace(metric=margin)], units, n_units)
+        reference = value.value - above.value
+    return _Asked(gate, value.value, reference, above, offset, sign, float(gate.margin), new.n_runs)
+
+
+def _above_baseline(
+    gate: Gate, value: Estimate, base: Estimate, matched: Matching, sign: float, n_runs: int
+) -> _Asked:
+    share = gate.share
+    if share is not None and value.means:
+        raise ValueError(f"a calibration error takes no share as margin, got {gate.margin!r}")
+    times = 1 - sign * (share or 0.0) * float(np.sign(base.value))
+    margin = 0.0 if share is not None else float(gate.margin)
+    above = difference(value, base, matched, times)
+    return _Asked(gate, value.value, base.value, above, 0.0, sign, margin, n_runs)
+
+
+def _key(gate: Gate, new: RunSet) -> Key:
+    if is_of_runs(gate.metric, new):
+        if gate.predictor is not None:
+            raise ValueError(f"{gate.metric} is of no predictor; leave out predictor")
+        return Key(gate.metric)
+    if gate.predictor is None and len(new.predictors) != 1:
+        raise ValueError(f"say which predictor is meant: {', '.join(new.predictors)}")
+    return Key(gate.metric, gate.predictor or new.predictors[0], gate.form)
+
+
+def _decided(one: _Asked, level: float | None, rules: Rules) -> GateResult:
+    gate, found = one.gate, one.estimate
+    ends = (found.value, found.value) if level is None else found.bounds(level)
+    low, high = sorted(one.room(end) for end in ends)
+    verdict = PASS if low >= -_ROUNDING else FAIL if high < 0 else UNDECIDED
+    counts_as, needed = verdict, np.nan
+    if verdict == UNDECIDED:
+        counts_as = gate.undecided or rules.undecided
+        needed = runs_to_settle(found, one.room(found.value), one.n_runs, level or 0.5)
+    change = one.value - one.reference
+    low, high = (end - found.value + change for end in ends)
+    return GateResult(gate, verdict, counts_as, one.value, one.reference, change, low, high, needed)

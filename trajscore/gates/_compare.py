@@ -1,0 +1,222 @@
+"""Two sets of runs side by side: what changed, and how many runs would settle what is open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from trajscore.gates._change import (
+    POWER,
+    Matching,
+    difference,
+    match,
+    paired_estimates,
+    runs_to_settle,
+)
+from trajscore.gates._measures import (
+    LENGTH,
+    MARGIN,
+    SUCCESS,
+    Key,
+    Measures,
+    is_lower_better,
+    most_trials,
+)
+from trajscore.gates._run_set import RunSet
+from trajscore.report._data import CALIBRATED, RAW
+
+_OF_FORECASTS = (f"TPS log{MARGIN}", "S-ECE")
+_MOST_TRIALS = 8
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` found.
+
+    Attributes
+    ----------
+    table : DataFrame indexed by (metric, predictor, form)
+        The base, the new set and the change, each with an interval, on the same tasks where the
+        sets are paired; and where the change is not told apart from none, the number of runs of
+        each set that would tell a change of its size apart with a chance of 0.8 (inf: more than a
+        million).
+    matched : Matching
+        How the sets are paired.
+    notes : list of str
+        What could not be compared, and why.
+    confidence_level : float
+        Level of each interval by itself.
+    base, new : RunSet
+        The sets.
+    """
+
+    table: pd.DataFrame
+    matched: Matching
+    notes: list[str]
+    confidence_level: float
+    base: RunSet = field(repr=False)
+    new: RunSet = field(repr=False)
+
+    def changes(self) -> list[str]:
+        """Say in plain words what changed, what did not show, and what it would take."""
+        said, open_ = [], []
+        for key, row in zip(self.keys, self.table.itertuples(), strict=True):
+            span = f"{row.base:.4g} to {row.new:.4g} ({interval(row.change_low, row.change_high)})"
+            if row.change_low > 0 or row.change_high < 0:
+                rose = row.change > 0
+                better = rose != is_lower_better(key.metric, self.new)
+                word = "" if key.metric == LENGTH else f": {'better' if better else 'worse'}"
+                said.append(f"{key} {'rose' if rose else 'fell'} from {span}{word}.")
+            elif row.change:
+                open_.append(f"  {key} {row.change:+.3g}: {in_runs(row.runs_needed)}")
+        return [*said, *(["Not told apart from no change:"] if open_ else []), *open_]
+
+    @property
+    def keys(self) -> list[Key]:
+        """What each row of the table is of."""
+        return [Key(*index) for index in self.table.index]
+
+    def __str__(self) -> str:
+        shown = self.table.copy()
+        lines = [pairing(self.base, self.new, self.matched), ""]
+        cells = {
+            name: [
+                f"{value:.4g} {interval(low, high, sign)}"
+                for value, low, high in shown[[name, f"{name}_low", f"{name}_high"]].to_numpy()
+            ]
+            for name, sign in (("base", ""), ("new", ""), ("change", "+"))
+        }
+        names = [str(key) for key in self.keys]
+        lines += [pd.DataFrame(cells, index=names).to_string(), ""]
+        lines += [*self.changes(), *self.notes]
+        lines.append(
+            f"Each interval holds by itself, with a chance of {self.confidence_level:.0%}; of many "
+            f"rows some seem to change by chance. A number of runs is that of each set, at as many "
+            f"a task as now, to see a change of this size with a chance of {POWER:.0%}."
+        )
+        return "\n".join(lines)
+
+
+def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.95) -> Comparison:
+    """Hold a set of runs against an earlier one.
+
+    Success, pass^k, length and whatever else the runs took; of each predictor that both sets have,
+    what its forecasts are worth above the base rate, how far they are off, and how well they rank.
+
+    Parameters
+    ----------
+    base, new : RunSet
+        The sets.
+    confidence_level : float, default=0.95
+        Level of each interval by itself.
+
+    Returns
+    -------
+    Comparison
+        A table, and sentences about it.
+
+    Raises
+    ------
+    ValueError
+        If the level does not lie in (0, 1).
+
+    Notes
+    -----
+    Where both sets have tasks in common, only these are compared, and every task counts the same in
+    both: the interval is that of the mean of the tasks' differences, with t quantiles. Else it is
+    that of two independent sets (Welch 1947), each with its tasks as clusters. Calibration errors
+    have bounds of their own, as in `trajscore.evaluate`.
+
+    References
+    ----------
+    Miller (2024), Adding Error Bars to Evals, arXiv:2411.00640, for paired and clustered errors;
+    Yao et al. (2024), tau-bench, arXiv:2406.12045, for pass^k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trajscore.datasets import make_trajectories
+    >>> from trajscore.gates import RunSet, compare
+    >>> X, y = make_trajectories(200, random_state=0, return_X_y=True)
+    >>> tasks = np.arange(100) % 20
+    >>> base, new = (RunSet(X[k : k + 100], y[k : k + 100], tasks=tasks) for k in (0, 100))
+    >>> found = compare(base, new)
+    >>> found.table.loc["success", ["base", "new", "change"]].round(2).to_dict("records")
+    [{'base': 0.52, 'new': 0.46, 'change': -0.06}]
+    """
+    if not 0 < confidence_level < 1:
+        raise ValueError(f"confidence_level must lie in (0, 1), got {confidence_level}")
+    matched, level = match(base, new), (1 + confidence_level) / 2
+    ours, theirs = Measures(base), Measures(new)
+    rows, notes = {}, []
+    for key in _keys(base, new):
+        try:
+            one, other = paired_estimates(ours[key], theirs[key], matched)
+        except ValueError as error:
+            notes.append(f"{key} is not compared: {error}.")
+            continue
+        change = difference(other, one, matched)
+        row = {}
+        for name, found in (("base", one), ("new", other), ("change", change)):
+            row[name] = found.value
+            low, high = found.bounds(level)
+            if found.is_rate and name != "change":
+                low, high = max(low, 0.0), min(high, 1.0)
+            row[f"{name}_low"], row[f"{name}_high"] = low, high
+        is_open = row["change_low"] <= 0 <= row["change_high"]
+        row["runs_needed"] = (
+            runs_to_settle(change, change.value, new.n_runs, level) if is_open else np.nan
+        )
+        rows[key] = row
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    table.index = pd.MultiIndex.from_tuples(rows, names=Key._fields)
+    return Comparison(table, matched, list(dict.fromkeys(notes)), confidence_level, base, new)
+
+
+def _keys(base: RunSet, new: RunSet) -> Iterator[Key]:
+    yield Key(SUCCESS)
+    most = min(most_trials(base), most_trials(new), _MOST_TRIALS)
+    yield from (Key(f"pass^{k}") for k in range(2, most + 1))
+    yield Key(LENGTH)
+    yield from (Key(name) for name in base.spent if name in new.spent)
+    for name in base.predictors:
+        if name in new.predictors:
+            for form in (RAW, CALIBRATED):
+                yield from (Key(metric, name, form) for metric in _OF_FORECASTS)
+            yield Key("AUROC", name, RAW)
+
+
+# ------------------------------------------------------------------ words
+
+
+def pairing(base: RunSet, new: RunSet, matched: Matching) -> str:
+    """Say what is compared with what."""
+    said = [f"base: {_counted(base)}; new: {_counted(new)}."]
+    if matched.by:
+        said.append(f"Paired by {matched.by}: {matched.n_common} in both")
+        said[-1] += f", {matched.n_new} only in the new set, {matched.n_gone} only in the base."
+    else:
+        said.append("Not paired: they have no tasks, and no ids of runs, in common.")
+    return " ".join(said)
+
+
+def _counted(runs: RunSet) -> str:
+    tasks = f" of {runs.n_tasks} tasks" if runs.n_tasks else ""
+    left = f" ({runs.n_left_out} left out)" if runs.n_left_out else ""
+    return f"{runs.n_runs} runs{tasks}{left}"
+
+
+def interval(low: float, high: float, sign: str = "+") -> str:
+    """Write an interval."""
+    return f"[{low:{sign}.3g}, {high:{sign}.3g}]"
+
+
+def in_runs(n: float) -> str:
+    """Say how many runs of each set it takes."""
+    if np.isnan(n):
+        return "how many runs would settle it cannot be said"
+    many = "more than a million" if np.isinf(n) else f"about {n:,.0f}"
+    return f"{many} runs of each would settle it"

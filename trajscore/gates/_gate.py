@@ -1,0 +1,206 @@
+"""What must hold of a set of runs: gates, and what the data must be like, from a TOML file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from trajscore.core.values import is_count, is_number, unknown_name
+from trajscore.gates._measures import SUCCESS, forms
+from trajscore.report._data import RAW
+
+PASS, FAIL, UNDECIDED, UNUSABLE = "pass", "fail", "undecided", "unusable"
+BASELINE, BASE_RATE = "baseline", "base_rate"
+BOUND, VALUE = "bound", "value"
+ALLOW, REFUSE = "allow", "refuse"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One thing that must hold: a metric is no worse than something, but for a margin.
+
+    Parameters
+    ----------
+    metric : str, default="success"
+        "success", "pass^2" (3, ...), "length", "cost", "tokens" or what else the runs took; or, of
+        a predictor, a metric of `trajscore.evaluate`, such as "TPS log", "S-ECE" or "AUROC", and
+        its margin over the base rate, such as "TPS log margin".
+    predictor : str, optional
+        Whose forecasts are meant; may be left out where there is only one.
+    form : {"raw", "calibrated"}, default="raw"
+        The forecasts as given, or recalibrated out of fold.
+    versus : "baseline", "base_rate" or float, default="baseline"
+        What the metric is held against: the same of the baseline; that of the base rate on the same
+        runs; or a number.
+    margin : float or str, default=0.0
+        How much worse it may be, in the metric's unit; below 0, how much better it must be. As
+        "10%", a share of what the baseline has.
+    use : {"bound", "value"}, default="bound"
+        Whether chance is allowed for: by bounds that hold for all gates at once, or not at all.
+    undecided : {"undecided", "pass", "fail"}, optional
+        What it counts as if bounds do not decide; default: what is said for all gates.
+
+    Examples
+    --------
+    >>> from trajscore.gates import Gate
+    >>> print(Gate("success", margin=0.05))
+    success no worse than the baseline by more than 0.05
+    """
+
+    metric: str = SUCCESS
+    predictor: str | None = None
+    form: str = RAW
+    versus: str | float = BASELINE
+    margin: float | str = 0.0
+    use: str = BOUND
+    undecided: str | None = None
+
+    def __post_init__(self) -> None:
+        forms(self.form)
+        _one_of(self.use, "use", (BOUND, VALUE))
+        if self.undecided is not None:
+            _one_of(self.undecided, "undecided", (UNDECIDED, PASS, FAIL))
+        for name in ("metric", "predictor"):
+            given = getattr(self, name)
+            if not isinstance(given, str) and (name == "metric" or given is not None):
+                raise ValueError(f"{name} must be text, got {given!r}")
+        if self.versus not in (BASELINE, BASE_RATE) and not _is_finite(self.versus):
+            raise ValueError(
+                f"versus must be {BASELINE!r}, {BASE_RATE!r} or a number, got {self.versus!r}"
+            )
+        if self.share is None and not _is_finite(self.margin):
+            raise ValueError(f'margin must be a number, or such as "10%", got {self.margin!r}')
+        if self.share is not None and self.versus != BASELINE:
+            raise ValueError(f"margin {self.margin!r} is a share of the baseline; give a number")
+
+    @property
+    def share(self) -> float | None:
+        """A margin that is a share of the baseline."""
+        if not isinstance(self.margin, str) or not self.margin.endswith("%"):
+            return None
+        try:
+            return float(self.margin.removesuffix("%")) / 100
+        except ValueError:
+            return None
+
+    def __str__(self) -> str:
+        of = f" of {self.predictor}" if self.predictor else ""
+        form = f", {self.form}" if self.predictor and self.form != RAW else ""
+        other = {BASELINE: "the baseline", BASE_RATE: "the base rate"}.get(str(self.versus))
+        said = f"{self.metric}{of}{form} no worse than {other or f'{self.versus:g}'}"
+        if self.share is None and float(self.margin) < 0:
+            return f"{said.replace('no worse', 'better')} by {-float(self.margin):g}"
+        return said if self.margin in (0, "0%") else f"{said} by more than {self.margin}"
+
+
+@dataclass(frozen=True)
+class DataRules:
+    """What a set of runs must be like to be judged at all."""
+
+    least_runs: int = 1
+    new_tasks: str = ALLOW
+    removed_tasks: str = ALLOW
+    most_left_out: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("new_tasks", "removed_tasks"):
+            _one_of(getattr(self, name), name, (ALLOW, REFUSE))
+        if not is_count(self.least_runs):
+            raise ValueError(f"least_runs must be a whole number above 0, got {self.least_runs!r}")
+        if not _is_finite(self.most_left_out) or not 0 <= self.most_left_out <= 1:
+            raise ValueError(f"most_left_out must lie in [0, 1], got {self.most_left_out!r}")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """All that `check` asks for; see `read_gates`."""
+
+    gates: tuple[Gate, ...] = ()
+    level: float = 0.05  # chance that any gate fails that holds, or passes that does not
+    undecided: str = UNDECIDED
+    data: DataRules = field(default_factory=DataRules)
+
+    def __post_init__(self) -> None:
+        _one_of(self.undecided, "undecided", (UNDECIDED, PASS, FAIL))
+        if not _is_finite(self.level) or not 0 < self.level < 0.5:
+            raise ValueError(f"level must lie in (0, 0.5), got {self.level!r}")
+
+
+def read_gates(path: str | Path) -> Rules:
+    r"""Read gates from a TOML file; a key that is not known is an error.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file: ``[[gate]]`` tables with the parameters of `Gate`; ``level`` (0.05) and
+        ``undecided`` for all of them; and a table ``[data]`` with ``least_runs``, ``new_tasks`` and
+        ``removed_tasks`` ("allow" or "refuse") and ``most_left_out``, a share of the runs.
+
+    Returns
+    -------
+    Rules
+        For `check`.
+
+    Raises
+    ------
+    ValueError
+        If the file is no TOML, or a key or value is not understood, with what is allowed.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from trajscore.gates import read_gates
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "gates.toml"
+    ...     _ = file.write_text('[[gate]]\nmetric = "success"\nmargin = 0.05\n')
+    ...     rules = read_gates(file)
+    >>> print(*rules.gates)
+    success no worse than the baseline by more than 0.05
+    """
+    file = Path(path)
+    try:
+        given = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ValueError(f"{file}: there is no such file") from error
+    except (ValueError, OSError, RecursionError) as error:
+        raise ValueError(f"{file} is no TOML file: {error}") from error
+    gates, data = given.pop("gate", []), given.pop("data", {})
+    if not isinstance(gates, list) or not gates:
+        raise ValueError(f"{file}: there is no gate; write a table [[gate]] for each")
+    try:
+        _known(given, ("level", "undecided", "data", "gate"), "")
+        made = tuple(_made(Gate, one, f"gate {n}: ") for n, one in enumerate(gates, start=1))
+        return Rules(made, data=_made(DataRules, data, "[data]: "), **given)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{file}: {error}") from error
+
+
+def _made(kind: type, given: Any, where: str) -> Any:
+    if not isinstance(given, Mapping):
+        raise ValueError(f"{where}it must be a table, got {given!r}")
+    _known(given, [one.name for one in fields(kind)], where)
+    try:
+        return kind(**given)
+    except ValueError as error:
+        raise ValueError(f"{where}{error}") from error
+
+
+def _known(given: Mapping[str, Any], names: Any, where: str) -> None:
+    for key in given:
+        if key not in names:
+            said = unknown_name("key", key, names).split("; there")[0]
+            raise ValueError(f"{where}{said}; allowed are {', '.join(names)}")
+
+
+def _is_finite(value: Any) -> bool:
+    # whole numbers may be too large for a float
+    return is_number(value) and not isinstance(value, bool) and bool(-1e300 < value < 1e300)
+
+
+def _one_of(value: Any, name: str, names: tuple[str, ...]) -> None:
+    if value not in names:
+        raise ValueError(f"{name} must be one of {', '.join(names)}, got {value!r}")

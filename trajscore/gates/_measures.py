@@ -1,0 +1,173 @@
+"""What can be asked of a set of runs: each metric as a function of how often each run counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import comb
+
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import unknown_name
+from trajscore.gates._run_set import RunSet
+from trajscore.metrics._statistics import MeanOfRuns, Statistic
+from trajscore.report._data import CALIBRATED, FORMS, RAW, Note, Options
+from trajscore.report._disclosures import sentence
+from trajscore.report._margins import row_metrics
+from trajscore.report._missing import leave_out_missing
+from trajscore.report._rows import base_rate, calibrator_maker, make_rows
+
+OPTIONS = Options(("log", "brier", ("beta", 4, 2)), "linear_front", "weighted")
+SUCCESS, LENGTH = "success", "length"
+MARGIN = " margin"
+_PASS = re.compile(r"pass\^([1-9][0-9]?)")
+
+
+class Key(NamedTuple):
+    """Which number is meant; `predictor` and `form` are empty where it is of the runs alone."""
+
+    metric: str
+    predictor: str = ""
+    form: str = ""
+
+    def __str__(self) -> str:
+        of = f" of {self.predictor}, {FORMS[self.form]}" if self.predictor else ""
+        return f"{self.metric}{of}"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of a set of runs."""
+
+    statistic: Statistic
+    is_rate: bool = False  # of a run or task it is 0, 1 or between
+    of_tasks: bool = False  # each task counts the same, however many runs it has
+
+
+class Measures:
+    """All numbers of a set of runs, each made when it is asked for."""
+
+    def __init__(self, runs: RunSet) -> None:
+        self.runs = runs
+        self._of_predictors: dict[str, Mapping[tuple[str, str], Statistic]] = {}
+
+    def __getitem__(self, key: Key) -> Measure:
+        runs = self.runs
+        if key.metric == SUCCESS:
+            return Measure(MeanOfRuns(runs.labels), is_rate=True)
+        if key.metric == LENGTH:
+            return Measure(MeanOfRuns(runs.lengths))
+        if found := _PASS.fullmatch(key.metric):
+            return Measure(_all_pass(runs, int(found[1])), is_rate=True, of_tasks=True)
+        if key.metric in runs.spent:
+            return Measure(_known(runs.spent[key.metric]))
+        if not key.predictor:
+            raise ValueError(unknown_name("metric", key.metric, names_of(runs)))
+        known = self.names(key.predictor)
+        if (key.form, key.metric) in known:
+            return Measure(known[key.form, key.metric])
+        forms = {form for form, _ in known}
+        if key.form not in forms:
+            why = "could not be calibrated" if key.form == CALIBRATED else "has no such form"
+            raise ValueError(f"predictor {key.predictor!r} {why}")
+        names = [name for form, name in known if form == key.form]
+        if key.metric in (*OPTIONS.metrics, *(f"{name}{MARGIN}" for name in OPTIONS.metrics)):
+            raise ValueError(f"there is no {key}: there are {', '.join(names)}")
+        raise ValueError(unknown_name("metric", key.metric, [*names_of(runs), *names]))
+
+    def names(self, predictor: str) -> Mapping[tuple[str, str], Statistic]:
+        """All metrics of a predictor by form and name."""
+        if predictor not in self._of_predictors:
+            self._of_predictors[predictor] = _predictor_metrics(self.runs, predictor)
+        return self._of_predictors[predictor]
+
+
+def names_of(runs: RunSet) -> list[str]:
+    """Names of what can be asked of runs without a predictor."""
+    return [SUCCESS, *(["pass^2"] if most_trials(runs) > 1 else []), LENGTH, *runs.spent]
+
+
+def is_of_runs(metric: str, runs: RunSet) -> bool:
+    """Whether a metric needs no predictor."""
+    return metric in (SUCCESS, LENGTH, *runs.spent) or bool(_PASS.fullmatch(metric))
+
+
+def is_lower_better(metric: str, runs: RunSet) -> bool:
+    """Whether less of a metric is better: errors, costs, steps and what else a run takes."""
+    name = metric.removesuffix(MARGIN)
+    return name in (*OPTIONS.lower_is_better, LENGTH, *runs.spent)
+
+
+def most_trials(runs: RunSet) -> int:
+    """Number of runs that at least half of the tasks have; 1 where no tasks are known."""
+    if runs.tasks is None:
+        return 1
+    counts = np.unique(runs.tasks, return_counts=True)[1]
+    return int(np.quantile(counts, 0.5, method="lower"))
+
+
+def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], Statistic]:
+    """All metrics of a predictor in each form, and what they are above the base rate."""
+    judged = runs.judged
+    if predictor not in judged.traces:
+        raise ValueError(unknown_name("predictor", predictor, list(judged.traces)))
+    if len(np.unique(judged.runs.labels)) < 2:
+        raise ValueError(
+            f"all {len(judged.runs)} runs have the same outcome, so nothing can be said of the "
+            f"forecasts of {predictor!r}"
+        )
+    notes: list[Note] = []
+    alone = replace(judged, traces={predictor: judged.traces[predictor]})
+    alone = leave_out_missing(alone, "own_runs", notes)
+    rows = make_rows(alone, calibrator_maker("platt", OPTIONS.weights), notes)
+    found: dict[tuple[str, str], Statistic] = {}
+    for row in rows:
+        if row.predictor != predictor:
+            continue
+        own = row_metrics(row, OPTIONS)
+        constant = row_metrics(base_rate(row.traces, row.runs), OPTIONS)
+        for name, one in own.items():
+            found[row.form, name] = one
+            reference = constant[name]
+            if isinstance(one, MeanOfRuns) and isinstance(reference, MeanOfRuns):
+                above = one.samples - reference.samples
+                found[row.form, f"{name}{MARGIN}"] = MeanOfRuns(above, one.rows)
+    if not found:
+        raise ValueError(" ".join(sentence(note) for note in notes))
+    return found
+
+
+def _known(numbers: FloatArray) -> MeanOfRuns:
+    rows = np.flatnonzero(~np.isnan(numbers))
+    if not len(rows):
+        raise ValueError("no run has a number")
+    return MeanOfRuns(numbers[rows], None if len(rows) == len(numbers) else rows)
+
+
+def _all_pass(runs: RunSet, k: int) -> MeanOfRuns:
+    """Chance that k runs of a task all succeed: unbiased, of each task with at least k runs.
+
+    Of n runs with c successes it is the share of sets of k runs that are all successes.
+    """
+    if runs.tasks is None:
+        raise ValueError(f"pass^{k} is of tasks, and none are known; name their column by --group")
+    labels = runs.labels
+    if not np.isin(labels, (0, 1)).all():
+        raise ValueError(f"pass^{k} is of successes and failures, and some outcomes are graded")
+    _, code, n = np.unique(runs.tasks, return_inverse=True, return_counts=True)
+    successes = np.bincount(code, labels)
+    rows: IntArray = np.flatnonzero(n[code] >= k)
+    if not len(rows):
+        raise ValueError(f"pass^{k}: no task has {k} runs; the most is {n.max()}")
+    chance = comb(successes, k) / comb(n, k, repetition=False).clip(1)
+    return MeanOfRuns(chance[code[rows]], rows)
+
+
+def forms(form: str) -> str:
+    """Check the name of a form."""
+    if form not in (RAW, CALIBRATED):
+        raise ValueError(f"form must be {RAW!r} or {CALIBRATED!r}, got {form!r}")
+    return form

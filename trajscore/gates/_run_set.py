@@ -1,0 +1,255 @@
+"""A set of runs as it is compared: what was scored, how it ended, on which task, at what cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.sample import Sample
+from trajscore.core.stops import recorded_stops
+from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import as_numbers
+from trajscore.io._fields import USUAL_FIELDS, Fields
+from trajscore.report._inputs import FromLog, load
+from trajscore.report._runs import Judged, check_predictors, choose_runs
+
+FORMAT, VERSION = "trajscore check", 1
+_START = f'{{"format": "{FORMAT}"'.encode()
+
+
+class RunSet:
+    """Runs of one agent, to be held against others by `compare` and `check`.
+
+    Parameters
+    ----------
+    X : TrajectoryArray, dict of str to traces, or array-like of shape (n_runs, T_max)
+        One trace a run for each predictor, as `trajscore.evaluate` takes them.
+    y : array-like of shape (n_runs,)
+        Outcomes: 1 success, 0 failure, -1 (or missing) not observed.
+    tasks : array-like of shape (n_runs,), optional
+        What each run was about. Sets are paired by the tasks that both have, and the runs of a
+        task are one cluster. Without them runs are paired by id, where both sets have the same ids.
+    stop_reason : array-like of shape (n_runs,), optional
+        Why each run ended. Unobserved runs that no budget stopped are left out and counted.
+    spent : dict of str to array-like of shape (n_runs,), optional
+        What each run took, such as ``{"cost": ..., "tokens": ...}``; NaN where that is not known.
+    censored : {"failure", "drop"}, default="failure"
+        What runs with outcome -1 count as.
+    n_unread : int, default=0
+        Runs that are not here because they could not be read, or a fault of the test bench ended
+        them; they count as left out.
+
+    Attributes
+    ----------
+    n_runs, n_left_out : int
+        Runs that count; runs that do not, those that were not read among them.
+    predictors : list of str
+        Names of the predictors.
+
+    Raises
+    ------
+    ValueError
+        If predictors are not of the same runs, or there is not one outcome, task and number of each
+        kind for each run.
+
+    Examples
+    --------
+    >>> from trajscore.gates import RunSet
+    >>> RunSet([[0.9, 0.8], [0.4]], [1, 0], tasks=["a", "b"])
+    <RunSet: 2 runs of 2 tasks, success 0.500>
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        tasks: ArrayLike | None = None,
+        stop_reason: ArrayLike | None = None,
+        spent: Mapping[str, ArrayLike] | None = None,
+        censored: str = "failure",
+        n_unread: int = 0,
+    ) -> None:
+        self._sample: Sample = check_predictors(X, y, tasks, None)
+        labels = None if tasks is None else np.asarray(tasks, dtype=object).astype(str)
+        self._stops = recorded_stops(self._sample.X.meta, stop_reason)
+        self._spent = {
+            name: _one_a_run(name, one, len(self._sample)) for name, one in (spent or {}).items()
+        }
+        self._n_unread = n_unread
+        self.censored = censored
+        self.judged: Judged = choose_runs(self._sample, stop_reason, censored, needs_both=False)
+        kept = pd.Index(self._sample.X.ids).get_indexer(self.ids)
+        self._labels = labels
+        self.tasks: NDArray[Any] | None = None if labels is None else labels[kept]
+        self.spent: dict[str, FloatArray] = {name: one[kept] for name, one in self._spent.items()}
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        fields: Fields = USUAL_FIELDS,
+        *,
+        censored: str = "failure",
+        **reading: Any,
+    ) -> tuple[Self, str]:
+        """Read a table, a log, or what `check` wrote before; return it with what was guessed.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, as `trajscore report` takes it, or one that ``trajscore check --json`` wrote.
+        fields : Fields
+            Names of its columns.
+        censored : {"failure", "drop"}, default="failure"
+            What runs with outcome -1 count as; of a file of ours, what they counted as before.
+        **reading
+            More on how to read it.
+
+        Returns
+        -------
+        RunSet
+            The runs.
+        str
+            What was guessed to get there.
+        """
+        file = Path(path)
+        if _is_ours(file):
+            return _of_file(cls, file), ""
+        inputs = load(file, fields, **reading)
+        found = inputs.origin
+        made = cls(
+            inputs.predictors,
+            inputs.y,
+            tasks=inputs.groups,
+            stop_reason=inputs.stop_reason,
+            spent=inputs.spent,
+            censored=censored,
+            n_unread=len(found.left_out) if isinstance(found, FromLog) else 0,
+        )
+        return made, str(inputs)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all runs as JSON holds them; what is made of it again is equal in every digit."""
+        X = self._sample.X
+        reasons, kinds = self._stops
+        return {
+            "ids": X.ids.tolist(),
+            "tasks": None if self._labels is None else self._labels.tolist(),
+            "outcomes": self._sample.y.tolist(),
+            "censored": self.censored,
+            "stop_reason": None if reasons is None else [_text(one) for one in reasons],
+            "stop_kind": None if kinds is None else [_text(one) for one in kinds],
+            "lengths": X.lengths.tolist(),
+            "horizon": X.horizon.tolist(),
+            "predictors": {name: _null(one.cells) for name, one in self._sample.traces.items()},
+            "spent": {name: _null(one) for name, one in self._spent.items()},
+            "n_unread": self._n_unread,
+        }
+
+    @classmethod
+    def of_json(cls, runs: Any) -> Self:
+        """Make a set of what `to_json` returned."""
+        stops = {name: runs[name] for name in ("stop_reason", "stop_kind") if runs[name]}
+        about = {name: runs[name] for name in ("lengths", "ids", "horizon")}
+        if stops:
+            about["meta"] = pd.DataFrame(stops, dtype=object)
+        X = {
+            name: TrajectoryArray.from_flat(_numbers(cells), missing="allow", **about)
+            for name, cells in runs["predictors"].items()
+        }
+        spent = {name: _numbers(one) for name, one in runs["spent"].items()}
+        options = {name: runs[name] for name in ("tasks", "censored", "n_unread")}
+        return cls(X, runs["outcomes"], spent=spent, **options)
+
+    @property
+    def _kept(self) -> TrajectoryArray:
+        return next(iter(self.judged.traces.values()))
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs that count."""
+        return len(self.judged.runs)
+
+    @property
+    def n_left_out(self) -> int:
+        """Number of runs that do not count."""
+        return self._n_unread + sum(self.judged.excluded.values())
+
+    @property
+    def predictors(self) -> list[str]:
+        """Names of the predictors."""
+        return list(self._sample.traces)
+
+    @property
+    def ids(self) -> NDArray[Any]:
+        """Ids of the runs that count, in order."""
+        return self._kept.ids
+
+    @property
+    def lengths(self) -> FloatArray:
+        """Steps of the runs that count."""
+        return self._kept.lengths.astype(np.float64)
+
+    @property
+    def labels(self) -> FloatArray:
+        """Outcomes in [0, 1] of the runs that count."""
+        return self.judged.runs.labels
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks among these runs; 0 where none are known."""
+        return 0 if self.tasks is None else len(np.unique(self.tasks))
+
+    def __repr__(self) -> str:
+        tasks = f" of {self.n_tasks} tasks" if self.n_tasks else ""
+        return f"<RunSet: {self.n_runs} runs{tasks}, success {self.labels.mean():.3f}>"
+
+
+def _one_a_run(name: str, values: ArrayLike, n_runs: int) -> FloatArray:
+    numbers = as_numbers(values, f"spent[{name!r}]")
+    if numbers.shape != (n_runs,):
+        raise ValueError(f"spent[{name!r}] has shape {numbers.shape}; give one a run, {n_runs}")
+    if np.isinf(numbers).any():
+        row = int(np.argmax(np.isinf(numbers)))
+        raise ValueError(f"row {row}: spent[{name!r}] is infinite; give NaN where it is not known")
+    return numbers
+
+
+def _is_ours(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_START)) == _START
+
+
+def _of_file(kind: type[RunSet], path: Path) -> Any:
+    again = "write it anew with trajscore check --json"
+    try:
+        written = json.loads(path.read_text())
+        if written["version"] == VERSION:
+            return kind.of_json(written["runs"])
+        other = written["version"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}; {again}") from error
+    raise ValueError(f"{path} is of version {other}, which this trajscore cannot read; {again}")
+
+
+def _numbers(values: list[float | None]) -> FloatArray:
+    return np.array(values, dtype=np.float64)
+
+
+def _null(values: FloatArray) -> list[float | None]:
+    """JSON has no NaN."""
+    return [None if one != one else one for one in values.ravel().tolist()]
+
+
+def _text(reason: Any) -> str | None:
+    return None if reason is None or reason != reason else str(reason)

@@ -1,0 +1,150 @@
+"""What a check found, in words for a terminal, and as JSON, Markdown and JUnit for machines."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from math import isfinite
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from trajscore import __version__
+from trajscore.gates._compare import in_runs, interval, pairing
+from trajscore.gates._gate import FAIL, PASS, UNDECIDED, UNUSABLE
+from trajscore.gates._result import WORST_FIRST, CheckData, GateResult
+from trajscore.gates._run_set import FORMAT, VERSION
+
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def to_text(result: CheckData) -> str:
+    """Return one line a gate, and the verdict."""
+    lines = [_about(result)]
+    lines += [f"unusable   {one}" for one in result.problems]
+    lines += [f"{one.verdict:<10} {sentence(one)}" for one in result.gates]
+    lines.append(f"{result.verdict.upper()}: {_summary(result)}")
+    return "\n".join(lines)
+
+
+def sentence(one: GateResult) -> str:
+    """Say what came of a gate, and by what numbers."""
+    if one.verdict == UNUSABLE:
+        return f"{one.gate}: {one.why}"
+    said = f"{one.gate}: {one.reference:.4g} -> {one.value:.4g}, change {one.change:+.3g}"
+    if one.low < one.high:
+        said += f" {interval(one.low, one.high)}"
+    if one.verdict == UNDECIDED:
+        said += f"; {in_runs(one.runs_needed)}"
+        if one.counts_as != UNDECIDED:
+            said += f"; counts as {one.counts_as}"
+    return said
+
+
+def to_json(result: CheckData) -> str:
+    """Return everything, the runs too, so that the file serves as the next baseline."""
+    matched = result.matched
+    return json.dumps(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "trajscore": __version__,
+            "verdict": result.verdict,
+            "exit_code": result.exit_code,
+            "level": result.rules.level,
+            "problems": result.problems,
+            "gates": [_fields(one) for one in result.gates],
+            "paired_by": matched.by if matched else None,
+            "n_tasks": {
+                "common": matched.n_common, "new": matched.n_new, "removed": matched.n_gone,
+            } if matched else None,
+            "n_runs": result.new.n_runs,
+            "n_left_out": result.new.n_left_out,
+            "runs": result.new.to_json(),
+        },
+        allow_nan=False,
+    )  # fmt: skip
+
+
+def to_markdown(result: CheckData) -> str:
+    """Return a table of the gates, as for the summary of a job."""
+    lines = [f"## {result.verdict.capitalize()}: {_summary(result)}", "", _about(result), ""]
+    lines += [f"- **unusable**: {_cell(one)}" for one in result.problems]
+    if result.gates:
+        lines += [
+            "| | gate | reference | new | change | |",
+            "|---|---|---|---|---|---|",
+        ]
+    for one in result.gates:
+        cells = ["", "", one.why, ""]
+        if one.verdict != UNUSABLE:
+            ends = f" {interval(one.low, one.high)}" if one.low < one.high else ""
+            needed = in_runs(one.runs_needed) if one.verdict == UNDECIDED else ""
+            cells = [f"{one.reference:.4g}", f"{one.value:.4g}", f"{one.change:+.3g}{ends}", needed]
+        lines.append(f"| {' | '.join(map(_cell, (f'**{one.verdict}**', str(one.gate), *cells)))} |")
+    return "\n".join(lines) + "\n"
+
+
+def to_junit(result: CheckData) -> str:
+    """Return a test a gate: failed, skipped where undecided, an error where unusable."""
+    suite = ET.Element("testsuite", name="trajscore check")
+    counts = dict.fromkeys((FAIL, UNDECIDED, UNUSABLE), 0)
+    kinds = {FAIL: "failure", UNDECIDED: "skipped", UNUSABLE: "error"}
+    tests = [(str(one.gate), one.counts_as, sentence(one)) for one in result.gates]
+    tests += [("data", UNUSABLE, one) for one in result.problems]
+    for name, verdict, said in tests:
+        case = ET.SubElement(
+            suite, "testcase", classname="trajscore.check", name=_NOT_IN_XML.sub("?", name)
+        )
+        if verdict == PASS:
+            continue
+        counts[verdict] += 1
+        ET.SubElement(case, kinds[verdict], message=_NOT_IN_XML.sub("?", said))
+    suite.attrib |= {
+        "tests": str(len(tests)),
+        "failures": str(counts[FAIL]),
+        "errors": str(counts[UNUSABLE]),
+        "skipped": str(counts[UNDECIDED]),
+    }
+    ET.indent(suite)
+    return ET.tostring(suite, encoding="unicode", xml_declaration=False) + "\n"
+
+
+def _about(result: CheckData) -> str:
+    if result.baseline is None or result.matched is None:
+        return f"{result.new!r}"
+    return pairing(result.baseline, result.new, result.matched)
+
+
+def _summary(result: CheckData) -> str:
+    if result.problems:
+        return "; ".join(result.problems)
+    if not result.gates:
+        return "there is no gate"
+    counts = Counter(one.verdict for one in result.gates)
+    came = ", ".join(f"{counts[one]} {one}" for one in reversed(WORST_FIRST) if counts[one])
+    return f"{came}; all bounds hold at once with a chance of {1 - result.rules.level:.0%}"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _fields(one: GateResult) -> dict[str, Any]:
+    gate = one.gate
+    numbers = {
+        name: getattr(one, name)
+        for name in ("value", "reference", "change", "low", "high", "runs_needed")
+    }
+    return {
+        "metric": gate.metric,
+        "predictor": gate.predictor,
+        "form": gate.form,
+        "versus": gate.versus,
+        "margin": gate.margin,
+        "use": gate.use,
+        "verdict": one.verdict,
+        "counts_as": one.counts_as,
+        **{name: number if isfinite(number) else None for name, number in numbers.items()},
+        "why": one.why,
+    }
