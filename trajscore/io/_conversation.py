@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from trajscore.io._files import Place
 from trajscore.io._logprobs import TokenScores, parse_logprobs
-from trajscore.io._messages import as_chat, find_messages, is_message, parsed
+from trajscore.io._messages import as_chat
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, ToolCall, leftover, whole_text
 
 _ROLES: dict[str, str] = {
@@ -117,7 +116,6 @@ class Conversation:
         self.system: list[str] = []
         self.unmatched: list[dict[str, Any]] = []
         self._calls: dict[str, tuple[Step, ToolCall]] = {}
-        self._known: Counter[Hashable] = Counter()
 
     def add_all(self, messages: Any) -> None:
         """Add all messages of a run, in the form of any library (see `_messages`)."""
@@ -125,37 +123,6 @@ class Conversation:
             raise MalformedRunError(f"its messages are {type(messages).__name__}, not a list")
         for index, message in as_chat(messages):
             self.add(message, index)
-
-    def add_call(self, given: Any, answer: Any, index: int) -> list[Step]:
-        """Add one call of a model: what is new in what it was given, and all that it answered.
-
-        Each call of an agent repeats the conversation before it. A message is new if it was not
-        there as often before; one with calls, if one of their identifiers is new; a result, if
-        its call has none. Both are lists of messages in the form of any library, single ones,
-        text, or JSON text of these. The turns of the answer are returned.
-        """
-        seen: Counter[Hashable] = Counter()
-        for message in listed(given, "user"):
-            if self._is_new(message, seen):
-                self._add_known(message, index)
-        answers = [self._add_known(message, index) for message in listed(answer, "assistant")]
-        return [step for step in answers if step is not None]
-
-    def _add_known(self, message: Mapping[str, Any], index: int) -> Step | None:
-        self._known.update(_keys(message))
-        return self.add(message, index)
-
-    def _is_new(self, message: Mapping[str, Any], seen: Counter[Hashable]) -> bool:
-        calls = [read_call(call, 0).id for call in message.get("tool_calls") or []]
-        if any(calls):
-            return not all(one in self._calls for one in calls)
-        if role_of(message.get("role")) == "tool":
-            call = self._calls.get(str(message.get("tool_call_id")), (None, None))[1]
-            if call is not None:
-                return call.result is None
-        (key, *_) = _keys(message)
-        seen[key] += 1
-        return seen[key] > self._known[key]
 
     def answered(self, key: str | None, name: str | None) -> tuple[Step | None, ToolCall | None]:
         """Return the turn and the call that a tool's run belongs to, by identifier or name."""
@@ -318,31 +285,6 @@ class Conversation:
         if self.unmatched:
             run.extra["unmatched_results"] = self.unmatched
         return run
-
-
-def listed(value: Any, role: str) -> list[dict[str, Any]]:
-    """Return the messages that a field of a trace holds; text is a message of that role."""
-    value = parsed(value)
-    if value is None or value == "":
-        return []
-    if isinstance(value, Mapping) and not is_message(value):
-        found = find_messages(value)[0]
-        value = [value] if found is None else found
-    messages = []
-    for _, one in as_chat(value if isinstance(value, list) else [value]):
-        fields = dict(one) if isinstance(one, Mapping) else {"content": one}
-        if "role" not in fields and "choices" not in fields:
-            fields["role"] = role
-        messages.append(fields)
-    return messages
-
-
-def _keys(message: Mapping[str, Any]) -> list[Hashable]:
-    """Return what a message is known by: what it says and calls, and what it says alone."""
-    role, text = role_of(message.get("role")), text_of(message.get("content")).strip()
-    calls = [read_call(call, 0) for call in message.get("tool_calls") or []]
-    called = tuple((one.name, json.dumps(one.arguments, sort_keys=True)) for one in calls)
-    return [(role, text, called), *([(role, text, ())] if called and text else [])]
 
 
 def _is_answer(step: Step, fields: Mapping[str, Any], index: int) -> bool:

@@ -6,6 +6,7 @@ shortest; nothing here knows one of them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -141,9 +142,10 @@ class Format:
 
     @property
     def reader(self) -> str:
-        """What reads this format: those of this package have a function of their own."""
-        own = self.run.__module__.startswith("trajscore.")
-        return f"read_{self.name}" if own else f"read_runs(path, format={self.name!r})"
+        """What reads this format: some have a function of their own."""
+        own = f"read_{self.name}"
+        known = hasattr(sys.modules.get(self.run.__module__), own)
+        return own if known else f"read_runs(path, format={self.name!r})"
 
     def check_options(self, given: Mapping[str, Any]) -> Any:
         """Return the options as the format's functions take them."""

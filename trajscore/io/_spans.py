@@ -1,19 +1,21 @@
 """From the spans of a trace to one conversation.
 
-A tracer writes one span for each call of a model, of a tool, and for what is around them. Whatever
-the tracer, the format makes a `Span` of each, and `add_spans` does the rest: the order, calls that
-are written twice, the conversation that each call repeats, results of tools, and scores.
+A tracer writes a span for each call of a model, of a tool, and for what is around them. Whatever
+the tracer, the format makes a `Span` of each, and `add_spans` does the rest: the order, the
+conversation that each call repeats, results of tools, and scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Literal
 
-from trajscore.io._conversation import Conversation, as_number, listed, read_arguments, text_of
-from trajscore.io._messages import parsed
+from trajscore.io._conversation import Conversation, as_number, read_arguments, read_call, text_of
+from trajscore.io._payloads import messages_in, result_in, unnested
 from trajscore.io._run import Run, Step, ToolCall
+from trajscore.io._thread import Thread, set_result
 
 Kind = Literal["model", "tool", "other"]
 
@@ -22,10 +24,10 @@ Kind = Literal["model", "tool", "other"]
 class Span:
     """What one span of a trace says.
 
-    A call of a model has the messages that it was given and answered; a call of a tool its
-    arguments and its result. `start` is whatever can be compared, None where it is not known.
-    `call` is the identifier of the call that a tool answers. `tokens` counts them by kind
-    ("input", "output"). `scores` are judgements of this span, by name.
+    A call of a model has what it was given and answered, in any form; a call of a tool its
+    arguments and its result; the others what went in and came out. `start` is a number or a time in
+    text, None where it is not known. `call` is the identifier of the call that a tool answers.
+    `tokens` counts them by kind ("input", "output"). `scores` are judgements of this span, by name.
     """
 
     id: str
@@ -49,54 +51,104 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
     A model's call around another one is written twice, and counts once. Scores of a model's call
     are those of its turn, scores of a tool those of the turn that called it, and all others those
     of the last turn within; without any, of the run. Without a call of a model, the conversation
-    is what the outermost span gives and answers.
+    is what the spans give and answer.
     """
-    ordered = _in_order(list(spans))
+    tree = _Tree(list(spans))
+    thread = Thread(talk)
     turns: dict[str, Step] = {}
-    within = _within(ordered)
-    calls = {one.id for one in ordered if one.kind == "model"}
-    for index, one in enumerate(ordered):
-        if one.kind == "model" and not calls & within[one.id]:
-            _add_model(talk, one, index, turns)
+    for index, (one, ends) in enumerate(tree.visits()):
+        if one.kind == "model" and tree.is_leaf_model(one):
+            if not ends:
+                _add_model(thread, one, index, turns)
         elif one.kind == "tool":
-            _add_tool(talk, one, index, turns)
+            if not ends:
+                _add_tool(thread, one, index, turns, alone=not tree.has_models)
+        else:
+            _add_other(thread, one.answer if ends else one.given, index, run, ends)
     if not any(step.actor == "agent" for step in talk.steps):
-        _add_outermost(talk, ordered, turns)
-    place = {id(step): k for k, step in enumerate(talk.steps)}
-    for one in ordered:
-        inner = [turns[name] for name in within[one.id] if name in turns]
-        last = max(inner, key=lambda step: place[id(step)], default=None)
-        step = turns.get(one.id, last)
-        (run.scores if step is None else step.scores).update(one.scores)
-    _count_tokens(run, talk.steps)
+        _add_outermost(thread, tree, 0, turns)
+    if run.stop_reason is None and any(one.error for one in tree.outermost if one.kind == "other"):
+        run.stop_reason = "error"
+    _add_scores(tree, turns, run)
+    count_tokens(run, talk.steps)
     return talk.finish(run)
 
 
-def _in_order(spans: list[Span]) -> list[Span]:
-    """Sort by the start, where all that matter have one; else the order of the log holds."""
-    matter = [one for one in spans if one.kind != "other"]
-    kinds = {type(one.start) for one in matter}
-    if len(kinds) != 1 or any(one.start in (None, "") for one in matter):
-        return spans
-    known = [one for one in spans if type(one.start) in kinds]
-    return sorted(known, key=lambda one: one.start) + [one for one in spans if one not in known]
+# ------------------------------------------------------------------ the order of spans
 
 
-def _within(spans: Sequence[Span]) -> dict[str, set[str]]:
-    """Return the spans within each one, at any depth."""
-    parents = {one.id: one.parent for one in spans}
-    found: dict[str, set[str]] = {one.id: set() for one in spans}
-    for name in parents:
-        above, path = parents[name], {name}
-        while above in found and above not in path:
-            found[above].add(name)
-            path.add(above)
-            above = parents[above]
-    return found
+class _Tree:
+    """The spans of a trace, in the order in which things happened."""
+
+    def __init__(self, spans: list[Span]) -> None:
+        self.spans = spans
+        known = {one.id for one in spans}
+        self._inner: dict[str | None, list[Span]] = {}
+        for one in spans:
+            above = one.parent if one.parent in known and one.parent != one.id else None
+            self._inner.setdefault(above, []).append(one)
+        for siblings in self._inner.values():
+            moments = [moment(one.start) for one in siblings if one.kind != "other"]
+            if None not in moments:  # else the order of the log holds
+                siblings.sort(key=lambda one: moment(one.start) or 0)
+        self._has_models: dict[str, bool] = {}
+        for one, ends in self.visits():
+            if ends:
+                inner = self._inner.get(one.id, ())
+                self._has_models[one.id] = any(
+                    child.kind == "model" or self._has_models.get(child.id) for child in inner
+                )
+        self.has_models = any(one.kind == "model" for one in spans)
+
+    @property
+    def outermost(self) -> list[Span]:
+        return self._inner.get(None, [])
+
+    def is_leaf_model(self, one: Span) -> bool:
+        return not self._has_models.get(one.id)
+
+    def visits(self) -> Iterator[tuple[Span, bool]]:
+        """Yield each span twice, when it begins and when all within it has ended."""
+        seen: set[int] = set()
+        for first in [*self._inner.get(None, ()), *self.spans]:  # the latter where they go in rings
+            waiting = [(first, False)]
+            while waiting:
+                one, ends = waiting.pop()
+                if ends:
+                    yield one, True
+                elif id(one) not in seen:
+                    seen.add(id(one))
+                    yield one, False
+                    waiting.append((one, True))
+                    waiting += [(inner, False) for inner in self._inner.get(one.id, ())[::-1]]
 
 
-def _add_model(talk: Conversation, one: Span, index: int, turns: dict[str, Step]) -> None:
-    for turn in talk.add_call(one.given, one.answer, index):
+def moment(value: Any) -> int | None:
+    """Return a time as a whole number that can be compared with others of the same log.
+
+    >>> moment("2026-01-01T00:00:00Z") < moment("2026-01-01T00:00:00.5Z"), moment("17"), moment("")
+    (True, 17, None)
+    """
+    if isinstance(value, bool) or value in (None, ""):
+        return None
+    if isinstance(value, (int, float)) or (isinstance(value, str) and value.isdigit()):
+        try:
+            return int(value)
+        except (ValueError, OverflowError):  # no number, infinite, too long
+            return None
+    try:
+        time = datetime.fromisoformat(str(value))
+    except ValueError:
+        return None
+    time = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return round((time - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1e6)
+
+
+# ------------------------------------------------------------------ what spans add
+
+
+def _add_model(thread: Thread, one: Span, index: int, turns: dict[str, Step]) -> None:
+    for turn in thread.add_call(one.given, one.answer, index):
         if turn.actor == "agent" and one.id not in turns:
             turns[one.id] = turn
             turn.cost = as_number(one.cost, "cost", index) if turn.cost is None else turn.cost
@@ -106,38 +158,91 @@ def _add_model(talk: Conversation, one: Span, index: int, turns: dict[str, Step]
                 turn.extra["tokens"] = tokens
 
 
-def _add_tool(talk: Conversation, one: Span, index: int, turns: dict[str, Step]) -> None:
+def _add_other(thread: Thread, value: Any, index: int, run: Run, ends: bool) -> None:
+    """Add what is said around the calls of models; keep what the outermost span gives otherwise."""
+    messages = messages_in(value, None)
+    thread.weave(messages, index)
+    if value in (None, "", {}, []) or messages:
+        return
+    if ends:
+        run.extra["output"] = unnested(value)
+    else:
+        run.extra.setdefault("input", unnested(value))
+
+
+def _add_tool(
+    thread: Thread, one: Span, index: int, turns: dict[str, Step], *, alone: bool
+) -> None:
     """Give a tool's result to its call; a call that no message holds is the last turn's."""
-    step, call = talk.answered(one.call, one.name)
-    text = None if one.answer is None else text_of(parsed(one.answer))
+    talk = thread.talk
+    answer, key = result_in(one.answer)
+    arguments = read_arguments(unnested(one.given))
+    step, call = _called(thread, one.call or key, one.name, arguments)
     if call is None:
         step = next((turn for turn in reversed(talk.steps) if turn.actor == "agent"), None)
-        if step is not None:
-            call = ToolCall(one.name or "", read_arguments(one.given), one.call)
+        made = {"name": one.name or "", "arguments": arguments, "id": one.call or key}
+        if step is None or alone:
+            turn = {"role": "assistant", "content": "", "tool_calls": [made]}
+            step = thread.add_turn(turn, index)
+            call = step.tool_calls[0]
+        else:
+            call = read_call(made, index)
             step.tool_calls.append(call)
-    if step is None or call is None:
+    if step is None:
         return
     turns[one.id] = step
-    if call.result is None and text is not None:
-        call.result = text
-        step.observation = text if step.observation is None else f"{step.observation}\n{text}"
+    thread.ran.add(id(call))
+    if call.result is None and one.answer is not None:
+        set_result(step, call, text_of(answer))
+        call.extra["result"] = "span"
+    call.id = call.id or one.call or key
     call.error = one.error if call.error is None else call.error
 
 
-def _add_outermost(talk: Conversation, spans: Sequence[Span], turns: dict[str, Step]) -> None:
+def _called(
+    thread: Thread, key: str | None, name: str | None, arguments: Any
+) -> tuple[Step | None, ToolCall | None]:
+    """Return the turn and the call that a tool's run belongs to: by identifier, or by name."""
+    step, call = thread.talk.answered(key, None)
+    if call is not None:
+        return step, call
+    waiting = [
+        (step, call)
+        for step in reversed(thread.talk.steps)
+        for call in step.tool_calls
+        if call.result is None and id(call) not in thread.ran and _is_named(call, name)
+    ]
+    inner = arguments.get("input", arguments) if isinstance(arguments, Mapping) else arguments
+    same = (pair for pair in waiting if pair[1].arguments in (arguments, inner))
+    return next(same, None) or next(iter(waiting), (None, None))
+
+
+def _is_named(call: ToolCall, name: str | None) -> bool:
+    """Tell whether a span has the name of a call, maybe behind other words."""
+    return bool(name) and (call.name == name or str(name).split()[-1:] == [call.name])
+
+
+def _add_outermost(thread: Thread, tree: _Tree, index: int, turns: dict[str, Step]) -> None:
     """Take the conversation of the first span that answers, from the outermost on."""
-    known = {one.id for one in spans}
-    for one in sorted(spans, key=lambda one: one.parent in known):
-        if one.kind == "other" and one.answer is not None:
-            talk.add_call(one.given, None, 0)
-            talk.add_call(listed(one.answer, "assistant"), None, 0)  # it may repeat what was given
-            agent = [step for step in talk.steps if step.actor == "agent"]
-            if agent:
-                turns[one.id] = agent[-1]
-                return
+    for one, ends in tree.visits():
+        if not ends and one.answer is not None and one.kind == "other":
+            _add_model(thread, one, index, turns)
+            return
 
 
-def _count_tokens(run: Run, steps: Iterable[Step]) -> None:
+def _add_scores(tree: _Tree, turns: dict[str, Step], run: Run) -> None:
+    """Give each span's scores to its turn, or the last one within it, or else to the run."""
+    last: dict[str, Step] = {}
+    for one, ends in tree.visits():
+        if not ends:
+            continue
+        step = turns.get(one.id) or last.get(one.id)
+        (run.scores if step is None else step.scores).update(one.scores)
+        if step is not None and one.parent is not None:
+            last[one.parent] = step
+
+
+def count_tokens(run: Run, steps: Iterable[Step]) -> None:
     for step in steps:
         for kind, number in (step.extra.get("tokens") or {}).items():
             if isinstance(number, (int, float)) and not isinstance(number, bool):

@@ -14,6 +14,7 @@ from trajscore.io._grades import as_outcome
 from trajscore.io._reading import read_as
 from trajscore.io._run import CutRuns, Run
 from trajscore.io._runs import Runs
+from trajscore.io._thread import Thread
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _BULK = {"messages", "events", "attachments", "input", "output", "choices", "timelines"}
@@ -161,6 +162,7 @@ class _Transcript(Conversation):
         super().__init__(place)
         self._spans: dict[Any, tuple[Any, Any]] = {}
         self._scoring = 0
+        self._thread = Thread(self)
 
     def add_events(self, events: list[Any]) -> bool:
         """Add the turns of all events; say whether the model was called at all."""
@@ -202,7 +204,7 @@ class _Transcript(Conversation):
         if getattr(choice, "stop_reason", None) is not None:
             fields["finish_reason"] = choice.stop_reason
         given = [_dump(message) for message in getattr(event, "input", None) or []]
-        self.add_call(given, [fields], index)
+        self._thread.add_call(given, [fields], index)
         return True
 
     def _add_tool(self, event: Any, index: int) -> None:

@@ -1,0 +1,436 @@
+"""Logs of tracers and agents, in the shapes that they are documented in or were seen in."""
+
+import json
+
+import pytest
+
+from trajscore import io
+
+
+def said(run):
+    """Return who says what, and each call with its arguments and result."""
+    return [
+        *(("system", text) for text in run.extra.get("system", ())),
+        *(
+            part
+            for step in run.steps
+            for part in (
+                *([(step.actor, step.text)] if step.text else []),
+                *((call.name, call.arguments, call.result) for call in step.tool_calls),
+            )
+        ),
+    ]
+
+
+ASK = {"role": "user", "content": "Where is order 3?"}
+LOOK = {
+    "role": "assistant",
+    "content": "I look.",
+    "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"order": 3}'}}
+    ],
+}
+FOUND = {"role": "tool", "tool_call_id": "c1", "content": "in Paris"}
+TOLD = {"role": "assistant", "content": "In Paris."}
+ALL = [
+    ("user", "Where is order 3?"),
+    ("agent", "I look."),
+    ("find", {"order": 3}, "in Paris"),
+    ("agent", "In Paris."),
+]
+
+
+# ------------------------------------------------------------------ Langfuse
+
+
+def observation(name, kind, start, **fields):
+    return {
+        "id": name,
+        "traceId": "t1",
+        "type": kind,
+        "name": fields.pop("tool", name),
+        "startTime": f"2026-01-01T00:00:0{start}Z",
+        "parentObservationId": fields.pop("parent", "root"),
+        **fields,
+    }
+
+
+OBSERVATIONS = [
+    observation("second", "GENERATION", 3, input=[ASK, LOOK, FOUND], output=TOLD, totalCost=0.5),
+    observation("root", "SPAN", 0, input={"messages": [ASK]}, output="In Paris.", parent=None),
+    observation(
+        "first", "GENERATION", 1, input=json.dumps([ASK]), output=json.dumps(LOOK),
+        usageDetails={"input": 7, "output": 2, "total": 9},
+    ),
+    observation("run", "TOOL", 2, tool="find", input='{"order": 3}', output="in Paris"),
+]  # fmt: skip
+SCORES = [
+    {"id": "1", "traceId": "t1", "name": "success", "value": 1, "dataType": "BOOLEAN"},
+    {"id": "2", "traceId": "t1", "observationId": "first", "name": "confidence", "value": 0.7},
+    {"id": "3", "traceId": "t1", "name": "tone", "stringValue": "warm", "dataType": "CATEGORICAL"},
+]
+
+
+def check_langfuse(run):
+    assert said(run) == ALL
+    assert (run.id, run.outcome) == ("t1", 1)
+    assert [step.confidence for step in run.steps] == [None, 0.7, None]
+    assert run.scores["tone"] == "warm"
+    assert (run.meta["input_tokens"], run.steps[-1].cost) == (7, 0.5)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        {"trace": {"id": "t1", "scores": SCORES}, "observations": OBSERVATIONS},
+        {"id": "t1", "timestamp": "2026", "observations": OBSERVATIONS, "scores": SCORES},
+        [{"id": "t1", "observations": OBSERVATIONS, "scores": SCORES}],
+        [*OBSERVATIONS, *SCORES],
+        {"data": [*OBSERVATIONS, *SCORES], "meta": {"page": 1}},
+    ],
+)
+def test_langfuse_in_every_form_of_its_export(write, log):
+    (run,) = io.read_runs(write("log.json", log))
+    check_langfuse(run)
+
+
+def test_langfuse_with_scores_in_another_file(write):
+    rows = [{k: v for k, v in one.items() if k != "traceId"} for one in OBSERVATIONS]
+    write("export/observations.jsonl", OBSERVATIONS, lines=True)
+    path = write("export/scores.jsonl", SCORES, lines=True)
+    (run,) = io.read_runs(path.parent)
+    check_langfuse(run)
+    write("export/observations.jsonl", [{"id": "t1", "observations": rows}], lines=True)
+    check_langfuse(io.read_runs(path.parent)[0])
+
+
+def test_langfuse_in_the_names_of_its_storage(write):
+    rows = [
+        {
+            "id": one["id"],
+            "trace_id": "t1",
+            "type": one["type"],
+            "name": one["name"],
+            "start_time": one["startTime"].replace("T", " "),
+            "parent_observation_id": one["parentObservationId"],
+            "input": one["input"],
+            "output": one["output"],
+        }
+        for one in OBSERVATIONS
+    ]
+    (run,) = io.read_runs(write("log.jsonl", rows, lines=True))
+    assert said(run) == ALL
+
+
+# ------------------------------------------------------------------ OpenTelemetry
+
+
+def otlp(value):
+    kind = {str: "stringValue", int: "intValue", bool: "boolValue", float: "doubleValue"}
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [otlp(one) for one in value]}}
+    return {kind[type(value)]: str(value) if type(value) is int else value}
+
+
+def span(name, start, parent, attributes, form):
+    if form == "otlp":
+        pairs = [{"key": key, "value": otlp(value)} for key, value in attributes.items()]
+        return {
+            "traceId": "ab",
+            "spanId": name,
+            "parentSpanId": parent or "",
+            "startTimeUnixNano": str(10**18 + start),
+            "attributes": pairs,
+        }
+    return {
+        "context": {"trace_id": "ab", "span_id": name},
+        "parent_id": parent,
+        "start_time": f"2026-01-01T00:00:0{start}.000000Z",
+        "attributes": attributes,
+    }
+
+
+def parts(role, *found):
+    return {"role": role, "parts": list(found)}
+
+
+GEN_ASK = parts("user", {"type": "text", "content": "Where is order 3?"})
+GEN_LOOK = parts(
+    "assistant",
+    {"type": "text", "content": "I look."},
+    {"type": "tool_call", "id": "c1", "name": "find", "arguments": {"order": 3}},
+)
+GEN_FOUND = parts("tool", {"type": "tool_call_response", "id": "c1", "response": "in Paris"})
+GEN_TOLD = parts("assistant", {"type": "text", "content": "In Paris."})
+
+
+def by_genai(form):
+    def chat(given, answer, **other):
+        return {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.system_instructions": json.dumps([{"type": "text", "content": "Be kind."}]),
+            "gen_ai.input.messages": json.dumps(given),
+            "gen_ai.output.messages": json.dumps([answer]),
+            "gen_ai.usage.input_tokens": 5,
+            **other,
+        }
+
+    tool = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "find",
+        "gen_ai.tool.call.id": "c1",
+        "gen_ai.tool.call.result": "in Paris",
+    }
+    last = chat([GEN_ASK, GEN_LOOK, GEN_FOUND], GEN_TOLD)
+    return [  # as they end
+        span("1", 1, "0", chat([GEN_ASK], GEN_LOOK, confidence=0.5), form),
+        span("2", 2, "0", tool, form),
+        span("3", 3, "0", last, form),
+        span("0", 0, None, {"gen_ai.operation.name": "invoke_agent", "passed": True}, form),
+    ]
+
+
+def by_openinference(form):
+    def message(side, k, one):
+        start = f"llm.{side}_messages.{k}.message"
+        fields = {f"{start}.role": one["role"]}
+        if "content" in one:
+            fields[f"{start}.contents.0.message_content.type"] = "text"
+            fields[f"{start}.contents.0.message_content.text"] = one["content"]
+        if "tool_call_id" in one:
+            fields[f"{start}.tool_call_id"] = one["tool_call_id"]
+        for call in one.get("tool_calls", ()):
+            inner = f"{start}.tool_calls.0.tool_call"
+            fields[f"{inner}.id"] = call["id"]
+            fields |= {f"{inner}.function.{k}": v for k, v in call["function"].items()}
+        return fields
+
+    def llm(given, answer, **other):
+        fields = {"openinference.span.kind": "LLM", "llm.token_count.prompt": 5, **other}
+        for k, one in enumerate(given):
+            fields |= message("input", k, one)
+        return fields | message("output", 0, answer)
+
+    system = {"role": "system", "content": "Be kind."}
+    tool = {
+        "openinference.span.kind": "TOOL",
+        "tool.name": "find",
+        "input.value": '{"order": 3}',
+        "output.value": "in Paris",
+    }
+    judged = {"evaluations.0.evaluation.name": "confidence", "evaluations.0.evaluation.score": 0.5}
+    root = {
+        "openinference.span.kind": "AGENT",
+        "trace.evaluations.0.evaluation.name": "passed",
+        "trace.evaluations.0.evaluation.score": 1.0,
+    }
+    return [
+        span("1", 1, "0", llm([system, ASK], LOOK, **judged), form),
+        span("2", 2, "0", tool, form),
+        span("3", 3, "0", llm([system, ASK, LOOK, FOUND], TOLD), form),
+        span("0", 0, None, root, form),
+    ]
+
+
+@pytest.mark.parametrize("convention", [by_genai, by_openinference])
+@pytest.mark.parametrize("form", ["otlp", "sdk"])
+def test_spans_of_both_conventions_and_forms(write, convention, form):
+    spans = convention(form)
+    if form == "otlp":
+        log = {"resourceSpans": [{"scopeSpans": [{"scope": {"name": "x"}, "spans": spans}]}]}
+        paths = [write("a.json", log), write("b.jsonl", [log], lines=True)]
+    else:
+        paths = [write("a.jsonl", spans, lines=True), write("b.json", {"spans": spans})]
+    for path in paths:
+        (run,) = io.read_runs(path)
+        assert said(run) == [("system", "Be kind."), *ALL]
+        assert (run.id, run.outcome, run.meta["input_tokens"]) == ("ab", 1, 10)
+        assert [step.confidence for step in run.steps] == [None, 0.5, None]
+
+
+def test_messages_and_judgements_in_events_of_spans(write):
+    def event(name, body):
+        return {"event_name": name, "body": body, "trace_id": "ab", "span_id": "1"}
+
+    judged = {"gen_ai.evaluation.name": "success", "gen_ai.evaluation.score.value": 1}
+    lines = [
+        event("gen_ai.user.message", {"content": "Where is order 3?"}),
+        event("gen_ai.choice", {"index": 0, "message": TOLD, "finish_reason": "stop"}),
+        span("1", 1, None, {"gen_ai.operation.name": "chat"}, "sdk"),
+        {
+            **span("2", 2, None, {}, "sdk"),
+            "events": [{"name": "gen_ai.evaluation.result", "attributes": judged}],
+        },
+    ]
+    (run,) = io.read_runs(write("log.jsonl", lines, lines=True))
+    assert said(run) == [ALL[0], ALL[-1]]
+    assert run.outcome == 1
+
+
+def test_spans_without_content_are_refused(write):
+    lines = [span("1", 1, None, {"gen_ai.operation.name": "chat"}, "sdk")]
+    with pytest.raises(ValueError, match="every turn of the agent is empty"):
+        io.read_runs(write("log.jsonl", lines, lines=True))
+
+
+# ------------------------------------------------------------------ MLflow
+
+
+def mlflow_span(name, start, parent, kind, given, answer, identifier):
+    values = {"mlflow.spanType": kind, "mlflow.spanInputs": given, "mlflow.spanOutputs": answer}
+    return {
+        "span_id": identifier,
+        "parent_span_id": parent,
+        "name": name,
+        "start_time_unix_nano": start,
+        "status": {"code": "STATUS_CODE_OK"},
+        "attributes": {key: json.dumps(value) for key, value in values.items()},
+    }
+
+
+def test_mlflow(write):
+    spans = [
+        mlflow_span("agent", 0, None, "AGENT", {"q": "?"}, "In Paris.", "AAAAAAAAAAA="),
+        mlflow_span(
+            "chat", 1, "AAAAAAAAAAA=", "CHAT_MODEL", {"messages": [ASK], "n": 1},
+            {"choices": [{"message": LOOK, "finish_reason": "tool_calls"}]}, "AAAAAAAAAAE=",
+        ),
+        mlflow_span("find", 2, "AAAAAAAAAAA=", "TOOL", {"order": 3}, "in Paris", "AAAAAAAAAAI="),
+        mlflow_span(
+            "chat", 3, "AAAAAAAAAAA=", "CHAT_MODEL", {"messages": [ASK, LOOK, FOUND]},
+            {"choices": [{"message": TOLD, "finish_reason": "stop"}]}, "AAAAAAAAAAM=",
+        ),
+    ]  # fmt: skip
+    judged = [
+        {"assessment_name": "correctness", "feedback": {"value": True}},
+        {"assessment_name": "old", "feedback": {"value": True}, "valid": False},
+        {"assessment_name": "answer", "expectation": {"value": "Paris"}},
+        {
+            "assessment_name": "confidence",
+            "span_id": "0000000000000001",
+            "feedback": {"value": 0.25},
+        },
+    ]
+    info = {"trace_id": "tr-1", "state": "OK", "assessments": judged}
+    log = {"info": info, "data": {"spans": spans}}
+    for path in (write("a.json", log), write("b.jsonl", [log], lines=True)):
+        (run,) = io.read_runs(path)
+        assert said(run) == ALL
+        assert (run.id, run.outcome, run.scores) == ("tr-1", 1, {"correctness": True})
+        assert [step.confidence for step in run.steps] == [None, 0.25, None]
+        assert run.extra["expectations"] == {"answer": "Paris"}
+
+
+# ------------------------------------------------------------------ OpenAI's Agents SDK
+
+
+def test_agents_sdk(write):
+    def line(name, start, data, error=None):
+        return {
+            "object": "trace.span",
+            "id": name,
+            "trace_id": "t1",
+            "parent_id": "a" if name != "a" else None,
+            "started_at": f"2026-01-01T00:00:0{start}+00:00",
+            "span_data": data,
+            "error": error,
+        }
+
+    call = {"type": "function_call", "call_id": "c1", "name": "find", "arguments": '{"order": 3}'}
+    words = {"type": "message", "role": "assistant", "content": [{"type": "output_text"}]}
+    words["content"][0]["text"] = "I look."
+    result = {"type": "function_call_output", "call_id": "c1", "output": "in Paris"}
+    usage = {"input_tokens": 5, "output_tokens": 2}
+    first = {"type": "generation", "input": [ASK], "output": [words, call], "usage": usage}
+    second = {"type": "generation", "input": [ASK, words, call, result], "output": [TOLD]}
+    lines = [
+        line("1", 1, first),
+        line("2", 2, {"type": "function", "name": "find", "input": "{}", "output": "in Paris"}),
+        line("3", 3, second),
+        line("a", 0, {"type": "agent", "name": "A"}),
+        {"object": "trace", "id": "t1", "workflow_name": "W", "metadata": {"success": False}},
+    ]
+    (run,) = io.read_runs(write("log.jsonl", lines, lines=True))
+    assert said(run) == ALL
+    assert (run.id, run.outcome, run.meta["output_tokens"]) == ("t1", 0, 2)
+    lines[3]["error"] = {"message": "Max turns (10) exceeded", "data": {}}
+    del lines[4]["metadata"]
+    (run,) = io.read_runs(write("log.jsonl", lines, lines=True))
+    assert (run.outcome, run.stop_reason, run.stop_kind) == (-1, "max_turns", "administrative")
+
+
+# ------------------------------------------------------------------ Claude Code
+
+
+def claude(kind, name, above, message, **fields):
+    return {
+        "type": kind,
+        "uuid": name,
+        "parentUuid": above,
+        "sessionId": fields.pop("session", "s1"),
+        "isSidechain": fields.pop("side", False),
+        "cwd": "/work",
+        "message": message,
+        **fields,
+    }
+
+
+def answered(name, *content, **fields):
+    usage = {"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 2}
+    message = {"id": name, "role": "assistant", "model": "m", "content": list(content)}
+    return message | {"stop_reason": None, "usage": usage} | fields
+
+
+USE = {"type": "tool_use", "id": "c1", "name": "find", "input": {"order": 3}}
+RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "in Paris"}
+SESSION = [
+    {"type": "summary", "summary": "Order 3", "leafUuid": "6"},
+    claude("user", "1", None, {"role": "user", "content": "<command-name>/clear</command-name>"}),
+    claude("user", "1b", None, {"role": "user", "content": "Where is ordr 3?"}, isMeta=True),
+    claude("user", "2", "1", {"role": "user", "content": "Where is ordr 3?"}),
+    claude("assistant", "2a", "2", answered("m0", {"type": "text", "text": "What?"})),
+    claude("user", "2b", "1", {"role": "user", "content": "Where is order 3?"}),
+    claude("assistant", "3", "2b", answered("m1", {"type": "text", "text": "I look."})),
+    claude("assistant", "4", "3", answered("m1", USE, stop_reason="tool_use")),
+    claude("user", "x", "4", {"role": "user", "content": "Look for it"}, side=True),
+    claude("assistant", "y", "x", answered("mx", {"type": "text", "text": "Here"}), side=True),
+    claude("user", "5", "4", {"role": "user", "content": [RESULT]}, toolUseResult={"x": 1}),
+    claude("assistant", "6", "5", answered("m2", {"type": "text", "text": "In Paris."},
+                                           stop_reason="end_turn")),
+]  # fmt: skip
+
+
+def test_claude_code(write):
+    (run,) = io.read_runs(write("s1.jsonl", SESSION, lines=True))
+    assert said(run) == ALL
+    assert (run.id, run.stop_reason, run.stop_kind) == ("s1", "end_turn", "complete")
+    assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (14, 4)
+    assert run.extra["n_left_out"] == {"put in": 2, "taken back": 2, "subagent": 2}
+
+
+def test_a_folder_of_claude_code_is_one_data_set(write):
+    other = [{**line, "sessionId": "s2"} for line in SESSION if "sessionId" in line]
+    write("logs/agent-1.jsonl", [line for line in SESSION if line.get("isSidechain")], lines=True)
+    write("logs/s1.jsonl", SESSION, lines=True)
+    write("logs/s2.jsonl", other, lines=True)
+    path = write("logs/s3.jsonl", SESSION[:1], lines=True)
+    table = write("outcomes.csv", "id,outcome\ns1,1\ns2,0\n")
+    runs = io.read_runs(path.parent, outcomes=table)
+    assert [(run.id, run.outcome) for run in runs] == [("s1", 1), ("s2", 0)]
+    write("projects/-work-a/s1.jsonl", SESSION, lines=True)
+    path = write("projects/-work-b/s2.jsonl", other, lines=True)
+    assert [run.id for run in io.read_runs(path.parent.parent)] == ["s1", "s2"]
+
+
+def test_claude_code_that_prints_its_messages(write):
+    lines = [{"type": "system", "subtype": "init", "session_id": "s1", "cwd": "/work"}]
+    for line in SESSION[5:]:
+        side = "c0" if line["isSidechain"] else None
+        inner = {"type": line["type"], "message": line["message"], "parent_tool_use_id": side}
+        lines.append(inner | {"session_id": "s1"})
+    end = {"type": "result", "subtype": "error_max_turns", "total_cost_usd": 0.5, "num_turns": 2}
+    (run,) = io.read_runs(write("out.jsonl", [*lines, {**end, "session_id": "s1"}], lines=True))
+    assert said(run) == ALL
+    assert (run.stop_reason, run.stop_kind, run.meta["cost"]) == (
+        "max_turns", "administrative", 0.5,
+    )  # fmt: skip

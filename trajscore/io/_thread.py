@@ -1,0 +1,171 @@
+"""One conversation out of the calls of a model, each of which repeats what was said before it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Mapping
+from difflib import SequenceMatcher
+from typing import Any
+
+from trajscore.io._conversation import Conversation, read_call, role_of, text_of
+from trajscore.io._payloads import messages_in
+from trajscore.io._run import Step, ToolCall
+
+
+class Thread:
+    """A conversation into which lists of messages are woven that repeat parts of it.
+
+    A message is known by its place in the list, so that what is said twice is there twice; one with
+    calls by their identifiers, and a result by its call. What a call of a model answers is new,
+    unless a later call that came first in the log has repeated it.
+    """
+
+    def __init__(self, talk: Conversation) -> None:
+        self.talk = talk
+        self.keys: list[Hashable] = []  # what each turn is known by
+        self.claimed: set[int] = set()  # turns that a call of a model answered, by id()
+        self.results: set[tuple[str, str]] = set()
+        self.ran: set[int] = set()  # calls that a tool's span stands for, by id()
+
+    def weave(self, messages: list[dict[str, Any]], index: int) -> int:
+        """Add what is new of a list of messages; return the place behind the last of them."""
+        turns = [one for one in messages if role_of(one.get("role")) not in ("system", "tool")]
+        places = iter(self._align(turns))
+        here = 0
+        moved = 0  # by how much places have shifted
+        for message in messages:
+            if role_of(message.get("role")) in ("system", "tool"):
+                self._add_other(message, index)
+                continue
+            place, after = next(places)
+            if place is None:
+                place = len(self.keys) if after is None else after + moved
+                self._insert(message, index, place)
+                moved += 1
+            else:
+                place += moved
+            here = place + 1
+        return here
+
+    def _align(self, turns: list[dict[str, Any]]) -> list[tuple[int | None, int | None]]:
+        """Return for each turn its place; or None, and before which place it belongs."""
+        keys = [_key(one) for one in turns]
+        places: list[int | None] = [None] * len(keys)
+        same = 0
+        while same < min(len(keys), len(self.keys)) and keys[same] == self.keys[same]:
+            places[same] = same
+            same += 1
+        matcher = SequenceMatcher(None, keys[same:], self.keys[same:], autojunk=False)
+        for block in matcher.get_matching_blocks() if same < len(keys) else ():
+            for k in range(block.size):
+                places[same + block.a + k] = same + block.b + k
+        for k, one in enumerate(turns):
+            if places[k] is None:
+                places[k] = self._place_of_calls(one)
+        befores: list[int | None] = []
+        following: int | None = None
+        for place in reversed(places):
+            following = place if place is not None else following
+            befores.append(following)
+        return list(zip(places, befores[::-1], strict=True))
+
+    def _place_of_calls(self, message: Mapping[str, Any]) -> int | None:
+        """Return the place of a turn whose calls are known, if they all are."""
+        ids = [call.id for call in _calls(message)]
+        steps = [self.talk.answered(one, None)[0] for one in ids if one is not None]
+        if not ids or None in ids or None in steps:
+            return None
+        return next((k for k, step in enumerate(self.talk.steps) if step is steps[0]), None)
+
+    def _insert(self, message: dict[str, Any], index: int, place: int) -> Step | None:
+        step = self.talk.add(message, index)
+        if step is not None:
+            self.talk.steps.insert(place, self.talk.steps.pop())
+            self.keys.insert(place, _key(message))
+        return step
+
+    def _add_other(self, message: dict[str, Any], index: int) -> None:
+        """Add an instruction or a result, unless it is there."""
+        text = text_of(message.get("content"))
+        if role_of(message.get("role")) == "system":
+            if text not in self.talk.system:
+                self.talk.add(message, index)
+            return
+        name = message.get("tool_call_id")
+        step, call = self.talk.answered(None if name in (None, "") else str(name), None)
+        if call is None:
+            known = (str(message.get("name")), text)
+            if known not in self.results:
+                self.results.add(known)
+                self.talk.add(message, index)
+        elif call.result is None:
+            self.talk.add(message, index)
+        elif step is not None and "result" in call.extra and call.result != text:
+            call.extra["output"] = call.result  # of the tool's own span; the message goes before
+            set_result(step, call, text)
+        if call is not None:
+            call.extra.pop("result", None)
+
+    def add_call(self, given: Any, answer: Any, index: int) -> list[Step]:
+        """Add one call of a model; return the turns that it answered, at least an empty one."""
+        before = messages_in(given, "user")
+        behind = self.weave(before, index) if before else len(self.keys)
+        said = messages_in(answer, "assistant") or [{"role": "assistant", "content": ""}]
+        turns = self._answer(said, index, behind)
+        if not before and given not in (None, "", [], {}):  # of a form that nobody knows
+            for turn in turns[:1]:
+                turn.extra.setdefault("input", given)
+        return turns
+
+    def add_turn(self, message: dict[str, Any], index: int) -> Step:
+        """Add a turn that no call of a model holds, at the end."""
+        step = self._insert(message, index, len(self.keys))
+        assert step is not None
+        return step
+
+    def _answer(self, messages: list[dict[str, Any]], index: int, behind: int) -> list[Step]:
+        """Add the answer of a model, which is there already only where nobody has claimed it."""
+        found = []
+        for message in messages:
+            if role_of(message.get("role")) in ("system", "tool"):
+                self._add_other(message, index)
+                continue
+            key = _key(message)
+            place = next(
+                (
+                    k
+                    for k in range(behind, len(self.keys))
+                    if self.keys[k] == key and id(self.talk.steps[k]) not in self.claimed
+                ),
+                None,
+            )
+            step = self._insert(message, index, len(self.keys)) if place is None else None
+            step = step if place is None else self.talk.steps[place]
+            if step is not None:
+                self.claimed.add(id(step))
+                found.append(step)
+        return found
+
+
+def _key(message: Mapping[str, Any]) -> Hashable:
+    """Return what a turn is known by: the identifiers of its calls, or what it says and calls."""
+    choice = message.get("choices")
+    if choice and "role" not in message:
+        message = {"role": "assistant", **choice[0]["message"]}
+    calls = _calls(message)
+    if calls and all(call.id is not None for call in calls):
+        return tuple(sorted(str(call.id) for call in calls))
+    called = tuple((one.name, json.dumps(one.arguments, sort_keys=True)) for one in calls)
+    return role_of(message.get("role")), " ".join(text_of(message.get("content")).split()), called
+
+
+def _calls(message: Mapping[str, Any]) -> list[ToolCall]:
+    calls = message.get("tool_calls")
+    return [read_call(call, 0) for call in calls] if isinstance(calls, list) else []
+
+
+def set_result(step: Step, call: ToolCall, text: str) -> None:
+    """Put a result in the place of what was there, in its call and in what the turn saw."""
+    call.result = text
+    results = [one.result for one in step.tool_calls if one.result is not None]
+    step.observation = "\n".join(results)

@@ -1,0 +1,89 @@
+"""Traces of OpenAI's Agents SDK, as its exporter writes them: a line a trace or a span of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trajscore.io._conversation import Conversation
+from trajscore.io._files import LogFile, Place
+from trajscore.io._format import Format, Head, register
+from trajscore.io._run import Run, as_object, leftover
+from trajscore.io._spans import Kind, Span, add_spans
+
+_KINDS: dict[str, Kind] = {"generation": "model", "response": "model", "function": "tool"}
+_TRACE = frozenset({"object", "id", "workflow_name", "group_id", "metadata"})
+
+
+def _recognise(head: Head) -> bool:
+    return str(head.fields.get("object", "")) in ("trace", "trace.span") and head.whole
+
+
+def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    """Yield what belongs to each trace, in the order in which they begin."""
+    traces: dict[str, list[Any]] = {}
+    own: dict[str, Any] = {}
+    for key, index, value in file.items({"data"}):
+        if index is None:
+            own[str(key)] = value
+            continue
+        traces.setdefault(_trace_of(value), []).append(value)
+    if "object" in own:
+        traces.setdefault(_trace_of(own), []).append(own)
+    for index, records in enumerate(traces.values()):
+        yield file.place(index), records
+
+
+def _trace_of(record: Any) -> str:
+    if not isinstance(record, Mapping):
+        return "None"
+    return str(record.get("trace_id", record.get("id")))
+
+
+def _run(raw: Any, place: Place, options: Any) -> Run:
+    records = [as_object(one) for one in raw]
+    run = Run(place.name(_trace_of(records[0])), meta={"file": str(place.file)})
+    spans = []
+    for record in records:
+        if record.get("object") == "trace":
+            run.meta["session"] = record.get("group_id")
+            run.extra |= leftover(record, _TRACE)
+            run.extra["metadata"] = record.get("metadata") or {}
+        else:
+            spans.append(_span(record))
+            if spans[-1].error and "max turns" in str(record.get("error")).lower():
+                run.stop_reason = "max_turns"
+    return add_spans(Conversation(place), spans, run)
+
+
+def _span(record: Mapping[str, Any]) -> Span:
+    data = record.get("span_data")
+    data = data if isinstance(data, Mapping) else {}
+    usage = data.get("usage")
+    usage = usage if isinstance(usage, Mapping) else {}
+    parent = record.get("parent_id")
+    answer = data.get("output", data.get("response"))
+    return Span(
+        id=str(record.get("id")),
+        kind=_KINDS.get(str(data.get("type")), "other"),
+        parent=None if parent is None else str(parent),
+        start=record.get("started_at"),
+        name=data.get("name"),
+        given=data.get("input"),
+        answer=answer,
+        error=True if record.get("error") else None,
+        tokens={side: usage.get(f"{side}_tokens") for side in ("input", "output")},
+        extra={"model": data.get("model")},
+    )
+
+
+register(
+    Format(
+        name="agents_sdk",
+        holds="span_data",
+        recognise=_recognise,
+        runs=_runs,
+        run=_run,
+        cut_runs="score",
+    )
+)

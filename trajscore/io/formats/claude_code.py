@@ -1,0 +1,200 @@
+"""Sessions of Claude Code, as it keeps them, or as ``--output-format stream-json`` prints them.
+
+What a subagent says, what the program puts in the user's mouth, and what the user took back are no
+turns: they are left out and counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from trajscore.io._conversation import Conversation, text_of
+from trajscore.io._files import LINES_ENDINGS, LogFile, Place, has_ending
+from trajscore.io._format import Format, Head, register
+from trajscore.io._run import Run, as_object
+from trajscore.io._spans import count_tokens
+
+_TURNS = ("user", "assistant")
+_BESIDE = ("summary", "file-history-snapshot", "queue-operation", "custom-title", "ai-title")
+_SESSION = ("sessionId", "session_id")
+_SUBAGENT = ("isSidechain", "parent_tool_use_id")
+_ASIDE = ("isMeta", "isCompactSummary", "isApiErrorMessage")
+# Lines of the user's that the program writes: commands, their output, an interruption.
+_WRITTEN = ("<command-name>", "<command-message>", "<local-command-", "<bash-")
+_INTERRUPTED = "[Request interrupted by user"
+_KEPT = ("cwd", "gitBranch", "version")
+
+
+def _recognise(head: Head) -> bool:
+    fields = head.fields
+    if not head.listed or not isinstance(fields.get("type"), str):
+        return False
+    if any(name in fields for name in _SESSION):
+        return fields["type"] in (*_TURNS, "system", "result") or "sessionId" in fields
+    return fields["type"] in _BESIDE and bool({"leafUuid", "snapshot"} & fields.keys())
+
+
+def _folder(place: Path) -> list[Path]:
+    """List the sessions of all projects, a folder each."""
+    if not place.is_dir() or any(has_ending(path, LINES_ENDINGS) for path in place.iterdir()):
+        return []
+    found = sorted(path for path in place.glob("*/*.jsonl") if path.is_file())
+    return found if found and _is_session(found[0]) else []
+
+
+def _is_session(path: Path) -> bool:
+    line = next((value for *_, value in LogFile(path).items()), None)
+    return isinstance(line, Mapping) and _recognise(Head(dict(line), listed=True, whole=True))
+
+
+def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    sessions: dict[str, list[Any]] = {}
+    for _, index, line in file.items():
+        if not isinstance(line, Mapping):
+            yield file.place(index or 0), line
+            continue
+        name = next((line[one] for one in _SESSION if line.get(one)), None)
+        if name is not None and line.get("type") in (*_TURNS, "result", "system"):
+            sessions.setdefault(str(name), []).append(line)
+    whole = [
+        (name, lines)
+        for name, lines in sessions.items()
+        if not all(_is_aside(line, _SUBAGENT) for line in lines if line["type"] in _TURNS)
+    ]
+    for index, (_, lines) in enumerate(whole):
+        yield file.place(index), lines
+    file.is_head = not whole  # a subagent's file, or one that only has a title
+
+
+def _is_aside(line: Mapping[str, Any], kinds: tuple[str, ...]) -> bool:
+    return any(line.get(kind) for kind in kinds)
+
+
+def _run(raw: Any, place: Place, options: Any) -> Run:
+    lines = [as_object(line) for line in raw]
+    run = Run(
+        place.name(next(line[one] for one in _SESSION for line in lines if line.get(one))),
+        meta={"file": str(place.file)},
+    )
+    left_out: Counter[str] = Counter()
+    messages: dict[Any, dict[str, Any]] = {}
+    for index, line in enumerate(_not_taken_back(lines, left_out)):
+        run.meta |= {name: line[name] for name in _KEPT if line.get(name)}
+        if line.get("type") == "result":
+            _end(run, line)
+        elif line.get("type") in _TURNS:
+            _add(messages, line, index, run, left_out)
+    talk = Conversation(place)
+    talk.add_all(list(messages.values()))
+    if left_out:
+        run.extra["n_left_out"] = dict(left_out)
+    model = [step.extra["model"] for step in talk.steps if "model" in step.extra]
+    run.meta |= {"model": model[-1]} if model else {}
+    count_tokens(run, talk.steps)
+    return talk.finish(run)
+
+
+def _not_taken_back(
+    lines: list[Mapping[str, Any]], left_out: Counter[str]
+) -> Iterator[Mapping[str, Any]]:
+    """Leave out lines that are there twice, and what follows a request that was written anew."""
+    requests = {line.get("parentUuid"): line.get("uuid") for line in lines if _is_request(line)}
+    gone: set[Any] = set()
+    seen: set[Any] = set()
+    for line in lines:
+        name, above = line.get("uuid"), line.get("parentUuid")
+        anew = above is not None and _is_request(line) and requests[above] != name
+        if name is not None and (anew or above in gone):
+            gone.add(name)
+            left_out["taken back"] += 1
+        elif name is None or name not in seen:
+            seen.add(name)
+            yield line
+
+
+def _is_request(line: Mapping[str, Any]) -> bool:
+    """Tell a line in which the user asks for something from results and what is put in."""
+    message = line.get("message")
+    if line.get("type") != "user" or not isinstance(message, Mapping):
+        return False
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    results = any(isinstance(one, Mapping) and one.get("type") == "tool_result" for one in parts)
+    return not results and not _is_aside(line, (*_SUBAGENT, *_ASIDE))
+
+
+def _add(
+    messages: dict[Any, dict[str, Any]],
+    line: Mapping[str, Any],
+    index: int,
+    run: Run,
+    left_out: Counter[str],
+) -> None:
+    """Add a line's message; the lines of one answer have its identifier."""
+    message = as_object(line.get("message"))
+    text = text_of(message.get("content"))
+    if _is_aside(line, _SUBAGENT):
+        left_out["subagent"] += 1
+    elif _is_aside(line, _ASIDE) or (line["type"] == "user" and text.startswith(_WRITTEN)):
+        left_out["put in"] += 1
+    elif text.startswith(_INTERRUPTED):
+        run.stop_reason = "interrupted"
+    elif line["type"] == "assistant":
+        _add_answer(messages, line, message, index, run)
+    else:
+        run.stop_reason = None
+        messages[index] = {"role": "user", "content": message.get("content")}
+
+
+def _add_answer(
+    messages: dict[Any, dict[str, Any]],
+    line: Mapping[str, Any],
+    message: Mapping[str, Any],
+    index: int,
+    run: Run,
+) -> None:
+    usage = message.get("usage")
+    usage = usage if isinstance(usage, Mapping) else {}
+    given = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    tokens = {"input": sum(_number(usage.get(name)) for name in given)} if usage else {}
+    tokens |= {"output": _number(usage.get("output_tokens"))} if usage else {}
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]
+    own = messages.setdefault(
+        message.get("id") or index,
+        {"role": "assistant", "content": [], "model": message.get("model")},
+    )
+    own["content"] = [*own["content"], *parts]
+    own["cost"] = line.get("costUSD")
+    if tokens:
+        own["tokens"] = tokens
+    stop = message.get("stop_reason")
+    run.stop_reason = stop if isinstance(stop, str) and stop != "tool_use" else None
+
+
+def _number(value: Any) -> float:
+    return value if isinstance(value, (int, float)) else 0
+
+
+def _end(run: Run, line: Mapping[str, Any]) -> None:
+    """Take how the session ended from its last line."""
+    reason = str(line.get("subtype") or "").removeprefix("error_")
+    run.stop_reason = "error" if reason == "during_execution" else reason or None
+    run.meta["cost"] = line.get("total_cost_usd")
+    run.meta["num_turns"] = line.get("num_turns")
+
+
+register(
+    Format(
+        name="claude_code",
+        holds="sessionId",
+        recognise=_recognise,
+        runs=_runs,
+        run=_run,
+        folder=_folder,
+        cut_runs="score",
+    )
+)
