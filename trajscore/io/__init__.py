@@ -4,15 +4,6 @@ from trajscore.io._format import Format, register
 from trajscore.io._reading import iter_runs, read_runs
 from trajscore.io._run import MalformedRunError, Run, Step, ToolCall
 from trajscore.io._runs import Runs, meta, outcomes
-
-# Each of these registers its format.
-from trajscore.io.formats import (  # noqa: F401
-    agents_sdk,
-    claude_code,
-    langfuse,
-    mlflow,
-    otel,
-)
 from trajscore.io.formats.atif import read_atif
 from trajscore.io.formats.chat import read_openai
 from trajscore.io.formats.inspect_ai import read_inspect

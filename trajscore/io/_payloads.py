@@ -39,11 +39,7 @@ def unnested(value: Any) -> Any:
 
 
 def messages_in(value: Any, role: str | None) -> list[dict[str, Any]]:
-    """Return the messages that a field of a trace holds, in the form of chats.
-
-    What has no role, such as text, is a message of the role that is given; without one, as of what
-    is around the calls of models, only what is surely a message counts.
-    """
+    """Return the messages that a field holds; text has the role given, or without one is none."""
     found = _found(unnested(value), role, _DEEPEST)
     return [one for _, one in as_chat(found) if _is_said(one)]
 
@@ -153,7 +149,8 @@ def _instruction(value: Any) -> list[Any]:
 
 def _of_answer(fields: Mapping[str, Any]) -> list[Any]:
     """Return an answer without a message around it; an object of its own form is its own text."""
-    calls = next((fields[name] for name in _CALLS if isinstance(fields.get(name), list)), [])
+    listed = (fields[name] for name in _CALLS if isinstance(fields.get(name), list))
+    calls: list[Any] = next(listed, [])
     text = next(
         (fields[name] for name in _TEXTS if isinstance(fields.get(name), (str, list))), None
     )

@@ -41,7 +41,7 @@ class Span:
     error: bool | None = None
     cost: Any = None
     tokens: Mapping[str, Any] = field(default_factory=dict)
-    scores: Mapping[str, Any] = field(default_factory=dict)
+    scores: dict[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

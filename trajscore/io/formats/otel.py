@@ -185,7 +185,6 @@ def _ids(record: Any) -> tuple[Any, Any, Any]:
 
 def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, parent: Any) -> Span:
     kind = _kind(attributes)
-    costs = [[attributes.get(one) for one in names] for names in _COSTS]
     system = first(attributes, ("gen_ai.system_instructions",))
     return Span(
         id=name,
@@ -199,7 +198,7 @@ def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, pare
         answer=find(attributes, _RESULT if kind == "tool" else _ANSWER) or _said(attributes),
         call=first(attributes, TOOL_CALL),
         error=True if _failed(record.get("status")) else None,
-        cost=next((sum(cost) for cost in costs if all(map(_is_number, cost))), None),
+        cost=_cost(attributes),
         tokens={side: first(attributes, names) for side, names in _TOKENS.items()},
         scores=_evaluations(attributes, "evaluations"),
         extra={"model": first(attributes, _MODEL), "finish_reason": _ended(attributes)},
@@ -233,6 +232,14 @@ def _ended(attributes: Mapping[str, Any]) -> Any:
 def _failed(status: Any) -> bool:
     code = status.get("status_code", status.get("code")) if isinstance(status, Mapping) else status
     return str(code).upper().endswith("ERROR") or code == 2
+
+
+def _cost(attributes: Mapping[str, Any]) -> float | None:
+    for names in _COSTS:
+        parts: list[Any] = [attributes.get(name) for name in names]
+        if all(map(_is_number, parts)):
+            return float(sum(parts))
+    return None
 
 
 def _is_number(value: Any) -> bool:
@@ -282,7 +289,7 @@ def _add_event(run: Run, span: Span | None, name: str, fields: Mapping[str, Any]
     if name == _EVALUATION:
         value = first(fields, ("gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label"))
         of = run.scores if span is None else span.scores
-        of[str(fields.get("gen_ai.evaluation.name"))] = value  # type: ignore[index]
+        of[str(fields.get("gen_ai.evaluation.name"))] = value
         return
     if span is None:
         return
@@ -312,5 +319,6 @@ register(
         runs=_runs,
         run=_run,
         cut_runs="score",
+        lax=True,
     )
 )
