@@ -8,7 +8,10 @@ log, stay in one fold; C is chosen by TPS on the training tasks alone, where a r
 values are means over the seeds of the folds. Intervals are 95% bootstrap intervals over tasks, and
 those of differences are paired; they take the forecasts as they are, and do not fit anew. At step
 t, forecasts after step t are judged on the runs that are at least that long, so that their length
-so far tells nothing. The control has outcomes that are shuffled within each log.
+so far tells nothing; at equal length, pairs of runs are as long as one another (beyond 10 steps, to
+within a tenth; what length tells of these pairs is what is held against). There, pairs are also of
+one fold: what differs between folds at one step is the fit. The control has outcomes that are
+shuffled within each log.
 """
 
 from __future__ import annotations
@@ -36,10 +39,13 @@ from trajscore import (
     tps_scorer,
 )
 from trajscore.calibration import cross_fit_traces
+from trajscore.calibration._cross_fit import folds_of
+from trajscore.core.within_runs import last_cells
 from trajscore.inference import bootstrap
+from trajscore.metrics import _equal_length as equal_length
 from trajscore.metrics import tps_samples
-from trajscore.metrics._ranking import TieGroups, auroc
 from trajscore.metrics._statistics import MeanOfRuns
+from trajscore.metrics._within_strata import AurocWithin
 from trajscore.tracer import RunLength, ToolCallCount
 
 Floats = NDArray[np.float64]
@@ -47,6 +53,8 @@ Floats = NDArray[np.float64]
 STEPS = (4, 6, 8, 10, 15, 20)
 GRID = {"estimator__logisticregression__C": [0.001, 0.01, 0.1, 1.0]}
 LENGTH = "run length"
+EQUAL, OF_LENGTH = "equal length", "that of length"
+Statistic = Callable[[Floats], Floats]
 
 
 class Logs(NamedTuple):
@@ -125,62 +133,75 @@ def traces_of(rows: Any, logs: Logs, y: NDArray[Any], seed: int) -> dict[str, Tr
 # ------------------------------------------------------------------ how it is judged
 
 
-class WithinLogs:
-    """Share of pairs of a failure and a success of one log that are in the right order."""
-
-    def __init__(self, confidence: Floats, y: NDArray[Any], log: NDArray[Any]) -> None:
-        self._parts = []
-        for one in np.unique(log):
-            rows = np.flatnonzero((log == one) & ~np.isnan(confidence))
-            self._parts.append((rows, TieGroups(confidence[rows], y[rows].astype(np.float64))))
-
-    def __call__(self, counts: Floats) -> Floats:
-        """Return the share for each weighting of the runs."""
-        right, pairs = np.zeros(counts.shape[:-1]), np.zeros(counts.shape[:-1])
-        for rows, ties in self._parts:
-            failures, successes = ties.sums(counts[..., rows])
-            n = failures.sum(axis=-1) * successes.sum(axis=-1)
-            right += np.where(n > 0, n * np.nan_to_num(auroc(failures, successes)), 0)
-            pairs += n
-        with np.errstate(invalid="ignore"):
-            return right / pairs
+def within(confidence: Floats, y: NDArray[Any], stratum: NDArray[Any]) -> Statistic:
+    """Return AUROC over pairs of one stratum, of the runs that have a confidence."""
+    rows = np.flatnonzero(~np.isnan(confidence))
+    one = AurocWithin.of(confidence[rows], y[rows].astype(np.float64), stratum[rows])
+    return lambda counts: one(counts[..., rows])
 
 
 def at_step(trace: TrajectoryArray, t: int | None) -> Floats:
     """Return the forecast of each run after step t, missing where it is shorter, or the last."""
-    last = trace.offsets[1:] - 1 if t is None else trace.offsets[:-1] + t - 1
-    there = np.ones(len(trace), dtype=bool) if t is None else trace.lengths >= t
+    if t is None:
+        return trace.cells.ravel()[last_cells(trace)]
     out = np.full(len(trace), np.nan)
-    out[there] = trace.cells.ravel()[last[there]]
+    rows, values = equal_length.at_step(trace, t)
+    out[rows] = values
     return out
 
 
-def mean_over(functions: list[Callable[[Floats], Floats]]) -> Callable[[Floats], Floats]:
+def score_at(trace: TrajectoryArray, y: NDArray[Any], t: int) -> Statistic:
+    """Return the mean log score of the forecasts after step t, of the runs that get there."""
+    rows, p = equal_length.at_step(trace, t)
+    return MeanOfRuns(tps_samples(y[rows], p[:, None]), rows)
+
+
+def mean_over(functions: list[Statistic]) -> Statistic:
     """Return the mean of several statistics."""
     return lambda counts: np.mean([one(counts) for one in functions], axis=0)
 
 
+def strata(*parts: NDArray[Any]) -> NDArray[Any]:
+    """Number the different combinations."""
+    return np.unique(np.stack(parts), axis=1, return_inverse=True)[1].ravel()
+
+
 def statistics(
     traces: list[TrajectoryArray], y: NDArray[Any], log: NDArray[Any], probabilities: bool
-) -> dict[str, Callable[[Floats], Floats]]:
-    """Return AUROC at the end and at fixed steps and, of probabilities, TPS."""
-    ends = {"AUROC": None} | {f"step {t}": t for t in STEPS}
-    functions: dict[str, Any] = {
-        name: mean_over([WithinLogs(at_step(trace, t), y, log) for trace in traces])
-        for name, t in ends.items()
+) -> dict[str, Statistic]:
+    """Return AUROC at the end, at equal length and at fixed steps and, of probabilities, scores.
+
+    At the end pairs are of one log; elsewhere of one log and one fold: see `cross_fit_traces`.
+    """
+    both = [strata(log, folds_of(trace)) for trace in traces]
+    bins = equal_length.length_bins(traces[0].lengths)
+    alike = [strata(bins, stratum) for stratum in both]
+    last, minus_length = [at_step(trace, None) for trace in traces], -traces[0].lengths * 1.0
+    functions: dict[str, Statistic] = {
+        "AUROC": mean_over([within(values, y, log) for values in last]),
+        EQUAL: mean_over([within(*one) for one in zip(last, [y] * len(last), alike, strict=True)]),
+        OF_LENGTH: mean_over([within(minus_length, y, stratum) for stratum in alike]),
     }
+    steps = [t for t in STEPS if t <= traces[0].lengths.max()]
+    for t in steps:
+        pairs = zip(traces, both, strict=True)
+        functions[f"step {t}"] = mean_over([within(at_step(X, t), y, one) for X, one in pairs])
     if probabilities:
         for name, weights in (("TPS", "linear_front"), ("TPS, uniform", "uniform")):
             samples = [tps_samples(y, trace, weights=weights) for trace in traces]
             functions[name] = MeanOfRuns(np.mean(samples, axis=0))
+        for t in steps:
+            functions[f"TPS at {t}"] = mean_over([score_at(trace, y, t) for trace in traces])
     return functions
 
 
-def reference(row: str, measure: str) -> str:
-    """Name what a row is held against: length as it is; for TPS, what is learned of it."""
+def reference(row: str, measure: str) -> tuple[str, str]:
+    """Say what a cell is held against: length as it is; for scores, what is learned of it."""
+    if measure == EQUAL:
+        return row, OF_LENGTH
     if not measure.startswith("TPS"):
-        return LENGTH
-    return f"{LENGTH}, learned" + (", end known" if row.endswith("end known") else "")
+        return LENGTH, measure
+    return f"{LENGTH}, learned" + (", end known" if row.endswith("end known") else ""), measure
 
 
 def table(rows: dict[str, Any], logs: Logs, n_resamples: int) -> pd.DataFrame:
@@ -197,7 +218,7 @@ def table(rows: dict[str, Any], logs: Logs, n_resamples: int) -> pd.DataFrame:
     )
     out: dict[str, dict[str, Any]] = {row: {} for row in rows}
     for (row, measure), k in place.items():
-        base = place[reference(row, measure), measure]
+        base = place[reference(row, measure)]
         low, high = np.nanquantile(drawn[:, k] - drawn[:, base], [0.025, 0.975])
         out[row] |= {
             measure: value[k], f"{measure} -": value[k] - value[base],
@@ -229,7 +250,7 @@ def control(rows: Any, logs: Logs, n_shuffles: int) -> pd.DataFrame:
         for one in np.unique(logs.log):
             y[logs.log == one] = rng.permutation(y[logs.log == one])
         for name, trace in traces_of(rows, logs, y, seed).items():
-            judged = WithinLogs(at_step(trace, None), y, logs.log)
+            judged = within(at_step(trace, None), y, logs.log)
             found[name].append(float(judged(np.ones(len(y)))))
     return pd.DataFrame(found).agg(["mean", "min", "max"]).T
 

@@ -190,3 +190,17 @@ def test_what_the_file_says_is_kept(write):
     assert runs[0].extra == {"reward_info": {"reward": 1.0}, "policy": "x"}
     assert runs[0].meta["seed"] == 3
     assert next(iter(runs.info.values())) == {"info": {}}
+
+
+def test_self_assessed_confidence_of_agent_tracer(write):
+    turn = {"role": "assistant", "content": "Hello"}
+    messages = [
+        turn | {"uncertainty": {"normalized_entropy": 0.1, "self_assessed_confidence": 0.75}},
+        turn | {"uncertainty": {"self_assessed_confidence": None}},
+        turn | {"uncertainty": None},
+        {"role": "user", "content": "Hi", "uncertainty": {"self_assessed_confidence": 0.5}},
+        turn | {"uncertainty": {"self_assessed_confidence": 0.75}, "confidence": 0.25},
+    ]
+    (run,) = read(write, simulation("a", messages=messages))
+    assert [step.confidence for step in run.steps] == [0.75, None, None, 0.5, 0.25]
+    assert run.steps[0].extra["uncertainty"]["normalized_entropy"] == 0.1

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold
 
 from trajscore import TracerScorer, TrajectoryArray
-from trajscore.metrics import aurc
+from trajscore.metrics import aurc, tps_samples
 from trajscore.tracer import MeanSurprisal, RunLength
 
 # random signals often lack one
@@ -22,7 +22,7 @@ def load(name):
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
         module = importlib.import_module(name)
-    for script in ("actions", "tracer", "tracer_ablation"):
+    for script in ("actions", "tracer", "tracer_ablation", "tracer_definitions"):
         sys.modules.pop(script, None)
     return module
 
@@ -179,24 +179,20 @@ def test_both_scripts_run(bench, ablation, public_file, monkeypatch, capsys):
     assert "separate        0.701         0.651  0.709" in said
 
 
-def test_auroc_within_logs(actions, rng):
-    y, log = rng.integers(0, 2, 40), np.repeat([0, 1, 2], [20, 15, 5])
-    y[log == 2] = 1  # a log without pairs
-    confidence = rng.integers(0, 6, 40) + 10.0 * log
-    confidence[3] = np.nan
-    counts = rng.integers(0, 3, 40).astype(float)
-    right = pairs = 0.0
-    for a in np.flatnonzero(y == 1):
-        for b in np.flatnonzero((y == 0) & (log == log[a])):
-            weight = counts[a] * counts[b] * (a != 3 and b != 3)
-            pairs += weight
-            right += weight * (
-                (confidence[a] > confidence[b]) + (confidence[a] == confidence[b]) / 2
-            )
-    judged = actions.WithinLogs(confidence, y, log)
-    assert judged(counts) == pytest.approx(right / pairs)
-    assert judged(np.stack([counts, 2 * counts])) == pytest.approx([right / pairs] * 2)
-    assert np.isnan(judged(np.zeros(40)))
+def test_what_is_compared_with_what(actions, rng):
+    # three logs in two folds; the forecast knows log and fold alone
+    log, fold = np.repeat([0, 1, 2], 40), np.arange(120) % 2
+    trace = TrajectoryArray(np.repeat(0.1 + log / 5 + fold / 10, 12), [12] * 120)
+    known = trace._replace(meta=trace.meta.assign(cross_fit_fold=fold))
+    y = (rng.random(120) < 0.2 + 0.6 * fold).astype(int)
+    found = actions.statistics([known], y, log, True)
+    once = np.ones(120)
+    assert found["AUROC"](once) > 0.7  # pairs of one log
+    assert found["step 10"](once) == found["equal length"](once) == 0.5  # and of one fold
+    assert "step 15" not in found
+    assert found["that of length"](once) == 0.5
+    expected = tps_samples(y, trace.prefix(4).steps(4)[:, 3:]).mean()
+    assert found["TPS at 4"](once) == pytest.approx(expected)
 
 
 def test_risk_at_a_step(actions):
@@ -216,3 +212,21 @@ def test_actions_against_length(actions, public_file, monkeypatch, capsys):
     assert "50 runs with an outcome (28 successes) of 50 tasks" in said
     assert "AUROC - length" in said
     assert "AUROC with shuffled outcomes" in said
+
+
+def test_definitions(public_file, monkeypatch, capsys):
+    script = load("tracer_definitions")
+    log = str(public_file("tau2", "toolorchestra_airline_gpt-5_1trial.json"))
+    small = dict.fromkeys(("alpha", "beta", "gamma", "w"), (0.0, 1.0)) | {"k": (0.1,)}
+    monkeypatch.setattr(script, "GRID", small)
+    monkeypatch.setattr(sys, "argv", ["tracer_definitions.py", log, "--shuffles", "3"])
+    script.main()
+    said = capsys.readouterr().out
+    assert "AUROC                        0.677  0.657         0.677" in said
+    assert "settings on the runs themselves: 0.7" in said
+
+
+def test_auroc_of_many_settings(rng):
+    y, risk = rng.integers(0, 2, 30), rng.integers(0, 9, (4, 30)).astype(float)
+    expected = [roc_auc_score(1 - y, row) for row in risk]
+    assert load("tracer_definitions").auroc(y, risk) == pytest.approx(expected)

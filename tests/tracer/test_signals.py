@@ -81,6 +81,78 @@ def test_windows():
     assert signals(agent("", find(), find()))["repetition"].cells[-1] == 0
 
 
+def user(text="", *calls, observation=None):
+    return Step("user", text, tool_calls=list(calls), observation=observation)
+
+
+def test_text_windows_by_definition():
+    # "lost bag" again: two agent turns, three texts, or four steps later
+    steps = [
+        agent("lost bag"), user("yes"), agent("", find()), user("no"), agent("lost bag"),
+    ]  # fmt: skip
+
+    def last(**parameters):
+        return signals(*steps, **parameters)["repetition"].cells[-1]
+
+    assert last(window=2) == last(window=4, definition="paper") == 1
+    assert last(window=1) == 0
+    # with the call between, one word of three, at a cosine of 1/2
+    assert last(window=3, definition="paper") == pytest.approx(1 / 6)
+    assert last(window=1, definition="agent-tracer") == 1  # the turn between says nothing
+
+
+def test_repeated_calls_by_definition():
+    far = [user("hm"), agent("wait")] * 4  # eight turns, none with a call
+    steps = agent("", find()), *far, agent("", ToolCall("other")), agent("", find())
+    assert signals(*steps)["repetition"].cells[-1] == 0
+    assert signals(*steps, definition="agent-tracer")["repetition"].cells[-1] == 1
+    near = {"definition": "agent-tracer", "tool_window": 1}
+    assert signals(*steps, **near)["repetition"].cells[-1] == 0
+    # to the paper a call is a text like any other, and no more
+    shared = signals(agent("", find(1)), agent("", find(1)), definition="paper")
+    assert shared["repetition"].cells[-1] == 1
+    other = signals(agent("", find(1)), user("a"), agent("", find(1)), window=1, definition="paper")
+    assert other["repetition"].cells[-1] == 0
+
+
+def test_gaps_of_users_by_definition():
+    steps = [
+        user("flight seven"),
+        agent("which flight"),
+        user("flight seven"),
+        user("flight eight"),
+        user("", find(), observation="bag found"),
+        agent("which bag"),
+        agent("", find(2)),
+        user("bag seven"),
+    ]
+    # one common word of two and two; of find, bag and bag; of bag and find, bag
+    literal = [NAN, NAN, 0.5, NAN, NAN, NAN, NAN, 0.5]
+    theirs = [NAN, NAN, 0.5, 0.5, 0.5, NAN, NAN, 0.5]
+    for definition, expected in (
+        ("trajscore", literal), ("paper", literal), ("agent-tracer", theirs),
+    ):  # fmt: skip
+        found = signals(*steps, definition=definition)["user_gap"].cells.ravel()
+        assert np.allclose(found, expected, equal_nan=True), definition
+    one, two = Run("a", [agent("which bag")]), Run("b", [user("which bag")])
+    S = TracerSignals(definition="agent-tracer").fit_transform([one, two])
+    assert np.isnan(S["user_gap"].cells).all()  # not the turn of another run
+
+
+def test_turns_of_one_side():
+    steps = [agent("lost bag"), user("yes"), agent("lost bag"), user("no")]
+    S = signals(*steps)
+    for actors, rows in (("agent", [0, 2]), ("user", [1, 3])):
+        alone = signals(*steps, actors=actors)
+        assert np.array_equal(alone.cells, S.cells[rows], equal_nan=True)
+        assert alone.ended.tolist() == S.ended.tolist()
+    with pytest.raises(ValueError, match=r"run 'a' \(row 0\) has no turn of the user"):
+        signals(agent("hm"), actors="user")
+    for parameter in ("definition", "actors"):
+        with pytest.raises(ValueError, match=f"{parameter} must be one of"):
+            signals(*steps, **{parameter: "theirs"})
+
+
 def test_calls_are_compared_as_objects():
     as_text = ToolCall("find", '{"b": 2, "a": 1}')
     as_object = ToolCall("find", {"a": 1, "b": 2})

@@ -15,8 +15,8 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import running_sum
 from trajscore.io import Step
+from trajscore.tracer._definitions import repeats_call
 from trajscore.tracer._tools import has_failed, is_transfer, is_write, tools_with_effects
-from trajscore.tracer._tracer_signals import repeats_call
 from trajscore.tracer._turns import RunTransformer, Turns, call_text, chosen, take_turns
 
 # What is counted; and what is measured, with the number of turns that it is shared out over.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -12,9 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count
-from trajscore.io import Step
-from trajscore.io._run import whole_text
-from trajscore.tracer._components import CHANNELS
+from trajscore.tracer._components import ACTORS, CHANNELS, check_choice
+from trajscore.tracer._definitions import (
+    DEFINITIONS,
+    PairsOfTurns,
+    TextsOfTurns,
+    calls_and_results,
+)
 from trajscore.tracer._embedders import make_embedder
 from trajscore.tracer._similarity import Pairs, Progress, cached, compare, learns
 from trajscore.tracer._stated_confidence import StatedConfidence
@@ -24,12 +28,10 @@ from trajscore.tracer._turns import (
     Tokens,
     Turns,
     Words,
-    call_text,
     content_mask,
     mean_of_turns,
     take_tokens,
     take_turns,
-    turn_text,
 )
 
 # What is left of surprisal where no token counts.
@@ -48,12 +50,13 @@ class TracerSignals(RunTransformer):
     repetition
         :math:`D_a`, of agent turns: 1 if a tool call repeats one of the last `tool_window` turns,
         of either side, exactly; else the largest cosine times Jaccard overlap of what is said
-        with what was said in the last `window` agent turns.
+        with what was said in the last `window` agent turns. See `definition`.
     agent_gap
         :math:`D_o^A`, of agent turns with calls and results: 1 - cosine of the turn and the
         results.
     user_gap
-        :math:`D_o^U`, of user turns right after the agent's: 1 - cosine of the two.
+        :math:`D_o^U`, of user turns right after the agent's: 1 - cosine of the two. See
+        `definition`.
     is_agent, tool_calls, confidence
         Whether the agent acts, the number of calls, and the confidence stated in the turn.
 
@@ -74,6 +77,12 @@ class TracerSignals(RunTransformer):
         Tokens that surprise less, in nats, are left out of `surprisal`.
     stop_words : iterable of str, optional
         Words without content. Default: some hundred English function words.
+    definition : {"trajscore", "paper", "agent-tracer"}, default="trajscore"
+        Whose repetition and gap of the user, see Notes.
+    actors : {"both", "agent", "user"}, default="both"
+        Whose turns are rows. The signals are those of the whole dialogue; the turns of the other
+        side are left out then, as the code of the paper does. `TracerScorer` has the paper's own
+        attribution, in which they stay and carry no risk.
     memory : str, joblib.Memory or None, default=None
         Where to keep embeddings from one call to the next.
     progress : callable, optional
@@ -93,6 +102,21 @@ class TracerSignals(RunTransformer):
 
     Notes
     -----
+    The paper and the package of its authors, agent-tracer, define two signals in different ways:
+
+    ============  =======================  ========================  ============================
+    definition    a repeated call is 1     text is compared with     a turn of the user with
+    ============  =======================  ========================  ============================
+    trajscore     in `tool_window` turns   texts of the last         the agent's turn, if right
+                  of either side           `window` agent turns      before it
+    paper         never                    whole turns, calls as     the same (Eq. 15)
+                                           text, of the agent in the
+                                           last `window` turns of
+                                           either side (Eq. 10, 11)
+    agent-tracer  in `tool_window` turns   the last `window` texts   the last turn of the agent,
+                  of the agent with calls  that are not empty        or with calls, their results
+    ============  =======================  ========================  ============================
+
     Each text is embedded once. Signals of the same runs are not computed again, unless a parameter
     is a function or an estimator: the last ones stay in memory, some 250 MB at most. A
     log-probability of -inf counts as -100; -9999 or below, and a turn of nothing but zeros, count
@@ -104,7 +128,7 @@ class TracerSignals(RunTransformer):
     References
     ----------
     Tayebati et al. (2026), TRACER: Trajectory Risk Aggregation for Critical Episodes in Agentic
-    Reasoning, Section III.
+    Reasoning, Section III; https://github.com/sinatayebati/agent-tracer.
 
     Examples
     --------
@@ -129,6 +153,8 @@ class TracerSignals(RunTransformer):
         tool_window: int = 5,
         least_surprisal: float = 0.05,
         stop_words: Iterable[str] | None = None,
+        definition: str = "trajscore",
+        actors: str = "both",
         memory: Any = None,
         progress: Progress | None = None,
     ) -> None:
@@ -137,6 +163,8 @@ class TracerSignals(RunTransformer):
         self.tool_window = tool_window
         self.least_surprisal = least_surprisal
         self.stop_words = stop_words
+        self.definition = definition
+        self.actors = actors
         self.memory = memory
         self.progress = progress
 
@@ -145,10 +173,11 @@ class TracerSignals(RunTransformer):
         stop_words = tuple(sorted(STOP_WORDS if self.stop_words is None else set(self.stop_words)))
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
         tokens = take_tokens(turns)
-        texts = _TextsOfTurns(turns.steps)
-        speech = _speech_and_earlier_speech(turns, texts, self.window)
-        results = _calls_and_results(texts)
-        answers = _answers_and_questions(turns, texts)
+        rules = DEFINITIONS[self.definition]
+        texts = TextsOfTurns(turns.steps, rules.results_of)
+        speech = rules.speech(turns, texts, self.window)
+        results = calls_and_results(turns, texts)
+        answers = rules.answers(turns, texts)
         pairs = _joined(texts, speech, results, answers)
         embedder, semantic, lexical = cached(self.memory, compare)(
             embedder, pairs, stop_words, reset, self.memory, self.progress
@@ -157,7 +186,7 @@ class TracerSignals(RunTransformer):
         of_speech, of_results, of_answers = np.split(semantic, ends)
         columns = (
             surprisal(turns, tokens, self.least_surprisal, Words(stop_words)),
-            repetition(turns, speech, of_speech, lexical, self.tool_window),
+            repetition(turns, speech, of_speech, lexical, rules.repeated(turns, self.tool_window)),
             gap(turns, results, of_results),
             gap(turns, answers, of_answers),
             turns.is_agent,
@@ -166,7 +195,11 @@ class TracerSignals(RunTransformer):
         )
         if reset:
             self.embedder_, self.n_texts_ = embedder, len(pairs.texts)
-        return turns.container(np.stack(columns, axis=1, dtype=np.float64), CHANNELS)
+        cells = np.stack(columns, axis=1, dtype=np.float64)
+        if self.actors != "both":
+            kept = turns.is_agent == (self.actors == "agent")
+            turns, cells = turns.only(kept, self.actors), cells[kept]
+        return turns.container(cells, CHANNELS)
 
     def _embedder(self, reset: bool) -> Any:
         if not reset:
@@ -177,6 +210,8 @@ class TracerSignals(RunTransformer):
         return clone(embedder) if learns(embedder) else embedder
 
     def _check_parameters(self) -> None:
+        check_choice("definition", self.definition, tuple(DEFINITIONS))
+        check_choice("actors", self.actors, ACTORS)
         for name in ("window", "tool_window"):
             as_count(getattr(self, name), name)
         if not self.least_surprisal >= 0:
@@ -188,88 +223,24 @@ class TracerSignals(RunTransformer):
             )
 
 
-# ------------------------------------------------------------------ which texts are compared
-
-
-class _TextsOfTurns:
-    """Texts to embed, each once; for each turn the place of its texts, -1 where it has none."""
-
-    def __init__(self, steps: list[Step]) -> None:
-        self._known: dict[str, int] = {}
-        self.said = self._places(step.text if step.actor == "agent" else "" for step in steps)
-        self.whole = self._places(turn_text(step) for step in steps)
-        self.result = self._places(
-            # a result without a call says nothing of what the agent did
-            (step.observation or "") if step.actor == "agent" and step.tool_calls else ""
-            for step in steps
-        )
-
-    @property
-    def listed(self) -> list[str]:
-        return list(self._known) or [""]
-
-    def _places(self, texts: Iterable[str]) -> IntArray:
-        known = self._known
-        whole = (whole_text(text.strip()) for text in texts)
-        places = [known.setdefault(text, len(known)) if text else -1 for text in whole]
-        return np.array(places, dtype=np.int64)
-
-
-class _PairsOfTurns(NamedTuple):
-    """Pairs of texts, and the turn of which each says something."""
-
-    turn: IntArray
-    first: IntArray
-    second: IntArray
-
-
-def _speech_and_earlier_speech(turns: Turns, texts: _TextsOfTurns, window: int) -> _PairsOfTurns:
-    """Pair what an agent says with what it said in each of its last turns."""
-    agent, run, said = np.flatnonzero(turns.is_agent), turns.run_of, texts.said
-    pairs = [np.empty((2, 0), dtype=np.int64)]
-    for back in range(1, min(window, len(agent) - 1) + 1):
-        now, before = agent[back:], agent[:-back]
-        there = (run[now] == run[before]) & (said[now] >= 0) & (said[before] >= 0)
-        pairs.append(np.stack([now[there], before[there]]))
-    turn, before = np.concatenate(pairs, axis=1)
-    return _PairsOfTurns(turn, said[turn], said[before])
-
-
-def _calls_and_results(texts: _TextsOfTurns) -> _PairsOfTurns:
-    """Pair each turn of an agent with the results of its calls."""
-    turn = np.flatnonzero((texts.whole >= 0) & (texts.result >= 0))
-    return _PairsOfTurns(turn, texts.whole[turn], texts.result[turn])
-
-
-def _answers_and_questions(turns: Turns, texts: _TextsOfTurns) -> _PairsOfTurns:
-    """Pair each turn of a user with the agent's turn right before it."""
-    turn = np.flatnonzero(~turns.is_agent[1:] & turns.is_agent[:-1]) + 1
-    there = (turns.run_of[turn] == turns.run_of[turn - 1]) & (texts.whole[turn] >= 0)
-    turn = turn[there & (texts.whole[turn - 1] >= 0)]
-    return _PairsOfTurns(turn, texts.whole[turn - 1], texts.whole[turn])
-
-
-def _joined(texts: _TextsOfTurns, speech: _PairsOfTurns, *others: _PairsOfTurns) -> Pairs:
-    parts = (speech, *others)
-    first = np.concatenate([part.first for part in parts])
-    second = np.concatenate([part.second for part in parts])
-    return Pairs(texts.listed, first, second, n_lexical=len(speech.turn))
-
-
 # ------------------------------------------------------------------ the signals
 
 
 def repetition(
-    turns: Turns, speech: _PairsOfTurns, semantic: FloatArray, lexical: FloatArray, tool_window: int
+    turns: Turns,
+    speech: PairsOfTurns,
+    semantic: FloatArray,
+    lexical: FloatArray,
+    repeated: IntArray,
 ) -> FloatArray:
     """Return D_a: 1 where a call is repeated, else the largest cosine times Jaccard overlap."""
     out = np.where(turns.is_agent, 0.0, np.nan)
     np.maximum.at(out, speech.turn, np.maximum(semantic, 0.0) * lexical)
-    out[repeats_call(turns, tool_window)] = 1.0
+    out[repeated] = 1.0
     return out
 
 
-def gap(turns: Turns, pairs: _PairsOfTurns, semantic: FloatArray) -> FloatArray:
+def gap(turns: Turns, pairs: PairsOfTurns, semantic: FloatArray) -> FloatArray:
     """Return D_o: 1 - cosine, of the turns that have both texts."""
     out = np.full(len(turns.steps), np.nan)
     out[pairs.turn] = 1.0 - semantic
@@ -290,21 +261,8 @@ def surprisal(turns: Turns, tokens: Tokens, least: float, words: Words) -> Float
     return out
 
 
-def repeats_call(turns: Turns, window: int) -> IntArray:
-    """Return the agent turns with a call that one of the last turns, of either side, made, too."""
-    run = turns.run_of
-    number: dict[str, int] = {}
-    calls = [
-        (number.setdefault(call_text(call), len(number)), turn)
-        for turn in np.flatnonzero(turns.is_agent)
-        for call in turns.steps[turn].tool_calls
-    ]
-    if not calls:
-        return np.empty(0, dtype=np.int64)
-    call, turn = np.unique(np.array(calls, dtype=np.int64), axis=0).T  # by call, then by turn
-    again = (
-        (call[1:] == call[:-1])
-        & (run[turn[1:]] == run[turn[:-1]])
-        & (turn[1:] - turn[:-1] <= window)
-    )
-    return turn[1:][again]
+def _joined(texts: TextsOfTurns, speech: PairsOfTurns, *others: PairsOfTurns) -> Pairs:
+    parts = (speech, *others)
+    first = np.concatenate([part.first for part in parts])
+    second = np.concatenate([part.second for part in parts])
+    return Pairs(texts.listed, first, second, n_lexical=len(speech.turn))

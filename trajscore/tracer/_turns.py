@@ -173,6 +173,12 @@ class Turns:
         message = "" if index is None else f" (message {index})"
         return f"{where}run {self.runs[row].id!r} (row {row}), step {step}{message}"
 
+    def only(self, kept: BoolArray, whose: str) -> Turns:
+        """Return some of the turns; every run must have one."""
+        lengths = np.bincount(self.run_of[kept], minlength=len(self.lengths))
+        _refuse_empty(self.runs, lengths, whose)
+        return Turns(self.runs, [self.steps[place] for place in np.flatnonzero(kept)], lengths)
+
     def container(self, cells: FloatArray, channels: Sequence[str]) -> TrajectoryArray:
         """Put one row of values a turn into a container, with what is known of the runs."""
         table = meta(self.runs).drop(columns=["run", "outcome"])
@@ -193,13 +199,16 @@ def take_turns(runs: Any, actors: Iterable[str], reader: str) -> Turns:
     checked = check_runs(runs, reader)
     parts = [[step for step in run.steps if step.actor in chosen] for run in checked]
     lengths = np.array([len(part) for part in parts], dtype=np.int64)
+    _refuse_empty(checked, lengths, " or ".join(sorted(chosen)))
+    return Turns(checked, list(chain.from_iterable(parts)), lengths)
+
+
+def _refuse_empty(runs: Sequence[Run], lengths: IntArray, whose: str) -> None:
     if (lengths == 0).any():
         row = int(np.argmin(lengths))
-        whose = " or ".join(sorted(chosen))
         raise ValueError(
-            f"run {checked[row].id!r} (row {row}) has no turn of the {whose}; leave it out"
+            f"run {runs[row].id!r} (row {row}) has no turn of the {whose}; leave it out"
         )
-    return Turns(checked, list(chain.from_iterable(parts)), lengths)
 
 
 def check_runs(runs: Any, reader: str) -> list[Run]:

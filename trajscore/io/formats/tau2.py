@@ -42,7 +42,8 @@ def read_tau2(path: Paths, **options: Any) -> Runs:
     -----
     ``agent_stop`` and ``user_stop`` are observed: success if the reward is 1 up to 1e-6.
     ``max_steps`` is administrative; the budget ``info.max_steps`` counts steps of the orchestrator,
-    not turns of the agent. What a ``timeout`` says nobody knows but you: see ``rule``.
+    not turns of the agent. What a ``timeout`` says nobody knows but you: see ``rule``. In logs of
+    agent-tracer, the self-assessed confidence of a turn is its stated confidence.
 
     Examples
     --------
@@ -112,7 +113,10 @@ def _run(raw: Any, place: Place, options: Any) -> Run:
     graded = raw.get("reward_info")
     reward = graded.get("reward") if isinstance(graded, Mapping) else None
     talk = Conversation(place)
-    talk.add_all(_messages(raw))
+    messages = _messages(raw)
+    if isinstance(messages, list):
+        messages = [_with_confidence(message) for message in messages]
+    talk.add_all(messages)
     run = Run(
         id=name,
         outcome=as_outcome(reward),
@@ -141,6 +145,13 @@ def _messages(raw: Mapping[str, Any]) -> Any:
     if raw.get("messages") is None:
         raise MalformedRunError("it has neither messages nor ticks")
     return raw["messages"]
+
+
+def _with_confidence(message: Any) -> Any:
+    """Take the confidence that agent-tracer asked for after each turn, where it was asked."""
+    asked = message.get("uncertainty") if isinstance(message, Mapping) else None
+    stated = asked.get("self_assessed_confidence") if isinstance(asked, Mapping) else None
+    return message if stated is None else {"confidence": stated, **message}
 
 
 def _merge_ticks(ticks: list[Any]) -> list[dict[str, Any]]:
