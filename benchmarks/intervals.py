@@ -35,6 +35,7 @@ from trajscore.metrics._decomposition import run_miscalibration
 from trajscore.metrics._diagnostics import diagnostic_statistics
 from trajscore.metrics._ecuas import price
 from trajscore.metrics._statistics import MeanOfRuns, Statistic, all_at_once
+from trajscore.metrics._weighted_steps import weighted_steps
 from trajscore.report._margins import hides_losses
 
 FloatArray = NDArray[np.float64]
@@ -143,7 +144,7 @@ def bounded_statistics(success: FloatArray, forecast: FloatArray) -> dict[str, S
     X = TrajectoryArray.from_flat(forecast, np.ones(len(forecast), dtype=np.int64))
     return {
         "T-ECE": diagnostic_statistics(forecast, success, is_probability=True)["T-ECE"],
-        "MCB": MeanOfRuns(run_miscalibration(success, X, "log", "uniform")),
+        "MCB": MeanOfRuns(run_miscalibration(weighted_steps(success, X, "uniform"), "log")),
     }
 
 
@@ -260,7 +261,7 @@ def try_intervals(table: Table, units: Units, found: Found, counts: FloatArray |
     rows, n_runs = found.rows, table.n_runs
     value = table.values(np.ones(n_runs))
     on_logit = [name in ON_LOGIT for name in table.names]
-    one = by_influence(value, table.influences(), units, LEVEL, on_logit)
+    one = by_influence(value, np.nan_to_num(table.influences()), units, LEVEL, on_logit)
     holds = one.holds & ~table.has_unseen() & (not is_rare(table.success))
     rows["value"].append(value)
     rows["influence"].append(found.covered(one.low, one.high))

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from any_input import any_two_labels
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
+from trajscore.calibration import BetaCrossFitCalibrator, _platt
 from trajscore.core.weights import step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.testing._estimator_checks import check_trajectory_estimator
@@ -419,3 +420,14 @@ def test_no_runs(runs):
     X, y = runs
     with pytest.raises(ValueError, match="there are no runs to calibrate on"):
         PlattCrossFitCalibrator().fit(X[[]], y[[]])
+
+
+@pytest.mark.parametrize("calibrator", [PlattCrossFitCalibrator(), BetaCrossFitCalibrator()])
+def test_many_distinct_values_are_merged_without_a_trace(calibrator, rng, monkeypatch):
+    p = rng.beta(2, 1, 50_000)
+    X = TrajectoryArray(p, np.full(10_000, 5))
+    y = (rng.random(10_000) < p[::5]).astype(int)
+    merged = calibrator.fit(X, y).full_map_(X.cells)
+    monkeypatch.setattr(_platt, "_MANY", 10**9)
+    each = calibrator.fit(X, y).full_map_(X.cells)
+    assert 0 < abs(merged - each).max() < 1e-6

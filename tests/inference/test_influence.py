@@ -72,3 +72,12 @@ def test_simultaneous_intervals_hold_at_once(rng, n_simulations):
         hits += bool(((low <= 0) & (high >= 0)).all())
     assert binomtest(hits, n_simulations, 0.94).proportion_ci(0.999).high > 0.94
     assert hits / n_simulations < 0.985  # not merely wide
+
+
+def test_draws_do_not_jump_with_the_last_digit(rng):
+    x = rng.normal(size=(40, 3))
+    x -= x.mean(axis=0)
+    x = np.column_stack([x, x[:, 0] + x[:, 1]])  # of a singular covariance
+    nudged = x * (1 + 1e-13 * rng.normal(size=x.shape))
+    one, other = (influence_interval(np.zeros(4), psi, simultaneous=True)[0] for psi in (x, nudged))
+    np.testing.assert_allclose(one, other, rtol=1e-9)

@@ -231,24 +231,34 @@ class CalibrationSample:
 
 
 class _Steps:
-    """All training runs, flat; `of` picks those of some runs."""
+    """All training runs, flat; `of` adds up those of some folds."""
 
     def __init__(
-        self, X: TrajectoryArray, labels: FloatArray, run_weight: FloatArray, weights: Weights
+        self,
+        X: TrajectoryArray,
+        labels: FloatArray,
+        run_weight: FloatArray,
+        weights: Weights,
+        fold: IntArray,
     ) -> None:
-        self.X, self._run_weight = X, run_weight
-        self._label = np.repeat(labels, X.lengths)
-        self._weight = step_weights(X.lengths, X.horizon, weights) * np.repeat(
-            run_weight, X.lengths
-        )
+        self.X, self._run_weight, self.fold = X, run_weight, fold
+        weight = step_weights(X.lengths, X.horizon, weights)
+        weight *= np.repeat(run_weight, X.lengths)
         # signals take few distinct values (verbal confidence, judges): fit on those
-        self._values, self._index = group_ties(X.cells)
+        self._values, tie = group_ties(X.cells)
+        n_folds, n_values = int(fold.max()) + 1, len(self._values)
+        tie += np.repeat(fold * n_values, X.lengths)
+        self._success, self._failure = (
+            np.bincount(tie, weight * np.repeat(part, X.lengths), n_folds * n_values).reshape(
+                n_folds, n_values
+            )
+            for part in (labels, 1 - labels)
+        )
 
-    def of(self, rows: BoolArray) -> CalibrationSample:
-        weight = self._weight * np.repeat(rows, self.X.lengths)
-        n_values = len(self._values)
-        success: Any = np.bincount(self._index, weight * self._label, n_values)
-        failure: Any = np.bincount(self._index, weight * (1 - self._label), n_values)
+    def of(self, train: BoolArray) -> CalibrationSample:
+        """Add up the folds of training runs, which are those of whole folds."""
+        folds = np.unique(self.fold[train])
+        success, failure = self._success[folds].sum(axis=0), self._failure[folds].sum(axis=0)
         if success.sum() <= 0 or failure.sum() <= 0:
             kind = "failures" if success.sum() <= 0 else "successes"
             raise ValueError(
@@ -256,7 +266,7 @@ class _Steps:
                 f"and failures in every fold: give more runs, or a smaller cv"
             )
         used = success + failure > 0
-        n_runs = int(((self._run_weight > 0) & rows).sum())
+        n_runs = int(((self._run_weight > 0) & train).sum())
         return CalibrationSample(self._values[used], success[used], failure[used], n_runs)
 
     def range_of(self, cells: FloatArray) -> tuple[float, float]:
@@ -419,24 +429,26 @@ class CrossFitCalibrator(Forecaster, BaseEstimator):
         self.n_dropped_ = int((weight == 0).sum())
         # all sums run in the order of the ids, so that the order of rows cannot matter
         order = id_order(traces.ids)
-        steps = _Steps(traces[order], labels.value[order], weight[order], self.weights)
+        steps = _Steps(traces[order], labels.value[order], weight[order], self.weights, fold[order])
         self.full_map_ = self._fit_map(steps.of(np.ones(len(traces), dtype=bool)))
-        calibrated = self._cross_fit(steps, fold[order])
+        calibrated = self._cross_fit(steps)
         self._value_range = steps.range_of(steps.X.cells)
         self.calibrated_range_ = steps.range_of(calibrated)
         out = steps.X.with_cells(calibrated, channels=list(self.get_feature_names_out()))
         return _with_folds(out, fold[order])[np.argsort(order, kind="stable")]
 
-    def _cross_fit(self, steps: _Steps, fold: IntArray) -> FloatArray:
+    def _cross_fit(self, steps: _Steps) -> FloatArray:
         """Calibrate the steps of each fold by a map fitted on the other folds."""
+        fold = steps.fold
         names = [_fold_name(k) for k in range(int(fold.max()) + 1)]
         maps, calibrated = {}, np.empty(len(steps.X.cells))
         cell_fold = np.repeat(fold, steps.X.lengths)
         fits = out_of_fold(fold, lambda train: self._fit_map(steps.of(train)))
         for k, (_, fitted) in enumerate(fits):
+            held_out = np.flatnonzero(cell_fold == k)
             # of two folds, a map is named after the one that it is fitted on (Appendix D)
             maps[names[1 - k] if len(names) == 2 else names[k]] = fitted
-            calibrated[cell_fold == k] = fitted(steps.X.cells[cell_fold == k])
+            calibrated[held_out] = fitted(steps.X.cells[held_out])
         self.maps_ = {name: maps[name] for name in names}
         return calibrated
 

@@ -336,6 +336,8 @@ class Ragged:
         )
 
     def _take(self, rows: IntArray) -> Self:
+        if len(rows) == len(self) and np.array_equal(rows, np.arange(len(self))):
+            return self
         lengths = self.lengths[rows]
         offsets = offsets_of(lengths)
         cells = np.repeat(self._offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])

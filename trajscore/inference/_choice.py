@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.inference._influence import Spread, bounds
-from trajscore.inference._intervals import acceleration, bca_interval, percentile_interval
+from trajscore.inference._intervals import bca_interval, percentile_interval
 from trajscore.inference._units import Units, any_units
 
 METHODS = ("auto", "bootstrap", "influence")
@@ -53,12 +53,12 @@ def by_influence(
     confidence_level: float,
     on_logit: ArrayLike = False,
 ) -> InfluenceIntervals:
-    """Return intervals of statistics as `influence_interval` does, and which of them hold."""
-    spread = Spread(np.nan_to_num(influence), units)
+    """Return intervals as `influence_interval` does, and which hold; no influence is NaN."""
+    spread = Spread(influence, units)
     half_width = spread.half_width(units.t_quantile(len(influence), confidence_level))
     low, high = bounds(estimate, half_width, np.broadcast_to(on_logit, estimate.shape))
     enough = min(ENOUGH, _SHARE * units.n_units**2 / units.n_effective(len(influence)))
-    return InfluenceIntervals(low, high, spread.n_telling() >= enough, acceleration(spread.totals))
+    return InfluenceIntervals(low, high, spread.n_telling() >= enough, spread.acceleration())
 
 
 def by_bootstrap(
@@ -85,5 +85,6 @@ def interval_of(
     """Return a statistic with its interval, by the influence of each run on it."""
     units = any_units(groups, len(influence))
     value = np.array([estimate])
-    found = by_influence(value, influence[:, None], units, confidence_level, on_logit)
+    psi = np.nan_to_num(influence)[:, None]
+    found = by_influence(value, psi, units, confidence_level, on_logit)
     return estimate, float(found.low[0]), float(found.high[0])

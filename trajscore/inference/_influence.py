@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +16,7 @@ from trajscore.inference._units import Units, any_units
 
 FEW_CLUSTERS = 15
 _DRAWS = 20_000
+_BLOCK = 4096
 # Influences as small as this are rounding errors of zero.
 _ROUNDING = 1e-12
 
@@ -99,6 +101,18 @@ class Spread:
         self.n_runs, self._units = len(influence), units
         self.totals = units.sums(influence)
 
+    @cached_property
+    def _powers(self) -> FloatArray:
+        """Sums of the second, third and fourth powers of the totals, in blocks that stay cached."""
+        sums = np.zeros((3, self.totals.shape[1]))
+        for start in range(0, len(self.totals), _BLOCK):
+            totals = self.totals[start : start + _BLOCK]
+            squares = totals * totals
+            for power, factors in enumerate(((squares,), (squares, totals), (squares, squares))):
+                subscripts = ",".join(["ij"] * len(factors)) + "->j"
+                sums[power] += np.einsum(subscripts, *factors)
+        return sums
+
     def left_out(self) -> FloatArray:
         """Change of each statistic, times n_runs, when a unit is left out (CR3), to be squared."""
         kept = 1 - self._units.sizes(self.n_runs) / self.n_runs
@@ -110,28 +124,42 @@ class Spread:
         """Quantile times the standard error; 0 where nothing varies, infinite of one unit."""
         if self._units.n_units < 2:
             return np.full(self.totals.shape[1], np.inf)
-        error = np.sqrt((self.left_out() ** 2).sum(axis=0)) / self.n_runs
+        if self._units.codes is None:  # as with `left_out`, all of one multiple
+            error = np.sqrt(self._powers[0] / (self.n_runs * (self.n_runs - 1)))
+        else:
+            error = np.sqrt((self.left_out() ** 2).sum(axis=0)) / self.n_runs
         return np.where(error > 0, quantile, 0.0) * error
 
     def draw(self, size: int, random_state: int = 0) -> FloatArray:
         """Draw normal errors of all statistics, of the covariance that units have left out."""
+        # given the clusters, sums of them with normal weights have just this covariance; its
+        # symmetric root, and so every draw, moves with it, and does not jump as others do
+        values, vectors = np.linalg.eigh(self._covariance())
+        root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
+        return np.random.default_rng(random_state).standard_normal((size, len(root))) @ root
+
+    def _covariance(self) -> FloatArray:
+        if self._units.codes is None:
+            return self.totals.T @ self.totals / (self.n_runs * (self.n_runs - 1))
         scaled = self.left_out() / self.n_runs
-        # given the clusters, sums of them with normal weights have just this covariance
-        covariance, rng = scaled.T @ scaled, np.random.default_rng(random_state)
-        return rng.multivariate_normal(
-            np.zeros(len(covariance)), covariance, size, check_valid="ignore", method="eigh"
-        )
+        return np.asarray(scaled.T @ scaled)
 
     def n_telling(self) -> FloatArray:
         """Count the units that the variance rests on: n if all are alike, k if k of them are far.
 
         Of a rare outcome it is the number of times that it occurs, of a normal sample n / 3.
         """
-        squares = self.totals**2
-        total = squares.sum(axis=0)
+        total, _, fourth = self._powers
         varies = total > _ROUNDING**2 * self.n_runs
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(varies, total**2 / (squares * squares).sum(axis=0), np.inf)
+            return np.where(varies, total**2 / fourth, np.inf)
+
+    def acceleration(self) -> FloatArray:
+        """Return sum U^3 / (6 (sum U^2)^(3/2)) over units; 0 for a statistic that no unit moves."""
+        total, third, _ = self._powers
+        spread = total**1.5
+        moved = spread > 0
+        return np.where(moved, third / (6 * np.where(moved, spread, 1.0)), 0.0)
 
 
 def warn_few_clusters(units: Units, n_runs: int) -> None:

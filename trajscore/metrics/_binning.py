@@ -39,7 +39,9 @@ def quantile_bins(size: FloatArray, n_bins: int) -> IntArray:
 
     A tie goes where its middle rank is, on an edge into the lower bin.
     """
-    reached = np.cumsum(size, axis=-1)
-    with np.errstate(invalid="ignore"):  # nothing has a weight
-        middle = np.nan_to_num((reached - size / 2) / reached[..., -1:])
-    return np.clip(np.floor(middle * n_bins - _ROUNDING).astype(np.int64), 0, n_bins - 1)
+    middle = np.cumsum(size, axis=-1)
+    total = middle[..., -1:].copy()
+    middle -= size / 2
+    middle *= n_bins / np.where(total > 0, total, np.inf)
+    middle -= _ROUNDING
+    return np.minimum(middle.astype(np.int64), n_bins - 1)  # above -1, so that 0 is the least

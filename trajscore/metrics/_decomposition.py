@@ -17,7 +17,8 @@ from trajscore.core.weights import Weights, step_weights
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._ties import rises
-from trajscore.metrics._tps import check_scored, run_scores
+from trajscore.metrics._tps import check_scored, score_cells
+from trajscore.metrics._weighted_steps import WeightedSteps
 
 PARTS = ("miscalibration", "discrimination", "uncertainty")
 
@@ -189,24 +190,26 @@ def tps_decomposition(
     return pd.DataFrame(columns, index=pd.Index(steps, name="step"))
 
 
-def run_miscalibration(
-    y: NDArray[Any], X: TrajectoryArray, score: Any, weights: Weights
-) -> FloatArray:
+def run_miscalibration(steps: WeightedSteps, score: Any) -> FloatArray:
     """What each trusted run would gain by the best monotone recalibration; the mean is the part.
 
+    >>> from trajscore.metrics._weighted_steps import weighted_steps
     >>> X = TrajectoryArray.from_list([[0.5, 0.9], [0.5, 0.5]])
     >>> parts = tps_decomposition([1, 0], X, score="brier")
-    >>> gained = run_miscalibration(np.array([1, 0]), X, "brier", "linear_front")
+    >>> gained = run_miscalibration(weighted_steps(np.array([1.0, 0.0]), X), "brier")
     >>> bool(np.isclose(gained.mean(), parts.miscalibration))
     True
     """
-    mass, _, _ = weighted_mass(y, X, np.ones(len(X)), weights)
-    total = mass.success + mass.failure
-    recalibrated = isotonic_regression(mass.success / total, sample_weight=total)
-    # a forecast below all others has no weight, so anything will do
-    at = np.maximum(np.searchsorted(mass.forecast, X.cells, side="right") - 1, 0)
-    best = run_scores(y, X.with_cells(recalibrated[at]), score, weights)
-    return best - run_scores(y, X, score, weights)
+    family = get_family(score)
+    if not steps.weight.all():
+        steps = steps.take(steps.weight > 0)
+    total = steps.by_tie(steps.weight)
+    rate = steps.by_tie(steps.weight * steps.outcome) / total
+    best = steps.from_ties(isotonic_regression(rate, sample_weight=total))
+    gained = score_cells(family, best, steps.outcome) - score_cells(
+        family, steps.forecast, steps.outcome
+    )
+    return steps.by_run(steps.weight * gained)
 
 
 def weighted_mass(

@@ -150,7 +150,7 @@ def diagnostic_statistics(
     if is_probability:
         counted = np.ones(len(confidence)) if weight is None else weight
         bins = bins_of(confidence, counted, n_bins, strategy)
-        gaps = (success - confidence)[:, None] * (bins[:, None] == np.arange(n_bins))
+        gaps = (success - confidence)[:, None] * (bins[:, None] == np.unique(bins))
         metrics["T-ECE"] = CalibrationError(gaps, np.ones(len(confidence)), rows)
         squared = success * (1 - confidence) ** 2 + (1 - success) * confidence**2
         metrics["T-Brier"] = MeanOfRuns(squared, rows)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import polygamma
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.metrics import _ranking
@@ -49,11 +48,11 @@ def aurc(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, Float
     r = np.divide(e, m, out=np.zeros_like(e), where=m > 0)
     q = np.divide(b, m, out=np.zeros_like(e), where=m > 0)
     D = _ranking._harmonic(n) - _ranking._harmonic(b)
-    slope = polygamma(1, n + 1)
+    slope = _ranking._harmonic_slope(n)
     # area of a group: e + (B - b r) D
     in_errors = 1 - q * D
     in_size = q * r * D + (B - b * r) * slope
-    in_before = -r * D + (B - b * r) * (slope - polygamma(1, b + 1))
+    in_before = -r * D + (B - b * r) * (slope - _ranking._harmonic_slope(b))
     area = (e + (B - b * r) * D).sum() / n[-1]
     after_failure = _sum_after(in_before + D)
     after_success = _sum_after(in_before)

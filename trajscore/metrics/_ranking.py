@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import digamma
+from scipy.special import digamma, polygamma
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.metrics._ties import group_ties
@@ -81,14 +81,22 @@ def aurc(failures: FloatArray, successes: FloatArray) -> FloatArray:
 
 def _harmonic(n: FloatArray) -> FloatArray:
     """Harmonic numbers, continued to weights that are not whole by the digamma function."""
-    with np.errstate(invalid="ignore"):  # above the largest integer
-        whole = n.astype(np.int64)
-    small = n < len(_HARMONIC)
-    if small.all() and (whole == n).all():
-        return _HARMONIC[whole]
     # which way a number takes must not depend on those that are computed with it
-    looked_up = small & (whole == n)
-    harmonic = np.empty(n.shape)
-    harmonic[looked_up] = _HARMONIC[whole[looked_up]]
-    harmonic[~looked_up] = digamma(n[~looked_up] + 1) + np.euler_gamma
+    small = n < len(_HARMONIC)
+    whole = np.where(small, n, 0).astype(np.int64)
+    harmonic = _HARMONIC[whole]
+    broken = small & (whole != n)
+    harmonic[broken] = digamma(n[broken] + 1) + np.euler_gamma
+    large = n[~small]
+    harmonic[~small] = np.log(large) + np.euler_gamma + (0.5 - 1 / (12 * large)) / large
     return harmonic
+
+
+def _harmonic_slope(n: FloatArray) -> FloatArray:
+    """Derivative of the harmonic numbers in n, the trigamma function of n + 1."""
+    small = n < len(_HARMONIC)
+    large = n[~small]
+    slope = np.empty(n.shape)
+    slope[small] = polygamma(1, n[small] + 1)
+    slope[~small] = (1 - (0.5 - 1 / (6 * large)) / large) / large
+    return slope

@@ -89,7 +89,8 @@ class CalibrationError:
     Attributes
     ----------
     gaps : ndarray of shape (n_rows, n_bins)
-        Sum of a run's gaps, outcome less forecast, in each bin of forecasts, times their weights.
+        Sum of a run's gaps, outcome less forecast, in each bin of forecasts that is not empty,
+        times their weights.
     weight : ndarray of shape (n_rows,)
         Sum of these weights.
     rows : ndarray of int of shape (n_rows,) or None
@@ -112,8 +113,10 @@ class CalibrationError:
         total = used @ self.weight
         with np.errstate(invalid="ignore"):  # NaN where nothing has a weight
             mean = used @ self.gaps / total
-            deviations = used[:, None] * (self.gaps - self.weight[:, None] * mean) / total
-        return mean, _on_all_runs(n_runs * deviations, self.rows, n_runs)
+            deviations = self.weight[:, None] * mean
+            np.subtract(self.gaps, deviations, out=deviations)
+            deviations *= (n_runs / total) * used[:, None]
+        return mean, _on_all_runs(deviations, self.rows, n_runs)
 
     def influence(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
         """Return the influence of each of n_runs runs."""
@@ -167,8 +170,9 @@ def _joint(group: Sequence[Statistic]) -> Callable[[FloatArray], FloatArray]:
 
 
 def _means(counts: FloatArray, samples: FloatArray) -> FloatArray:
+    sums = counts @ np.concatenate([samples, np.ones((len(samples), 1))], axis=1)
     with np.errstate(invalid="ignore"):
-        return np.asarray(counts @ samples / counts.sum(axis=-1, keepdims=True))
+        return np.asarray(sums[..., :-1] / sums[..., -1:])
 
 
 def _columns(counts: FloatArray, rows: IntArray | None) -> FloatArray:

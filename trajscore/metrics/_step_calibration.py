@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import as_count
-from trajscore.core.weights import Weights, step_weights
-from trajscore.core.within_runs import run_numbers, step_numbers
-from trajscore.metrics._binning import bins_of, check_strategy
+from trajscore.core.weights import Weights
+from trajscore.metrics._binning import check_strategy, quantile_bins, uniform_bins
 from trajscore.metrics._statistics import CalibrationError
 from trajscore.metrics._tps import check_scored
+from trajscore.metrics._weighted_steps import WeightedSteps, weighted_steps
 
 PARTS_OF_A_RUN = ("early", "middle", "late")
 
@@ -89,10 +88,9 @@ def step_calibration_error(
     if not len(X):
         raise ValueError("there are no runs to score; give at least one")
     statistic = step_calibration_statistic(
-        y.astype(np.float64),
-        X,
-        check_sample_weight(sample_weight, len(X)),
-        weights=weights,
+        weighted_steps(
+            y.astype(np.float64), X, weights, check_sample_weight(sample_weight, len(X))
+        ),
         n_bins=as_count(n_bins, "n_bins"),
         strategy=check_strategy(strategy),
         part=_check_part(part),
@@ -101,32 +99,29 @@ def step_calibration_error(
 
 
 def step_calibration_statistic(
-    success: FloatArray,
-    X: TrajectoryArray,
-    run_weight: FloatArray,
+    steps: WeightedSteps,
     *,
-    weights: Weights,
     n_bins: int = 10,
     strategy: str = "quantile",
     part: str | None = None,
     rows: IntArray | None = None,
 ) -> CalibrationError:
     """Return the error as a function of counts of trusted runs, all of which fix the bins."""
-    run, n_runs = run_numbers(X), len(X)
-    w = step_weights(X.lengths, X.horizon, weights) * run_weight[run]
     if part is not None:
-        middle = (step_numbers(X) - 0.5) / X.horizon[run]
-        w[np.floor(3 * middle) != PARTS_OF_A_RUN.index(part)] = 0.0
-    used = np.flatnonzero(w)
-    run, w, forecast = run[used], w[used], X.cells[used]
-    bins = bins_of(forecast, w, n_bins, strategy)
-    gaps = np.bincount(run * n_bins + bins, w * (success[run] - forecast), n_runs * n_bins)
-    weight = np.bincount(run, w, n_runs)
-    return CalibrationError(
-        np.asarray(gaps.reshape(n_runs, n_bins), dtype=np.float64),  # whole if no step is used
-        np.asarray(weight, dtype=np.float64),
-        rows,
-    )
+        steps = steps.take(steps.third == PARTS_OF_A_RUN.index(part))
+    if strategy == "quantile":
+        bins = steps.from_ties(quantile_bins(steps.by_tie(steps.weight), n_bins))
+    else:
+        bins = uniform_bins(steps.forecast, n_bins)
+    gaps = np.bincount(
+        steps.run * n_bins + bins,
+        steps.weight * (steps.outcome - steps.forecast),
+        steps.n_runs * n_bins,
+    ).astype(np.float64, copy=False)  # whole if there is no step
+    gaps = gaps.reshape(steps.n_runs, n_bins)
+    filled = np.bincount(bins, minlength=n_bins) > 0  # of a constant forecast one bin is
+    gaps = gaps if filled.all() else gaps[:, filled]
+    return CalibrationError(gaps, steps.by_run(steps.weight), rows)
 
 
 def _check_part(part: str | None) -> str | None:

@@ -147,7 +147,7 @@ def run_scores(y: ArrayLike, X: TrajectoryArray, score: Any, weights: Weights) -
         lengths = np.diff(offsets[rows.start : rows.stop + 1])
         horizon = X.horizon[rows].astype(np.float64)
         cells = X.cells[offsets[rows.start] : offsets[rows.stop]]
-        scored = _cell_scores(family, cells, outcomes[rows], lengths)
+        scored = score_cells(family, cells, outcomes[rows], lengths)
         scored *= schedule.cell_ramp(starts, lengths, horizon)
         out[rows] = np.add.reduceat(scored, starts) / schedule.total(horizon)
     return out
@@ -167,11 +167,13 @@ def row_chunks(offsets: IntArray, n_cells: int = _CHUNK_CELLS) -> list[slice]:
     return [slice(int(a), int(b)) for a, b in pairwise(edges)]
 
 
-def _cell_scores(family: Any, p: FloatArray, y: NDArray[Any], lengths: IntArray) -> FloatArray:
-    """Score each cell of a chunk against its run's outcome; the result may be written to."""
+def score_cells(
+    family: Any, p: FloatArray, y: NDArray[Any], lengths: IntArray | int = 1
+) -> FloatArray:
+    """Score cells against outcomes in [0, 1], each of `lengths` cells; may be written to."""
     if ((y == 0) | (y == 1)).all():
         if hasattr(family, "observed"):
-            return family.observed(p, np.repeat(1.0 - y, lengths))
+            return np.asarray(family.observed(p, np.repeat(1.0 - y, lengths)))
         return np.where(np.repeat(y == 1, lengths), family.success(p), family.failure(p))
     label = np.repeat(y.astype(np.float64), lengths)
-    return label * family.success(p) + (1 - label) * family.failure(p)
+    return np.asarray(label * family.success(p) + (1 - label) * family.failure(p))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._bootstrap import bootstrap_units, check_resamples
 from trajscore.inference._choice import by_bootstrap, by_influence, is_rare
 from trajscore.inference._units import Units, units_of
-from trajscore.metrics._statistics import CalibrationError, MeanOfRuns
+from trajscore.metrics._statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.report._data import (
     BOOTSTRAP,
     BOUNDS,
@@ -27,7 +27,7 @@ from trajscore.report._data import (
     IntervalOptions,
     Options,
 )
-from trajscore.report._margins import Metrics, as_one_function, metric_levels
+from trajscore.report._margins import Metrics, as_one_function, each_row
 from trajscore.report._rows import Row
 from trajscore.report._runs import Coverage
 
@@ -41,65 +41,71 @@ def interval_table(
     """Return every row and metric with its differences and intervals, and how these were made."""
     check_resamples(draws.n_resamples)
     names = options.metrics
-    levels = metric_levels(rows, options)
-    cells = _Cells(as_one_function(levels, names)(np.ones((1, len(runs))))[0])
+    cells = _Cells((len(LEVELS), len(rows), len(names)))
     sizes = [len(row.runs) for row in rows]
     units = [units_of(row.runs.groups, size) for row, size in zip(rows, sizes, strict=True)]
-    known = {
-        id(one): _Influences(one, size, names)
-        for level in levels
-        for size, one in zip(sizes, level, strict=True)
-    }
-    for row, own_units in enumerate(units):
-        own, *references = (known[id(level[row])] for level in levels)
+    needed: dict[int, list[Metrics]] = {}
+    of_rows = each_row(rows, options, lambda metrics, n_runs: _Known(metrics, n_runs, names))
+    for place, (own, *references) in enumerate(of_rows):
         for number, reference in enumerate([None, *references]):
-            cells.fill((number, row), own, reference, own_units, options, draws)
-        if draws.method == "auto" and is_rare(rows[row].runs.labels):
-            cells.draw_all(row)
-    drawn_from = (cells.method == BOOTSTRAP).any(axis=0)
-    needed = np.flatnonzero(drawn_from.any(axis=1)).tolist()
+            cells.fill((number, place), own, reference, units[place], options, draws)
+        if draws.method == "auto" and is_rare(rows[place].runs.labels):
+            cells.draw_all(place)
+        marked = (cells.method[:, place] == BOOTSTRAP).any(axis=0)
+        if marked.any():
+            needed[place] = [one.keep(np.array(names)[marked]) for one in (own, *references)]
     if needed:
-        marked = np.array(names)[drawn_from.any(axis=0)].tolist()
-        some = _only(marked, [[level[place] for place in needed] for level in levels])
-        replicates = _replicates(some, runs, names, draws)
+        replicates = _replicates(list(zip(*needed.values(), strict=True)), runs, names, draws)
         for place, drawn in zip(needed, np.moveaxis(replicates, 2, 0), strict=True):
             expanded = units[place].expanded_level(sizes[place], draws.confidence_level)
             cells.resample(place, drawn, expanded)
     return cells.tables(rows, names)
 
 
-class _Influences:
-    """Influences of the covered runs on the metrics of a row, and the gaps of its forecasts."""
+class _Known:
+    """Values of the metrics of a row, influences of its runs on them, gaps of its forecasts."""
 
     def __init__(self, metrics: Metrics, n_runs: int, names: list[str]) -> None:
-        self.matrix = np.zeros((n_runs if metrics else 1, len(names)))
+        covered = {name: replace(one, rows=None) for name, one in metrics.items()}
+        self.values = np.full(len(names), np.nan)
+        places = [names.index(name) for name in covered]
+        self.values[places] = all_at_once(covered)(np.ones(n_runs))
+        self.influence = np.zeros((len(names), n_runs))
         self.gaps: dict[str, Parts] = {}
         self.has_unseen = np.zeros(len(names), dtype=bool)
-        for name, one in metrics.items():
-            covered = replace(one, rows=None)
-            if isinstance(covered, CalibrationError):
-                self.gaps[name] = Parts(*covered.parts(n_runs))
-            else:
-                self.matrix[:, names.index(name)] = covered.influence(n_runs)
-            self.has_unseen[names.index(name)] = isinstance(one, MeanOfRuns) and one.has_unseen
+        self._metrics: dict[str, Any] = {}
+        self._kept: dict[str, Any] = {}
+        for place, (name, one) in zip(places, covered.items(), strict=True):
+            if isinstance(one, CalibrationError):  # never drawn, so that its gaps may go
+                self.gaps[name] = Parts(*one.parts(n_runs))
+                continue
+            self._metrics[name] = metrics[name]
+            self.influence[place] = np.nan_to_num(one.influence(n_runs))
+            self.has_unseen[place] = isinstance(one, MeanOfRuns) and one.has_unseen
+
+    def keep(self, names: Iterable[str]) -> Metrics:
+        """Keep these metrics (where there are) until replicates are drawn, with earlier ones."""
+        self._kept |= {name: self._metrics[name] for name in names if name in self._metrics}
+        return self._kept
 
 
 @dataclass
 class _Cells:
     """Estimates with their intervals, of shape (n_levels, n_rows, n_metrics)."""
 
-    values: FloatArray  # of the rows, and of their references
+    shape: tuple[int, int, int]
 
     def __post_init__(self) -> None:
-        self.estimate = np.concatenate([self.values[:1], self.values[0] - self.values[1:]])
-        self.low, self.high, self.skewness = (np.full(self.estimate.shape, np.nan) for _ in "123")
-        self.method: NDArray[Any] = np.full(self.estimate.shape, "", dtype=object)
+        self.estimate, self.low, self.high, self.skewness = (
+            np.full(self.shape, np.nan) for _ in range(4)
+        )
+        self.method: NDArray[Any] = np.full(self.shape, "", dtype=object)
 
     def fill(
         self,
         at: tuple[int, int],
-        own: _Influences,
-        reference: _Influences | None,
+        own: _Known,
+        reference: _Known | None,
         units: Units,
         options: Options,
         draws: IntervalOptions,
@@ -107,18 +113,29 @@ class _Cells:
         """Fill in the intervals of a row that need no replicates, and mark the others."""
         names, confidence = options.metrics, draws.confidence_level
         both = [own] if reference is None else [own, reference]
+        self.estimate[at] = own.values if reference is None else own.values - reference.values
+        missing = np.isnan(self.estimate[at])
+        if missing.all():
+            return
+        there = np.array(
+            [place for place in np.flatnonzero(~missing) if names[place] not in own.gaps]
+        )
+        influence = own.influence[there]
+        if reference is not None:
+            influence -= reference.influence[there]
         found = by_influence(
-            self.estimate[at],
-            own.matrix if reference is None else own.matrix - reference.matrix,
+            self.estimate[at][there],
+            influence.T,
             units,
             confidence,
-            on_logit=[reference is None and name in RANK_METRICS for name in names],
+            on_logit=[reference is None and names[place] in RANK_METRICS for place in there],
         )
-        holds = found.holds & ~np.any([one.has_unseen for one in both], axis=0)
+        holds = found.holds & ~np.any([one.has_unseen[there] for one in both], axis=0)
         if draws.method != "auto":
             holds = np.array(draws.method == INFLUENCE)
-        self.low[at], self.high[at], self.skewness[at] = found.low, found.high, found.skewness
-        self.method[at] = np.where(holds, INFLUENCE, BOOTSTRAP)
+        self.low[at][there], self.high[at][there] = found.low, found.high
+        self.skewness[at][there] = found.skewness
+        self.method[at][there] = np.where(holds, INFLUENCE, BOOTSTRAP)
         for name, gaps in own.gaps.items():
             place = *at, names.index(name)
             if not np.isnan(self.estimate[place]):
@@ -127,9 +144,8 @@ class _Cells:
                 self.low[place], self.high[place], self.method[place] = *ends, BOUNDS
         if LEVELS[at[0]] in (VALUE, MARGIN):  # in sample it is too large, by how much is not known
             place = *at, names.index(options.miscalibration)
-            self.low[place], self.method[place] = 0.0, BOUNDS
-        missing = np.isnan(self.estimate[at])
-        self.low[at][missing], self.high[at][missing], self.method[at][missing] = np.nan, np.nan, ""
+            if place[-1] in there:
+                self.low[place], self.method[place] = 0.0, BOUNDS
 
     def draw_all(self, place: int) -> None:
         """Mark all of a row's intervals by influences to be made by bootstrap."""
@@ -160,15 +176,6 @@ class _Cells:
         return table[exists], methods[exists]
 
 
-def _only(names: list[str], levels: list[list[Metrics]]) -> list[list[Metrics]]:
-    """Keep some metrics, of one object of metrics in one object."""
-    kept: dict[int, Metrics] = {}
-    for one in chain.from_iterable(levels):
-        if id(one) not in kept:
-            kept[id(one)] = {name: metric for name, metric in one.items() if name in names}
-    return [[kept[id(one)] for one in level] for level in levels]
-
-
 def _calibration_interval(
     ours: Parts, theirs: Parts | None, units: Units, confidence_level: float
 ) -> tuple[float, float]:
@@ -180,7 +187,7 @@ def _calibration_interval(
 
 
 def _replicates(
-    levels: list[list[Metrics]], runs: Coverage, names: list[str], draws: IntervalOptions
+    levels: Sequence[Sequence[Metrics]], runs: Coverage, names: list[str], draws: IntervalOptions
 ) -> FloatArray:
     statistic, units = as_one_function(levels, names), units_of(runs.groups, len(runs))
     return bootstrap_units(

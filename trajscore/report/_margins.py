@@ -5,8 +5,9 @@ The references are the base rate, the length of runs, and the predictor as it wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from trajscore.metrics._proper_scores import LogScore, get_family
 from trajscore.metrics._statistics import MeanOfRuns, OfTies, Statistic, all_at_once
 from trajscore.metrics._step_calibration import step_calibration_statistic
 from trajscore.metrics._tps import run_scores
+from trajscore.metrics._weighted_steps import weighted_steps
 from trajscore.report._data import (
     BASE_RATE,
     CALIBRATED,
@@ -38,6 +40,7 @@ from trajscore.report._runs import Coverage
 
 Metrics = Mapping[str, Statistic]
 Statistics = Callable[[FloatArray], FloatArray]
+Known = TypeVar("Known")
 
 # Floor of the uncertainty under the logarithm of ECUAS_0, as in `ecuas_score`
 _LEAST_UNCERTAINTY = 1e-7
@@ -64,12 +67,11 @@ def row_metrics(row: Row, options: Options) -> Metrics:
             row.traces.cells, labels[run], run, family.clip
         )
         metrics[name] = MeanOfRuns(scores, rows, unseen)
+    steps = weighted_steps(labels, row.traces, options.weights)
     for name, part in STEP_ERRORS.items():
-        metrics[name] = step_calibration_statistic(
-            labels, row.traces, np.ones(len(labels)), weights=options.weights, part=part, rows=rows
-        )
+        metrics[name] = step_calibration_statistic(steps, part=part, rows=rows)
     # the recalibration stays what it is: to first order the best one gains nothing by moving
-    gained = run_miscalibration(labels, row.traces, options.scores[0], options.weights)
+    gained = run_miscalibration(steps, options.scores[0])
     metrics[options.miscalibration] = MeanOfRuns(gained, rows)
     return metrics
 
@@ -88,35 +90,34 @@ def hides_losses(p: FloatArray, label: FloatArray, run: IntArray, clip: float) -
     return bool(sure.any()) and len(np.unique(run[wrong])) < ENOUGH
 
 
-def metric_levels(rows: list[Row], options: Options) -> list[list[Metrics]]:
-    """Return the metrics of all rows, and of their references, in the order of `LEVELS`.
+def each_row(
+    rows: list[Row], options: Options, known: Callable[[Metrics, int], Known]
+) -> Iterator[list[Known]]:
+    """For each row what is `known` of its metrics and its references', in the order of `LEVELS`.
 
     The references are the base rate, the length of runs, which has an AUROC only, and for
     calibrated rows the predictor as given: on the row's own runs, so that differences are paired.
+    Rows come one by one, as memory may not hold the metrics of all.
     """
-    of_rows = [row_metrics(row, options) for row in rows]
-    place = {row.key: k for k, row in enumerate(rows)}
-    constant, elapsed = (rows[place[key]] for key in ((BASE_RATE, CONSTANT), (LENGTH, RAW)))
-    # the same objects, so that the base rate is above itself by exactly nothing
-    base_rates = {id(constant.runs): of_rows[place[constant.key]]}
-    lengths: dict[int, Metrics] = {}
-    nothing: Metrics = {}
+    place = {row.key: row for row in rows}
+    constant, elapsed = place[BASE_RATE, CONSTANT], place[LENGTH, RAW]
+    base_rates: dict[int, Known] = {}
+    lengths: dict[int, Known] = {}
+    nothing, raw = known({}, 1), None
     for row in rows:
-        if id(row.runs) not in base_rates:
-            base_rates[id(row.runs)] = row_metrics(base_rate(row.traces, row.runs), options)
-        if id(row.runs) not in lengths:
-            lengths[id(row.runs)] = _length_metrics(_on(row.runs, elapsed), options)
-    return [
-        of_rows,
-        [base_rates[id(row.runs)] for row in rows],
-        [nothing if row.predictor in REFERENCES else lengths[id(row.runs)] for row in rows],
-        [
-            nothing
-            if row.form != CALIBRATED or row.predictor in REFERENCES
-            else of_rows[place[row.predictor, RAW]]
-            for row in rows
-        ],
-    ]
+        runs, n_runs = row.runs, len(row.runs)
+        if id(runs) not in base_rates:
+            same = constant if runs is constant.runs else base_rate(row.traces, runs)
+            base_rates[id(runs)] = known(row_metrics(same, options), n_runs)
+            lengths[id(runs)] = known(_length_metrics(_on(runs, elapsed), options), n_runs)
+        # the same object, so that the base rate is above itself by exactly nothing
+        own = base_rates[id(runs)]
+        if row.predictor != BASE_RATE:
+            own = known(row_metrics(row, options), n_runs)
+        is_reference = row.predictor in REFERENCES
+        before = raw if row.form == CALIBRATED and not is_reference and raw else nothing
+        yield [own, base_rates[id(runs)], nothing if is_reference else lengths[id(runs)], before]
+        raw = own if row.form == RAW else None
 
 
 def _on(runs: Coverage, reference: Row) -> Row:
@@ -136,7 +137,7 @@ def _length_metrics(elapsed: Row, options: Options) -> Metrics:
     return {"AUROC": OfTies(ties, _ranking.auroc, rows)}
 
 
-def as_one_function(levels: list[list[Metrics]], names: list[str]) -> Statistics:
+def as_one_function(levels: Sequence[Sequence[Metrics]], names: list[str]) -> Statistics:
     """Compute the metrics of each row and reference once, and put them wherever they belong.
 
     The function maps counts of shape (n_replicates, n_runs) to (n_replicates, n_levels, n_rows,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Weights
 from trajscore.metrics._proper_scores import LogScore, count_clipped
 from trajscore.metrics._tps import run_scores
@@ -41,11 +42,14 @@ def sensitivity_table(
 
 def _margins(rows: list[Row], score: Any, weights: Weights) -> dict[tuple[str, str], float]:
     margins = {}
+    constants: dict[int, FloatArray] = {}  # scores of the base rate, of the runs that it is of
     for row in rows:
         if row.is_probability:
-            constant, labels = base_rate(row.traces, row.runs), row.runs.labels
-            gained = run_scores(labels, row.traces, score, weights)
-            gained -= run_scores(labels, constant.traces, score, weights)
+            labels, of_runs = row.runs.labels, id(row.runs)
+            if of_runs not in constants:
+                constant = base_rate(row.traces, row.runs).traces
+                constants[of_runs] = run_scores(labels, constant, score, weights)
+            gained = run_scores(labels, row.traces, score, weights) - constants[of_runs]
             margins[row.key] = float(gained.mean())
     return margins
 
