@@ -111,7 +111,7 @@ class CalibrationError:
         """Return the mean gap of each bin, and influences on them of shape (n_runs, n_bins)."""
         used = _columns(np.ones(n_runs) if weight is None else weight, self.rows)
         total = used @ self.weight
-        with np.errstate(invalid="ignore"):  # NaN where nothing has a weight
+        with np.errstate(invalid="ignore", divide="ignore"):  # NaN where nothing has a weight
             mean = used @ self.gaps / total
             deviations = self.weight[:, None] * mean
             np.subtract(self.gaps, deviations, out=deviations)
