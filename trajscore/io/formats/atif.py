@@ -17,10 +17,13 @@ from trajscore.io._run import CutRuns, MalformedRunError, Run, leftover
 from trajscore.io._runs import Runs
 
 _RESULT = "result.json"
+_STEPS = "steps"
 _STEP = frozenset(
     {"source", "message", "tool_calls", "observation", "metrics", "is_copied_context", "extra"}
 )
 _RUN = frozenset({"trajectory_id", "steps"})
+# Files beside a trajectory that are no run of their own: how it goes on, and how it was summed up.
+_PARTS = ("trajectory.cont-", "trajectory.summarization-")
 
 
 def read_atif(
@@ -96,7 +99,8 @@ def _folder(place: Path) -> list[Path]:
     """List the trajectories in the folders of a job."""
     if not place.is_dir():
         return []
-    return sorted(path for path in place.rglob("trajectory*.json*") if path.is_file())
+    found = (path for path in place.rglob("trajectory*.json*") if path.is_file())
+    return sorted(path for path in found if not path.name.startswith(_PARTS))
 
 
 def _runs(file: LogFile, options: _Options) -> Iterator[tuple[Place, Any]]:
@@ -104,19 +108,37 @@ def _runs(file: LogFile, options: _Options) -> Iterator[tuple[Place, Any]]:
         raise ValueError(f"one result file is given for {file.n_files} trajectories; leave it out")
     file.is_head = file.path.name == _RESULT
     if not file.is_head:
-        yield file.place(0), file.whole()
+        yield file.place(0), _with_rest(file.path, file.whole())
+
+
+def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
+    """Add the steps of the files in which a trajectory goes on."""
+    seen, rest = {path}, raw.get("continued_trajectory_ref")
+    while isinstance(rest, str) and isinstance(raw.get("steps"), list):
+        path = path.parent / Path(rest).name
+        if path in seen or not path.exists():
+            break
+        seen.add(path)
+        more = LogFile(path).whole()
+        raw["steps"] = [*raw["steps"], *(more.get("steps") or [])]
+        raw |= {name: more[name] for name in ("final_metrics",) if name in more}
+        rest = more.get("continued_trajectory_ref")
+    return raw
 
 
 def _run(raw: dict[str, Any], place: Place, options: _Options) -> Run:
     result = _result_of(place.file, options)
-    name = place.name(raw.get("trajectory_id"), result.get("trial_name"), raw.get("session_id"))
+    of_step = (result.get("trial_name"), result.get("step_name"))
+    step = None if None in of_step else "/".join(map(str, of_step))
+    names = (step, raw.get("trajectory_id"), result.get("trial_name"), raw.get("session_id"))
+    name = place.name(*names)
     reward, place.stop_reason = _read_end(result, place, options)
     talk, n_copied = _read_steps(raw, place, options)
     run = Run(
         id=name,
         outcome=as_outcome(reward),
         stop_reason=place.stop_reason,
-        task=None if result.get("task_name") is None else str(result["task_name"]),
+        task=_task(result),
         trial=result.get("trial_name"),
         meta={
             "reward": reward,
@@ -133,17 +155,39 @@ def _run(raw: dict[str, Any], place: Place, options: _Options) -> Run:
     return talk.finish(run)
 
 
+def _task(result: Mapping[str, Any]) -> str | None:
+    parts = [str(result[name]) for name in ("task_name", "step_name") if result.get(name)]
+    return "/".join(parts) or None
+
+
 # ------------------------------------------------------------------ how it ended
 
 
 def _result_of(file: Path, options: _Options) -> dict[str, Any]:
-    """Read what Harbor says of a trajectory, in its folder or in the folder above."""
+    """Read what Harbor says of a trajectory: in its folder, above it, or of a trial's steps."""
     given = None if options.result is None else Path(options.result)
-    places = [given] if given else [file.parent / _RESULT, file.parent.parent / _RESULT]
+    above = [folder / _RESULT for folder in file.parents[:2]]
+    of_step = len(file.parents) > 3 and file.parents[2].name == _STEPS
+    places = [given] if given else [*above, *([file.parents[3] / _RESULT] if of_step else [])]
     found = next((place for place in places if place.exists()), None)
     if found is None and given is not None:
         raise FileNotFoundError(f"{given} does not exist; give the path of Harbor's result.json")
-    return {} if found is None else LogFile(found).whole()
+    result = {} if found is None else LogFile(found).whole()
+    return _of_step(result, file.parents[1].name if of_step else None)
+
+
+def _of_step(result: dict[str, Any], name: str | None) -> dict[str, Any]:
+    """Return what a trial of several steps says of one of them; of all, its last verdict counts."""
+    listed = result.get("step_results")
+    steps = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    own = next((one for one in steps if name is not None and one.get("step_name") == name), None)
+    if own is not None:
+        ended = own if own.get("verifier_result") or own.get("exception_info") else result
+        said = {part: ended.get(part) for part in ("verifier_result", "exception_info")}
+        return {**result, **said, "step_name": name}
+    if steps and not result.get("verifier_result"):
+        return {**result, "verifier_result": steps[-1].get("verifier_result")}
+    return result
 
 
 def _read_end(result: Mapping[str, Any], place: Place, options: _Options) -> tuple[Any, str | None]:
