@@ -2,6 +2,9 @@
 
 import json
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +19,12 @@ PROCESS = DensityRatioEProcess(alpha=[0.3, 0.1]).fit(X, Y)
 @pytest.fixture
 def state(tmp_path):
     return tmp_path / "state"
+
+
+def reopened(monitor, state):
+    """The monitor that goes on where one was that is gone."""
+    monitor.close()
+    return PROCESS.monitor(state=state)
 
 
 def follow(monitor, rows, start=0, stop=10):
@@ -50,7 +59,7 @@ def test_a_step_that_comes_twice_is_answered_again(state):
         for step, score in [(3, 0.3), (1, 0.31), (0, 0.4)]:
             with pytest.raises(ValueError, match=rf"run 'b': step {step} came where step 2 is due"):
                 monitor.update(score, "b", step=step)
-    again = PROCESS.monitor(state=state)
+    again = reopened(monitor, state)
     assert again.update(0.3, "a", step=2, done=True) == second
 
 
@@ -58,6 +67,7 @@ def test_a_line_that_is_not_whole_is_cut_off(state):
     monitor = PROCESS.monitor(state=state)
     monitor.update(0.4, "a")
     monitor.update(0.3, "a")
+    monitor.close()
     size = state.stat().st_size
     for cut in range(1, 20):
         os.truncate(state, size - cut)
@@ -77,10 +87,11 @@ def test_a_step_that_cannot_be_kept_does_not_count(state, monkeypatch):
     monkeypatch.undo()
     assert state.read_bytes() == before
     assert list(monitor) == [first]
-    assert monitor.update(0.3, "a", step=2) == PROCESS.monitor(state=state).update(0.3, "a", step=2)
+    second = monitor.update(0.3, "a", step=2)
     with pytest.raises(TypeError, match="only ids that are text or integers can be kept"):
         monitor.update(0.4, 1.5)
     assert [one.id for one in monitor] == ["a"]
+    assert reopened(monitor, state).update(0.3, "a", step=2) == second
 
 
 def test_the_file_does_not_grow_with_runs_that_have_ended(state, monkeypatch):
@@ -93,7 +104,7 @@ def test_the_file_does_not_grow_with_runs_that_have_ended(state, monkeypatch):
         ended = monitor.update(0.3, run, done=True)
         sizes.append(state.stat().st_size)
     assert max(sizes) < 6000
-    after = PROCESS.monitor(state=state)
+    after = reopened(monitor, state)
     assert list(after) == [open_run]
     assert after.update(0.3, 299, step=2, done=True) == ended
 
@@ -105,9 +116,10 @@ def test_runs_without_a_score_for_long_are_forgotten(state, monkeypatch):
     monitor.update(0.4, "old")
     now += 100
     monitor.update(0.4, "new")
-    after = PROCESS.monitor(state=state)
+    after = reopened(monitor, state)
     assert after.forget(99) == ["old"]
-    assert [one.id for one in PROCESS.monitor(state=state)] == ["new"]
+    after = reopened(after, state)
+    assert [one.id for one in after] == ["new"]
     assert after.forget(99) == []
 
 
@@ -117,21 +129,52 @@ def test_what_ends_and_what_is_reset_stays_so(state):
         monitor.update(0.4, run)
     ended = monitor.finish("a")
     monitor.reset("b")
-    after = PROCESS.monitor(state=state)
+    after = reopened(monitor, state)
     assert [one.id for one in after] == ["c"]
     assert after.update(0.4, "a", step=1, done=True) == ended
     after.reset()
-    assert len(PROCESS.monitor(state=state)) == 0
+    assert len(reopened(after, state)) == 0
 
 
-def test_runs_that_are_loaded_are_kept_too(state, tmp_path):
-    other = PROCESS.monitor()
-    loaded = other.update(0.4, "loaded")
-    other.save(tmp_path / "saved.json")
+def test_two_monitors_on_one_file_are_refused(state):
     monitor = PROCESS.monitor(state=state)
-    monitor.update(0.4, "mine")
-    monitor.load(tmp_path / "saved.json")
-    assert list(PROCESS.monitor(state=state)) == list(monitor) == [loaded]
+    monitor.update(0.4, "a")
+    with pytest.raises(ValueError, match="is in use by another monitor"):
+        PROCESS.monitor(state=state)
+    code = (
+        "import sys; from pathlib import Path; from trajscore.monitoring._journal import Journal\n"
+        "try: Journal(Path(sys.argv[1]), {})\n"
+        "except ValueError as error: print(error)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(state)], capture_output=True, text=True, check=True
+    )
+    assert "is in use by another monitor" in told.stdout
+    monitor._journal.rewrite(monitor._records())  # another file takes its place
+    with pytest.raises(ValueError, match="is in use by another monitor"):
+        PROCESS.monitor(state=state)
+    monitor.close()
+    monitor.close()
+    assert len(PROCESS.monitor(state=state)) == 1
+    with pytest.raises(FileNotFoundError, match="there is no such folder"):
+        PROCESS.monitor(state=state / "none" / "state")
+
+
+def test_no_descriptor_is_left_open(state):
+    descriptors = Path("/proc/self/fd")
+
+    def count():
+        return len(list(descriptors.iterdir()))
+
+    if not descriptors.is_dir():
+        pytest.skip("descriptors cannot be counted here")
+    before = count()
+    for _ in range(3):
+        monitor = PROCESS.monitor(state=state)
+        monitor.update(0.4, "a")
+        monitor._journal.rewrite(monitor._records())
+        del monitor
+    assert count() == before
 
 
 def test_files_of_others_are_refused(state):

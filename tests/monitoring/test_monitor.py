@@ -195,41 +195,6 @@ def test_runs_are_opened_reset_and_finished(runs):
         monitor.update()
 
 
-def test_save_and_load_mid_run(runs, tmp_path):
-    process = DensityRatioEProcess(alpha=[0.3, 0.1]).fit(*runs)
-    monitor = process.monitor()
-    for run_id, score in [("a", 0.4), (7, 0.3), ("a", 0.2)]:
-        monitor.update(score, run_id)
-    monitor.save(tmp_path / "state.json")
-    other = process.monitor().load(tmp_path / "state.json")
-    assert list(other) == list(monitor)
-    assert other.update(0.1, "a") == monitor.update(0.1, "a")
-    with pytest.raises(ValueError, match=r"saved at alpha = 0\.3, this monitor has 0\.1"):
-        process.monitor(alpha=0.1).load(tmp_path / "state.json")
-    (tmp_path / "other.json").write_text(json.dumps({"format": "else"}))
-    with pytest.raises(ValueError, match="no file of a trajscore monitor"):
-        process.monitor().load(tmp_path / "other.json")
-    monitor.update(0.5, ("a", 1))
-    with pytest.raises(TypeError, match="only ids that are text or integers"):
-        monitor.save(tmp_path / "state.json")
-
-
-def test_a_save_that_fails_leaves_the_state_of_before(runs, tmp_path, monkeypatch):
-    monitor = DensityRatioEProcess(alpha=0.3).fit(*runs).monitor()
-    monitor.update(0.4, "a")
-    monitor.save(tmp_path / "state.json")
-    before = (tmp_path / "state.json").read_text()
-    monitor.update(0.3, "a")
-
-    def full(descriptor):
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="no space"):
-        monitor.save(tmp_path / "state.json")
-    assert [one.read_text() for one in tmp_path.iterdir()] == [before]
-
-
 def test_many_threads(runs):
     X, y = runs
     process = DensityRatioEProcess(alpha=0.3).fit(X, y)
@@ -277,7 +242,7 @@ def test_a_search_is_followed_like_the_forecaster_that_it_found(runs):
             assert decision.log_e_value == pytest.approx(log_m[1][t], rel=0, abs=2e-15)
 
 
-def test_ids_scores_and_thresholds_by_name(runs, tmp_path):
+def test_ids_scores_and_thresholds_by_name(runs):
     X, y = runs
     process = DensityRatioEProcess(alpha=0.3).fit(X, y)
     monitor = process.monitor()
@@ -285,7 +250,6 @@ def test_ids_scores_and_thresholds_by_name(runs, tmp_path):
     assert monitor.update(run=int(X.ids[3]), score=0.3).step == 2
     assert monitor.update(score=0.4)._replace(id=first.id) == first
     assert first.threshold == pytest.approx(process.thresholds_.iloc[0])
-    monitor.save(tmp_path / "state.json")
     copy = pickle.loads(pickle.dumps(monitor))
     assert list(copy) == list(monitor)
     assert copy.update(0.2, X.ids[3]) == monitor.update(0.2, X.ids[3])
@@ -412,21 +376,24 @@ def test_a_score_that_a_forecaster_cannot_read_is_placed(runs):
     assert [one.step for one in monitor] == [1]
 
 
-def saved(process, tmp_path, *updates):
-    monitor = process.monitor()
+def kept(process, state, *updates):
+    monitor = process.monitor(state=state)
     for update in updates:
         monitor.update(*update)
-    monitor.save(tmp_path / "state.json")
-    return tmp_path / "state.json"
+    monitor.close()
+    return state
 
 
-def test_a_state_is_loaded_only_by_its_own_process(runs, tmp_path):
+def test_a_state_is_gone_on_with_only_by_its_own_process(runs, tmp_path):
     X, y = runs
     process = DensityRatioEProcess(alpha=0.3).fit(X, y)
-    path = saved(process, tmp_path, (0.4, "a"), (0.2, "a"))
+    path = kept(process, tmp_path / "state", (0.4, "a"), (0.2, "a"))
     same = DensityRatioEProcess(alpha=0.3).fit(X[::-1], y[::-1])
-    assert len(same.monitor().load(path)) == 1
+    again = same.monitor(state=path)
+    assert [one.step for one in again] == [2]
+    again.close()
     summary = PrefixForecaster(features="summary", pooled=True)
+    before = path.read_bytes()
     for other in (
         DensityRatioEProcess(alpha=0.3).fit(two_channels(X), y),
         DensityRatioEProcess(alpha=0.3).fit(X[:300], y[:300]),
@@ -434,37 +401,43 @@ def test_a_state_is_loaded_only_by_its_own_process(runs, tmp_path):
         DensityRatioEProcess(alpha=0.3, random_state=1).fit(X, y),
         DensityRatioEProcess(summary, alpha=0.3).fit(X, y),
     ):
-        monitor = other.monitor()
-        monitor.update([0.4] * other.n_channels_in_, "kept")
-        with pytest.raises(ValueError, match="was saved by another process"):
-            monitor.load(path)
-        assert [one.id for one in monitor] == ["kept"]
+        with pytest.raises(ValueError, match="was written with another process"):
+            other.monitor(state=path)
+        assert path.read_bytes() == before
     # the same thresholds, seed and base rate: only log M tells
     ville = DensityRatioEProcess(alpha=0.3, threshold="ville").fit(X, y)
-    path = saved(ville, tmp_path, (0.4, "a"), (0.2, "a"))
-    with pytest.raises(ValueError, match="was saved by another process"):
-        DensityRatioEProcess(summary, alpha=0.3, threshold="ville").fit(X, y).monitor().load(path)
+    path = kept(ville, tmp_path / "ville", (0.4, "a"), (0.2, "a"))
+    with pytest.raises(ValueError, match="was written with another process"):
+        DensityRatioEProcess(summary, alpha=0.3, threshold="ville").fit(X, y).monitor(state=path)
+    ville.monitor(state=path).close()  # what was refused has let go of the file
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda run: run.__setitem__(1, [0.4, float("nan")]), "run 'a', step 2: the score nan is"),
-        (lambda run: run.__setitem__(1, ["0.4", 0.2]), "run 'a', step 1: the score '0.4' is not a"),
-        (lambda run: run.__setitem__(1, [[0.4, 0.1], 0.2]), "step 1: expected one score, got 2"),
-        (lambda run: run.__setitem__(2, float("nan")), "was saved by another process"),
-        (lambda run: run.__setitem__(0, True), "id of a run must be text"),
-        (lambda run: run.__setitem__(0, [1]), "cannot be loaded"),
-        (lambda run: run.pop(), "no file of a trajscore monitor"),
+        (lambda line: line.__setitem__(2, [float("nan")]), "run 'a', step 2: the score .*nan.* is"),
+        (
+            lambda line: line.__setitem__(2, ["0.4"]),
+            "run 'a', step 2: the score .* is not a",
+        ),
+        (lambda line: line.__setitem__(2, [0.4, 0.1]), "step 2: expected one score, got 2"),
+        (lambda line: line.__setitem__(5, float("nan")), "was written with another process"),
+        (lambda line: line.__setitem__(5, "x"), "line 3: cannot be read"),
+        (lambda line: line.__setitem__(4, None), "line 3: cannot be read"),
+        (lambda line: line.__setitem__(1, True), "id of a run must be text"),
+        (lambda line: line.__setitem__(1, [1]), "line 3: cannot be read"),
+        (lambda line: line.__setitem__(0, "stop"), "line 3: cannot be read"),
+        (lambda line: line.__setitem__(0, "end"), "line 3: cannot be read"),
+        (lambda line: line.pop(), "line 3: cannot be read"),
+        (lambda line: line.clear(), "line 3: cannot be read"),
     ],
 )
 def test_a_damaged_state_is_refused(runs, tmp_path, change, message):
     process = DensityRatioEProcess(alpha=0.3).fit(*runs)
-    path = saved(process, tmp_path, (0.4, "a"), (0.2, "a"))
-    state = json.loads(path.read_text())
-    change(state["runs"][0])
-    path.write_text(json.dumps(state))
-    monitor = process.monitor()
+    path = kept(process, tmp_path / "state", (0.4, "a"), (0.2, "a"))
+    *before, line = path.read_text().splitlines()
+    record = json.loads(line)
+    change(record)
+    path.write_text("\n".join([*before, json.dumps(record)]) + "\n")
     with pytest.raises(ValueError, match=message):
-        monitor.load(path)
-    assert len(monitor) == 0
+        process.monitor(state=path)

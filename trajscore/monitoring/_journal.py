@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from trajscore.core.storage import replacing
 
-_FORMAT = "trajscore journal 1"
+_FORMAT = "trajscore journal 2"
 # a file is written anew once it has grown by so many bytes, and to so many times its size
 _GROWTH, _TIMES = 1 << 22, 4
+
+
+class OtherOwnerError(ValueError):
+    """The records of a file are not of who reads them."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} was written with another process or level; go on with that one, or name "
+            f"another file"
+        )
 
 
 class Journal:
     """A file of one line a record, each of them there as soon as `append` returns.
 
     It survives the end of the process at any moment. A last line that is not whole was never
-    answered for, and is cut off. What the disk itself loses, in a power cut, is lost.
+    answered for, and is cut off. What the disk itself loses, in a power cut, is lost. Only one
+    journal at a time has a file, by a lock on a file beside it, which ends with its process.
 
     Parameters
     ----------
@@ -31,6 +44,9 @@ class Journal:
 
     def __init__(self, path: Path, owner: Any) -> None:
         self.path, self._owner = path, json.loads(json.dumps(owner))
+        # descriptors: of the lock, then of the file
+        self._held = [_lock(path)]
+        self._release = weakref.finalize(self, _close_all, self._held)
         if path.exists():
             self._open()
         else:
@@ -51,10 +67,7 @@ class Journal:
         if not is_ours:
             raise ValueError(f"{self.path} is no state of a trajscore monitor; name another file")
         if header["owner"] != self._owner:
-            raise ValueError(
-                f"{self.path} was written with another process or level; go on with that one, or "
-                f"name another file"
-            )
+            raise OtherOwnerError(self.path)
         return records
 
     def append(self, record: Any) -> None:
@@ -79,15 +92,42 @@ class Journal:
         with replacing(self.path) as file:
             for one in ({"format": _FORMAT, "owner": self._owner}, *records):
                 file.write(json.dumps(one).encode() + b"\n")
-        self.close()
         self._open()
 
     def close(self) -> None:
         """Let go of the file."""
-        if hasattr(self, "_file"):
-            os.close(self._file)
-            del self._file
+        self._release()
 
     def _open(self) -> None:
+        _close_all(self._held[1:])
         self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+        self._held[1:] = [self._file]
         self._size = self._least = os.fstat(self._file).st_size
+
+
+def _close_all(descriptors: list[int]) -> None:
+    while descriptors:
+        os.close(descriptors.pop())
+
+
+def _lock(path: Path) -> int:
+    """Lock a file beside a file that may be replaced; return the descriptor that holds the lock."""
+    if not path.resolve().parent.is_dir():
+        raise FileNotFoundError(f"{path.parent}: there is no such folder; make it first")
+    beside = path.resolve().with_name(f".{path.name}.lock")
+    descriptor = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise ValueError(
+            f"{path} is in use by another monitor; end that one, or name another file"
+        ) from error
+    return descriptor

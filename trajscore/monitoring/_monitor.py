@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 import warnings
 from collections.abc import Hashable, Iterator, Mapping
 from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trajscore.core.storage import replacing
 from trajscore.core.type_aliases import FloatArray
 from trajscore.monitoring._density_ratio import FittedTest, Progress
-from trajscore.monitoring._journal import Journal
+from trajscore.monitoring._journal import Journal, OtherOwnerError
 from trajscore.monitoring._thresholds import as_ids
 
-_FORMAT = "trajscore monitor 2"
 _DEFAULT_RUN = "run"
 # runs that have ended whose last decision is given again where their end comes twice
 _REMEMBERED = 1000
-# log M of a saved run, found again by the same process; another machine may round otherwise
+# log M of a kept step, found again by the same process; another machine may round otherwise
 _SAME = 1e-6
 
 
@@ -75,12 +72,13 @@ class EProcessMonitor:
     state : str or Path, optional
         A file in which every step is kept before its decision is given, so that a monitor made
         with it later goes on where this one was, whenever it was ended. Ids are text or integers
-        then. One monitor at a time writes a file.
+        then. One monitor at a time has a file; a second one is refused.
 
     Raises
     ------
     ValueError
-        If the file was written by another process, at another level, or by none.
+        If the file was written by another process, at another level, or by none, is damaged, or is
+        in use by another monitor.
 
     See Also
     --------
@@ -165,7 +163,8 @@ class EProcessMonitor:
                 )
             scores = self._scores(score, run_id, due)
             after = self._after(one, scores, done=done)
-            self._keep("step", run_id, scores.tolist(), done, round(after.time, 1))
+            told = round(after.last.log_e_value, 9)
+            self._keep("step", run_id, scores.tolist(), done, round(after.time, 1), told)
             self._take(after, scores, done)  # only now: what is refused leaves no trace
             if due == self._warn_at:
                 self._warn_longer(run_id)
@@ -282,20 +281,40 @@ class EProcessMonitor:
             for run_id, run in runs.items():
                 *earlier, last = run.scores
                 for scores in earlier:
-                    yield ["step", run_id, scores.tolist(), False, round(run.time, 1)]
-                yield ["step", run_id, last.tolist(), ended, round(run.time, 1)]
+                    yield ["step", run_id, scores.tolist(), False, round(run.time, 1), None]
+                told = round(run.last.log_e_value, 9)
+                yield ["step", run_id, last.tolist(), ended, round(run.time, 1), told]
 
     def _resume(self, journal: Journal) -> None:
         """Take all records of a file, and go on with it."""
-        for kind, run_id, *rest in journal.read():
-            if kind == "step":
-                scores, done, when = rest
-                one = self._runs.get(run_id) or self._new_run(run_id)
-                after = self._after(one, np.array(scores), done=done)
-                self._take(after._replace(time=when), np.array(scores), done)
-            else:
-                {"end": self.finish, "reset": self.reset}[kind](run_id)
+        try:
+            for number, record in enumerate(journal.read(), start=2):
+                try:
+                    self._replay(journal.path, *record)
+                except (ValueError, TypeError, KeyError) as error:
+                    if isinstance(error, OtherOwnerError):
+                        raise
+                    raise ValueError(
+                        f"{journal.path}, line {number}: cannot be read: {error}"
+                    ) from error
+        except BaseException:
+            journal.close()
+            raise
         self._journal = journal
+
+    def _replay(self, path: Path, kind: str, run: Any, *rest: Any) -> None:
+        """Take what was kept."""
+        if kind != "step":
+            {"end": self.finish, "reset": self.reset}[kind](run, *rest)
+            return
+        given, done, when, told = rest
+        run_id = _checked_id(run)
+        one = self._runs.get(run_id) or self._new_run(run_id)
+        scores = self._scores(given, run_id, one.last.step + 1)
+        after = self._after(one, scores, done=done is True)
+        if told is not None and not abs(after.last.log_e_value - told) <= _SAME:
+            raise OtherOwnerError(path)
+        self._take(after._replace(time=float(when)), scores, done is True)
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -304,89 +323,6 @@ class EProcessMonitor:
         """Go through the last decisions of all open runs."""
         with self._lock:
             return iter([run.last for run in self._runs.values()])
-
-    def save(self, path: str | Path) -> None:
-        """Write the scores of all open runs to a JSON file.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-
-        Raises
-        ------
-        TypeError
-            If the id of an open run is neither text nor an integer.
-        """
-        with self._lock:
-            runs = [
-                [run_id, [one.tolist() for one in run.scores], run.last.log_e_value]
-                for run_id, run in self._runs.items()
-            ]
-        for run_id, *_ in runs:
-            if not isinstance(run_id, (str, int)):
-                raise TypeError(f"run {run_id!r}: only ids that are text or integers can be saved")
-        state = {
-            "format": _FORMAT,
-            "alpha": self.alpha,
-            "process": _fingerprint(self.test),
-            "runs": runs,
-        }
-        with replacing(Path(path)) as file:
-            file.write(json.dumps(state).encode())
-
-    def load(self, path: str | Path) -> Self:
-        """Go on with the runs of a file written by `save`.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-
-        Returns
-        -------
-        EProcessMonitor
-            The monitor, with these runs instead of its own.
-
-        Raises
-        ------
-        ValueError
-            If it is no such file, was written at another level or by another process, or holds a
-            score that `update` would refuse; the monitor is then as it was.
-        """
-        alpha, process, saved = _read_state(path)
-        if alpha != self.alpha:
-            raise ValueError(f"{path} was saved at alpha = {alpha}, this monitor has {self.alpha}")
-        is_same = process == _fingerprint(self.test)
-        try:
-            runs = self._replayed(saved) if is_same else {}
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{path} cannot be loaded: {error}") from error
-        if not is_same or not all(
-            abs(runs[run_id].last.log_e_value - last) <= _SAME for run_id, _, last in saved
-        ):
-            raise ValueError(
-                f"{path} was saved by another process than the one of this monitor; load it with "
-                f"that one"
-            )
-        with self._lock:
-            self._runs = runs
-            if self._journal is not None:
-                self._journal.rewrite(self._records())
-        return self
-
-    def _replayed(self, saved: list[tuple[Any, list[Any], float]]) -> dict[Hashable, _Run]:
-        """Runs that have had these scores."""
-        runs: dict[Hashable, _Run] = {}
-        for run_id, scores, _ in saved:
-            if _checked_id(run_id) in runs:
-                raise ValueError(f"run {run_id!r} occurs twice")
-            run = self._new_run(run_id)
-            for step, one in enumerate(scores, start=1):
-                run = self._after(run, self._scores(one, run_id, step))
-                run.scores.append(self._scores(one, run_id, step))
-            runs[run_id] = run
-        return runs
 
     def _new_run(self, run_id: Hashable) -> _Run:
         threshold = self.test.threshold(self.alpha)
@@ -449,17 +385,6 @@ def _checked_id(run: Hashable | None) -> Hashable:
     if isinstance(plain, bool):
         raise TypeError(f"the id of a run must be text or a number, got {plain!r}")
     return _DEFAULT_RUN if plain is None else plain
-
-
-def _read_state(path: str | Path) -> tuple[float, Any, list[tuple[Any, list[Any], float]]]:
-    try:
-        state = json.loads(Path(path).read_text())
-        if state["format"] != _FORMAT:
-            raise ValueError
-        saved = [(run_id, list(scores), float(last)) for run_id, scores, last in state["runs"]]
-        return state["alpha"], state["process"], saved
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is no file of a trajscore monitor") from error
 
 
 def _fingerprint(test: FittedTest) -> dict[str, Any]:

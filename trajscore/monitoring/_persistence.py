@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from zipfile import BadZipFile
 
 from trajscore.calibration import PlattCrossFitCalibrator, PrefixForecaster, TraceAggregator
 from trajscore.calibration._beta import BetaCrossFitCalibrator, BetaMap
 from trajscore.calibration._isotonic import IsotonicCrossFitCalibrator, IsotonicMap
 from trajscore.calibration._platt import PlattMap
+from trajscore.core.storage import replacing
 from trajscore.metrics._scorers import CensoredTPSScorer, TPSScorer
 from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold
 from trajscore.monitoring._eprocess import DensityRatioEProcess
@@ -64,6 +66,23 @@ _SKLEARN_TYPES = (  # records of settings, in searches and in gradient boosting
 _TRUSTED = frozenset((*(f"{one.__module__}.{one.__qualname__}" for one in _OURS), *_SKLEARN_TYPES))
 
 
+def save_process(process: DensityRatioEProcess, path: Path) -> None:
+    """Write a fitted process to a .skops file, whole or not at all."""
+    content = _skops("writing").dumps(process)
+    with replacing(path) as file:
+        file.write(content)
+
+
+def _skops(doing: str) -> Any:
+    try:
+        from skops import io
+    except ImportError as error:
+        raise ImportError(
+            f'{doing} a model needs skops; run `pip install "scikit-trajscore[monitor]"`'
+        ) from error
+    return io
+
+
 def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioEProcess:
     """Read a fitted process from a .skops file, which runs no code of its own.
     All types in the file are checked before any of it is loaded. Trusted are those of this
@@ -72,15 +91,12 @@ def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioE
     of forests and of gradient boosting, whose indices scikit-learn does not check, and other
     metrics of a search. Who made the file can name them in `trusted`, by their full names.
     """
-    try:
-        from skops import io
-    except ImportError as error:
-        raise ImportError(
-            'reading a model needs skops; run `pip install "scikit-trajscore[monitor]"`'
-        ) from error
+    io = _skops("reading")
     file = Path(path)
     if not file.exists():
-        raise OSError(f"{file} does not exist; write it with skops.io.dump(process, {str(file)!r})")
+        raise OSError(
+            f"{file} does not exist; write it with trajscore fit, or skops.io.dump(process, path)"
+        )
     try:
         unknown = io.get_untrusted_types(file=file)
     except (BadZipFile, KeyError, ValueError) as error:

@@ -1,0 +1,86 @@
+"""``trajscore fit``: from a table to a monitor."""
+
+import io as streams
+import json
+
+import numpy as np
+import pytest
+
+from trajscore import DensityRatioEProcess, PrefixForecaster
+from trajscore.cli.main import main
+from trajscore.datasets import make_trajectories
+from trajscore.monitoring._persistence import load_process
+
+pytest.importorskip("skops")
+X, Y = make_trajectories(300, lengths=(1, 6), random_state=0, return_X_y=True)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = X.to_frame(id="run_id", step="step", value="judge")
+    frame["solved"] = np.repeat(Y, X.lengths)
+    frame["noise"] = np.random.default_rng(0).random(len(frame))
+    frame["task"] = frame["run_id"] // 2
+    frame.to_csv("runs.csv", index=False)
+    return tmp_path
+
+
+def run(capsys, *arguments):
+    code = main(["fit", *map(str, arguments)])
+    return (code, *capsys.readouterr())
+
+
+def test_it_is_the_process_of_python(folder, capsys, monkeypatch):
+    code, out, err = run(
+        capsys, "runs.csv", "--score", "judge", "--group", "run_id", "--alpha", 0.3,
+        "--alpha", 0.1, "--out", "p.skops",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "fitted on 300 of 300 runs" in out
+    assert "alpha = 0.1: flagged above M = " in out
+    process = DensityRatioEProcess(alpha=[0.3, 0.1]).fit(X, Y, groups=X.ids)
+    assert load_process("p.skops").thresholds_.tolist() == process.thresholds_.tolist()
+    # the line that it says to send
+    line = out.partition("send lines such as ")[2].splitlines()[0]
+    stdin = streams.TextIOWrapper(streams.BytesIO(line.encode()))
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert main(["monitor", "--model", "p.skops"]) == 0
+    assert json.loads(capsys.readouterr().out)["step"] == 1
+
+
+def test_several_scores_are_sent_by_name(folder, capsys, monkeypatch):
+    code, out, _ = run(
+        capsys, "runs.csv", "--score", "judge", "--score", "noise", "--out", "p.skops",
+        "--alpha", 0.2, "--end", "unknown", "--threshold", "ville",
+    )  # fmt: skip
+    assert code == 0
+    assert '"score": {"judge": 0.7, "noise": 0.7}' in out
+    process = load_process("p.skops")
+    assert process.threshold == "ville"
+    assert isinstance(process.forecaster_, PrefixForecaster)
+    assert process.forecaster_.end is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["runs.csv", "--out", "p.skops"], "2 predictors, judge, noise; name those by --score"),
+        (["runs.csv", "--out", "none/p.skops"], "--out: there is no folder none"),
+        (["runs.csv", "--out", "p.pickle"], "must end in .skops"),
+        (["runs.csv", "--score", "judge", "--alpha", "2", "--out", "p.skops"], "alpha"),
+        (["none.csv", "--out", "p.skops"], "none.csv: there is no such file"),
+    ],
+)
+def test_bad_input_ends_with_one_sentence(folder, capsys, arguments, said):
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert said in err
+    assert len(err.strip().splitlines()) == 1
+    assert not (folder / "p.skops").exists()
+
+
+def test_what_a_fit_warns_of_is_said(folder, capsys):
+    code, _, err = run(capsys, "runs.csv", "--score", "judge", "--alpha", 0.001, "--out", "p.skops")
+    assert code == 0
+    assert "at least" in err or "needs" in err

@@ -1,0 +1,114 @@
+"""``trajscore fit``: learn from finished runs when to stop others, for ``trajscore monitor``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trajscore.calibration import PrefixForecaster
+from trajscore.cli.compare import read
+from trajscore.cli.report import TABLE, add_input_options
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError
+from trajscore.gates import RunSet
+from trajscore.monitoring import DensityRatioEProcess
+from trajscore.monitoring._eprocess import FIXED, HELD_OUT
+from trajscore.monitoring._persistence import save_process
+from trajscore.report._missing import whole_runs
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Add the command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "fit",
+        help="learn from finished runs when to stop others, for the monitor",
+        description="Learn from a table or a log of runs, whose outcomes are known, when a running "
+        "one should stop, and write what trajscore monitor --model reads. At most a share --alpha "
+        "of the runs that would succeed is flagged, as a mean over sets of known runs.",
+    )
+    add = parser.add_argument
+    add("table", type=Path, help=TABLE)
+    add("--out", type=Path, required=True, metavar="MODEL.skops", help="file to write")
+    add(
+        "--alpha",
+        type=float,
+        action="append",
+        help="most good runs that may be flagged (0.05); may be repeated",
+    )
+    add("--threshold", choices=(*HELD_OUT, *FIXED), default="conformal", help="what is guaranteed")
+    add(
+        "--end",
+        choices=("step", "after", "unknown"),
+        default="step",
+        help="when it shows that a run ends: with its last step, after it, or never",
+    )
+    add_input_options(parser)
+    parser.set_defaults(censored="failure")
+    return parser
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Fit a process and write it."""
+    if not arguments.out.parent.is_dir():
+        raise ValueError(f"--out: there is no folder {arguments.out.parent}; make it first")
+    if arguments.out.suffix != ".skops":
+        raise ValueError(f"--out: {arguments.out} must end in .skops")
+    runs = read(arguments.table, arguments)
+    X, whole = _channels(runs, arguments.scores)
+    end = None if arguments.end == "unknown" else arguments.end
+    process = DensityRatioEProcess(
+        PrefixForecaster(features="running", pooled=True, end=end),
+        threshold=arguments.threshold,
+        alpha=arguments.alpha or 0.05,
+    )
+    y = runs.judged.runs.y[whole]
+    groups = None if runs.tasks is None else runs.tasks[whole]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        process.fit(X[whole], y, groups=groups)
+    save_process(process, arguments.out)
+    for one in dict.fromkeys(str(warning.message) for warning in caught):
+        print(f"trajscore: {one}", file=sys.stderr)
+    print(_told(process, X, runs, whole))
+    print(f"wrote {arguments.out}; use it with: trajscore monitor --model {arguments.out}")
+
+
+def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:
+    """Put the predictors side by side, and tell which runs lack no value."""
+    traces = runs.judged.traces
+    if len(traces) > 1 and not named:
+        raise ArgumentError(
+            f"there are {len(traces)} predictors, {', '.join(traces)}; name those by {{argument}} "
+            f"that the monitor will be sent at every step",
+            "scores",
+        )
+    X = TrajectoryArray.stack(list(traces.values()), channels=list(traces))
+    whole = np.flatnonzero(np.logical_and.reduce([whole_runs(one) for one in traces.values()]))
+    if not len(whole):
+        raise ValueError(f"no run has {', '.join(traces)} at every step")
+    return X, whole
+
+
+def _told(process: DensityRatioEProcess, X: TrajectoryArray, runs: RunSet, whole: Any) -> str:
+    """Say what was learned from, and what to send."""
+    used = len(whole) - process.n_dropped_
+    lines = [f"fitted on {used} of {runs.n_runs} runs"]
+    if process.n_dropped_:
+        lines[0] += f"; {process.n_dropped_} have no outcome"
+    if len(whole) < runs.n_runs:
+        lines[0] += f"; {runs.n_runs - len(whole)} lack a value"
+    if process.n_calibration_successes_:
+        lines.append(f"{process.n_calibration_successes_} successes set the threshold")
+    lines += [
+        f"alpha = {alpha:g}: flagged above M = {limit:.3g}"
+        for alpha, limit in process.thresholds_.items()
+    ]
+    names = X.channels or ()
+    score = "0.7" if len(names) == 1 else "{" + ", ".join(f'"{one}": 0.7' for one in names) + "}"
+    lines.append(f'send lines such as {{"id": "run 1", "step": 1, "score": {score}}}')
+    return "\n".join(lines)
