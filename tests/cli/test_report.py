@@ -271,7 +271,7 @@ def test_monitor_goes_on_where_it_was_killed(model, tmp_path):
 def test_monitor_says_what_is_wrong_with_a_model(tmp_path, capsys, model):
     skops = pytest.importorskip("skops.io")
     assert main(["monitor", "--model", str(tmp_path / "none.skops")]) == 2
-    assert "does not exist; write it with skops.io.dump" in capsys.readouterr().err
+    assert "does not exist; write it with trajscore fit" in capsys.readouterr().err
     (tmp_path / "text.skops").write_text("text")
     assert main(["monitor", "--model", str(tmp_path / "text.skops")]) == 2
     assert "is no .skops file" in capsys.readouterr().err
