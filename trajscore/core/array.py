@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core import convert, storage
 from trajscore.core.frame import parts_of_frame
+from trajscore.core.meanings import check_map, map_outcomes
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.ragged import Ragged
 from trajscore.core.type_aliases import FloatArray, Missing
@@ -179,10 +180,11 @@ class TrajectoryArray(Ragged):
         cls,
         df: Any,
         *,
-        id: str,  # noqa: A002 - the name users of long tables expect
-        step: str,
+        id: str | Sequence[str],  # noqa: A002 - the name users of long tables expect
+        step: str | None,
         value: str | Sequence[str],
         outcome: str | None = None,
+        outcome_map: Mapping[Any, float] | str | None = None,
         horizon: str | None = None,
         meta: str | Sequence[str] = (),
         first_step: int = 1,
@@ -194,14 +196,20 @@ class TrajectoryArray(Ragged):
         ----------
         df : DataFrame
             A pandas DataFrame, or any dataframe that the narwhals library reads.
-        id : str
-            Column of run identifiers, all integers or all strings.
-        step : str
-            Column of step numbers: whole, without gap or repeat, from `first_step` on.
+        id : str or list of str
+            Column of run identifiers, all integers or all strings; several, such as task and
+            trial, make one of all their values.
+        step : str or None
+            Column of step numbers: whole, without gap or repeat, from `first_step` on; or of dates
+            and times, no two of a run the same. None: the order of the rows.
         value : str or list of str
             Column of values, whose name the channel keeps; a list gives several channels.
         outcome : str, optional
-            Column of outcomes, the same in all rows of a run; empty where not observed.
+            Column of outcomes, the same in all rows of a run that have one; empty where not
+            observed.
+        outcome_map : mapping of value to outcome or str, optional
+            What the words of outcomes mean: ``{"pass": 1, "fail": 0, "timeout": -1}``, or in text
+            ``"pass=1,fail=0,timeout=-1"``.
         horizon : str, optional
             Column of horizons T_i, the same in all rows of a run.
         meta : str or list of str, optional
@@ -224,8 +232,9 @@ class TrajectoryArray(Ragged):
         Raises
         ------
         ValueError
-            If a column is unknown, a step is repeated or missing, a run has two outcomes, or a
-            value is not a number; the message names the run and the step.
+            If a column is unknown, a step is repeated or missing, a run has two outcomes, an
+            outcome is a word that `outcome_map` does not have, or a value is not a number; the
+            message names the run and the step.
 
         Examples
         --------
@@ -251,7 +260,7 @@ class TrajectoryArray(Ragged):
         X = cls(**parts, missing=missing)
         if outcomes is None:
             return X
-        y = check_outcomes(outcomes)
+        y = check_outcomes(map_outcomes(outcomes, check_map(outcome_map)))
         return X.with_ended(y != CENSORED), y
 
     @classmethod

@@ -14,6 +14,19 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import refuse_kind, run_label, unknown_name
 
+
+class _Rows:
+    """The order of the rows, as Python and a command line say it."""
+
+    def __repr__(self) -> str:
+        return "None"
+
+    def __str__(self) -> str:
+        return "rows"
+
+
+ROWS = _Rows()
+
 # Above it a float no longer tells neighbouring whole numbers apart.
 _LARGEST_WHOLE = 2**53
 
@@ -21,8 +34,8 @@ _LARGEST_WHOLE = 2**53
 def parts_of_frame(
     df: Any,
     *,
-    id: str,  # noqa: A002 - as in TrajectoryArray.from_frame
-    step: str,
+    id: str | Sequence[str],  # noqa: A002 - as in TrajectoryArray.from_frame
+    step: str | None,
     value: str | Sequence[str],
     outcome: str | None,
     horizon: str | None,
@@ -36,15 +49,22 @@ def parts_of_frame(
         raise ValueError("value names no column; give at least one column of values")
     in_meta = list(meta) if is_list_like(meta) else [meta]
     per_run = [*in_meta, *(name for name in (outcome, horizon) if name is not None)]
-    frame = select_columns(df, [id, step, *values, *per_run])
+    names = list(id) if is_list_like(id) else [id]
+    numbered = [] if step is None else [step]
+    frame = select_columns(df, [*names, *numbered, *values, *per_run])
     if not len(frame):
         raise ValueError("the table has no rows; give at least one step of one run")
 
-    codes, ids = _run_codes(frame[id], id)
-    steps = _step_numbers(frame[step], step)
-    order = _run_order(codes, steps)
-    lengths = np.bincount(codes)
-    _check_steps(steps[order], codes[order], ids, lengths, first_step, step)
+    codes, ids = _run_codes(_joined(frame, names), " and ".join(map(str, names)))
+    if step is None or _are_times(frame[step]):
+        steps = _count_steps(codes, frame, step, ids)
+        order = _run_order(codes, steps)
+        lengths = np.bincount(codes)
+    else:
+        steps = _step_numbers(frame[step], step)
+        order = _run_order(codes, steps)
+        lengths = np.bincount(codes)
+        _check_steps(steps[order], codes[order], ids, lengths, first_step, step)
     columns = [_numbers(frame[name], name, ids, codes, steps) for name in values]
     once = {name: _one_per_run(frame[name], name, codes, ids) for name in per_run}
     parts = {
@@ -56,6 +76,68 @@ def parts_of_frame(
         "meta": {name: once[name] for name in in_meta} if in_meta else None,
     }
     return parts, None if outcome is None else once[outcome]
+
+
+def _joined(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
+    """Return the column of ids; of several, all values of a row with dashes between."""
+    if len(names) == 1:
+        return frame[names[0]]
+    for name in names:
+        if frame[name].isna().any():
+            row = int(np.argmax(frame[name].isna()))
+            raise ValueError(f"row {row}: column {name!r} is empty; every step needs its run's id")
+    joined = frame[names[0]].astype(str)
+    for name in names[1:]:
+        joined = joined + "-" + frame[name].astype(str)
+    if joined.nunique() < len(frame[list(names)].drop_duplicates()):
+        raise ValueError(
+            f"two runs have the same id when the columns {' and '.join(map(repr, names))} are "
+            f"joined by dashes; change the values that hold dashes"
+        )
+    return joined
+
+
+def _are_times(column: pd.Series) -> bool:
+    """Tell a column of dates and times, also as text, from one of numbers."""
+    if column.dtype.kind == "M":
+        return True
+    if column.dtype.kind not in "OUT" or pd.to_numeric(column, errors="coerce").notna().any():
+        return False
+    return bool(as_times(column).notna().all())
+
+
+def as_times(column: pd.Series) -> pd.Series:
+    """Return dates and times, NaT where there is none; those without a zone are taken for UTC."""
+    return pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
+
+
+def _times(column: pd.Series) -> NDArray[Any]:
+    times = as_times(column)
+    if times.isna().any():
+        row = int(np.argmax(times.isna()))
+        raise ValueError(f"row {row}: column {column.name!r} has no time; every step needs one")
+    return times.to_numpy(dtype="datetime64[ns]")
+
+
+def _count_steps(
+    codes: IntArray, frame: pd.DataFrame, step: str | None, ids: NDArray[Any]
+) -> IntArray:
+    """Number the rows of each run by their times, or as they stand in the table."""
+    times = np.arange(len(codes)) if step is None else _times(frame[step])
+    order = np.lexsort((times, codes))
+    same = (np.diff(codes[order]) == 0) & (times[order][1:] == times[order][:-1])
+    if same.any():
+        row = int(order[int(np.argmax(same))])
+        raise ArgumentError(
+            f"run {run_label(ids[codes[row]])} has two rows with the same time in column {step!r}, "
+            f"{frame[step].iloc[row]}; for the order of the rows pass {{argument}}",
+            "step",
+            ROWS,
+        )
+    starts = np.cumsum(np.bincount(codes)) - np.bincount(codes)
+    steps = np.empty(len(codes), dtype=np.int64)
+    steps[order] = np.arange(len(codes)) - np.repeat(starts, np.bincount(codes)) + 1
+    return steps
 
 
 def _run_order(codes: IntArray, steps: IntArray) -> Any:
@@ -216,7 +298,7 @@ def _check_first(first: IntArray, ids: NDArray[Any], wanted: int, name: str) -> 
         f"run {run_label(ids[row])} starts at step {first[row]} in column {name!r}, not at "
         f"{wanted}; {remedy}",
         "first_step",
-        first[row],
+        int(first[row]),
     )
 
 
@@ -240,16 +322,19 @@ def _numbers(
 
 
 def _one_per_run(column: pd.Series, name: str, codes: IntArray, ids: NDArray[Any]) -> pd.Series:
-    """Return a column's value for each run, which must be the same in all its rows."""
-    values, kinds = pd.factorize(column, use_na_sentinel=False)
-    rows = np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))  # each run's first
-    first = values[rows][codes]
-    differs = values != first
+    """Return a column's value for each run: that of its rows which have one, all the same."""
+    values, kinds = pd.factorize(column)
+    known = np.flatnonzero(values >= 0)
+    first = np.full(len(ids), -1, dtype=np.int64)
+    first[codes[known][::-1]] = values[known][::-1]
+    differs = values[known] != first[codes[known]]
     if differs.any():
-        row = int(np.argmax(differs))
-        one, other = kinds[first[row]], kinds[values[row]]
+        row = int(known[np.argmax(differs)])
+        one, other = kinds[first[codes[row]]], kinds[values[row]]
         raise ValueError(
             f"run {run_label(ids[codes[row]])} has two values in column {name!r}, "
             f"{run_label(one)} and {run_label(other)}; a run has one, so correct its rows"
         )
+    rows = np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))  # each run's first
+    rows[codes[known][::-1]] = known[::-1]
     return column.iloc[rows].reset_index(drop=True)

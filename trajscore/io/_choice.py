@@ -16,6 +16,7 @@ from typing import Any, Self
 import pandas as pd
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.meanings import as_mapped, check_map, refuse_words
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.stops import Rule
 from trajscore.core.values import unknown_name
@@ -26,16 +27,6 @@ from trajscore.io._tables import read_table
 
 Table = dict[str, dict[str, Any]]
 
-# fmt: off
-_WORDS = {
-    1: ("pass", "passed", "success", "succeeded", "successful", "yes", "y", "true", "t", "correct",
-        "resolved", "solved", "ok", "good", "win", "won", "completed", "c"),
-    0: ("fail", "failed", "failure", "no", "n", "false", "f", "incorrect", "wrong", "unresolved",
-        "unsolved", "bad", "loss", "lost", "error", "i"),
-    -1: ("timeout", "unknown", "none", "na", "n/a", "cancelled", "canceled", "skipped", "pending",
-         "aborted", "running"),
-}
-# fmt: on
 _MOST_VALUES = 8  # distinct values of a field that may be an outcome
 _MOST_NAMED = 5
 _FEW = 3
@@ -191,12 +182,7 @@ class Chooser:
     def check(self, where: str) -> None:
         """Refuse a log of which what a user named is nowhere, or an outcome is a word."""
         if self.words:
-            raise ArgumentError(
-                f"{where}: the outcome is a word in {self.words.total()} of {self.n_runs} runs; "
-                f"say what each word means with {{argument}}",
-                "outcome_map",
-                Meanings((word, _meaning(word)) for word in self.words),
-            )
+            refuse_words(self.words, self.n_runs, f"{where}: ")
         for part in ("outcome", "confidence"):
             name = getattr(self.choice, part)
             if name is None or self.used[part, name] or not self.n_runs:
@@ -247,57 +233,6 @@ class Chooser:
                 part, of = ("outcome", "runs") if where == "run" else ("confidence", "turns")
                 what = f"score{'s' * (count > 1)} of {of}"
                 yield f"{count} {what} named {name!r}: not used; {{argument:{part}={name}}}"
-
-
-class Meanings(dict[str, Any]):
-    """What words mean, as one gives it: in Python a dict, in a command ``pass=1,fail=0``."""
-
-    def __str__(self) -> str:
-        return ",".join(f"{word}={meaning}" for word, meaning in self.items())
-
-
-def _meaning(word: str) -> int | str:
-    known = (value for value, words in _WORDS.items() if word.strip().lower() in words)
-    return next(known, "?")
-
-
-def check_map(given: Mapping[Any, float] | str | None) -> dict[str, float]:
-    """Return what words mean as outcomes, by the word in lower case."""
-    pairs = _pairs(given) if isinstance(given, str) else dict(given or {})
-    found = {_word(word): value for word, value in pairs.items()}
-    for word, value in found.items():
-        if as_grade(value) is None:
-            raise ArgumentError(
-                f"{{argument}}: {word!r} means {value!r}; give 1 for success, 0 for failure, -1 "
-                f"for not observed, or a grade between 0 and 1",
-                "outcome_map",
-            )
-    return found
-
-
-def _pairs(text: str) -> dict[str, Any]:
-    """Read ``pass=1,fail=0``."""
-    found: dict[str, Any] = {}
-    for pair in text.split(","):
-        word, _, value = pair.rpartition("=")
-        try:
-            found[word] = float(value)
-        except ValueError:
-            found[word] = value
-        if not word:
-            raise ArgumentError(f"{{argument}}: {pair!r} is no pair such as pass=1", "outcome_map")
-    return found
-
-
-def as_mapped(value: Any, meanings: Mapping[str, float]) -> Any:
-    """Return what an outcome means by a map of words; itself where the map does not have it."""
-    return meanings.get(_word(value), value) if meanings else value
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value).strip().lower()
 
 
 def as_confidence(value: Any) -> float | None:

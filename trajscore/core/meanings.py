@@ -1,0 +1,107 @@
+"""What the words of an outcome mean: as somebody says, never as we guess."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trajscore.core.errors import ArgumentError
+from trajscore.core.outcomes import CENSORED
+
+# What an error proposes; only the user decides.
+# fmt: off
+_USUAL = {
+    1: ("pass", "passed", "success", "succeeded", "successful", "yes", "y", "true", "t", "correct",
+        "resolved", "solved", "ok", "good", "win", "won", "completed", "done", "c"),
+    0: ("fail", "failed", "failure", "no", "n", "false", "f", "incorrect", "wrong", "unresolved",
+        "unsolved", "bad", "loss", "lost", "error", "i"),
+    CENSORED: ("timeout", "unknown", "none", "na", "n/a", "cancelled", "canceled", "skipped",
+               "pending", "aborted", "running"),
+}
+# fmt: on
+_MOST_NAMED = 12
+
+
+class Meanings(dict[str, Any]):
+    """What words mean: in Python a dict, in a command ``pass=1,fail=0``."""
+
+    def __str__(self) -> str:
+        return ",".join(f"{word}={meaning}" for word, meaning in self.items())
+
+
+def check_map(given: Mapping[Any, float] | str | None) -> dict[str, float]:
+    """Return what words mean as outcomes, by the word in lower case.
+
+    >>> check_map("Pass=1,fail=0,timeout=-1")
+    {'pass': 1.0, 'fail': 0.0, 'timeout': -1.0}
+    """
+    pairs = _pairs(given) if isinstance(given, str) else dict(given or {})
+    found = {_word(word): value for word, value in pairs.items()}
+    for word, value in found.items():
+        number = isinstance(value, (int, float, np.number)) and (0 <= value <= 1 or value == -1)
+        if not number:
+            raise ArgumentError(
+                f"{{argument}}: {word!r} means {value!r}; give 1 for success, 0 for failure, -1 "
+                f"for not observed, or a grade between 0 and 1",
+                "outcome_map",
+            )
+    return {word: float(value) for word, value in found.items()}
+
+
+def _pairs(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for pair in text.split(","):
+        word, _, value = pair.rpartition("=")
+        if not word:
+            raise ArgumentError(f"{{argument}}: {pair!r} is no pair such as pass=1", "outcome_map")
+        try:
+            found[word] = float(value)
+        except ValueError:
+            found[word] = value
+    return found
+
+
+def as_mapped(value: Any, meanings: Mapping[str, float]) -> Any:
+    """Return what an outcome means by a map of words; itself where the map does not have it."""
+    return meanings.get(_word(value), value) if meanings else value
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)
+    return str(value).strip().lower()
+
+
+def map_outcomes(column: pd.Series, meanings: Mapping[str, float]) -> pd.Series:
+    """Return a column of outcomes with its words as numbers; refuse words that are not mapped."""
+    if column.dtype.kind in "biuf" and not meanings:
+        return column
+    codes, kinds = pd.factorize(column)  # missing values are -1
+    found = [as_mapped(kind, meanings) for kind in kinds]
+    words = {k: kind for k, kind in enumerate(found) if isinstance(kind, str)}
+    if words:
+        counts = Counter({word: int((codes == k).sum()) for k, word in words.items()})
+        refuse_words(counts, len(column))
+    values = pd.Series([*found, None], dtype=object)
+    return values.iloc[codes].set_axis(column.index)
+
+
+def refuse_words(words: Counter[str], n_runs: int, where: str = "") -> None:
+    """Refuse outcomes that are words, and show the map that would do."""
+    shown = [word for word, _ in words.most_common(_MOST_NAMED)]
+    more = f" and {len(words) - len(shown)} other words" if len(words) > len(shown) else ""
+    raise ArgumentError(
+        f"{where}the outcome is a word in {words.total()} of {n_runs} runs; say what each word "
+        f"means with {{argument}}{more}",
+        "outcome_map",
+        Meanings((word, _meaning(word)) for word in shown),
+    )
+
+
+def _meaning(word: str) -> int | str:
+    known = (value for value, words in _USUAL.items() if word.strip().lower() in words)
+    return next(known, "?")
