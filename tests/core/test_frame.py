@@ -185,8 +185,8 @@ def test_words_of_outcomes_mean_what_one_says():
         ValueError, match=r"word in 2 of 2 .*outcome_map=\{'Pass': 1, 'timeout': -1\}"
     ):
         read(df, outcome="solved")
-    for given in ("pass=1,timeout=-1", {"pass": 1, "timeout": -1}):
-        _, y = read(df, outcome="solved", outcome_map=given)
+    for meanings in ("pass=1,timeout=-1", {"pass": 1, "timeout": -1}):
+        _, y = read(df, outcome="solved", outcome_map=meanings)
         assert y.tolist() == [1, -1]
     _, y = read(table(solved=[5, 5, 1, 1]), outcome="solved", outcome_map={5: 1, 1: 0})
     assert y.tolist() == [1, 0]

@@ -82,9 +82,14 @@ def test_chosen_predictors_and_groups(tmp_path, capsys):
 
 
 def test_columns_of_tables_are_not_for_logs(tmp_path, capsys):
-    code, _, err = run(capsys, write_log(tmp_path), "--stop-reason", "x")
-    assert code == 2
-    assert "--stop-reason names a column of a table, but" in err
+    path = write_log(tmp_path)
+    for option in ("--step", "--risk"):
+        code, _, err = run(capsys, path, option, "x")
+        assert code == 2
+        assert f"{option} names a column of a table, but" in err
+    code, _, err = run(capsys, path, "--stop-reason", "x")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--stop-reason: no field of a run named 'x'" in err
 
 
 def test_what_is_a_log(tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.cli.compare import add_censored, read
-from trajscore.cli.report import TABLE, add_input_options
+from trajscore.cli.inputs import TABLE, add_input_options
 from trajscore.core.storage import replacing
 from trajscore.gates import Gate, check, read_gates
 from trajscore.gates._check import CheckResult

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from trajscore.cli.report import TABLE, add_input_options, reading
+from trajscore.cli.inputs import TABLE, add_input_options, reading
 from trajscore.gates import RunSet, compare
 
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from trajscore.cli.inputs import TABLE, add_input_options, reading
 from trajscore.core.weights import WEIGHT_SCHEDULES
-from trajscore.io._fields import Fields
 from trajscore.report import IntervalOptions, MonitoringOptions, evaluate
 from trajscore.report._data import Source
 from trajscore.report._inputs import load
@@ -21,7 +21,6 @@ from trajscore.report._missing import MISSING
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
 _WRITERS = {".html": "to_html", ".json": "to_json", ".md": "to_markdown"}
-TABLE = "table: .csv, .csv.gz, .parquet, .jsonl; log: .json, .json.gz, .jsonl, .eval, folder"
 _USUAL_FAMILIES = ("log", "brier", ("beta", 4.0, 2.0))
 
 
@@ -68,47 +67,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--jobs", dest="n_jobs", type=int, help="threads")
     add("--out", type=Path, help="file to write: a page (.html), numbers (.json), a summary (.md)")
     return parser
-
-
-def add_input_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what to read, for every command that reads tables and logs."""
-    add = parser.add_argument
-    add("--id", help="column of run ids")
-    add("--step", help="column of step numbers")
-    add(
-        "--score",
-        dest="scores",
-        action="append",
-        default=[],
-        help="column of a predictor (may be repeated)",
-    )
-    add("--outcome", help="column of outcomes: 1, 0, or empty if not observed")
-    add("--stop-reason", help="column of stop reasons")
-    add("--group", help="column of clusters, by default the task; that of run ids for none")
-    add(
-        "--embedder",
-        default="char",
-        help="for logs without confidence: char, wordllama, or a sentence-transformers model",
-    )
-    add("--first-step", type=int, help="number of each run's first step")
-    add("--format", help="format of a log, if its first fields do not tell it: tau2, openai, ...")
-
-
-def reading(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what `load` is to know beside the file."""
-    return {
-        "fields": Fields(
-            id=arguments.id,
-            step=arguments.step,
-            scores=tuple(arguments.scores),
-            outcome=arguments.outcome,
-            stop_reason=arguments.stop_reason,
-            group=arguments.group,
-        ),
-        "format": arguments.format,
-        "first_step": arguments.first_step,
-        "embedder": arguments.embedder,
-    }
 
 
 def run(arguments: argparse.Namespace) -> None:

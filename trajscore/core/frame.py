@@ -49,13 +49,13 @@ def parts_of_frame(
         raise ValueError("value names no column; give at least one column of values")
     in_meta = list(meta) if is_list_like(meta) else [meta]
     per_run = [*in_meta, *(name for name in (outcome, horizon) if name is not None)]
-    names = list(id) if is_list_like(id) else [id]
+    names: list[Any] = list(id) if is_list_like(id) else [id]
     numbered = [] if step is None else [step]
     frame = select_columns(df, [*names, *numbered, *values, *per_run])
     if not len(frame):
         raise ValueError("the table has no rows; give at least one step of one run")
 
-    codes, ids = _run_codes(_joined(frame, names), " and ".join(map(str, names)))
+    codes, ids = _run_codes(joined_ids(frame, names), " and ".join(map(str, names)))
     if step is None or _are_times(frame[step]):
         steps = _count_steps(codes, frame, step, ids)
         order = _run_order(codes, steps)
@@ -78,7 +78,7 @@ def parts_of_frame(
     return parts, None if outcome is None else once[outcome]
 
 
-def _joined(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
+def joined_ids(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
     """Return the column of ids; of several, all values of a row with dashes between."""
     if len(names) == 1:
         return frame[names[0]]

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.frame import joined_ids
 from trajscore.core.meanings import as_mapped, check_map, refuse_words
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.stops import Rule
@@ -104,8 +105,11 @@ class Chooser:
             reason = scalar(dig(said, name))
             if reason not in (None, ""):
                 run.stop_reason = str(reason)
+                self.used["stop_reason", name] += 1
                 run.extra.pop(name, None)
         self._choose_confidence(run)
+        if self.choice.stop_reason is not None:
+            self._note(run.extra | run.scores)
         self._choose_outcome(run, said, names.get("outcome"))
 
     def _name(self, run: Run, said: Mapping[str, Any]) -> None:
@@ -183,12 +187,12 @@ class Chooser:
         """Refuse a log of which what a user named is nowhere, or an outcome is a word."""
         if self.words:
             refuse_words(self.words, self.n_runs, f"{where}: ")
-        for part in ("outcome", "confidence"):
+        for part in ("outcome", "confidence", "stop_reason"):
             name = getattr(self.choice, part)
             if name is None or self.used[part, name] or not self.n_runs:
                 continue
-            have = list(self.seen) if part == "outcome" else list(self.of_steps)
-            kind = "field of a run" if part == "outcome" else "field of a turn"
+            have = list(self.of_steps) if part == "confidence" else list(self.seen)
+            kind = "field of a turn" if part == "confidence" else "field of a run"
             raise ArgumentError(f"{where}: {{argument}}: {unknown_name(kind, name, have)}", part)
 
     def lacks_outcomes(self) -> str:
@@ -222,12 +226,8 @@ class Chooser:
     def remarks(self) -> Iterator[str]:
         """Say what was not used, one sentence each."""
         if self.choice.table is not None and self.n_ended:
-            more = len(self.choice.table) - len(self.in_table)
-            lacking = self.n_runs - len(self.in_table)
-            if more:
-                yield f"rows of the table of outcomes whose run is not in the log: {more}"
-            if lacking:
-                yield f"runs of the log that are not in the table of outcomes: {lacking}"
+            found = len(self.in_table)
+            yield from _not_joined(len(self.choice.table) - found, self.n_runs - found)
         for (where, name), count in sorted(self.unused.items()):
             if count:
                 part, of = ("outcome", "runs") if where == "run" else ("confidence", "turns")
@@ -280,8 +280,7 @@ def read_outcomes(given: Any, names: Fields) -> Table | None:
         return {str(one): {"outcome": outcome} for one, outcome in given.items()}
     frame = given if isinstance(given, pd.DataFrame) else read_table(Path(given))
     keys = _columns(frame, names)
-    parts = [frame[key].astype(str) for key in keys]
-    ids = parts[0].str.cat(parts[1:], sep="-") if len(parts) > 1 else parts[0]
+    ids = joined_ids(frame, keys).astype(str)
     if ids.duplicated().any():
         twice = ids[ids.duplicated()].iloc[0]
         raise ValueError(f"the table of outcomes has run {twice!r} twice; keep one row a run")
@@ -297,9 +296,40 @@ def read_outcomes(given: Any, names: Fields) -> Table | None:
     return dict(zip(ids, rows, strict=True))
 
 
+def join_outcomes(
+    frame: pd.DataFrame, names: Fields, given: Any
+) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
+    """Return a long table with the outcomes of another one, by id, and what did not fit."""
+    table = read_outcomes(given, names)
+    if table is None:
+        return frame, names, ()
+    ids = joined_ids(frame, _columns(frame, names)).astype(str)
+    runs = set(ids)
+    missing, more = len(runs - table.keys()), len(table.keys() - runs)
+    if missing == len(runs):
+        raise ArgumentError(
+            f"{{argument}}: no run id of the table ({', '.join(map(repr, list(ids[:_FEW])))}) is "
+            f"in the table of outcomes ({', '.join(map(repr, list(table)[:_FEW]))}); name the "
+            f"column that both have with {{argument:id}}",
+            "outcomes",
+        )
+    frame = frame.assign(**{_JOINED: [table.get(one, {}).get("outcome") for one in ids]})
+    return frame, replace(names, outcome=_JOINED), tuple(_not_joined(more, missing))
+
+
+_JOINED = "outcome in the table of outcomes"
+
+
+def _not_joined(more: int, lacking: int) -> Iterator[str]:
+    if more:
+        yield f"rows of the table of outcomes whose run is not in the log: {more}"
+    if lacking:
+        yield f"runs of the log that are not in the table of outcomes: {lacking}"
+
+
 def _columns(frame: pd.DataFrame, names: Fields) -> list[str]:
     """Return the columns of the id: those that were given if the table has them, or a usual one."""
-    given = [names.id] if isinstance(names.id, str) else list(names.id or ())
+    given = list(names.ids)
     if given and all(name in frame.columns for name in given):
         return given
     found = find("id", frame.columns)

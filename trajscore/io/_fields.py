@@ -17,6 +17,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     ),
     "step": (
         "num_steps", "step_idx", "step", "step_id", "step_number", "t", "turn", "move",
+        "timestamp", "time", "ts", "created_at", "start_time",
     ),
     "outcome": (
         "outcome", "solved", "success", "resolved", "passed", "correct", "is_correct",
@@ -88,8 +89,9 @@ class Fields:
     """The names that a user gave; a part without one is looked for under its usual names.
 
     A part is a column of a table, or a field of a record, where dots lead into nested ones.
-    `scores` and `group` are of tables: the columns of the predictors, and of clusters of runs.
-    Several names of an id make one of all their values.
+    `scores` and `group` are of tables: the columns of the predictors, and of clusters of runs; so
+    are `risks`, predictors of which high values go with failure, and `scales`, the value of each
+    that stands for certainty. Several names of an id make one of all their values.
     """
 
     id: str | tuple[str, ...] | None = None
@@ -97,6 +99,8 @@ class Fields:
     outcome: str | None = None
     stop_reason: str | None = None
     scores: tuple[str, ...] = ()
+    risks: tuple[str, ...] = ()
+    scales: tuple[tuple[str, float], ...] = ()
     group: str | None = None
     confidence: str | None = None
     task: str | None = None
@@ -124,6 +128,11 @@ class Fields:
         """Return these names, and those of another where there is none."""
         mine = {name: value for name, value in vars(self).items() if value not in (None, ())}
         return replace(other, **mine)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The names of the id, one or several, or none."""
+        return (self.id,) if isinstance(self.id, str) else self.id or ()
 
     def id_of(self, record: Mapping[str, Any]) -> str | None:
         """Return the id of a record: the values of all names that were given, or of a usual one."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,34 +15,57 @@ import pandas as pd
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import unknown_name
 from trajscore.io._fields import USUAL, Fields, find
+from trajscore.io._files import Broken, LogFile
 
 TABLE_ENDINGS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
 """The parts of a table with the words for them."""
 
+ROWS = "rows"
+"""In place of the column of steps: the order of the rows."""
+
+# Words in the names of numbers that are no confidence, however much they look like one.
+_NO_CONFIDENCE = {
+    "temperature", "temp", "top", "cost", "price", "usd", "eur", "budget", "latency", "duration",
+    "time", "seconds", "ms", "elapsed", "seed", "lr", "rate", "penalty", "threshold", "weight",
+    "share", "progress", "discount", "gamma", "epsilon", "horizon", "tokens", "length",
+}  # fmt: skip
+
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read a CSV (also gzipped), Parquet or JSON-lines file; errors are sentences."""
+    """Read a CSV (also gzipped), Parquet, JSON or JSON-lines file; errors are sentences."""
     if not path.exists():
         raise ValueError(f"{path}: there is no such file")
     name = path.name.lower().removesuffix(".gz")
     try:
         if name.endswith((".csv", ".tsv")):
             return pd.read_csv(path, sep="\t" if name.endswith(".tsv") else ",", low_memory=False)
-        if name.endswith((".jsonl", ".ndjson")):
-            return pd.read_json(path, lines=True)
+        if name.endswith((".json", ".jsonl", ".ndjson")):
+            return pd.DataFrame(_rows(path))
         if name.endswith(".parquet"):
             return pd.read_parquet(path)
     except ImportError as error:
         raise ValueError(
             f'{path}: Parquet files need pyarrow; run `pip install "scikit-trajscore[data]"`'
         ) from error
-    except (ValueError, OSError, EOFError) as error:
-        raise ValueError(f"{path}: the file cannot be read: {error}") from error
+    except (ValueError, OSError, EOFError, RecursionError, zlib.error, TypeError) as error:
+        raise ValueError(f"{path}: the file cannot be read as a table: {error}") from error
     raise ValueError(
-        f"{path}: expected a file that ends in .csv, .csv.gz, .tsv, .parquet or .jsonl"
+        f"{path}: expected a file that ends in .csv, .csv.gz, .tsv, .parquet, .jsonl or .json"
     )
+
+
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects of a list in JSON, or of JSON lines."""
+    for _, index, row in LogFile(path).items():
+        if index is None:
+            raise ValueError("it holds one object; give a list of rows, or one row a line")
+        if isinstance(row, Broken):
+            raise ValueError(row)
+        if not isinstance(row, Mapping):
+            raise ValueError(f"row {index} is {type(row).__name__}, not an object")
+        yield row
 
 
 def choose_columns(
@@ -53,33 +79,47 @@ def choose_columns(
     """
     columns = list(frame.columns)
     guessed: dict[str, tuple[str, ...]] = {}
-    chosen: dict[str, str] = {}
+    chosen: dict[str, Any] = {}
     for part in PARTS:
-        given = getattr(fields, part)
-        if given is not None:
-            chosen[part] = _checked(given, part, columns)
+        given = fields.ids if part == "id" else getattr(fields, part)
+        if given:
+            _check(given, part, columns)
         elif found := find(part, columns):
             chosen[part] = str(found[0])
             guessed[part] = (chosen[part],)
         elif part != "stop_reason":
-            raise ArgumentError(
-                f"no column has a usual name for the {PARTS[part]} ({', '.join(USUAL[part])}); "
-                f"name it with {{argument}}; the table has: {', '.join(map(str, columns))}",
-                part,
-            )
-    scores = tuple(_checked(name, "scores", columns) for name in fields.scores)
+            raise _lacks(part, columns)
+    scores = tuple(dict.fromkeys((*fields.scores, *fields.risks, *(n for n, _ in fields.scales))))
+    if fields.confidence is not None and fields.confidence not in scores:
+        scores = (fields.confidence, *scores)
+    for name in scores:
+        _check((name,), "scores", columns)
     if not scores:
-        rest = [str(name) for name in columns if str(name) not in chosen.values()]
+        taken = {*chosen.values(), *fields.ids, fields.step, fields.outcome, fields.stop_reason}
+        rest = [str(name) for name in columns if str(name) not in taken]
         scores = guessed["scores"] = _guess_scores(frame, rest)
     if fields.group is not None:
-        _checked(fields.group, "group", columns)
+        _check((fields.group,), "group", columns)
     return replace(fields, **chosen, scores=scores), guessed
 
 
-def _checked(name: str, part: str, columns: Sequence[str]) -> str:
-    if name not in columns:
-        raise ArgumentError(f"{{argument}}: {unknown_name('column', name, columns)}", part)
-    return name
+def _check(given: str | Sequence[str], part: str, columns: Sequence[str]) -> None:
+    for name in (given,) if isinstance(given, str) else given:
+        if name not in columns and not (part == "step" and name == ROWS):
+            raise ArgumentError(f"{{argument}}: {unknown_name('column', name, columns)}", part)
+
+
+def _lacks(part: str, columns: Sequence[str]) -> ArgumentError:
+    more = {
+        "step": f", or give {ROWS!r} for it: the order of the rows",
+        "outcome": ", or give a table of run ids and outcomes with {argument:outcomes}",
+    }
+    return ArgumentError(
+        f"no column has a usual name for the {PARTS[part]} ({', '.join(USUAL[part])}); "
+        f"name it with {{argument}}{more.get(part, '')}; the table has: "
+        f"{', '.join(map(str, columns))}",
+        part,
+    )
 
 
 def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
@@ -96,18 +136,95 @@ def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
 
 
 def _is_fraction(column: pd.Series) -> bool:
+    return not is_setting(str(column.name)) and _looks_like_one(column)
+
+
+def settings(frame: pd.DataFrame, chosen: Fields) -> list[str]:
+    """Return the columns of fractions that by their names are costs or settings."""
+    taken = {*chosen.ids, chosen.step, chosen.outcome, *chosen.scores}
+    names = [str(name) for name in frame.columns if name not in taken and is_setting(str(name))]
+    return [name for name in names if _looks_like_one(frame[name])]
+
+
+def _looks_like_one(column: pd.Series) -> bool:
     if column.dtype.kind != "f":
         return False
     values = column.dropna().to_numpy()
-    # columns of zeros and ones are flags and outcomes, not confidences
-    return bool(len(values)) and bool(
+    # columns of zeros and ones are flags and outcomes, not confidences; settings do not vary
+    return len(np.unique(values)) > 1 and bool(
         ((values >= 0) & (values <= 1)).all() and not np.isin(values, (0, 1)).all()
     )
 
 
+def is_setting(name: str) -> bool:
+    """Tell a name of what a run was given or cost from one of what somebody believes."""
+    return bool(_words(name) & _NO_CONFIDENCE)
+
+
+def _words(name: str) -> set[str]:
+    return set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()))
+
+
+def skipped(frame: pd.DataFrame, chosen: Fields) -> dict[str, float]:
+    """Return columns that may be confidences on a scale, and were not taken: 0 to 10, to 100."""
+    taken = {*chosen.ids, chosen.step, chosen.outcome, chosen.stop_reason, chosen.group}
+    found = {}
+    for name in frame.columns:
+        column = frame[name]
+        if str(name) in {*taken, *chosen.scores} or column.dtype.kind not in "iuf":
+            continue
+        said = _words(str(name)) & _STATED
+        top, low = column.max(), column.min()
+        if said and low >= 0 and top > 1 and top <= 100:
+            found[str(name)] = 10.0 if top <= 10 else 100.0
+    return found
+
+
+_STATED = {"verbal", "confidence", "sure", "certainty", "probability", "prob", "chance", "percent"}
+
+
+def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
+    """Return the table with its predictors as somebody said that they are meant.
+
+    A scale divides; a risk becomes 1 minus it, or minus it where it is no fraction.
+    """
+    changed = {}
+    for name, scale in fields.scales:
+        changed[name] = pd.to_numeric(frame[name], errors="coerce") / scale
+        beyond = (changed[name] < 0) | (changed[name] > 1)
+        if beyond.any():
+            row = int(np.argmax(beyond))
+            raise ArgumentError(
+                f"row {row}: {frame[name].iloc[row]} in column {name!r} lies outside 0 to "
+                f"{scale:g}; give the value that stands for certainty with {{argument}}",
+                "scales",
+            )
+    for name in fields.risks:
+        risk = changed.get(name, pd.to_numeric(frame[name], errors="coerce"))
+        changed[name] = 1 - risk if risk.dropna().between(0, 1).all() else -risk
+    return frame.assign(**changed) if changed else frame
+
+
+def with_times(frame: pd.DataFrame, step: str | None) -> tuple[pd.DataFrame, str | None]:
+    """Return the table and its column of steps, None for the order of the rows.
+
+    Numbers in a column that is named like a time are times, unless they count from 0 or 1.
+    """
+    if step is None or (step == ROWS and step not in frame.columns):
+        return frame, None
+    numbers = pd.to_numeric(frame[step], errors="coerce")
+    if not _words(step) & {"time", "timestamp", "ts", "at"} or numbers.isna().any():
+        return frame, step
+    if numbers.min() in (0, 1) and (numbers == numbers.round()).all():
+        return frame, step
+    order = pd.factorize(numbers, sort=True)[0]  # whatever the unit and the zero
+    return frame.assign(**{step: pd.to_datetime(order, unit="s", utc=True)}), step
+
+
 def guess_first_step(frame: pd.DataFrame, fields: Fields) -> int:
     """Return 0 if every run starts at step 0, else 1."""
-    numbers = pd.to_numeric(frame[fields.step], errors="coerce")
-    if frame.empty:
+    if frame.empty or fields.step is None or fields.step not in frame.columns:
         return 1  # nothing to guess from
-    return 0 if (numbers.groupby(frame[fields.id]).min() == 0).all() else 1
+    numbers = pd.to_numeric(frame[fields.step], errors="coerce")
+    keys = [frame[name] for name in fields.ids]
+    return 0 if (numbers.groupby(keys).min() == 0).all() else 1

@@ -14,19 +14,33 @@ from numpy.typing import NDArray
 from trajscore import io
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
+from trajscore.core.frame import joined_ids
 from trajscore.core.outcomes import FAILURE, SUCCESS
+from trajscore.core.stops import Rule, mechanism_of
 from trajscore.core.values import unknown_name
 from trajscore.datasets import load_chess
+from trajscore.io._choice import join_outcomes
 from trajscore.io._fields import USUAL_FIELDS, Fields, find
 from trajscore.io._files import JSON_ENDINGS, LINES_ENDINGS, has_ending
 from trajscore.io._format import Format, find_format, own_endings, tell
 from trajscore.io._reading import stream_runs
 from trajscore.io._runs import LeftOut, count_left_out
-from trajscore.io._tables import PARTS, choose_columns, guess_first_step, read_table
+from trajscore.io._tables import (
+    PARTS,
+    choose_columns,
+    guess_first_step,
+    read_table,
+    settings,
+    skipped,
+    with_scales,
+    with_times,
+)
 from trajscore.report._signs import gives_away
 from trajscore.tracer import StepConfidence, ToolCallCount, TracerScorer, TracerSignals
 
 SPENT = ("cost", "tokens")
+# What an option of the command line is called that a sentence names.
+_OPTIONS = {name: f"--{name}" for name in ("outcome", "confidence", "id", "outcomes")}
 _SIGNALS = ("surprisal", "repetition", "agent_gap", "user_gap")
 
 Predictors = TrajectoryArray | dict[str, TrajectoryArray]
@@ -41,6 +55,8 @@ class FromTable:
     refused: dict[str, str] = field(default_factory=dict)  # columns that look like scores, and why
     group: str | None = None
     n_groups: int = 0
+    skipped: dict[str, float] = field(default_factory=dict)  # what may be confidences on a scale
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         parts = [
@@ -54,6 +70,12 @@ class FromTable:
             f"column {name!r} is not taken for a score: {why}; name it with --score if it is one"
             for name, why in self.refused.items()
         ]
+        lines += [
+            f"column {name!r} is not taken: its values go beyond 1; give --scale {name}={top:g} if "
+            f"{top:g} stands for certainty"
+            for name, top in self.skipped.items()
+        ]
+        lines += self.remarks
         if self.group is not None:
             lines.append(f"{self.n_groups} clusters of runs by {self.group!r}")
         return "\n".join(lines)
@@ -72,6 +94,7 @@ class FromLog:
     n_turns: int | None = None
     n_signals: dict[str, int] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()  # scores of the log, rows of a table of outcomes
     # what the clusters of runs are
     group: str | None = None
     n_groups: int = 0
@@ -94,6 +117,7 @@ class FromLog:
                 f"of {self.n_turns} turns, so many have each of TRACER's signals: {counts}"
             )
             lines += self.remarks
+        lines += [ArgumentError(one).in_options(_OPTIONS) for one in self.unused]
         if self.group is not None:
             lines.append(f"{self.n_groups} clusters of runs by {self.group!r}")
         return "\n".join(lines)
@@ -125,37 +149,45 @@ def load(
     fields: Fields = USUAL_FIELDS,
     *,
     format: str | None = None,  # noqa: A002
+    outcome_map: Any = None,
+    outcomes: Any = None,
+    rule: Rule | None = None,
     first_step: int | None = None,
     embedder: str = "char",
 ) -> Inputs:
     """Load the predictors of a table with one row a step, of a log of runs, or of bundled data.
 
-    Of a table, columns that `fields` does not name are guessed. Of a log, its ``scores`` are names
-    of predictors and its ``group`` is a column of `trajscore.io.meta`; `format` is as in
-    `trajscore.io.read_runs`, `embedder` as in `trajscore.TracerSignals`.
+    What `fields` does not name is looked for under usual names. Of a log, its ``scores`` are names
+    of predictors and its ``group`` is a column of `trajscore.io.meta`. `format`, `outcome_map`,
+    `outcomes` and `rule` are as in `trajscore.io.read_runs`, `embedder` as in
+    `trajscore.TracerSignals`.
     """
     if path is None:
         X, y = load_chess(return_X_y=True)
         return Inputs(X[list(fields.scores)] if fields.scores else X, y)
-    known = _format_of(path) if format is None else find_format(format)
+    known = format_of(path) if format is None else find_format(format)
+    asked = {"outcome_map": outcome_map, "outcomes": outcomes, "rule": rule}
     if known is None:
-        return _load_table(path, fields, first_step)
-    for part in ("id", "step", "outcome", "stop_reason"):
-        _refuse_for_log(getattr(fields, part), part, path)
-    _refuse_for_log(first_step, "first_step", path)
-    return _load_log(path, known, fields, embedder)
+        return _load_table(path, fields, first_step, **asked)
+    for part, value in {"step": fields.step, "first_step": first_step}.items():
+        _refuse_for_log(value, part, path)
+    for part in ("risks", "scales"):
+        _refuse_for_log(getattr(fields, part) or None, part, path)
+    return _load_log(path, known, fields, embedder, asked)
 
 
-def _format_of(path: Path) -> Format | None:
-    """Tell the format of a log; None for a table with one row a step."""
-    if path.is_dir() or has_ending(path, (*JSON_ENDINGS, *own_endings())):
+def format_of(path: Path) -> Format | None:
+    """Tell the format of a log; None for a table with one row a step, also in JSON."""
+    if path.is_dir() or has_ending(path, own_endings()):
         return tell(path)
-    if not has_ending(path, LINES_ENDINGS):
+    if not has_ending(path, (*JSON_ENDINGS, *LINES_ENDINGS)):
         return None
     try:
         found = tell(path)
-    except ValueError:  # what reads tables will say what is wrong
-        return None
+    except ArgumentError:
+        if has_ending(path, LINES_ENDINGS):  # what reads tables will say what is wrong
+            return None
+        raise
     return None if found.name == "jsonl" else found
 
 
@@ -169,18 +201,31 @@ def _refuse_for_log(given: Any, part: str, path: Path) -> None:
 # ------------------------------------------------------------------ tables
 
 
-def _load_table(path: Path, fields: Fields, first_step: int | None) -> Inputs:
-    frame = read_table(path)
+def _load_table(
+    path: Path,
+    fields: Fields,
+    first_step: int | None,
+    *,
+    outcome_map: Any,
+    outcomes: Any,
+    rule: Rule | None,
+) -> Inputs:
+    frame, fields, remarks = join_outcomes(read_table(path), fields, outcomes)
     chosen, guessed = choose_columns(frame, fields)
+    frame, step = with_times(with_scales(frame, chosen), chosen.step)
     first = guess_first_step(frame, chosen) if first_step is None else first_step
-    group = chosen.group or _task_column(frame, str(chosen.id))
+    group = chosen.group or _task_column(frame, chosen)
     per_run = [name for name in (chosen.stop_reason, group) if name is not None]
+    if rule is not None and chosen.stop_reason is not None:
+        frame = _with_kinds(frame, frame[chosen.stop_reason], rule)
+        per_run = list(dict.fromkeys([*per_run, "stop_reason", "stop_kind"]))
     X, y = TrajectoryArray.from_frame(
         frame,
-        id=str(chosen.id),
-        step=str(chosen.step),
+        id=list(chosen.ids),
+        step=step,
         value=list(chosen.scores),
         outcome=chosen.outcome,
+        outcome_map=outcome_map,
         meta=per_run,
         first_step=first,
         missing="allow",
@@ -188,22 +233,28 @@ def _load_table(path: Path, fields: Fields, first_step: int | None) -> Inputs:
     stop_reason, groups = (
         None if name is None else X.meta[name] for name in (chosen.stop_reason, group)
     )
-    X, refused = (X, {}) if fields.scores else _without_giveaways(X, y)
+    X, refused = _without_giveaways(X, y) if "scores" in guessed else (X, {})
     if refused:
         guessed["scores"] = X.channels or ()
+    if "scores" in guessed:
+        refused |= dict.fromkeys(settings(frame, chosen), "it is named like a cost or a setting")
     n_groups = 0 if groups is None else groups.nunique()
-    counted = first if first_step is None else None
-    found = FromTable(guessed, counted, refused, group, n_groups)
-    return Inputs(X, y, groups, stop_reason, found, _spent_in_table(frame, str(chosen.id), X))
+    counted = first if first_step is None and step is not None else None
+    left = skipped(frame, chosen)
+    found = FromTable(guessed, counted, refused, group, n_groups, left, remarks)
+    spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
+    return Inputs(X, y, groups, stop_reason if rule is None else None, found, spent)
 
 
-def _spent_in_table(frame: pd.DataFrame, run: str, X: TrajectoryArray) -> dict[str, NDArray[Any]]:
+def _spent_in_table(
+    frame: pd.DataFrame, ids: pd.Series, X: TrajectoryArray
+) -> dict[str, NDArray[Any]]:
     """What each run cost: of a column that says the same at each step that, else the sum."""
     found = {}
     for part in SPENT:
         for name in find(part, frame.columns)[:1]:
             numbers = pd.to_numeric(frame[name], errors="coerce")
-            runs = numbers.groupby(frame[run])
+            runs = numbers.groupby(ids)
             whole = runs.nunique(dropna=False).max() == 1
             of_run = runs.first() if whole else runs.sum(min_count=1)
             found[part] = of_run.reindex(X.ids).to_numpy(dtype=np.float64)
@@ -224,10 +275,17 @@ def _spent_in_log(runs: list[io.Run]) -> dict[str, NDArray[Any]]:
     return {name: one for name, one in found.items() if not np.isnan(one).all()}
 
 
-def _task_column(frame: pd.DataFrame, run: str) -> str | None:
+def _with_kinds(frame: pd.DataFrame, reasons: pd.Series, rule: Rule) -> pd.DataFrame:
+    """Return the table with what each stop reason means by a rule."""
+    kinds = {reason: mechanism_of(reason, rule) for reason in reasons.dropna().unique()}
+    return frame.assign(stop_reason=reasons, stop_kind=reasons.map(kinds))
+
+
+def _task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     """Return the column of tasks, if every run is of one, and there are several."""
+    keys = [frame[name] for name in chosen.ids]
     for name in find("task", frame.columns):
-        first = frame.groupby(run)[name].transform("first")
+        first = frame.groupby(keys)[name].transform("first")
         if (frame[name] == first).all() and len(frame[name].unique()) > 1:
             return str(name)
     return None
@@ -250,9 +308,17 @@ def _without_giveaways(
 # ------------------------------------------------------------------ logs
 
 
-def _load_log(path: Path, format: Format, fields: Fields, embedder: str) -> Inputs:  # noqa: A002
-    runs = io.Runs(stream_runs(path, format))
-    found = FromLog(len(runs), runs.left_out)
+def _load_log(
+    path: Path,
+    format: Format,  # noqa: A002
+    fields: Fields,
+    embedder: str,
+    asked: dict[str, Any],
+) -> Inputs:
+    named = {name: getattr(fields, name) for name in ("id", "outcome", "confidence", "stop_reason")}
+    stream = stream_runs(path, format, asked | named)
+    runs = io.Runs(stream)
+    found = FromLog(len(runs), runs.left_out, unused=tuple(stream.chooser.remarks()))
     if not runs:
         raise ValueError(f"{path}: the log holds no run that can be judged")
     y = io.outcomes(runs)

@@ -1,0 +1,114 @@
+"""The options that say what to read, the same for every command that reads tables and logs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from trajscore.io._fields import Fields
+
+TABLE = "table: .csv, .csv.gz, .parquet, .jsonl; log: .json, .json.gz, .jsonl, .eval, folder"
+
+
+def add_input_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what to read."""
+    add = parser.add_argument_group("what to read").add_argument
+    add("--format", help="format of a log, if its first fields do not tell it: tau2, openai, ...")
+    many: dict[str, Any] = {"action": "append", "default": []}
+    add("--id", **many, help="field or column of run ids (several make one: --id task --id trial)")
+    add("--step", help="column of step numbers or times; rows: the order of the rows")
+    add("--first-step", type=int, help="number of each run's first step")
+    add(
+        "--score",
+        dest="scores",
+        metavar="NAME",
+        **many,
+        help="column of a predictor; predictor of a log (may be repeated)",
+    )
+    add("--confidence", metavar="NAME", help="field or score of a turn that is the confidence")
+    add(
+        "--risk",
+        dest="risks",
+        metavar="NAME",
+        **many,
+        help="column of a predictor of which high values go with failure (may be repeated)",
+    )
+    add(
+        "--scale",
+        dest="scales",
+        type=_scale,
+        metavar="NAME=TOP",
+        **many,
+        help="column of a predictor from 0 to TOP, such as verbal=100 (may be repeated)",
+    )
+    add("--outcome", metavar="NAME", help="field or column of outcomes; dots lead into objects")
+    add(
+        "--map",
+        dest="outcome_map",
+        metavar="WORD=OUTCOME,...",
+        help="what words mean: 1 success, 0 failure, -1 not observed, say pass=1,fail=0,timeout=-1",
+    )
+    add(
+        "--outcomes",
+        type=Path,
+        metavar="TABLE",
+        help="table with a row a run: its id, its outcome, maybe its stop reason",
+    )
+    add("--stop-reason", metavar="NAME", help="field or column of stop reasons")
+    add(
+        "--stop",
+        dest="rule",
+        type=_rule,
+        metavar="REASON=KIND,...",
+        help="what stop reasons mean: complete, administrative, informative or excluded, say "
+        "timeout=administrative",
+    )
+    add("--group", help="column of clusters, by default the task; that of run ids for none")
+    add(
+        "--embedder",
+        default="char",
+        help="for logs without confidence: char, wordllama, or a sentence-transformers model",
+    )
+
+
+def reading(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what `load` is to know beside the file."""
+    ids = tuple(arguments.id)
+    return {
+        "fields": Fields(
+            id=ids[0] if len(ids) == 1 else ids or None,
+            step=arguments.step,
+            scores=tuple(arguments.scores),
+            confidence=arguments.confidence,
+            risks=tuple(arguments.risks),
+            scales=tuple(arguments.scales),
+            outcome=arguments.outcome,
+            stop_reason=arguments.stop_reason,
+            group=arguments.group,
+        ),
+        "format": arguments.format,
+        "outcome_map": arguments.outcome_map,
+        "outcomes": arguments.outcomes,
+        "rule": arguments.rule,
+        "first_step": arguments.first_step,
+        "embedder": arguments.embedder,
+    }
+
+
+def _scale(text: str) -> tuple[str, float]:
+    name, _, top = text.rpartition("=")
+    try:
+        number = float(top)
+    except ValueError:
+        number = 0.0
+    if not name or not number > 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no column and number, such as verbal=100")
+    return name, number
+
+
+def _rule(text: str) -> dict[str, str]:
+    pairs = [pair.rpartition("=") for pair in text.split(",")]
+    if not all(reason and kind for reason, _, kind in pairs):
+        raise argparse.ArgumentTypeError(f"{text!r} is no pair such as timeout=administrative")
+    return {reason: kind for reason, _, kind in pairs}
