@@ -210,7 +210,8 @@ class Chooser:
         said = f" (the runs have {said})" if said else ""
         return (
             f"no run has an outcome{said}; name the field with {{argument:outcome}}, or give a "
-            f"table of run ids and outcomes with {{argument:outcomes}}"
+            f"table of run ids ({', '.join(map(repr, self.ids))} ...) and outcomes with "
+            f"{{argument:outcomes}}"
         )
 
     def candidates(self) -> dict[str, Counter[Any]]:

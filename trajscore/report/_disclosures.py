@@ -77,7 +77,7 @@ NOTES: dict[str, Callable[..., str]] = {
     ),
     "risk": lambda auroc: (
         f"its AUROC is {auroc:.3f}, so that high values go with failure: it looks like a risk; "
-        f"if it is one, give minus it, or 1 minus it."
+        f"if it is one, give minus it, or 1 minus it (on the command line, --risk)."
     ),
     "few clusters": lambda n, effective: (
         f"there are {n} clusters of runs{'' if effective > n - 0.5 else _as_telling(effective)}; "

@@ -1,0 +1,159 @@
+"""The options that say what to read: tables and logs as people have them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from trajscore.cli.inputs import reading
+from trajscore.cli.main import _parser, main
+from trajscore.report._inputs import load
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Load a table or a log with options of the command line."""
+
+    def read_one(data, *options, name="runs.csv"):
+        path = tmp_path / name
+        if isinstance(data, pd.DataFrame):
+            data.to_csv(path, index=False)
+        else:
+            path.write_text("".join(json.dumps(one) + "\n" for one in data))
+        arguments = _parser().parse_args(["report", str(path), *options])
+        return load(arguments.table, **reading(arguments))
+
+    return read_one
+
+
+@pytest.fixture
+def refuse(tmp_path, capsys):
+    """Return the one sentence by which the command refuses a table."""
+
+    def refuse_one(data, *options):
+        data.to_csv(tmp_path / "runs.csv", index=False)
+        assert main(["report", str(tmp_path / "runs.csv"), *options]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        return said
+
+    return refuse_one
+
+
+def steps(n=6, **columns):
+    """Make a table of runs with two steps each."""
+    runs = np.repeat(np.arange(n), 2)
+    usual = {"run": runs, "step": np.tile([1, 2], n), "confidence": 0.25 + runs / 20}
+    usual |= {"solved": runs % 2}
+    return pd.DataFrame({name: c for name, c in (usual | columns).items() if c is not None})
+
+
+def test_words_need_a_map(read, refuse):
+    words = np.repeat(["pass", "fail", "timeout"] * 2, 2)
+    said = refuse(steps(solved=words))
+    assert "--map pass=1,fail=0,timeout=-1" in said
+    inputs = read(steps(solved=words), "--map", "pass=1,fail=0,timeout=-1")
+    assert inputs.y.tolist() == [1, 0, -1] * 2
+
+
+def test_an_outcome_on_the_last_row_only(read):
+    last = np.where(np.tile([False, True], 6), np.repeat(np.arange(6), 2) % 2, np.nan)
+    assert read(steps(solved=last)).y.tolist() == [0, 1] * 3
+
+
+def test_ids_of_two_columns(read):
+    names = {"task": np.repeat(list("aabbcc"), 2), "trial": np.repeat([1, 2] * 3, 2)}
+    inputs = read(steps(run=None, **names), "--id", "task", "--id", "trial")
+    assert list(inputs.predictors.ids) == ["a-1", "a-2", "b-1", "b-2", "c-1", "c-2"]
+    assert "3 clusters of runs by 'task'" in str(inputs)
+
+
+@pytest.mark.parametrize("times", ["text", "epoch", "rows"])
+def test_steps_by_time_or_by_row(read, times):
+    at = {
+        "text": ["2026-01-01T00:00:05+00:00", "2026-01-01T00:00:01+00:00"],
+        "epoch": [1767225605.5, 1767225601.25],
+        "rows": [9, 9],
+    }[times]
+    table = steps(step=None, timestamp=at * 6, confidence=[0.75, 0.25] * 6)
+    inputs = read(table, *(["--step", "rows"] if times == "rows" else []))
+    wanted = [0.75, 0.25] if times == "rows" else [0.25, 0.75]
+    assert inputs.predictors.cells[:2].ravel().tolist() == wanted
+
+
+def test_times_that_are_the_same_want_the_order_of_rows(refuse):
+    said = refuse(steps(step=["2026-01-01"] * 12))
+    assert "for the order of the rows pass --step rows" in said
+
+
+def test_a_table_of_outcomes(read, refuse, tmp_path):
+    other = tmp_path / "outcomes.csv"
+    pd.DataFrame({"id": [0, 1, 2, 3, 4, 9], "passed": ["y", "n", "y", "n", "y", "n"]}).to_csv(
+        other, index=False
+    )
+    inputs = read(steps(solved=None), "--outcomes", str(other), "--map", "y=1,n=0")
+    assert inputs.y.tolist() == [1, 0, 1, 0, 1, -1]
+    assert "runs of the log that are not in the table of outcomes: 1" in str(inputs)
+    assert "--outcomes" in refuse(steps(solved=None))
+    said = refuse(steps(solved=None, run=np.repeat(list("abcdef"), 2)), "--outcomes", str(other))
+    assert "no run id of the table ('a', 'a', 'b') is in the table of outcomes ('0'" in said
+
+
+def test_settings_costs_and_outcomes_are_no_predictors(read):
+    odd = np.linspace(0.1, 0.9, 12)
+    table = steps(confidence=None, sure=odd, temperature=odd, cost_usd=odd, reward=odd)
+    inputs = read(table.assign(reward=np.where(table["solved"] == 1, 0.75, 0.5)))
+    assert inputs.predictors.channels == ("sure",)
+    for name in ("temperature", "cost_usd", "reward"):
+        assert f"column {name!r} is not taken for a score" in str(inputs)
+
+
+def test_scales_are_named_and_said(read, refuse):
+    verbal = np.linspace(0, 100, 12)
+    inputs = read(steps(verbal=verbal))
+    assert "column 'verbal' is not taken: its values go beyond 1; give --scale verbal=100" in str(
+        inputs
+    )
+    inputs = read(steps(verbal=verbal), "--scale", "verbal=100", "--score", "confidence")
+    assert inputs.predictors.channels == ("confidence", "verbal")
+    np.testing.assert_allclose(inputs.predictors["verbal"].cells.ravel(), verbal / 100)
+    assert "row 1: " in refuse(steps(verbal=verbal), "--scale", "verbal=5")
+
+
+def test_risks_point_the_other_way(read):
+    table = steps(risk=np.linspace(0, 1, 12), loss=np.linspace(0, 9, 12))
+    inputs = read(table, "--risk", "risk", "--risk", "loss")
+    np.testing.assert_allclose(inputs.predictors["risk"].cells.ravel(), 1 - table["risk"])
+    np.testing.assert_allclose(inputs.predictors["loss"].cells.ravel(), -table["loss"])
+
+
+def test_what_a_stop_means(read):
+    table = steps(solved=np.repeat([1, 0, 1, 0, np.nan, np.nan], 2))
+    table["stop_reason"] = np.repeat(["done"] * 4 + ["timeout", "timeout"], 2)
+    inputs = read(table, "--stop", "timeout=administrative")
+    assert inputs.predictors.meta["stop_kind"].tolist()[-1] == "administrative"
+    assert inputs.stop_reason is None
+
+
+def test_a_table_in_json(read):
+    rows = steps().to_dict("records")
+    assert read(rows, name="rows.jsonl").y.tolist() == [0, 1] * 3
+    listed = [{"id": f"r{k}", "messages": [{"role": "assistant", "content": "x"}]} for k in "ab"]
+    inputs = read([run | {"verdict": "ok"} for run in listed], "--outcome", "verdict", "--map",
+                  "ok=1", name="log.jsonl")  # fmt: skip
+    assert inputs.y.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--scale", "verbal"], "'verbal' is no column and number"),
+        (["--scale", "verbal=-1"], "no column and number"),
+        (["--stop", "timeout"], "no pair such as timeout=administrative"),
+    ],
+)
+def test_bad_options(capsys, options, said):
+    with pytest.raises(SystemExit):
+        _parser().parse_args(["report", "x.csv", *options])
+    assert said in capsys.readouterr().err
