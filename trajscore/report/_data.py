@@ -192,6 +192,9 @@ class ReportData:
     excluded: pd.DataFrame
     calibration_gain: pd.DataFrame
     monitoring: pd.DataFrame | None
+    cards: pd.DataFrame
+    pairs: pd.DataFrame | None
+    by: pd.DataFrame | None
     sensitivity: pd.DataFrame
     by_step: pd.DataFrame
     equal_length: pd.DataFrame

@@ -14,6 +14,7 @@ from trajscore.inference._choice import check_method
 from trajscore.metrics._aggregate import check_aggregator
 from trajscore.metrics._proper_scores import family_name, get_family, is_tuple_family
 from trajscore.monitoring import StoppingRule
+from trajscore.report._cards import card_table, group_table, pair_table
 from trajscore.report._data import Facts, IntervalOptions, MonitoringOptions, Note, Options, Source
 from trajscore.report._equal_length import by_step_table, equal_length_table
 from trajscore.report._intervals import interval_table
@@ -21,7 +22,13 @@ from trajscore.report._missing import fill_forward, leave_out_missing
 from trajscore.report._monitoring import monitoring_options, monitoring_table
 from trajscore.report._report import Report
 from trajscore.report._rows import calibrator_maker, calibrators_of, make_rows
-from trajscore.report._runs import check_predictors, choose_runs, few_clusters, stray_values
+from trajscore.report._runs import (
+    check_predictors,
+    choose_runs,
+    few_clusters,
+    group_labels,
+    stray_values,
+)
 from trajscore.report._sensitivity import sensitivity_table
 from trajscore.report._signs import giveaways, risks
 from trajscore.report._tables import excluded_table, gain_table, row_table
@@ -40,6 +47,7 @@ def evaluate(
     stop_reason: ArrayLike | None = None,
     missing: str = "same_runs",
     groups: ArrayLike | None = None,
+    by: Any = None,
     monitoring: bool | StoppingRule | MonitoringOptions = False,
     intervals: str | IntervalOptions = "auto",
 ) -> Report:
@@ -84,6 +92,11 @@ def evaluate(
         left out is counted, with whose value was missing.
     groups : array-like of shape (n_runs,), optional
         Clusters of runs (trials of one task), kept together in calibration and bootstrap.
+    by : str, array-like of shape (n_runs,) or dict of them, optional
+        Also say what to do with each predictor within groups of runs, say those of one model or
+        kind of task: a column of the container's meta, or labels, by name where there are several.
+        Each group is held against its own base rate, and the error rate is shared out over all
+        groups. Empty labels are a group of their own.
     monitoring : bool, StoppingRule or MonitoringOptions, default=False
         Whether to report what stopping failing runs early would do, on runs that the rule was not
         fitted on; True is a `DensityRatioEProcess` at the levels 0.05, 0.1 and 0.2.
@@ -143,7 +156,9 @@ def evaluate(
     sample = fill_forward(check_predictors(X, y, groups, q_z), missing, notes)
     notes += [*stray_values(sample.traces), *giveaways(sample.traces, sample.y)]
     judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
+    groupings = group_labels(by, sample, judged)
     rows = make_rows(judged, maker, notes)
+    cards = card_table(rows, options, made)
     table, methods = interval_table(rows, judged.runs, options, made)
     notes += [*risks(table), *few_clusters(judged.runs)]
     return Report(
@@ -155,6 +170,9 @@ def evaluate(
         monitoring=(
             None if stopping is None else monitoring_table(rows, stopping, made.n_jobs, notes)
         ),
+        cards=cards,
+        pairs=pair_table(rows, cards, options, made),
+        by=group_table(rows, groupings, options, made) if groupings else None,
         sensitivity=sensitivity_table(rows, judged, options, maker),
         by_step=by_step_table(rows, options, made.confidence_level),
         equal_length=equal_length_table(rows, options, made.confidence_level),

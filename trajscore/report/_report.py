@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import overload
 
 import pandas as pd
 
 from trajscore.core.storage import replacing
+from trajscore.io._run import Run
 from trajscore.report._data import ReportData
 from trajscore.report._disclosures import disclosures, sentence
 from trajscore.report._verdict import verdicts
@@ -121,6 +123,12 @@ class Report(ReportData):
         return to_text(self)
 
     def _repr_html_(self) -> str:
+        try:
+            from trajscore.report.page.build import first_screen
+
+            return first_screen(self)
+        except ImportError:  # Jinja2
+            pass
         return self.table.to_html(float_format=lambda value: f"{value:.4g}", na_rep="")
 
     def to_frame(self) -> pd.DataFrame:
@@ -137,16 +145,18 @@ class Report(ReportData):
         return counts.merge(long, on=["predictor", "form"])
 
     @overload
-    def to_html(self, path: None = ...) -> str: ...
+    def to_html(self, path: None = ..., *, log: Iterable[Run] = ...) -> str: ...
     @overload
-    def to_html(self, path: str | Path) -> Path: ...
-    def to_html(self, path: str | Path | None = None) -> str | Path:
-        """Write one self-contained page with tables and pictures.
+    def to_html(self, path: str | Path, *, log: Iterable[Run] = ...) -> Path: ...
+    def to_html(self, path: str | Path | None = None, *, log: Iterable[Run] = ()) -> str | Path:
+        """Write one self-contained page to decide from.
 
         Parameters
         ----------
         path : str or Path, optional
             The file to write; default: the page is returned.
+        log : iterable of trajscore.io.Run, optional
+            The runs that were judged, for their transcripts and what their steps cost.
 
         Returns
         -------
@@ -156,11 +166,11 @@ class Report(ReportData):
         Raises
         ------
         ImportError
-            If matplotlib is not installed (extra ``report``).
+            If Jinja2 is not installed (extra ``report``).
         """
-        from trajscore.report.render.html import to_html  # which needs the plotting package
+        from trajscore.report.page.build import to_html  # which needs Jinja2
 
-        return _written(to_html(self), path)
+        return _written(to_html(self, log), path)
 
     @overload
     def to_json(self, path: None = ...) -> str: ...

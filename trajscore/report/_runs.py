@@ -8,17 +8,23 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
 from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import classify_stops, is_scored, normalize_reasons, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.values import unknown_name
 from trajscore.inference._influence import FEW_CLUSTERS
 from trajscore.inference._units import units_of
 from trajscore.report._data import REFERENCES, Note
 from trajscore.report._disclosures import UNOBSERVED, left_out_reason, number_of_runs
+
+UNLABELLED = "(none)"
+"""Group of the runs that have no label."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,7 @@ class Coverage:
     y: NDArray[Any]  # -1 where not observed
     labels: FloatArray  # the same in [0, 1], behind every number: what unobserved runs stand for
     groups: IntArray | None
+    given: IntArray  # row of each run in what was given
     rows: IntArray | None = None  # places among all runs that count; None for all of these
 
     def __len__(self) -> int:
@@ -43,7 +50,7 @@ class Coverage:
         if len(rows) == len(self):
             return self
         groups = None if self.groups is None else self.groups[rows]
-        return Coverage(self.y[rows], self.labels[rows], groups, rows)
+        return Coverage(self.y[rows], self.labels[rows], groups, self.given[rows], rows)
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,8 @@ def choose_runs(
     order = sample.id_order()
     order = order[(counts & labels.counts)[order]]
     kept = sample.take(order)
-    return Judged(kept.traces, Coverage(codes[order], labels.value[order], kept.groups), excluded)
+    runs = Coverage(codes[order], labels.value[order], kept.groups, order)
+    return Judged(kept.traces, runs, excluded)
 
 
 def _counted(
@@ -167,3 +175,30 @@ def stray_values(traces: Mapping[str, TrajectoryArray]) -> list[Note]:
             facts = {"place": trace.place(cell), "value": trace.cells[cell], "n": n_outside}
             notes.append(Note(name, "outside", facts))
     return notes
+
+
+def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[Any]]:
+    """Return the group of each run that counts, by what it is a group of; a column or labels."""
+    if by is None:
+        return {}
+    if isinstance(by, str):
+        by = {by: _column_of(sample.X.meta, by)}
+    several = by if isinstance(by, Mapping) else {"group": by}
+    found = {}
+    for name, given in several.items():
+        labels = pd.Series(np.asarray(given, dtype=object))
+        if len(labels) != len(sample.y):
+            raise ValueError(
+                f"by: there are {len(labels)} labels of {name!r} for {len(sample.y)} runs; give "
+                f"one for each run"
+            )
+        words = labels.astype(str).where(labels.notna(), UNLABELLED)
+        found[str(name)] = words.to_numpy(dtype=object)[judged.runs.given]
+    return found
+
+
+def _column_of(meta: pd.DataFrame | None, name: str) -> Any:
+    columns = [] if meta is None else list(meta.columns)
+    if meta is None or name not in columns:
+        raise ArgumentError(f"{{argument}}: {unknown_name('column', name, columns)}", "by")
+    return meta[name]

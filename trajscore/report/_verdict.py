@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from trajscore.report._cards import AVOID, FEWEST, RECALIBRATE, TOO_FEW, USE
 from trajscore.report._data import (
     FORMS,
     GAIN,
@@ -32,7 +33,7 @@ def verdicts(data: ReportData) -> list[str]:
             _rank(data, name),
             _of_equals(data, name),
         ]
-        said = [f"{name}: {'; '.join(parts)}."]
+        said = [f"{name}: {data.cards.loc[name, 'card']}; {'; '.join(parts)}."]
         said += [*_other_clip(data, name), *_without_unobserved(data, name)]
         sentences.append(" ".join(said))
     return sentences
@@ -77,6 +78,79 @@ def _why_collapsed(phi: str) -> str:
     return f"these judge one number a run, and {why}"
 
 
+# -------------------------------------------------------------------- cards
+
+
+def card_reason(card: pd.Series, data: ReportData) -> str:
+    """Say by what a card was decided, with the intervals that decided it."""
+    reasons = {USE: _why_use, RECALIBRATE: _why_recalibrate, AVOID: _why_avoid, TOO_FEW: _why_few}
+    return reasons[card["card"]](card, data)
+
+
+def _why_use(card: pd.Series, data: ReportData) -> str:
+    said = f"{_size(card, 'as_given', data)} better than the base rate"
+    if pd.isna(card["gain"]):
+        return f"{said}; recalibration was not tried"
+    return f"{said}; recalibrating it gains no more than {_most(card['gain_high'], data)}"
+
+
+def _why_recalibrate(card: pd.Series, data: ReportData) -> str:
+    said = f"recalibrated, {_size(card, 'recalibrated', data)} better than the base rate"
+    if pd.isna(card["as_given"]):
+        return f"{said}; as given it is not a probability"
+    if card["as_given_high"] < 0:
+        return f"{said}; as given it is worse, by {_size(card, 'as_given', data, sign=-1)}"
+    if card["gain_low"] > 0:
+        return f"{said}; that gains {_size(card, 'gain', data)} over the values as given"
+    if card["gain_high"] < card["matters"]:
+        return f"{said}; as given it is not shown to be better"
+    return f"{said}; the values as given may do as well, which these runs do not show"
+
+
+def _why_avoid(card: pd.Series, data: ReportData) -> str:
+    highest = max(one for one in (card["as_given_high"], card["recalibrated_high"]) if one == one)
+    how = "as given" if pd.isna(card["recalibrated"]) else "recalibrated or not"
+    if pd.isna(card["as_given"]):
+        how = "even recalibrated"
+    worth = f"better than the base rate by no more than {_most(highest, data)}"
+    return f"{how}, {worth}" if highest > 0 else f"{how}, no better than the base rate"
+
+
+def _why_few(card: pd.Series, data: ReportData) -> str:
+    more = f"about {card['n_needed']:,} more runs would tell"
+    rarer = min(card["success_rate"], 1 - card["success_rate"]) * card["n_runs"]
+    if rarer < FEWEST:
+        outcome = "failures" if card["success_rate"] > 0.5 else "successes"
+        return (
+            f"only {rarer:.0f} of its {card['n_runs']} runs are {outcome}, and fewer than "
+            f"{FEWEST} say nothing; {more}"
+        )
+    form = "as_given" if pd.isna(card["recalibrated"]) else "recalibrated"
+    if pd.isna(card[form]):
+        return more
+    digits = _digits(data)
+    how = "recalibrated" if form == "recalibrated" else "as given"
+    said = (
+        f"{how}, anywhere from {card[f'{form}_low']:+{digits}} to {card[f'{form}_high']:+{digits}}"
+    )
+    worse = "as given it is worse than the base rate; " * bool(card["as_given_high"] < 0)
+    return f"{worse}{said} over the base rate; {more}"
+
+
+def _size(card: pd.Series, name: str, data: ReportData, sign: int = 1) -> str:
+    ends = sorted(sign * card[f"{name}{end}"] for end in ("_low", "_high"))
+    digits = _digits(data)
+    return f"{_most(sign * card[name], data)} [{ends[0]:{digits}}, {ends[1]:{digits}}]"
+
+
+def _most(value: float, data: ReportData) -> str:
+    return f"{max(value, 0):{_digits(data)}}{_unit(data)}"
+
+
+def _unit(data: ReportData) -> str:
+    return " nats" if data.options.is_log else ""
+
+
 # -------------------------------------------------------------------- parts of a verdict
 
 
@@ -96,7 +170,7 @@ def _over_base_rate(row: pd.Series, data: ReportData) -> str:
     margin, low, high = (row[name] for name in MARGIN)
     if max(abs(margin), abs(low), abs(high)) <= _ROUNDING * abs(row["value"]):
         return "the same as the base rate"
-    digits, unit = _digits(data), " nats" if data.options.is_log else ""
+    digits, unit = _digits(data), _unit(data)
     size, span = f"{abs(margin):{digits}}{unit}", f"[{low:+{digits}}, {high:+{digits}}]"
     return {
         1: f"{size} better than the base rate {span}",

@@ -1,0 +1,71 @@
+"""What each number of a report means, in a line: tooltips of the page, help of the terminal."""
+
+from __future__ import annotations
+
+from trajscore.report._data import RAW, Options
+
+GLOSSARY = {
+    "n_runs": "Runs that this row is judged on.",
+    "n_censored": "Of these, runs whose outcome was not observed.",
+    "TPS": "Trajectory Proper Score: the score of the forecast of every step, weighted over the "
+    "run; higher is better, and highest for the true chance of success.",
+    "margin": "What the score is above that of the base rate on the same runs; above 0 is better.",
+    "S-ECE": "Calibration error of the forecasts of steps: how far they are from the share of "
+    "successes, on average; 0 is best. Early, middle, late: by third of the run.",
+    "MCB": "Miscalibration: what the best monotone recalibration would gain; 0 is best.",
+    "DSC": "Discrimination: what the forecasts would be worth over the base rate, once "
+    "recalibrated; higher is better.",
+    "AUROC": "Chance that a run that succeeds is ranked above one that fails; 0.5 is chance, 1 is "
+    "best.",
+    "AUPRC": "Area under precision and recall, failures being what is looked for; the share of "
+    "failures is chance, 1 is best.",
+    "AURC": "Mean share of failures among the accepted runs, over all shares accepted; lower is "
+    "better.",
+    "T-ECE": "Calibration error of one number a run; lower is better. It does not see skill: the "
+    "base rate has none.",
+    "T-Brier": "Squared error of one number a run; lower is better.",
+    "ECUAS": "Mean cost of accepting or rejecting runs by one number a run, over all prices of a "
+    "rejection; with 0, 1 or 128 the weight moves to cheap rejections; lower is better.",
+    "over_length": "What the AUROC is above that of the number of steps; above 0 is better.",
+    "nats": "Unit of the log score: 0.1 nats is a factor of 1.1 in the chance given to what "
+    "happened.",
+    "base rate": "A constant forecast of the share of successes among the same runs.",
+    "length": "The number of steps taken so far, as a forecast: it knows nothing of what happens.",
+    "as given": "The values as they are in the data.",
+    "calibrated": "Recalibrated on other runs than those that are judged.",
+    RAW: "As given.",
+    "constant": "The same forecast for all runs.",
+    "interval": "95% interval, from how much runs differ; of cards, for all cards at once.",
+    "alpha": "Share of good runs that may be flagged.",
+    "false alarms": "Share of good runs that were flagged.",
+    "power": "Share of failing runs that were flagged.",
+    "before the end": "Share of failing runs that were flagged before their last step.",
+    "stops at step": "Step at which flagged runs are flagged, on average.",
+    "steps saved": "Share of a failing run's steps that come after the flag, on average.",
+    "accepted": "Share of runs whose number is at least the threshold.",
+    "let through": "Failing runs that are accepted, of 100 runs.",
+    "held back": "Successful runs that are sent to review, of 100 runs.",
+    "matters": "Differences below 2% of the base rate's own loss are taken not to matter.",
+}
+
+
+def explain(name: str) -> str:
+    """Return the line for a column: its own, or that of its family.
+
+    >>> explain("S-ECE late") == explain("S-ECE")
+    True
+    """
+    if name in GLOSSARY:
+        return GLOSSARY[name]
+    if name.endswith("over_length"):
+        return GLOSSARY["over_length"]
+    if " margin" in name:
+        return GLOSSARY["margin"]
+    return GLOSSARY[next(one for one in GLOSSARY if name.startswith(one))]
+
+
+def arrow(name: str, options: Options) -> str:
+    """Say which way a metric is better: up, down, or neither."""
+    if name.startswith("n_"):
+        return ""
+    return "\u2193" if name in options.lower_is_better else "\u2191"

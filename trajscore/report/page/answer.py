@@ -1,0 +1,64 @@
+"""What should I do: a card for each predictor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from trajscore.report._cards import AVOID, MARGINS, RECALIBRATE, TOO_FEW, USE
+from trajscore.report._data import CALIBRATED, OVER_LENGTH, RAW, VALUE
+from trajscore.report._verdict import card_reason, is_told_apart
+from trajscore.report.page.view import Section, View
+
+MARKS = {USE: ("use", "\u2714"), RECALIBRATE: ("recalibrate", "\u21bb"),
+         AVOID: ("avoid", "\u2716"), TOO_FEW: ("few", "?")}  # fmt: skip
+
+
+def answer(view: View) -> Section:
+    """Return the cards, best first, and what is best."""
+    cards = [card(view, name) for name in view.names]
+    return Section("answer", "Which predictor should I use?", _sentence(view), {"cards": cards})
+
+
+def _sentence(view: View) -> str:
+    actions = view.cards["card"]
+    useful = [name for name in view.names if actions[name] in (USE, RECALIBRATE)]
+    if useful:
+        best = useful[0]
+        how = "as it is" if actions[best] == USE else "recalibrated"
+        others = f", the best of {len(useful)} that beat the base rate" if len(useful) > 1 else ""
+        return f"Use {best}, {how}{others}."
+    if (actions == AVOID).all():
+        return "None: no predictor is better than a constant forecast of the base rate."
+    least = int(view.cards.loc[actions == TOO_FEW, "n_needed"].min())
+    return f"Not known yet: these runs are too few; about {least:,} more would tell of one."
+
+
+def card(view: View, name: str) -> dict[str, Any]:
+    """Return what a predictor's card says."""
+    row, data = view.cards.loc[name], view.data
+    style, mark = MARKS[row["card"]]
+    ends = data.intervals.loc[(name, RAW, "AUROC"), list(OVER_LENGTH[1:])]
+    beaten = {1: "better than", -1: "worse than", 0: "not shown to be better than"}
+    errors = {
+        form: tuple(data.intervals.loc[(name, form, "S-ECE"), list(VALUE)])
+        for form in view.forms(name)
+    }
+    return {
+        "name": name,
+        "action": row["card"],
+        "style": style,
+        "mark": mark,
+        "why": card_reason(row, data),
+        "margins": {
+            form: tuple(row[f"{margin}{end}"] for end in ("", "_low", "_high"))
+            for form, margin in MARGINS.items()
+            if not pd.isna(row[margin])
+        },
+        "errors": errors,
+        "auroc": data.table.loc[(name, RAW), "AUROC"],
+        "calibrated_auroc": data.table["AUROC"].get((name, CALIBRATED)),
+        "over_length": beaten[is_told_apart(*ends)],
+        "notes": [note for note in data.remarks if note.predictor == name],
+    }

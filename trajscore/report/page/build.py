@@ -1,0 +1,94 @@
+"""The page, from sections and templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trajscore.io._run import Run
+from trajscore.plotting._display import COLORS
+from trajscore.report._data import CALIBRATED, CONSTANT, FORMS, RAW, ReportData
+from trajscore.report._glossary import explain
+from trajscore.report.page.acting import acting, best_threshold
+from trajscore.report.page.answer import answer
+from trajscore.report.page.calibration import calibration
+from trajscore.report.page.comparison import comparison
+from trajscore.report.page.header import header
+from trajscore.report.page.health import health
+from trajscore.report.page.losses import losses
+from trajscore.report.page.method import method
+from trajscore.report.page.numbers import numbers
+from trajscore.report.page.runs import FIRST, read_first, runs
+from trajscore.report.page.stopping import stopping
+from trajscore.report.page.timing import timing
+from trajscore.report.page.view import View
+
+_SECTIONS = (
+    answer, comparison, losses, calibration, timing, acting, stopping, runs, health, numbers, method
+)  # fmt: skip
+
+
+def to_html(data: ReportData, log: Iterable[Run] = ()) -> str:
+    """Return the report as one page without anything outside of it."""
+    view = View(data, log)
+    sections = [make(view) for make in _SECTIONS]
+    return _render("page.html.j2", view, sections=sections, title="trajscore report")
+
+
+def first_screen(data: ReportData) -> str:
+    """Return header and answer, for a notebook."""
+    view = View(data)
+    return _render("first_screen.html.j2", view, sections=[answer(view)])
+
+
+def _render(name: str, view: View, **parts: Any) -> str:
+    environment = _environment()
+    template = environment.get_template(name)
+    start = {"threshold": best_threshold(view), "runs": read_first(view)} if view.drawn else None
+    return template.render(
+        view=view, head=header(view), start=start, first=FIRST, forms=FORMS, explain=explain,
+        colors={form: COLORS[form] for form in (RAW, CALIBRATED, CONSTANT)},
+        **parts,
+    )  # fmt: skip
+
+
+def _environment() -> Any:
+    """Return Jinja2's environment over the templates of this package; everything is escaped."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError(
+            'an HTML report needs Jinja2; run `pip install "scikit-trajscore[report]"`'
+        ) from error
+    environment = Environment(
+        loader=PackageLoader("trajscore.report.page"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters |= {"signed": _signed, "fixed": _fixed, "percent": _percent}
+    environment.tests["missing"] = pd.isna
+    environment.globals["style"] = _file("page.css")
+    environment.globals["script"] = _file("page.js")
+    return environment
+
+
+def _file(name: str) -> str:
+    return files("trajscore.report.page").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _signed(value: float, digits: int = 3) -> str:
+    return "" if pd.isna(value) else f"{value:+.{digits}f}"
+
+
+def _fixed(value: float, digits: int = 3) -> str:
+    return "" if pd.isna(value) or np.isinf(value) else f"{value:,.{digits}f}"
+
+
+def _percent(value: float, digits: int = 0) -> str:
+    return "" if pd.isna(value) else f"{100 * value:.{digits}f}%"

@@ -1,0 +1,104 @@
+"""How do the predictors compare: margins over the base rate, pairs, and groups of runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trajscore.report._cards import AVOID, MARGINS, RECALIBRATE, TOO_FEW, USE
+from trajscore.report._data import CALIBRATED, FORMS, RAW
+from trajscore.report._verdict import card_reason
+from trajscore.report.page.answer import MARKS
+from trajscore.report.page.charts import axis_of
+from trajscore.report.page.view import Section, View
+
+_WIDTH = 230
+_MOST_GROUPS = 40
+_ENDS = ("", "_low", "_high")
+
+
+def comparison(view: View) -> Section:
+    """Return the forest of margins, the pairs and the groups."""
+    return Section(
+        "comparison",
+        "How do they compare?",
+        _sentence(view),
+        {
+            "forest": [_column(view, form) for form in (RAW, CALIBRATED)],
+            "names": view.names,
+            "matrix": _matrix(view),
+            "groups": _groups(view),
+        },
+    )
+
+
+def _sentence(view: View) -> str:
+    pairs = view.data.pairs
+    if len(view.names) == 1:
+        return f"There is one predictor, {view.best}, beside the base rate and the length of runs."
+    if pairs is None or not len(pairs):
+        return "They are judged on different runs, so that only each margin counts."
+    apart = ((pairs["low"] > 0) | (pairs["high"] < 0)).sum()
+    if not apart:
+        return "No two of them are told apart: take the one that is cheapest to get."
+    return f"{apart} of {len(pairs)} pairs are told apart."
+
+
+def _column(view: View, form: str) -> dict[str, Any]:
+    """Return strips of a form's margins, on an axis of their own."""
+    margin = MARGINS[form]
+    rows = view.cards[[f"{margin}{end}" for end in _ENDS]]
+    axis = axis_of(rows, 8, _WIDTH - 8, zero=True)
+    strips = {}
+    for name, (value, low, high) in zip(rows.index, rows.to_numpy(dtype=float), strict=True):
+        if not np.isnan(value):
+            places = [float(axis(one)) for one in (value, low, high)]
+            strips[name] = {"places": places, "ends": (value, low, high)}
+    return {
+        "title": FORMS[form], "form": form, "axis": axis, "zero": float(axis(0.0)),
+        "strips": strips, "width": _WIDTH,
+    }  # fmt: skip
+
+
+def _matrix(view: View) -> dict[str, Any] | None:
+    """Return what each predictor is above each other one, at one error rate for all pairs."""
+    pairs = view.data.pairs
+    names = view.names[:30]
+    if pairs is None or len(names) < 2 or not len(pairs):
+        return None
+    cells: dict[tuple[str, str], Any] = {}
+    for one, other, difference, low, high in pairs.itertuples(index=False):
+        cells[one, other] = (difference, low, high)
+        cells[other, one] = (-difference, -high, -low)
+    return {"names": names, "cells": cells}
+
+
+def _groups(view: View) -> list[dict[str, Any]]:
+    """Return the cards within each kind of groups, the largest groups first."""
+    table = view.data.by
+    if table is None:
+        return []
+    kinds = []
+    for kind, of_kind in table.groupby(level="by", sort=False):
+        sizes = of_kind.groupby(level="group")["n_runs"].max().sort_values(ascending=False)
+        rows = [
+            {"group": group, "predictor": name, "style": MARKS[row["card"]][0], "row": row,
+             "why": card_reason(row, view.data)}
+            for group in sizes.index[:_MOST_GROUPS]
+            for name, row in of_kind.loc[(kind, group)].iterrows()
+        ]  # fmt: skip
+        kinds.append(
+            {"kind": kind, "rows": rows, "more": len(sizes) - _MOST_GROUPS,
+             "said": _said_of_groups(of_kind, view)}
+        )  # fmt: skip
+    return kinds
+
+
+def _said_of_groups(table: pd.DataFrame, view: View) -> str:
+    """Say in how many groups the best predictor gets which card."""
+    counts = table.xs(view.best, level="predictor")["card"].value_counts()
+    found = [f"{card} in {counts[card]}" for card in (USE, RECALIBRATE, AVOID, TOO_FEW)
+             if card in counts]  # fmt: skip
+    return f"{view.best}: {', '.join(found)} of {counts.sum()} groups"

@@ -1,0 +1,124 @@
+"""Can I trust the data: lengths, stop reasons, ranges, what was left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trajscore.core.outcomes import CENSORED
+from trajscore.metrics._ties import group_ties
+from trajscore.report._data import BASE_RATE, CONSTANT, FORMS, LENGTH, RAW
+from trajscore.report._disclosures import sentence
+from trajscore.report.page.charts import Axis, Panel
+from trajscore.report.page.view import Section, View
+
+_MOST_BARS = 10
+_MOST_REASONS = 12
+
+
+def health(view: View) -> Section:
+    """Return what may be wrong with the data."""
+    data = view.data
+    kinds = {"gives away", "risk", "few clusters", "outside"}
+    return Section(
+        "health",
+        "Can I trust the data?",
+        _sentence(view),
+        {
+            "warnings": [sentence(note) for note in data.remarks if note.kind in kinds],
+            "length": _length(view),
+            "stops": _stops(view),
+            "left_out": data.excluded.to_dict("records"),
+            "columns": [_column(view, name) for name in view.names],
+            "sensitivity": _sensitivity(view),
+        },
+    )
+
+
+def _sentence(view: View) -> str:
+    area = view.data.table.loc[(LENGTH, RAW), "AUROC"]
+    interval = view.data.intervals.loc[(LENGTH, RAW, "AUROC")]
+    if interval["low"] > 0.5:
+        said = "short runs succeed more often"
+    elif interval["high"] < 0.5:
+        said = "long runs succeed more often"
+    else:
+        return f"The length of a run does not tell how it ends (AUROC {area:.3f})."
+    return (
+        f"The length of a run tells something of how it ends: {said} (AUROC {area:.3f} for few "
+        f"steps), so that a predictor has to beat that."
+    )
+
+
+def _length(view: View) -> Panel:
+    """Draw the success rate of observed runs by their number of steps."""
+    y, lengths = view.data.outcomes[BASE_RATE, CONSTANT], view.constant.lengths
+    observed = y != CENSORED
+    edges = np.unique(np.quantile(lengths, np.linspace(0, 1, _MOST_BARS + 1), method="higher"))
+    if len(np.unique(lengths)) <= _MOST_BARS:
+        edges = np.unique(lengths)
+    place = np.searchsorted(edges, lengths, side="right") - 1
+    n = np.bincount(place, minlength=len(edges))
+    seen = np.bincount(place, observed, len(edges))
+    rate = np.bincount(place, np.where(observed, y, 0), len(edges)) / np.maximum(seen, 1)
+    panel = Panel(
+        Axis(-0.5, len(edges) - 0.5, 52, 240, "steps in the run"),
+        Axis(0, 1, 150, 20, "share"),
+        "Success rate by number of steps (dots), and the share of runs of that length (bars)",
+        title="success by length",
+    )
+    at = np.arange(len(edges))
+    panel.bars(at - 0.42, at + 0.42, n / n.sum(), "constant")
+    panel.points(at, np.where(seen > 0, rate, np.nan), "calibrated", 3.2)
+    panel.line(at, np.where(seen > 0, rate, np.nan), "calibrated")
+    every = 2 if len(edges) > 6 else 1
+    panel.names = [(float(panel.x(k)), _span(edges, k, lengths.max())) for k in at[::every]]
+    return panel
+
+
+def _span(edges: np.ndarray, k: int, longest: int) -> str:
+    last = edges[k + 1] - 1 if k + 1 < len(edges) else longest
+    return str(edges[k]) if last <= edges[k] else f"{edges[k]}-{last}"
+
+
+def _stops(view: View) -> list[dict[str, Any]]:
+    """Count the stop reasons, where the runs have some."""
+    meta = view.constant.meta
+    if meta is None or "stop_reason" not in meta:
+        return []
+    reasons = meta["stop_reason"].astype(object).where(meta["stop_reason"].notna(), "(none)")
+    y = view.data.outcomes[BASE_RATE, CONSTANT]
+    counts = Counter(reasons)
+    rows = []
+    for reason, n in counts.most_common(_MOST_REASONS):
+        own = y[(reasons == reason).to_numpy()]
+        seen = own[own != CENSORED]
+        rate = float(seen.mean()) if len(seen) else np.nan
+        rows.append({"reason": str(reason), "n": n, "seen": len(seen), "rate": rate})
+    return rows
+
+
+def _column(view: View, name: str) -> dict[str, Any]:
+    """Return range and ties of a predictor as given."""
+    cells = view.data.traces[name, RAW].cells
+    distinct, _ = group_ties(cells)
+    return {
+        "name": name, "low": float(cells.min()), "high": float(cells.max()),
+        "median": float(np.median(cells)), "n_distinct": len(distinct), "n": len(cells),
+        "sure": float(((cells <= 0) | (cells >= 1)).mean()) if view.is_scored(name) else np.nan,
+        "is_probability": RAW in view.forms(name),
+    }  # fmt: skip
+
+
+def _sensitivity(view: View) -> list[dict[str, Any]]:
+    """Return margins on the observed runs alone, where some were not observed."""
+    table = view.data.sensitivity
+    if "observed_only" not in table:
+        return []
+    rows = table[["margin", "observed_only"]].reset_index()
+    rows = rows[rows["predictor"].isin(view.names)]
+    rows["form"] = rows["form"].map(FORMS)
+    return pd.DataFrame(rows).to_dict("records")

@@ -1,0 +1,35 @@
+"""How was this made, and what do the words mean."""
+
+from __future__ import annotations
+
+from trajscore.report._disclosures import disclosures, sentence
+from trajscore.report._glossary import GLOSSARY
+from trajscore.report._verdict import contradictions, verdicts
+from trajscore.report.page.view import Section, View
+
+REFERENCES = (
+    "Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification: the scores.",
+    "Estienne et al. (2026), arXiv:2605.20490: ECUAS.",
+    "Sadhuka et al. (2025), E-valuator, arXiv:2512.03109: stopping early.",
+    "Tayebati et al. (2026), TRACER: the risk of a dialogue.",
+)
+
+
+def method(view: View) -> Section:
+    """Return disclosures, notes, glossary and references."""
+    data = view.data
+    return Section(
+        "method",
+        "How was this made?",
+        "Whatever was recalibrated was fitted on other runs than those that it is judged on; every "
+        "choice that was made stands below.",
+        {
+            "disclosures": disclosures(data),
+            "notes": [sentence(note) for note in data.remarks],
+            "verdicts": verdicts(data),
+            "contradictions": [f"{one}." for one in contradictions(data)],
+            "glossary": GLOSSARY,
+            "references": REFERENCES,
+            "command": data.source.command,
+        },
+    )

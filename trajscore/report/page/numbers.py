@@ -1,0 +1,82 @@
+"""All numbers."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pandas as pd
+
+from trajscore.report._data import FORMS
+from trajscore.report._glossary import arrow, explain
+from trajscore.report.page.view import Section, View
+from trajscore.report.render.as_json import to_json
+from trajscore.report.render.cells import digits_of
+
+
+def numbers(view: View) -> Section:
+    """Return the main table, best values marked, and the files to save."""
+    data = view.data
+    columns = ["n_runs", "n_censored", *data.options.metrics, "AUROC over_length"]
+    best = {name: _best(data.table[name], arrow(name, data.options)) for name in columns}
+    rows = []
+    for (name, form), row in data.table[columns].iterrows():
+        cells = [
+            {"value": row[one], "text": _text(row[one], one), "best": (name, form) in best[one]}
+            for one in columns
+        ]
+        rows.append({"name": name, "form": FORMS.get(form, ""), "cells": cells})
+    heads = [
+        {"name": _short(one), "arrow": arrow(one, data.options), "about": explain(one)}
+        for one in columns
+    ]
+    files = {
+        "report.json": _link(to_json(data), "application/json"),
+        "report.csv": _link(_frame(view).to_csv(index=False), "text/csv"),
+    }
+    return Section(
+        "numbers",
+        "What are all the numbers?",
+        "Arrows say which way is better, the best of each column is bold, and each name says what "
+        "it means where you point at it; the glossary below has the same lines.",
+        {"heads": heads, "rows": rows, "files": files, "gains": _gains(view)},
+    )
+
+
+def _gains(view: View) -> list[dict[str, Any]]:
+    """Return what recalibration changes in each metric of each predictor."""
+    table = view.data.calibration_gain
+    return [
+        {"name": name, "metric": metric, "digits": digits_of(metric), "about": explain(metric),
+         **row}
+        for (name, metric), row in table.to_dict("index").items()
+    ]  # fmt: skip
+
+
+def _frame(view: View) -> pd.DataFrame:
+    return view.data.intervals.reset_index().round(6)
+
+
+def _short(name: str) -> str:
+    names = {"n_runs": "runs", "n_censored": "unobserved", "AUROC over_length": "over length"}
+    return names.get(name, name)
+
+
+def _text(value: Any, name: str) -> str:
+    if pd.isna(value):
+        return ""
+    return f"{int(value):,}" if name.startswith("n_") else f"{value:.{digits_of(name)}f}"
+
+
+def _best(column: pd.Series, way: str) -> set[Any]:
+    """Return the rows that hold the best value; none where there is no better."""
+    known = column.dropna()
+    if not way or known.empty:
+        return set()
+    best = known.min() if way == "\u2193" else known.max()
+    return set(known.index[known == best])
+
+
+def _link(text: str, kind: str) -> str:
+    """Return a file as a link, which needs no script and no server."""
+    return f"data:{kind};base64,{base64.b64encode(text.encode()).decode()}"

@@ -1,0 +1,73 @@
+"""Which runs do I read first: the worst by their score, with the log's transcript."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
+from trajscore.metrics._tps import run_scores
+from trajscore.report.page.charts import sparkline
+from trajscore.report.page.transcripts import transcripts
+from trajscore.report.page.view import Section, View
+
+_ROWS = 240  # of all predictors together
+_FEWEST_ROWS = 20
+FIRST = 20
+"""So many are printed, and have a transcript."""
+
+
+def runs(view: View) -> Section:
+    """Return the worst runs of each predictor that is drawn, and the transcripts of the best's."""
+    rows = [row for name in view.drawn for row in _worst(view, name)]
+    first = [row["run"] for row in rows if row["predictor"] == view.drawn[0]][:FIRST]
+    return Section(
+        "runs",
+        "Which runs do I read first?",
+        _sentence(view, rows),
+        {"rows": rows, "transcripts": transcripts(view, first), "has_log": bool(view.log)},
+    )
+
+
+def read_first(view: View, n: int = 3) -> list[str]:
+    """Return the names of the worst runs of the best predictor."""
+    return [row["run"] for row in _worst(view, view.drawn[0])[:n]] if view.drawn else []
+
+
+def _sentence(view: View, rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return "No predictor is a probability, as given or recalibrated."
+    one = rows[0]
+    return (
+        f"Run {one['run']}: {view.called(one['predictor'])} loses most on it (it ended as "
+        f"{one['outcome']}, and its last forecast was {one['last']:.2f})."
+    )
+
+
+def _worst(view: View, name: str) -> list[dict[str, Any]]:
+    """Return the runs that cost a predictor most, worst first."""
+    key, data = view.acted_on(name), view.data
+    trace, labels, y = data.traces[key], data.labels[key], data.outcomes[key]
+    scores = run_scores(labels, trace, data.options.scores[0], data.options.weights)
+    n = max(_FEWEST_ROWS, _ROWS // max(len(view.drawn), 1))
+    worst = np.argsort(scores, kind="stable")[:n]
+    ids = view.ids(key)
+    reasons = None if trace.meta is None else trace.meta.get("stop_reason")
+    rows = []
+    for place, row in enumerate(worst):
+        cells = trace.cells[trace.offsets[row] : trace.offsets[row + 1]]
+        rows.append(
+            {
+                "predictor": name, "run": ids[row], "place": place, "outcome": _outcome(y[row]),
+                "score": float(scores[row]), "steps": len(cells), "first": float(cells[0]),
+                "last": float(cells[-1]), "spark": sparkline(cells),
+                "reason": "" if reasons is None else str(reasons.iloc[row]),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _outcome(y: float) -> str:
+    known = {SUCCESS: "success", FAILURE: "failure", CENSORED: "not observed"}
+    return known.get(y, f"{y:g}")

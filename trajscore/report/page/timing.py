@@ -1,0 +1,137 @@
+"""When in the run does a forecast say something."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trajscore.core.outcomes import CENSORED
+from trajscore.core.type_aliases import FloatArray
+from trajscore.core.within_runs import step_numbers
+from trajscore.metrics._proper_scores import get_family
+from trajscore.report._data import RAW
+from trajscore.report.page.charts import Axis, Panel, axis_of
+from trajscore.report.page.view import Section, View
+from trajscore.report.render.cells import step_cells
+
+_FEWEST_AT_A_STEP = 10
+_MOST_STEPS = 60
+_Z = 1.959963984540054
+
+
+class _Profile(NamedTuple):
+    step: FloatArray
+    margin: FloatArray
+    half: FloatArray
+
+
+def timing(view: View) -> Section:
+    """Return the margin over the base rate at each step, and who reaches it."""
+    profiles = {name: _profile(view, view.acted_on(name)) for name in view.drawn}
+    profiles = {name: one for name, one in profiles.items() if len(one.step)}
+    return Section(
+        "timing",
+        "When in the run does it say something?",
+        _sentence(view, profiles),
+        {
+            "panels": _panels(view, profiles),
+            "alive": _alive(view),
+            "at_steps": _at_steps(view),
+            "equal": _equal_length(view),
+        },
+    )
+
+
+def _at_steps(view: View) -> dict[str, Any]:
+    """Return AUROC at each step that the report has."""
+    cells = step_cells(view.data)
+    if cells.empty:
+        return {}
+    names = [name for name in view.names if name in cells]
+    rows = [
+        {"step": step, "runs": row["runs"], "cells": row[names]} for step, row in cells.iterrows()
+    ]
+    return {"names": names, "rows": rows}
+
+
+def _equal_length(view: View) -> list[dict[str, Any]]:
+    """Return AUROC among runs of equal length, and what it is above that of length."""
+    table = view.data.equal_length.xs(RAW, level="form")
+    rows = table.loc[[name for name in view.names if name in table.index]]
+    return rows.reset_index().to_dict("records")
+
+
+def _sentence(view: View, profiles: dict[str, _Profile]) -> str:
+    if not profiles:
+        return f"At no step are there {_FEWEST_AT_A_STEP} runs: too few to say."
+    name, one = next(iter(profiles.items()))
+    clear = one.step[one.margin - one.half > 0]
+    called = view.called(name)
+    if not len(clear):
+        return f"{called}: at no single step is it shown to be better than the base rate."
+    best = int(one.step[np.argmax(one.margin)])
+    return (
+        f"{called}: first shown to be better than the base rate at step {int(clear[0])}, and by "
+        f"most at step {best}; later steps are reached by other runs than early ones."
+    )
+
+
+def _profile(view: View, key: tuple[str, str]) -> _Profile:
+    """Return the mean margin of the leading score at each step, over the runs that reach it."""
+    trace, labels = view.data.traces[key], view.data.labels[key]
+    family, constant = get_family(view.data.options.scores[0]), np.array([labels.mean()])
+    label = np.repeat(labels, trace.lengths)
+    score = label * (family.success(trace.cells) - family.success(constant))
+    score += (1 - label) * (family.failure(trace.cells) - family.failure(constant))
+    step = step_numbers(trace) - 1
+    n = np.bincount(step)
+    mean = np.bincount(step, score) / np.maximum(n, 1)
+    variance = np.bincount(step, (score - mean[step]) ** 2) / np.maximum(n - 1, 1)
+    shown = np.flatnonzero(n[:_MOST_STEPS] >= _FEWEST_AT_A_STEP)
+    half = _Z * np.sqrt(variance / np.maximum(n, 1))
+    return _Profile(shown + 1.0, mean[shown], half[shown])
+
+
+def _panels(view: View, profiles: dict[str, _Profile]) -> list[dict[str, Any]]:
+    """Draw each predictor on the axes of all."""
+    if not profiles:
+        return []
+    y = axis_of(
+        np.concatenate([one.margin for one in profiles.values()]), 150, 20, zero=True,
+        label=f"margin{view.unit.replace(' ', ', ')}",
+    )  # fmt: skip
+    last = max(one.step[-1] for one in profiles.values())
+    x = Axis(1 if last > 1 else 0, last if last > 1 else 2, 52, 240, "step")
+    panels = []
+    for name, one in profiles.items():
+        panel = Panel(x, y, f"{view.called(name)}: margin over the base rate by step")
+        panel.title = view.called(name)
+        style = view.acted_on(name)[1]
+        panel.line([x.low, x.high], [0, 0], "reference")
+        panel.band(one.step, one.margin - one.half, one.margin + one.half, style)
+        panel.line(one.step, one.margin, style)
+        if len(one.step) < 8:
+            panel.points(one.step, one.margin, style)
+        panels.append({"name": name, "panel": panel})
+    return panels
+
+
+def _alive(view: View) -> Panel:
+    """Draw how many runs reach each step, and how many of these were not observed."""
+    key = next(key for key in view.data.traces if view.data.traces[key] is view.constant)
+    unobserved = view.data.outcomes[key] == CENSORED
+    step = step_numbers(view.constant) - 1
+    n = np.bincount(step)[:_MOST_STEPS]
+    hidden = np.bincount(step, np.repeat(unobserved, view.constant.lengths))[:_MOST_STEPS]
+    places = np.arange(len(n)) + 1.0
+    panel = Panel(
+        Axis(0.5, len(n) + 0.5, 52, 240, "step"),
+        Axis(0, float(n.max()) * 1.05, 150, 20, "runs"),
+        "Number of runs that reach each step; the dark part was not observed",
+        title="runs that reach a step",
+    )
+    panel.bars(places - 0.42, places + 0.42, n, "constant")
+    if unobserved.any():
+        panel.bars(places - 0.42, places + 0.42, hidden, "hidden")
+    return panel

@@ -1,0 +1,142 @@
+"""What all sections of the page look at: the report, its predictors in order, and the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import is_number
+from trajscore.io._run import Run, Step
+from trajscore.metrics._aggregate import collapse
+from trajscore.report._cards import form_of, ranked
+from trajscore.report._data import BASE_RATE, CALIBRATED, CONSTANT, FORMS, RAW, ReportData
+
+_USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
+MOST_DRAWN = 12
+"""Predictors beyond the first so many are in tables, not in pictures."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A question, the sentence that answers it, and what its template shows."""
+
+    id: str
+    question: str
+    answer: str
+    parts: dict[str, Any] = field(default_factory=dict)
+
+
+class View:
+    """A report, as the sections of a page ask for it."""
+
+    def __init__(self, data: ReportData, log: Iterable[Run] = ()) -> None:
+        self.data = data
+        self.log: Mapping[str, Run] = {str(run.id): run for run in log}
+        self.names = ranked(data.cards)
+        self.drawn = [name for name in self.names if self.is_scored(name)][:MOST_DRAWN]
+        self.constant: TrajectoryArray = data.traces[BASE_RATE, CONSTANT]
+
+    @property
+    def cards(self) -> pd.DataFrame:
+        """What to do with each predictor."""
+        return self.data.cards
+
+    @property
+    def unit(self) -> str:
+        """Unit of the leading score."""
+        return " nats" if self.data.options.is_log else ""
+
+    @property
+    def digits(self) -> int:
+        """Digits of the leading score."""
+        return 5 if "beta" in self.data.score_name else 3
+
+    @cached_property
+    def best(self) -> str:
+        """The predictor that is ranked first."""
+        return self.names[0]
+
+    def form(self, name: str) -> str:
+        """Form that the card of a predictor speaks for."""
+        return form_of(self.cards, name)
+
+    def is_scored(self, name: str) -> bool:
+        """Whether some form of a predictor is a probability."""
+        return bool(self.forms(name))
+
+    def forms(self, name: str) -> list[str]:
+        """Return the forms of a predictor that are probabilities."""
+        return [
+            form
+            for form in (RAW, CALIBRATED)
+            if (name, form) in self.data.table.index
+            and not pd.isna(self.data.table.loc[(name, form), self.data.score_name])
+        ]
+
+    def acted_on(self, name: str) -> tuple[str, str]:
+        """Return the key of the form that a card speaks for, if it is a probability."""
+        form = self.form(name)
+        return name, form if form in self.forms(name) else self.forms(name)[0]
+
+    def called(self, name: str) -> str:
+        """Name a predictor with the form that is acted on."""
+        return f"{name}, {FORMS[self.acted_on(name)[1]]}" if self.is_scored(name) else name
+
+    def collapsed(self, key: tuple[str, str]) -> FloatArray:
+        """Return one number a run."""
+        options = self.data.options
+        return collapse(self.data.traces[key], options.phi, options.weights)
+
+    def ids(self, key: tuple[str, str]) -> list[str]:
+        """Return the names of a row's runs; their numbers where they have none."""
+        trace = self.data.traces[key]
+        names = trace.ids if trace.ids is not None else np.arange(len(trace))
+        return [str(name) for name in names]
+
+    # ---------------------------------------------------------------- turns of a log
+
+    def places(self, run: Run, n_steps: int) -> list[int]:
+        """Return which turn of a log's run each step of a trace is; none if they do not match.
+
+        Traces are of the turns of the agent, or of those of agent and user.
+        """
+        for actors in (("agent",), ("agent", "user")):
+            found = [k for k, step in enumerate(run.steps) if step.actor in actors]
+            if len(found) == n_steps:
+                return found
+        return []
+
+    def costs(self, key: tuple[str, str]) -> dict[str, FloatArray]:
+        """Return what each step of a row cost, in tokens and in money, where the log says it."""
+        trace = self.data.traces[key]
+        found = {"tokens": np.zeros(len(trace.cells)), "money": np.zeros(len(trace.cells))}
+        if not self.log:
+            return {}
+        for row, name in enumerate(self.ids(key)):
+            run = self.log.get(name)
+            places = [] if run is None else self.places(run, int(trace.lengths[row]))
+            if run is None or not places:
+                continue
+            ends = [*places[1:], len(run.steps)]
+            for k, (start, end) in enumerate(zip(places, ends, strict=True)):
+                cell = trace.offsets[row] + k
+                turns = run.steps[start:end]  # a turn, and what others said after it
+                found["tokens"][cell] = sum(_tokens(step) for step in turns)
+                found["money"][cell] = sum(step.cost or 0.0 for step in turns)
+        return {kind: cost for kind, cost in found.items() if cost.sum() > 0}
+
+
+def _tokens(step: Step) -> float:
+    """Return the tokens that a turn was billed for, where the log says it; else those it has."""
+    usage = step.extra.get("usage")
+    if isinstance(usage, Mapping):
+        counts = [usage.get(name) for name in _USAGE]
+        return float(sum(one for one in counts if is_number(one)))
+    return float(len(step.tokens or ()))
