@@ -23,7 +23,7 @@ def table(tmp_path):
 
 
 def run(capsys, *arguments):
-    code = main(["report", *map(str, arguments), "--resamples", "20"])
+    code = main(["report", *map(str, arguments), "--verbose", "--resamples", "20"])
     out, err = capsys.readouterr()
     return code, out, err
 
@@ -42,7 +42,7 @@ def test_formats_and_guesses(table, capsys, ending):
     assert (code, err) == (0, "")
     assert "guessed run id: column 'run_id'" in out
     assert "scores: column 'confidence'" in out
-    assert "confidence: as given" in out
+    assert "confidence: too few runs; as given" in out
 
 
 def test_named_columns_and_page(table, capsys):
@@ -92,7 +92,7 @@ def test_bundled_data(capsys):
     code, out, _ = run(capsys)
     assert code == 0
     assert "no table was given" in out
-    assert "engine: as given" in out
+    assert "engine: recalibrate; as given" in out
 
 
 def test_clusters(table, capsys):
@@ -294,7 +294,7 @@ def test_report_with_monitoring(tmp_path, capsys):
     code, _, err = run(capsys, tmp_path / "runs.csv", *options)
     assert code != 0
     assert "--known-share and --splits are of --monitor" in err
-    assert "Stopping failing runs early" in page.read_text()
+    assert "Can I stop failing runs early?" in page.read_text()
 
 
 def test_a_column_of_tasks_makes_clusters(table, capsys):

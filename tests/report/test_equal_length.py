@@ -43,7 +43,7 @@ def test_numbers_at_a_step_are_of_the_runs_that_get_there(chess, report):
         assert row[["score", "margin"]].to_numpy() == pytest.approx([score, margin])
         assert row["AUROC_low"] < row["AUROC"] < row["AUROC_high"]
         assert row["margin_low"] < row["margin"] < row["margin_high"]
-    assert "AUROC at a step" in str(report)
+    assert "AUROC at a step" in report.to_text(verbose=True)
 
 
 def test_what_knows_only_the_length_does_not_beat_it(leaky):

@@ -31,6 +31,8 @@ def test_json_holds_every_number(report):
                         assert ends[level]["high"] == expected[f"{level}_high"]
     assert n == len(report.intervals)
     assert found["disclosures"] == report.disclosures
+    assert found["cards"]["engine"]["card"] == "recalibrate"
+    assert found["pairs"][0].keys() == {"predictor", "reference", "difference", "low", "high"}
     assert found["verdicts"] == report.verdicts()
 
 
@@ -56,6 +58,7 @@ def test_markdown_is_a_summary():
     X, y = make_trajectories(40, random_state=0, return_X_y=True)
     text = evaluate({"a|b": X}, y, intervals=IntervalOptions(20)).to_markdown()
     assert text.startswith("# ")
+    assert "| a\\|b | too few runs | " in text or "| a\\|b | recalibrate | " in text
     assert "| a\\|b, raw |" in text
     assert "**censoring**: none: every outcome was observed" in text
 

@@ -53,7 +53,7 @@ def test_how_unobserved_runs_count_is_said(budget):
     ):
         report = evaluate(X, y, intervals=IntervalOptions(5), **given)
         assert said in report.disclosures["runs"]
-        assert f"every number is of {said}" in " ".join(str(report).split())
+        assert f"every number is of {said}" in " ".join(report.to_text(verbose=True).split())
     assert report.excluded.to_numpy().tolist() == [
         ["all", "the outcome was not observed", n_censored]
     ]
@@ -89,7 +89,9 @@ def test_a_forecast_of_the_base_rate_is_the_same_as_it(ragged):
     same = X.with_cells(np.full(len(X.cells), y.mean()))
     for score in ("log", ("beta", 2, 4)):
         report = evaluate(same, y, scores=score, calibrator=None, intervals=IntervalOptions(20))
-        assert report.verdicts()[0].startswith("forecast: as given the same as the base rate;")
+        assert report.verdicts()[0].startswith(
+            "forecast: do not use; as given the same as the base rate;"
+        )
     near = X.with_cells(np.full(len(X.cells), y.mean() + 1e-3))
     assert (
         "same as"

@@ -27,7 +27,7 @@ def test_the_gain_is_the_difference_of_the_two_rows(report):
         assert found["gain"] == pytest.approx(sign * (calibrated - raw))
         assert found["gain_low"] <= found["gain"] <= found["gain_high"]
     assert set(gain.index.get_level_values("predictor")) == set(report.predictors)
-    assert "-3.031 -> -0.603  +2.428 [+" in str(report)
+    assert "-3.031 -> -0.603  +2.428 [+" in report.to_text(verbose=True)
 
 
 def test_gains_are_paired(chess):
@@ -68,7 +68,7 @@ def test_what_contradicts_the_score_is_explained(report):
         for metric in gain[name].index[gain[name] < 0]:
             assert re.search(rf"{metric}[^;:]* \({name}\)", said)
     assert "mean of a run's calibrated forecasts lies too near the base rate" in said
-    assert " ".join(str(report).split()).count("lies too near the base rate") == 1
+    assert " ".join(report.to_text(verbose=True).split()).count("lies too near the base rate") == 1
 
 
 def test_nothing_is_explained_where_nothing_is_contradicted():

@@ -6,21 +6,26 @@ import argparse
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from trajscore.cli.inputs import TABLE, add_input_options, reading
 from trajscore.core.weights import WEIGHT_SCHEDULES
-from trajscore.report import IntervalOptions, MonitoringOptions, evaluate
+from trajscore.io._run import Run
+from trajscore.report import IntervalOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._data import Source
 from trajscore.report._inputs import load
 from trajscore.report._missing import MISSING
 
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
-_WRITERS = {".html": "to_html", ".json": "to_json", ".md": "to_markdown"}
+_WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
+    ".html": lambda report, path, log: report.to_html(path, log=log),
+    ".json": lambda report, path, log: report.to_json(path),
+    ".md": lambda report, path, log: report.to_markdown(path),
+}
 _USUAL_FAMILIES = ("log", "brier", ("beta", 4.0, 2.0))
 
 
@@ -59,12 +64,20 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         default="failure",
         help="what runs without an observed outcome count as",
     )
+    add(
+        "--by",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="also say what to do within groups of runs, such as model or task (may be repeated)",
+    )
     add("--monitor", action="store_true", help="also report what stopping failing runs early does")
     add("--known-share", type=float, help="share of the runs that monitoring is fitted on (0.8)")
     add("--splits", type=int, help="number of random splits that monitoring is judged on (20)")
     add("--resamples", dest="n_resamples", type=int, default=1000, help="bootstrap replicates")
     add("--seed", dest="random_state", type=int, default=0, help="seed of the bootstrap")
     add("--jobs", dest="n_jobs", type=int, help="threads")
+    add("--verbose", action="store_true", help="print all tables, not one screen")
     add("--out", type=Path, help="file to write: a page (.html), numbers (.json), a summary (.md)")
     return parser
 
@@ -72,7 +85,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(arguments: argparse.Namespace) -> None:
     """Print the report, and write it as a page if that is wanted."""
     _check_out(arguments.out)
-    inputs = load(arguments.table, **reading(arguments))
+    inputs = load(arguments.table, **reading(arguments), by=arguments.by)
     said = str(inputs)
     if said:
         print(f"{said}\n")
@@ -89,6 +102,7 @@ def run(arguments: argparse.Namespace) -> None:
         missing=arguments.missing,
         stop_reason=inputs.stop_reason,
         groups=inputs.groups,
+        by={name: name for name in arguments.by} or None,
         monitoring=_monitoring(arguments),
         intervals=IntervalOptions(
             n_resamples=arguments.n_resamples,
@@ -98,10 +112,10 @@ def run(arguments: argparse.Namespace) -> None:
         ),
     )
     report = replace(report, source=_source(arguments, report.source, said))
-    print(report, flush=True)
+    print(report.to_text(verbose=arguments.verbose), flush=True)
     if arguments.out is not None:
-        write = getattr(report, _WRITERS[arguments.out.suffix.lower()])
-        print(f"\nwrote {write(arguments.out)}")
+        write = _WRITERS[arguments.out.suffix.lower()]
+        print(f"\nwrote {write(report, arguments.out, inputs.log)}")
 
 
 def _source(arguments: argparse.Namespace, source: Source, said: str) -> Source:

@@ -135,7 +135,11 @@ def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> di
     ends = _intervals(differences, any_units(runs.groups, n), draws) if n > 1 else {}
     rarer = min(n_success, n - n_success)
     found = Evidence(
-        *(ends.get(name) for name in (*MARGINS.values(), GAINED)), matters=matters, n_rarer=rarer
+        as_given=ends.get(MARGINS[RAW]),
+        recalibrated=ends.get(MARGINS[CALIBRATED]),
+        gain=ends.get(GAINED),
+        matters=matters,
+        n_rarer=rarer,
     )
     card = decide(found)
     row: dict[str, object] = {"card": card, "n_runs": n, "success_rate": n_success / max(n, 1)}

@@ -94,7 +94,7 @@ def evaluate(
         Clusters of runs (trials of one task), kept together in calibration and bootstrap.
     by : str, array-like of shape (n_runs,) or dict of them, optional
         Also say what to do with each predictor within groups of runs, say those of one model or
-        kind of task: a column of the container's meta, or labels, by name where there are several.
+        kind of task: a column of the container's meta, or labels; a dict has several of these.
         Each group is held against its own base rate, and the error rate is shared out over all
         groups. Empty labels are a group of their own.
     monitoring : bool, StoppingRule or MonitoringOptions, default=False

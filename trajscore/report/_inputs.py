@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,7 @@ class Inputs:
     stop_reason: NDArray[Any] | None = None
     origin: FromTable | FromLog | None = None
     spent: dict[str, NDArray[Any]] = field(default_factory=dict)
+    log: Sequence[io.Run] = ()
 
     def __str__(self) -> str:
         if self.origin is None:
@@ -154,13 +156,15 @@ def load(
     rule: Rule | None = None,
     first_step: int | None = None,
     embedder: str = "char",
+    by: Sequence[str] = (),
 ) -> Inputs:
     """Load the predictors of a table with one row a step, of a log of runs, or of bundled data.
 
     What `fields` does not name is looked for under usual names. Of a log, its ``scores`` are names
     of predictors and its ``group`` is a column of `trajscore.io.meta`. `format`, `outcome_map`,
     `outcomes` and `rule` are as in `trajscore.io.read_runs`, `embedder` as in
-    `trajscore.TracerSignals`.
+    `trajscore.TracerSignals`. The columns of a table that `by` names come along
+    in the meta of the predictors.
     """
     if path is None:
         X, y = load_chess(return_X_y=True)
@@ -168,7 +172,7 @@ def load(
     known = format_of(path) if format is None else find_format(format)
     asked = {"outcome_map": outcome_map, "outcomes": outcomes, "rule": rule}
     if known is None:
-        return _load_table(path, fields, first_step, **asked)
+        return _load_table(path, fields, first_step, by, **asked)
     for part, value in {"step": fields.step, "first_step": first_step}.items():
         _refuse_for_log(value, part, path)
     for part in ("risks", "scales"):
@@ -205,6 +209,7 @@ def _load_table(
     path: Path,
     fields: Fields,
     first_step: int | None,
+    by: Sequence[str],
     *,
     outcome_map: Any,
     outcomes: Any,
@@ -215,7 +220,12 @@ def _load_table(
     frame, step = with_times(with_scales(frame, chosen), chosen.step)
     first = guess_first_step(frame, chosen) if first_step is None else first_step
     group = chosen.group or _task_column(frame, chosen)
-    per_run = [name for name in (chosen.stop_reason, group) if name is not None]
+    for name in by:
+        if name not in frame:
+            known = unknown_name("column", name, list(frame.columns))
+            raise ArgumentError(f"{{argument}}: {known}", "by")
+    wanted = (chosen.stop_reason, group, *by)
+    per_run = list(dict.fromkeys(name for name in wanted if name is not None))
     if rule is not None and chosen.stop_reason is not None:
         frame = _with_kinds(frame, frame[chosen.stop_reason], rule)
         per_run = list(dict.fromkeys([*per_run, "stop_reason", "stop_kind"]))
@@ -331,7 +341,7 @@ def _load_log(
     if fields.scores:
         predictors = {name: predictors[name] for name in fields.scores}
     groups = _groups(runs, fields.group, found)
-    return Inputs(predictors, y, groups, None, found, _spent_in_log(runs))
+    return Inputs(predictors, y, groups, None, found, _spent_in_log(runs), runs)
 
 
 def _confidences(runs: list[io.Run], y: NDArray[Any], found: FromLog) -> dict[str, TrajectoryArray]:

@@ -43,6 +43,17 @@ class Report(ReportData):
         calibration errors, "bounds".
     excluded : DataFrame
         Runs that were left out: predictor ("all" for runs left out everywhere), reason, n_runs.
+    cards : DataFrame indexed by predictor
+        What to do: "use as it is", "recalibrate", "do not use" or "too few runs", with about how
+        many more are needed (n_needed); and the margins of the leading score over the base rate, as
+        given and recalibrated, and the gain between them, with the intervals that decided it. They
+        hold for all predictors at once, so that at most 5% of reports have a card that is wrong.
+    pairs : DataFrame or None
+        What the leading score of each predictor, in the form its card speaks for, is above that of
+        each other one, with intervals that hold for all pairs at once; None where predictors are
+        judged on different runs.
+    by : DataFrame indexed by (by, group, predictor), or None
+        The same as `cards` within groups of runs, each against its own base rate.
     monitoring : DataFrame indexed by (predictor, alpha), or None
         How often good and bad runs would be flagged early, and what that saves, if asked for.
     sensitivity : DataFrame indexed by (predictor, form)
@@ -75,7 +86,7 @@ class Report(ReportData):
     >>> X, y = make_trajectories(100, sharpness=3, random_state=0, return_X_y=True)
     >>> report = evaluate(X, y)
     >>> print(report.verdicts()[0])
-    forecast: as given not told apart from the base rate [-0.213, +0.104]; calibrated 0.103 ...
+    forecast: recalibrate; as given not told apart from the base rate [-0.213, +0.104]; ...
     """
 
     @property
@@ -130,6 +141,21 @@ class Report(ReportData):
         except ImportError:  # Jinja2
             pass
         return self.table.to_html(float_format=lambda value: f"{value:.4g}", na_rep="")
+
+    def to_text(self, *, verbose: bool = False) -> str:
+        """Write for a terminal, as wide as it is, from 72 to 100 columns.
+
+        Parameters
+        ----------
+        verbose : bool, default=False
+            Whether to write all tables and disclosures; default: one screen, as ``print`` does.
+
+        Returns
+        -------
+        str
+            The text.
+        """
+        return to_text(self, verbose=verbose)
 
     def to_frame(self) -> pd.DataFrame:
         """Return every number in one long table, to filter and join.

@@ -181,11 +181,11 @@ def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[A
     """Return the group of each run that counts, by what it is a group of; a column or labels."""
     if by is None:
         return {}
-    if isinstance(by, str):
-        by = {by: _column_of(sample.X.meta, by)}
-    several = by if isinstance(by, Mapping) else {"group": by}
+    if not isinstance(by, Mapping):
+        by = {by if isinstance(by, str) else "group": by}
     found = {}
-    for name, given in several.items():
+    for name, of_runs in by.items():
+        given = _column_of(sample.X.meta, of_runs) if isinstance(of_runs, str) else of_runs
         labels = pd.Series(np.asarray(given, dtype=object))
         if len(labels) != len(sample.y):
             raise ValueError(

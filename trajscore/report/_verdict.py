@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from trajscore.report._cards import AVOID, FEWEST, RECALIBRATE, TOO_FEW, USE
+from trajscore.report._cards import AVOID, FEWEST, RECALIBRATE, TOO_FEW, USE, ranked
 from trajscore.report._data import (
     FORMS,
     GAIN,
@@ -79,6 +79,21 @@ def _why_collapsed(phi: str) -> str:
 
 
 # -------------------------------------------------------------------- cards
+
+
+def answer(data: ReportData) -> str:
+    """Say which predictor to use."""
+    actions = data.cards["card"]
+    useful = [name for name in ranked(data.cards) if actions[name] in (USE, RECALIBRATE)]
+    if useful:
+        best = useful[0]
+        how = "as it is" if actions[best] == USE else "recalibrated"
+        others = f", the best of {len(useful)} that beat the base rate" if len(useful) > 1 else ""
+        return f"Use {best}, {how}{others}."
+    if (actions == AVOID).all():
+        return "None: no predictor is better than a constant forecast of the base rate."
+    least = int(data.cards.loc[actions == TOO_FEW, "n_needed"].min())
+    return f"Not known yet: these runs are too few; about {least:,} more would tell of one."
 
 
 def card_reason(card: pd.Series, data: ReportData) -> str:

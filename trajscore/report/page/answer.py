@@ -8,6 +8,7 @@ import pandas as pd
 
 from trajscore.report._cards import AVOID, MARGINS, RECALIBRATE, TOO_FEW, USE
 from trajscore.report._data import CALIBRATED, OVER_LENGTH, RAW, VALUE
+from trajscore.report._verdict import answer as say_answer
 from trajscore.report._verdict import card_reason, is_told_apart
 from trajscore.report.page.view import Section, View
 
@@ -18,21 +19,9 @@ MARKS = {USE: ("use", "\u2714"), RECALIBRATE: ("recalibrate", "\u21bb"),
 def answer(view: View) -> Section:
     """Return the cards, best first, and what is best."""
     cards = [card(view, name) for name in view.names]
-    return Section("answer", "Which predictor should I use?", _sentence(view), {"cards": cards})
-
-
-def _sentence(view: View) -> str:
-    actions = view.cards["card"]
-    useful = [name for name in view.names if actions[name] in (USE, RECALIBRATE)]
-    if useful:
-        best = useful[0]
-        how = "as it is" if actions[best] == USE else "recalibrated"
-        others = f", the best of {len(useful)} that beat the base rate" if len(useful) > 1 else ""
-        return f"Use {best}, {how}{others}."
-    if (actions == AVOID).all():
-        return "None: no predictor is better than a constant forecast of the base rate."
-    least = int(view.cards.loc[actions == TOO_FEW, "n_needed"].min())
-    return f"Not known yet: these runs are too few; about {least:,} more would tell of one."
+    return Section(
+        "answer", "Which predictor should I use?", say_answer(view.data), {"cards": cards}
+    )
 
 
 def card(view: View, name: str) -> dict[str, Any]:

@@ -69,5 +69,5 @@ def _worst(view: View, name: str) -> list[dict[str, Any]]:
 
 
 def _outcome(y: float) -> str:
-    known = {SUCCESS: "success", FAILURE: "failure", CENSORED: "not observed"}
+    known: dict[float, str] = {SUCCESS: "success", FAILURE: "failure", CENSORED: "not observed"}
     return known.get(y, f"{y:g}")

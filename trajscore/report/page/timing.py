@@ -90,7 +90,7 @@ def _profile(view: View, key: tuple[str, str]) -> _Profile:
     variance = np.bincount(step, (score - mean[step]) ** 2) / np.maximum(n - 1, 1)
     shown = np.flatnonzero(n[:_MOST_STEPS] >= _FEWEST_AT_A_STEP)
     half = _Z * np.sqrt(variance / np.maximum(n, 1))
-    return _Profile(shown + 1.0, mean[shown], half[shown])
+    return _Profile(shown.astype(np.float64) + 1, mean[shown], half[shown])
 
 
 def _panels(view: View, profiles: dict[str, _Profile]) -> list[dict[str, Any]]:

@@ -61,7 +61,7 @@ def _beside(
     part = slice(trace.offsets[row], trace.offsets[row + 1])
     places = view.places(run, int(trace.lengths[row]))
     forecast: FloatArray = trace.cells[part]
-    below = np.flatnonzero(forecast < threshold) if threshold is not None else []
+    below = np.flatnonzero(forecast < (-np.inf if threshold is None else threshold))
     flagged = below[0] if len(below) else -1
     for k, place in enumerate(places):
         yield (

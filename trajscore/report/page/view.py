@@ -137,6 +137,6 @@ def _tokens(step: Step) -> float:
     """Return the tokens that a turn was billed for, where the log says it; else those it has."""
     usage = step.extra.get("usage")
     if isinstance(usage, Mapping):
-        counts = [usage.get(name) for name in _USAGE]
-        return float(sum(one for one in counts if is_number(one)))
+        counts = [usage.get(name, 0) for name in _USAGE]
+        return float(sum(one for one in counts if one and is_number(one)))
     return float(len(step.tokens or ()))

@@ -50,6 +50,9 @@ def document(data: ReportData) -> dict[str, Any]:
             "lower_is_better": options.lower_is_better,
             "calibrators": facts.calibrators,
         },
+        "cards": data.cards.to_dict("index"),
+        "pairs": None if data.pairs is None else _records(data.pairs),
+        "by": None if data.by is None else _records(data.by.reset_index()),
         "predictors": {
             name: _forms(data, metrics, name) for name in names if name not in REFERENCES
         },

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from trajscore.report._cards import ranked
 from trajscore.report._data import ReportData
 from trajscore.report._disclosures import disclosures, population, sentence
-from trajscore.report._verdict import verdicts
+from trajscore.report._verdict import answer, card_reason, verdicts
 from trajscore.report.render.cells import margin_cells
 
 
@@ -19,15 +20,33 @@ def to_markdown(data: ReportData) -> str:
     ]
     parts = [
         "# Does the confidence mean what it says?",
-        _list(verdicts(data)),
+        f"**{answer(data)}**",
+        table(["predictor", "what to do", "why"], _cards(data)),
+        _source(data),
         f"Every number is of {population(data.facts)}.",
         "## Margin over the base rate",
         table(["predictor", *margins.columns], rows),
+        "## In words\n\n" + _list(verdicts(data)),
         "## Notes\n\n" + _list(sentence(note) for note in data.remarks) if data.remarks else "",
         "## How this was made",
         _list(f"**{name}**: {text}" for name, text in disclosures(data).items()),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _cards(data: ReportData) -> list[list[str]]:
+    cards = data.cards
+    return [
+        [name, cards.loc[name, "card"], card_reason(cards.loc[name], data)]
+        for name in ranked(cards)
+    ]
+
+
+def _source(data: ReportData) -> str:
+    """Say what was judged, when, and by which command."""
+    source = data.source
+    known = [source.name, source.created, f"trajscore {source.version}", source.command]
+    return ", ".join(one for one in known if one)
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

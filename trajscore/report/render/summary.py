@@ -1,0 +1,71 @@
+"""What a report comes to, on one screen of a terminal."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from trajscore.report._cards import MARGINS, TOO_FEW, ranked
+from trajscore.report._data import RAW, ReportData
+from trajscore.report._disclosures import number_of_runs, population, sentence
+from trajscore.report._verdict import answer, card_reason
+from trajscore.report.render.cells import digits_of
+from trajscore.report.render.layout import in_blocks, lines, short_names
+
+_MOST_ROWS, _MOST_NOTES = 10, 2
+
+
+def to_summary(data: ReportData) -> str:
+    """Return the answer, a line a predictor, and what a reader should know."""
+    names = ranked(data.cards)
+    best = names[0]
+    parts = [
+        lines([answer(data), f"{best}: {card_reason(data.cards.loc[best], data)}"]),
+        _table(data, names[:_MOST_ROWS]),
+        lines(_about(data, len(names))),
+        lines(_warnings(data)),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _table(data: ReportData, names: list[str]) -> str:
+    short, digits = short_names(names), digits_of(data.score_name)
+    cards = data.cards.loc[names]
+    columns = {"what to do": list(cards["card"])}
+    if (cards["card"] == TOO_FEW).any():
+        columns["runs lacking"] = [f"{n:,}" if n else "" for n in cards["n_needed"]]
+    for form, margin in MARGINS.items():
+        columns["as given" if form == RAW else "calibrated"] = [
+            "" if pd.isna(one) else f"{one:+.{digits}f}" for one in cards[margin]
+        ]
+    columns["AUROC"] = [f"{data.table.loc[(name, RAW), 'AUROC']:.3f}" for name in names]
+    return in_blocks(pd.DataFrame(columns, index=[short[name] for name in names]))
+
+
+def _about(data: ReportData, n_predictors: int) -> list[str]:
+    said = []
+    if n_predictors > _MOST_ROWS:
+        said.append(f"and {n_predictors - _MOST_ROWS} more predictors")
+    unit = ", in nats" if data.options.is_log else ""
+    said.append(
+        f"Margins of {data.score_name} over the base rate{unit}, of {population(data.facts)}."
+    )
+    if data.by is not None:
+        for kind, table in data.by.groupby(level="by", sort=False):
+            counts = table["card"].groupby(level="predictor", sort=False).value_counts()
+            best = counts.loc[ranked(data.cards)[0]]
+            cards = ", ".join(f"{card} in {n}" for card, n in best.items())
+            said.append(f"By {kind}, {ranked(data.cards)[0]}: {cards} of {best.sum()} groups.")
+    return said
+
+
+def _warnings(data: ReportData) -> list[str]:
+    notes = [f"note: {sentence(note)}" for note in data.remarks]
+    said = notes[:_MOST_NOTES]
+    if len(notes) > _MOST_NOTES:
+        said.append(f"and {len(notes) - _MOST_NOTES} more notes")
+    if n := int(data.excluded["n_runs"].sum()):
+        said.append(f"left out: {number_of_runs(n)}, for reasons that all numbers give")
+    said.append(
+        "All numbers: --verbose, or report.to_text(verbose=True); a page: --out report.html"
+    )
+    return said
