@@ -12,7 +12,7 @@ import numpy as np
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.cli.compare import read
-from trajscore.cli.report import TABLE, add_input_options
+from trajscore.cli.inputs import TABLE, add_input_options
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.gates import RunSet
