@@ -193,6 +193,13 @@ def as_object(raw: Any) -> Mapping[str, Any]:
     return raw
 
 
+def as_objects(raw: Any) -> list[Mapping[str, Any]]:
+    """Return the records that a run is made of, which must be objects in a list."""
+    if not isinstance(raw, list):
+        raise MalformedRunError(f"it is {type(raw).__name__}, not a list of objects")
+    return [as_object(one) for one in raw]
+
+
 def leftover(fields: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
     """Keep the fields that have no place of their own and say something."""
     return {name: value for name, value in fields.items() if name not in used and value is not None}

@@ -8,7 +8,7 @@ from typing import Any
 from trajscore.io._conversation import Conversation
 from trajscore.io._files import LogFile, Place
 from trajscore.io._format import Format, Head, register
-from trajscore.io._run import Run, as_object, leftover
+from trajscore.io._run import Run, as_objects, leftover
 from trajscore.io._spans import Kind, Span, add_spans
 
 _KINDS: dict[str, Kind] = {"generation": "model", "response": "model", "function": "tool"}
@@ -41,7 +41,7 @@ def _trace_of(record: Any) -> str:
 
 
 def _run(raw: Any, place: Place, options: Any) -> Run:
-    records = [as_object(one) for one in raw]
+    records = as_objects(raw)
     run = Run(place.name(_trace_of(records[0])), meta={"file": str(place.file)})
     spans = []
     for record in records:

@@ -14,7 +14,7 @@ from typing import Any
 from trajscore.io._conversation import Conversation, text_of
 from trajscore.io._files import LINES_ENDINGS, LogFile, Place, has_ending
 from trajscore.io._format import Format, Head, register
-from trajscore.io._run import Run, as_object
+from trajscore.io._run import Run, as_object, as_objects
 from trajscore.io._spans import count_tokens
 
 _TURNS = ("user", "assistant")
@@ -74,7 +74,7 @@ def _is_aside(line: Mapping[str, Any], kinds: tuple[str, ...]) -> bool:
 
 
 def _run(raw: Any, place: Place, options: Any) -> Run:
-    lines = [as_object(line) for line in raw]
+    lines = as_objects(raw)
     run = Run(
         place.name(next(line[one] for one in _SESSION for line in lines if line.get(one))),
         meta={"file": str(place.file)},

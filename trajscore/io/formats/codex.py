@@ -9,7 +9,7 @@ from typing import Any
 from trajscore.io._conversation import Conversation, text_of
 from trajscore.io._files import LogFile, Place, stem
 from trajscore.io._format import Format, Head, register
-from trajscore.io._run import Run, as_object
+from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import count_tokens
 
 _LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
@@ -59,8 +59,8 @@ def _run(raw: Any, place: Place, options: Any) -> Run:
     run = Run("", meta={"file": str(place.file)})
     items: list[tuple[int, dict[str, Any]]] = []
     usage: list[tuple[int, dict[str, Any]]] = []
-    for index, line in enumerate(raw):
-        payload = _payload(as_object(line))
+    for index, line in enumerate(as_objects(raw)):
+        payload = _payload(line)
         kind = str(line.get("type"))
         _note(run, line, payload)
         if kind == "event_msg" or kind.startswith("turn."):

@@ -13,7 +13,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._files import LogFile, Place
 from trajscore.io._format import Format, Head, register
 from trajscore.io._payloads import unnested
-from trajscore.io._run import Run, as_object
+from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import Kind, Span, add_spans
 
 _OURS = ("gen_ai.", "openinference.", "llm.", "traceloop.", "ai.")
@@ -143,7 +143,7 @@ def _list(value: Any, name: str) -> list[Any]:
 
 
 def _run(raw: Any, place: Place, options: Any) -> Run:
-    records = [as_object(one) for one in raw]
+    records = as_objects(raw)
     traces = [trace for trace, *_ in map(_ids, records) if trace is not None]
     run = Run(place.name(*traces[:1]), meta={"file": str(place.file)})
     spans: dict[str, Span] = {}

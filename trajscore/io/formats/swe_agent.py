@@ -32,7 +32,7 @@ def _folder(place: Path) -> list[Path]:
 
 def _run(raw: Any, place: Place, options: Any) -> Run:
     raw = as_object(raw)
-    info = as_object(raw.get("info"))
+    info = as_object(raw.get("info") or {})
     task = stem(place.file).removesuffix(".traj")
     name = place.name(raw.get("instance_id"), task)
     steps = raw.get("trajectory", raw.get("messages"))

@@ -1,0 +1,245 @@
+"""What clients of tracers and agents really write, run here without a network."""
+
+import asyncio
+import json
+
+import pytest
+
+from trajscore import io
+
+TALK = [("user", "Where is order 3?"), ("agent", "I look."), ("agent", "In Paris.")]
+
+
+def check(run, *, system=True):
+    assert [(step.actor, step.text) for step in run.steps if step.text] == TALK
+    (call,) = (call for step in run.steps for call in step.tool_calls)
+    assert (call.name, call.arguments, call.result) == ("find", {"order": 3}, "in Paris")
+    assert run.extra.get("system", []) == (["Be kind."] if system else [])
+
+
+def find(order: int) -> str:
+    """Find an order."""
+    assert order == 3
+    return "in Paris"
+
+
+# ------------------------------------------------------------------ OpenAI's Agents SDK
+
+
+def test_agents_sdk(write):
+    agents = pytest.importorskip("agents")
+    from openai.types import responses as made
+
+    text = made.ResponseOutputText(text="I look.", type="output_text", annotations=[])
+    first = [
+        made.ResponseOutputMessage(
+            id="m1", content=[text], role="assistant", status="completed", type="message"
+        ),
+        made.ResponseFunctionToolCall(
+            arguments='{"order": 3}', call_id="c1", name="find", type="function_call"
+        ),
+    ]
+    told = first[0].model_copy(update={"content": [text.model_copy(update={"text": "In Paris."})]})
+    answers = iter([first, [told]])
+
+    class Fake(agents.Model):
+        async def get_response(self, system_instructions, input, *args, **kwargs):  # noqa: A002
+            given = [{"role": "user", "content": input}] if isinstance(input, str) else input
+            given = [{"role": "system", "content": system_instructions}, *given]
+            with agents.generation_span(model="fake", input=given) as span:
+                output = next(answers)
+                span.span_data.output = [one.model_dump() for one in output]
+                span.span_data.usage = {"input_tokens": 5, "output_tokens": 2}
+            return agents.ModelResponse(output=output, usage=agents.Usage(), response_id=None)
+
+        def stream_response(self, *args, **kwargs):
+            raise NotImplementedError
+
+    written = []
+
+    class Keep(agents.TracingProcessor):
+        def on_trace_start(self, trace): ...
+
+        def on_trace_end(self, trace):
+            written.append(trace.export())
+
+        def on_span_start(self, span): ...
+
+        def on_span_end(self, span):
+            written.append(span.export())
+
+        def shutdown(self): ...
+
+        def force_flush(self): ...
+
+    agents.set_trace_processors([Keep()])
+    agent = agents.Agent(
+        name="A", instructions="Be kind.", model=Fake(), tools=[agents.function_tool(find)]
+    )
+    result = asyncio.run(agents.Runner.run(agent, TALK[0][1]))
+    (run,) = io.read_runs(write("trace.jsonl", written, lines=True))
+    check(run)
+    assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (10, 4)
+    items = json.loads(json.dumps(result.to_input_list(), default=str))
+    check(io.read_runs(write("items.json", items))[0], system=False)
+
+
+# ------------------------------------------------------------------ LangChain and LangGraph
+
+
+@pytest.fixture
+def graph():
+    """A graph of a model that answers from a list, and a tool."""
+    pytest.importorskip("langgraph")
+    messages = pytest.importorskip("langchain_core.messages")
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.tools import tool
+    from langgraph.graph import END, START, MessagesState, StateGraph
+    from langgraph.prebuilt import ToolNode
+
+    call = {"name": "find", "args": {"order": 3}, "id": "c1"}
+    usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
+    answers = [
+        messages.AIMessage("I look.", tool_calls=[call], usage_metadata=usage),
+        messages.AIMessage([{"type": "text", "text": "In Paris."}]),
+    ]
+    model = GenericFakeChatModel(messages=iter(answers))
+    builder = StateGraph(MessagesState)
+    builder.add_node("agent", lambda state: {"messages": [model.invoke(state["messages"])]})
+    builder.add_node("tools", ToolNode([tool(find)]))
+    builder.add_edge(START, "agent")
+    builder.add_conditional_edges(
+        "agent", lambda state: "tools" if state["messages"][-1].tool_calls else END
+    )
+    builder.add_edge("tools", "agent")
+    asked = [messages.SystemMessage("Be kind."), messages.HumanMessage(TALK[0][1])]
+    return builder.compile(), {"messages": asked}
+
+
+def test_langgraph(write, graph):
+    from langchain_core.load import dumpd
+    from langchain_core.messages import messages_to_dict
+
+    app, asked = graph
+    state = app.invoke(asked)
+    logs = [
+        {"messages": [message.model_dump() for message in state["messages"]]},
+        messages_to_dict(state["messages"]),
+        dumpd(state),
+        {"thread_id": "t", "values": dumpd(state)},
+    ]
+    for k, log in enumerate(logs):
+        check(io.read_runs(write(f"{k}.json", log))[0])
+
+
+@pytest.fixture
+def spans():
+    """Tracer provider of OpenTelemetry, and a function that returns the spans it has ended."""
+    pytest.importorskip("opentelemetry.sdk")
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    kept, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    return provider, lambda: list(kept.get_finished_spans())
+
+
+def in_both_forms(write, spans):
+    """Write spans as the SDK prints them, and as OTLP in JSON if its messages are installed."""
+    text = "".join(span.to_json(indent=None) + "\n" for span in spans)
+    yield write("sdk.jsonl", text)
+    yield write("console.json", "".join(span.to_json() + "\n" for span in spans))
+    try:
+        from google.protobuf.json_format import MessageToJson
+        from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+    except ImportError:
+        return
+    yield write("otlp.json", MessageToJson(encode_spans(spans)))
+
+
+def test_openinference(write, graph, spans):
+    traced = pytest.importorskip("openinference.instrumentation.langchain")
+    provider, ended = spans
+    tracer = traced.LangChainInstrumentor()
+    tracer.instrument(tracer_provider=provider)
+    try:
+        graph[0].invoke(graph[1])
+    finally:
+        tracer.uninstrument()
+    for path in in_both_forms(write, ended()):
+        (run,) = io.read_runs(path)
+        check(run)
+        assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (5, 2)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_genai(write, spans):
+    pydantic_ai = pytest.importorskip("pydantic_ai")
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import FunctionModel
+
+    answers = iter(
+        [
+            ModelResponse(parts=[TextPart("I look."), ToolCallPart("find", {"order": 3}, "c1")]),
+            ModelResponse(parts=[TextPart("In Paris.")]),
+        ]
+    )
+    provider, ended = spans
+    agent = pydantic_ai.Agent(
+        FunctionModel(lambda messages, info: next(answers)), system_prompt="Be kind."
+    )
+    agent.tool_plain(find)
+    pydantic_ai.Agent.instrument_all(pydantic_ai.InstrumentationSettings(tracer_provider=provider))
+    try:
+        agent.run_sync(TALK[0][1])
+    finally:
+        pydantic_ai.Agent.instrument_all(instrument=False)
+    for path in in_both_forms(write, ended()):
+        (run,) = io.read_runs(path)
+        check(run)
+        assert run.meta["input_tokens"] > 0
+
+
+# ------------------------------------------------------------------ MLflow
+
+
+def test_mlflow(tmp_path, write, monkeypatch):
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.chdir(tmp_path)
+    try:
+        mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
+        mlflow.search_experiments()
+    except Exception as error:
+        pytest.skip(f"no store for traces: {error}")
+    call = {"id": "c1", "type": "function"}
+    call["function"] = {"name": "find", "arguments": '{"order": 3}'}
+    look = {"role": "assistant", "content": "I look.", "tool_calls": [call]}
+    answers = iter([look, {"role": "assistant", "content": "In Paris."}])
+
+    @mlflow.trace(span_type="CHAT_MODEL")
+    def chat(messages):
+        usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
+        mlflow.get_current_active_span().set_attribute("mlflow.chat.tokenUsage", usage)
+        return {"choices": [{"message": next(answers), "finish_reason": "stop"}]}
+
+    tool = mlflow.trace(find, span_type="TOOL")
+
+    @mlflow.trace(span_type="AGENT")
+    def agent(question):
+        talk = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": question}]
+        talk.append(chat(talk)["choices"][0]["message"])
+        talk.append({"role": "tool", "tool_call_id": "c1", "content": tool(order=3)})
+        return chat(talk)["choices"][0]["message"]["content"]
+
+    agent(TALK[0][1])
+    mlflow.flush_trace_async_logging()
+    name = mlflow.get_last_active_trace_id()
+    mlflow.log_feedback(trace_id=name, name="correctness", value=True)
+    trace = mlflow.get_trace(name)
+    turn = next(span for span in trace.data.spans if span.name.startswith("chat"))
+    mlflow.log_feedback(trace_id=name, span_id=turn.span_id, name="confidence", value=0.25)
+    (run,) = io.read_runs(write("trace.json", mlflow.get_trace(name).to_json()))
+    check(run)
+    assert (run.id, run.outcome, run.meta["input_tokens"]) == (name, 1, 10)
+    assert [step.confidence for step in run.steps] == [None, 0.25, None]
