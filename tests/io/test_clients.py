@@ -204,14 +204,13 @@ def test_genai(write, spans):
 # ------------------------------------------------------------------ MLflow
 
 
+@pytest.mark.filterwarnings("ignore")  # of the databases that it uses
 def test_mlflow(tmp_path, write, monkeypatch):
     mlflow = pytest.importorskip("mlflow")
+    if not hasattr(mlflow, "search_experiments"):
+        pytest.skip("the tracing part of MLflow alone has no store of its own")
     monkeypatch.chdir(tmp_path)
-    try:
-        mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
-        mlflow.search_experiments()
-    except Exception as error:
-        pytest.skip(f"no store for traces: {error}")
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
     call = {"id": "c1", "type": "function"}
     call["function"] = {"name": "find", "arguments": '{"order": 3}'}
     look = {"role": "assistant", "content": "I look.", "tool_calls": [call]}

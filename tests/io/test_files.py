@@ -78,7 +78,7 @@ def test_damage_in_the_middle_is_told_from_a_cut(write):
     text = json.dumps({"simulations": [SIMULATION] * 3})
     middle = text.index("user_stop", len(text) // 2) + len("user_stop") + 1
     path = write("log.json", text[:middle] + "?" + text[middle:])
-    with pytest.raises(ValueError, match=r"no valid JSON in the run with index 1, character \d+"):
+    with pytest.raises(ValueError, match=r"no valid JSON in the run with index 2, character \d+"):
         io.read_tau2(path)
 
 
@@ -248,3 +248,17 @@ def test_a_cut_file_of_one_run_names_the_run(write, chunk):
     assert "iter_" not in str(error.value)
     if chunk >= 30:
         assert f", message {count}:" in str(error.value)
+
+
+def test_texts_that_follow_one_another_are_a_list(write):
+    # as the console exporter of OpenTelemetry prints spans
+    objects = [{"id": "a", "messages": [{"role": "assistant", "content": "}\n{"}]}, {"id": "b"}]
+    objects[1]["messages"] = [{"role": "assistant", "content": "Hi"}]
+    text = "".join(json.dumps(one, indent=4) + "\n" for one in objects)
+    for name in ("a.json", "a.jsonl", "a.json.gz"):
+        runs = io.read_runs(write(name, text))
+        assert [run.id for run in runs] == ["a", "b"]
+    with pytest.raises(ValueError, match="no valid JSON in the run with index 2"):
+        io.read_runs(write("b.json", text + "{]"))
+    with pytest.raises(ValueError, match="breaks off in the run with index 1"):
+        io.read_runs(write("c.json", text[:-5]))

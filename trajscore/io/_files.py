@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ JSON_ENDINGS = (".json", ".json.gz")
 LINES_ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _GZIP = b"\x1f\x8b"
 _HEAD = 1 << 16
+_LONG_HEAD = 1 << 18
+_BETWEEN = re.compile(r"\}[ \t\r]*\n\s*\{")
 _NAMES = ("trajectory_id", "trial_name", "session_id", "id")
 
 Item = tuple[str | None, int | None, Any]
@@ -88,13 +91,18 @@ class LogFile:
         """Yield what the file holds, item by item; see `JsonScanner.items`.
 
         The lines of a file of JSON lines come as the items of a list; a line in the middle that is
-        no JSON comes as `Broken`.
+        no JSON comes as `Broken`. So do texts that follow one another, over several lines each.
         """
         if is_lines(self.path):
             yield from ((None, k, value) for k, value in _lines(self.path))
             return
+        several = _has_several(self.path)
         with open_text(self.path) as file:
-            yield from JsonScanner(file, str(self.path)).items(streamed)
+            scanner = JsonScanner(file, str(self.path))
+            if several:
+                yield from ((None, k, value) for k, value in scanner.texts())
+            else:
+                yield from scanner.items(streamed)
 
     def whole(self) -> dict[str, Any]:
         """Read a file that holds one JSON object, such as one run."""
@@ -165,10 +173,10 @@ def open_text(path: Path) -> Iterator[TextIO]:
 
 def is_lines(path: Path) -> bool:
     """Tell JSON lines from one JSON text, by the ending or else by the first two lines."""
-    if has_ending(path, LINES_ENDINGS):
-        return True
     with open_text(path) as file:
         first = file.readline(_HEAD).strip()
+        if has_ending(path, LINES_ENDINGS):
+            return first not in ("{", "[")
         if not first.startswith("{"):
             return False
         try:
@@ -176,6 +184,12 @@ def is_lines(path: Path) -> bool:
         except ValueError:
             return False
         return any(file.readline(_HEAD).strip() for _ in range(2))
+
+
+def _has_several(path: Path) -> bool:
+    """Tell several JSON texts from one: within one, a comma stands between objects."""
+    with open_text(path) as file:
+        return bool(_BETWEEN.search(file.read(_LONG_HEAD)))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Any]]:

@@ -72,6 +72,13 @@ class JsonScanner:
         if self._peek():
             self._fail("something follows the end of the JSON text")
 
+    def texts(self) -> Iterator[tuple[int, Any]]:
+        """Yield each of several texts that follow one another, as a console prints them."""
+        while self._peek():
+            index = 0 if self._index is None else self._index + 1
+            self._index = index
+            yield index, self._value()
+
     def _object(self, streamed: Collection[str]) -> Iterator[tuple[str | None, int | None, Any]]:
         self._position += 1
         if self._closes_at_once("}"):

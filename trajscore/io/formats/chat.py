@@ -103,9 +103,8 @@ def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
 
 def _goes_on(value: Any, before: list[Any]) -> bool:
     """Tell a message from a run; after messages come messages."""
-    if not isinstance(value, Mapping) or find_messages(value)[0] is None:
-        return bool(before) or is_message(value)
-    return bool(before)
+    lists = isinstance(value, Mapping) and any(isinstance(value.get(one), list) for one in LISTS)
+    return bool(before) or (is_message(value) and not lists)
 
 
 def _run(raw: Any, place: Place, options: Any) -> Run:
