@@ -328,6 +328,11 @@ def test_numpy_joins_rows_and_channels(X):
             r"row 1: run identifier 9223372036854775809 is too large .*\.astype\(str\)",
         ),
         (lambda: TrajectoryArray([0.1], [1], ids=[-(2**63) - 1]), "row 0: run identifier -9223"),
+        (lambda: TrajectoryArray.from_list(0.5), "runs must be a sequence of runs, got 0.5"),
+        (lambda: TrajectoryArray.from_list([[10**400]]), "row 0: the values must be numbers"),
+        (lambda: TrajectoryArray([10**400], [1]), "must be real numbers"),
+        (lambda: TrajectoryArray([0.1], [1], channels=3), "channels must be names, got 3"),
+        (lambda: TrajectoryArray([0.1], [1]).with_cells([np.inf]), "step 1: the value is inf"),
     ],
 )
 def test_bad_input_names_the_place(make, message):

@@ -441,3 +441,31 @@ def test_a_damaged_state_is_refused(runs, tmp_path, change, message):
     path.write_text("\n".join([*before, json.dumps(record)]) + "\n")
     with pytest.raises(ValueError, match=message):
         process.monitor(state=path)
+
+
+@pytest.mark.parametrize("run", [[1], {}, float("nan"), True, (1, [2])])
+def test_what_cannot_be_an_id_is_refused_in_words(runs, run):
+    monitor = DensityRatioEProcess(alpha=0.3).fit(*runs).monitor()
+    for call in (lambda: monitor.update(0.4, run), lambda: monitor.finish(run)):
+        with pytest.raises(TypeError, match="the id of a run must be text or a number, got"):
+            call()
+    assert len(monitor) == 0
+
+
+@pytest.mark.parametrize(
+    "options", [{"ties": "randomized"}, {"threshold": "randomized_ville"}], ids=str
+)
+def test_a_run_without_an_id_has_no_coin(runs, options):
+    monitor = DensityRatioEProcess(alpha=0.3, **options).fit(*runs).monitor()
+    with pytest.raises(ValueError, match="a run's id decides ties and ends that are randomised"):
+        monitor.update(0.4)
+    assert monitor.update(0.4, "a").step == 1
+
+
+def test_times_and_levels_are_numbers(runs):
+    process = DensityRatioEProcess(alpha=0.3).fit(*runs)
+    with pytest.raises(ValueError, match="seconds must be a number of at least 0"):
+        process.monitor().forget("a day")
+    for level in ("a", [0.3], 0.2):
+        with pytest.raises(ValueError, match="was not fitted"):
+            process.monitor(level)

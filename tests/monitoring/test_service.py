@@ -63,7 +63,7 @@ def test_every_process_is_read_back(io, tmp_path, options, trusted):
     io.dump(process, tmp_path / "process.skops")
     again = load_process(tmp_path / "process.skops", trusted)
     assert again.predict(X).tolist() == process.predict(X).tolist()
-    assert repr(again.monitor().update(0.4)) == repr(process.monitor().update(0.4))
+    assert repr(again.monitor().update(0.4, "a")) == repr(process.monitor().update(0.4, "a"))
 
 
 @pytest.mark.parametrize(("forecaster", "name"), [(BOOSTED, TREES), (RANKED, METRIC)])

@@ -181,6 +181,8 @@ def test_page_is_self_contained(report, tmp_path):
         ),
         ({"a": [[0.5, np.nan, 0.5], [0.4, 0.4, 0.4]]}, [0, 1], "'a': run 0 .*step 2"),
         ([[0.5], [0.6]], [1, 0, 1], "3 outcomes for 2 runs"),
+        ([[0.5], [0.6]], None, "there are no outcomes: y is None"),
+        ([[0.5], [0.6]], [1, 10**400], "row 1: outcome inf lies outside"),
         ([[0.5], [0.6]], [0.5, 0.5], "all 2 observed outcomes are 0.5; an evaluation needs both"),
     ],
 )
@@ -361,6 +363,10 @@ def test_one_score_alone(score):
         ({"scores": "logg"}, "unknown score 'logg'"),
         ({"scores": ["log", "log"]}, "scores names log more than once"),
         ({"intervals": IntervalOptions(1.5)}, "n_resamples must be a whole number"),
+        ({"scores": 3}, "unknown score 3"),
+        ({"intervals": 3}, "intervals must be .* got 3"),
+        ({"calibrator": "beta"}, "calibrator must be 'platt', a forecaster or None, got 'beta'"),
+        ({"stop_reason": 3}, "there are 1 stop reasons for 40 runs"),
     ],
 )
 def test_bad_options(options, message):

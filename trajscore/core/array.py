@@ -19,6 +19,8 @@ from trajscore.core.type_aliases import FloatArray, Missing
 from trajscore.core.values import as_count, run_label
 from trajscore.core.within_runs import offsets_of, step_numbers
 
+_WIDEST = 10_000_000  # steps of a padded array, where no run is as long
+
 
 class TrajectoryArray(Ragged):
     """Runs of different lengths, one or more numbers a step.
@@ -81,6 +83,8 @@ class TrajectoryArray(Ragged):
     def _of_parts(cls, n_steps: int = 0, **parts: Any) -> Self:
         """Build from parts as `convert` makes them, at least `n_steps` wide when padded."""
         new = cls(**parts)
+        if n_steps > max(new._n_steps, _WIDEST):  # as a damaged file may say
+            raise ValueError(f"a padded array of {n_steps:,} steps is too wide")
         return new._replace(n_steps=max(n_steps, new._n_steps))
 
     # ---------------------------------------------------------------- made from other forms

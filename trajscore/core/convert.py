@@ -6,7 +6,7 @@ ids, and n_steps for the width of a padded array.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,8 @@ def row_ids(X: Any) -> Any:
 
 def parts_of_list(runs: Sequence[ArrayLike]) -> Parts:
     """Read one sequence of numbers a run."""
+    if not isinstance(runs, Iterable):
+        raise ValueError(f"runs must be a sequence of runs, got {runs!r}")
     arrays = [_as_run(run, row) for row, run in enumerate(runs)]
     for row, array in enumerate(arrays):
         if array.shape[1:] != arrays[0].shape[1:]:
@@ -80,7 +82,7 @@ def parts_of_list(runs: Sequence[ArrayLike]) -> Parts:
 def _as_run(run: ArrayLike, row: int) -> FloatArray:
     try:
         array = as_real(run)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"row {row}: the values must be numbers: {error}") from error
     if array.ndim not in (1, 2):
         raise ValueError(f"row {row}: a run is a sequence of numbers, got {array.ndim} dimensions")

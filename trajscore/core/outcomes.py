@@ -176,7 +176,10 @@ def _as_number(value: Any, row: int) -> float:
         return np.nan
     number = isinstance(value, (bool, np.bool_, int, float, np.integer, np.floating))
     if number and not isinstance(value, np.timedelta64):  # which NumPy counts among the integers
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # of an integer of hundreds of digits
+            return np.inf
     raise ValueError(
         f"row {row}: outcome {value!r} is not understood; use 1 or True for success, 0 or False "
         f"for failure, and -1 or an empty value where it was not observed"

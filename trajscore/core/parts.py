@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ def width(cells: FloatArray) -> int:
 def as_channels(channels: Sequence[str] | None, cells: FloatArray) -> tuple[str, ...] | None:
     if channels is None:
         return None if cells.ndim == 1 else tuple(f"channel{j}" for j in range(cells.shape[1]))
+    if not isinstance(channels, Iterable):
+        raise ValueError(f"channels must be names, got {channels!r}")
     names = tuple(str(name) for name in ([channels] if isinstance(channels, str) else channels))
     n_channels = width(cells)
     if len(names) != n_channels or len(set(names)) != n_channels:

@@ -388,7 +388,7 @@ class Ragged:
         Raises
         ------
         ValueError
-            If there is another number of cells, or a channel's name occurs twice.
+            If there is another number of cells, one is infinite, or a channel's name occurs twice.
 
         Examples
         --------
@@ -402,7 +402,9 @@ class Ragged:
             raise ValueError(f"expected {len(self._cells)} cells, got {len(values)}")
         if channels is None and width(values) == self.n_channels:
             channels = self._channels
-        return self._replace(cells=values, channels=as_channels(channels, values))
+        made = self._replace(cells=values, channels=as_channels(channels, values))
+        made._check_values("allow")
+        return made
 
     def with_ended(self, ended: ArrayLike = True) -> Self:
         """Return the same runs, of which these have ended.

@@ -179,7 +179,10 @@ def recorded_stops(
     (['administrative'], None)
     """
     if stop_reason is not None:
-        return np.asarray(stop_reason, dtype=object), None
+        reasons = np.asarray(stop_reason, dtype=object)
+        if reasons.shape != (len(meta),):
+            raise ValueError(f"there are {reasons.size} stop reasons for {len(meta)} runs")
+        return reasons, None
     kinds = meta["stop_kind"].to_numpy(dtype=object) if "stop_kind" in meta else None
     if "stop_reason" not in meta:
         return kinds, kinds if rule is None else None

@@ -80,7 +80,7 @@ def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
                 refuse_kind(dtype)
             return values.to_numpy(dtype=np.float64, na_value=np.nan)
         return as_real(values)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be numbers: {error}") from error
 
 
@@ -88,7 +88,7 @@ def as_float(values: ArrayLike, ndims: tuple[int, ...] = (1, 2)) -> FloatArray:
     """Return the cells of a container: floats to which the caller cannot write."""
     try:
         array = as_real(values)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"values must be real numbers: {error}") from error
     if array.ndim not in ndims:
         raise ValueError(

@@ -148,6 +148,10 @@ class FittedTest:
         """Return the threshold of a fitted level."""
         return self.thresholds[self.alphas.index(alpha)]
 
+    def draws(self, alpha: float) -> bool:
+        """Whether a uniform of each run, by its id, takes part in what is decided."""
+        return self.randomized_end or getattr(self.threshold(alpha), "seed", None) is not None
+
     def statistic(self, X: TrajectoryArray) -> FloatArray:
         """What is compared with limits, of every cell."""
         if self.folds:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import is_number
 from trajscore.monitoring._density_ratio import FittedTest, Progress
 from trajscore.monitoring._journal import Journal, OtherOwnerError
 from trajscore.monitoring._thresholds import as_ids
@@ -140,7 +141,8 @@ class EProcessMonitor:
         Raises
         ------
         ValueError
-            If a score is missing, no number or not finite, or a step is not the next one; the
+            If a score is missing, no number or not finite, a step is not the next one, or there is
+            no id where ties or ends are randomised, by the hash of an id; the
             monitor is then as it was.
         TypeError
             If the id is a truth value or cannot be hashed; with a `state`, if it is neither text
@@ -148,6 +150,10 @@ class EProcessMonitor:
         OSError
             If the step cannot be kept in the `state`; the monitor is then as it was.
         """
+        if run is None and self.test.draws(self.alpha):
+            raise ValueError(
+                "a run's id decides ties and ends that are randomised; give one to each run"
+            )
         run_id, done = _checked_id(run), bool(done)
         with self._lock:
             one = self._runs.get(run_id)
@@ -252,6 +258,8 @@ class EProcessMonitor:
         list
             Their ids.
         """
+        if not is_number(seconds) or not seconds >= 0:
+            raise ValueError(f"seconds must be a number of at least 0, got {seconds!r}")
         with self._lock:
             due = time.time() - seconds
             old = [run_id for run_id, run in self._runs.items() if run.time < due]
@@ -382,7 +390,12 @@ class _Run(NamedTuple):
 def _checked_id(run: Hashable | None) -> Hashable:
     """Ids out of a container are NumPy's; 7 is 7, but True is not 1."""
     plain = run.item() if isinstance(run, np.generic) else run
-    if isinstance(plain, bool):
+    try:
+        hash(plain)
+        is_id = not isinstance(plain, bool) and plain == plain  # NaN would be a new run each time
+    except (TypeError, ValueError):
+        is_id = False
+    if not is_id:
         raise TypeError(f"the id of a run must be text or a number, got {plain!r}")
     return _DEFAULT_RUN if plain is None else plain
 

@@ -23,6 +23,7 @@ from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.values import is_number
 from trajscore.core.within_runs import first_step_above, run_maxima
 
 
@@ -212,7 +213,9 @@ class StoppingRule(ABC, BaseEstimator):
         check_is_fitted(self)
         if alpha is None:
             return float(self.alphas_[0])
-        near = np.flatnonzero(np.isclose(self.alphas_, alpha, rtol=1e-12, atol=0))
+        near = np.flatnonzero(
+            np.isclose(self.alphas_, alpha if is_number(alpha) else np.nan, rtol=1e-12, atol=0)
+        )
         if not len(near):
             raise ValueError(
                 f"alpha = {alpha} was not fitted; it is one of {self.alphas_.tolist()}: give it "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -147,7 +148,9 @@ def evaluate(
     Name: TPS log margin, dtype: float64
     """
     options = _options(scores, weights, phi)
-    made = IntervalOptions(method=intervals) if isinstance(intervals, str) else intervals
+    made = intervals
+    if not isinstance(made, IntervalOptions):
+        made = IntervalOptions(method=intervals)  # type: ignore[arg-type]
     check_method(made.method)
     maker = calibrator_maker(calibrator, weights)
     censored = "q_z" if censored == "failure" and q_z is not None else censored
@@ -200,7 +203,7 @@ def _options(scores: Any, weights: Weights, phi: str) -> Options:
     """Check what is to be computed; a score family may be given alone."""
     check_aggregator(phi)
     alone = isinstance(scores, str) or hasattr(scores, "success") or is_tuple_family(scores)
-    chosen = (scores,) if alone else tuple(scores)
+    chosen = (scores,) if alone or not isinstance(scores, Iterable) else tuple(scores)
     if not chosen:
         raise ValueError("scores is empty; name at least one score family, such as 'log'")
     names = [family_name(get_family(score)) for score in chosen]

@@ -81,6 +81,8 @@ class Judged:
 
 def check_predictors(X: Any, y: ArrayLike, groups: Any, q_z: Any) -> Sample:
     """Check what `evaluate` is given, and name each predictor's traces."""
+    if y is None:
+        raise ValueError("there are no outcomes: y is None; give one for each run")
     several = isinstance(X, Mapping)
     sample = check_sample(X, y, groups=groups, q_z=q_z, single_channel=several, allow_missing=True)
     if not several:
