@@ -78,7 +78,7 @@ def test_damage_in_the_middle_is_told_from_a_cut(write):
     text = json.dumps({"simulations": [SIMULATION] * 3})
     middle = text.index("user_stop", len(text) // 2) + len("user_stop") + 1
     path = write("log.json", text[:middle] + "?" + text[middle:])
-    with pytest.raises(ValueError, match=r"no valid JSON in the run with index 2, character \d+"):
+    with pytest.raises(ValueError, match=r"no valid JSON in the run with index 1, character \d+"):
         io.read_tau2(path)
 
 
