@@ -191,7 +191,10 @@ def test_displays_draw_where_and_how_they_are_told(runs):
     display = ReliabilityDisplay.from_predictions(y, X, ax=ax, name="judge", color="#123456")
     assert display.ax_ is ax
     assert display.line_[0].get_color() == "#123456"
-    assert [one.get_text() for one in ax.get_legend().get_texts()] == ["calibrated", "judge"]
+    assert [one.get_text() for one in ax.get_legend().get_texts()] == [
+        "perfectly calibrated",
+        "judge",
+    ]
     assert plt.get_fignums() == [ax.figure.number]  # nothing is drawn elsewhere
     profile = StepProfileDisplay.from_predictions(y, X, min_runs=1000)
     assert len(profile.line_.get_xdata()) == 0

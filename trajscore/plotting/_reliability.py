@@ -98,7 +98,7 @@ class ReliabilityDisplay(PredictionDisplayMixin):
         ).plot(**kwargs)
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:
-        ax.plot([0, 1], [0, 1], label="calibrated", zorder=0, **REFERENCE)
+        ax.plot([0, 1], [0, 1], label="perfectly calibrated", zorder=0, **REFERENCE)
         ax.set(xlabel="forecast of success", ylabel="share of successes")
         share_axis(ax, "x", "y")
         ax.set_aspect("equal")
