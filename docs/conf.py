@@ -1,11 +1,18 @@
-"""Sphinx configuration, and the picture of the layers."""
+"""Sphinx configuration. What is drawn or run at the build stands in pictures.py and samples.py."""
 
-import tomllib
+import os
+import sys
+from importlib.util import find_spec
 from pathlib import Path
-
-import trajscore
+from shutil import copy
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import pictures  # noqa: E402
+import samples  # noqa: E402
+
+import trajscore  # noqa: E402
 
 project = "trajscore"
 copyright = "2026, the trajscore developers"
@@ -15,7 +22,11 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "myst_parser",  # the changelog is Markdown
     "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
 ]
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -25,34 +36,64 @@ autodoc_default_options = {"exclude-members": ", ".join(f"set_{one}_request" for
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 templates_path = ["_templates"]
-exclude_patterns = ["_build"]
-suppress_warnings = ["autosummary.import_cycle"]
+exclude_patterns = ["_build", "gallery", "generated/*.inc"]
+suppress_warnings = ["autosummary.import_cycle", "config.cache"]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 html_title = "trajscore"
 html_theme = "pydata_sphinx_theme"
-html_static_path = ["_static"]
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
+html_static_path = ["_static", "generated/static"]
+html_extra_path = ["generated/extra"]
+html_css_files = ["trajscore.css"]
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 6,
+}
+
+# ------------------------------------------------------------------ formulas without a network
+
+_STATIC = HERE / "generated" / "static"
+_STATIC.mkdir(parents=True, exist_ok=True)
+# a single file that draws its letters itself, so that no fonts are needed
+_MATHJAX = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
+copy(_MATHJAX / "tex-svg.js", _STATIC / "mathjax.js")
+mathjax_path = "mathjax.js"
+mathjax3_config = {"options": {"enableMenu": False}}
+
+# ------------------------------------------------------------------ gallery
+
+DATA = Path(os.environ.get("TRAJSCORE_TEST_DATA", HERE.parents[1] / "shared" / "data"))
+os.environ["TRAJSCORE_TEST_DATA"] = str(DATA)
+NOT_RUN = samples.without_data(HERE / "gallery", DATA)
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "subsection_order": [
+        f"gallery/{part}" for part in ("judge", "mend", "sure", "act", "data", "build")
+    ],
+    "within_subsection_order": "FileNameSortKey",
+    # examples whose data is neither here nor to be fetched are shown, not run
+    "filename_pattern": "/plot_",
+    "ignore_pattern": r"__init__\.py",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("trajscore",),
+    "reference_url": {"trajscore": None},
+    "download_all_examples": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "min_reported_time": 0,
+    "write_computation_times": True,
+    "default_thumb_file": str(HERE / "_static" / "no_picture.svg"),
+    "image_srcset": ["2x"],
+}
+if NOT_RUN:
+    alternatives = "|".join(one.removesuffix(".py") for one in NOT_RUN)
+    sphinx_gallery_conf["filename_pattern"] = rf"/plot_(?!(?:{alternatives})\.py)"
 
 
-def layers_svg():
-    """Draw the levels that pyproject.toml names, the highest on top, a box a package."""
-    pyproject = tomllib.loads((HERE.parent / "pyproject.toml").read_text())
-    levels = pyproject["tool"]["trajscore"]["layers"][::-1]
-    boxes = []
-    for row, names in enumerate(levels):
-        width = 640 / len(names)
-        for k, name in enumerate(names):
-            x, y = k * width, row * 42
-            boxes.append(
-                f'<rect x="{x + 4:g}" y="{y + 4}" width="{width - 8:g}" height="34" rx="6"/>'
-                f'<text x="{x + width / 2:g}" y="{y + 26}">{name}</text>'
-            )
-    style = "rect{fill:#e4efef;stroke:#28666e}text{text-anchor:middle;font:15px sans-serif}"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 {len(levels) * 42}">'
-        f"<style>{style}</style>{''.join(boxes)}</svg>"
-    )
-
-
-(HERE / "generated").mkdir(exist_ok=True)
-(HERE / "generated" / "layers.svg").write_text(layers_svg())
+def setup(app):
+    """Draw the pictures and write the sample reports before pages are read."""
+    app.connect("builder-inited", lambda app: pictures.draw_all(HERE / "generated"))
+    app.connect("builder-inited", lambda app: samples.write_reports(HERE / "generated", DATA))
