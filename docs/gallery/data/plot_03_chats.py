@@ -9,7 +9,6 @@ JSON object a run: what did it claim, and does that hold?
 import json
 from pathlib import Path
 
-import numpy as np
 
 from trajscore import StepConfidence, evaluate, io
 from trajscore.datasets import make_trajectories
