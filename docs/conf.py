@@ -55,7 +55,8 @@ html_theme_options = {
 # ------------------------------------------------------------------ formulas without a network
 
 _STATIC = HERE / "generated" / "static"
-_STATIC.mkdir(parents=True, exist_ok=True)
+for folder in (_STATIC, HERE / "generated" / "extra"):
+    folder.mkdir(parents=True, exist_ok=True)
 # a single file that draws its letters itself, so that no fonts are needed
 _MATHJAX = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
 copy(_MATHJAX / "tex-svg.js", _STATIC / "mathjax.js")
@@ -97,3 +98,4 @@ def setup(app):
     """Draw the pictures and write the sample reports before pages are read."""
     app.connect("builder-inited", lambda app: pictures.draw_all(HERE / "generated"))
     app.connect("builder-inited", lambda app: samples.write_reports(HERE / "generated", DATA))
+    app.connect("builder-inited", lambda app: samples.write_glossary(HERE / "generated"))

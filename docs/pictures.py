@@ -34,7 +34,10 @@ def draw_all(folder):
         for name, draw in displays().items():
             draw().figure_.savefig(shown / f"{name}.svg", metadata={"Date": None})
             plt.close("all")
-        home().savefig(folder / "home.svg", metadata={"Date": None})
+        for draw in (meaning, worth):
+            figure, ax = plt.subplots(figsize=(4.8, 3.8), layout="constrained")
+            draw(ax)
+            figure.savefig(folder / f"{draw.__name__}.svg", metadata={"Date": None})
     plt.close("all")
 
 
@@ -112,17 +115,14 @@ def _strip():
 # -------------------------------------------------------------------- first page
 
 
-def home():
-    """Draw what one sees first: a confidence that misleads, mended, and what it is worth."""
+def meaning(ax):
+    """Draw what a confidence means, as given and recalibrated: one sees that it misleads."""
     X, y = load_chess(return_X_y=True)
-    report = evaluate(X, y)
-    figure, (left, right) = plt.subplots(
-        1, 2, figsize=(9, 3.6), layout="constrained", width_ratios=[1, 1.25]
-    )
-    forms = {"as given": X["engine"], "recalibrated": report.traces["engine", "calibrated"]}
     known = y >= 0
-    for (name, trace), color in zip(
-        forms.items(), (COLORS["raw"], COLORS["calibrated"]), strict=True
+    recalibrated = PlattCrossFitCalibrator().fit_transform(X["engine"], y)
+    for name, trace, color in (
+        ("as given", X["engine"], COLORS["raw"]),
+        ("recalibrated", recalibrated, COLORS["calibrated"]),
     ):
         steps, outcome = trace[known].cells, np.repeat(y[known], trace[known].lengths)
         place = np.clip((steps * 10).astype(int), 0, 9)
@@ -130,16 +130,20 @@ def home():
         used = n > 50
         mean = np.bincount(place, steps, 10)[used] / n[used]
         rate = np.bincount(place, outcome, 10)[used] / n[used]
-        left.plot(mean, rate, "o-", color=color, markersize=4, label=name, clip_on=False)
-    left.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1)
-    left.set(xlabel="forecast at a step", ylabel="share of these that succeed", aspect="equal")
-    left.set(xlim=(0, 1), ylim=(0, 1), title="What does 0.9 mean?")
-    left.legend(frameon=False, fontsize="small", loc="upper left")
-    plotting.ScoreDisplay.from_intervals(report.intervals, "TPS brier", ax=right)
-    right.set(title="Is it worth more than the base rate?", xlabel="Brier score of the whole trace")
-    for ax in (left, right):
-        ax.spines[["top", "right"]].set_visible(False)
-    return figure
+        ax.plot(mean, rate, "o-", color=color, markersize=4, label=name, clip_on=False)
+    ax.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1)
+    ax.set(xlabel="forecast at a step", ylabel="share of these that succeed", aspect="equal")
+    ax.set(xlim=(0, 1), ylim=(0, 1), title="What does 0.9 mean?")
+    ax.legend(frameon=False, fontsize="small", loc="upper left")
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def worth(ax):
+    """Draw what the forecasts are worth, of all predictors."""
+    report = evaluate(*load_chess(return_X_y=True))
+    plotting.ScoreDisplay.from_intervals(report.intervals, "TPS brier", ax=ax)
+    ax.set(title="Is it worth more than the base rate?", xlabel="Brier score of the whole trace")
+    ax.spines[["top", "right"]].set_visible(False)
 
 
 # -------------------------------------------------------------------- layers
@@ -166,5 +170,9 @@ def layers():
 
 
 if __name__ == "__main__":
-    with plt.rc_context({"svg.hashsalt": "trajscore"}):
-        home().savefig(DOCS / "_static" / "chess.png", dpi=110, metadata={"Software": None})
+    both, (left, right) = plt.subplots(
+        1, 2, figsize=(9, 3.6), layout="constrained", width_ratios=[1, 1.25]
+    )
+    meaning(left)
+    worth(right)
+    both.savefig(DOCS / "_static" / "chess.png", dpi=110, metadata={"Software": None})

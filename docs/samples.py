@@ -6,10 +6,17 @@ have shown it says so.
 
 import os
 import re
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from shutil import copy
 
 from trajscore import datasets, evaluate
+
+try:
+    from trajscore.report._glossary import GLOSSARY
+except ImportError:
+    GLOSSARY = {}
 
 HOME = Path(__file__).resolve().parent / "generated" / "data"
 os.environ.setdefault("SCIKIT_LEARN_DATA", str(HOME))
@@ -97,4 +104,11 @@ def _airline(data, path):
 
     if not (data / _LOG).exists():
         raise FileNotFoundError
-    main(["report", str(data / _LOG), "--out", str(path)])
+    with redirect_stdout(StringIO()):
+        main(["report", str(data / _LOG), "--out", str(path)])
+
+
+def write_glossary(generated):
+    """Write what the numbers of a report mean, as the report's page tells it."""
+    lines = [f"**{name}**\n   {text}" for name, text in GLOSSARY.items()]
+    (generated / "numbers.inc").write_text("\n".join(lines) + "\n")

@@ -8,6 +8,7 @@ from trajscore.calibration import PlattCrossFitCalibrator, PrefixForecaster, Tra
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import check_outcomes
+from trajscore.core.trusted import trusted_types
 from trajscore.metrics import (
     censored_tps_scorer,
     ecuas_scorer,
@@ -55,6 +56,7 @@ __all__ = [
     "plotting",
     "tps_scorer",
     "tracer",
+    "trusted_types",
 ]
 
 # Imported when they are first used: most programs need no data sets, gates or pictures.

@@ -7,63 +7,9 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
-from trajscore.calibration import PlattCrossFitCalibrator, PrefixForecaster, TraceAggregator
-from trajscore.calibration._beta import BetaCrossFitCalibrator, BetaMap
-from trajscore.calibration._isotonic import IsotonicCrossFitCalibrator, IsotonicMap
-from trajscore.calibration._platt import PlattMap
 from trajscore.core.storage import replacing
-from trajscore.metrics._scorers import CensoredTPSScorer, TPSScorer
-from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold
+from trajscore.core.trusted import trusted_types
 from trajscore.monitoring._eprocess import DensityRatioEProcess
-from trajscore.monitoring._thresholds import (
-    Bonferroni,
-    Conformal,
-    CrossConformal,
-    Pac,
-    PacMarginal,
-    Ville,
-)
-
-# What a fitted process is made of, beside scikit-learn's estimators, which skops trusts itself, by
-# full names: a module's prefix would let a file run any function in it. The two scorers, which a
-# search for the best forecaster holds, only read numbers.
-_OURS = (
-    Bonferroni,
-    CensoredTPSScorer,
-    Conformal,
-    CrossConformal,
-    DensityRatio,
-    DensityRatioEProcess,
-    FittedTest,
-    Fold,
-    Pac,
-    PacMarginal,
-    PlattCrossFitCalibrator,
-    BetaCrossFitCalibrator,
-    BetaMap,
-    IsotonicCrossFitCalibrator,
-    IsotonicMap,
-    PlattMap,
-    PrefixForecaster,
-    TPSScorer,
-    TraceAggregator,
-    Ville,
-)
-_SKLEARN_TYPES = (  # records of settings, in searches and in gradient boosting
-    "sklearn._loss.link.HalfLogitLink",
-    "sklearn._loss.link.Interval",
-    "sklearn._loss.link.LogitLink",
-    "sklearn._loss.loss.HalfBinomialLoss",
-    "sklearn.calibration._CalibratedClassifier",
-    "sklearn.calibration._SigmoidCalibration",
-    "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
-    "sklearn.metrics._scorer._Scorer",
-    "sklearn.model_selection._split.GroupKFold",
-    "sklearn.model_selection._split.KFold",
-    "sklearn.model_selection._split.StratifiedGroupKFold",
-    "sklearn.model_selection._split.StratifiedKFold",
-)
-_TRUSTED = frozenset((*(f"{one.__module__}.{one.__qualname__}" for one in _OURS), *_SKLEARN_TYPES))
 
 
 def save_process(process: DensityRatioEProcess, path: Path) -> None:
@@ -85,11 +31,8 @@ def _skops(doing: str) -> Any:
 
 def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioEProcess:
     """Read a fitted process from a .skops file, which runs no code of its own.
-    All types in the file are checked before any of it is loaded. Trusted are those of this
-    package that a process is made of, its Trajectory Proper Scores, scikit-learn's estimators and
-    a few of its records; no other function. What skops warns of is not trusted either: the trees
-    of forests and of gradient boosting, whose indices scikit-learn does not check, and other
-    metrics of a search. Who made the file can name them in `trusted`, by their full names.
+    All types in the file are checked before any of it is loaded: what `trusted_types` does not
+    name, and scikit-learn's own estimators are not, whoever made the file can name in `trusted`.
     """
     io = _skops("reading")
     file = Path(path)
@@ -103,7 +46,7 @@ def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioE
         raise ValueError(
             f"{file} is no .skops file; write one with skops.io.dump(process, path)"
         ) from error
-    refused = sorted(set(unknown) - _TRUSTED - set(trusted))
+    refused = sorted(set(unknown).difference(trusted_types(), trusted))
     if refused:
         raise ValueError(
             f"{file} holds {', '.join(refused)}, which could do harm when loaded; if you know who "
