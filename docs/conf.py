@@ -9,10 +9,12 @@ from shutil import copy
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import matplotlib.pyplot as plt  # noqa: E402
 import pictures  # noqa: E402
 import samples  # noqa: E402
 
 import trajscore  # noqa: E402
+from trajscore.plotting._display import SERIES  # noqa: E402
 
 project = "trajscore"
 copyright = "2026, the trajscore developers"
@@ -68,7 +70,15 @@ mathjax3_config = {"options": {"enableMenu": False}}
 DATA = Path(os.environ.get("TRAJSCORE_TEST_DATA", HERE.parents[1] / "shared" / "data"))
 os.environ["TRAJSCORE_TEST_DATA"] = str(DATA)
 NOT_RUN = samples.without_data(HERE / "gallery", DATA)
+
+
+def use_our_colors(gallery_conf, fname):
+    """Let plain matplotlib in examples have the palette of the displays."""
+    plt.rcParams["axes.prop_cycle"] = plt.cycler(color=SERIES)
+
+
 sphinx_gallery_conf = {
+    "reset_modules": ("matplotlib", use_our_colors),
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_gallery",
     "subsection_order": [

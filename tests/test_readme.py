@@ -32,3 +32,9 @@ def test_there_are_two_commands_that_set_up_from_nothing():
     assert len(fresh) == 2
     assert "trajscore report" in fresh[0]
     assert "pytest" in fresh[1]
+
+
+def test_pages_that_it_links_to_are_there():
+    links = re.findall(r"\]\((docs/[^)]+)\)", README.read_text())
+    assert len(links) > 10
+    assert [link for link in links if not (README.parent / link).exists()] == []
