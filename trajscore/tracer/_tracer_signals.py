@@ -104,18 +104,18 @@ class TracerSignals(RunTransformer):
     -----
     The paper and the package of its authors, agent-tracer, define two signals in different ways:
 
-    ============  =======================  ========================  ============================
-    definition    a repeated call is 1     text is compared with     a turn of the user with
-    ============  =======================  ========================  ============================
-    trajscore     in `tool_window` turns   texts of the last         the agent's turn, if right
-                  of either side           `window` agent turns      before it
-    paper         never                    whole turns, calls as     the same (Eq. 15)
-                                           text, of the agent in the
-                                           last `window` turns of
-                                           either side (Eq. 10, 11)
-    agent-tracer  in `tool_window` turns   the last `window` texts   the last turn of the agent,
-                  of the agent with calls  that are not empty        or with calls, their results
-    ============  =======================  ========================  ============================
+    ============  =======================  =========================  ===========================
+    definition    a repeated call is 1     text is compared with      a turn of the user with
+    ============  =======================  =========================  ===========================
+    trajscore     in `tool_window` turns   texts of the last          the agent's turn, if right
+                  of either side           `window` agent turns       before it
+    paper         never                    whole turns, calls as      the same (Eq. 15)
+                                           text, of the agent, among
+                                           the last `window` of both
+                                           sides (Eq. 10, 11)
+    agent-tracer  in `tool_window` turns   the last `window` texts    the last turn of the agent,
+                  of the agent with calls  that are not empty         or with calls, their results
+    ============  =======================  =========================  ===========================
 
     Each text is embedded once. Signals of the same runs are not computed again, unless a parameter
     is a function or an estimator: the last ones stay in memory, some 250 MB at most. A
