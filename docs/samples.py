@@ -12,11 +12,7 @@ from pathlib import Path
 from shutil import copy
 
 from trajscore import datasets, evaluate
-
-try:
-    from trajscore.report._glossary import GLOSSARY
-except ImportError:
-    GLOSSARY = {}
+from trajscore.report._glossary import GLOSSARY
 
 HOME = Path(__file__).resolve().parent / "generated" / "data"
 os.environ.setdefault("SCIKIT_LEARN_DATA", str(HOME))
