@@ -1,6 +1,7 @@
 """The options that say what to read: tables and logs as people have them."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -157,3 +158,16 @@ def test_bad_options(capsys, options, said):
     with pytest.raises(SystemExit):
         _parser().parse_args(["report", "x.csv", *options])
     assert said in capsys.readouterr().err
+
+
+def test_a_confidence_that_holds_until_the_next_one(read):
+    said = {"role": "assistant", "content": "Confidence: 60%"}
+    runs = [
+        {"id": k, "messages": [said, {"role": "assistant", "content": "hm"}], "success": k % 2}
+        for k in range(4)
+    ]
+    inputs = read(runs, name="log.jsonl")
+    assert "verbal is in 50% of the agent's turns, and too few runs have all (--mis" in str(inputs)
+    assert "verbal" not in inputs.predictors
+    path = next(iter(inputs.predictors.values())).meta["file"][0]
+    assert list(load(Path(path), missing="ffill").predictors) == ["verbal"]

@@ -11,10 +11,10 @@ import sys
 from collections.abc import Sequence
 
 from trajscore import __version__
-from trajscore.cli import check, compare, fit, monitor, report
+from trajscore.cli import check, compare, describe, fit, monitor, report
 from trajscore.core.errors import ArgumentError
 
-_COMMANDS = (report, compare, check, fit, monitor)
+_COMMANDS = (describe, report, compare, check, fit, monitor)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -85,7 +85,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(arguments: argparse.Namespace) -> None:
     """Print the report, and write it as a page if that is wanted."""
     _check_out(arguments.out)
-    inputs = load(arguments.table, **reading(arguments), by=arguments.by)
+    inputs = load(arguments.table, **reading(arguments), by=arguments.by, missing=arguments.missing)
     said = str(inputs)
     if said:
         print(f"{said}\n")

@@ -48,9 +48,10 @@ class ArgumentError(ValueError):
         said = self.text.replace("{argument}", own)
 
         def other(match: re.Match[str]) -> str:
-            name, what = options.get(match[1], match[1]), match[2]
+            name, what = options.get(match[1], f"{match[1]}="), match[2]
             if what is None:
                 return name
+            name = name.removesuffix("=")
             return f"{name} {what}" if match[1] in options else f"{name}={what!r}"
 
         return _OTHERS.sub(other, said)

@@ -51,6 +51,7 @@ Predictors = TrajectoryArray | dict[str, TrajectoryArray]
 class FromTable:
     """What was guessed of a table: the columns by part, and each run's first step."""
 
+    chosen: Fields
     guessed: dict[str, tuple[str, ...]]
     first_step: int | None = None
     refused: dict[str, str] = field(default_factory=dict)  # columns that look like scores, and why
@@ -67,19 +68,23 @@ class FromTable:
         if self.first_step not in (None, 1):
             parts.append(f"steps are counted from {self.first_step}")
         lines = ["guessed " + "; ".join(parts)] if parts else []
-        lines += [
+        lines += self.not_used()
+        if self.group is not None:
+            lines.append(f"{self.n_groups} clusters of runs by {self.group!r}")
+        return "\n".join(lines)
+
+    def not_used(self) -> list[str]:
+        """Say which columns are not taken, and what did not fit."""
+        refused = [
             f"column {name!r} is not taken for a score: {why}; name it with --score if it is one"
             for name, why in self.refused.items()
         ]
-        lines += [
+        scaled = [
             f"column {name!r} is not taken: its values go beyond 1; give --scale {name}={top:g} if "
             f"{top:g} stands for certainty"
             for name, top in self.skipped.items()
         ]
-        lines += self.remarks
-        if self.group is not None:
-            lines.append(f"{self.n_groups} clusters of runs by {self.group!r}")
-        return "\n".join(lines)
+        return [*refused, *scaled, *self.remarks]
 
 
 @dataclass
@@ -105,7 +110,8 @@ class FromLog:
         turns = "of the agent's turns"
         lines += [f"{name}: in {share:.0%} {turns}" for name, share in self.coverage.items()]
         lines += [
-            f"{name} is in {share:.0%} {turns}, and too few runs have all"
+            f"{name} is in {share:.0%} {turns}, and too few runs have all (--missing ffill lets "
+            f"the one before hold)"
             for name, share in self.too_rare.items()
         ]
         if self.n_turns is not None:
@@ -157,14 +163,15 @@ def load(
     first_step: int | None = None,
     embedder: str = "char",
     by: Sequence[str] = (),
+    missing: str = "same_runs",
 ) -> Inputs:
     """Load the predictors of a table with one row a step, of a log of runs, or of bundled data.
 
     What `fields` does not name is looked for under usual names. Of a log, its ``scores`` are names
     of predictors and its ``group`` is a column of `trajscore.io.meta`. `format`, `outcome_map`,
     `outcomes` and `rule` are as in `trajscore.io.read_runs`, `embedder` as in
-    `trajscore.TracerSignals`. The columns of a table that `by` names come along
-    in the meta of the predictors.
+    `trajscore.TracerSignals`, `missing` as in `trajscore.evaluate`. The columns of a table that
+    `by` names come along in the meta of the predictors.
     """
     if path is None:
         X, y = load_chess(return_X_y=True)
@@ -177,7 +184,7 @@ def load(
         _refuse_for_log(value, part, path)
     for part in ("risks", "scales"):
         _refuse_for_log(getattr(fields, part) or None, part, path)
-    return _load_log(path, known, fields, embedder, asked)
+    return _load_log(path, known, fields, (embedder, missing), asked)
 
 
 def format_of(path: Path) -> Format | None:
@@ -251,7 +258,7 @@ def _load_table(
     n_groups = 0 if groups is None else groups.nunique()
     counted = first if first_step is None and step is not None else None
     left = skipped(frame, chosen)
-    found = FromTable(guessed, counted, refused, group, n_groups, left, remarks)
+    found = FromTable(chosen, guessed, counted, refused, group, n_groups, left, remarks)
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
     return Inputs(X, y, groups, stop_reason if rule is None else None, found, spent)
 
@@ -322,9 +329,10 @@ def _load_log(
     path: Path,
     format: Format,  # noqa: A002
     fields: Fields,
-    embedder: str,
+    how: tuple[str, str],
     asked: dict[str, Any],
 ) -> Inputs:
+    embedder, missing = how
     named = {name: getattr(fields, name) for name in ("id", "outcome", "confidence", "stop_reason")}
     stream = stream_runs(path, format, asked | named)
     runs = io.Runs(stream)
@@ -332,7 +340,7 @@ def _load_log(
     if not runs:
         raise ValueError(f"{path}: the log holds no run that can be judged")
     y = io.outcomes(runs)
-    predictors = _confidences(runs, y, found) or _risks(runs, embedder, found)
+    predictors = find_confidences(runs, y, found, missing) or _risks(runs, embedder, found)
     for name in fields.scores:
         if name not in predictors:
             raise ArgumentError(
@@ -344,11 +352,14 @@ def _load_log(
     return Inputs(predictors, y, groups, None, found, _spent_in_log(runs), runs)
 
 
-def _confidences(runs: list[io.Run], y: NDArray[Any], found: FromLog) -> dict[str, TrajectoryArray]:
+def find_confidences(
+    runs: list[io.Run], y: NDArray[Any], found: FromLog, missing: str = "same_runs"
+) -> dict[str, TrajectoryArray]:
     """Return the confidences that enough runs have at every turn of the agent."""
     X = StepConfidence().fit_transform(runs)
     there = ~np.isnan(X.cells)
-    whole = np.logical_and.reduceat(there, X.offsets[:-1], axis=0)
+    known = ~np.isnan(X.ffill().cells) if missing == "ffill" else there
+    whole = np.logical_and.reduceat(known, X.offsets[:-1], axis=0)
     for column, name in enumerate(X.channels or ()):
         share = float(there[:, column].mean())
         if {FAILURE, SUCCESS} <= set(y[whole[:, column]].tolist()):

@@ -1,0 +1,110 @@
+"""What a file holds is said before any work is done."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from trajscore.cli.main import main
+
+TURN = {"role": "assistant", "content": "Confidence: 70%", "mood": "good"}
+
+
+@pytest.fixture
+def describe(tmp_path, capsys):
+    """Describe some runs, a table or text."""
+
+    def describe_one(data, *options, name="log.jsonl"):
+        path = tmp_path / name
+        if isinstance(data, pd.DataFrame):
+            data.to_csv(path, index=False)
+        else:
+            path.write_text("".join(json.dumps(one) + "\n" for one in data))
+        code = main(["describe", str(path), *options])
+        out, err = capsys.readouterr()
+        assert all(len(line) <= 80 for line in out.splitlines() if str(tmp_path) not in line)
+        return code, out.replace("\n    ", " "), err
+
+    return describe_one
+
+
+def chats(**fields):
+    call = {"id": "c", "function": {"name": "look", "arguments": "{}"}}
+    return [
+        {"id": k, "messages": [{"role": "user", "content": "Hi"}, {**TURN, "tool_calls": [call]}]}
+        | {name: values[k] for name, values in fields.items()}
+        for k in range(2)
+    ]
+
+
+def test_a_log(describe):
+    code, out, _ = describe(chats(success=[1, 0], note="ab", stop_reason=["done", "max_turns"]))
+    assert code == 0
+    for said in (
+        "a log in the format openai, 2 runs",
+        "outcome: 1 successes, 1 failures (from success)",
+        "stop reasons: done 1 (complete), max_turns 1 (complete)",
+        "turns: 2 of the agent (1 to 1 a run, 1 at the median), 2 of the user",
+        "calls of tools: look 2",
+        "confidences: verbal at 100% of turns",
+        "other fields of runs: note",
+        "other fields of turns: mood",
+        "a report: would judge verbal",
+    ):
+        assert said in out
+
+
+def test_what_a_report_would_refuse(describe):
+    code, out, _ = describe(chats(verdict=["good", "bad"]))
+    assert code == 0
+    assert "outcome: 2 not observed\n" in out
+    assert "would be refused: no run has an outcome (the runs have 'verdict': good 1, bad 1)" in out
+    code, out, _ = describe(chats(verdict=["good", "bad"]), "--outcome", "verdict")
+    assert code == 0
+    assert "say what each word means with --map good=1,bad=0" in out
+    code, out, _ = describe(chats(success=[1, 1]))
+    assert "both successes and failures are needed" in out
+    code, out, _ = describe([{"x": [1]}])
+    assert code == 0
+    assert "would be refused: no column has a usual name for the run id" in out
+
+
+def test_facts_as_json(describe):
+    _, out, _ = describe(chats(success=[1, 0]), "--json")
+    facts = json.loads(out)
+    assert facts["n_runs"] == 2
+    assert facts["outcome"] == {"from": ["success"], "successes": 1, "failures": 1}
+    assert facts["confidences"] == {"verbal": 1.0}
+
+
+def test_runs_that_are_left_out(describe):
+    _, out, _ = describe([*chats(success=[1, 0]), {"id": "x", "messages": "no"}])
+    assert "left out: 1 run: its messages are str, not a list" in out
+
+
+def test_a_table(describe):
+    runs = np.repeat(np.arange(4), 2)
+    table = pd.DataFrame(
+        {"run": runs, "step": [1, 2] * 4, "p": 0.5 + runs / 10, "solved": runs % 2, "why": "done"}
+    )
+    table["verbal"], table["task"] = 70, runs // 2
+    _, out, _ = describe(table, "--stop-reason", "why", name="t.csv")
+    for said in (
+        "a table, 8 rows, 4 runs",
+        "columns: id: run (guessed); step: step (guessed); outcome: solved (guessed)",
+        "stop reason: why; predictors: p (guessed); clusters: task",
+        "outcome: 2 successes, 2 failures (from solved)",
+        "stop reasons: done 4 (complete)",
+        "steps: 8 (2 to 2 a run, 2 at the median)",
+        "tasks: 2",
+        "other fields of the table: verbal",
+        "give --scale verbal=100",
+        "a report: would judge p",
+    ):
+        assert said in out
+
+
+def test_what_cannot_be_read_at_all(describe):
+    code, _, err = describe(pd.DataFrame(), name="t.csv")
+    assert (code, err.count("\n")) == (2, 1)

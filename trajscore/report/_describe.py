@@ -1,0 +1,293 @@
+"""What a file holds, and what a report would do with it, before any work is done."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trajscore import io
+from trajscore.core.errors import ArgumentError
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
+from trajscore.core.stops import mechanism_of
+from trajscore.io._choice import Chooser
+from trajscore.io._fields import USUAL_FIELDS, Fields
+from trajscore.io._format import Format, find_format
+from trajscore.io._reading import stream_runs
+from trajscore.io._runs import count_left_out
+from trajscore.io._tables import read_table
+from trajscore.report._inputs import FromLog, FromTable, Inputs, find_confidences, format_of, load
+
+_WIDTH = 80
+_MOST = 12  # names or values that a line shows
+
+
+@dataclass
+class Description:
+    """Facts of a log or a table; numbers and words only, so that it is JSON as it is."""
+
+    file: str
+    kind: str
+    n_runs: int = 0
+    n_rows: int | None = None
+    outcome: dict[str, Any] = field(default_factory=dict)  # from where, and how many of each
+    stops: dict[str, dict[str, Any]] = field(default_factory=dict)
+    steps: dict[str, Any] = field(default_factory=dict)
+    tools: dict[str, int] = field(default_factory=dict)
+    tasks: int | None = None
+    confidences: dict[str, float] = field(default_factory=dict)
+    columns: dict[str, Any] = field(default_factory=dict)  # of a table: what each is taken for
+    fields: dict[str, list[str]] = field(default_factory=dict)  # of a log: what is kept besides
+    not_used: list[str] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
+    report: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the facts that there are."""
+        return {name: value for name, value in asdict(self).items() if value not in (None, {}, [])}
+
+    def __str__(self) -> str:
+        return "\n".join(
+            textwrap.fill(
+                f"{title}: {said}", _WIDTH, subsequent_indent="    ", break_on_hyphens=False
+            )
+            for title, said in self._lines()
+        )
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        rows = "" if self.n_rows is None else f"{self.n_rows} rows, "
+        stops = (f"{r} {one['runs']} ({one['kind']})" for r, one in self.stops.items())
+        shares = (f"{name} at {share:.0%} of turns" for name, share in self.confidences.items())
+        tasks = f"{self.tasks}, whose runs a report takes together" if self.tasks else ""
+        lines = [
+            (self.file, f"{self.kind}, {rows}{_count(self.n_runs, 'run')}"),
+            ("columns", "; ".join(f"{part}: {said}" for part, said in self.columns.items())),
+            ("outcome", _outcome(self.outcome)),
+            ("stop reasons", ", ".join(stops)),
+            ("steps" if self.n_rows else "turns", _steps(self.steps)),
+            ("calls of tools", _counts(self.tools)),
+            ("tasks", tasks),
+            ("confidences", ", ".join(shares)),
+            *((f"other fields of {owner}", _few(names)) for owner, names in self.fields.items()),
+            *(("not used", said) for said in self.not_used),
+            *(("left out", f"{_count(n, 'run')}: {why}") for why, n in self.left_out.items()),
+            ("a report", self.report),
+        ]
+        return ((title, said) for title, said in lines if said)
+
+
+def describe(
+    path: Path,
+    fields: Fields = USUAL_FIELDS,
+    *,
+    format: str | None = None,  # noqa: A002
+    options: dict[str, str] | None = None,
+    **asked: Any,
+) -> Description:
+    """Describe a log or a table; the arguments are those of `load`.
+
+    What a report would refuse is said in the words of `options`, those of a command line.
+    """
+    known = format_of(path) if format is None else find_format(format)
+    if known is None:
+        return _of_table(path, fields, options or {}, asked)
+    return _of_log(path, known, fields, options or {}, asked)
+
+
+# ------------------------------------------------------------------ logs
+
+
+def _of_log(
+    path: Path,
+    known: Format,
+    fields: Fields,
+    options: dict[str, str],
+    asked: dict[str, Any],
+) -> Description:
+    named = {name: getattr(fields, name) for name in ("id", "outcome", "confidence", "stop_reason")}
+    of_reading = {name: asked.get(name) for name in ("outcome_map", "outcomes", "rule")}
+    stream = stream_runs(path, known, named | of_reading)
+    runs: list[io.Run] = []
+    refused = ""
+    try:
+        runs.extend(stream)
+    except ArgumentError as error:  # an outcome that is a word, a name that is nowhere
+        if not stream.chooser.n_runs:
+            raise
+        refused = error.in_options(options)
+    found = Description(str(path), f"a log in the format {known.name}", stream.chooser.n_runs)
+    found.outcome = _outcomes_of(runs, stream.chooser)
+    found.stops = _stops_of(runs)
+    found.steps = _steps_of(runs)
+    found.tools = _common(call.name for run in runs for s in run.steps for call in s.tool_calls)
+    tasks = {run.task for run in runs}
+    found.tasks = len(tasks) if None not in tasks and len(tasks) > 1 else None
+    found.fields = _fields_of(runs)
+    found.not_used = [ArgumentError(one).in_options(options) for one in stream.chooser.remarks()]
+    found.left_out = dict(Counter(one.reason for one in stream.left_out).most_common(_MOST))
+    seen = FromLog(len(runs), stream.left_out)
+    y = np.array([run.outcome for run in runs])
+    if runs:
+        find_confidences(runs, y, seen)
+        found.confidences = seen.coverage | seen.too_rare
+    if lacks := refused or stream.chooser.lacks_outcomes():
+        found.report = f"would be refused: {ArgumentError(lacks).in_options(options)}"
+    elif not runs:
+        found.report = f"would be refused: {count_left_out(stream.left_out, 0)}"
+    else:
+        found.report = _what_is_judged(seen, y)
+    return found
+
+
+def _what_is_judged(seen: FromLog, y: Any) -> str:
+    if not {SUCCESS, FAILURE} <= {float(np.round(one)) for one in y if one != CENSORED}:
+        return "would be refused: both successes and failures are needed"
+    if seen.coverage:
+        rare = f"; too few runs have all of {', '.join(seen.too_rare)}" if seen.too_rare else ""
+        return f"would judge {', '.join(seen.coverage)}{rare}"
+    why = "the log holds no confidence"
+    if seen.too_rare:
+        why = f"too few runs have a confidence at every turn ({', '.join(seen.too_rare)})"
+    return f"would judge minus the risk that TRACER sees in the dialogue, as {why}"
+
+
+def _outcomes_of(runs: list[io.Run], chooser: Chooser) -> dict[str, Any]:
+    used = [name for (part, name), n in chooser.used.items() if part == "outcome" and n]
+    observed = any(run.outcome != CENSORED for run in runs)
+    source = used or (["the format"] if observed else [])
+    return {"from": source} | _how_many([run.outcome for run in runs])
+
+
+def _how_many(y: Iterable[float]) -> dict[str, int]:
+    names = {SUCCESS: "successes", FAILURE: "failures", CENSORED: "not observed"}
+    counts = Counter(names.get(one, "graded between") for one in y)  # type: ignore[call-overload]
+    return {said: counts[said] for said in (*names.values(), "graded between") if counts[said]}
+
+
+def _stops_of(runs: list[io.Run]) -> dict[str, dict[str, Any]]:
+    counts = Counter(run.stop_reason for run in runs if run.stop_reason is not None)
+    kinds = {run.stop_reason: run.stop_kind for run in runs}
+    return {
+        str(reason): {"runs": count, "kind": str(kinds[reason])}
+        for reason, count in counts.most_common(_MOST)
+    }
+
+
+def _steps_of(runs: list[io.Run]) -> dict[str, Any]:
+    agent = [sum(step.actor == "agent" for step in run.steps) for run in runs]
+    if not agent:
+        return {}
+    user = sum(step.actor == "user" for run in runs for step in run.steps)
+    spread = {"least": min(agent), "median": float(np.median(agent)), "most": max(agent)}
+    return {"agent": sum(agent), "user": user} | spread
+
+
+def _fields_of(runs: list[io.Run]) -> dict[str, list[str]]:
+    of_runs = _common(name for run in runs for name in (*run.extra, *run.scores))
+    agent = (step for run in runs for step in run.steps if step.actor == "agent")
+    of_turns = _common(name for step in agent for name in (*step.extra, *step.scores))
+    found = {"runs": list(of_runs), "turns": list(of_turns)}
+    return {owner: names for owner, names in found.items() if names}
+
+
+def _common(names: Iterable[str]) -> dict[str, int]:
+    return dict(Counter(map(str, names)).most_common(_MOST))
+
+
+# ------------------------------------------------------------------ tables
+
+
+def _of_table(
+    path: Path, fields: Fields, options: dict[str, str], asked: dict[str, Any]
+) -> Description:
+    frame = read_table(path)
+    found = Description(str(path), "a table", n_rows=len(frame))
+    found.fields = {"the table": [str(name) for name in frame.columns]}
+    try:
+        inputs = load(path, fields, **asked)
+    except ArgumentError as error:
+        found.report = f"would be refused: {error.in_options(options)}"
+        return found
+    except ValueError as error:
+        found.report = f"would be refused: {error}"
+        return found
+    origin, X = inputs.origin, inputs.predictors
+    if isinstance(origin, FromTable) and not isinstance(X, dict):
+        _tell(found, frame, inputs, origin)
+    return found
+
+
+def _tell(found: Description, frame: pd.DataFrame, inputs: Inputs, origin: FromTable) -> None:
+    X = inputs.predictors
+    chosen = origin.chosen
+    parts = {
+        "id": ", ".join(chosen.ids),
+        "step": chosen.step or "the order of the rows",
+        "outcome": chosen.outcome,
+        "stop reason": chosen.stop_reason,
+        "predictors": ", ".join(X.channels or ()),  # type: ignore[union-attr]
+        "clusters": origin.group,
+    }
+    guessed = {"stop_reason": "stop reason", "scores": "predictors"}
+    guesses = {guessed.get(part, part) for part in origin.guessed}
+    found.columns = {
+        part: f"{said} (guessed)" if part in guesses else said
+        for part, said in parts.items()
+        if said
+    }
+    found.n_runs, found.tasks = len(inputs.y), origin.n_groups or None
+    found.outcome = {"from": [str(chosen.outcome)]} | _how_many(inputs.y.tolist())
+    lengths = X.lengths  # type: ignore[union-attr]
+    spread = {"least": int(lengths.min()), "median": float(np.median(lengths))}
+    found.steps = {"agent": int(lengths.sum())} | spread | {"most": int(lengths.max())}
+    if chosen.stop_reason is not None:
+        once = frame.groupby([frame[name] for name in chosen.ids])[chosen.stop_reason].first()
+        found.stops = {
+            str(reason): {"runs": int(count), "kind": mechanism_of(reason)}
+            for reason, count in once.value_counts().head(_MOST).items()
+        }
+    taken = {*chosen.ids, chosen.step, chosen.outcome, chosen.stop_reason, origin.group}
+    taken |= set(X.channels or ())  # type: ignore[union-attr]
+    found.fields = {"the table": [str(n) for n in frame.columns if n not in taken]}
+    found.fields = {} if not found.fields["the table"] else found.fields
+    found.not_used = origin.not_used()
+    found.report = f"would judge {', '.join(X.channels or ())}"  # type: ignore[union-attr]
+
+
+# ------------------------------------------------------------------ sentences
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
+def _counts(numbers: dict[str, int]) -> str:
+    return ", ".join(f"{name or 'without a name'} {count}" for name, count in numbers.items())
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + more
+
+
+def _outcome(outcome: dict[str, Any]) -> str:
+    if not outcome:
+        return ""
+    counts = ", ".join(f"{n} {said}" for said, n in outcome.items() if said != "from")
+    source = f" (from {', '.join(outcome['from'])})" if outcome["from"] else ""
+    return f"{counts or 'none'}{source}"
+
+
+def _steps(steps: dict[str, Any]) -> str:
+    if not steps:
+        return ""
+    user = f", {steps['user']} of the user" if steps.get("user") else ""
+    spread = f"{steps['least']} to {steps['most']} a run, {steps['median']:g} at the median"
+    whose = " of the agent" if "user" in steps else ""
+    return f"{steps['agent']}{whose} ({spread}){user}"
