@@ -148,3 +148,42 @@ def test_the_recipe_of_the_page_has_options_that_exist(files, capsys):
     pd.read_csv("same.csv").to_csv("new.csv", index=False)
     assert main(command) == 0
     assert {"gate.md", "gate.xml", "new-baseline.json"} <= {one.name for one in files.iterdir()}
+
+
+def test_runs_without_a_confidence_can_be_checked(files, capsys):
+    for name in ("base", "worse"):
+        frame = pd.read_csv(f"{name}.csv").drop(columns="judge")
+        frame.to_csv(f"{name}.csv", index=False)
+    code, out, _ = run(capsys, "check", "worse.csv", "--baseline", "base.csv", "--json", "b.json")
+    assert code == 1
+    assert RunSet.read("b.json")[0].predictors == []
+    code, out, _ = run(capsys, "compare", "b.json", "base.csv")
+    assert code == 0
+    assert "success rose" in out
+    assert "TPS" not in out
+    (files / "g.toml").write_text('[[gate]]\nmetric = "AUROC"\nversus = 0.5')
+    code, out, _ = run(capsys, "check", "base.csv", "--gates", "g.toml")
+    assert "AUROC is of a predictor; say of which one: there are none" in out
+    assert run(capsys, "fit", "base.csv", "--out", "p.skops")[0] == 2
+
+
+def test_logs_are_checked_without_looking_for_signs_of_trouble(files, capsys, monkeypatch):
+    def never(*_):
+        raise AssertionError
+
+    monkeypatch.setattr("trajscore.report._inputs._risks", never)
+    log = [
+        {
+            "id": f"r{k}",
+            "task": f"t{k % 10}",
+            "outcome": int(k % 3 > 0),
+            "cost": 0.5 + k,
+            "messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}],
+        }
+        for k in range(30)
+    ]
+    (files / "log.jsonl").write_text("\n".join(map(json.dumps, log)))
+    code, out, _ = run(capsys, "compare", "log.jsonl", "log.jsonl")
+    assert code == 0
+    assert "pass^3" in out
+    assert "\ncost" in out

@@ -81,6 +81,8 @@ def run(arguments: argparse.Namespace) -> None:
 def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:
     """Put the predictors side by side, and tell which runs lack no value."""
     traces = runs.judged.traces
+    if not runs.predictors:
+        raise ArgumentError("there is no score to learn from; name one with {argument}", "scores")
     if len(traces) > 1 and not named:
         raise ArgumentError(
             f"there are {len(traces)} predictors, {', '.join(traces)}; name those by {{argument}} "

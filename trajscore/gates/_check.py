@@ -245,7 +245,8 @@ def _key(gate: Gate, new: RunSet) -> Key:
             raise ValueError(f"{gate.metric} is of no predictor; leave out predictor")
         return Key(gate.metric)
     if gate.predictor is None and len(new.predictors) != 1:
-        raise ValueError(f"say which predictor is meant: {', '.join(new.predictors)}")
+        known = ", ".join(new.predictors) or "none"
+        raise ValueError(f"{gate.metric} is of a predictor; say of which one: there are {known}")
     return Key(gate.metric, gate.predictor or new.predictors[0], gate.form)
 
 

@@ -112,8 +112,8 @@ def most_trials(runs: RunSet) -> int:
 def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], Statistic]:
     """All metrics of a predictor in each form, and what they are above the base rate."""
     judged = runs.judged
-    if predictor not in judged.traces:
-        raise ValueError(unknown_name("predictor", predictor, list(judged.traces)))
+    if predictor not in runs.predictors:
+        raise ValueError(unknown_name("predictor", predictor, runs.predictors))
     if len(np.unique(judged.runs.labels)) < 2:
         raise ValueError(
             f"all {len(judged.runs)} runs have the same outcome, so nothing can be said of the "

@@ -30,7 +30,8 @@ class RunSet:
     Parameters
     ----------
     X : TrajectoryArray, dict of str to traces, or array-like of shape (n_runs, T_max)
-        One trace a run for each predictor, as `trajscore.evaluate` takes them.
+        One trace a run for each predictor, as `trajscore.evaluate` takes them. A trace with the
+        name "" is no predictor, and tells only how many steps runs have.
     y : array-like of shape (n_runs,)
         Outcomes: 1 success, 0 failure, -1 (or missing) not observed.
     tasks : array-like of shape (n_runs,), optional
@@ -123,7 +124,7 @@ class RunSet:
         file = Path(path)
         if _is_ours(file):
             return _of_file(cls, file), ""
-        inputs = load(file, fields, **reading)
+        inputs = load(file, fields, needs_scores=False, **reading)
         found = inputs.origin
         made = cls(
             inputs.predictors,
@@ -186,7 +187,7 @@ class RunSet:
     @property
     def predictors(self) -> list[str]:
         """Names of the predictors."""
-        return list(self._sample.traces)
+        return [name for name in self._sample.traces if name]
 
     @property
     def ids(self) -> NDArray[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from trajscore.io._tables import (
 from trajscore.report._signs import gives_away
 from trajscore.tracer import StepConfidence, ToolCallCount, TracerScorer, TracerSignals
 
+NO_SCORE = ""
 SPENT = ("cost", "tokens")
 # What an option of the command line is called that a sentence names.
 _OPTIONS = {name: f"--{name}" for name in ("outcome", "confidence", "id", "outcomes")}
@@ -164,6 +165,7 @@ def load(
     embedder: str = "char",
     by: Sequence[str] = (),
     missing: str = "same_runs",
+    needs_scores: bool = True,
 ) -> Inputs:
     """Load the predictors of a table with one row a step, of a log of runs, or of bundled data.
 
@@ -171,7 +173,8 @@ def load(
     of predictors and its ``group`` is a column of `trajscore.io.meta`. `format`, `outcome_map`,
     `outcomes` and `rule` are as in `trajscore.io.read_runs`, `embedder` as in
     `trajscore.TracerSignals`, `missing` as in `trajscore.evaluate`. The columns of a table that
-    `by` names come along in the meta of the predictors.
+    `by` names come along in the meta of the predictors. Where nothing is a score and none is
+    needed, there is one without a name, of nothing but steps.
     """
     if path is None:
         X, y = load_chess(return_X_y=True)
@@ -179,12 +182,17 @@ def load(
     known = format_of(path) if format is None else find_format(format)
     asked = {"outcome_map": outcome_map, "outcomes": outcomes, "rule": rule}
     if known is None:
-        return _load_table(path, fields, first_step, by, **asked)
+        try:
+            return _load_table(path, fields, first_step, by, **asked)
+        except ArgumentError as error:
+            if needs_scores or fields.scores or error.part != "scores":
+                raise
+        return _load_table(path, replace(fields, scores=(NO_SCORE,)), first_step, by, **asked)
     for part, value in {"step": fields.step, "first_step": first_step}.items():
         _refuse_for_log(value, part, path)
     for part in ("risks", "scales"):
         _refuse_for_log(getattr(fields, part) or None, part, path)
-    return _load_log(path, known, fields, (embedder, missing), asked)
+    return _load_log(path, known, fields, (embedder if needs_scores else None, missing), asked)
 
 
 def format_of(path: Path) -> Format | None:
@@ -223,6 +231,8 @@ def _load_table(
     rule: Rule | None,
 ) -> Inputs:
     frame, fields, remarks = join_outcomes(read_table(path), fields, outcomes)
+    if fields.scores == (NO_SCORE,):
+        frame = frame.assign(**{NO_SCORE: 0.0})
     chosen, guessed = choose_columns(frame, fields)
     frame, step = with_times(with_scales(frame, chosen), chosen.step)
     first = guess_first_step(frame, chosen) if first_step is None else first_step
@@ -280,11 +290,13 @@ def _spent_in_table(
 
 def _spent_in_log(runs: list[io.Run]) -> dict[str, NDArray[Any]]:
     """What each run cost by what its log says of it, or of all of its steps."""
-    table = io.meta(runs)
+    table = pd.DataFrame([{**run.extra, **run.meta} for run in runs])
     found = {}
+    named = {name: part for part in SPENT for name in find(part, table.columns)[:1]}
     for name in table.columns:
-        if name in SPENT or str(name).endswith(("_cost", "_tokens")):
-            found[str(name)] = pd.to_numeric(table[name], errors="coerce").to_numpy(np.float64)
+        if name in named or str(name).endswith(("_cost", "_tokens")):
+            numbers = pd.to_numeric(table[name], errors="coerce")
+            found[named.get(name, str(name))] = numbers.to_numpy(np.float64)
     if "cost" not in found:
         costs = [[step.cost for step in run.steps if step.actor == "agent"] for run in runs]
         sums = [np.nan if None in one or not one else sum(one) for one in costs]  # type: ignore[arg-type]
@@ -329,7 +341,7 @@ def _load_log(
     path: Path,
     format: Format,  # noqa: A002
     fields: Fields,
-    how: tuple[str, str],
+    how: tuple[str | None, str],
     asked: dict[str, Any],
 ) -> Inputs:
     embedder, missing = how
@@ -340,7 +352,12 @@ def _load_log(
     if not runs:
         raise ValueError(f"{path}: the log holds no run that can be judged")
     y = io.outcomes(runs)
-    predictors = find_confidences(runs, y, found, missing) or _risks(runs, embedder, found)
+    predictors = find_confidences(runs, y, found, missing)
+    if not predictors and (embedder or fields.scores):
+        predictors = _risks(runs, embedder or "char", found)
+    elif not predictors:
+        steps = StepConfidence().fit_transform(runs)
+        predictors = {NO_SCORE: steps.with_cells(np.zeros(len(steps.cells)))}
     for name in fields.scores:
         if name not in predictors:
             raise ArgumentError(
