@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trajscore import TrajectoryArray
@@ -190,3 +190,54 @@ def test_words_of_outcomes_mean_what_one_says():
         assert y.tolist() == [1, -1]
     _, y = read(table(solved=[5, 5, 1, 1]), outcome="solved", outcome_map={5: 1, 1: 0})
     assert y.tolist() == [1, 0]
+
+
+@st.composite
+def tables(draw):
+    lengths = draw(st.lists(st.integers(1, 4), min_size=1, max_size=6))
+    text = draw(st.booleans())
+    names = draw(st.permutations(range(100)))[: len(lengths)]
+    rows = [
+        (f"r{name}" if text else name, t, name + t / 10, name % 2, None if name % 3 else "a")
+        for name, length in zip(names, lengths, strict=True)
+        for t in range(1, length + 1)
+    ]
+    order = draw(st.permutations(range(len(rows)))) if draw(st.booleans()) else range(len(rows))
+    return [rows[k] for k in order]
+
+
+@settings(max_examples=40)
+@given(tables(), st.sampled_from(["pandas", "object", "category", "arrow"]))
+def test_is_a_loop_over_rows(rows, kind):
+    frame = pd.DataFrame(rows, columns=["run", "t", "p", "solved", "why"])
+    if kind != "pandas":
+        frame["run"] = frame["run"].astype("category" if kind == "category" else object)
+    columns = dict(zip(frame, zip(*rows, strict=True), strict=True))
+    source = pa.table({k: list(v) for k, v in columns.items()}) if kind == "arrow" else frame
+    X, y = read(source, outcome="solved", meta="why")
+    ids = list(dict.fromkeys(row[0] for row in rows))
+    assert X.ids.tolist() == ids
+    for name, run in zip(ids, X, strict=True):
+        assert run.tolist() == [
+            p for one, _, p, *_ in sorted(rows, key=lambda r: r[1]) if one == name
+        ]
+    of_run = {row[0]: row for row in rows}
+    assert y.tolist() == [of_run[name][3] for name in ids]
+    assert [None if pd.isna(one) else one for one in X.meta["why"]] == [
+        of_run[name][4] for name in ids
+    ]
+
+
+def test_arrow_tables_with_missing_values():
+    gaps = table(
+        solved=[True, True, None, None], p=[0.1, None, 0.3, 0.4], task=["x", "x", None, None]
+    )
+    source = pa.Table.from_pandas(gaps)
+    X, y = read(source, outcome="solved", missing="allow", meta="task")
+    assert y.tolist() == [1, -1]
+    assert np.isnan(X[0][1])
+    assert X.meta["task"].isna().tolist() == [False, True]
+    with pytest.raises(ValueError, match="row 2: column 'run' is empty"):
+        read(pa.Table.from_pandas(table(run=["b", "b", None, "a"])))
+    with pytest.raises(ValueError, match="row 2: column 'run' is empty"):
+        read(table(run=pd.Series(["b", "b", pd.NA, "a"], dtype=object)))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_list_like
+from pandas.api.extensions import ExtensionDtype
+from pandas.api.types import infer_dtype, is_list_like
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
@@ -55,27 +57,132 @@ def parts_of_frame(
     if not len(frame):
         raise ValueError("the table has no rows; give at least one step of one run")
 
-    codes, ids = _run_codes(joined_ids(frame, names), " and ".join(map(str, names)))
+    layout = _layout(joined_ids(frame, names), " and ".join(map(str, names)))
     if step is None or _are_times(frame[step]):
-        steps = _count_steps(codes, frame, step, ids)
-        order = _run_order(codes, steps)
-        lengths = np.bincount(codes)
+        steps = _count_steps(layout, frame, step)
+        order = layout.order(steps, 1, str(step))
     else:
         steps = _step_numbers(frame[step], step)
-        order = _run_order(codes, steps)
-        lengths = np.bincount(codes)
-        _check_steps(steps[order], codes[order], ids, lengths, first_step, step)
-    columns = [_numbers(frame[name], name, ids, codes, steps) for name in values]
-    once = {name: _one_per_run(frame[name], name, codes, ids) for name in per_run}
+        order = layout.order(steps, first_step, step)
+    columns = [_numbers(frame[name], name, layout, steps) for name in values]
+    once = {name: _one_per_run(frame[name], name, layout) for name in per_run}
+    cells = columns[0] if single else np.stack(columns, axis=1)
     parts = {
-        "cells": columns[0][order] if single else np.stack(columns, axis=1)[order],
-        "lengths": lengths,
+        "cells": cells if order is None else cells[order],
+        "lengths": layout.lengths,
         "channels": [str(name) for name in values],
-        "ids": ids,
-        "horizon": None if horizon is None else _horizons(once[horizon], horizon, ids),
+        "ids": layout.ids,
+        "horizon": None if horizon is None else _horizons(once[horizon], horizon, layout.ids),
         "meta": {name: once[name] for name in in_meta} if in_meta else None,
     }
     return parts, None if outcome is None else once[outcome]
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Which run each row of a table belongs to; runs are numbered as the table first names them."""
+
+    ids: NDArray[Any]  # of the runs
+    first: IntArray  # row of each run that comes first
+    lengths: IntArray  # of the runs
+    codes: IntArray | None  # run of each row; None where the rows of each run lie together
+
+    def run(self, row: int) -> Any:
+        """Return the id of a row's run."""
+        if self.codes is not None:
+            return self.ids[self.codes[row]]
+        return self.ids[np.searchsorted(self.first, row, side="right") - 1]
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Give each row what its run has."""
+        return np.repeat(values, self.lengths) if self.codes is None else values[self.codes]
+
+    def codes_of_rows(self) -> IntArray:
+        """Return the number of each row's run."""
+        return self.spread(np.arange(len(self.ids)))
+
+    def order(self, steps: IntArray, first_step: int, name: str) -> IntArray | None:
+        """Order of the rows by run and step; None for tables that are in order, the common case."""
+        starts, rows = np.cumsum(self.lengths) - self.lengths, np.arange(len(steps))
+        if self.codes is None and np.array_equal(rows + first_step - self.spread(starts), steps):
+            return None
+        # each row has its place, as the steps of a run are numbered without gap or repeat
+        place = steps - first_step
+        inside = (place >= 0) & (place < self.spread(self.lengths))
+        place += self.spread(starts)
+        order = np.full(len(steps), -1)
+        order[place[inside]] = rows[inside]
+        if order.min() < 0:  # and then some row has no place of its own
+            self._refuse(steps, first_step, name)
+        return order
+
+    def _refuse(self, steps: IntArray, first_step: int, name: str) -> None:
+        codes = self.codes_of_rows()
+        order = np.lexsort((steps, codes))
+        _check_steps(steps[order], codes[order], self.ids, self.lengths, first_step, name)
+
+
+def _layout(column: pd.Series, name: str) -> _Layout:
+    """Find the runs: from where the id changes if each run's rows lie together, else from all."""
+    changes = np.append(True, _changes(column))
+    first = np.flatnonzero(changes)
+    codes, uniques = _factorized(column.iloc[first], name, first)
+    if len(uniques) == len(first):
+        lengths = np.diff(np.append(first, len(column)))
+        return _Layout(_as_run_ids(uniques, name), first, lengths, None)
+    codes = codes[np.cumsum(changes) - 1]
+    row_of_run = np.empty(len(uniques), dtype=np.int64)
+    row_of_run[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return _Layout(_as_run_ids(uniques, name), row_of_run, np.bincount(codes), codes)
+
+
+def _changes(column: pd.Series) -> BoolArray:
+    """Whether each value but the first differs from the one above; a missing one may."""
+    if column.dtype == object and column.hasnans:  # some missing objects cannot be compared
+        return np.ones(len(column) - 1, dtype=bool)
+    is_extension = isinstance(column.dtype, ExtensionDtype)
+    if is_extension and column.isna().all():
+        return np.zeros(len(column) - 1, dtype=bool)
+    values: Any = column.array if is_extension else column.to_numpy()
+    differs = values[1:] != values[:-1]
+    if hasattr(differs, "to_numpy"):
+        differs = differs.to_numpy(dtype=bool, na_value=True)
+    return np.asarray(differs, dtype=bool)
+
+
+def _factorized(
+    column: pd.Series, name: str, rows: IntArray
+) -> tuple[IntArray, NDArray[Any] | pd.Index]:
+    """Number the different values; `rows` are those of the table."""
+    if column.dtype.kind == "i" and not column.hasnans:
+        numbers = column.to_numpy(dtype=np.int64)
+        if (numbers[1:] > numbers[:-1]).all():  # sorted by run, the common case
+            return rows, numbers
+    codes, uniques = pd.factorize(column)
+    if codes.min() < 0:
+        row = int(rows[np.argmax(codes < 0)])
+        raise ValueError(f"row {row}: column {name!r} is empty; every step needs its run's id")
+    return codes.astype(np.int64, copy=False), uniques
+
+
+def _as_run_ids(uniques: NDArray[Any] | pd.Index, name: str) -> NDArray[Any]:
+    """Return the ids of the runs: whole numbers or text."""
+    ids = np.asarray(uniques)
+    if ids.dtype.kind == "i":
+        return ids
+    ids = ids.astype(object)
+    kind = infer_dtype(ids, skipna=False)
+    if kind == "floating":
+        ids = _whole_ids(ids.astype(np.float64), ids, name)
+        kind = infer_dtype(ids, skipna=False)
+    if kind not in ("integer", "boolean", "string"):
+        kinds = {type(one).__name__ for one in ids if not isinstance(one, (int, np.integer))}
+        kinds |= {"int" for one in ids if isinstance(one, (int, np.integer))}
+        raise ValueError(
+            f"column {name!r} mixes or holds run ids of type {', '.join(sorted(kinds))}; make them "
+            f"all whole numbers or all text, for example with df[{name!r}].astype(str)"
+        )
+    return ids
 
 
 def joined_ids(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
@@ -119,40 +226,36 @@ def _times(column: pd.Series) -> NDArray[Any]:
     return times.to_numpy(dtype="datetime64[ns]")
 
 
-def _count_steps(
-    codes: IntArray, frame: pd.DataFrame, step: str | None, ids: NDArray[Any]
-) -> IntArray:
+def _count_steps(layout: _Layout, frame: pd.DataFrame, step: str | None) -> IntArray:
     """Number the rows of each run by their times, or as they stand in the table."""
+    codes = layout.codes_of_rows()
     times = np.arange(len(codes)) if step is None else _times(frame[step])
     order = np.lexsort((times, codes))
     same = (np.diff(codes[order]) == 0) & (times[order][1:] == times[order][:-1])
     if same.any():
         row = int(order[int(np.argmax(same))])
         raise ArgumentError(
-            f"run {run_label(ids[codes[row]])} has two rows with the same time in column {step!r}, "
+            f"run {run_label(layout.run(row))} has two rows with the same time in column {step!r}, "
             f"{frame[step].iloc[row]}; for the order of the rows pass {{argument}}",
             "step",
             ROWS,
         )
-    starts = np.cumsum(np.bincount(codes)) - np.bincount(codes)
+    starts = np.cumsum(layout.lengths) - layout.lengths
     steps = np.empty(len(codes), dtype=np.int64)
-    steps[order] = np.arange(len(codes)) - np.repeat(starts, np.bincount(codes)) + 1
+    steps[order] = np.arange(len(codes)) - np.repeat(starts, layout.lengths) + 1
     return steps
-
-
-def _run_order(codes: IntArray, steps: IntArray) -> Any:
-    """Order of the rows by run and step; tables that are in order, the common case, not copied."""
-    new_run, jump = np.diff(codes), np.diff(steps)
-    if ((new_run > 0) | ((new_run == 0) & (jump >= 0))).all():
-        return slice(None)
-    return np.lexsort((steps, codes))
 
 
 def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
     """Return the named columns of any dataframe that narwhals reads as a pandas one."""
     if isinstance(df, pd.DataFrame):
         _check_columns(names, list(df.columns))
-        return df[list(dict.fromkeys(names))].reset_index(drop=True)
+        chosen = df[list(dict.fromkeys(names))]
+        return chosen if _is_plain(chosen.index) else chosen.reset_index(drop=True)
+    if hasattr(df, "__arrow_c_stream__") and (table := _arrow_table(df)) is not None:
+        _check_columns(names, table.column_names)
+        chosen = table.select(list(dict.fromkeys(names)))
+        return chosen.combine_chunks().to_pandas(types_mapper=pd.ArrowDtype)
     try:
         import narwhals as nw
     except ImportError as error:
@@ -170,6 +273,19 @@ def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame({name: frame[name].to_numpy() for name in dict.fromkeys(names)})
 
 
+def _is_plain(index: pd.Index) -> bool:
+    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
+
+
+def _arrow_table(df: Any) -> Any:
+    """Return what hands out Arrow data as a table; None where pyarrow is not installed."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        return None
+    return df if isinstance(df, pa.Table) else pa.table(df)
+
+
 def _check_columns(names: Sequence[str], have: Sequence[Any]) -> None:
     for name in names:
         if name not in have:
@@ -179,25 +295,6 @@ def _check_columns(names: Sequence[str], have: Sequence[Any]) -> None:
                 f"the table has {list(have).count(name)} columns named {name!r}; rename all but "
                 f"the one that is meant"
             )
-
-
-def _run_codes(column: pd.Series, name: str) -> tuple[IntArray, NDArray[Any]]:
-    """Number the runs in the order in which the table first names them."""
-    if column.isna().any():
-        row = int(np.argmax(column.isna()))
-        raise ValueError(f"row {row}: column {name!r} is empty; every step needs its run's id")
-    codes, uniques = pd.factorize(column)
-    ids = np.asarray(uniques, dtype=object)
-    if ids.size and all(isinstance(one, (float, np.floating)) for one in ids):
-        ids = _whole_ids(ids.astype(np.float64), ids, name)
-    kinds = {type(one).__name__ for one in ids if not isinstance(one, (int, np.integer))}
-    kinds |= {"int" for one in ids if isinstance(one, (int, np.integer))}
-    if not kinds <= {"int"} and not kinds <= {"str", "str_"}:
-        raise ValueError(
-            f"column {name!r} mixes or holds run ids of type {', '.join(sorted(kinds))}; make them "
-            f"all whole numbers or all text, for example with df[{name!r}].astype(str)"
-        )
-    return codes.astype(np.int64), ids
 
 
 def _whole_ids(numbers: FloatArray, ids: NDArray[Any], name: str) -> NDArray[Any]:
@@ -215,6 +312,8 @@ def _whole_ids(numbers: FloatArray, ids: NDArray[Any], name: str) -> NDArray[Any
 
 
 def _step_numbers(column: pd.Series, name: str) -> IntArray:
+    if column.dtype.kind == "i" and not column.hasnans:
+        return column.to_numpy(dtype=np.int64, copy=True)
     numbers = _to_numbers(column, name)
     bad = _not_whole(numbers)
     if bad.any():
@@ -242,6 +341,8 @@ def _horizons(column: pd.Series, name: str, ids: NDArray[Any]) -> IntArray:
 
 def _to_numbers(column: pd.Series, name: str) -> FloatArray:
     """Return a column as floats, NaN where it holds no number; refuse dates and the like."""
+    if column.dtype.kind in "biuf":
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
     numbers = pd.to_numeric(column, errors="coerce") if column.dtype.kind not in "mMc" else column
     try:
         refuse_kind(numbers.dtype)  # objects may turn out to be complex numbers
@@ -302,18 +403,14 @@ def _check_first(first: IntArray, ids: NDArray[Any], wanted: int, name: str) -> 
     )
 
 
-def _numbers(
-    column: pd.Series,
-    name: str,
-    ids: NDArray[Any],
-    codes: IntArray,
-    steps: IntArray,
-) -> FloatArray:
+def _numbers(column: pd.Series, name: str, layout: _Layout, steps: IntArray) -> FloatArray:
     numbers = _to_numbers(column, name)
+    if column.dtype.kind in "biuf":
+        return numbers
     bad = np.isnan(numbers) & column.notna().to_numpy()
     if bad.any():
         row = int(np.argmax(bad))
-        place = f"run {run_label(ids[codes[row]])}, step {steps[row]}"
+        place = f"run {run_label(layout.run(row))}, step {steps[row]}"
         raise ValueError(
             f"{place}: {run_label(column.iloc[row])} in column {name!r} is not a number; correct "
             f"it or leave the run out"
@@ -321,20 +418,45 @@ def _numbers(
     return numbers
 
 
-def _one_per_run(column: pd.Series, name: str, codes: IntArray, ids: NDArray[Any]) -> pd.Series:
+def _one_per_run(column: pd.Series, name: str, layout: _Layout) -> pd.Series:
     """Return a column's value for each run: that of its rows which have one, all the same."""
+    rows = layout.first
+    if not _is_one_per_run(column, layout):
+        rows = _rows_with_values(column, name, layout)
+    once = column.iloc[rows].reset_index(drop=True)
+    if isinstance(column.dtype, pd.ArrowDtype):
+        import pyarrow as pa  # which made the column
+
+        return pa.array(once).to_pandas()
+    return once
+
+
+def _is_one_per_run(column: pd.Series, layout: _Layout) -> bool:
+    """Whether each run has one value, none missing; False also where that takes a closer look."""
+    if layout.codes is None:
+        differs = _changes(column)
+        differs[layout.first[1:] - 1] = False
+        return not differs.any()
+    if column.dtype.kind not in "biu" or column.hasnans:
+        return False
+    values = column.to_numpy()
+    return np.array_equal(values, layout.spread(values[layout.first]))
+
+
+def _rows_with_values(column: pd.Series, name: str, layout: _Layout) -> IntArray:
+    """Return a row of each run that has a value, if one does; refuse runs that have two."""
+    codes, rows = layout.codes_of_rows(), layout.first.copy()
     values, kinds = pd.factorize(column)
     known = np.flatnonzero(values >= 0)
-    first = np.full(len(ids), -1, dtype=np.int64)
+    first = np.full(len(rows), -1, dtype=np.int64)
     first[codes[known][::-1]] = values[known][::-1]
     differs = values[known] != first[codes[known]]
     if differs.any():
         row = int(known[np.argmax(differs)])
         one, other = kinds[first[codes[row]]], kinds[values[row]]
         raise ValueError(
-            f"run {run_label(ids[codes[row]])} has two values in column {name!r}, "
+            f"run {run_label(layout.run(row))} has two values in column {name!r}, "
             f"{run_label(one)} and {run_label(other)}; a run has one, so correct its rows"
         )
-    rows = np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))  # each run's first
     rows[codes[known][::-1]] = known[::-1]
-    return column.iloc[rows].reset_index(drop=True)
+    return rows

@@ -154,7 +154,11 @@ def _as_numbers(y: ArrayLike) -> NDArray[Any]:
     if isinstance(y, np.ma.MaskedArray):
         masked, y = np.ma.getmaskarray(y), y.data.astype(object)
         y[masked] = None  # not observed
-    array = y.to_numpy(dtype=object) if isinstance(y, pd.Series) else np.asarray(y)
+    if isinstance(y, pd.Series):
+        if y.dtype.kind in "biuf":
+            return y.to_numpy(dtype=np.float64, na_value=np.nan) if y.hasnans else y.to_numpy()
+        y = y.to_numpy(dtype=object)
+    array = np.asarray(y)
     if array.dtype.kind in "US":  # name the first outcome that is text, not what NumPy made of it
         array = np.asarray(y, dtype=object)
     if y is None:
