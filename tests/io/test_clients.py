@@ -242,3 +242,40 @@ def test_mlflow(tmp_path, write, monkeypatch):
     check(run)
     assert (run.id, run.outcome, run.meta["input_tokens"]) == (name, 1, 10)
     assert [step.confidence for step in run.steps] == [None, 0.25, None]
+
+
+# ------------------------------------------------------------------ Inspect Scout
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scout(tmp_path):
+    scout = pytest.importorskip("inspect_scout")
+    from inspect_ai import model, tool
+
+    call = tool.ToolCall(id="c1", function="find", arguments={"order": 3})
+    talk = [
+        model.ChatMessageSystem(content="Be kind."),
+        model.ChatMessageUser(content=TALK[0][1]),
+        model.ChatMessageAssistant(content="I look.", tool_calls=[call]),
+        model.ChatMessageTool(content="in Paris", tool_call_id="c1", function="find"),
+        model.ChatMessageAssistant(content=[model.ContentText(text="In Paris.")]),
+    ]
+    about = {"source_type": "phoenix", "source_id": "p", "task_id": "orders"}
+    found = [
+        scout.Transcript(transcript_id="a", messages=talk, success=True, score=1.0, **about),
+        scout.Transcript(transcript_id="b", messages=talk, limit="token", **about),
+    ]
+
+    async def insert():
+        async with scout.transcripts_db(str(tmp_path / "db")) as database:
+            await database.insert(found)
+
+    asyncio.run(insert())
+    runs = sorted(io.read_runs(tmp_path / "db"), key=lambda run: run.id)
+    assert [(run.id, run.outcome, run.stop_kind) for run in runs] == [
+        ("a", 1, "complete"),
+        ("b", -1, "administrative"),
+    ]
+    assert (runs[0].task, runs[0].meta["source_type"]) == ("orders", "phoenix")
+    for run in runs:
+        check(run)

@@ -30,7 +30,7 @@ class Span:
     `tokens` counts them by kind ("input", "output"). `scores` are judgements of this span, by name.
     """
 
-    id: str
+    id: Any
     kind: Kind = "other"
     parent: str | None = None
     start: Any = None
@@ -43,6 +43,11 @@ class Span:
     tokens: Mapping[str, Any] = field(default_factory=dict)
     scores: dict[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("id", "parent", "call", "name"):
+            value = getattr(self, name)
+            setattr(self, name, None if value in (None, "") else str(value))
 
 
 def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:

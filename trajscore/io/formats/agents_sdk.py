@@ -61,12 +61,11 @@ def _span(record: Mapping[str, Any]) -> Span:
     data = data if isinstance(data, Mapping) else {}
     usage = data.get("usage")
     usage = usage if isinstance(usage, Mapping) else {}
-    parent = record.get("parent_id")
     answer = data.get("output", data.get("response"))
     return Span(
-        id=str(record.get("id")),
+        id=record.get("id"),
         kind=_KINDS.get(str(data.get("type")), "other"),
-        parent=None if parent is None else str(parent),
+        parent=record.get("parent_id"),
         start=record.get("started_at"),
         name=data.get("name"),
         given=data.get("input"),

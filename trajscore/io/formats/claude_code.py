@@ -75,10 +75,8 @@ def _is_aside(line: Mapping[str, Any], kinds: tuple[str, ...]) -> bool:
 
 def _run(raw: Any, place: Place, options: Any) -> Run:
     lines = as_objects(raw)
-    run = Run(
-        place.name(next(line[one] for one in _SESSION for line in lines if line.get(one))),
-        meta={"file": str(place.file)},
-    )
+    names = [line[one] for one in _SESSION for line in lines if line.get(one)]
+    run = Run(place.name(*names[:1]), meta={"file": str(place.file)})
     left_out: Counter[str] = Counter()
     messages: dict[Any, dict[str, Any]] = {}
     for index, line in enumerate(_not_taken_back(lines, left_out)):
@@ -101,11 +99,13 @@ def _not_taken_back(
     lines: list[Mapping[str, Any]], left_out: Counter[str]
 ) -> Iterator[Mapping[str, Any]]:
     """Leave out lines that are there twice, and what follows a request that was written anew."""
-    requests = {line.get("parentUuid"): line.get("uuid") for line in lines if _is_request(line)}
+    requests = {
+        _text(line, "parentUuid"): _text(line, "uuid") for line in lines if _is_request(line)
+    }
     gone: set[Any] = set()
     seen: set[Any] = set()
     for line in lines:
-        name, above = line.get("uuid"), line.get("parentUuid")
+        name, above = _text(line, "uuid"), _text(line, "parentUuid")
         anew = above is not None and _is_request(line) and requests[above] != name
         if name is not None and (anew or above in gone):
             gone.add(name)
@@ -113,6 +113,11 @@ def _not_taken_back(
         elif name is None or name not in seen:
             seen.add(name)
             yield line
+
+
+def _text(fields: Mapping[str, Any], name: str) -> str | None:
+    value = fields.get(name)
+    return value if isinstance(value, str) else None
 
 
 def _is_request(line: Mapping[str, Any]) -> bool:
@@ -164,7 +169,7 @@ def _add_answer(
     content = message.get("content")
     parts = content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]
     own = messages.setdefault(
-        message.get("id") or index,
+        _text(message, "id") or index,
         {"role": "assistant", "content": [], "model": message.get("model")},
     )
     own["content"] = [*own["content"], *parts]

@@ -153,7 +153,7 @@ def _span(observation: Mapping[str, Any]) -> Span:
     usage = _at(observation, "usageDetails") or observation.get("usage")
     usage = usage if isinstance(usage, Mapping) else {}
     return Span(
-        id=str(observation.get("id")),
+        id=observation.get("id"),
         kind=_KINDS.get(str(observation.get("type")).upper(), "other"),
         parent=_at(observation, "parentObservationId"),
         start=_at(observation, "startTime"),

@@ -75,7 +75,7 @@ def _span(record: Mapping[str, Any]) -> Span:
         kind=_KINDS.get(kind, "other"),
         parent=None if parent is None else _hex(parent),
         start=first(record, ("start_time_unix_nano", "start_time_ns", "start_time")),
-        name=str(record.get("name") or ""),
+        name=record.get("name"),
         given=attributes.get("mlflow.spanInputs"),
         answer=attributes.get("mlflow.spanOutputs"),
         error=True if "ERROR" in str(record.get("status", record.get("status_code"))) else None,

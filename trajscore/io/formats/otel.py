@@ -189,11 +189,11 @@ def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, pare
     return Span(
         id=name,
         kind=kind,
-        parent=None if parent is None else str(parent),
+        parent=parent,
         start=first(
             record, ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")
         ),
-        name=str(first(attributes, TOOL_NAME) or record.get("name") or ""),
+        name=first(attributes, TOOL_NAME) or record.get("name"),
         given=_with_system(find(attributes, _ARGUMENTS if kind == "tool" else _GIVEN), system),
         answer=find(attributes, _RESULT if kind == "tool" else _ANSWER) or _said(attributes),
         call=first(attributes, TOOL_CALL),
