@@ -8,18 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from trajscore.core.type_aliases import IntArray
-from trajscore.io import Step
 from trajscore.io._run import whole_text
-from trajscore.tracer._turns import Turns, call_text, turn_text
+from trajscore.tracer._turns import Turns
 
 
 class TextsOfTurns:
     """Texts to embed, each once; for each turn the place of its texts, -1 where it has none."""
 
-    def __init__(self, steps: list[Step], results_of: tuple[str, ...]) -> None:
+    def __init__(self, turns: Turns, results_of: tuple[str, ...]) -> None:
+        steps = turns.steps
         self._known: dict[str, int] = {}
         self.said = self._places(step.text if step.actor == "agent" else "" for step in steps)
-        self.whole = self._places(turn_text(step) for step in steps)
+        self.whole = self._places(turns.whole_text(turn) for turn in range(len(steps)))
         self.result = self._places(
             # a result without a call says nothing of what was done
             (step.observation or "") if step.actor in results_of and step.tool_calls else ""
@@ -117,9 +117,9 @@ def _repeated(turns: Turns, count: IntArray, window: int) -> IntArray:
     run = turns.run_of
     number: dict[str, int] = {}
     calls = [
-        (number.setdefault(call_text(call), len(number)), turn)
+        (number.setdefault(call, len(number)), turn)
         for turn in np.flatnonzero(turns.is_agent)
-        for call in turns.steps[turn].tool_calls
+        for call in turns.call_texts[turn]
     ]
     if not calls:
         return np.empty(0, dtype=np.int64)

@@ -7,35 +7,62 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from hashlib import sha256
+from io import BytesIO
 from operator import attrgetter
 from threading import Lock
 from typing import Any
 
 from trajscore.io import Run, Step, ToolCall
 
-
-def _reader(kind: type, without: str) -> Callable[[Any], tuple[Any, ...]]:
-    return attrgetter(*(one.name for one in fields(kind) if one.name != without))
+_Reader = Callable[[Any], tuple[Any, ...]]
 
 
-_of_run, _of_step = _reader(Run, "steps"), _reader(Step, "tool_calls")
-_of_call = _reader(ToolCall, "")
+def _readers(*without: str) -> tuple[_Reader, _Reader, _Reader]:
+    """Return what reads the fields of a run, of a step and of a call, but for some."""
+    named = [[one.name for one in fields(kind)] for kind in (Run, Step, ToolCall)]
+    apart = (*without, "steps", "text", "observation", "tool_calls", "result")
+    run, step, call = (attrgetter(*(one for one in names if one not in apart)) for names in named)
+    return run, step, call
 
 
-def content_key(question: Any, runs: Sequence[Run]) -> bytes | None:
-    """Return a key to what runs hold and what is asked of them; None where there is none."""
+_READERS = {True: _readers(), False: _readers("extra")}
+
+
+def content_key(question: Any, runs: Sequence[Run], *, extra: bool = True) -> bytes | None:
+    """Return a key to what runs hold and what is asked of them; None where there is none.
+
+    What has no field of its own counts with `extra`.
+    """
+    of_run, of_step, of_call = _READERS[extra]
     held = [
         (
-            _of_run(run),
-            [_of_step(step) for step in run.steps],
-            [[_of_call(call) for call in step.tool_calls] for step in run.steps],
+            of_run(run),
+            [(_brief(step.text), _brief(step.observation), *of_step(step)) for step in run.steps],
+            [
+                [(_brief(call.result), *of_call(call)) for call in step.tool_calls]
+                for step in run.steps
+            ],
         )
         for run in runs
     ]
     try:
-        return sha256(pickle.dumps((question, held), protocol=5)).digest()
-    except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
+        return sha256(_dumps((question, held))).digest()
+    except (pickle.PicklingError, TypeError, ValueError, AttributeError, RecursionError):
         return None  # something that a reader did not put there
+
+
+def _brief(text: Any) -> Any:
+    """Stand for a text by hash and length: Python knows its hash from the last time."""
+    return (hash(text), len(text)) if isinstance(text, str) else text
+
+
+def _dumps(value: Any) -> bytes:
+    """Pickle without looking for what occurs twice, which is twice as fast, and depends on ids."""
+    file = BytesIO()
+    pickler = pickle.Pickler(file, protocol=5)
+    pickler.fast = True
+    pickler.dump(value)
+    return file.getvalue()
 
 
 def is_plain(value: Any) -> bool:

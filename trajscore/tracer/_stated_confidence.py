@@ -23,7 +23,7 @@ FORMS = {
     "line": rf"\bconfidence\b(?:\s+(?:level|score|is))*(?:[\s*_]*{_RANGE})?"
     rf"[\s*_]*[:=]?[\s*_]*{_NUMBER}",
 }
-_WORD = re.compile("[Cc]onfidence|CONFIDENCE")
+_WORDS = ("onfidence", "CONFIDENCE")
 SCALES = ("auto", "fraction", "percent")
 
 
@@ -53,7 +53,9 @@ class StatedConfidence:
             return math.nan if found is None else self._scaled(float(found))
         if step.confidence is not None:
             return self._scaled(float(step.confidence))
-        if self._pattern is None or (self._needs_word and not _WORD.search(step.text)):
+        if self._pattern is None:
+            return math.nan
+        if self._needs_word and not any(word in step.text for word in _WORDS):
             return math.nan
         found = list(self._pattern.finditer(step.text))
         if not found:

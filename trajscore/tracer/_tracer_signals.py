@@ -144,6 +144,7 @@ class TracerSignals(RunTransformer):
     """
 
     _output_channels = CHANNELS
+    _reads_extra = False
     embedder_: Any
 
     def __init__(
@@ -174,7 +175,7 @@ class TracerSignals(RunTransformer):
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
         tokens = take_tokens(turns)
         rules = DEFINITIONS[self.definition]
-        texts = TextsOfTurns(turns.steps, rules.results_of)
+        texts = TextsOfTurns(turns, rules.results_of)
         speech = rules.speech(turns, texts, self.window)
         results = calls_and_results(turns, texts)
         answers = rules.answers(turns, texts)

@@ -53,6 +53,9 @@ _CHANNELS, _WORDS = Store(1 << 27), Store(1 << 20)
 class RunTransformer(TraceTransformer, BaseEstimator):
     """Base of the transformers from runs to channels; a subclass gives `_channels_of`."""
 
+    _reads_extra = True
+    """Whether the channels depend on what has no field of its own."""
+
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         raise NotImplementedError
 
@@ -62,7 +65,8 @@ class RunTransformer(TraceTransformer, BaseEstimator):
         fitted_on = None if reset else vars(self).get("_fitted_on", b"nothing")
         # what was fitted on something that has no key is known to nobody else
         plain = is_plain(list(parameters.values())) and (reset or fitted_on is not None)
-        key = content_key((id(type(self)), parameters, fitted_on), runs) if plain else None
+        question = id(type(self)), parameters, fitted_on
+        key = content_key(question, runs, extra=self._reads_extra) if plain else None
         kept = None if key is None else _CHANNELS.get(key)
         if kept is None:
             channels = self._channels_of(runs, reset=reset)
@@ -163,6 +167,16 @@ class Turns:
         """Whether each turn is the agent's."""
         return np.array([step.actor == "agent" for step in self.steps], dtype=bool)
 
+    @cached_property
+    def call_texts(self) -> list[list[str]]:
+        """The calls of each turn, written as text."""
+        return [[call_text(call) for call in step.tool_calls] for step in self.steps]
+
+    def whole_text(self, turn: int) -> str:
+        """Write a turn, what is said and what is called, as one text."""
+        parts = [self.steps[turn].text.strip(), *self.call_texts[turn]]
+        return "\n".join(part for part in parts if part)
+
     def place(self, turn: int) -> str:
         """Name the run and the message of a turn, for error messages."""
         row = int(self.run_of[turn])
@@ -251,12 +265,6 @@ def _with_text_keys(value: Any) -> Any:
     return [_with_text_keys(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
-def turn_text(step: Step) -> str:
-    """Write a turn, what is said and what is called, as one text."""
-    parts = [step.text.strip(), *(call_text(call) for call in step.tool_calls)]
-    return "\n".join(part for part in parts if part)
-
-
 # ------------------------------------------------------------------ tokens and words
 
 
@@ -334,14 +342,14 @@ class Words:
         """Tell whether a token carries content."""
         return self._word(token) is not None
 
-    def of(self, text: str) -> set[str]:
-        """Return the content words of a text."""
-        kept: set[str] | None = _WORDS.get((text, self._stop_words))
+    def of(self, text: str) -> list[str]:
+        """Return the different content words of a text, in order."""
+        kept: list[str] | None = _WORDS.get((text, self._stop_words))
         if kept is not None:
             return kept
         spaced = text if text.isascii() else _UNSPACED.sub(r" \1 ", text)
         words = {self._word(token) for token in set(spaced.split())}
-        found = {word for word in words if word is not None}
+        found = sorted(word for word in words if word is not None)
         _WORDS.put((text, self._stop_words), found, 1 + len(found))
         return found
 
@@ -358,7 +366,7 @@ class Words:
         columns: list[int] = []
         ends = [0]
         for text in texts:
-            columns += [column.setdefault(word, len(column)) for word in sorted(self.of(text))]
+            columns += [column.setdefault(word, len(column)) for word in self.of(text)]
             ends.append(len(columns))
         ones = np.ones(len(columns))
         shape = (len(texts), max(1, len(column)))
