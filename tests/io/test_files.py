@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajscore import io
+from trajscore.io import _files
 from trajscore.io._format import tell
 from trajscore.io._json import JsonScanner
 
@@ -262,3 +263,58 @@ def test_texts_that_follow_one_another_are_a_list(write):
         io.read_runs(write("b.json", text + "{]"))
     with pytest.raises(ValueError, match="breaks off in the run with index 1"):
         io.read_runs(write("c.json", text[:-5]))
+
+
+# ------------------------------------------------- what a file may do to its reader
+
+
+def test_a_damaged_gzip_file(write, talk):
+    path = write("a.json.gz", [{"id": "a", "messages": talk}])
+    data = bytearray(path.read_bytes())
+    data[20] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"a\.json\.gz (is a damaged gzip file|is not text)"):
+        io.read_runs(path)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.log"])
+@pytest.mark.parametrize("bracket", ["[", '{"a":'])
+def test_what_is_nested_too_deeply(tmp_path, name, bracket):
+    path = tmp_path / name
+    path.write_text(bracket * 50_000 + "\n{}\n")
+    with pytest.raises(ValueError, match=rf"{name}.*(nested too deeply|no valid JSON|not known)"):
+        io.read_runs(path)
+
+
+def test_numbers_of_many_digits(write):
+    turn = '{"role": "assistant", "content": "x", "n": ' + "9" * 200_000 + "}"
+    (run,) = io.read_runs(write("a.json", f'[{{"id": "a", "messages": [{turn}]}}]'))
+    assert run.steps[0].extra["n"] == float("inf")
+    (run,) = io.read_runs(write("a.jsonl", f'{{"id": "a", "messages": [{turn}]}}\n'))
+    assert run.steps[0].extra["n"] == float("inf")
+    reward = '{"id": "a", "messages": [{"role": "agent", "content": "x"}], "reward": ' + "9" * 400
+    with pytest.raises(ValueError, match="its outcome inf is neither a number in"):
+        io.read_runs(write("b.json", f"[{reward}}}]"))
+
+
+def test_halves_of_surrogate_pairs_anywhere(write):
+    turn = '{"role": "agent", "content": "x"}'
+    text = '{"id": "a\\ud83d", "k\\uDE00": "\\ud83d\\ude00", "messages": [' + turn + "]}"
+    for name in ("a.json", "a.jsonl"):
+        (run,) = io.read_runs(write(name, f"[{text}]" if name == "a.json" else text + "\n"))
+        assert run.id == "a?"
+        assert run.extra == {"k?": "\U0001f600"}
+
+
+def test_a_packed_file_may_not_hold_any_amount(write, monkeypatch):
+    talk = [{"role": "assistant", "content": "x" * 100_000}]
+    path = write("a.json.gz", [{"id": "a", "messages": talk}])
+    assert path.stat().st_size < 1000
+    assert len(io.read_runs(path)) == 1
+    monkeypatch.setattr(_files, "_LEAST_LIMIT", 10_000)
+    monkeypatch.setattr(_files, "_USUAL_RATIO", 10)
+    with pytest.raises(ValueError, match=r"gz unpacks to more than 10,000 bytes; .*max_size"):
+        io.read_runs(path)
+    assert len(io.read_runs(path, max_size=1_000_000)) == 1
+    with pytest.raises(ValueError, match="more than 50,000 bytes"):
+        io.read_runs(path, max_size=50_000)

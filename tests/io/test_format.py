@@ -126,7 +126,7 @@ def test_no_runs(register, write):
 def test_a_format_is_found_once(monkeypatch, write, talk):
     looked = []
     found = _format.told_by
-    monkeypatch.setattr(_format, "told_by", lambda file: looked.append(file) or found(file))
+    monkeypatch.setattr(_format, "told_by", lambda file, limit: looked.append(file) or found(file))
     path = write("a.json", [{"id": "a", "messages": talk}] * 3)
     assert len(io.read_runs(path)) == 3
     assert looked == [path]

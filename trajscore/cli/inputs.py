@@ -66,6 +66,12 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--group", help="column of clusters, by default the task; that of run ids for none")
     add(
+        "--max-size",
+        type=_bytes,
+        metavar="BYTES",
+        help="how much a compressed file may unpack to, say 4GB (100 times its size or 256MB)",
+    )
+    add(
         "--embedder",
         default="char",
         help="for logs without confidence: char, wordllama, or a sentence-transformers model",
@@ -93,7 +99,18 @@ def reading(arguments: argparse.Namespace) -> dict[str, Any]:
         "rule": arguments.rule,
         "first_step": arguments.first_step,
         "embedder": arguments.embedder,
+        "max_size": arguments.max_size,
     }
+
+
+def _bytes(text: str) -> int:
+    """Read 4GB, 500MB or a number of bytes."""
+    digits = text.strip().upper().removesuffix("B")
+    unit = next((unit for unit in "KMGT" if digits.endswith(unit)), "")
+    try:
+        return int(float(digits.removesuffix(unit)) * 1000 ** (" KMGT".index(unit or " ")))
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"{text!r} is no size, such as 4GB") from None
 
 
 def _scale(text: str) -> tuple[str, float]:

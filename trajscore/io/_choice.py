@@ -44,6 +44,7 @@ class Choice:
     confidence: str | None = None
     stop_reason: str | None = None
     id: str | tuple[str, ...] | None = None
+    max_size: int | None = None
     table: Table | None = field(default=None, init=False)
     meanings: Mapping[str, float] = field(default_factory=dict, init=False)
 

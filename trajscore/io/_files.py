@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import re
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -13,14 +14,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TextIO
 
+from trajscore.core.errors import ArgumentError
 from trajscore.io._fields import USUAL_FIELDS, Fields
-from trajscore.io._json import CutError, JsonScanner, count_messages
+from trajscore.io._json import CutError, JsonScanner, count_messages, read_value
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 JSON_ENDINGS = (".json", ".json.gz")
 LINES_ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _GZIP = b"\x1f\x8b"
 _HEAD = 1 << 16
+# How much a packed file may unpack to, unless somebody says more.
+_LEAST_LIMIT = 256_000_000
+_USUAL_RATIO = 100
 _LONG_HEAD = 1 << 18
 _BETWEEN = re.compile(r"\}[ \t\r]*\n\s*\{")
 _NAMES = ("trajectory_id", "trial_name", "session_id", "id")
@@ -79,6 +84,7 @@ class LogFile:
     one_by_one: bool = False
     is_head: bool = False
     fields: Fields = USUAL_FIELDS
+    max_size: int | None = None
 
     @property
     def info(self) -> dict[str, Any]:
@@ -93,11 +99,11 @@ class LogFile:
         The lines of a file of JSON lines come as the items of a list; a line in the middle that is
         no JSON comes as `Broken`. So do texts that follow one another, over several lines each.
         """
-        if is_lines(self.path):
-            yield from ((None, k, value) for k, value in _lines(self.path))
+        if is_lines(self.path, self.max_size):
+            yield from ((None, k, value) for k, value in _lines(self.path, self.max_size))
             return
-        several = _has_several(self.path)
-        with open_text(self.path) as file:
+        several = _has_several(self.path, self.max_size)
+        with open_text(self.path, self.max_size) as file:
             scanner = JsonScanner(file, str(self.path))
             if several:
                 yield from ((None, k, value) for k, value in scanner.texts())
@@ -152,28 +158,57 @@ def stem(path: Path) -> str:
     return path.stem
 
 
+class _Unpacked(io.RawIOBase):
+    """The content of a packed file, up to a size: a small file may hold any amount of nothing."""
+
+    def __init__(self, file: Any, path: Path, max_size: int | None) -> None:
+        self._file = gzip.GzipFile(fileobj=file)
+        self._path = path
+        size = path.stat().st_size
+        self._most = max(_LEAST_LIMIT, _USUAL_RATIO * size) if max_size is None else max_size
+        self._read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(len(buffer))
+        self._read += len(data)
+        if self._read > self._most:
+            raise ArgumentError(
+                f"{self._path} unpacks to more than {self._most:,} bytes; if it is what you think "
+                f"it is, allow more with {{argument}}",
+                "max_size",
+            )
+        buffer[: len(data)] = data
+        return len(data)
+
+
 @contextmanager
-def open_text(path: Path) -> Iterator[TextIO]:
-    """Open a file of text, gzipped or not; say in one sentence what is wrong with it."""
+def open_text(path: Path, max_size: int | None = None) -> Iterator[TextIO]:
+    """Open a file of text, gzipped or not; say in one sentence what is wrong with it.
+
+    What is packed may unpack to `max_size` bytes, by default 100 times its size or 256 MB.
+    """
     try:
         with ExitStack() as opened:
             binary: Any = opened.enter_context(path.open("rb"))
             packed = binary.read(2) == _GZIP
             binary.seek(0)
             if packed:
-                binary = opened.enter_context(gzip.open(binary))
+                binary = io.BufferedReader(_Unpacked(binary, path, max_size), _HEAD)
             yield opened.enter_context(io.TextIOWrapper(binary, encoding="utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not text in UTF-8 ({error.reason}); convert it") from error
     except EOFError as error:
         raise ValueError(f"{path} breaks off: the compressed file was cut, get it again") from error
-    except gzip.BadGzipFile as error:
+    except (gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path} is a damaged gzip file ({error}); get it again") from error
 
 
-def is_lines(path: Path) -> bool:
+def is_lines(path: Path, max_size: int | None = None) -> bool:
     """Tell JSON lines from one JSON text, by the ending or else by the first two lines."""
-    with open_text(path) as file:
+    with open_text(path, max_size) as file:
         first = file.readline(_HEAD).strip()
         if has_ending(path, LINES_ENDINGS):
             return first not in ("{", "[")
@@ -181,20 +216,22 @@ def is_lines(path: Path) -> bool:
             return False
         try:
             json.loads(first)
+        except RecursionError:  # whoever reads it says where
+            return True
         except ValueError:
             return False
         return any(file.readline(_HEAD).strip() for _ in range(2))
 
 
-def _has_several(path: Path) -> bool:
+def _has_several(path: Path, max_size: int | None) -> bool:
     """Tell several JSON texts from one: within one, a comma stands between objects."""
-    with open_text(path) as file:
+    with open_text(path, max_size) as file:
         return bool(_BETWEEN.search(file.read(_LONG_HEAD)))
 
 
-def _lines(path: Path) -> Iterator[tuple[int, Any]]:
+def _lines(path: Path, max_size: int | None) -> Iterator[tuple[int, Any]]:
     """Yield the values of a file of JSON lines with their line's number among the filled ones."""
-    with open_text(path) as file:
+    with open_text(path, max_size) as file:
         index = 0
         for number, line in enumerate(file, start=1):
             if not line.strip():
@@ -205,7 +242,7 @@ def _lines(path: Path) -> Iterator[tuple[int, Any]]:
 
 def _line(path: Path, index: int, number: int, line: str) -> Any:
     try:
-        return json.loads(line)
+        return read_value(line)
     except RecursionError:
         return Broken(f"line {number} is nested too deeply")
     except json.JSONDecodeError as error:

@@ -189,14 +189,14 @@ def find_format(name: str) -> Format:
     return _FORMATS[name]
 
 
-def tell(path: Paths) -> Format:
+def tell(path: Paths, max_size: int | None = None) -> Format:
     """Tell the format of a log from the first fields of its first file, or from its folder."""
     place = list_paths(path)[0]
     for one in _asked():
         if one.folder and one.folder(place):
             return one
     file = find_files(place, (*_ENDINGS, *own_endings()))[0]
-    found = told_by(file)
+    found = told_by(file, max_size)
     if found is None:
         raise ArgumentError(
             f"{file}: the format is not known; name it by {{argument}}, one of "
@@ -211,21 +211,21 @@ def own_endings() -> tuple[str, ...]:
     return tuple(ending for one in _FORMATS.values() for ending in one.endings)
 
 
-def told_by(file: Path) -> Format | None:
+def told_by(file: Path, max_size: int | None = None) -> Format | None:
     for one in _asked():
         if one.endings and has_ending(file, one.endings):
             return one
-    for head in _heads(file):
+    for head in _heads(LogFile(file, max_size=max_size)):
         for one in _asked():
             if one.recognise(head):
                 return one
     return None
 
 
-def _heads(file: Path) -> Iterator[Head]:
+def _heads(file: LogFile) -> Iterator[Head]:
     """Yield what is known of a file after each of its fields; of a list, its first item."""
     head = Head()
-    for key, _, value in LogFile(file).items(_STREAMED):
+    for key, _, value in file.items(_STREAMED):
         if key is None:
             is_object = isinstance(value, dict)
             yield Head(value if is_object else {}, listed=True, whole=True, item=value)

@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterator
 from json.decoder import JSONDecodeError
 from typing import Any, NoReturn, TextIO
 
+from trajscore.io._run import whole_text
+
 _CHUNK = 1 << 18
 # The longest thing that may be cut off without being a string: a surrogate pair, -Infinity.
 _LONGEST_LITERAL = 16
@@ -20,7 +22,39 @@ _HALF_NUMBER = re.compile(r",?|\.|[eE][+-]?")
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LISTS = ("messages", "traj", "steps", "trajectory")
 _MESSAGES = re.compile(rf'"(?:{"|".join(_LISTS)})"\s*:\s*\[')
-_decode = json.JSONDecoder().raw_decode
+# Of more digits a float is infinite: no count or number of a log has as many.
+_MOST_DIGITS = 300
+_ESCAPES = ("\\ud", "\\uD")
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
+
+
+_DECODER = json.JSONDecoder(parse_int=_integer)
+_decode = _DECODER.raw_decode
+
+
+def read_value(text: str) -> Any:
+    """Read one JSON text as the scanner reads its values."""
+    return _whole(_DECODER.decode(text), text)
+
+
+def _whole(value: Any, text: str, start: int = 0, end: int | None = None) -> Any:
+    """Put "?" for halves of surrogate pairs, which JSON allows and no encoding of text does."""
+    if all(text.find(escape, start, end) < 0 for escape in _ESCAPES):
+        return value
+    return _without_halves(value)
+
+
+def _without_halves(value: Any) -> Any:
+    if isinstance(value, str):
+        return whole_text(value)
+    if isinstance(value, list):
+        return [_without_halves(one) for one in value]
+    if isinstance(value, dict):
+        return {whole_text(key): _without_halves(one) for key, one in value.items()}
+    return value
 
 
 class CutError(ValueError):
@@ -163,12 +197,18 @@ class JsonScanner:
                 # a number at the end of the buffer may go on in the next piece: 1 to 1.5 or 1e+9
                 number = isinstance(value, (int, float))
                 if not number or end < len(self._buffer) - _LONGEST_LITERAL or self._ended:
-                    self._position = end
-                    return value
+                    start, self._position = self._position, end
+                    return self._checked(value, start)
             if error is not None and (self._ended or not self._may_go_on(error)):
                 self._fail(error.msg, error.pos, cut=self._ended and self._is_cut(error))
             # as much again each time, so that a long item is decoded a few times only
             self._fill(max(self._chunk, len(self._buffer) - self._position))
+
+    def _checked(self, value: Any, start: int) -> Any:
+        try:
+            return _whole(value, self._buffer, start, self._position)
+        except RecursionError:
+            self._fail("it is nested too deeply", start)
 
     def _may_go_on(self, error: JSONDecodeError) -> bool:
         unfinished = error.msg.startswith("Unterminated string")

@@ -67,8 +67,9 @@ def read_runs(
         What stop reasons mean, as in `trajscore.core.stops.classify_stops`: say
         ``{"timeout": "administrative"}`` if all runs had the same time on the same machine.
     **options
-        ``stop_reason``, the field of a run that says why it ended; and options of the format, those
-        of `read_tau2` and so on.
+        ``stop_reason``, the field of a run that says why it ended; ``max_size``, how many bytes a
+        compressed file may unpack to (100 times its size or 256 MB, whichever is more); and options
+        of the format, those of `read_tau2` and so on.
 
     Returns
     -------
@@ -166,13 +167,17 @@ def stream_runs(
     places = list_paths(path)
     own = dict(options or {})
     choice = Choice.take(own)
-    known = find_format(format) if isinstance(format, str) else format or tell(places)
+    limit = choice.max_size
+    known = find_format(format) if isinstance(format, str) else format or tell(places, limit)
     named = isinstance(format, str)
     chooser = Chooser(choice)
     reading = _Reading(known, known.check_options(own), chooser, named)
     paths = known.files(places)
     info: dict[str, dict[str, Any]] = {}
-    files = [LogFile(file, info, len(paths), one_by_one, fields=choice.fields) for file in paths]
+    files = [
+        LogFile(file, info, len(paths), one_by_one, fields=choice.fields, max_size=limit)
+        for file in paths
+    ]
     return RunStream(reading.runs(files), info, chooser, warns=warns)
 
 
@@ -233,6 +238,8 @@ class _Reading:
             _check_turns(run, raw)
         except MalformedRunError as error:
             wrong = str(error)
+        except RecursionError:
+            wrong = "it is nested too deeply"
         observed = run is not None and run.outcome != CENSORED
         if not observed and mechanism_of(place.stop_reason, self.rule) == EXCLUDED:
             reason = str(place.stop_reason)

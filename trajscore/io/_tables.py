@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ import pandas as pd
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import unknown_name
 from trajscore.io._fields import USUAL, Fields, find
-from trajscore.io._files import Broken, LogFile
+from trajscore.io._files import Broken, LogFile, open_text
 
 TABLE_ENDINGS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 
@@ -33,32 +32,36 @@ _NO_CONFIDENCE = {
 }  # fmt: skip
 
 
-def read_table(path: Path) -> pd.DataFrame:
+def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
     """Read a CSV (also gzipped), Parquet, JSON or JSON-lines file; errors are sentences."""
     if not path.exists():
         raise ValueError(f"{path}: there is no such file")
     name = path.name.lower().removesuffix(".gz")
     try:
         if name.endswith((".csv", ".tsv")):
-            return pd.read_csv(path, sep="\t" if name.endswith(".tsv") else ",", low_memory=False)
+            with open_text(path, max_size) as file:
+                sep = "\t" if name.endswith(".tsv") else ","
+                return pd.read_csv(file, sep=sep, low_memory=False)
         if name.endswith((".json", ".jsonl", ".ndjson")):
-            return pd.DataFrame(_rows(path))
+            return pd.DataFrame(_rows(path, max_size))
         if name.endswith(".parquet"):
             return pd.read_parquet(path)
     except ImportError as error:
         raise ValueError(
             f'{path}: Parquet files need pyarrow; run `pip install "scikit-trajscore[data]"`'
         ) from error
-    except (ValueError, OSError, EOFError, RecursionError, zlib.error, TypeError) as error:
+    except ArgumentError:
+        raise
+    except (ValueError, OSError, RecursionError, TypeError) as error:
         raise ValueError(f"{path}: the file cannot be read as a table: {error}") from error
     raise ValueError(
         f"{path}: expected a file that ends in .csv, .csv.gz, .tsv, .parquet, .jsonl or .json"
     )
 
 
-def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+def _rows(path: Path, max_size: int | None) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a list in JSON, or of JSON lines."""
-    for _, index, row in LogFile(path).items():
+    for _, index, row in LogFile(path, max_size=max_size).items():
         if index is None:
             raise ValueError("it holds one object; give a list of rows, or one row a line")
         if isinstance(row, Broken):

@@ -94,7 +94,7 @@ def describe(
 
     What a report would refuse is said in the words of `options`, those of a command line.
     """
-    known = format_of(path) if format is None else find_format(format)
+    known = format_of(path, asked.get("max_size")) if format is None else find_format(format)
     if known is None:
         return _of_table(path, fields, options or {}, asked)
     return _of_log(path, known, fields, options or {}, asked)
@@ -111,7 +111,7 @@ def _of_log(
     asked: dict[str, Any],
 ) -> Description:
     named = {name: getattr(fields, name) for name in ("id", "outcome", "confidence", "stop_reason")}
-    of_reading = {name: asked.get(name) for name in ("outcome_map", "outcomes", "rule")}
+    of_reading = {name: asked.get(name) for name in ("outcome_map", "outcomes", "rule", "max_size")}
     stream = stream_runs(path, known, named | of_reading)
     runs: list[io.Run] = []
     refused = ""
@@ -206,7 +206,7 @@ def _common(names: Iterable[str]) -> dict[str, int]:
 def _of_table(
     path: Path, fields: Fields, options: dict[str, str], asked: dict[str, Any]
 ) -> Description:
-    frame = read_table(path)
+    frame = read_table(path, asked.get("max_size"))
     found = Description(str(path), "a table", n_rows=len(frame))
     found.fields = {"the table": [str(name) for name in frame.columns]}
     try:

@@ -166,12 +166,13 @@ def load(
     by: Sequence[str] = (),
     missing: str = "same_runs",
     needs_scores: bool = True,
+    max_size: int | None = None,
 ) -> Inputs:
     """Load the predictors of a table with one row a step, of a log of runs, or of bundled data.
 
     What `fields` does not name is looked for under usual names. Of a log, its ``scores`` are names
     of predictors and its ``group`` is a column of `trajscore.io.meta`. `format`, `outcome_map`,
-    `outcomes` and `rule` are as in `trajscore.io.read_runs`, `embedder` as in
+    `outcomes`, `rule` and `max_size` are as in `trajscore.io.read_runs`, `embedder` as in
     `trajscore.TracerSignals`, `missing` as in `trajscore.evaluate`. The columns of a table that
     `by` names come along in the meta of the predictors. Where nothing is a score and none is
     needed, there is one without a name, of nothing but steps.
@@ -179,8 +180,13 @@ def load(
     if path is None:
         X, y = load_chess(return_X_y=True)
         return Inputs(X[list(fields.scores)] if fields.scores else X, y)
-    known = format_of(path) if format is None else find_format(format)
-    asked = {"outcome_map": outcome_map, "outcomes": outcomes, "rule": rule}
+    known = format_of(path, max_size) if format is None else find_format(format)
+    asked = {
+        "outcome_map": outcome_map,
+        "outcomes": outcomes,
+        "rule": rule,
+        "max_size": max_size,
+    }
     if known is None:
         try:
             return _load_table(path, fields, first_step, by, **asked)
@@ -195,14 +201,14 @@ def load(
     return _load_log(path, known, fields, (embedder if needs_scores else None, missing), asked)
 
 
-def format_of(path: Path) -> Format | None:
+def format_of(path: Path, max_size: int | None = None) -> Format | None:
     """Tell the format of a log; None for a table with one row a step, also in JSON."""
     if path.is_dir() or has_ending(path, own_endings()):
-        return tell(path)
+        return tell(path, max_size)
     if not has_ending(path, (*JSON_ENDINGS, *LINES_ENDINGS)):
         return None
     try:
-        found = tell(path)
+        found = tell(path, max_size)
     except ArgumentError:
         if has_ending(path, LINES_ENDINGS):  # what reads tables will say what is wrong
             return None
@@ -229,8 +235,9 @@ def _load_table(
     outcome_map: Any,
     outcomes: Any,
     rule: Rule | None,
+    max_size: int | None,
 ) -> Inputs:
-    frame, fields, remarks = join_outcomes(read_table(path), fields, outcomes)
+    frame, fields, remarks = join_outcomes(read_table(path, max_size), fields, outcomes)
     if fields.scores == (NO_SCORE,):
         frame = frame.assign(**{NO_SCORE: 0.0})
     chosen, guessed = choose_columns(frame, fields)
