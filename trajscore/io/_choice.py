@@ -192,6 +192,8 @@ class Chooser:
             name = getattr(self.choice, part)
             if name is None or self.used[part, name] or not self.n_runs:
                 continue
+            if part == "outcome" and self.choice.table is not None:  # a column of the table
+                continue
             have = list(self.of_steps) if part == "confidence" else list(self.seen)
             kind = "field of a turn" if part == "confidence" else "field of a run"
             raise ArgumentError(f"{where}: {{argument}}: {unknown_name(kind, name, have)}", part)
@@ -348,6 +350,9 @@ def _column(frame: pd.DataFrame, names: Fields, part: str) -> Any:
     given = getattr(names, part)
     if given is not None and given in frame.columns:
         return given
+    if given is not None and part == "outcome":
+        said = unknown_name("column", given, list(frame.columns))
+        raise ArgumentError(f"the table of outcomes: {{argument}}: {said}", part)
     found = find(part, frame.columns)
     if not found and part == "outcome":
         raise ArgumentError(

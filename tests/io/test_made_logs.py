@@ -1,0 +1,90 @@
+"""Logs as engineers have them: right, or refused with what makes the next try right."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from trajscore import StepConfidence, io
+from trajscore.cli.main import main
+
+# What else is to be said, after the first try was refused.
+NEXT = {
+    "openai_score.jsonl": {"outcome": "score"},
+    "openai_bare.json": {"outcomes": "table"},
+    "openai_noout.json": {"outcomes": "table"},
+}
+LOGS = [
+    "agents_sdk.jsonl", "anthropic.jsonl", "langgraph_lc.jsonl", "langgraph_state.jsonl",
+    "langsmith.jsonl", "mlflow.jsonl", "openai_bare.json", "openai_noout.json",
+    "openai_passed.jsonl", "openai_responses.jsonl", "openai_score.jsonl", "openai_success.json",
+    "otel.json", "sharegpt.json",
+]  # fmt: skip
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write a table of outcomes for the ids that an error names."""
+
+    def write(runs):
+        rows = {"run_id": [run.id for run in runs], "ok": ["no", "yes"] * (len(runs) // 2)}
+        pd.DataFrame(rows).to_csv(tmp_path / "outcomes.csv", index=False)
+        return tmp_path / "outcomes.csv"
+
+    return write
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_in_python(public_file, table, name):
+    path = public_file("made_logs", name)
+    runs = io.read_runs(path)
+    assert len(runs) == 40
+    wanted = {(0, 21), (1, 19)}
+    if name in NEXT:
+        with pytest.raises(ValueError, match=r"no run has an outcome.*outcome=.*outcomes=$"):
+            io.outcomes(runs)
+        more = dict(NEXT[name])
+        if "outcomes" in more:
+            more = {"outcomes": table(runs), "outcome": "ok", "outcome_map": "yes=1,no=0"}
+            wanted = {(0, 20), (1, 20)}
+        runs = io.read_runs(path, **more)
+    y = io.outcomes(runs)
+    assert {(int(one), int((y == one).sum())) for one in set(y.tolist())} == wanted
+    for run in runs:
+        assert [step.actor for step in run.steps if step.actor != "user"] == ["agent"] * sum(
+            step.actor == "agent" for step in run.steps
+        )
+        assert run.steps[-1].text.startswith("Your order is on its way.")
+        assert sum(step.actor == "user" for step in run.steps) <= 1
+    X = StepConfidence(channels=["verbal"]).fit_transform(runs)
+    assert (X.lengths >= 2).all()
+    assert not pd.isna(X.cells).any()
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_on_the_command_line(public_file, table, capsys, name):
+    path = public_file("made_logs", name)
+
+    def describe(*options):
+        assert main(["describe", str(path), "--json", *options]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    facts = describe()
+    if name in NEXT:
+        assert "no run has an outcome" in facts["report"]
+        assert main(["report", str(path)]) == 2
+        said = capsys.readouterr().err
+        assert "--outcome, or give a table of run ids ('" in said
+        options = ["--outcome", "score"]
+        if "outcomes" in NEXT[name]:
+            options = ["--outcomes", str(table(io.read_runs(path)))]
+            assert main(["describe", str(path), *options]) == 2
+            said = capsys.readouterr().err
+            assert "no column of outcomes; name one of its columns (run_id, ok) with --out" in said
+            options += ["--outcome", "ok"]
+            assert "--map no=0,yes=1" in describe(*options)["report"]
+            options += ["--map", "no=0,yes=1"]
+        facts = describe(*options)
+    assert facts["n_runs"] == 40
+    assert facts["outcome"]["successes"] in (19, 20)
+    assert facts["report"] == "would judge verbal"
