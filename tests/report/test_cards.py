@@ -24,12 +24,8 @@ from trajscore.report._rows import calibrator_maker, make_rows
 from trajscore.report._runs import check_predictors, choose_runs
 
 QUICK = IntervalOptions(50, method="influence")
-CLEAR, UNCLEAR, NOTHING, WORSE = (
-    (0.1, 0.05, 0.15),
-    (0.02, -0.1, 0.14),
-    (0, -0.01, 0.01),
-    (-1, -2, 0),
-)
+CLEAR, UNCLEAR, NOTHING = (0.1, 0.05, 0.15), (0.02, -0.1, 0.14), (0, -0.01, 0.01)
+TINY, WORSE = (0.005, 0.004, 0.006), (-1, -2, 0)
 
 
 def made(kind, n, seed):
@@ -63,6 +59,8 @@ def card_of(X, y):
         (NOTHING, NOTHING, NOTHING, AVOID),
         (WORSE, NOTHING, CLEAR, AVOID),
         (None, NOTHING, None, AVOID),
+        (None, TINY, None, AVOID),  # shown to be better, by nothing that matters
+        (TINY, TINY, NOTHING, AVOID),
         (WORSE, UNCLEAR, CLEAR, TOO_FEW),
         (UNCLEAR, NOTHING, NOTHING, TOO_FEW),
         (CLEAR, UNCLEAR, UNCLEAR, TOO_FEW),

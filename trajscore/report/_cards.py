@@ -62,21 +62,21 @@ class Evidence:
 def decide(found: Evidence) -> str:
     """Choose the card.
 
-    Use as it is: better than the base rate, and recalibration is shown to gain nothing that
-    matters. Recalibrate: better than the base rate once recalibrated. Do not use: neither form is
-    better by anything that matters. Too few runs: none of these is shown.
+    Do not use: neither form is better than the base rate by anything that matters. Use as it is:
+    better than the base rate, and recalibration is shown to gain nothing that matters. Recalibrate:
+    better than the base rate once recalibrated. Too few runs: none of these is shown.
     """
     forms = [form for form in (found.as_given, found.recalibrated) if form]
     given, made, gain = found.as_given, found.recalibrated, found.gain
     if found.n_rarer < FEWEST or not forms:
         return TOO_FEW
+    if all(form[2] < found.matters for form in forms):
+        return AVOID
     # where recalibration was not asked for, nothing is said of what it would gain
     if given and given[1] > 0 and (gain is None or gain[2] < found.matters):
         return USE
     if made and made[1] > 0:
         return RECALIBRATE
-    if all(form[2] < found.matters for form in forms):
-        return AVOID
     return TOO_FEW
 
 

@@ -136,7 +136,6 @@ def _risk_coverage(view: View, name: str, number: FloatArray, labels: FloatArray
         Axis(0, 1, 52, 240, "share of runs accepted"),
         Axis(0, 1, 150, 20, "successes among them"),
         f"{view.called(name)}: success rate of the accepted runs by the share that is accepted",
-        title=view.called(name),
     )
     panel.line([0, 1], [labels.mean()] * 2, "reference")
     panel.line(share, rate, view.acted_on(name)[1])

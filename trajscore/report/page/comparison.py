@@ -21,12 +21,13 @@ _ENDS = ("", "_low", "_high")
 
 def comparison(view: View) -> Section:
     """Return the forest of margins, the pairs and the groups."""
+    columns = [_column(view, form) for form in (RAW, CALIBRATED)]
     return Section(
         "comparison",
         "How do they compare?",
         _sentence(view),
         {
-            "forest": [_column(view, form) for form in (RAW, CALIBRATED)],
+            "forest": [column for column in columns if column["strips"]],
             "names": view.names,
             "matrix": _matrix(view),
             "groups": _groups(view),
@@ -42,7 +43,7 @@ def _sentence(view: View) -> str:
         return "They are judged on different runs, so that only each margin counts."
     apart = ((pairs["low"] > 0) | (pairs["high"] < 0)).sum()
     if not apart:
-        return "No two of them are told apart: take the one that is cheapest to get."
+        return "These runs tell no two of them apart, so that what they cost may decide."
     return f"{apart} of {len(pairs)} pairs are told apart."
 
 

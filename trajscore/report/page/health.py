@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from trajscore.core.outcomes import CENSORED
 from trajscore.metrics._ties import group_ties
@@ -118,7 +117,8 @@ def _sensitivity(view: View) -> list[dict[str, Any]]:
     table = view.data.sensitivity
     if "observed_only" not in table:
         return []
-    rows = table[["margin", "observed_only"]].reset_index()
-    rows = rows[rows["predictor"].isin(view.names)]
-    rows["form"] = rows["form"].map(FORMS)
-    return pd.DataFrame(rows).to_dict("records")
+    return [
+        {"predictor": name, "form": FORMS[form], **table.loc[(name, form)]}
+        for name in view.names
+        for form in view.forms(name)
+    ]

@@ -22,11 +22,12 @@ def runs(view: View) -> Section:
     """Return the worst runs of each predictor that is drawn, and the transcripts of the best's."""
     rows = [row for name in view.drawn for row in _worst(view, name)]
     first = [row["run"] for row in rows if row["predictor"] == view.drawn[0]][:FIRST]
+    found = transcripts(view, first)
     return Section(
         "runs",
         "Which runs do I read first?",
         _sentence(view, rows),
-        {"rows": rows, "transcripts": transcripts(view, first), "has_log": bool(view.log)},
+        {"rows": rows, "transcripts": found, "linked": [one["run"] for one in found]},
     )
 
 

@@ -17,6 +17,8 @@ def stopping(view: View) -> Section:
         {"name": name, "alpha": f"{alpha:g}", "cells": list(row)}
         for (name, alpha), row in zip(cells.index, cells.to_numpy(), strict=True)
     ]
+    places = {name: place for place, name in enumerate(view.names)}
+    rows.sort(key=lambda row: places.get(row["name"], len(places)))
     heads = [{"name": name, "about": explain(name)} for name in cells if name != "good, bad runs"]
     return Section(
         "stopping", "Can I stop failing runs early?", _sentence(view),
@@ -38,6 +40,11 @@ def _sentence(view: View) -> str:
     at_level = own.xs(levels[len(levels) // 2], level="alpha", drop_level=False)
     (name, alpha) = at_level["power_before_end"].idxmax()
     row = own.loc[(name, alpha)]
+    if row["power_before_end"] < 0.005:
+        return (
+            f"With at most {alpha:.0%} of the good runs flagged, no predictor flags a failing run "
+            f"before its last step."
+        )
     return (
         f"On {name}, with at most {alpha:.0%} of the good runs flagged, "
         f"{row['power_before_end']:.0%} of the failing runs are flagged before their last step, "

@@ -106,14 +106,13 @@ def _panels(view: View, profiles: dict[str, _Profile]) -> list[dict[str, Any]]:
     panels = []
     for name, one in profiles.items():
         panel = Panel(x, y, f"{view.called(name)}: margin over the base rate by step")
-        panel.title = view.called(name)
         style = view.acted_on(name)[1]
         panel.line([x.low, x.high], [0, 0], "reference")
         panel.band(one.step, one.margin - one.half, one.margin + one.half, style)
         panel.line(one.step, one.margin, style)
         if len(one.step) < 8:
             panel.points(one.step, one.margin, style)
-        panels.append({"name": name, "panel": panel})
+        panels.append({"name": name, "called": view.called(name), "panel": panel})
     return panels
 
 
@@ -129,7 +128,6 @@ def _alive(view: View) -> Panel:
         Axis(0.5, len(n) + 0.5, 52, 240, "step"),
         Axis(0, float(n.max()) * 1.05, 150, 20, "runs"),
         "Number of runs that reach each step; the dark part was not observed",
-        title="runs that reach a step",
     )
     panel.bars(places - 0.42, places + 0.42, n, "constant")
     if unobserved.any():

@@ -19,6 +19,7 @@ from trajscore.report._cards import form_of, ranked
 from trajscore.report._data import BASE_RATE, CALIBRATED, CONSTANT, FORMS, RAW, ReportData
 
 _USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
+_MOSTLY = 0.9  # of the steps have to say what they cost
 MOST_DRAWN = 12
 """Predictors beyond the first so many are in tables, not in pictures."""
 
@@ -116,7 +117,7 @@ class View:
     def costs(self, key: tuple[str, str]) -> dict[str, FloatArray]:
         """Return what each step of a row cost, in tokens and in money, where the log says it."""
         trace = self.data.traces[key]
-        found = {"tokens": np.zeros(len(trace.cells)), "money": np.zeros(len(trace.cells))}
+        found = {kind: np.full(len(trace.cells), np.nan) for kind in ("tokens", "money")}
         if not self.log:
             return {}
         for row, name in enumerate(self.ids(key)):
@@ -128,9 +129,17 @@ class View:
             for k, (start, end) in enumerate(zip(places, ends, strict=True)):
                 cell = trace.offsets[row] + k
                 turns = run.steps[start:end]  # a turn, and what others said after it
-                found["tokens"][cell] = sum(_tokens(step) for step in turns)
-                found["money"][cell] = sum(step.cost or 0.0 for step in turns)
-        return {kind: cost for kind, cost in found.items() if cost.sum() > 0}
+                if any(step.actor == "agent" for step in turns):
+                    found["tokens"][cell] = sum(_tokens(step) for step in turns) or np.nan
+                    costs = [step.cost for step in turns if step.cost is not None]
+                    found["money"][cell] = sum(costs) if costs else np.nan
+                else:  # what users say costs nothing that is counted
+                    found["tokens"][cell] = found["money"][cell] = 0.0
+        return {
+            kind: np.nan_to_num(cost)
+            for kind, cost in found.items()
+            if np.isfinite(cost).mean() >= _MOSTLY and np.nansum(cost) > 0
+        }
 
 
 def _tokens(step: Step) -> float:
