@@ -321,6 +321,40 @@ def test_mlflow(write):
         assert run.extra["expectations"] == {"answer": "Paris"}
 
 
+# ------------------------------------------------------------------ LangSmith
+
+
+def test_langsmith(write):
+    def record(name, kind, start, inputs, outputs, **fields):
+        record = {"id": name, "trace_id": "0", "run_type": kind, "inputs": inputs}
+        record |= {"parent_run_id": None if name == "0" else "0", "name": fields.pop("tool", name)}
+        return record | {"outputs": outputs, "start_time": f"2026-01-01T00:00:0{start}", **fields}
+
+    def message(kind, **fields):
+        return {"lc": 1, "type": "constructor", "id": ["langchain", kind], "kwargs": fields}
+
+    ask = message("HumanMessage", content="Where is order 3?")
+    call = {"name": "find", "args": {"order": 3}, "id": "c1", "type": "tool_call"}
+    look = message("AIMessage", content="I look.", tool_calls=[call])
+    found = message("ToolMessage", content="in Paris", tool_call_id="c1")
+    generated = {"generations": [[{"text": "I look.", "message": look}]]}
+    told = {"generations": [[{"text": "In Paris.", "message": None}]]}
+    lines = [
+        record("3", "llm", 3, {"messages": [[ask, look, found]]}, told, prompt_tokens=5),
+        record("2", "tool", 2, {"input": "{'order': 3}"}, {"output": "in Paris"}, tool="find"),
+        record("1", "llm", 1, {"messages": [[ask]]}, generated, feedback_stats={"p": {"avg": 0.5}}),
+        record(
+            "0", "chain", 0, {"messages": [ASK]}, {"messages": [ASK, LOOK, FOUND, TOLD]},
+            feedback_stats={"correctness": {"avg": 1.0, "n": 1}},
+            extra={"metadata": {"task_id": "t7"}},
+        ),
+    ]  # fmt: skip
+    (run,) = io.read_runs(write("runs.jsonl", lines, lines=True))
+    assert said(run) == ALL
+    assert (run.id, run.outcome, run.task, run.meta["input_tokens"]) == ("0", 1, "t7", 5)
+    assert [step.confidence for step in run.steps] == [None, 0.5, None]
+
+
 # ------------------------------------------------------------------ OpenAI's Agents SDK
 
 

@@ -181,6 +181,8 @@ def _is_said(message: Any) -> bool:
 def result_in(value: Any) -> tuple[Any, str | None]:
     """Return what a tool returned, and the call that it answers where it says so."""
     text, value = value, unnested(value)
+    if isinstance(value, Mapping) and value.keys() == {"output"}:  # as LangSmith wraps it
+        text, value = value["output"], unnested(value["output"])
     message = next((one for one in messages_in(value, None) if one.get("role") == "tool"), None)
     if message is not None:
         key = message.get("tool_call_id")

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from trajscore.io._conversation import Conversation, as_number, read_arguments, read_call, text_of
+from trajscore.io._fields import USUAL_FIELDS, scalar
 from trajscore.io._payloads import messages_in, result_in, unnested
 from trajscore.io._run import Run, Step, ToolCall
 from trajscore.io._thread import Thread, set_result
@@ -74,6 +75,9 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
         _add_outermost(thread, tree, 0, turns)
     if run.stop_reason is None and any(one.error for one in tree.outermost if one.kind == "other"):
         run.stop_reason = "error"
+    if run.task is None:
+        task = scalar(USUAL_FIELDS.value(run.extra, "task"))
+        run.task = None if task is None else str(task)
     _add_scores(tree, turns, run)
     count_tokens(run, talk.steps)
     return talk.finish(run)

@@ -1,0 +1,85 @@
+"""Runs of LangSmith, as its client lists them: a trace is a run, feedback a score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trajscore.io._attributes import first
+from trajscore.io._conversation import Conversation
+from trajscore.io._files import LogFile, Place
+from trajscore.io._format import Format, Head, register
+from trajscore.io._payloads import unnested
+from trajscore.io._run import Run, as_objects
+from trajscore.io._spans import Kind, Span, add_spans
+
+_KINDS: dict[str, Kind] = {"llm": "model", "tool": "tool"}
+_TOKENS = {"input": "prompt_tokens", "output": "completion_tokens"}
+
+
+def _recognise(head: Head) -> bool:
+    return head.whole and {"run_type", "inputs"} <= head.fields.keys()
+
+
+def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    """Yield what belongs to each trace, in the order in which they begin."""
+    traces: dict[str, list[Any]] = {}
+    own: dict[str, Any] = {}
+    for key, index, value in file.items({"runs"}):
+        if index is None:
+            own[str(key)] = value
+        else:
+            traces.setdefault(_trace_of(value), []).append(value)
+    if "run_type" in own:
+        traces.setdefault(_trace_of(own), []).append(own)
+    for index, records in enumerate(traces.values()):
+        yield file.place(index), records
+
+
+def _trace_of(record: Any) -> str:
+    fields = record if isinstance(record, Mapping) else {}
+    return str(first(fields, ("trace_id", "id")))
+
+
+def _run(raw: Any, place: Place, options: Any) -> Run:
+    records = as_objects(raw)
+    run = Run(place.name(_trace_of(records[0])), meta={"file": str(place.file)})
+    root = next((one for one in records if not one.get("parent_run_id")), records[0])
+    extra = root.get("extra")
+    metadata = extra.get("metadata") if isinstance(extra, Mapping) else None
+    run.extra["metadata"] = metadata if isinstance(metadata, Mapping) else {}
+    run.extra["name"] = root.get("name")
+    spans = [_span(one) for one in records]
+    for span, record in zip(spans, records, strict=True):
+        if record is root:
+            run.scores, span.scores = span.scores, {}
+    return add_spans(Conversation(place), spans, run)
+
+
+def _span(record: Mapping[str, Any]) -> Span:
+    judged = unnested(record.get("feedback_stats"))
+    return Span(
+        id=record.get("id"),
+        kind=_KINDS.get(str(record.get("run_type")), "other"),
+        parent=record.get("parent_run_id"),
+        start=first(record, ("start_time", "dotted_order")),
+        name=record.get("name"),
+        given=record.get("inputs"),
+        answer=record.get("outputs"),
+        error=True if record.get("error") else None,
+        cost=record.get("total_cost"),
+        tokens={side: record.get(name) for side, name in _TOKENS.items()},
+        scores=dict(judged) if isinstance(judged, Mapping) else {},
+    )
+
+
+register(
+    Format(
+        name="langsmith",
+        holds="run_type",
+        recognise=_recognise,
+        runs=_runs,
+        run=_run,
+        cut_runs="score",
+    )
+)
