@@ -113,6 +113,7 @@ class PowerDisplay(DisplayMixin):
                 own = {**next_style(panel), "label": plain(key), "linewidth": 1.6, **style}
                 lines.append(_draw_rate(panel, table, rate, own))
             panel.set(xlabel="alpha", xlim=(-0.02 * largest, 1.04 * largest))
+            panel.locator_params(axis="x", nbins=5)
         if any(exceeds_alpha(table).any() for table in self.reports.values()):
             explain_cross(left)
         left.set(ylabel="false-alarm rate (succeeding runs flagged)")

@@ -37,5 +37,8 @@ savings.at_alpha[["cost_share", "accuracy_share"]].round(3)
 print(f"{savings.point(0.95).cost_share:.0%} of {savings.total_cost:,.0f} tokens")
 
 # %%
+# The two rules that look at scores save equally much; the e-process says beforehand how many good
+# runs it will stop.
+#
 # **What it decides.** Read the curve at the successes that you must keep. A rule below the dashed
 # line is worse than stopping a random share of runs before they start.

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 
-from trajscore import StepConfidence, evaluate, io
+from trajscore import PlattCrossFitCalibrator, StepConfidence, io
 from trajscore.datasets import make_trajectories
 
 # 200 chats as such an agent would write them, with confidences that are too high
@@ -35,10 +35,11 @@ X.to_frame().head()
 # %%
 from trajscore.plotting import ReliabilityDisplay
 
-report = evaluate(X, y)
+recalibrated = PlattCrossFitCalibrator().fit_transform(X, y)
 display = ReliabilityDisplay.from_predictions(y, X, phi="last", name="as stated")
-calibrated = report.traces["verbal", "calibrated"]
-ReliabilityDisplay.from_predictions(y, calibrated, phi="last", ax=display.ax_, name="recalibrated")
+ReliabilityDisplay.from_predictions(
+    y, recalibrated, phi="last", ax=display.ax_, name="recalibrated"
+)
 
 # %%
 # **What it decides.** A stated confidence that never falls below 50% is common, and of use once

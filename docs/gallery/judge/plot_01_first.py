@@ -7,7 +7,7 @@ chance that the game will be won. So there are runs, steps, a confidence at ever
 outcome: all that is asked for. Does a stated 0.9 mean nine wins in ten?
 """
 
-from trajscore import evaluate
+from trajscore import PlattCrossFitCalibrator, evaluate
 from trajscore.datasets import load_chess
 
 X, y = load_chess(return_X_y=True)
@@ -27,12 +27,13 @@ from trajscore.plotting import ReliabilityDisplay, ScoreDisplay
 
 _, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 known = y >= 0
-for form, trace in (
-    ("as given", X["engine"]),
-    ("recalibrated", report.traces["engine", "calibrated"]),
+recalibrated = PlattCrossFitCalibrator().fit_transform(X["engine"], y)
+for form, trace, color in (
+    ("as given", X["engine"], "#dd6611"),
+    ("recalibrated", recalibrated, "#0077bb"),
 ):
     ReliabilityDisplay.from_predictions(
-        y[known], trace[known].prefix(10), phi="last", ax=left, name=form
+        y[known], trace[known].prefix(10), phi="last", ax=left, name=form, color=color
     )
 left.set_title("the engine's forecast after 10 moves")
 ScoreDisplay.from_intervals(report.intervals, "TPS brier", ax=right)

@@ -15,7 +15,7 @@ X, y = fetch_evaluator("hotpotqa", return_X_y=True)
 LengthDisplay.from_predictions(y, X)
 
 # %%
-# Runs of one step all fail, and those that reach the cap of seven nearly all: a counter knows
+# Runs of one step all fail, and those that reach the cap of seven mostly: a counter knows
 # much.
 report = evaluate({"judge": X}, y)
 report.table[

@@ -33,5 +33,7 @@ ax.set(ylabel="log score less that of Platt's map")
 scores.round(3)
 
 # %%
+# Each point is one set of runs, so the left half of the picture is mostly chance.
+#
 # **What it decides.** With hundreds of runs take the default. With thousands, the freer maps gain
 # a little more; :ref:`let a search choose <sphx_glr_auto_gallery_build_plot_01_grid_search.py>`.

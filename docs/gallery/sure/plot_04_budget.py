@@ -33,7 +33,8 @@ pd.Series(counted, name="log score").round(3)
 
 # %%
 # At which chance of success of the stopped games would the verdict "better than the base rate"
-# turn?
+# turn? At none (``q`` is NaN): the difference is above 0 if all of them had failed, and if all of
+# them had succeeded.
 constant = material.with_cells(np.full(len(material.cells), (y == 1).mean()))
 break_even_q(y, material, constant)
 
