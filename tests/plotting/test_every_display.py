@@ -60,8 +60,8 @@ MAKE = {
     "TracerStripDisplay": lambda d, **k: d.from_signals(SIGNALS, int(X.lengths.argmax()), **k),
 }
 NAMES = ["judge 1", "judge 2", "judge 3"]
-LATER = {"EarlyWarningDisplay"}
-each = pytest.mark.parametrize("name", sorted(set(plotting.__all__) - LATER))
+
+each = pytest.mark.parametrize("name", plotting.__all__)
 
 
 def make(display, **options):

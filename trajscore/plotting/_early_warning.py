@@ -18,6 +18,7 @@ from trajscore.plotting._display import (
     next_style,
     plain,
     pyplot,
+    share_axis,
     step_axis,
 )
 from trajscore.tracer._early_warning import EarlyWarning, early_warning
@@ -114,13 +115,10 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
             for panel in right:
                 _draw_steps(panel, warning.by_step, {**own, "label": plain(label)})
         left.plot([], [], color=GREY, label="successful runs: false alarms", **_DOTTED)
-        left.set(
-            xlim=(0, 1),
-            ylim=(0, 1.02),
-            xlabel="share of the run",
-            ylabel="share of runs flagged",
-            title=name or "",
-        )
+        left.set(xlabel="share of the run", ylabel="share of runs flagged")
+        share_axis(left, "x", "y")
+        if name:
+            left.set_title(name)
         for panel in right:
             panel.axhline(0.5, zorder=1, **REFERENCE)
             panel.set_ylabel("AUROC of the runs that get there")
