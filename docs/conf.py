@@ -109,3 +109,4 @@ def setup(app):
     app.connect("builder-inited", lambda app: pictures.draw_all(HERE / "generated"))
     app.connect("builder-inited", lambda app: samples.write_reports(HERE / "generated", DATA))
     app.connect("builder-inited", lambda app: samples.write_glossary(HERE / "generated"))
+    app.connect("source-read", lambda app, name, source: samples.say_not_run(NOT_RUN, name, source))

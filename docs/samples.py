@@ -7,6 +7,7 @@ have shown it says so.
 import os
 import re
 from contextlib import redirect_stdout
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from shutil import copy
@@ -27,12 +28,23 @@ def without_data(gallery, data):
     )
 
 
+def say_not_run(not_run, docname, source):
+    """Say on the page of an example that its data could not be had."""
+    if docname.rpartition("/plot_")[2] + ".py" in not_run and "auto_gallery" in docname:
+        note = (
+            "\n.. note::\n   The public data of this page could not be had when it was built, so the "
+            "code is shown without output.\n"
+        )
+        source[0] = re.sub(r"(?m)^(=+)$", rf"\1\n{note}", source[0], count=1)
+
+
 def asked(code):
     """Return what public data an example asks for, as pairs of kind and name."""
     fetched = re.findall(r"fetch_(evaluator|expected_cost)\(\s*\"(\w[\w-]*)\"", code)
     return [*fetched, *(("file", name) for name in re.findall(r"PUBLIC_LOGS / \"(.+?)\"", code))]
 
 
+@cache
 def at_hand(kind, name, data):
     """Say whether data is here, after putting it where the fetchers look."""
     if kind == "file":
