@@ -32,8 +32,8 @@ def say_not_run(not_run, docname, source):
     """Say on the page of an example that its data could not be had."""
     if docname.rpartition("/plot_")[2] + ".py" in not_run and "auto_gallery" in docname:
         note = (
-            "\n.. note::\n   The public data of this page could not be had when it was built, so the "
-            "code is shown without output.\n"
+            "\n.. note::\n   The public data of this page could not be had when it was built, so "
+            "the code is shown without output.\n"
         )
         source[0] = re.sub(r"(?m)^(=+)$", rf"\1\n{note}", source[0], count=1)
 
