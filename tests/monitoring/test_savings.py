@@ -5,12 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajscore import DensityRatioEProcess, TrajectoryArray
+from trajscore.core.estimator import check_estimator_input
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import (
     CalibratedVerifier,
     FixedStepStop,
     RandomStop,
     RawVerifier,
+    StoppingRule,
     token_savings,
 )
 
@@ -111,6 +113,11 @@ def test_fitted_levels_agree_with_the_report(runs, rule):
     pd.testing.assert_frame_equal(table[columns], report[columns])
     np.testing.assert_allclose(table["cost_share"], 1 - report["steps_saved_overall"])
     np.testing.assert_allclose(table["accuracy_share"], 1 - report["false_alarm_rate"])
+    cost = X_new.with_cells(np.arange(len(X_new.cells)) % 7 + 0.5)
+    spent = rule.report(X_new, y_new, cost=cost)
+    share = token_savings(rule, X_new, y_new, cost=cost).at_alpha["cost_share"]
+    np.testing.assert_allclose(share, 1 - spent["cost_saved_overall"])
+    pd.testing.assert_frame_equal(spent[report.columns], report)
     first, last = savings.curve.iloc[0], savings.curve.iloc[-1]
     assert (first["cost_share"], first["accuracy_share"]) == (1, 1)
     assert last["cost_share"] == pytest.approx(len(X_new) / X_new.lengths.sum())
@@ -163,3 +170,32 @@ def test_errors(runs):
         token_savings(rule, X_new, 0 * y_new)
     with pytest.raises(ValueError, match=r"accuracy_share must lie in \[0, 1\], got 90"):
         token_savings(rule, X_new, y_new).point(90)
+
+
+def test_cost_saved_of_failing_runs():
+    X = TrajectoryArray.from_list([[0.9, 0.1, 0.1], [0.9, 0.9], [0.1], [0.2, 0.9]])
+    cost = X.with_cells([4.0, 3, 1, 5, 5, 2, 0, 0])
+    row = FirstBelow().fit(X).report(X, [0, 0, 0, 1], cost=cost).loc[0.5]
+    # flagged after 7 of 8, never, at its last step; of a run without cost nothing is saved
+    assert row["cost_saved"] == pytest.approx((1 / 8 + 0 + 0) / 3)
+    assert row["cost_saved_overall"] == pytest.approx(1 / 20)
+    assert row["steps_saved"] == pytest.approx((1 / 3 + 0 + 0) / 3)
+    with pytest.raises(ValueError, match="cost -1 is negative"):
+        FirstBelow().fit(X).report(X, [0, 0, 0, 1], cost=X.with_cells(-np.ones(8)))
+    with pytest.raises(ValueError, match="all costs are zero"):
+        FirstBelow().fit(X).report(X, [0, 0, 0, 1], cost=X.with_cells(np.zeros(8)))
+
+
+class FirstBelow(StoppingRule):
+    """Flags the first step below one half."""
+
+    def fit(self, X, y=None):
+        check_estimator_input(self, X, reset=True)
+        self.alphas_ = np.array([0.5])
+        return self
+
+    def _statistic(self, X):
+        return -X.cells
+
+    def _limits(self, X, alpha):
+        return np.full(len(X), -alpha)

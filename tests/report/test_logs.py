@@ -196,3 +196,15 @@ def test_public_logs(public_file, capsys):
     assert code == 0
     assert "5 of 49 runs not observed" in out
     assert "too_many_errors" in out
+
+
+def test_tokens_saved_of_a_log(tmp_path, capsys):
+    log = write_log(tmp_path, n=80)
+    told = json.loads(log.read_text())
+    for simulation in told["simulations"]:
+        for turn in simulation["messages"]:
+            turn["usage"] = {"completion_tokens": 10}
+    log.write_text(json.dumps(told))
+    code, out, _ = run(capsys, log, "--monitor", "--splits", "2", "--score", "tool calls")
+    assert code == 0
+    assert "tokens saved: the same share of its own tokens" in " ".join(out.split())

@@ -2,10 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore import DensityRatioEProcess, evaluate
+from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate
 from trajscore.datasets import make_trajectories
+from trajscore.io import Run, Step
 from trajscore.monitoring import RandomStop, split_report
 from trajscore.report import IntervalOptions, MonitoringOptions
+from trajscore.report._monitoring import tokens_of
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +48,41 @@ def test_too_few_successes_show_in_the_table_only(runs):
         X[:40], y[:40], intervals=IntervalOptions(2), monitoring=RandomStop(alpha=0.01)
     )
     assert report.monitoring["false_alarm_rate"].eq(0).all()
+
+
+def test_cost_follows_its_runs(runs, rng):
+    X, y = runs
+    rule = RandomStop(alpha=0.2)
+    tokens = TrajectoryArray(rng.random(len(X.cells)), X.lengths, ids=X.ids, channels=["tokens"])
+    options = MonitoringOptions(rule, n_splits=3, cost=tokens[rng.permutation(len(y))])
+    seen = np.where(np.arange(len(y)) % 9 == 0, -1, y)
+    report = evaluate({"judge": X}, seen, intervals=IntervalOptions(2), monitoring=options)
+    known = seen >= 0
+    expected = split_report(rule, X[known], y[known], n_splits=3, cost=tokens[known])
+    pd.testing.assert_frame_equal(report.monitoring.loc["judge"], expected)
+    share = expected["cost_saved"].iloc[0]
+    assert report.stopping()["tokens saved"].iloc[0] == f"{share:.1%}"
+    assert "tokens saved: the same share of its own tokens" in report.disclosures["monitoring"]
+    few = MonitoringOptions(rule, n_splits=3, cost=tokens[:50])
+    report = evaluate({"judge": X}, y, intervals=IntervalOptions(2), monitoring=few)
+    assert report.monitoring.empty
+    assert any("the costs hold no run" in note for note in report.notes)
+
+
+def test_tokens_of_a_log():
+    def turn(actor, tokens=None):
+        usage = {} if tokens is None else {"usage": {"completion_tokens": tokens}}
+        return Step(actor, "hm", extra=usage)
+
+    log = [
+        Run("a", [turn("agent"), turn("user", 9), turn("agent", 5)]),
+        Run("b", [turn("user"), turn("agent", 7)]),
+    ]
+    both = TrajectoryArray(np.zeros(5), [3, 2], ids=["a", "b"])
+    # the opening of a is a set text
+    assert tokens_of(log, {"one": both}).cells.tolist() == [0, 0, 5, 0, 7]
+    alone = TrajectoryArray(np.zeros(3), [2, 1], ids=["a", "b"])
+    assert tokens_of(log, alone).cells.tolist() == [0, 5, 7]
+    assert tokens_of(log, alone[[1]]) is None  # of other runs
+    log[0].steps.append(turn("agent"))
+    assert tokens_of(log, TrajectoryArray(np.zeros(6), [4, 2], ids=["a", "b"])) is None

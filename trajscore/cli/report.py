@@ -16,8 +16,9 @@ from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.io._run import Run
 from trajscore.report import IntervalOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._data import Source
-from trajscore.report._inputs import load
+from trajscore.report._inputs import Inputs, load
 from trajscore.report._missing import MISSING
+from trajscore.report._monitoring import tokens_of
 
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
@@ -103,7 +104,7 @@ def run(arguments: argparse.Namespace) -> None:
         stop_reason=inputs.stop_reason,
         groups=inputs.groups,
         by={name: name for name in arguments.by} or None,
-        monitoring=_monitoring(arguments),
+        monitoring=_monitoring(arguments, inputs),
         intervals=IntervalOptions(
             n_resamples=arguments.n_resamples,
             random_state=arguments.random_state,
@@ -124,12 +125,15 @@ def _source(arguments: argparse.Namespace, source: Source, said: str) -> Source:
     return replace(source, name=name, command=shlex.join(["trajscore", *arguments.argv]), said=said)
 
 
-def _monitoring(arguments: argparse.Namespace) -> bool | MonitoringOptions:
+def _monitoring(arguments: argparse.Namespace, inputs: Inputs) -> bool | MonitoringOptions:
     given = {"known_share": arguments.known_share, "n_splits": arguments.splits}
     given = {name: value for name, value in given.items() if value is not None}
-    if given and not arguments.monitor:
-        raise ValueError("--known-share and --splits are of --monitor; give that too")
-    return MonitoringOptions(**given) if given else bool(arguments.monitor)
+    if not arguments.monitor:
+        if given:
+            raise ValueError("--known-share and --splits are of --monitor; give that too")
+        return False
+    cost = tokens_of(inputs.log, inputs.predictors) if inputs.log else None
+    return MonitoringOptions(**given, cost=cost)
 
 
 def _check_out(out: Path | None) -> None:

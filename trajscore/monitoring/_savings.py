@@ -10,8 +10,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_trajectories
-from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import FloatArray
@@ -22,7 +20,7 @@ from trajscore.core.within_runs import (
     running_max,
     running_sum,
 )
-from trajscore.monitoring._stopping_rule import StoppingRule, rate_with_interval
+from trajscore.monitoring._stopping_rule import StoppingRule, check_cost, rate_with_interval
 
 
 class SavingsPoint(NamedTuple):
@@ -180,7 +178,9 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
     """
     traces = process._check(X)
     labels = check_outcomes(y, len(traces))
-    costs = _check_cost(cost, traces)
+    costs = (
+        traces.with_cells(np.ones(len(traces.cells))) if cost is None else check_cost(cost, traces)
+    )
     traces, known = ended_where_known(traces, labels), labels != CENSORED
     n_dropped = int((~known).sum())
     if n_dropped:
@@ -189,7 +189,7 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
         raise ValueError("no run succeeded, so there is no accuracy to keep")
     account = _Account(traces, labels, process._statistic(traces), running_sum(traces, costs.cells))
     if not account.total > 0:
-        raise ValueError("all costs are zero, so that nothing can be saved; give what steps cost")
+        raise ValueError("all costs of runs with an outcome are zero; give what steps cost")
     return TokenSavings(
         curve=_curve(account),
         at_alpha=_at_alpha(process, account),
@@ -198,19 +198,6 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
         n_runs=len(labels),
         n_dropped=n_dropped,
     )
-
-
-def _check_cost(cost: Any, X: TrajectoryArray) -> TrajectoryArray:
-    """Return one cost a step of X, none negative."""
-    if cost is None:
-        return X.with_cells(np.ones(len(X.cells)))
-    costs = check_trajectories(cost, single_channel=True)
-    check_same_runs(X, costs, "the scores", "the costs")
-    negative = costs.cells < 0
-    if negative.any():
-        cell = int(np.argmax(negative))
-        raise ValueError(f"{costs.place(cell)}: cost {costs.cells[cell]:g} is negative")
-    return costs
 
 
 class _Account(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,14 @@ from trajscore.calibration._forecaster import fit_arguments
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.values import as_count
-from trajscore.monitoring._stopping_rule import StoppingRule, check_share
+from trajscore.monitoring._stopping_rule import StoppingRule, check_cost, check_share
 
 RATES = (
     *("false_alarm_rate", "power", "power_before_end", "power_longer"),
     *("mean_stopping_step", "steps_saved", "steps_saved_overall"),
+    *("cost_saved", "cost_saved_overall"),
 )
+_COST = "cost"
 
 
 def split_report(
@@ -33,6 +36,7 @@ def split_report(
     known_share: float = 0.8,
     n_splits: int = 20,
     groups: ArrayLike | None = None,
+    cost: Any = None,
     confidence_level: float = 0.95,
     random_state: Any = 0,
     n_jobs: int | None = None,
@@ -53,6 +57,8 @@ def split_report(
         Number of splits.
     groups : array-like of shape (n_runs,), optional
         Runs of one group (trials of one task) are known together, and the rule is told.
+    cost : TrajectoryArray or array-like of shape (n_runs, T_max), optional
+        Cost of each step, for example in tokens, for the same runs in the same order.
     confidence_level : float, default=0.95
         Level of the intervals: of the mean over such splits of these runs, not of other runs.
     random_state : int, RandomState instance or None, default=0
@@ -70,8 +76,8 @@ def split_report(
     Raises
     ------
     ValueError
-        If `known_share` or `n_splits` cannot be used, no outcome is observed or one is a grade, or
-        the rule cannot be fitted on a split.
+        If `known_share` or `n_splits` cannot be used, no outcome is observed or one is a grade,
+        costs are of other runs or negative, or the rule cannot be fitted on a split.
 
     See Also
     --------
@@ -90,6 +96,8 @@ def split_report(
     check_share("known_share", known_share)
     n_splits = as_count(n_splits, "n_splits")
     sample = check_sample(X, y, groups=groups, allow_soft=False)
+    if cost is not None:
+        sample = replace(sample, traces={**sample.traces, _COST: check_cost(cost, sample.X)})
     observed = np.asarray(sample.y != CENSORED)
     if not observed.any():
         raise ValueError(f"none of the {len(sample)} runs has an observed outcome; give some")
@@ -113,8 +121,10 @@ def _one_split(rule: StoppingRule, sample: Sample, known_share: float, seed: int
         warnings.filterwarnings("ignore", message="the forecasts of all .* are alike")
         warnings.filterwarnings("ignore", message=".*steps of the longest run in fitting")
         fitted = clone(rule).fit(known.X, known.y, **given)
-        table = fitted.report(new.X, new.y)
-    return table[[*RATES, "n_success", "n_failure"]].assign(n_known=len(known))
+        spent = {"cost": new.traces[_COST]} if _COST in new.traces else {}
+        table = fitted.report(new.X, new.y, **spent)
+    rates = [name for name in RATES if name in table]
+    return table[[*rates, "n_success", "n_failure"]].assign(n_known=len(known))
 
 
 def _means(tables: pd.DataFrame, confidence_level: float) -> pd.DataFrame:

@@ -18,13 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.calibration import PrefixForecaster
 from trajscore.calibration._forecaster import check_forecaster, is_passthrough
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_sample_weight
+from trajscore.core.checks import check_sample_weight, check_trajectories
 from trajscore.core.estimator import check_estimator_input
+from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import is_number
-from trajscore.core.within_runs import first_step_above, run_maxima
+from trajscore.core.within_runs import first_step_above, last_cells, run_maxima, running_sum
 
 
 class StoppingRule(ABC, BaseEstimator):
@@ -155,7 +156,9 @@ class StoppingRule(ABC, BaseEstimator):
         stops = self._stops(traces, self._level(None))
         return float(np.average(stops[failed] > 0, weights=weight))
 
-    def report(self, X: Any, y: ArrayLike, *, confidence_level: float = 0.95) -> pd.DataFrame:
+    def report(
+        self, X: Any, y: ArrayLike, *, cost: Any = None, confidence_level: float = 0.95
+    ) -> pd.DataFrame:
         """Say how often good and bad runs are flagged, and how early.
 
         Parameters
@@ -164,6 +167,8 @@ class StoppingRule(ABC, BaseEstimator):
             Scores of runs that were not used in fitting.
         y : array-like of shape (n_runs,)
             Outcomes: 1 success, 0 failure; runs with -1 are left out and counted.
+        cost : TrajectoryArray or array-like of shape (n_runs, T_max), optional
+            Cost of each step, for example in tokens, for the same runs in the same order.
         confidence_level : float, default=0.95
             Level of the Clopper-Pearson intervals.
 
@@ -174,15 +179,17 @@ class StoppingRule(ABC, BaseEstimator):
             interval: the share of failing runs that are flagged; power_before_end: before their
             last step; power_longer: of those of more than one step; mean_stopping_step of flagged
             runs; steps_saved: the share of its own steps that come after the flag, as a mean over
-            failing runs; steps_saved_overall: the share of all steps of all runs; n_dropped, the
-            runs without an observed outcome.
+            failing runs; steps_saved_overall: the share of all steps of all runs; with `cost`,
+            cost_saved and cost_saved_overall, the same shares of the cost; n_dropped, the runs
+            without an observed outcome.
 
         Raises
         ------
         ValueError
-            If no outcome is observed, or one is a grade.
+            If no outcome is observed, or one is a grade; if costs are of other runs, or negative.
         """
         traces = self._check(X)
+        costs = None if cost is None else check_cost(cost, traces)
         labels = check_outcomes(y, len(traces), allow_soft=False)
         traces = ended_where_known(traces, labels)
         known = labels != CENSORED
@@ -192,7 +199,9 @@ class StoppingRule(ABC, BaseEstimator):
                 f"report"
             )
         traces, labels = traces[known], labels[known]
-        table = rates_table(traces, labels, self._steps_by_level(traces), confidence_level)
+        costs = None if costs is None else costs[known]
+        steps = self._steps_by_level(traces)
+        table = rates_table(traces, labels, steps, confidence_level, costs)
         table.insert(0, "threshold", [self._shown_threshold(alpha) for alpha in table.index])
         table["n_dropped"] = int((~known).sum())
         return table
@@ -240,6 +249,7 @@ def rates_table(
     y: NDArray[Any],
     steps: Mapping[float, IntArray],
     confidence_level: float = 0.95,
+    cost: TrajectoryArray | None = None,
 ) -> pd.DataFrame:
     """Return `StoppingRule.report` of stopping steps for each level, 0 where none is flagged."""
     rows = []
@@ -259,8 +269,34 @@ def rates_table(
         row["mean_stopping_step"] = _mean(stop[flagged])
         row["steps_saved"] = _mean((after / X.lengths)[failed])
         row["steps_saved_overall"] = after.sum() / X.lengths.sum()
+        if cost is not None:
+            row |= _cost_saved(cost, stop, failed)
         rows.append(row)
     return pd.DataFrame(rows).set_index("alpha")
+
+
+def _cost_saved(cost: TrajectoryArray, stop: IntArray, failed: BoolArray) -> dict[str, float]:
+    spent = running_sum(cost, cost.cells.ravel())
+    whole = spent[last_cells(cost)]
+    until = spent[np.where(stop > 0, cost.offsets[:-1] + stop - 1, last_cells(cost))]
+    share = np.divide(whole - until, whole, out=np.zeros(len(cost)), where=whole > 0)
+    return {
+        "cost_saved": _mean(share[failed]),
+        "cost_saved_overall": float(1 - until.sum() / whole.sum()),
+    }
+
+
+def check_cost(cost: Any, X: TrajectoryArray) -> TrajectoryArray:
+    """Return one cost a step of X, none negative."""
+    costs = check_trajectories(cost, single_channel=True)
+    check_same_runs(X, costs, "the scores", "the costs")
+    negative = costs.cells < 0
+    if negative.any():
+        cell = int(np.argmax(negative))
+        raise ValueError(f"{costs.place(cell)}: cost {costs.cells.flat[cell]:g} is negative")
+    if not costs.cells.any():
+        raise ValueError("all costs are zero, so that nothing can be saved; give what steps cost")
+    return costs
 
 
 def _mean(values: NDArray[Any]) -> float:

@@ -129,6 +129,9 @@ class MonitoringOptions:
         Share of the runs that it is fitted on, in each of several random splits.
     n_splits : int, default=20
         Number of splits.
+    cost : TrajectoryArray, optional
+        Cost of each step of the runs, found by their ids, such as tokens, after which it is called
+        where its channel has a name.
 
     Examples
     --------
@@ -140,6 +143,12 @@ class MonitoringOptions:
     rule: Any = None
     known_share: float = 0.8
     n_splits: int = 20
+    cost: TrajectoryArray | None = None
+
+    @property
+    def cost_name(self) -> str:
+        """What the cost is called."""
+        return "cost" if self.cost is None or not self.cost.channels else self.cost.channels[0]
 
 
 @dataclass(frozen=True)

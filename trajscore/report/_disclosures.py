@@ -136,6 +136,9 @@ def disclosures(data: ReportData) -> dict[str, str]:
             f"flagged; before the end: before their last step; steps saved: share of its own steps "
             f"that come after the flag, as a mean over failing runs"
         )
+        if facts.monitoring.cost is not None:
+            name = facts.monitoring.cost_name
+            said["monitoring"] += f"; {name} saved: the same share of its own {name}"
     return said
 
 

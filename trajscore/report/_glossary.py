@@ -42,6 +42,8 @@ GLOSSARY = {
     "before the end": "Share of failing runs that were flagged before their last step.",
     "stops at step": "Step at which flagged runs are flagged, on average.",
     "steps saved": "Share of a failing run's steps that come after the flag, on average.",
+    "cost saved": "Share of a failing run's cost that comes after the flag, on average.",
+    "tokens saved": "Share of a failing run's tokens that come after the flag, on average.",
     "accepted": "Share of runs whose number is at least the threshold.",
     "let through": "Failing runs that are accepted, of 100 runs.",
     "held back": "Successful runs that are sent to review, of 100 runs.",

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import check_outcomes
+from trajscore.io import Run
 from trajscore.monitoring import DensityRatioEProcess, StoppingRule, split_report
 from trajscore.report._data import RAW, MonitoringOptions, Note
 from trajscore.report._rows import Row
+from trajscore.tracer._action_signals import n_tokens
+from trajscore.tracer._turns import take_turns
 
 
 def monitoring_options(
@@ -48,12 +55,40 @@ def monitoring_table(
 
 def _follow(row: Row, options: MonitoringOptions, n_jobs: int | None) -> pd.DataFrame:
     runs, known = row.runs, row.runs.observed
+    traces = row.traces[known]
     return split_report(
         options.rule,
-        row.traces[known],
+        traces,
         check_outcomes(runs.y[known], allow_soft=False),
         known_share=options.known_share,
         n_splits=options.n_splits,
         groups=None if runs.groups is None else runs.groups[known],
+        cost=None if options.cost is None else _of_runs(options.cost, traces),
         n_jobs=n_jobs,
     )
+
+
+def _of_runs(cost: TrajectoryArray, traces: TrajectoryArray) -> TrajectoryArray:
+    """Return the costs of just these runs, by their ids."""
+    place = {name: row for row, name in enumerate(cost.ids.tolist())}
+    for name in traces.ids.tolist():
+        if name not in place:
+            raise ValueError(f"the costs hold no run {name!r}; give costs of all runs")
+    return cost[[place[name] for name in traces.ids.tolist()]]
+
+
+def tokens_of(runs: Sequence[Run], predictors: Any) -> TrajectoryArray | None:
+    """Return the tokens generated in each step of predictors made of a log; None if not known.
+
+    The agent's alone count. A greeting that opens a run, without any in the log, is a set text.
+    """
+    X = next(iter(predictors.values())) if isinstance(predictors, dict) else predictors
+    for actors in (("agent",), ("agent", "user")):
+        turns = take_turns(runs, actors, "monitoring")
+        if np.array_equal(turns.lengths, X.lengths):
+            tokens = np.where(turns.is_agent, [n_tokens(step) for step in turns.steps], 0.0)
+            agent = np.flatnonzero(turns.is_agent)
+            opening = agent[np.unique(turns.run_of[agent], return_index=True)[1]]
+            tokens[opening] = np.nan_to_num(tokens[opening])
+            return None if np.isnan(tokens).any() else turns.container(tokens, ["tokens"])
+    return None

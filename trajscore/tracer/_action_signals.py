@@ -206,7 +206,7 @@ def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
     def calls_of(signal: str) -> FloatArray:
         return of_turns(lambda step: sum(kind(call.name) == signal for call in step.tool_calls))
 
-    said, tokens = of_turns(lambda step: len(step.text)), of_turns(_n_tokens)
+    said, tokens = of_turns(lambda step: len(step.text)), of_turns(n_tokens)
     repeats = np.zeros(len(is_agent))
     repeats[repeats_call(turns, window=int(turns.lengths.max()))] = 1
     of_agent = {
@@ -252,7 +252,7 @@ def _size_of_arguments(step: Step) -> int:
     return sum(len(call_text(call)) - len(call.name) - 1 for call in calls)
 
 
-def _n_tokens(step: Step) -> float:
+def n_tokens(step: Step) -> float:
     """Return how many tokens the model generated in a turn; NaN where the log does not say."""
     for name in _USAGES:
         usage = step.extra.get(name)

@@ -77,6 +77,9 @@ def stopping_cells(data: ReportData) -> pd.DataFrame:
         "stops at step": ["" if pd.isna(step) else f"{step:.1f}" for step in steps],
         "steps saved": [f"{share:.1%}" for share in table["steps_saved"]],
     }
+    options = data.facts.monitoring
+    if "cost_saved" in table and options is not None:
+        cells[f"{options.cost_name} saved"] = [f"{share:.1%}" for share in table["cost_saved"]]
     return pd.DataFrame(cells, index=table.index)
 
 
