@@ -270,8 +270,16 @@ def _of_parts(fields: dict[str, Any], parts: Iterable[Any]) -> list[Any]:
         known = message.get("tool_calls") or []
         message["tool_calls"] = known or list(map(_call_of, calls))
     if others or message.get("tool_calls") or not found:
-        found.append({**message, "content": others or ""})
+        whole = "parts" in fields and all(map(_is_text, others))  # pieces of one text
+        text = "".join(one if isinstance(one, str) else one["text"] for one in others if whole)
+        found.append({**message, "content": text if whole else others or ""})
     return found
+
+
+def _is_text(part: Any) -> bool:
+    if not isinstance(part, Mapping):
+        return isinstance(part, str)
+    return part.keys() <= {"type", "text"} and isinstance(part.get("text"), str)
 
 
 def _text_part(part: Any, said: dict[str, Any]) -> Any:
@@ -290,7 +298,7 @@ def _text_part(part: Any, said: dict[str, Any]) -> Any:
 def _call_of(part: Mapping[str, Any]) -> dict[str, Any]:
     name = _first(part, _NAMES)
     arguments = _first(part, (*_ARGUMENTS, "tool.args"))
-    call = {"id": _first(part, _IDS), "name": "" if name is None else str(name)}
+    call = {"id": _id_of(part), "name": "" if name is None else str(name)}
     return call | ({} if arguments is None else {"arguments": arguments})
 
 
@@ -299,9 +307,15 @@ def _result_of(part: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(answer, Mapping) and set(answer) == {"type", "value"}:  # Vercel's
         answer = answer["value"]
     failed = part.get("is_error", part.get("isError"))
-    message = {"role": "tool", "content": answer, "tool_call_id": _first(part, _IDS)}
+    message = {"role": "tool", "content": answer, "tool_call_id": _id_of(part)}
     name = _first(part, _NAMES)
     return message | ({"name": str(name)} if name else {}) | ({"error": True} if failed else {})
+
+
+def _id_of(part: Mapping[str, Any]) -> Any:
+    """Return the identifier of a call; Microsoft's agents name the run before it."""
+    found = _first(part, _IDS)
+    return found[-1] if isinstance(found, list) and found else found
 
 
 def _thought(part: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from trajscore.io._conversation import role_of
 from trajscore.io._messages import as_chat, is_message, parsed
 
 _DEEPEST = 6  # wrappers around one another
@@ -21,7 +22,10 @@ _LISTS = (
     "messages", "contents", "input_messages", "output_messages", "all_messages", "new_messages",
     "chat_history", "history", "input", "output", "inputs", "outputs", "prompts", "prompt",
     "new_message", "message", "response", "result", "generations", "candidates", "value",
+    "kwargs", "args",
 )  # fmt: skip
+_USERS = ("prompt", "prompts", "input", "inputs", "contents", "new_message", "args", "kwargs")
+_EITHER = ("messages", "message", "response", "generations", "candidates", "output", "outputs")
 _INSTRUCTIONS = ("system", "instructions", "system_instruction", "systemInstruction")
 _TEXTS = ("text", "content", "output_text", "completion", "answer", "generated_text", "delta")
 _CALLS = ("tool_calls", "toolCalls")
@@ -67,6 +71,8 @@ def _of_text(text: str, role: str | None) -> list[Any]:
 
 
 def _of_list(values: list[Any], role: str | None, depth: int) -> list[Any]:
+    if values and all(map(_is_pair, values)):  # ["user", "Hi"], as LangGraph takes them
+        return [{"role": who, "content": what} for who, what in values]
     if values and all(isinstance(one, list) for one in values):  # a batch: the first counts
         return _of_list(values[0], role, depth - 1)
     if values and all(_is_part(one) for one in values):
@@ -75,6 +81,11 @@ def _of_list(values: list[Any], role: str | None, depth: int) -> list[Any]:
     for one in values:
         found += _found(unnested(one), role, depth - 1)
     return found
+
+
+def _is_pair(value: Any) -> bool:
+    pair = isinstance(value, list) and len(value) == 2 and all(isinstance(k, str) for k in value)
+    return pair and role_of(value[0]) != "environment"
 
 
 def _is_part(value: Any) -> bool:
@@ -116,9 +127,9 @@ def _of_object(fields: Mapping[str, Any], role: str | None, depth: int) -> list[
 
 def _side(name: str, role: str | None) -> str | None:
     """Return whose a field's text is: of some fields it is the user's or nobody's."""
-    if name in ("prompt", "input", "new_message"):
+    if name in _USERS:
         return None if role is None else "user"
-    return role if name in ("message", "response", "generations", "candidates", "output") else None
+    return role if name in _EITHER else None
 
 
 def _of_choices(fields: Mapping[str, Any]) -> list[Any]:
@@ -142,6 +153,8 @@ def _with_role(fields: Mapping[str, Any], role: str | None) -> list[Any]:
 
 def _instruction(value: Any) -> list[Any]:
     text = unnested(value)
+    if isinstance(text, Mapping):  # Google's
+        text = text.get("parts", text.get("text"))
     if isinstance(text, list) and not all(map(_is_part, text)):
         text = [part for part in text if isinstance(part, Mapping)]
     return [{"role": "system", "content": text}] if isinstance(text, (str, list)) and text else []

@@ -63,8 +63,8 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
     thread = Thread(talk)
     turns: dict[str, Step] = {}
     for index, (one, ends) in enumerate(tree.visits()):
-        if one.kind == "model" and tree.is_leaf_model(one):
-            if not ends:
+        if one.kind == "model" and not tree.repeats(one):
+            if not ends and not tree.is_told_around(one):
                 _add_model(thread, one, index, turns)
         elif one.kind == "tool":
             if not ends:
@@ -91,7 +91,7 @@ class _Tree:
 
     def __init__(self, spans: list[Span]) -> None:
         self.spans = spans
-        known = {one.id for one in spans}
+        known = self._known = {one.id: one for one in spans}
         self._inner: dict[str | None, list[Span]] = {}
         for one in spans:
             above = one.parent if one.parent in known and one.parent != one.id else None
@@ -105,7 +105,9 @@ class _Tree:
             if ends:
                 inner = self._inner.get(one.id, ())
                 self._has_models[one.id] = any(
-                    child.kind == "model" or self._has_models.get(child.id) for child in inner
+                    (child.kind == "model" and child.answer is not None)
+                    or self._has_models.get(child.id)
+                    for child in inner
                 )
         self.has_models = any(one.kind == "model" for one in spans)
 
@@ -113,8 +115,19 @@ class _Tree:
     def outermost(self) -> list[Span]:
         return self._inner.get(None, [])
 
-    def is_leaf_model(self, one: Span) -> bool:
-        return not self._has_models.get(one.id)
+    def repeats(self, one: Span) -> bool:
+        """Tell a call of a model around others that say what it says."""
+        return self._has_models.get(one.id, False)
+
+    def is_told_around(self, one: Span) -> bool:
+        """Tell a call of a model of which only the call around it says something."""
+        above, seen = self._known.get(one.parent), {one.id}
+        while one.given is None and one.answer is None and above and above.id not in seen:
+            if above.kind == "model":
+                return True
+            seen.add(above.id)
+            above = self._known.get(above.parent)
+        return False
 
     def visits(self) -> Iterator[tuple[Span, bool]]:
         """Yield each span twice, when it begins and when all within it has ended."""

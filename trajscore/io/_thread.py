@@ -33,9 +33,10 @@ class Thread:
         places = iter(self._align(turns))
         here = 0
         moved = 0  # by how much places have shifted
+        waiting: list[tuple[Step, ToolCall]] = []  # calls of the last turn, for results in order
         for message in messages:
             if role_of(message.get("role")) in ("system", "tool"):
-                self._add_other(message, index)
+                self._add_other(message, index, waiting)
                 continue
             place, after = next(places)
             if place is None:
@@ -45,6 +46,7 @@ class Thread:
             else:
                 place += moved
             here = place + 1
+            waiting = [(self.talk.steps[place], call) for call in self.talk.steps[place].tool_calls]
         return here
 
     def _align(self, turns: list[dict[str, Any]]) -> list[tuple[int | None, int | None]]:
@@ -84,27 +86,42 @@ class Thread:
             self.keys.insert(place, _key(message))
         return step
 
-    def _add_other(self, message: dict[str, Any], index: int) -> None:
+    def _add_other(
+        self, message: dict[str, Any], index: int, waiting: list[tuple[Step, ToolCall]]
+    ) -> None:
         """Add an instruction or a result, unless it is there."""
         text = text_of(message.get("content"))
         if role_of(message.get("role")) == "system":
             if text not in self.talk.system:
                 self.talk.add(message, index)
             return
-        name = message.get("tool_call_id")
-        step, call = self.talk.answered(None if name in (None, "") else str(name), None)
-        if call is None:
+        step, call = self._answered(message, waiting)
+        if step is None or call is None:
             known = (str(message.get("name")), text)
             if known not in self.results:
                 self.results.add(known)
                 self.talk.add(message, index)
-        elif call.result is None:
-            self.talk.add(message, index)
-        elif step is not None and "result" in call.extra and call.result != text:
+            return
+        if call.result is None:
+            set_result(step, call, text)
+            call.error = True if message.get("error") else call.error
+        elif "result" in call.extra and call.result != text:
             call.extra["output"] = call.result  # of the tool's own span; the message goes before
             set_result(step, call, text)
+        call.extra.pop("result", None)
+
+    def _answered(
+        self, message: Mapping[str, Any], waiting: list[tuple[Step, ToolCall]]
+    ) -> tuple[Step | None, ToolCall | None]:
+        """Return the call that a result answers: by identifier, else the next one of the turn."""
+        key, name = message.get("tool_call_id"), message.get("name")
+        step, call = self.talk.answered(None if key in (None, "") else str(key), None)
         if call is not None:
-            call.extra.pop("result", None)
+            return step, call
+        for k, (_, one) in enumerate(waiting):
+            if name in (None, one.name) and (key in (None, "") or one.id is None):
+                return waiting.pop(k)
+        return None, None
 
     def add_call(self, given: Any, answer: Any, index: int) -> list[Step]:
         """Add one call of a model; return the turns that it answered, at least an empty one."""
@@ -128,7 +145,7 @@ class Thread:
         found = []
         for message in messages:
             if role_of(message.get("role")) in ("system", "tool"):
-                self._add_other(message, index)
+                self._add_other(message, index, [])
                 continue
             key = _key(message)
             place = next(

@@ -1,0 +1,137 @@
+"""Messages within what a model was given and answered, in the forms that libraries have."""
+
+import json
+
+import pytest
+
+from trajscore import io
+from trajscore.io._payloads import messages_in, result_in
+
+ASK = {"role": "user", "content": "Hi"}
+
+
+def told(value, role):
+    return [(one.get("role"), one.get("content")) for one in messages_in(value, role)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Hi",
+        '"Hi"',
+        [ASK],
+        [[ASK]],
+        ASK,
+        {"messages": [ASK]},
+        {"messages": json.dumps([ASK])},
+        json.dumps(json.dumps({"messages": [ASK]})),
+        {"messages": [["user", "Hi"]]},
+        {"input": "Hi", "model": "m"},
+        {"prompt": [ASK]},
+        {"contents": "Hi"},
+        {"contents": [{"role": "user", "parts": [{"text": "H"}, {"text": "i"}]}]},
+        {"new_message": {"parts": [{"text": "Hi"}]}, "user_id": "u", "session_id": "s"},
+        {"args": ["Hi"], "kwargs": {}},
+        {"args": [], "kwargs": {"messages": [ASK]}},
+        [{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}],
+        [{"role": "user", "gen_ai.event.content": json.dumps(ASK), "gen_ai.system": "openai"}],
+        "user: Hi",
+    ],
+)
+def test_what_a_model_is_given(value):
+    assert told(value, "user") == [("user", "Hi")]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Hi",
+        {"role": "assistant", "content": "Hi"},
+        {"text": "Hi", "finish_reason": "stop"},
+        {"content": "Hi"},
+        {"message": {"role": "Assistant", "content": "Hi"}, "index": 0},
+        {"output": [{"type": "message", "role": "assistant", "content": "Hi"}]},
+        {"generations": [[{"text": "Hi", "message": None}]]},
+        {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hi"}]}}, {"index": 1}]},
+        {"content": {"role": "model", "parts": [{"text": "Hi"}]}, "finish_reason": "STOP"},
+        {"choices": [{"text": "Hi", "finish_reason": "stop"}]},
+        {"messages": [{"role": "assistant", "content": "Hi"}]},
+    ],
+)
+def test_what_a_model_answers(value):
+    assert [(who.lower(), what) for who, what in told(value, "assistant")] in (
+        [("assistant", "Hi")],
+        [("model", "Hi")],
+    )
+
+
+def test_instructions_and_calls():
+    google = {
+        "config": {"system_instruction": "Be kind."},
+        "contents": [
+            {"role": "user", "parts": [{"text": "Hi"}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"x": 1}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"y": 2}}}]},
+        ],
+    }
+    system, user, call, result = messages_in(google, "user")
+    assert (system["role"], system["content"], user["content"]) == ("system", "Be kind.", "Hi")
+    assert call["tool_calls"] == [{"id": None, "name": "f", "arguments": {"x": 1}}]
+    assert (result["role"], result["name"], result["content"]) == ("tool", "f", {"y": 2})
+    assert told({"system": "Be kind.", "prompt": "Hi"}, "user")[0] == ("system", "Be kind.")
+    (bare,) = messages_in([{"toolCallId": "c", "toolName": "f", "input": "{}"}], "assistant")
+    assert bare["tool_calls"][0]["name"] == "f"
+    microsoft = {"type": "tool_call", "id": ["run", "call_1"], "name": "f", "arguments": {}}
+    (one,) = messages_in({"role": "assistant", "parts": [microsoft]}, "assistant")
+    assert one["tool_calls"][0]["id"] == "call_1"
+
+
+def test_only_what_is_surely_a_message_counts_around_calls():
+    for value in ("continue", {"content": "role"}, {"joke": "x"}, {"prompt": "Hi"}, ["a"], 3, None):
+        assert messages_in(value, None) == []
+    assert told({"messages": [ASK]}, None) == [("user", "Hi")]
+    # an object without a role is no message that a model was given, but may be its answer
+    assert messages_in({"content": "role"}, "user") == []
+    assert told({"city": "Paris"}, "assistant") == [("assistant", {"city": "Paris"})]
+    definition = {"role": "tool", "content": {"type": "function", "function": {"name": "f"}}}
+    assert told([ASK, definition], "user") == [("user", "Hi")]
+
+
+def test_what_a_tool_returns():
+    assert result_in("in Paris") == ("in Paris", None)
+    assert result_in('{"a": 1}') == ('{"a": 1}', None)  # as it is written
+    assert result_in({"content": [{"type": "text", "text": "x"}]})[0][0]["text"] == "x"
+    answer = {"type": "tool", "content": "x", "tool_call_id": "c1"}
+    assert result_in(answer) == result_in(json.dumps(answer)) == ("x", "c1")
+
+
+def test_results_without_identifiers_belong_to_the_turn_before_them(write):
+    def call(answer):
+        return {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}, {
+            "role": "user",
+            "parts": [{"functionResponse": {"name": "f", "response": {"r": answer}}}],
+        }
+
+    ask = {"role": "user", "parts": [{"text": "Hi"}]}
+    one, two, three = call(1), call(1), call(2)
+    spans = [
+        {"id": "0", "given": [ask], "answer": one[0]},
+        {"id": "1", "given": [ask, *one], "answer": two[0]},
+        {"id": "2", "given": [ask, *one, *two], "answer": three[0]},
+        {"id": "3", "given": [ask, *one, *two, *three], "answer": {"role": "model", "parts": []}},
+    ]
+    rows = [
+        {
+            "traceId": "t",
+            "type": "GENERATION",
+            "id": span["id"],
+            "startTime": f"2026-01-01T00:00:0{span['id']}Z",
+            "input": {"contents": span["given"]},
+            "output": {"candidates": [{"content": span["answer"]}]},
+        }
+        for span in spans
+    ]
+    (run,) = io.read_runs(write("log.jsonl", rows, lines=True))
+    results = [call.result for step in run.steps for call in step.tool_calls]
+    assert results == ['{"r": 1}', '{"r": 1}', '{"r": 2}']
+    assert [step.actor for step in run.steps] == ["user", *["agent"] * 4]
