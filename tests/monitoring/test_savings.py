@@ -182,8 +182,9 @@ def test_cost_saved_of_failing_runs():
     assert row["steps_saved"] == pytest.approx((1 / 3 + 0 + 0) / 3)
     with pytest.raises(ValueError, match="cost -1 is negative"):
         FirstBelow().fit(X).report(X, [0, 0, 0, 1], cost=X.with_cells(-np.ones(8)))
-    with pytest.raises(ValueError, match="all costs are zero"):
-        FirstBelow().fit(X).report(X, [0, 0, 0, 1], cost=X.with_cells(np.zeros(8)))
+    free = FirstBelow().fit(X).report(X, [0, 0, 0, 1], cost=X.with_cells(np.zeros(8)))
+    assert free["cost_saved"].tolist() == [0]
+    assert free["cost_saved_overall"].isna().all()
 
 
 class FirstBelow(StoppingRule):

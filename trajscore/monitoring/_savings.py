@@ -178,9 +178,8 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
     """
     traces = process._check(X)
     labels = check_outcomes(y, len(traces))
-    costs = (
-        traces.with_cells(np.ones(len(traces.cells))) if cost is None else check_cost(cost, traces)
-    )
+    even = traces.with_cells(np.ones(len(traces.cells)))
+    costs = even if cost is None else check_cost(cost, traces)
     traces, known = ended_where_known(traces, labels), labels != CENSORED
     n_dropped = int((~known).sum())
     if n_dropped:
@@ -189,7 +188,7 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
         raise ValueError("no run succeeded, so there is no accuracy to keep")
     account = _Account(traces, labels, process._statistic(traces), running_sum(traces, costs.cells))
     if not account.total > 0:
-        raise ValueError("all costs of runs with an outcome are zero; give what steps cost")
+        raise ValueError("all costs are zero, so that nothing can be saved; give what steps cost")
     return TokenSavings(
         curve=_curve(account),
         at_alpha=_at_alpha(process, account),
