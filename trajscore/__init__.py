@@ -22,7 +22,7 @@ from trajscore.report import Report, evaluate
 from trajscore.tracer import ActionSignals, StepConfidence, TracerScorer, TracerSignals
 
 if TYPE_CHECKING:
-    from trajscore import datasets, gates, plotting
+    from trajscore import datasets, gates, plotting, streaming
 
 __version__ = "0.1.0"
 
@@ -54,13 +54,14 @@ __all__ = [
     "metrics",
     "monitoring",
     "plotting",
+    "streaming",
     "tps_scorer",
     "tracer",
     "trusted_types",
 ]
 
 # Imported when they are first used: most programs need no data sets, gates or pictures.
-_LAZY = ("datasets", "gates", "plotting")
+_LAZY = ("datasets", "gates", "plotting", "streaming")
 
 
 def __getattr__(name: str) -> Any:

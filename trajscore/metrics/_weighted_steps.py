@@ -67,8 +67,13 @@ def weighted_steps(
     w, run = step_weights(X.lengths, X.horizon, weights), run_numbers(X)
     if run_weight is not None:
         w *= run_weight[run]
-    middle = (step_numbers(X) - 0.5) * np.repeat(3 / X.horizon, X.lengths)
     order = np.argsort(X.cells)
-    run, forecast, third = run[order], X.cells[order], middle.astype(np.int8)[order]
+    run, forecast, third = run[order], X.cells[order], step_thirds(X)[order]
     tie = np.cumsum(rises(forecast), dtype=np.int32) - 1
     return WeightedSteps(len(X), run, forecast, w[order], success[run], third, tie)
+
+
+def step_thirds(X: TrajectoryArray) -> NDArray[Any]:
+    """Return 0, 1 or 2: the third of its run's horizon that the middle of each step lies in."""
+    middle = (step_numbers(X) - 0.5) * np.repeat(3 / X.horizon, X.lengths)
+    return middle.astype(np.int8)

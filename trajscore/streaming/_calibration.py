@@ -1,0 +1,220 @@
+"""Calibration of more forecasts than memory holds, from counts on a fine grid."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from trajscore.calibration._cross_fit import CalibrationSample, CrossFitCalibrator
+from trajscore.core.sample import check_sample
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.weights import Weights, step_weights
+from trajscore.metrics._binning import quantile_bins
+from trajscore.metrics._decomposition import Mass
+from trajscore.metrics._proper_scores import get_family
+from trajscore.metrics._step_calibration import PARTS_OF_A_RUN
+from trajscore.metrics._weighted_steps import step_thirds
+from trajscore.streaming._grid import N_CELLS, Grid
+
+
+class CalibrationAccumulator:
+    """Outcomes at each forecast, of all steps with the weights of the score, in one pass.
+
+    From them come calibration errors, the parts of any score, and fitted calibrators. Forecasts are
+    counted in 16,384 cells of log-odds, 0.0017 wide, and in each the mean forecast is kept.
+
+    Parameters
+    ----------
+    weights : str or callable, default="linear_front"
+        Step weights.
+    bounds : tuple of float, optional
+        Smallest and largest value of a signal that is no probability, which is counted on an even
+        grid between them. Default: forecasts in [0, 1].
+
+    See Also
+    --------
+    iter_batches : Batches of whole runs to update with.
+    trajscore.metrics.tps_decomposition : Of runs in memory.
+    trajscore.metrics.step_calibration_error : Of runs in memory.
+
+    Notes
+    -----
+    Forecasts in one cell count as equal. That moves a probability of Platt's map by less than 1e-6,
+    and a forecast across the edge of a bin of the calibration error only where it is within 0.0005
+    of it; the miscalibration loses what lies inside cells, less than 1e-6.
+
+    Examples
+    --------
+    >>> from trajscore import PlattCrossFitCalibrator
+    >>> from trajscore.datasets import make_trajectories
+    >>> from trajscore.streaming import CalibrationAccumulator
+    >>> X, y = make_trajectories(400, random_state=0, return_X_y=True)
+    >>> counts = CalibrationAccumulator().update(y[:200], X[:200]).update(y[200:], X[200:])
+    >>> counts.compute()[["S-ECE", "miscalibration"]].round(3)
+    S-ECE             0.124
+    miscalibration    0.068
+    dtype: float64
+    >>> platt = counts.fit(PlattCrossFitCalibrator())
+    >>> platt([0.5, 0.9]).round(2)
+    array([0.49, 0.67])
+    """
+
+    def __init__(
+        self, weights: Weights = "linear_front", bounds: tuple[float, float] | None = None
+    ) -> None:
+        self.weights = weights
+        self.grid = Grid() if bounds is None else Grid(*bounds, is_probability=False)
+        self.n_runs = 0
+        # weight of successes, of failures, and of either times the value; by third and cell
+        self.sums: FloatArray = np.zeros((4, 3, N_CELLS))
+
+    def update(self, y: ArrayLike, X: Any, groups: ArrayLike | None = None) -> Self:
+        """Add some runs.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_runs,)
+            Outcomes: 1 success, 0 failure, or a grade in [0, 1].
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            Forecasts, or a signal, one a step.
+        groups : array-like, optional
+            Not used; for `iter_batches`' sake.
+
+        Returns
+        -------
+        CalibrationAccumulator
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If an outcome was not observed, or a forecast lies outside [0, 1] unless `bounds` say
+            otherwise.
+        """
+        runs = check_sample(
+            X,
+            y,
+            allow_censored=False,
+            probabilities=self.grid.is_probability,
+            single_channel=True,
+        )
+        self.n_runs += len(runs)
+        label = np.repeat(np.asarray(runs.y, dtype=np.float64), runs.X.lengths)
+        weight = step_weights(runs.X.lengths, runs.X.horizon, self.weights)
+        key = step_thirds(runs.X).astype(np.int64) * N_CELLS + self.grid.cells(runs.X.cells)
+        won, lost = weight * label, weight * (1 - label)
+        for place, values in enumerate((won, lost, won * runs.X.cells, lost * runs.X.cells)):
+            self.sums[place] += np.bincount(key, values, 3 * N_CELLS).reshape(3, N_CELLS)
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Add what another accumulator has added up.
+
+        Parameters
+        ----------
+        other : CalibrationAccumulator
+            Of the same weights and bounds.
+
+        Returns
+        -------
+        CalibrationAccumulator
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the other has other weights or bounds.
+        """
+        if (self.weights, self.grid) != (other.weights, other.grid):
+            raise ValueError("only accumulators of the same weights and bounds can be merged")
+        self.sums = self.sums + other.sums
+        self.n_runs += other.n_runs
+        return self
+
+    def sample(self) -> CalibrationSample:
+        """Return what calibrators are fitted on: outcomes at the mean value of each cell.
+
+        Returns
+        -------
+        object
+            values, success, failure and n_runs.
+        """
+        won, lost, *moments = self.sums.sum(axis=1)
+        used = won + lost > 0
+        values = np.add(*moments)[used] / (won + lost)[used]
+        return CalibrationSample(values, won[used], lost[used], self.n_runs)
+
+    def fit(self, calibrator: CrossFitCalibrator) -> Any:
+        """Fit a calibrator's map to all runs so far.
+
+        Parameters
+        ----------
+        calibrator : PlattCrossFitCalibrator, IsotonicCrossFitCalibrator or the like
+            With the step weights of the accumulator.
+
+        Returns
+        -------
+        map
+            As the calibrator's ``full_map_``; called with values it returns probabilities.
+
+        Raises
+        ------
+        ValueError
+            If there are only successes or only failures so far, or the weights differ.
+        """
+        if calibrator.weights != self.weights:
+            raise ValueError(
+                f"the calibrator has weights {calibrator.weights!r}, the counts {self.weights!r}"
+            )
+        sample = self.sample()
+        if not 0 < sample.base_rate < 1:
+            raise ValueError("calibration needs successes and failures; add more runs")
+        return calibrator._fit_map(sample)
+
+    def compute(self, score: Any = "log", n_bins: int = 10) -> pd.Series:
+        """Return calibration errors and the parts of a score so far.
+
+        Parameters
+        ----------
+        score : score family, default="log"
+            Whose parts are wanted.
+        n_bins : int, default=10
+            Bins of equal weight of the calibration errors.
+
+        Returns
+        -------
+        Series
+            S-ECE and that of the early, middle and late thirds of runs; miscalibration,
+            discrimination and uncertainty, as in `trajscore.metrics.tps_decomposition`; and
+            success_rate, weighted by step.
+        """
+        errors = {"S-ECE": self.sums.sum(axis=1)}
+        errors |= {f"S-ECE {part}": self.sums[:, k] for k, part in enumerate(PARTS_OF_A_RUN)}
+        found = {name: _error(sums, n_bins) for name, sums in errors.items()}
+        family, counted = get_family(score), self.sample()
+        # each score is a mean over runs, as the weights of a run add up to one
+        mass = Mass(
+            counted.values,
+            counted.success / self.n_runs,
+            counted.failure / self.n_runs,
+            np.zeros(len(counted.values), dtype=np.int64),
+        )
+        best, constant = mass.recalibrated().score(family)[0], mass.constant().score(family)[0]
+        found["miscalibration"] = best - mass.score(family)[0]
+        found["discrimination"], found["uncertainty"] = best - constant, -constant
+        return pd.Series(found | {"success_rate": counted.base_rate})
+
+
+def _error(sums: FloatArray, n_bins: int) -> float:
+    """Calibration error from sums by cell."""
+    won, lost, *moments = sums
+    total = won + lost
+    if not total.any():
+        return float("nan")
+    used = total > 0
+    bins: IntArray = quantile_bins(total[used], n_bins)
+    gap = (won - np.add(*moments))[used]
+    return float(np.abs(np.bincount(bins, gap, n_bins)).sum() / total.sum())

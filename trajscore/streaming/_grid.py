@@ -1,0 +1,31 @@
+"""A fine grid of forecasts, or of any signal: what is counted on it takes no memory a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logit
+
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.metrics._proper_scores import CLIP
+
+N_CELLS = 1 << 14
+_END = float(-logit(CLIP))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Equal cells of log-odds, or of the values of a signal between two bounds."""
+
+    low: float = -_END
+    high: float = _END
+    is_probability: bool = True
+
+    def cells(self, values: FloatArray) -> IntArray:
+        """Return the cell of each value; those beyond the ends are in the outermost."""
+        if self.is_probability:
+            values = logit(np.clip(values, CLIP, 1 - CLIP))
+        width = (self.high - self.low) / N_CELLS or 1.0
+        cells = ((values - self.low) / width).astype(np.int64)
+        return np.clip(cells, 0, N_CELLS - 1)

@@ -1,0 +1,88 @@
+"""From a source to batches of whole runs, on this machine or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from trajscore.streaming._batches import Columns, RunBatches
+from trajscore.streaming._dask import DaskBatches
+
+
+def iter_batches(
+    source: Any,
+    *,
+    id: str,  # noqa: A002 - as in TrajectoryArray.from_frame
+    step: str,
+    value: str | Sequence[str],
+    outcome: str,
+    group: str | None = None,
+    first_step: int = 1,
+    scattered: bool = False,
+    progress: Callable[[Iterator[Any]], Any] | None = None,
+) -> Any:
+    """Return batches of whole runs, of a table with one row a step that memory need not hold.
+
+    Parameters
+    ----------
+    source : path, Arrow data, Dask DataFrame or list of delayed tables
+        A Parquet file or a folder of them; a pyarrow dataset; what hands out an Arrow stream, such
+        as a pyarrow table, a record batch reader, or a result of DuckDB or polars; or a Dask
+        DataFrame or Dask's delayed tables, which may lie anywhere.
+    id, step : str
+        Columns of run identifiers and step numbers, as in `trajscore.TrajectoryArray.from_frame`.
+    value : str or list of str
+        Columns of values, a predictor each.
+    outcome : str
+        Column of outcomes, the same in all rows of a run.
+    group : str, optional
+        Column of clusters of runs, the same in all rows of a run.
+    first_step : int, default=1
+        The number of each run's first step.
+    scattered : bool, default=False
+        Whether the rows of a run may lie apart, in other files too. They are then put together by
+        way of temporary files (a Dask DataFrame: by its own shuffle). Otherwise a run whose rows
+        lie apart is refused.
+    progress : callable, optional
+        Wraps the iterator over batches, as ``tqdm`` does.
+
+    Returns
+    -------
+    iterable of (y, X, groups)
+        Outcomes, a TrajectoryArray with a channel for each predictor, and the clusters or None. It
+        can be gone through more than once if the source can. ``reduce(accumulator)`` returns the
+        accumulator after all batches; of Dask, by the scheduler that is set, and merged by tree. It
+        may be a dict of accumulators by predictor, or by (predictor, any name).
+
+    Raises
+    ------
+    ImportError
+        If pyarrow is not installed (extra ``data``).
+    ValueError
+        If the rows of a run lie apart, or as in `trajscore.TrajectoryArray.from_frame`.
+
+    See Also
+    --------
+    TPSAccumulator : Adds up what comes out.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from trajscore.streaming import iter_batches
+    >>> table = pa.table(
+    ...     {"run": ["a", "a", "b"], "t": [1, 2, 1], "p": [0.9, 0.8, 0.3], "ok": [1, 1, 0]}
+    ... )
+    >>> for y, X, groups in iter_batches(table, id="run", step="t", value="p", outcome="ok"):
+    ...     print(y, X, groups)
+    [1 0] <TrajectoryArray: 2 runs of 1 to 2 steps, channels p> None
+    """
+    values = (value,) if isinstance(value, str) else tuple(value)
+    columns = Columns(id, step, values, outcome, group, first_step, scattered)
+    if _is_of_dask(source):
+        return DaskBatches(source, columns)
+    return RunBatches(source, columns, progress)
+
+
+def _is_of_dask(source: Any) -> bool:
+    one = source[0] if isinstance(source, list) and source else source
+    return type(one).__module__.partition(".")[0].startswith("dask")

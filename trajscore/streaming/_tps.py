@@ -1,0 +1,194 @@
+"""Trajectory Proper Scores of more runs than memory holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.stats import t
+
+from trajscore.core.sample import check_sample
+from trajscore.core.type_aliases import FloatArray
+from trajscore.core.weights import Weights, step_weights
+from trajscore.inference._units import any_units
+from trajscore.metrics._proper_scores import family_name, get_family, is_tuple_family
+from trajscore.metrics._tps import run_scores
+from trajscore.streaming._batches import hashed
+
+# Clusters are told apart by so many hashes; those of one hash count as one cluster.
+_BUCKETS = 4096
+
+
+class TPSAccumulator:
+    """Mean Trajectory Proper Scores, their margin over the base rate, and intervals, in one pass.
+
+    What was added up anywhere can be merged, in any order: sums and numbers of runs are all that
+    is kept.
+
+    Parameters
+    ----------
+    score : score family or sequence of them, default="log"
+        As in `trajscore.metrics.tps_score`.
+    weights : str or callable, default="linear_front"
+        Step weights.
+
+    See Also
+    --------
+    iter_batches : Batches of whole runs to update with.
+    trajscore.metrics.tps_score : Of runs in memory.
+
+    Notes
+    -----
+    Intervals are those of `trajscore.inference.influence_interval`, from second moments of the
+    runs. With clusters, whose runs may come in different batches, they are from sums over 4,096
+    hashes of the clusters' names: clusters that share one count as one, which widens the intervals
+    a little where there are thousands.
+
+    Examples
+    --------
+    >>> from trajscore.streaming import TPSAccumulator
+    >>> one = TPSAccumulator("brier").update([1, 0], [[0.9, 0.8], [0.3]])
+    >>> both = one.merge(TPSAccumulator("brier").update([1], [[0.6]]))
+    >>> both.compute()[["n_runs", "value", "base_rate"]].round(4)
+           n_runs  value  base_rate
+    brier       3  -0.09    -0.2222
+    """
+
+    def __init__(self, score: Any = "log", weights: Weights = "linear_front") -> None:
+        alone = isinstance(score, str) or hasattr(score, "success") or is_tuple_family(score)
+        self.scores: Sequence[Any] = (score,) if alone else tuple(score)
+        self.weights = weights
+        n_sums = len(self.scores) + 3  # and weight of successes, of failures, number of runs
+        self.moments: FloatArray = np.zeros((n_sums, n_sums))
+        self.by_cluster: FloatArray | None = None
+
+    def update(self, y: ArrayLike, X: Any, groups: ArrayLike | None = None) -> Self:
+        """Add some runs.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_runs,)
+            Outcomes: 1 success, 0 failure, or a grade in [0, 1].
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            Forecasts of success, one a step.
+        groups : array-like of shape (n_runs,), optional
+            Clusters of runs; in all updates or in none.
+
+        Returns
+        -------
+        TPSAccumulator
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            As in `trajscore.metrics.tps_score`, or if some updates have groups and others none.
+        """
+        runs = check_sample(X, y, allow_censored=False, probabilities=True, single_channel=True)
+        if not len(runs):
+            return self
+        if (groups is None) != (self.by_cluster is None) and self.n_runs:
+            raise ValueError("groups must be given in all updates, or in none")
+        label = np.asarray(runs.y, dtype=np.float64)
+        w = np.add.reduceat(
+            step_weights(runs.X.lengths, runs.X.horizon, self.weights), runs.X.offsets[:-1]
+        )
+        scored = [run_scores(label, runs.X, score, self.weights) for score in self.scores]
+        sums = np.stack([*scored, w * label, w * (1 - label), np.ones(len(w))], axis=1)
+        self.moments += sums.T @ sums
+        if groups is not None:
+            if self.by_cluster is None:
+                self.by_cluster = np.zeros((_BUCKETS, sums.shape[1]))
+            np.add.at(self.by_cluster, hashed(groups) % _BUCKETS, sums)
+        return self
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs so far."""
+        return int(self.moments[-1, -1])
+
+    def merge(self, other: Self) -> Self:
+        """Add what another accumulator has added up.
+
+        Parameters
+        ----------
+        other : TPSAccumulator
+            Of the same scores and weights.
+
+        Returns
+        -------
+        TPSAccumulator
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the other has other scores or weights, or only one of them has clusters.
+        """
+        if (self.scores, self.weights) != (other.scores, other.weights):
+            raise ValueError("only accumulators of the same scores and weights can be merged")
+        if self.n_runs and other.n_runs and (self.by_cluster is None) != (other.by_cluster is None):
+            raise ValueError("one of the accumulators has clusters of runs, the other has none")
+        self.moments = self.moments + other.moments
+        if other.by_cluster is not None:
+            mine = 0.0 if self.by_cluster is None else self.by_cluster
+            self.by_cluster = mine + other.by_cluster
+        return self
+
+    def compute(self, confidence_level: float = 0.95) -> pd.DataFrame:
+        """Return the scores so far.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        DataFrame indexed by score
+            n_runs; value, the mean score, with low and high; base_rate, the score of the success
+            rate as the only forecast; margin over it, with margin_low and margin_high.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two runs.
+        """
+        n = self.n_runs
+        if n < 2:
+            raise ValueError(f"an interval needs at least 2 runs, got {n}")
+        mean = self.moments[-1] / n
+        won, lost = mean[-3:-1]
+        k = len(self.scores)
+        directions = np.zeros((len(mean), 2 * k))  # from sums to influences on values and margins
+        for j, score in enumerate(self.scores):
+            rate = np.array([won / (won + lost)])
+            earned = get_family(score).success(rate)[0], get_family(score).failure(rate)[0]
+            directions[j, [j, k + j]] = 1.0
+            # the rate itself may vary: to first order that changes nothing, as it is the best one
+            directions[-3:-1, k + j] = -np.nan_to_num(earned)
+        value = mean @ directions
+        directions[-1] = -value
+        error, quantile = self._error(directions, confidence_level)
+        low, high = value - quantile * error, value + quantile * error
+        table = {"n_runs": n, "value": value[:k], "low": low[:k], "high": high[:k]}
+        table |= {"base_rate": value[:k] - value[k:], "margin": value[k:]}
+        table |= {"margin_low": low[k:], "margin_high": high[k:]}
+        return pd.DataFrame(table, index=[family_name(score) for score in self.scores])
+
+    def _error(self, directions: FloatArray, level: float) -> tuple[FloatArray, float]:
+        """Return standard errors, and the quantile of t for the number of runs or clusters."""
+        n = self.n_runs
+        if self.by_cluster is None:
+            squares = np.einsum("ij,ik,kj->j", directions, self.moments, directions)
+            error = np.sqrt(np.maximum(squares, 0) / (n * (n - 1)))
+            return error, any_units(None, n).t_quantile(n, level)
+        sums = self.by_cluster[self.by_cluster[:, -1] > 0]
+        share = sums[:, -1] / n
+        left_out = sums @ directions / (1 - share)[:, None]
+        error = np.sqrt((1 - 1 / len(sums)) * (left_out**2).sum(axis=0)) / n
+        freedom = 1 / (share**2).sum() - 1
+        return error, float(t.ppf((1 + level) / 2, freedom)) if freedom > 1e-9 else np.inf
