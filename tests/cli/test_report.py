@@ -367,3 +367,39 @@ def test_an_ending_that_is_not_known_is_refused_before_the_work(table, capsys):
     code, out, err = run(capsys, folder / "absent.csv", "--out", folder / "report.pdf")
     assert (code, out) == (2, "")
     assert "report.pdf ends in none of .html, .json, .md; the ending says what is written" in err
+
+
+def test_one_screen_unless_all_is_asked_for(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["report", "--resamples", "20"]) == 0
+    short = capsys.readouterr().out
+    assert len(short.splitlines()) <= 24
+    assert max(map(len, short.splitlines())) <= 80
+    assert "material  recalibrate" in short
+    assert "AURC" not in short
+    assert "AURC" in run(capsys)[1]
+
+
+def test_groups_of_a_table(table, capsys):
+    frame, folder = table
+    frame["model"] = np.where(frame["run_id"] % 2, "small", "large")
+    frame.to_csv(folder / "runs.csv", index=False)
+    path = folder / "runs.csv"
+    code, _, _ = run(capsys, path, "--by", "model", "--out", folder / "r.json")
+    assert code == 0
+    rows = json.loads((folder / "r.json").read_text())["by"]
+    assert {row["group"] for row in rows} == {"small", "large"}
+    assert main(["report", str(path), "--by", "model", "--resamples", "20"]) == 0
+    assert "By model, confidence: " in capsys.readouterr().out
+    assert (
+        "--by: no column named 'modle'; did you mean 'model'"
+        in run(capsys, path, "--by", "modle")[2]
+    )
+
+
+def test_help_has_defaults_and_examples(capsys):
+    with pytest.raises(SystemExit):
+        main(["report", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    for part in ("(linear_front)", "(weighted)", "(1000)", "examples: trajscore report runs.csv"):
+        assert part in text

@@ -14,6 +14,7 @@ from typing import Any
 from trajscore.cli.inputs import TABLE, add_input_options, reading
 from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.io._run import Run
+from trajscore.metrics._aggregate import AGGREGATORS
 from trajscore.report import IntervalOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._data import Source
 from trajscore.report._inputs import Inputs, load
@@ -28,6 +29,12 @@ _WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
     ".md": lambda report, path, log: report.to_markdown(path),
 }
 _USUAL_FAMILIES = ("log", "brier", ("beta", 4.0, 2.0))
+_EXAMPLES = """examples:
+  trajscore report runs.csv --out report.html
+  trajscore report runs.csv --id run --step step --score judge --score verbal --outcome solved
+  trajscore report results.json --by model --monitor --out report.html
+  trajscore report runs.csv --family brier --censored drop --verbose
+"""
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -35,35 +42,46 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         "report",
         help="judge the confidence in a table or a log of runs",
-        description="Judge the confidence columns of a table with one row a step, or the "
-        "confidences in a log of runs (tau2-bench, tau-bench, ATIF, Inspect, chats; without any, "
-        "TRACER's signals of trouble). "
-        "Columns with usual names are found; the guess is said. "
+        description="Judge the confidence columns of a table with one row a step, or the\n"
+        "confidences in a log of runs (without any, TRACER's signals of trouble).\n"
+        "Columns with usual names are found; the guess is said.\n"
         "Without a table, the bundled chess data are judged.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("table", nargs="?", type=Path, help=TABLE)
     add_input_options(parser)
-    add("--weights", choices=WEIGHT_SCHEDULES, default="linear_front")
+    add(
+        "--weights",
+        choices=WEIGHT_SCHEDULES,
+        default="linear_front",
+        help="what the steps of a run weigh (%(default)s)",
+    )
     add(
         "--family",
         default="log",
         type=_family,
-        help="leading score: log, brier or beta(a,b); the others are shown too",
+        help="leading score: log, brier or beta(a,b); the others are shown too (%(default)s)",
     )
-    add("--phi", choices=("last", "mean", "min", "weighted"), default="weighted")
+    add(
+        "--phi",
+        choices=AGGREGATORS,
+        default="weighted",
+        help="how a run's forecasts become one number (%(default)s)",
+    )
     add(
         "--missing",
         choices=MISSING,
         default="same_runs",
         help="where a value is missing: leave the run out for all predictors (same_runs) or for "
-        "that one (own_runs), or let the value before hold (ffill)",
+        "that one (own_runs), or let the value before hold (ffill) (%(default)s)",
     )
     add(
         "--censored",
         choices=("failure", "drop"),
         default="failure",
-        help="what runs without an observed outcome count as",
+        help="what runs without an observed outcome count as (%(default)s)",
     )
     add(
         "--by",
@@ -75,9 +93,15 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--monitor", action="store_true", help="also report what stopping failing runs early does")
     add("--known-share", type=float, help="share of the runs that monitoring is fitted on (0.8)")
     add("--splits", type=int, help="number of random splits that monitoring is judged on (20)")
-    add("--resamples", dest="n_resamples", type=int, default=1000, help="bootstrap replicates")
-    add("--seed", dest="random_state", type=int, default=0, help="seed of the bootstrap")
-    add("--jobs", dest="n_jobs", type=int, help="threads")
+    add(
+        "--resamples",
+        dest="n_resamples",
+        type=int,
+        default=1000,
+        help="bootstrap replicates (1000)",
+    )
+    add("--seed", dest="random_state", type=int, default=0, help="seed of the bootstrap (0)")
+    add("--jobs", dest="n_jobs", type=int, help="threads (1)")
     add("--verbose", action="store_true", help="print all tables, not one screen")
     add("--out", type=Path, help="file to write: a page (.html), numbers (.json), a summary (.md)")
     return parser
@@ -171,7 +195,7 @@ def _progress() -> Callable[[Iterable[Any]], Iterable[Any]]:
     except ImportError:
         return _plain_progress
     return lambda jobs: tqdm(
-        list(jobs), desc="bootstrap", delay=_PATIENCE, leave=False, disable=not sys.stderr.isatty()
+        list(jobs), desc="working", delay=_PATIENCE, leave=False, disable=not sys.stderr.isatty()
     )
 
 
@@ -181,7 +205,7 @@ def _plain_progress(jobs: Iterable[Any]) -> Iterable[Any]:
     for done, job in enumerate(blocks):
         if sys.stderr.isatty() and time.monotonic() - start > _PATIENCE:
             shown = True
-            print(f"\rbootstrap {done / len(blocks):.0%}", end="", file=sys.stderr, flush=True)
+            print(f"\rworking {done / len(blocks):.0%}", end="", file=sys.stderr, flush=True)
         yield job
     if shown:
         print("\r" + " " * 20 + "\r", end="", file=sys.stderr, flush=True)

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.ids import as_ids, check_same_runs
+from trajscore.core.notebook import runs_as_html
 from trajscore.core.parts import (
     as_channels,
     as_ended,
@@ -274,6 +275,9 @@ class Ragged:
         steps = f"{lengths.min()} to {lengths.max()}" if len(self) else "no"
         names = f", channels {', '.join(self._channels)}" if self._channels else ""
         return f"<{type(self).__name__}: {len(self)} runs of {steps} steps{names}>"
+
+    def _repr_html_(self) -> str:
+        return runs_as_html(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ragged):

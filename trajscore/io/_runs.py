@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.notebook import ROWS, as_html
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.io._choice import Chooser
 from trajscore.io._files import Place
@@ -174,6 +175,9 @@ class Runs(list[Run]):
             + (f"{graded} graded between, " if graded else "")
             + f"{ended[CENSORED]} not observed{'; ' + left if left else ''}>"
         )
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self)[1:-1], meta(self[:ROWS]))
 
 
 def outcomes(runs: Iterable[Run]) -> NDArray[Any]:

@@ -6,13 +6,16 @@ import threading
 import time
 import warnings
 from collections.abc import Hashable, Iterator, Mapping
+from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from trajscore.core.notebook import ROWS, as_html
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
 from trajscore.monitoring._density_ratio import FittedTest, Progress
@@ -331,6 +334,19 @@ class EProcessMonitor:
         """Go through the last decisions of all open runs."""
         with self._lock:
             return iter([run.last for run in self._runs.values()])
+
+    def __repr__(self) -> str:
+        flagged = sum(decision.flagged for decision in self)
+        return (
+            f"<{type(self).__name__}: alpha {self.alpha:g}, {len(self)} open runs, "
+            f"{flagged} flagged>"
+        )
+
+    def _repr_html_(self) -> str:
+        few = list(islice(self, ROWS))
+        columns = ["id", "step", "flagged", "log_e_value", "log_threshold", "margin"]
+        rows = pd.DataFrame([[getattr(one, name) for name in columns] for one in few])
+        return as_html(repr(self)[1:-1], rows.set_axis(columns, axis=1) if few else rows)
 
     def _new_run(self, run_id: Hashable) -> _Run:
         threshold = self.test.threshold(self.alpha)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,7 +100,8 @@ class IntervalOptions:
     n_jobs : int, optional
         Threads; the result does not depend on it.
     progress : callable, optional
-        Wraps the iterator over blocks of replicates, as ``tqdm`` does.
+        Wraps what takes long, as ``tqdm`` does: the lists of predictors, of blocks of replicates
+        and of sections of the page.
 
     Examples
     --------
@@ -115,6 +116,10 @@ class IntervalOptions:
     random_state: Any = 0
     n_jobs: int | None = None
     progress: Callable[[Any], Any] | None = None
+
+    def track(self, jobs: list[Any]) -> Iterable[Any]:
+        """Go through some work, and show it."""
+        return jobs if self.progress is None or len(jobs) < 2 else self.progress(jobs)
 
 
 @dataclass(frozen=True)

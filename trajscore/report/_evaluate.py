@@ -160,7 +160,7 @@ def evaluate(
     notes += [*stray_values(sample.traces), *giveaways(sample.traces, sample.y)]
     judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
     groupings = group_labels(by, sample, judged)
-    rows = make_rows(judged, maker, notes)
+    rows = make_rows(judged, maker, notes, made.track)
     cards = card_table(rows, options, made)
     table, methods = interval_table(rows, judged.runs, options, made)
     notes += [*risks(table), *few_clusters(judged.runs)]
@@ -170,9 +170,7 @@ def evaluate(
         interval_methods=methods,
         excluded=excluded_table(judged),
         calibration_gain=gain_table(options, table),
-        monitoring=(
-            None if stopping is None else monitoring_table(rows, stopping, made.n_jobs, notes)
-        ),
+        monitoring=(None if stopping is None else monitoring_table(rows, stopping, made, notes)),
         cards=cards,
         pairs=pair_table(rows, cards, options, made),
         by=group_table(rows, groupings, options, made) if groupings else None,

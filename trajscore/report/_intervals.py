@@ -46,7 +46,8 @@ def interval_table(
     units = [units_of(row.runs.groups, size) for row, size in zip(rows, sizes, strict=True)]
     needed: dict[int, list[Metrics]] = {}
     of_rows = each_row(rows, options, lambda metrics, n_runs: _Known(metrics, n_runs, names))
-    for place, (own, *references) in enumerate(of_rows):
+    places = draws.track(list(range(len(rows))))
+    for place, (own, *references) in zip(places, of_rows, strict=True):
         for number, reference in enumerate([None, *references]):
             cells.fill((number, place), own, reference, units[place], options, draws)
         if draws.method == "auto" and is_rare(rows[place].runs.labels):

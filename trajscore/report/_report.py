@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, Any, overload
 
 import pandas as pd
 
 from trajscore.core.storage import replacing
+from trajscore.core.values import unknown_name
 from trajscore.io._run import Run
 from trajscore.report._data import ReportData
 from trajscore.report._disclosures import disclosures, sentence
@@ -17,6 +18,9 @@ from trajscore.report.render.as_json import to_json
 from trajscore.report.render.as_markdown import to_markdown
 from trajscore.report.render.cells import margin_cells, stopping_cells
 from trajscore.report.render.text import to_text
+
+if TYPE_CHECKING:
+    from trajscore.plotting import ScoreDisplay
 
 
 class Report(ReportData):
@@ -141,6 +145,35 @@ class Report(ReportData):
         except ImportError:  # Jinja2
             pass
         return self.table.to_html(float_format=lambda value: f"{value:.4g}", na_rep="")
+
+    def plot(self, metric: str | None = None, *, ax: Any = None) -> ScoreDisplay:
+        """Draw a metric of every predictor, as given and calibrated, with intervals.
+
+        Parameters
+        ----------
+        metric : str, optional
+            A metric of `intervals`; default: the leading score.
+        ax : matplotlib Axes, optional
+            Where to draw; default: a new figure.
+
+        Returns
+        -------
+        trajscore.plotting.ScoreDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ValueError
+            If there is no such metric.
+        ImportError
+            If matplotlib is not installed (extra ``plots``).
+        """
+        from trajscore.plotting import ScoreDisplay  # which is imported where it is used
+
+        name, known = metric or self.score_name, self.options.metrics
+        if name not in known:
+            raise ValueError(unknown_name("metric", name, known))
+        return ScoreDisplay.from_intervals(self.intervals, name, ax=ax)
 
     def to_text(self, *, verbose: bool = False) -> str:
         """Write for a terminal, as wide as it is, from 72 to 100 columns.

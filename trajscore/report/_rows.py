@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,14 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
 from trajscore.core.sample import Sample
 from trajscore.core.within_runs import step_numbers
-from trajscore.report._data import BASE_RATE, CALIBRATED, CONSTANT, LENGTH, RAW, Note
+from trajscore.report._data import (
+    BASE_RATE,
+    CALIBRATED,
+    CONSTANT,
+    LENGTH,
+    RAW,
+    Note,
+)
 from trajscore.report._missing import whole_runs
 from trajscore.report._runs import Coverage, Judged
 
@@ -40,10 +47,15 @@ class Row:
         return self.predictor, self.form
 
 
-def make_rows(judged: Judged, maker: CalibratorMaker | None, notes: list[Note]) -> list[Row]:
+def make_rows(
+    judged: Judged,
+    maker: CalibratorMaker | None,
+    notes: list[Note],
+    track: Callable[[list[Any]], Iterable[Any]] = list,
+) -> list[Row]:
     """Return the rows of all predictors, each on its whole runs, and of the references."""
     rows = []
-    for name, trace in judged.traces.items():
+    for name, trace in track(list(judged.traces.items())):
         whole = np.flatnonzero(whole_runs(trace))
         covered = trace if len(whole) == len(trace) else trace[whole]
         runs = judged.runs.take(whole)

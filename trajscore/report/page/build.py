@@ -35,7 +35,7 @@ _SECTIONS = (
 def to_html(data: ReportData, log: Iterable[Run] = ()) -> str:
     """Return the report as one page without anything outside of it."""
     view = View(data, log)
-    sections = [make(view) for make in _SECTIONS]
+    sections = [make(view) for make in data.facts.intervals.track(list(_SECTIONS))]
     return _render("page.html.j2", view, sections=sections, title="trajscore report")
 
 

@@ -1,0 +1,94 @@
+"""How things show in a notebook, and a report as a picture."""
+
+import builtins
+import re
+
+import numpy as np
+import pytest
+
+from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate, io
+from trajscore.datasets import make_trajectories
+from trajscore.report import IntervalOptions
+
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def small():
+    X, y = make_trajectories(60, random_state=0, return_X_y=True)
+    return evaluate({EVIL: X}, y, intervals=IntervalOptions(20))
+
+
+def test_a_report_shows_the_first_screen_of_its_page(small):
+    shown = small._repr_html_()
+    assert shown.count("<h2>") == 1
+    assert "Which predictor should I use?" in shown
+    assert "all-numbers" not in shown
+    assert "<script" not in shown
+    assert "&lt;script&gt;" in shown
+    # its style is its own
+    style = re.search("<style>(.*?)</style>", shown, re.DOTALL).group(1)
+    rules = re.sub(r"@page\{[^}]*\}", "", style).replace("@media(prefers-color-scheme:dark){", "")
+    heads = re.findall(r"(?:^|\})\s*([^{}@]+)\{", rules.replace("@media print{", "}"))
+    assert len(heads) > 50
+    assert [head for head in heads for one in head.split(",") if not one.startswith(".ts")] == []
+
+
+def test_without_jinja_a_report_shows_its_table(small, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *rest, **options):
+        if name.startswith("jinja2"):
+            raise ImportError(name)
+        return real(name, *rest, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert small._repr_html_().startswith("<table")
+    with pytest.raises(
+        ImportError, match=r"needs Jinja2; run `pip install \"scikit-trajscore\[rep"
+    ):
+        small.to_html()
+
+
+def test_a_container_shows_its_first_runs():
+    X = TrajectoryArray(
+        np.arange(12.0).reshape(6, 2), [1, 3, 2], channels=["a", "b"], ids=[EVIL, "y", "z"],
+        meta={"model": ["m", "m", "n"]},
+    )  # fmt: skip
+    shown = X._repr_html_()
+    assert "TrajectoryArray: 3 runs of 1 to 3 steps, channels a, b" in shown
+    assert "<script" not in shown
+    for word in ("a first", "b last", "model", "ended"):
+        assert f"<th>{word}</th>" in shown
+    assert TrajectoryArray.from_list([[0.5, 0.7]])._repr_html_().count("<td>") == 4
+    assert "0 runs" in X[:0]._repr_html_()
+    many = make_trajectories(500, random_state=0).data
+    assert many._repr_html_().count("<tr") < 12
+
+
+def test_runs_of_a_log_show_what_is_known_of_them():
+    runs = io.Runs([io.Run(EVIL, [io.Step("agent", "Hi")], outcome=1, task="t")] * 20)
+    shown = runs._repr_html_()
+    assert "20 runs, 20 successes" in shown
+    assert "<script" not in shown
+    assert 3 < shown.count("<tr") < 12
+
+
+def test_a_monitor_shows_its_open_runs():
+    X, y = make_trajectories(300, lengths=6, random_state=0, return_X_y=True)
+    monitor = DensityRatioEProcess(alpha=0.1).fit(X, y).monitor()
+    assert repr(monitor) == "<EProcessMonitor: alpha 0.1, 0 open runs, 0 flagged>"
+    assert "0 open runs" in monitor._repr_html_()
+    for run in ("x", EVIL):
+        monitor.update(0.5, run)
+    assert "2 open runs" in monitor._repr_html_()
+    assert "<script" not in monitor._repr_html_()
+
+
+def test_a_report_draws_itself(report):
+    pytest.importorskip("matplotlib")
+    assert report.plot().metric == "TPS log"
+    shown = report.plot("S-ECE")
+    assert [text.get_text() for text in shown.ax_.get_yticklabels()][-1] in report.predictors
+    with pytest.raises(ValueError, match="no metric named 'S-EC'; did you mean 'S-ECE'"):
+        report.plot("S-EC")

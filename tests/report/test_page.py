@@ -1,0 +1,150 @@
+"""The page, as text: what it says, what it escapes, and that small data never break it."""
+
+import re
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from trajscore import TrajectoryArray, evaluate, io
+from trajscore.datasets import make_trajectories
+from trajscore.report import IntervalOptions, MonitoringOptions
+from trajscore.report._glossary import GLOSSARY, explain
+from trajscore.report.page.charts import Axis, axis_of, sparkline
+
+QUICK = IntervalOptions(20, method="influence")
+SECTIONS = [
+    "answer", "comparison", "losses", "calibration", "timing", "acting", "stopping", "runs",
+    "health", "numbers", "method",
+]  # fmt: skip
+VOID = {"meta", "br", "input"}
+
+
+class Balance(HTMLParser):
+    """Collects tags that are closed in another order than they were opened."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.wrong, self.ids = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.ids += [value for name, value in attrs if name == "id"]
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+def check(page):
+    parsed = Balance()
+    parsed.feed(page)
+    assert parsed.wrong == []
+    assert parsed.open == []
+    assert len(parsed.ids) == len(set(parsed.ids))
+    assert [one for one in parsed.ids if one in SECTIONS] == SECTIONS
+    body = re.sub("<[^>]*>", " ", page[page.index("<body") : page.index("<script>")])
+    assert re.findall(r".{20}\b(?:nan|inf)\b.{20}", body) == []
+    assert "://" not in page
+    return page
+
+
+def random_table(seed):
+    """A few runs of any lengths, some without an outcome, with rough or constant values."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(8, 61))
+    lengths = rng.integers(1, rng.integers(2, 30), n)
+    cells = rng.random((lengths.sum(), 3))
+    cells[:, 0] = cells[:, 0].round(int(rng.integers(0, 3)))
+    if rng.random() < 0.3:
+        cells[:, 1] = 0.5
+    if rng.random() < 0.3:
+        cells[:, 2] = 10 * cells[:, 2] - 5
+    y = (rng.random(n) < rng.uniform(0.1, 0.9)).astype(int)
+    y[:2] = 0, 1
+    y[2:] = np.where(rng.random(n - 2) < rng.choice([0, 0.3]), -1, y[2:])
+    return TrajectoryArray(cells, lengths, channels=["a", "b", "c"]), y
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_small_random_tables_make_a_page(seed):
+    # benchmarks/pages.py makes 300
+    X, y = random_table(seed)
+    by = np.arange(len(y)) % 3 if seed % 2 else None
+    monitoring = MonitoringOptions(n_splits=2) if seed == 0 else False
+    check(evaluate(X, y, by=by, monitoring=monitoring, intervals=QUICK).to_html())
+
+
+def test_the_page_answers(report):
+    page = check(report.to_html())
+    assert page.count("<article") == len(report.predictors)
+    assert "Use shallow, recalibrated, the best of 3 that beat the base rate." in page
+    head = page[page.index("<thead", page.index('id="all-numbers"')) :]
+    assert head[: head.index("</thead>")].count('title="') == len(report.options.metrics) + 3
+    assert len(page) < 3e6
+
+
+def test_every_number_is_explained(report):
+    for name in report.table:
+        assert len(explain(name)) > 20
+    assert all(line.endswith(".") for line in GLOSSARY.values())
+
+
+def test_all_that_is_given_is_escaped():
+    X, y = make_trajectories(30, random_state=0, return_X_y=True)
+    evil = "<img src=x onerror=alert(1)>\"'"
+    named = TrajectoryArray(
+        X.cells, X.lengths, ids=[f"{evil}{k}" for k in range(30)], meta={"stop_reason": [evil] * 30}
+    )
+    page = evaluate({evil: named}, y, by={evil: [evil] * 30}, intervals=QUICK).to_html()
+    assert "<img" not in page
+    assert "&lt;img src=x" in page
+
+
+def test_transcripts_have_what_was_said_beside_the_risk():
+    rng = np.random.default_rng(0)
+    runs = []
+    for k in range(40):
+        steps = []
+        for t in range(int(rng.integers(1, 5))):
+            steps += [
+                io.Step("user", f"<b>question {t}</b>"),
+                io.Step("agent", "x" * 5000 if t == 0 else "answer", cost=0.5, confidence=0.4),
+            ]
+        runs.append(io.Run(f"r{k}", steps, outcome=k % 2))
+    lengths = [len(run) // 2 for run in runs]
+    X = TrajectoryArray(rng.random(sum(lengths)), lengths, ids=[run.id for run in runs])
+    report = evaluate(X, io.outcomes(runs), intervals=QUICK)
+    page = check(report.to_html(log=runs))
+    assert page.count('<details class="transcript">') == 20
+    assert "&lt;b&gt;question 0&lt;/b&gt;" in page
+    assert "(3,800 characters more)" in page
+    assert page.count("risk 0.") >= 20
+    assert "money saved" in page
+    assert "tokens saved" not in page
+    without = report.to_html()
+    assert 'class="transcript"' not in without
+    assert "money saved" not in without
+
+
+def test_templates_go_with_the_package():
+    folder = files("trajscore.report.page") / "templates"
+    names = {one.name for one in folder.iterdir()}
+    assert {f"{section}.html.j2" for section in SECTIONS} < names
+    assert {"page.css", "page.js", "charts.html.j2"} < names
+
+
+def test_ticks_are_round():
+    assert [text for _, text in Axis(0, 1, 0, 100).ticks] == ["0.0", "0.5", "1.0"]
+    assert [text for _, text in Axis(-0.013, 0.052, 0, 100).ticks] == ["0.00", "0.02", "0.04"]
+    assert [text for _, text in Axis(1, 60, 0, 100).ticks] == ["20", "40", "60"]
+    axis = axis_of([3.0, np.nan], 10, 20)
+    assert axis.low < 3 < axis.high
+    assert axis_of([], 0, 1).low < 0
+    assert sparkline(np.array([0.5])).count("L") == 1
+    assert sparkline(np.linspace(0, 1, 10_000)).count("L") < 300

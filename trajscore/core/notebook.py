@@ -1,0 +1,29 @@
+"""How objects show in a notebook: what they say of themselves, and a few rows."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import pandas as pd
+
+ROWS = 8
+"""So many rows are shown; what is said of the object counts all."""
+
+
+def as_html(said: str, rows: pd.DataFrame) -> str:
+    """Return a line and a small table, both escaped."""
+    table = rows.to_html(border=0, na_rep="", float_format="{:.3g}".format, max_cols=12)
+    return f"<div><p>{escape(said)}</p>{table if len(rows) else ''}</div>"
+
+
+def runs_as_html(X: Any) -> str:
+    """Show a container: of the first runs the first and the last value of each channel."""
+    few = X[:ROWS]
+    columns = {"steps": few.lengths, "ended": few.ended}
+    cells = few.cells if few.cells.ndim == 2 else few.cells[:, None]
+    for k, name in enumerate(few.channels or ("",)):
+        columns[f"{name} first".strip()] = cells[few.offsets[:-1], k]
+        columns[f"{name} last".strip()] = cells[few.offsets[1:] - 1, k]
+    rows = pd.DataFrame(columns, index=None if few.ids is None else pd.Index(few.ids, name="run"))
+    return as_html(repr(X)[1:-1], pd.concat([rows, few.meta.set_axis(rows.index)], axis=1))
