@@ -22,7 +22,7 @@ def load(name):
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
         module = importlib.import_module(name)
-    for script in ("actions", "tracer", "tracer_ablation", "tracer_definitions"):
+    for script in ("actions", "tracer", "tracer_ablation", "tracer_definitions", "equal_length"):
         sys.modules.pop(script, None)
     return module
 
@@ -230,3 +230,14 @@ def test_auroc_of_many_settings(rng):
     y, risk = rng.integers(0, 2, 30), rng.integers(0, 9, (4, 30)).astype(float)
     expected = [roc_auc_score(1 - y, row) for row in risk]
     assert load("tracer_definitions").auroc(y, risk) == pytest.approx(expected)
+
+
+def test_intervals_within_strata_hold_and_noise_has_half():
+    script = load("equal_length")
+    for size in ((44, 1, 0.5), (100, 20, 0.4)):
+        holds, _, used = script.coverage(size, 0.8, 200)
+        assert holds > 0.91
+        assert used > 150
+    over_all, within = np.mean([script.knows_nothing(seed) for seed in range(8)], axis=0)
+    assert over_all < 0.46
+    assert within == pytest.approx(0.5, abs=0.05)
