@@ -74,7 +74,9 @@ def main() -> None:
             holds, width, used = coverage(size, shift, args.repeats)
             truth = norm.cdf(shift / np.sqrt(2))
             print(f"{size}, true AUROC {truth:.2f}: {holds:.3f} {width:.2f} {used}")
-    found = np.array([knows_nothing(seed) for seed in range(1000, 1000 + max(1, args.repeats // 5))])
+    found = np.array(
+        [knows_nothing(seed) for seed in range(1000, 1000 + max(1, args.repeats // 5))]
+    )
     error = found.std(axis=0) / np.sqrt(len(found))
     for name, mean, one in zip(
         ("all pairs", "within folds"), found.mean(axis=0), error, strict=True
