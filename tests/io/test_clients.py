@@ -192,7 +192,7 @@ def test_genai(write, spans):
     agent.tool_plain(find)
     pydantic_ai.Agent.instrument_all(pydantic_ai.InstrumentationSettings(tracer_provider=provider))
     try:
-        agent.run_sync(TALK[0][1])
+        asyncio.run(agent.run(TALK[0][1]))
     finally:
         pydantic_ai.Agent.instrument_all(instrument=False)
     for path in in_both_forms(write, ended()):
