@@ -122,6 +122,32 @@ def test_langfuse_in_the_names_of_its_storage(write):
     assert said(run) == ALL
 
 
+def test_langfuse_over_several_files_in_any_order(write):
+    for k, one in enumerate([*SCORES, *OBSERVATIONS, {"id": "t1", "sessionId": "s", "name": "x"}]):
+        path = write(f"pages/{k}.json", {"data": [one], "meta": {"page": k}})
+    (run,) = io.read_runs(path.parent)
+    check_langfuse(run)
+    assert (run.meta["session"], run.extra["name"]) == ("s", "x")
+
+
+def test_the_traces_of_a_session_are_one_run_if_it_is_the_id(write):
+    def trace(name, start, *talk):
+        one = observation("o" + name, "GENERATION", start, input=list(talk[:-1]), output=talk[-1])
+        one |= {"parentObservationId": None, "traceId": name}
+        return {"id": name, "sessionId": "s", "observations": [one], "scores": []}
+
+    again = {"role": "user", "content": "And order 4?"}
+    rest = {"role": "assistant", "content": "In Rome."}
+    traces = [trace("t2", 5, ASK, TOLD, again, rest), trace("t1", 1, ASK, TOLD)]
+    path = write("log.jsonl", traces, lines=True)
+    assert [run.id for run in io.read_runs(path)] == ["t2", "t1"]
+    (run,) = io.read_runs(path, id="session")
+    assert [step.text for step in run.steps] == [
+        "Where is order 3?", "In Paris.", "And order 4?", "In Rome.",
+    ]  # fmt: skip
+    assert run.id == "s"
+
+
 # ------------------------------------------------------------------ OpenTelemetry
 
 
@@ -246,6 +272,13 @@ def test_spans_of_both_conventions_and_forms(write, convention, form):
         assert said(run) == [("system", "Be kind."), *ALL]
         assert (run.id, run.outcome, run.meta["input_tokens"]) == ("ab", 1, 10)
         assert [step.confidence for step in run.steps] == [None, 0.5, None]
+
+
+def test_a_trace_in_several_files(write):
+    for k, one in enumerate(by_genai("sdk")):
+        path = write(f"spans/{k}.jsonl", [one], lines=True)
+    (run,) = io.read_runs(path.parent)
+    assert said(run) == [("system", "Be kind."), *ALL]
 
 
 def test_messages_and_judgements_in_events_of_spans(write):

@@ -8,6 +8,7 @@ from typing import Any
 from trajscore.io._conversation import Conversation
 from trajscore.io._files import LogFile, Place
 from trajscore.io._format import Format, Head, register
+from trajscore.io._gather import gather, records_of
 from trajscore.io._run import Run, as_objects, leftover
 from trajscore.io._spans import Kind, Span, add_spans
 
@@ -21,17 +22,12 @@ def _recognise(head: Head) -> bool:
 
 def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
     """Yield what belongs to each trace, in the order in which they begin."""
-    traces: dict[str, list[Any]] = {}
-    own: dict[str, Any] = {}
-    for key, index, value in file.items({"data"}):
-        if index is None:
-            own[str(key)] = value
-            continue
-        traces.setdefault(_trace_of(value), []).append(value)
-    if "object" in own:
-        traces.setdefault(_trace_of(own), []).append(own)
-    for index, records in enumerate(traces.values()):
-        yield file.place(index), records
+    yield from gather(file, records_of(file, {"data"}, "object", _trace_of), _session_of)
+
+
+def _session_of(records: list[Any]) -> Any:
+    groups = (one.get("group_id") for one in records if isinstance(one, Mapping))
+    return next((one for one in groups if one is not None), None)
 
 
 def _trace_of(record: Any) -> str:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from trajscore.io._attributes import TOOL_CALL, TOOL_NAME, attributes_of, first
 from trajscore.io._conversation import Conversation
-from trajscore.io._files import JSON_ENDINGS, LINES_ENDINGS, LogFile, Place, has_ending
+from trajscore.io._files import LogFile, Place
 from trajscore.io._format import Format, Head, register
+from trajscore.io._gather import SESSIONS, gather
 from trajscore.io._payloads import unnested
-from trajscore.io._run import MalformedRunError, Run, as_object, leftover
+from trajscore.io._run import MalformedRunError, Run, as_object, as_objects, leftover
 from trajscore.io._spans import Kind, Span, add_spans
 
 _KINDS: dict[str, Kind] = {"GENERATION": "model", "TOOL": "tool"}
-_TRACE = frozenset({"id", "trace", "observations", "scores", "scores_beside", "corrections"})
+_TRACE = frozenset({"id", "trace", "observations", "scores", "corrections"})
+_VALUES = ("input", "output", "metadata")  # which may be written as text
 
 
 def _recognise(head: Head) -> bool:
@@ -52,22 +53,6 @@ def _is_score(record: Mapping[str, Any]) -> bool:
     return named and ("value" in record or _at(record, "stringValue") is not None)
 
 
-def _folder(place: Path) -> list[Path]:
-    """List the files of a folder in which some hold scores of the traces in others."""
-    if not place.is_dir():
-        return []
-    found = [path for path in place.iterdir() if has_ending(path, (*JSON_ENDINGS, *LINES_ENDINGS))]
-    scores = [path for path in found if "score" in path.name.lower()]
-    if not scores or len(scores) == len(found) or not _is_score(_first(scores[0])):
-        return []
-    return [*sorted(scores), *sorted(set(found) - set(scores))]
-
-
-def _first(path: Path) -> Mapping[str, Any]:
-    record = next(_records(LogFile(path)), None)
-    return record if isinstance(record, Mapping) else {}
-
-
 def _records(file: LogFile) -> Iterator[Any]:
     """Yield what a file lists, or the one object that it is."""
     fields: dict[str, Any] = {}
@@ -81,61 +66,60 @@ def _records(file: LogFile) -> Iterator[Any]:
 
 
 def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-    """Yield the traces of a file, with the scores that it or a file before it has of them."""
-    traces: dict[str, dict[str, Any]] = {}
-    scores: dict[str, list[Any]] = {}
-    for found in file.others.values():
-        scores.update(found.get("scores", {}))
-    index = 0
-    for record in _records(file):
-        if not isinstance(record, Mapping) or _is_trace(record):
-            yield file.place(index), _with_scores(record, scores)
-            index += 1
-        elif _is_observation(record):
-            _listed(traces, _at(record, "traceId"), "observations").append(record)
-        elif _is_score(record):
-            scores.setdefault(str(_at(record, "traceId")), []).append(record)
+    """Yield traces as they come; with other files beside it, once all of these are there."""
+    at_once = file.n_files == 1 and file.fields.id not in SESSIONS
+    apart: list[tuple[Any, Any]] = []
+    for index, record in enumerate(_records(file)):
+        if at_once and isinstance(record, Mapping) and _is_trace(record):
+            yield file.place(index), [record]
         else:
-            _add_fields(traces, record)
-    for name, trace in traces.items():
-        yield file.place(index), _with_scores({"id": name, **trace}, scores)
-        index += 1
-    file.info["scores"] = scores
-    file.is_head = bool(scores) and not index
+            apart.append((_trace_of(record), record))
+    for place, records in gather(file, apart, _session_of):
+        if not isinstance(records, list) or any(map(_has_observations, records)):
+            yield place, records
 
 
-def _with_scores(record: Any, scores: Mapping[str, list[Any]]) -> Any:
-    """Add the scores of a trace that stand beside it."""
-    if not isinstance(record, Mapping):
-        return record
+def _has_observations(record: Any) -> bool:
+    return not isinstance(record, Mapping) or _is_trace(record) or _is_observation(record)
+
+
+def _fields_of(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what is said of a trace, beside its observations or around them."""
     inner = record.get("trace")
-    trace = inner if isinstance(inner, Mapping) else record
-    return {**record, "scores_beside": scores.get(str(trace.get("id")), [])}
+    return {**record, **inner} if isinstance(inner, Mapping) else record
 
 
-def _add_fields(traces: dict[str, dict[str, Any]], record: Mapping[str, Any]) -> None:
-    """Add what a list of traces says of one; of its observations there are only the names."""
-    own = {name: value for name, value in record.items() if name not in ("observations", "scores")}
-    traces.setdefault(str(record.get("id")), {}).update(own)
+def _trace_of(record: Any) -> Any:
+    if not isinstance(record, Mapping):
+        return None
+    return str(_at(record, "traceId") or _fields_of(record).get("id"))
 
 
-def _listed(traces: dict[str, dict[str, Any]], trace: Any, part: str) -> list[Any]:
-    found: list[Any] = traces.setdefault(str(trace), {}).setdefault(part, [])
-    return found
+def _session_of(records: list[Any]) -> Any:
+    found = (_at(_fields_of(one), "sessionId") for one in records if isinstance(one, Mapping))
+    return next((one for one in found if one is not None), None)
 
 
 def _run(raw: Any, place: Place, options: Any) -> Run:
-    raw = as_object(raw)
-    inner = raw.get("trace")
-    trace = {**raw, **inner} if isinstance(inner, Mapping) else raw
-    name = place.name(trace.get("id"))
-    spans = [_span(one) for one in _objects(raw.get("observations") or trace.get("observations"))]
-    run = Run(name, meta={"file": str(place.file)}, extra=leftover(trace, _TRACE))
-    run.meta["session"] = _at(trace, "sessionId")
-    for part in ("input", "output", "metadata"):
-        if trace.get(part) is not None:
-            run.extra[part] = unnested(trace[part])
-    scores = [*_objects(trace.get("scores")), *_objects(raw.get("scores_beside"))]
+    run = Run("", meta={"file": str(place.file), "session": _session_of(raw)})
+    observations: list[Mapping[str, Any]] = []
+    scores: list[Mapping[str, Any]] = []
+    names = []
+    for record in as_objects(raw):
+        names.append(_trace_of(record))
+        if _is_observation(record):
+            observations.append(record)
+        elif _is_score(record):
+            scores.append(record)
+        else:
+            trace = _fields_of(record)
+            if _is_trace(record):
+                observations += _objects(record["observations"])
+                scores += _objects(trace.get("scores"))
+            run.extra |= leftover(trace, _TRACE)
+            run.extra |= {name: unnested(trace[name]) for name in _VALUES if trace.get(name)}
+    run.id = place.name(*names[:1])
+    spans = [_span(one) for one in observations]
     _add_scores(run, {one.id: one for one in spans}, scores)
     return add_spans(Conversation(place), spans, run)
 
@@ -199,7 +183,6 @@ register(
         recognise=_recognise,
         runs=_runs,
         run=_run,
-        folder=_folder,
         cut_runs="score",
     )
 )

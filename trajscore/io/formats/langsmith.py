@@ -9,11 +9,13 @@ from trajscore.io._attributes import first
 from trajscore.io._conversation import Conversation
 from trajscore.io._files import LogFile, Place
 from trajscore.io._format import Format, Head, register
+from trajscore.io._gather import gather, records_of
 from trajscore.io._payloads import unnested
 from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import Kind, Span, add_spans
 
 _KINDS: dict[str, Kind] = {"llm": "model", "tool": "tool"}
+_THREADS = ("session_id", "thread_id", "conversation_id")
 _TOKENS = {"input": "prompt_tokens", "output": "completion_tokens"}
 
 
@@ -23,17 +25,19 @@ def _recognise(head: Head) -> bool:
 
 def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
     """Yield what belongs to each trace, in the order in which they begin."""
-    traces: dict[str, list[Any]] = {}
-    own: dict[str, Any] = {}
-    for key, index, value in file.items({"runs"}):
-        if index is None:
-            own[str(key)] = value
-        else:
-            traces.setdefault(_trace_of(value), []).append(value)
-    if "run_type" in own:
-        traces.setdefault(_trace_of(own), []).append(own)
-    for index, records in enumerate(traces.values()):
-        yield file.place(index), records
+    yield from gather(file, records_of(file, {"runs"}, "run_type", _trace_of), _session_of)
+
+
+def _session_of(records: list[Any]) -> Any:
+    """Return the thread of a trace, by the names that LangSmith looks for."""
+    found = (first(_metadata(one), _THREADS) for one in records)
+    return next((one for one in found if one is not None), None)
+
+
+def _metadata(record: Any) -> Mapping[str, Any]:
+    extra = record.get("extra") if isinstance(record, Mapping) else None
+    found = extra.get("metadata") if isinstance(extra, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
 
 
 def _trace_of(record: Any) -> str:
@@ -45,9 +49,8 @@ def _run(raw: Any, place: Place, options: Any) -> Run:
     records = as_objects(raw)
     run = Run(place.name(_trace_of(records[0])), meta={"file": str(place.file)})
     root = next((one for one in records if not one.get("parent_run_id")), records[0])
-    extra = root.get("extra")
-    metadata = extra.get("metadata") if isinstance(extra, Mapping) else None
-    run.extra["metadata"] = metadata if isinstance(metadata, Mapping) else {}
+    run.extra["metadata"] = dict(_metadata(root))
+    run.meta["session"] = _session_of(records)
     run.extra["name"] = root.get("name")
     spans = [_span(one) for one in records]
     for span, record in zip(spans, records, strict=True):

@@ -12,6 +12,7 @@ from trajscore.io._attributes import TOOL_CALL, TOOL_NAME, attributes_of, find, 
 from trajscore.io._conversation import Conversation
 from trajscore.io._files import LogFile, Place
 from trajscore.io._format import Format, Head, register
+from trajscore.io._gather import gather
 from trajscore.io._payloads import unnested
 from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import Kind, Span, add_spans
@@ -107,22 +108,32 @@ def _is_log(record: Mapping[str, Any]) -> bool:
 
 def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
     """Yield the spans and events of each trace."""
-    traces: dict[Any, list[Any]] = {}
+    yield from gather(file, _records(file), _session_of)
+
+
+def _records(file: LogFile) -> Iterator[tuple[Any, Any]]:
+    """Yield the spans and events of a file, each with the name of its trace."""
     own: dict[str, Any] = {}
+    n_found = 0
     for key, index, value in file.items(_LISTS):
         if index is None:
             own[str(key)] = value
             continue
         for record in _leaves(value):
-            trace = _ids(record)[0] if isinstance(record, Mapping) else None
-            alone = trace is None and key is None  # a line without the name of its trace
-            traces.setdefault(index if alone else str(trace), []).append(record)
-    if not traces and own:
-        traces = {0: [own]}
+            n_found += 1
+            # a line without the name of its trace is one
+            alone = (str(file.path), index if key is None else None)
+            trace = _ids(record)[0]
+            yield alone if trace is None else str(trace), record
+    if own and not n_found:
+        yield str(file.path), own
     else:
         file.info.update(own)
-    for index, records in enumerate(traces.values()):
-        yield file.place(index), records
+
+
+def _session_of(records: list[Any]) -> Any:
+    spans = (attributes_of(one) for one in records if isinstance(one, Mapping))
+    return next((found for one in spans if (found := first(one, _SESSION)) is not None), None)
 
 
 def _leaves(value: Any) -> Iterator[Any]:
