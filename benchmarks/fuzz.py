@@ -1,333 +1,603 @@
-"""What readers do with damaged logs: read them right, refuse them in a sentence, or fail.
+"""Odd inputs to every public entry point, altered files and lines, and what must not matter.
 
-    python benchmarks/fuzz.py LOGS... [--n 20000] [--seed 0] [--show 5]
+python benchmarks/fuzz.py [--calls 100000] [--files 10000] [--lines 10000] [--same 300]
+                          [--logs LOGS...]
 
-LOGS are files or folders of good logs. Each mutation takes one of them, cut down to a few runs, and
-truncates it, drops, renames, repeats or nests a part, gives it another type, or puts garbage bytes
-into it. What comes of it is one of:
-
-sane      it is read; every invariant of runs holds, and tables, signals and a description follow
-refused   an error of one sentence that names the file, or says that there are no outcomes
-raw       any other error
-nonsense  it is read, but an invariant does not hold
-hang      it takes longer than ten seconds
-
-The exit code is 1 where there is one of the last three. A mutation can be made again from its
-number, which is said with it: --only NUMBER.
+The calls of the examples in docstrings are recorded, and made again with one argument changed. What
+comes of an input is sane (a result), refused (an error that this package, or scikit-learn's
+validation, raises on purpose), raw (any other error), slow (more than 20 s) or, of things that must
+not matter, nonsense. The first raw errors of each entry point are shown.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
-import gzip
-import json
-import math
-import random
+import doctest
+import inspect
+import linecache
 import resource
 import signal
 import sys
 import tempfile
+import time
 import traceback
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from trajscore import StepConfidence, io
-from trajscore.io._files import LogFile
-from trajscore.report._describe import describe
+import numpy as np
+import pandas as pd
 
-SECONDS = 10
-ENDINGS = (".json", ".jsonl", ".traj", ".json.gz", ".jsonl.gz")
-IN_VALUES = ["drop", "retype", "nest", "repeat", "rename", "shuffle"]
-SMALL = 3  # runs of a log that are kept
-ODD = [
-    None, True, False, 0, 1, -1, 7, 0.5, -1e308, 10**400, math.nan, math.inf, "", "x", "nan",
-    "70%", "\ud83d", "\u0000", "a" * 1000, [], {}, [[]], [None], {"": None}, ["x", 1],
-    {"role": "assistant"}, [{"role": "assistant"}], {"type": "text"}, [{"type": "tool_use"}],
-]  # fmt: skip
+import trajscore
 
-
-# ------------------------------------------------------------------ logs
+ROOT = Path(trajscore.__file__).parent
+KINDS = ("sane", "refused", "raw", "slow", "nonsense")
+SECONDS = 20
+_NEVER_RAISED_ON_PURPOSE = (
+    *(AssertionError, IndexError, OverflowError, ZeroDivisionError, RecursionError, MemoryError),
+    *(UnboundLocalError, StopIteration, FloatingPointError),
+)
 
 
-def seeds(places: list[Path]) -> list[tuple[str, str, object]]:
-    """Return the name, the ending and the value of each log; lines are a list."""
-    paths = []
-    for place in places:
-        paths += sorted(p for p in place.rglob("*") if p.is_file()) if place.is_dir() else [place]
-    found = []
-    for path in paths:
-        if not path.name.endswith(ENDINGS) or ".chatml." in path.name:
-            continue
+class Tally:
+    """What came of inputs, by entry point."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, Counter[str]] = defaultdict(Counter)
+        self.shown: dict[str, dict[str, str]] = defaultdict(dict)
+
+    def add(self, entry: str, kind: str, told: str = "") -> None:
+        """Count one input."""
+        self.counts[entry][kind] += 1
+        if kind not in ("sane", "refused"):
+            key = told.partition(" <- ")[0]
+            self.shown[entry].setdefault(key, told)
+
+    def run(self, entry: str, call: Callable[[], Any], told: str) -> Any:
+        """Make a call and count what comes of it."""
+        signal.alarm(SECONDS)
         try:
-            items = list(LogFile(path).items())
-        except ValueError:
-            continue
-        lines = ".jsonl" in path.name
-        listed = lines or all(key is None for key, _, _ in items)
-        value = [one for _, _, one in items] if listed else {key: one for key, _, one in items}
-        found.append((path.name, ".jsonl" if lines else ".json", small(value)))
-    return found
-
-
-def small(value: object) -> object:
-    """Keep a few runs of a log, so that a mutation takes no time."""
-    if isinstance(value, list):
-        return value[: 8 * SMALL]
-    for name in ("simulations", "resourceSpans"):
-        if isinstance(value, dict) and isinstance(value.get(name), list):
-            value = {**value, name: value[name][:SMALL]}
-    return value
-
-
-# ------------------------------------------------------------------ mutations
-
-
-def places_of(value: object) -> list[tuple[object, object]]:
-    """Return each container with each of its keys, at any depth."""
-    found, todo = [], [value]
-    while todo:
-        one = todo.pop()
-        keys = (
-            list(one) if isinstance(one, dict) else range(len(one)) if isinstance(one, list) else ()
-        )
-        for key in keys:
-            found.append((one, key))
-            todo.append(one[key])
-    return found
-
-
-def mutate(value: object, ending: str, rng: random.Random) -> tuple[str, bytes]:
-    """Return what was done, and the damaged log."""
-    what = rng.choice(
-        [
-            "truncate",
-            "bytes",
-            "drop",
-            "retype",
-            "nest",
-            "repeat",
-            "rename",
-            "shuffle",
-            "deep",
-            "gzip",
-        ]
-    )
-    value = copy.deepcopy(value)
-    if what in ("drop", "retype", "nest", "repeat", "rename", "shuffle"):
-        for _ in range(rng.choice([1, 1, 1, 2, 5, 20])):
-            change(value, what, rng)
-    data = as_bytes(value, ending)
-    if what == "truncate":
-        data = data[: rng.randrange(len(data))]
-    elif what == "bytes":
-        data = with_garbage(data, rng)
-    elif what == "deep":
-        depth = rng.choice([100, 900, 2000, 100_000])
-        at = rng.randrange(len(data))
-        data = data[:at] + rng.choice([b"[", b'{"a":']) * depth + data[at:]
-    elif what == "gzip":
-        packed = bytearray(gzip.compress(data, mtime=0))
-        for _ in range(rng.choice([0, 1, 3])):
-            packed[rng.randrange(len(packed))] ^= 1 << rng.randrange(8)
-        data = bytes(packed[: rng.randrange(len(packed))] if rng.random() < 0.3 else packed)
-    return what, data
-
-
-def change(value: object, what: str, rng: random.Random) -> None:
-    """Change one place of a value."""
-    found = places_of(value)
-    if not found:
-        return
-    box, key = rng.choice(found)
-    if what == "drop":
-        del box[key]
-    elif what == "retype":
-        box[key] = copy.deepcopy(rng.choice(ODD))
-    elif what == "nest":
-        box[key] = rng.choice([[box[key]], {"value": box[key]}, {str(key): box[key]}, [[box[key]]]])
-    elif what == "repeat" and isinstance(box, list):
-        box[key:key] = [copy.deepcopy(box[key])] * rng.choice([1, 1, 2, 50])
-    elif what == "repeat":
-        box[f"{key}_2"] = copy.deepcopy(box[key])
-    elif what == "rename" and isinstance(box, dict):
-        names = [str(other) for _, other in rng.sample(found, min(8, len(found)))]
-        box[rng.choice([*names, str(key).upper(), "x", "role", "content", "id"])] = box.pop(key)
-    elif isinstance(box, list):
-        rng.shuffle(box)
-    else:
-        other, place = rng.choice(found)
-        if box is not other and not inside(box[key], other) and not inside(other[place], box):
-            box[key], other[place] = other[place], box[key]
-
-
-def inside(value: object, box: object) -> bool:
-    """Tell whether a container is part of a value, so that a swap would make a circle."""
-    return value is box or any(one[key] is box for one, key in places_of(value))
-
-
-def as_bytes(value: object, ending: str) -> bytes:
-    """Write a value as JSON or JSON lines."""
-    lines = ending == ".jsonl" and isinstance(value, list)
-    text = "".join(json.dumps(one) + "\n" for one in value) if lines else json.dumps(value)
-    return text.encode("utf-8", "surrogatepass")
-
-
-def with_garbage(data: bytes, rng: random.Random) -> bytes:
-    """Change and insert some bytes."""
-    changed = bytearray(data)
-    for _ in range(rng.choice([1, 1, 2, 10, 100])):
-        at = rng.randrange(len(changed))
-        kind = rng.randrange(3)
-        if kind == 0:
-            changed[at] = rng.randrange(256)
-        elif kind == 1:
-            changed[at:at] = rng.randbytes(rng.choice([1, 4]))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = call()
+        except _Slow:
+            self.add(entry, "slow", f"slow <- {told}")
+        except Exception as error:
+            kind = "refused" if on_purpose(error) else "raw"
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{Path(where.filename).name}:{where.lineno}"
+            message = " ".join(str(error).split())[:110]
+            self.add(entry, kind, f"{type(error).__name__} {place}: {message} <- {told}")
         else:
-            changed[at:at] = rng.choice([b'"', b"{", b"]", b",", b"\\u", b"\\ud800", b"9" * 5000])
-    return bytes(changed)
+            self.add(entry, "sane")
+            return result
+        finally:
+            signal.alarm(0)
+        return None
+
+    def report(self, shown: int) -> None:
+        """Print a table, and the first errors that are not clear."""
+        table = pd.DataFrame.from_dict(self.counts, orient="index").reindex(columns=KINDS)
+        table = table.fillna(0).astype(int)
+        table["all"] = table.sum(axis=1)
+        total = table.sum().to_frame("together").T
+        bad = table[(table["raw"] + table["slow"] + table["nonsense"]) > 0]
+        print(bad.sort_values("raw", ascending=False).to_string() if len(bad) else "nothing raw")
+        print(total.to_string())
+        for entry, errors in self.shown.items():
+            for told in list(errors.values())[:shown]:
+                print(f"{entry}: {told}")
 
 
-# ------------------------------------------------------------------ what comes of it
+class _Slow(BaseException):
+    pass
 
 
-class HangError(BaseException):
-    """A mutation that takes too long; nothing catches it on the way."""
+def _alarm(*_: Any) -> None:
+    raise _Slow
 
 
-def try_out(path: Path) -> tuple[str, str]:
-    """Read a log as a user would; return the class of what comes of it, and a word about it."""
-    signal.alarm(SECONDS)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return use(path)
-    except HangError:
-        return "hang", ""
-    except Exception as error:
-        said = str(error)
-        if clear(error, said, path):
-            return "refused", ""
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        return (
-            "raw",
-            f"{type(error).__name__}: {said[:200]} ({Path(last.filename).name}:{last.lineno})",
-        )
-    finally:
-        signal.alarm(0)
-
-
-def clear(error: Exception, said: str, path: Path) -> bool:
-    """Tell a refusal of ours: it names the file, in one line that can be written."""
-    if not isinstance(error, (ValueError, FileNotFoundError)) or isinstance(error, UnicodeError):
+def on_purpose(error: BaseException) -> bool:
+    """Whether an error was raised, in words, by this package or scikit-learn's validation."""
+    if isinstance(error, _NEVER_RAISED_ON_PURPOSE) or not str(error).strip():
         return False
-    return path.name in said and "\n" not in said and said.isprintable()
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    path = Path(frame.filename)
+    if path.is_relative_to(ROOT):
+        line = linecache.getline(frame.filename, frame.lineno or 0).strip()
+        return line.startswith("raise") or "raise " in line
+    # of libraries that check what they are given, in words
+    line = linecache.getline(frame.filename, frame.lineno or 0)
+    return bool({"sklearn", "joblib"} & set(path.parts)) and "raise " in line
 
 
-def use(path: Path) -> tuple[str, str]:
-    """Do with a log what its users do."""
-    runs = io.read_runs(path)
-    if wrong := nonsense(runs):
-        return "nonsense", wrong
-    described = describe(path)
-    json.dumps(described.as_dict())
-    str(described).encode()
-    io.meta(runs)
+# ------------------------------------------------------------------ recorded calls
+
+
+class Call:
+    """A call of a public function or method that an example makes."""
+
+    def __init__(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        self.name, self.function = name, function
+        self.bound = inspect.signature(function).bind(*args, **kwargs)
+        self.seconds = 0.05
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what it was given, by name, and defaults."""
+        bound = copy.copy(self.bound)
+        bound.arguments = dict(self.bound.arguments)
+        bound.apply_defaults()
+        return bound.arguments
+
+    def again(self, arguments: dict[str, Any]) -> Any:
+        """Make the call with other arguments."""
+        bound = copy.copy(self.bound)
+        bound.arguments = arguments
+        return self.function(*bound.args, **bound.kwargs)
+
+
+def recorded(only: str = "") -> list[Call]:
+    """Record a call of each public function and method, from the examples."""
+    calls: dict[str, Call] = {}
+    for part in sorted(path.parent.name for path in ROOT.glob("*/__init__.py")):
+        module = import_module(f"trajscore.{part}")
+        for name in getattr(module, "__all__", []):
+            thing = getattr(module, name)
+            if name.startswith("fetch_") or part == "testing":  # the network; any estimator
+                continue
+            if inspect.isclass(thing) or inspect.isfunction(thing):
+                _record(f"{part}.{name}", name, thing, module, calls)
+    found = [call for name, call in calls.items() if only in name]
+    for call in found:
+        start = time.perf_counter()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                call.again(_copied(call.arguments()))
+        except Exception:
+            pass
+        call.seconds = time.perf_counter() - start
+    return found
+
+
+def _record(label: str, name: str, thing: Any, module: Any, calls: dict[str, Call]) -> None:
+    home = sys.modules[thing.__module__]
+    if inspect.isclass(thing):
+        undo = _watch_class(label, thing, calls)
+    else:
+        places = [one for one in (trajscore, module, home) if getattr(one, name, None) is thing]
+        undo = [(place, name, thing) for place in places]
+        for place in places:
+            setattr(place, name, _recorder(label, thing, calls))
+    space = dict(vars(home))
+    for example in doctest.DocTestParser().get_examples(inspect.getdoc(thing) or ""):
+        with (
+            warnings.catch_warnings(),
+            contextlib.suppress(Exception),  # examples show errors too
+            contextlib.redirect_stdout(None),
+        ):
+            warnings.simplefilter("ignore")
+            exec(compile(example.source, "<example>", "single"), space)
+    for place, attribute, before in undo:
+        if before is None:
+            delattr(place, attribute)
+        else:
+            setattr(place, attribute, before)
+
+
+def _watch_class(label: str, thing: Any, calls: dict[str, Call]) -> list[tuple[Any, str, Any]]:
+    undo = []
+    for method, function in inspect.getmembers(thing, inspect.isfunction):
+        ours = function.__module__.startswith("trajscore")
+        if ours and (method == "__init__" or not method.startswith("_")):
+            undo.append((thing, method, thing.__dict__.get(method)))
+            setattr(thing, method, _recorder(f"{label}.{method}", function, calls))
+    for method, value in inspect.getmembers(thing, inspect.ismethod):  # class methods
+        if not method.startswith("_") and value.__module__.startswith("trajscore"):
+            name = f"{label}.{method}"
+            given = ([[0.5, 0.6], [0.4]],)  # plausible for a maker of containers
+            with contextlib.suppress(TypeError):
+                calls.setdefault(name, Call(name, value, given, {}))
+    return undo
+
+
+def _try(call: Callable[[], Any]) -> None:
+    with contextlib.suppress(TypeError, ValueError):
+        call()
+
+
+def _recorder(label: str, function: Any, calls: dict[str, Call]) -> Callable[..., Any]:
+    def record(*args: Any, **kwargs: Any) -> Any:
+        if label not in calls:
+            _try(lambda: calls.setdefault(
+                label, Call(label, function, _copied(args), _copied(kwargs))
+            ))  # fmt: skip
+        return function(*args, **kwargs)
+
+    record.__name__, record.__doc__ = function.__name__, function.__doc__
+    record.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    record.__module__ = function.__module__
+    return record
+
+
+def _copied(thing: Any) -> Any:
     try:
-        io.outcomes(runs)
-    except ValueError as error:
-        if "no run has an outcome" not in str(error):
-            raise
-    if runs:
-        StepConfidence().fit_transform(runs)
-    return "sane", ""
+        return copy.deepcopy(thing)
+    except Exception:
+        return thing
 
 
-def nonsense(runs: io.Runs) -> str:
-    """Say which invariant of runs does not hold; "" if all do."""
-    if not runs and not runs.left_out:
-        return "nothing at all was read"
-    for run in runs:
-        agent = [step for step in run.steps if step.actor == "agent"]
-        if not agent:
-            return "a run without a turn of the agent"
-        if not any(s.text.strip() or s.tool_calls or s.logprobs or s.scores or s.observation
-                   or s.confidence is not None for s in agent):  # fmt: skip
-            return "every turn of the agent is empty"
-        if not (run.outcome == -1 or 0 <= run.outcome <= 1):
-            return f"outcome {run.outcome!r}"
-        if not isinstance(run.id, str) or not run.id:
-            return f"id {run.id!r}"
-        for step in run.steps:
-            if wrong := odd_step(step):
-                return wrong
-    return ""
+# ------------------------------------------------------------------ odd values
 
 
-def odd_step(step: io.Step) -> str:
-    """Say which invariant of a step does not hold; "" if all do."""
-    if not isinstance(step.text, str) or not isinstance(step.observation, (str, type(None))):
-        return f"text {step.text!r:.40}"
-    for name in ("confidence", "cost"):
-        value = getattr(step, name)
-        if value is not None and not (isinstance(value, float) and math.isfinite(value)):
-            return f"{name} {value!r}"
-    for call in step.tool_calls:
-        if not isinstance(call.name, str) or not isinstance(call.result, (str, type(None))):
-            return f"call {call!r:.60}"
-    (step.text + (step.observation or "")).encode()
-    return ""
+def odd_values() -> list[Any]:
+    """Values that no argument is meant to have, and some that it may."""
+    return [
+        *(None, True, False, 0, 1, -1, 2, 0.0, -0.5, 0.5, 1.5, 1e308, 5e-324, 10**400, 2**63),
+        *(float("nan"), float("inf"), -float("inf"), 1j, "", "a", "log", "nan", "\ud800", "\x00"),
+        *(b"x", [], [[]], [[], []], {}, {"a": 1}, {"a": [[0.5]]}, (), set(), [None], ["a"]),
+        *([0.5], [[0.5], [0.4]], [[0.5, 0.6], [0.4]], [[0.5], [None]], [[float("nan")]], [0, 1]),
+        *([-1, -1], [0, 1, 1], [[1, 2], [3, 4]], [[[0.5]]], range(3)),
+        np.array(3), np.array([]), np.empty((0, 0)), np.array([1, 2], dtype="M8[D]"),
+        np.array(["a", None], dtype=object), np.ones((2, 3)), np.ones((2, 3, 4)), np.float32(0.5),
+        np.ma.array([0.5, 0.6], mask=[0, 1]), np.arange(6) * 1j, np.int8(-1), np.bool_(True),
+        pd.Series([0.5, 0.4]), pd.Series([], dtype=float), pd.DataFrame({"a": [0.5, 0.4]}),
+        pd.DataFrame(), pd.NA, pd.NaT, pd.Timestamp(0), pd.Categorical(["a", "b"]),
+        trajscore.TrajectoryArray.from_list([[0.5, 0.6], [0.4]]),
+        trajscore.TrajectoryArray.from_list([[5.0], [-3.0]], ids=["a", "b"]),
+        trajscore.TrajectoryArray.from_list([]),
+    ]  # fmt: skip
 
 
-def main() -> int:
-    """Mutate, read, count."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("logs", nargs="+", type=Path)
-    parser.add_argument("--n", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--show", type=int, default=3, help="examples of each error")
-    parser.add_argument("--only", type=int, help="number of one mutation; its log is kept")
-    given = parser.parse_args()
+def changed(value: Any, rng: np.random.Generator) -> Any:
+    """A value like the one that was given, with a fault in it."""
+    if isinstance(value, trajscore.TrajectoryArray):
+        return _changed_runs(value, rng)
+    if isinstance(value, (pd.DataFrame, pd.Series)) and len(value):
+        return [
+            lambda: value.iloc[:0],
+            lambda: value.iloc[1:],
+            lambda: pd.concat([value, value]),
+            lambda: value.sample(frac=1, random_state=int(rng.integers(9))),
+            lambda: value.mask(rng.random(value.shape) < 0.2),
+            lambda: value.astype(str),
+            lambda: value.set_axis(range(len(value), 0, -1)),
+        ][rng.integers(7)]()
+    if isinstance(value, (list, tuple, np.ndarray)) and len(value):
+        return _changed_list(value, rng)
+    if isinstance(value, (bool, str, bytes, dict)) or value is None:
+        return rng.choice([None, "", "x", "log", 3], replace=True)
+    if isinstance(value, (int, float, np.number)):
+        return [-value, value + 1, value * 1e9, value / 3, float(value), str(value)][
+            rng.integers(6)
+        ]
+    return None
 
-    def stop(*_: object) -> None:
-        raise HangError
 
-    signal.signal(signal.SIGALRM, stop)
-    logs = seeds(given.logs)
-    counts: Counter[tuple[str, str]] = Counter()
-    bad: dict[str, list[str]] = {}
+def _changed_runs(X: Any, rng: np.random.Generator) -> Any:
+    cells = np.array(X.cells)
+    at = tuple(rng.integers(n) for n in cells.shape) if cells.size else ()
+    kind = rng.integers(7)
+    if kind == 0:
+        return X[rng.permutation(len(X))]
+    if kind == 1:
+        return X[: len(X) // 2]
+    if kind == 2:
+        return X.padded()
+    if kind == 3 and cells.size:
+        cells[at] = np.nan
+        return X.with_cells(cells)
+    if kind == 4:
+        return X.with_cells(cells * 100)
+    if kind == 5:
+        return X.with_cells(np.full(cells.shape, 0.5))
+    return trajscore.TrajectoryArray.concat([X, X])
+
+
+def _changed_list(value: Any, rng: np.random.Generator) -> Any:
+    odd = [None, float("nan"), float("inf"), -1, 2, "a", [], 10**400, True, 0.5]
+    kind = rng.integers(6)
+    items = list(value)
+    if kind == 0:
+        return items[:-1]
+    if kind == 1:
+        return items + items
+    if kind == 2:
+        return np.asarray(value, dtype=object)
+    if kind == 3:
+        return [items]
+    items[rng.integers(len(items))] = odd[rng.integers(len(odd))]
+    return items
+
+
+def fuzz_calls(tally: Tally, n: int, rng: np.random.Generator, only: str) -> None:
+    """Change one argument of recorded calls, slow ones more seldom."""
+    calls, odd = recorded(only), odd_values()
+    print(f"{len(calls)} public functions and methods", flush=True)
+    chances = 1 / np.maximum([call.seconds for call in calls], 0.01)
+    for k in rng.choice(len(calls), n, p=chances / chances.sum()):
+        call = calls[k]
+        arguments = call.arguments()
+        parameters = inspect.signature(call.function).parameters
+        keywords = [one for one in parameters.values() if one.kind is one.VAR_KEYWORD]
+        beside = {"self", "ax", *(one.name for one in keywords)}  # axes, options of matplotlib
+        names = [name for name in arguments if name not in beside]
+        if not names:
+            continue
+        name = names[rng.integers(len(names))]
+        given = _copied(arguments)
+        try:
+            given[name] = (
+                changed(given[name], rng) if rng.random() < 0.5 else odd[rng.integers(len(odd))]
+            )
+        except (ValueError, TypeError, IndexError):
+            continue
+        if parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:
+            given[name] = (odd[rng.integers(len(odd))],)
+        shown = repr(given[name]) if not isinstance(given[name], str) else ascii(given[name])
+        told = f"{name}={' '.join(shown.split())[:90]}"
+        tally.run(call.name, lambda call=call, given=given: call.again(given), told)
+
+
+# ------------------------------------------------------------------ altered files
+
+
+def files(folder: Path) -> dict[str, tuple[Path, Callable[[Path], Any]]]:
+    """A file of each kind that is read, and what reads it."""
+    import skops.io
+
+    from trajscore import DensityRatioEProcess, TrajectoryArray
+    from trajscore.datasets import make_trajectories
+    from trajscore.gates import RunSet, check, read_gates
+    from trajscore.monitoring._persistence import load_process
+
+    X, y = make_trajectories(40, random_state=0, return_X_y=True)
+    process = DensityRatioEProcess(alpha=0.3).fit(X, y)
+    made: dict[str, tuple[Path, Callable[[Path], Any]]] = {}
+    for ending in (".npz", ".parquet"):
+        path = folder / f"runs{ending}"
+        X.save(path)
+        made[f"load {ending}"] = path, lambda one: TrajectoryArray.load(one).padded()
+    path = folder / "p.skops"
+    skops.io.dump(process, path)
+    made["model .skops"] = path, lambda one: load_process(one).monitor().update(0.4, "a")
+    path = folder / "state"
+    monitor = process.monitor(state=path)
+    for step, score in enumerate([0.4, 0.2, 0.6], start=1):
+        for run in ("a", 7):
+            monitor.update(score, run, step=step)
+    monitor.finish("a")
+    monitor.close()
+    made["monitor's state"] = path, lambda one: process.monitor(state=one).close()
+    runs = RunSet(X, y, tasks=np.arange(40) % 8)
+    path = folder / "baseline.json"
+    path.write_text(check(runs, runs).to_json())
+    made["baseline .json"] = path, lambda one: check(runs, RunSet.read(one)[0])
+    path = folder / "gates.toml"
+    path.write_text(
+        'level = 0.1\n[data]\nleast_runs = 3\n[[gate]]\nmetric = "success"\nmargin = "5%"\n'
+    )
+    made["gates .toml"] = path, lambda one: check(runs, runs, read_gates(one))
+    frame = X.to_frame(id="run_id", step="step", value="confidence")
+    frame["solved"] = np.repeat(y, X.lengths)
+    frame.to_csv(folder / "t.csv", index=False)
+    frame.to_json(folder / "t.jsonl", orient="records", lines=True)
+    frame.to_csv(folder / "t.csv.gz", index=False)
+    for name in ("t.csv", "t.jsonl", "t.csv.gz"):
+        made[f"table {name[1:]}"] = folder / name, RunSet.read
+    made |= _logs(folder)
+    return made
+
+
+def _logs(folder: Path) -> dict[str, tuple[Path, Callable[[Path], Any]]]:
+    import gzip
+    import json
+
+    from trajscore import io
+
+    record = {
+        "id": "r", "task": "t", "outcome": 1, "stop_reason": "done",
+        "messages": [
+            {"role": "user", "content": "Book it"},
+            {"role": "assistant", "content": "Confidence: 70%", "tool_calls": [
+                {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "c", "content": "ok"},
+            {"role": "assistant", "content": "Done", "confidence": 0.8},
+        ],
+    }  # fmt: skip
+    records = [record | {"id": f"r{k}", "outcome": k % 2} for k in range(6)]
+    (folder / "l.jsonl").write_text("\n".join(map(json.dumps, records)))
+    (folder / "l.json").write_text(json.dumps(records))
+    with gzip.open(folder / "l.json.gz", "wt") as file:
+        file.write(json.dumps(records))
+    names = ("l.jsonl", "l.json", "l.json.gz")
+    return {f"log {name[1:]}": (folder / name, io.read_runs) for name in names}
+
+
+def altered(content: bytes, rng: np.random.Generator) -> bytes:
+    """Cut, repeat, flip or replace a few bytes; or put in what breaks parsers."""
+    data = bytearray(content)
+    for _ in range(rng.integers(1, 4)):
+        at = int(rng.integers(max(len(data), 1)))
+        end = at + int(rng.integers(1, 30))
+        kind = rng.integers(7)
+        if kind == 0:
+            del data[at:]
+        elif kind == 1:
+            del data[at:end]
+        elif kind == 2:
+            data[at:at] = data[at:end]
+        elif kind == 3 and data:
+            data[at] ^= 1 << int(rng.integers(8))
+        elif kind == 4:
+            data[at:end] = bytes(rng.integers(256, size=end - at, dtype=np.uint8))
+        else:
+            odd = [b"null", b"-1", b"1e999", b"NaN", b'"a"', b"[]", b"{}", b"[" * 3000, b"9" * 400,
+                   b"\xff", b"\\ud800", b"true", b"0"]  # fmt: skip
+            data[at : at + (kind == 6)] = odd[rng.integers(len(odd))]
+    return bytes(data)
+
+
+def fuzz_files(tally: Tally, n: int, rng: np.random.Generator) -> None:
+    """Read altered files of each kind."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for entry, (path, read) in files(folder).items():
+            content = path.read_bytes()
+            count = max(n // 14, 1) if ".skops" not in entry else max(n // 100, 1)
+            for _ in range(count):
+                data = altered(content, rng)
+                path.write_bytes(data)
+                tally.run(entry, lambda path=path, read=read: read(path), repr(data[:60]))
+            path.write_bytes(content)
+
+
+def fuzz_lines(tally: Tally, n: int, rng: np.random.Generator) -> None:
+    """Send altered lines to a monitor: each gets an answer, and a good run is not harmed."""
+    import io
+    import json
+
+    from trajscore import DensityRatioEProcess
+    from trajscore.datasets import make_trajectories
+    from trajscore.monitoring._service import serve
+
+    X, y = make_trajectories(60, random_state=0, return_X_y=True)
+    process = DensityRatioEProcess(alpha=0.3).fit(X, y)
+    monitor, alone, good = process.monitor(), process.monitor(), 0
+    line = b'{"id": "run 1", "step": 1, "score": 0.7, "end": false}'
+    for _ in range(n):
+        data = altered(line, rng).replace(b"\n", b" ")
+        out = io.StringIO()
+        tally.run(
+            "monitor line", lambda data=data, out=out: serve(monitor, [data], out), repr(data)
+        )
+        if data.strip() and len([json.loads(one) for one in out.getvalue().splitlines()]) != 1:
+            tally.add("monitor line", "nonsense", f"no answer <- {data!r}")
+        if rng.random() < 0.05:
+            good += 1
+            score = float(rng.random())
+            if monitor.update(score, "good", step=good) != alone.update(score, "good"):
+                tally.add("monitor line", "nonsense", f"a run was harmed <- {data!r}")
+
+
+# ------------------------------------------------------------------ what must not matter
+
+
+def same_checks(seed: int) -> Iterator[tuple[str, bool]]:
+    """Things that are equal by right, on random runs."""
+    from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, evaluate, metrics
+    from trajscore.datasets import make_trajectories
+    from trajscore.gates import RunSet, check
+
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(12, 80))
+    lengths = (1, int(rng.integers(2, 9)))
+    X, y = make_trajectories(n, lengths=lengths, random_state=seed, return_X_y=True)
+    if rng.random() < 0.3:
+        X = X.with_cells(np.round(X.cells, 1))
+    order = rng.permutation(n)
+    score = metrics.tps_score(y, X)
+    yield (
+        "score of permuted rows",
+        np.isclose(metrics.tps_score(y[order], X[order]), score, rtol=1e-12),
+    )
+    weight = rng.integers(0, 3, n)
+    rows = np.repeat(np.arange(n), weight)
+    if len(rows):
+        again = trajscore.TrajectoryArray.from_flat(X[rows].cells, X[rows].lengths)
+        weighted = metrics.tps_score(y, X, sample_weight=weight)
+        yield "a weight is so many runs", np.isclose(metrics.tps_score(y[rows], again), weighted)
+    half = n // 2
+    parts = [metrics.tps_samples(y[k], X[k]) for k in (slice(half), slice(half, None))]
+    yield "runs in two parts", np.array_equal(np.concatenate(parts), metrics.tps_samples(y, X))
+    if len(np.unique(y)) > 1 and min(np.bincount(y)) > 3:
+        fit = PlattCrossFitCalibrator().fit_transform
+        yield "calibration of permuted rows", fit(X, y)[order] == fit(X[order], y[order])
+        report = evaluate(X, y, intervals="influence")
+        other = evaluate(X[order], y[order], intervals="influence")
+        yield "report of permuted rows", report.table.equals(other.table)
+        tasks = rng.integers(0, max(n // 4, 2), n)
+        ours = RunSet(X, y, tasks=tasks), RunSet(X[order], y[order], tasks=tasks[order])
+        base = RunSet(X[::-1], np.roll(y, 3)[::-1], tasks=tasks[::-1])
+        came = [check(one, base).gates for one in ours]
+        yield "gates of permuted rows", repr(came[0]) == repr(came[1])
+        process = DensityRatioEProcess(alpha=0.3).fit(X, y)
+        monitor, decided = process.monitor(), process.predict(X)
+        flagged = []
+        for row in range(n):
+            for t, one in enumerate(X[row], start=1):
+                last = monitor.update(one, int(X.ids[row]), done=t == X.lengths[row])
+            flagged.append(last.flagged)
+        yield "live and batch", np.array_equal(np.array(flagged), decided == 0)
+
+
+def fuzz_same(tally: Tally, n: int, seed: int) -> None:
+    """Count what differs where it must not."""
+    for k in range(n):
+        found: list[tuple[str, bool]] = []
+        tally.run(
+            "same", lambda k=k, found=found: found.extend(same_checks(seed + k)), f"seed {seed + k}"
+        )
+        for name, holds in found:
+            tally.add(name, "sane" if holds else "nonsense", f"differs <- seed {seed + k}")
+
+
+def fuzz_real_logs(tally: Tally, places: list[Path], n: int, seed: int) -> None:
+    """Read real logs of which a part was cut, renamed or given another type (`fuzz_logs`)."""
+    import random
+
+    import fuzz_logs
+
+    logs = fuzz_logs.seeds(places)
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(given.n) if given.only is None else [given.only]:
-            rng = random.Random(f"{given.seed}-{number}")
+        for number in range(n):
+            rng = random.Random(f"{seed}-{number}")
             name, ending, value = rng.choice(logs)
-            what, data = mutate(value, ending, rng)
-            path = Path(folder if given.only is None else ".") / f"log-{number}{ending}"
+            what, data = fuzz_logs.mutate(value, ending, rng)
+            path = Path(folder) / f"log-{number}{ending}"
             path.write_bytes(data)
-            found, said = try_out(path)
-            if given.only is None:
-                path.unlink()
-            counts[what, found] += 1
-            if found in ("raw", "nonsense", "hang"):
-                bad.setdefault(f"{found}: {said}", []).append(f"{name} {what} --only {number}")
-    return report(counts, bad, given.show)
+            found, said = "hang", ""
+            with contextlib.suppress(_Slow):
+                found, said = fuzz_logs.try_out(path)
+            path.unlink()
+            kind = "slow" if found == "hang" else found
+            tally.add(f"real log, {what}", kind, f"{said} <- {name}, mutation {number}")
 
 
-def report(counts: Counter[tuple[str, str]], bad: dict[str, list[str]], show: int) -> int:
-    """Print how many mutations came to what, and the errors, the most frequent first."""
-    kinds = ["sane", "refused", "raw", "nonsense", "hang"]
-    print(f"{'mutation':<10}" + "".join(f"{kind:>10}" for kind in kinds))
-    for what in sorted({what for what, _ in counts}):
-        print(f"{what:<10}" + "".join(f"{counts[what, kind]:>10}" for kind in kinds))
-    total = [sum(n for (_, found), n in counts.items() if found == kind) for kind in kinds]
-    print(f"{'all':<10}" + "".join(f"{n:>10}" for n in total))
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
-    for said, where in sorted(bad.items(), key=lambda pair: -len(pair[1])):
-        print(f"\n{len(where)} times {said}")
-        for one in where[:show]:
-            print(f"    {one}")
-    return int(bool(bad))
+def _collect(found: list[tuple[str, bool]], seed: int) -> None:
+    found.extend(same_checks(seed))
+
+
+def main() -> None:
+    """Print what came of all inputs."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--calls", type=int, default=100_000)
+    parser.add_argument("--files", type=int, default=10_000)
+    parser.add_argument("--lines", type=int, default=10_000)
+    parser.add_argument("--same", type=int, default=300)
+    parser.add_argument("--logs", nargs="*", type=Path, default=[], help="real logs to mutate")
+    parser.add_argument("--only", default="", help="entry points whose names contain this")
+    parser.add_argument("--shown", type=int, default=3, help="errors of each entry point")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGALRM, _alarm)
+    rng, tally, start = np.random.default_rng(arguments.seed), Tally(), time.perf_counter()
+    fuzz_calls(tally, arguments.calls, rng, arguments.only)
+    if not arguments.only:
+        fuzz_files(tally, arguments.files, rng)
+        fuzz_lines(tally, arguments.lines, rng)
+        if arguments.logs:
+            fuzz_real_logs(tally, arguments.logs, arguments.files, arguments.seed)
+        fuzz_same(tally, arguments.same, arguments.seed)
+    tally.report(arguments.shown)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{time.perf_counter() - start:.0f} s, {peak:.0f} MiB at most")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -136,7 +136,7 @@ def test_data_must_be_what_is_asked_for():
         ("[[gate]]\nversus = 0.5\nmargin = '5%'", "is a share of the baseline"),
         ("[[gate]]\nmetric = 3", "metric must be text"),
         ("[[gate]]\nform = 'row'", "form must be"),
-        ("[[gate]]\nuse = 'values'", "use must be one of bound, value"),
+        ("[[gate]]\nuse = 'values'", "use must be one of ('bound', 'value')"),
         ("[[gate]]\n[[gate]]\nundecided = 'skip'", "gate 2: undecided must be one of"),
         ("level = 0.9\n[[gate]]", "level must lie in (0, 0.5)"),
         ("level = 'a'\n[[gate]]", "level must lie in (0, 0.5)"),

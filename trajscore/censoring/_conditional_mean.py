@@ -146,7 +146,12 @@ def _instruments(estimate: FloatArray, features: ArrayLike | None) -> dict[str, 
     columns = {"mean": np.ones(len(estimate)), "q_z": _standardized(estimate)}
     if features is None:
         return columns
-    table = features if isinstance(features, pd.DataFrame) else pd.DataFrame(np.asarray(features))
+    table = features
+    if not isinstance(table, pd.DataFrame):
+        numbers = as_numbers(features, "features")
+        if numbers.ndim not in (1, 2):
+            raise ValueError(f"features must have one row a run, got shape {numbers.shape}")
+        table = pd.DataFrame(numbers)
     if len(table) != len(estimate):
         raise ValueError(f"features has {len(table)} rows for {len(estimate)} runs")
     for name in table.columns:

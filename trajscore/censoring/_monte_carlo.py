@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -272,6 +272,8 @@ def _by_position(branches: Any) -> Any:
             return branches.to_numpy(dtype=np.float64, na_value=np.nan)
         except (TypeError, ValueError) as error:
             raise ValueError(f"branches must be numbers: {error}") from error
+    if not isinstance(branches, Iterable):
+        raise ValueError(f"branches must be a sequence of outcomes a run, got {branches!r}")
     return branches if isinstance(branches, np.ndarray) else list(branches)
 
 

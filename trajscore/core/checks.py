@@ -99,7 +99,10 @@ def check_groups(groups: Any, n_runs: int, name: str = "groups") -> IntArray:
     >>> check_groups(["task 7", "task 2", "task 7"], 3)
     array([1, 0, 1])
     """
-    labels = np.asarray(groups.to_numpy() if hasattr(groups, "to_numpy") else groups)
+    try:
+        labels = np.asarray(groups.to_numpy() if hasattr(groups, "to_numpy") else groups)
+    except ValueError as error:  # lists of different lengths
+        raise ValueError(f"{name} must be one label a run: {error}") from error
     if labels.dtype.kind in "US":  # a list of text and None must not become all text
         labels = np.asarray(groups, dtype=object)
     if labels.shape != (n_runs,):
@@ -121,10 +124,12 @@ def check_sample_weight(sample_weight: Any, n_runs: int) -> FloatArray:
     """Return one finite weight a run, none negative, not all zero; None stands for ones."""
     if sample_weight is None:
         return np.ones(n_runs)
-    if np.isscalar(sample_weight):
-        sample_weight = np.full(n_runs, as_numbers(sample_weight, "sample_weight"))
+    numbers = as_numbers(sample_weight, "sample_weight")
     weights = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+        np.full(n_runs, numbers) if np.isscalar(sample_weight) else numbers,
+        ensure_2d=False,
+        dtype=np.float64,
+        input_name="sample_weight",
     )
     if weights.shape != (n_runs,):
         raise ValueError(
@@ -133,6 +138,8 @@ def check_sample_weight(sample_weight: Any, n_runs: int) -> FloatArray:
     if (weights < 0).any():
         row = int(np.argmax(weights < 0))
         raise ValueError(f"row {row}: sample_weight {weights[row]:g} is negative")
+    if not np.isfinite(weights.sum()):
+        raise ValueError("the sample weights add up to infinity; divide them by the largest")
     if not weights.any():
         raise ValueError("all sample weights are zero; at least one run must count")
     return weights

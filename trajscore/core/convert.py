@@ -66,7 +66,7 @@ def row_ids(X: Any) -> Any:
 
 def parts_of_list(runs: Sequence[ArrayLike]) -> Parts:
     """Read one sequence of numbers a run."""
-    if not isinstance(runs, Iterable):
+    if not isinstance(runs, Iterable) or getattr(runs, "ndim", 1) == 0:
         raise ValueError(f"runs must be a sequence of runs, got {runs!r}")
     arrays = [_as_run(run, row) for row, run in enumerate(runs)]
     for row, array in enumerate(arrays):

@@ -157,9 +157,10 @@ def _validated(estimator: Any, X: Any, reset: bool) -> Any:
         return validate_data(
             estimator, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
         )
-    except ValueError as error:
+    except (ValueError, TypeError, OverflowError) as error:
         if "features, but" not in str(error):
-            raise
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"X must be runs of numbers: {error}") from error
         raise ValueError(
             f"{str(error).rstrip('.')}; for runs of other lengths wrap both arrays with "
             f"TrajectoryArray.from_padded"

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_numbers
+from trajscore.core.values import as_numbers, check_choice
 
 SUCCESS = 1
 FAILURE = 0
@@ -107,8 +107,7 @@ def as_labels(y: ArrayLike, *, censored: str = "failure", q_z: ArrayLike | None 
     >>> as_labels(check_outcomes([1, 0, None]), censored="q_z", q_z=0.25).value
     array([1.  , 0.  , 0.25])
     """
-    if censored not in CENSORED_AS:
-        raise ValueError(f"censored must be one of {CENSORED_AS}, got {censored!r}")
+    check_choice(censored, "censored", CENSORED_AS)
     codes = np.asarray(y)
     observed = codes != CENSORED
     if censored != "q_z":
@@ -158,7 +157,10 @@ def _as_numbers(y: ArrayLike) -> NDArray[Any]:
         if y.dtype.kind in "biuf":
             return y.to_numpy(dtype=np.float64, na_value=np.nan) if y.hasnans else y.to_numpy()
         y = y.to_numpy(dtype=object)
-    array = np.asarray(y)
+    try:
+        array = np.asarray(y)
+    except ValueError as error:  # lists of different lengths
+        raise ValueError(f"outcomes must be one number a run: {error}") from error
     if array.dtype.kind in "US":  # name the first outcome that is text, not what NumPy made of it
         array = np.asarray(y, dtype=object)
     if y is None:

@@ -223,6 +223,8 @@ def _as_function(rule: Rule | None) -> Callable[[str], Mechanism]:
     """Return the rule as a function of a normalised reason that answers one of MECHANISMS."""
     if callable(rule):
         return lambda name: _checked(rule(name), name)
+    if rule is not None and not isinstance(rule, Mapping):
+        raise ValueError(f"rule must be a dict of reasons, or a function of one, got {rule!r}")
     given = {} if rule is None else dict(rule)
     own = {_normalize(name): mechanism for name, mechanism in given.items()}
     return lambda name: _checked(own.get(name, _MECHANISM_OF_REASON.get(name, UNKNOWN)), name)

@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 import shutil
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +29,7 @@ _VALUE, _META, _HEADER = "value:", "meta:", b"trajscore"
 # what NumPy, pandas and pyarrow raise about files and values that are not theirs
 _ERRORS = (
     *(ValueError, TypeError, KeyError, IndexError, OverflowError, NotImplementedError),
-    *(AttributeError, EOFError, OSError, BadZipFile),
+    *(AttributeError, EOFError, OSError, BadZipFile, zlib.error),
 )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,9 +33,23 @@ def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
     return f"no {kind} named {name!r}; {hint}"
 
 
+def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
+    """Refuse what is none of the words that an argument may be."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {choices}, got {value!r}")
+
+
 def is_number(value: Any) -> bool:
     """Tell a number from text, None, arrays: from what cannot be compared with one."""
-    return isinstance(value, (int, float, np.number))
+    real = isinstance(value, (int, float, np.integer, np.floating))
+    return real and not isinstance(value, np.timedelta64)
+
+
+def as_path(value: Any, name: str = "path") -> Path:
+    """Return a path, or say that `name` is none."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise ValueError(f"{name} must be the name of a file, got {value!r}")
+    return Path(value)
 
 
 def is_count(value: Any, least: int = 1) -> bool:

@@ -31,7 +31,7 @@ from trajscore.gates._gate import (
 )
 from trajscore.gates._measures import MARGIN, Key, Measures, is_lower_better, is_of_runs
 from trajscore.gates._result import WORST_FIRST, CheckData, GateResult
-from trajscore.gates._run_set import RunSet
+from trajscore.gates._run_set import RunSet, check_sets
 from trajscore.gates._written import to_json, to_junit, to_markdown, to_text
 
 _ROUNDING = 1e-12
@@ -143,6 +143,7 @@ def check(
     >>> check(new, base).verdict, check(new, base, Gate(margin=0.15)).verdict
     ('undecided', 'pass')
     """
+    check_sets(new=new, **({} if baseline is None else {"baseline": baseline}))
     asked_for = _rules(rules, baseline)
     matched = None if baseline is None else match(baseline, new)
     problems = _problems(new, matched, asked_for.data)
@@ -166,6 +167,8 @@ def _rules(rules: Rules | Gate | None, baseline: RunSet | None) -> Rules:
     if isinstance(rules, Gate):
         return Rules((rules,))
     given = Rules() if rules is None else rules
+    if not isinstance(given, Rules):
+        raise ValueError(f"rules must be a Gate, or what read_gates returns, got {rules!r}")
     if given.gates:
         return given
     if baseline is None:

@@ -25,7 +25,8 @@ from trajscore.gates._measures import (
     is_lower_better,
     most_trials,
 )
-from trajscore.gates._run_set import RunSet
+from trajscore.gates._run_set import RunSet, check_sets
+from trajscore.inference._units import check_level
 from trajscore.report._data import CALIBRATED, RAW
 
 _OF_FORECASTS = (f"TPS log{MARGIN}", "S-ECE")
@@ -147,8 +148,8 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.95) -> Com
     >>> found.table.loc["success", ["base", "new", "change"]].round(2).to_dict("records")
     [{'base': 0.52, 'new': 0.46, 'change': -0.06}]
     """
-    if not 0 < confidence_level < 1:
-        raise ValueError(f"confidence_level must lie in (0, 1), got {confidence_level}")
+    check_level(confidence_level)
+    check_sets(base=base, new=new)
     matched, level = match(base, new), (1 + confidence_level) / 2
     ours, theirs = Measures(base), Measures(new)
     rows, notes = {}, []

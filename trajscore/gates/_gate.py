@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from trajscore.core.values import is_count, is_number, unknown_name
-from trajscore.gates._measures import SUCCESS, forms
-from trajscore.report._data import RAW
+from trajscore.core.values import as_path, check_choice, is_count, is_number, unknown_name
+from trajscore.gates._measures import SUCCESS
+from trajscore.report._data import CALIBRATED, RAW
 
 PASS, FAIL, UNDECIDED, UNUSABLE = "pass", "fail", "undecided", "unusable"
 BASELINE, BASE_RATE = "baseline", "base_rate"
@@ -59,15 +59,16 @@ class Gate:
     undecided: str | None = None
 
     def __post_init__(self) -> None:
-        forms(self.form)
-        _one_of(self.use, "use", (BOUND, VALUE))
+        check_choice(self.form, "form", (RAW, CALIBRATED))
+        check_choice(self.use, "use", (BOUND, VALUE))
         if self.undecided is not None:
-            _one_of(self.undecided, "undecided", (UNDECIDED, PASS, FAIL))
+            check_choice(self.undecided, "undecided", (UNDECIDED, PASS, FAIL))
         for name in ("metric", "predictor"):
             given = getattr(self, name)
             if not isinstance(given, str) and (name == "metric" or given is not None):
                 raise ValueError(f"{name} must be text, got {given!r}")
-        if self.versus not in (BASELINE, BASE_RATE) and not _is_finite(self.versus):
+        named = isinstance(self.versus, str) and self.versus in (BASELINE, BASE_RATE)
+        if not named and not _is_finite(self.versus):
             raise ValueError(
                 f"versus must be {BASELINE!r}, {BASE_RATE!r} or a number, got {self.versus!r}"
             )
@@ -107,7 +108,7 @@ class DataRules:
 
     def __post_init__(self) -> None:
         for name in ("new_tasks", "removed_tasks"):
-            _one_of(getattr(self, name), name, (ALLOW, REFUSE))
+            check_choice(getattr(self, name), name, (ALLOW, REFUSE))
         if not is_count(self.least_runs):
             raise ValueError(f"least_runs must be a whole number above 0, got {self.least_runs!r}")
         if not _is_finite(self.most_left_out) or not 0 <= self.most_left_out <= 1:
@@ -124,7 +125,7 @@ class Rules:
     data: DataRules = field(default_factory=DataRules)
 
     def __post_init__(self) -> None:
-        _one_of(self.undecided, "undecided", (UNDECIDED, PASS, FAIL))
+        check_choice(self.undecided, "undecided", (UNDECIDED, PASS, FAIL))
         if not _is_finite(self.level) or not 0 < self.level < 0.5:
             raise ValueError(f"level must lie in (0, 0.5), got {self.level!r}")
 
@@ -161,7 +162,7 @@ def read_gates(path: str | Path) -> Rules:
     >>> print(*rules.gates)
     success no worse than the baseline by more than 0.05
     """
-    file = Path(path)
+    file = as_path(path)
     try:
         given = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -199,8 +200,3 @@ def _known(given: Mapping[str, Any], names: Any, where: str) -> None:
 def _is_finite(value: Any) -> bool:
     # whole numbers may be too large for a float
     return is_number(value) and not isinstance(value, bool) and bool(-1e300 < value < 1e300)
-
-
-def _one_of(value: Any, name: str, names: tuple[str, ...]) -> None:
-    if value not in names:
-        raise ValueError(f"{name} must be one of {', '.join(names)}, got {value!r}")

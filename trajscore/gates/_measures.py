@@ -14,7 +14,7 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics._statistics import MeanOfRuns, Statistic
-from trajscore.report._data import CALIBRATED, FORMS, RAW, Note, Options
+from trajscore.report._data import CALIBRATED, FORMS, Note, Options
 from trajscore.report._disclosures import sentence
 from trajscore.report._margins import row_metrics
 from trajscore.report._missing import leave_out_missing
@@ -164,10 +164,3 @@ def _all_pass(runs: RunSet, k: int) -> MeanOfRuns:
         raise ValueError(f"pass^{k}: no task has {k} runs; the most is {n.max()}")
     chance = comb(successes, k) / comb(n, k, repetition=False).clip(1)
     return MeanOfRuns(chance[code[rows]], rows)
-
-
-def forms(form: str) -> str:
-    """Check the name of a form."""
-    if form not in (RAW, CALIBRATED):
-        raise ValueError(f"form must be {RAW!r} or {CALIBRATED!r}, got {form!r}")
-    return form

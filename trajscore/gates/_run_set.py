@@ -15,7 +15,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.sample import Sample
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_numbers
+from trajscore.core.values import as_numbers, as_path
 from trajscore.io._fields import USUAL_FIELDS, Fields
 from trajscore.report._inputs import FromLog, load
 from trajscore.report._runs import Judged, check_predictors, choose_runs
@@ -82,7 +82,7 @@ class RunSet:
         labels = None if tasks is None else np.asarray(tasks, dtype=object).astype(str)
         self._stops = recorded_stops(self._sample.X.meta, stop_reason)
         self._spent = {
-            name: _one_a_run(name, one, len(self._sample)) for name, one in (spent or {}).items()
+            name: _one_a_run(name, one, len(self._sample)) for name, one in _named(spent).items()
         }
         self._n_unread = n_unread
         self.censored = censored
@@ -121,7 +121,7 @@ class RunSet:
         str
             What was guessed to get there.
         """
-        file = Path(path)
+        file = as_path(path)
         if _is_ours(file):
             return _of_file(cls, file), ""
         inputs = load(file, fields, needs_scores=False, **reading)
@@ -156,7 +156,7 @@ class RunSet:
         }
 
     @classmethod
-    def of_json(cls, runs: Any) -> Self:
+    def _of_json(cls, runs: Any) -> Self:
         """Make a set of what `to_json` returned."""
         stops = {name: runs[name] for name in ("stop_reason", "stop_kind") if runs[name]}
         about = {name: runs[name] for name in ("lengths", "ids", "horizon")}
@@ -214,6 +214,12 @@ class RunSet:
         return f"<RunSet: {self.n_runs} runs{tasks}, success {self.labels.mean():.3f}>"
 
 
+def _named(spent: Any) -> dict[str, Any]:
+    if spent is not None and not isinstance(spent, Mapping):
+        raise ValueError(f"spent must be a dict of numbers by name, got {spent!r}")
+    return {str(name): one for name, one in (spent or {}).items()}
+
+
 def _one_a_run(name: str, values: ArrayLike, n_runs: int) -> FloatArray:
     numbers = as_numbers(values, f"spent[{name!r}]")
     if numbers.shape != (n_runs,):
@@ -222,6 +228,13 @@ def _one_a_run(name: str, values: ArrayLike, n_runs: int) -> FloatArray:
         row = int(np.argmax(np.isinf(numbers)))
         raise ValueError(f"row {row}: spent[{name!r}] is infinite; give NaN where it is not known")
     return numbers
+
+
+def check_sets(**sets: Any) -> None:
+    """Refuse what is no set of runs."""
+    for name, one in sets.items():
+        if not isinstance(one, RunSet):
+            raise ValueError(f"{name} must be a RunSet, got {type(one).__name__}")
 
 
 def _is_ours(path: Path) -> bool:
@@ -236,7 +249,7 @@ def _of_file(kind: type[RunSet], path: Path) -> Any:
     try:
         written = json.loads(path.read_text())
         if written["version"] == VERSION:
-            return kind.of_json(written["runs"])
+            return kind._of_json(written["runs"])
         other = written["version"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {error}; {again}") from error

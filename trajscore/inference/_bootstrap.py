@@ -73,6 +73,8 @@ def bootstrap(
     >>> means.shape
     (200,)
     """
+    if not callable(statistic):
+        raise ValueError(f"statistic must be a function of counts, got {statistic!r}")
     units = resampling_units(n_runs, groups, strata)
     return bootstrap_units(
         lambda counts: statistic(units.to_runs(counts)),
@@ -95,6 +97,8 @@ def bootstrap_units(
 ) -> FloatArray:
     """Evaluate a statistic of the counts of units, of shape (n_replicates, n_units)."""
     check_resamples(n_resamples)
+    if progress is not None and not callable(progress):
+        raise ValueError(f"progress must be a function of the blocks, got {progress!r}")
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     sizes = [min(_BLOCK, n_resamples - start) for start in range(0, n_resamples, _BLOCK)]
     seeds = np.random.SeedSequence(seed).spawn(len(sizes))
@@ -103,8 +107,9 @@ def bootstrap_units(
         return statistic(draw_counts(size, units, np.random.default_rng(own_seed)))
 
     jobs = zip(sizes, seeds, strict=True)
+    shown = jobs if progress is None else progress(jobs)
     blocks = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(block)(size, own_seed) for size, own_seed in (progress(jobs) if progress else jobs)
+        delayed(block)(size, own_seed) for size, own_seed in shown
     )
     return np.concatenate(blocks)
 

@@ -12,6 +12,7 @@ from scipy.stats import norm
 
 from trajscore.core.checks import check_groups
 from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.values import as_numbers
 from trajscore.inference._units import Units, any_units
 
 FEW_CLUSTERS = 15
@@ -80,8 +81,14 @@ def influence_interval(
     >>> float(low.round(3)), float(high.round(3))
     (0.045, 0.455)
     """
-    value = np.atleast_1d(np.asarray(estimate, dtype=np.float64))
-    psi = np.asarray(influence, dtype=np.float64).reshape(-1, len(value))
+    value = np.atleast_1d(as_numbers(estimate, "estimate"))
+    psi = as_numbers(influence, "influence")
+    if psi.ndim not in (1, 2) or psi.size % max(value.size, 1) or value.ndim != 1:
+        raise ValueError(
+            f"influence must have a column for each of {value.size} statistics, got shape "
+            f"{psi.shape}"
+        )
+    psi = psi.reshape(-1, len(value))
     units = any_units(None if groups is None else check_groups(groups, len(psi)), len(psi))
     warn_few_clusters(units, len(psi))
     spread = Spread(np.nan_to_num(psi), units)
@@ -89,7 +96,12 @@ def influence_interval(
     if simultaneous:
         tail = (1 + confidence_level) / 2
         quantile *= _largest_of_all(spread, confidence_level, random_state) / norm.ppf(tail)
-    low, high = bounds(value, spread.half_width(quantile), np.broadcast_to(on_logit, value.shape))
+    scale = np.asarray(on_logit)
+    if scale.dtype != bool or scale.shape not in ((), value.shape):
+        raise ValueError(
+            f"on_logit must be true or false, or one for each statistic, got {on_logit!r}"
+        )
+    low, high = bounds(value, spread.half_width(quantile), np.broadcast_to(scale, value.shape))
     shape = np.shape(estimate)
     return low.reshape(shape), high.reshape(shape)
 

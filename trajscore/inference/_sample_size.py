@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_numbers
+from trajscore.core.values import as_numbers, is_number
 from trajscore.inference._units import resampling_units
 
 
@@ -71,12 +71,12 @@ def runs_needed(
     1109
     """
     for name, value in (("power", power), ("alpha", alpha)):
-        if not 0 < value < 1:
-            raise ValueError(f"{name} must lie in (0, 1), got {value}")
-    if not math.isfinite(difference) or difference == 0:
-        raise ValueError(f"difference must be finite and not zero, got {difference}")
-    if not (math.isfinite(design_effect) and design_effect > 0):
-        raise ValueError(f"design_effect must be finite and positive, got {design_effect}")
+        if not is_number(value) or not 0 < value < 1:
+            raise ValueError(f"{name} must lie in (0, 1), got {value!r}")
+    if not is_number(difference) or not 0 < abs(difference) < math.inf:
+        raise ValueError(f"difference must be finite and not zero, got {difference!r}")
+    if not is_number(design_effect) or not 0 < design_effect < math.inf:
+        raise ValueError(f"design_effect must be finite and positive, got {design_effect!r}")
     if (samples is None) == (sd is None):
         raise ValueError("give either the samples of a pilot or sd, the deviation of differences")
     if groups is not None and (samples is None or design_effect != 1):
@@ -86,8 +86,8 @@ def runs_needed(
         sd = float(values.std(ddof=1))
         if groups is not None:
             design_effect = max(1.0, _design_effect(values, groups))
-    if sd is None or not (math.isfinite(sd) and sd > 0):
-        raise ValueError(f"sd must be finite and positive, got {sd}")
+    if sd is None or not is_number(sd) or not 0 < sd < math.inf:
+        raise ValueError(f"sd must be finite and positive, got {sd!r}")
     z = float(ndtri(1 - alpha / 2))
     simple = (z + float(ndtri(power))) ** 2 * sd**2 / difference**2 + z**2 / 2
     return math.ceil(design_effect * simple)

@@ -11,6 +11,7 @@ from scipy.stats import t
 
 from trajscore.core.checks import check_groups
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import is_count, is_number
 
 # The level of an interval that would be unbounded: that of the largest and smallest replicate.
 _HIGHEST_LEVEL = 1 - 1e-12
@@ -86,8 +87,8 @@ def resampling_units(
 
 def units_of(groups: IntArray | None, n_runs: int) -> Units:
     """Return the units of runs whose clusters were checked; their codes may have gaps."""
-    if n_runs < 2:
-        raise ValueError(f"an interval needs at least 2 runs, got {n_runs}")
+    if not is_count(n_runs, 2):
+        raise ValueError(f"an interval needs at least 2 runs, got {n_runs!r}")
     units = any_units(groups, n_runs)
     if units.n_units < 2:
         raise ValueError("all runs are of one cluster; an interval needs at least two")
@@ -126,7 +127,7 @@ def _stratified(codes: IntArray, n_units: int, strata: ArrayLike) -> Units:
 
 def check_level(confidence_level: float) -> None:
     """Refuse what is no level of an interval."""
-    if not 0 < confidence_level < 1:
+    if not is_number(confidence_level) or not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level must lie in (0, 1), got {confidence_level}")
 
 

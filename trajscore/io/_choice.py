@@ -10,7 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
@@ -20,7 +19,7 @@ from trajscore.core.frame import joined_ids
 from trajscore.core.meanings import as_mapped, check_map, refuse_words
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.stops import Rule
-from trajscore.core.values import unknown_name
+from trajscore.core.values import as_path, unknown_name
 from trajscore.io._fields import Fields, dig, find, scalar
 from trajscore.io._grades import as_grade
 from trajscore.io._run import MalformedRunError, Run, Step
@@ -51,6 +50,11 @@ class Choice:
     def __post_init__(self) -> None:
         if isinstance(self.id, list):
             object.__setattr__(self, "id", tuple(self.id))
+        for part in ("outcome", "confidence", "stop_reason", "id"):
+            names = getattr(self, part)
+            for name in names if isinstance(names, tuple) else [names]:
+                if name is not None and not isinstance(name, str):
+                    raise ValueError(f"{part} must be the name of a field, got {name!r}")
         object.__setattr__(self, "meanings", check_map(self.outcome_map))
         object.__setattr__(self, "table", read_outcomes(self.outcomes, self.fields))
 
@@ -282,7 +286,7 @@ def read_outcomes(given: Any, names: Fields) -> Table | None:
         return None
     if isinstance(given, Mapping):
         return {str(one): {"outcome": outcome} for one, outcome in given.items()}
-    frame = given if isinstance(given, pd.DataFrame) else read_table(Path(given))
+    frame = given if isinstance(given, pd.DataFrame) else read_table(as_path(given, "outcomes"))
     keys = _columns(frame, names)
     ids = joined_ids(frame, keys).astype(str)
     if ids.duplicated().any():

@@ -118,6 +118,8 @@ class Fields:
     @classmethod
     def of_records(cls, given: Mapping[str, str] | None) -> Self:
         """Take the names that a user gives for the fields of records."""
+        if given is not None and not isinstance(given, Mapping):
+            raise ValueError(f"fields must be a dict of names by part, got {given!r}")
         named: dict[str, Any] = dict(given or {})
         for part in named:
             if part not in USUAL:

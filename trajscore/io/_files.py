@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.values import as_path
 from trajscore.io._fields import USUAL_FIELDS, Fields
 from trajscore.io._json import CutError, JsonScanner, count_messages, read_value
 
@@ -127,7 +128,9 @@ class LogFile:
 
 def list_paths(path: Paths) -> list[Path]:
     """Return one path or several as a list, which is not empty."""
-    places = [Path(one) for one in ([path] if isinstance(path, (str, PathLike)) else path)]
+    if isinstance(path, (str, PathLike)) or not isinstance(path, Iterable):
+        return [as_path(path)]
+    places = [as_path(one) for one in path]
     if not places:
         raise ValueError("no file is given; give the path of a log")
     return places

@@ -44,7 +44,7 @@ class CutOptions:
     cut_runs: CutRuns = "unobserved"
 
     def __post_init__(self) -> None:
-        if self.cut_runs not in ("unobserved", "score"):
+        if not isinstance(self.cut_runs, str) or self.cut_runs not in ("unobserved", "score"):
             raise ValueError(f"cut_runs must be 'unobserved' or 'score', got {self.cut_runs!r}")
 
 

@@ -167,6 +167,8 @@ def stream_runs(
     places = list_paths(path)
     own = dict(options or {})
     choice = Choice.take(own)
+    if not isinstance(format, (str, Format, type(None))):
+        raise ValueError(f"format must be the name of a format, got {format!r}")
     limit = choice.max_size
     known = find_format(format) if isinstance(format, str) else format or tell(places, limit)
     named = isinstance(format, str)

@@ -156,6 +156,8 @@ class Runs(list[Run]):
     """
 
     def __init__(self, runs: Iterable[Run] = ()) -> None:
+        if not isinstance(runs, Iterable):
+            raise ValueError(f"runs must be runs of a log, got {runs!r}")
         super().__init__(runs)
         self.left_out: list[LeftOut] = []
         self.info: dict[str, dict[str, Any]] = {}
@@ -208,7 +210,7 @@ def outcomes(runs: Iterable[Run]) -> NDArray[Any]:
     chooser = runs.chooser if isinstance(runs, Runs) else None
     if chooser is not None and (lacks := chooser.lacks_outcomes()):
         raise ArgumentError(lacks)
-    ended = [(run.id, run.outcome) for run in runs]
+    ended = [(run.id, run.outcome) for run in _checked(runs)]
     for name, outcome in ended:
         if as_grade(outcome) is None:
             raise ValueError(
@@ -241,8 +243,18 @@ def meta(runs: Iterable[Run]) -> pd.DataFrame:
       run task  outcome  n_steps  n_agent  n_logprobs
     0   a    t        1        2        1           0
     """
-    rows = [_row(run) for run in runs]
+    rows = [_row(run) for run in _checked(runs)]
     return pd.DataFrame(rows) if rows else pd.DataFrame(columns=list(_row(Run(""))))
+
+
+def _checked(runs: Any) -> list[Run]:
+    """Refuse what is not runs of a log."""
+    is_many = isinstance(runs, Iterable) and getattr(runs, "ndim", 1) != 0
+    listed = list(runs) if is_many else [runs]
+    for one in listed:
+        if not isinstance(one, Run):
+            raise ValueError(f"runs must be runs of a log, as io.read_runs gives them, got {one!r}")
+    return listed
 
 
 def _row(run: Run) -> dict[str, Any]:

@@ -215,7 +215,10 @@ def with_times(frame: pd.DataFrame, step: str | None) -> tuple[pd.DataFrame, str
     """
     if step is None or (step == ROWS and step not in frame.columns):
         return frame, None
-    numbers = pd.to_numeric(frame[step], errors="coerce")
+    try:
+        numbers = pd.to_numeric(frame[step], errors="coerce")
+    except OverflowError:  # what makes the container will name the row
+        return frame, step
     if not _words(step) & {"time", "timestamp", "ts", "at"} or numbers.isna().any():
         return frame, step
     if numbers.min() in (0, 1) and (numbers == numbers.round()).all():

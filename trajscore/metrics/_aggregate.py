@@ -61,7 +61,7 @@ def aggregate(
 
 def check_aggregator(phi: str) -> None:
     """Refuse an unknown aggregator."""
-    if phi not in AGGREGATORS:
+    if not isinstance(phi, str) or phi not in AGGREGATORS:
         raise ValueError(f"unknown aggregator {phi!r}; use one of {', '.join(AGGREGATORS)}")
 
 

@@ -84,6 +84,8 @@ def class_confidence(
     'b'
     """
     questions, answers = np.asarray(question), np.asarray(answer)
+    if questions.ndim != 1:
+        raise ValueError(f"question must be one label a sample, got shape {questions.shape}")
     asked = check_groups(questions, len(questions), "question")
     given = check_groups(answers, len(asked), "answer")
     weight = _weights(count, proba, len(asked))

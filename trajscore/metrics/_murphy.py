@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import as_numbers
 from trajscore.core.weights import Weights
 from trajscore.metrics._decomposition import Mass, weighted_mass
 from trajscore.metrics._ties import ROUNDING
@@ -90,7 +91,7 @@ def murphy_curve(
 def _check_thresholds(thresholds: ArrayLike | None) -> FloatArray:
     if thresholds is None:
         return np.arange(1, 200) / 200
-    cuts = np.array(thresholds, dtype=np.float64)
+    cuts = as_numbers(thresholds, "thresholds")
     if cuts.ndim != 1 or not len(cuts):
         raise ValueError(f"thresholds must be a sequence of numbers, got shape {cuts.shape}")
     bad = ~((cuts > 0) & (cuts < 1))

@@ -6,6 +6,7 @@ A score is an object with two branches: ``success(p)`` is S(p, 1), ``failure(p)`
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.special import beta as beta_function
 from scipy.special import betainc, comb
 
 from trajscore.core.type_aliases import BoolArray, FloatArray, RunsLike
+from trajscore.core.values import as_numbers, is_number
 
 CLIP = 1e-6
 """Unless another clip is asked for, forecasts are held in [CLIP, 1 - CLIP] under a logarithm."""
@@ -63,7 +65,7 @@ class LogScore:
     clip: float = CLIP
 
     def __post_init__(self) -> None:
-        if not 0 < self.clip < 0.5:
+        if not is_number(self.clip) or not 0 < self.clip < 0.5:
             raise ValueError(f"clip must lie strictly between 0 and 1/2, got {self.clip!r}")
 
     @property
@@ -73,11 +75,11 @@ class LogScore:
 
     def success(self, p: FloatArray) -> FloatArray:
         """Return log p for an array of forecasts."""
-        return np.log(np.clip(p, self.clip, 1 - self.clip))
+        return np.log(np.clip(as_numbers(p, "p"), self.clip, 1 - self.clip))
 
     def failure(self, p: FloatArray) -> FloatArray:
         """Return log(1 - p) for an array of forecasts."""
-        return np.log(np.clip(1 - p, self.clip, 1 - self.clip))
+        return np.log(np.clip(1 - as_numbers(p, "p"), self.clip, 1 - self.clip))
 
     def observed(self, p: FloatArray, failed: FloatArray) -> FloatArray:
         """Return log p_y, `failed` being 1.0 or 0.0, with a single logarithm a cell."""
@@ -105,11 +107,11 @@ class BrierScore:
 
     def success(self, p: FloatArray) -> FloatArray:
         """Return -(1 - p)^2 for an array of forecasts."""
-        return -((1 - p) ** 2)
+        return -((1 - as_numbers(p, "p")) ** 2)
 
     def failure(self, p: FloatArray) -> FloatArray:
         """Return -p^2 for an array of forecasts."""
-        return -(p**2)
+        return -(as_numbers(p, "p") ** 2)
 
 
 class BetaScore:
@@ -155,7 +157,7 @@ class BetaScore:
     """
 
     def __init__(self, a: float, b: float) -> None:
-        if not (np.isfinite(a) and np.isfinite(b) and a > 0 and b > 0):
+        if not all(is_number(one) and 0 < one < inf for one in (a, b)):
             raise ValueError(
                 f"the beta family needs a > 0 and b > 0, got ({a}, {b}); for the limit a = b = 0 "
                 f"use score='log'"
@@ -165,11 +167,11 @@ class BetaScore:
 
     def success(self, p: FloatArray) -> FloatArray:
         """Return -integral from p to 1 of c^(a-1) (1-c)^b dc for an array of forecasts."""
-        return -_lower_integral(1 - p, self.b + 1, self.a)
+        return -_lower_integral(1 - as_numbers(p, "p"), self.b + 1, self.a)
 
     def failure(self, p: FloatArray) -> FloatArray:
         """Return -integral from 0 to p of c^a (1-c)^(b-1) dc for an array of forecasts."""
-        return -_lower_integral(p, self.a + 1, self.b)
+        return -_lower_integral(as_numbers(p, "p"), self.a + 1, self.b)
 
 
 class CustomScore:

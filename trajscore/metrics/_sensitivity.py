@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Any
 
@@ -98,6 +98,7 @@ def tps_sensitivity(
         probabilities=True,
         single_channel=True,
     )
+    scores, weights = _several(scores, family_name, "scores"), _several(weights, schedule_name)
     y = np.asarray(sample.y, dtype=np.float64)
     forecasts = dict(sample.traces)
     rate = average(y, sample.weight)
@@ -130,3 +131,15 @@ def ranks(scores: FloatArray) -> IntArray:
     """
     group = group_ties(np.asarray(scores))[1]
     return np.asarray(1 + (group > group[:, None]).sum(axis=1))
+
+
+def _several(given: Any, name_of: Callable[[Any], str], what: str = "weights") -> list[Any]:
+    """Return what is given as a list, of which nothing occurs twice."""
+    if isinstance(given, str) or not isinstance(given, Iterable) or not list(given):
+        raise ValueError(f"{what} must be a list of some, got {given!r}")
+    listed = list(given)
+    names = [name_of(one) for one in listed]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{what} names {name} more than once; name each once")
+    return listed

@@ -405,7 +405,8 @@ def _edges(
     even = np.linspace(log_min, log_max, int(np.ceil((log_max - log_min) / _WIDTH)) + 1)
     # weights of large n live within 1/n of the top: panels as narrow as that must be there
     top = log_max - _WIDTH * 0.5 ** np.arange(1, 30)
-    inner = [float(np.log(one)) for one in breaks if one > 0]
+    places = as_numbers(breaks, "breaks").ravel()
+    inner = np.log(places[places > 0]).tolist()
     edges = np.unique(np.concatenate([even, top, inner, log_u]))
     return edges[(edges >= log_min) & (edges <= log_max)]
 

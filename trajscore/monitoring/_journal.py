@@ -61,7 +61,7 @@ class Journal:
             self._size = whole
         try:
             header, *records = [json.loads(line) for line in data[:whole].splitlines()]
-            is_ours = header["format"] == _FORMAT
+            is_ours = header["format"] == _FORMAT and "owner" in header
         except (ValueError, KeyError, TypeError, RecursionError):
             is_ours = False
         if not is_ours:
@@ -112,6 +112,8 @@ def _close_all(descriptors: list[int]) -> None:
 
 def _lock(path: Path) -> int:
     """Lock a file beside a file that may be replaced; return the descriptor that holds the lock."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file in it")
     if not path.resolve().parent.is_dir():
         raise FileNotFoundError(f"{path.parent}: there is no such folder; make it first")
     beside = path.resolve().with_name(f".{path.name}.lock")

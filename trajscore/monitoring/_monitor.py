@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.notebook import ROWS, as_html
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import is_number
+from trajscore.core.values import as_path, is_number
 from trajscore.monitoring._density_ratio import FittedTest, Progress
 from trajscore.monitoring._journal import Journal, OtherOwnerError
 from trajscore.monitoring._thresholds import as_ids
@@ -103,6 +103,8 @@ class EProcessMonitor:
     def __init__(
         self, test: FittedTest, alpha: float | None = None, state: str | Path | None = None
     ) -> None:
+        if not isinstance(test, FittedTest):
+            raise TypeError(f"test must be test_ of a fitted process, got {type(test).__name__}")
         self.test = test
         self.alpha = test.alphas[0] if alpha is None else alpha
         self._lock = threading.RLock()
@@ -112,7 +114,9 @@ class EProcessMonitor:
         self._scores = _ScoreCheck(test.n_channels, test.channels, test.ratio.forecaster is None)
         self._warn_at = test.longest + 1 if test.beyond else -1
         if state is not None:
-            self._resume(Journal(Path(state), {"alpha": self.alpha, **_fingerprint(test)}))
+            self._resume(
+                Journal(as_path(state, "state"), {"alpha": self.alpha, **_fingerprint(test)})
+            )
 
     def update(
         self,

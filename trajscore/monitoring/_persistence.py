@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 from trajscore.core.storage import replacing
 from trajscore.core.trusted import trusted_types
@@ -42,7 +42,7 @@ def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioE
         )
     try:
         unknown = io.get_untrusted_types(file=file)
-    except (BadZipFile, KeyError, ValueError) as error:
+    except Exception as error:  # whatever skops meets in a file that is none
         raise ValueError(
             f"{file} is no .skops file; write one with skops.io.dump(process, path)"
         ) from error
@@ -53,7 +53,26 @@ def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioE
             f"made the file, name what you trust, by trusted={refused} or "
             f"{' '.join(f'--trust {one}' for one in refused)}"
         )
-    process = io.load(file, trusted=unknown)
+    try:
+        process = io.load(file, trusted=unknown)
+    except Exception as error:
+        raise ValueError(f"{file} is damaged: {error}; write it anew") from error
     if not isinstance(process, DensityRatioEProcess):
         raise ValueError(f"{file} holds a {type(process).__name__}, not a DensityRatioEProcess")
+    try:
+        _try_out(process)
+    except Exception as error:
+        raise ValueError(f"{file} holds a process that does not work: {error}") from error
     return process
+
+
+def _try_out(process: DensityRatioEProcess) -> None:
+    """Follow a run of two steps, as what is loaded may be damaged in any part."""
+    n_channels = process.test_.n_channels
+    score = 0.5 if n_channels == 1 else [0.5] * n_channels
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for alpha in process.test_.alphas:
+            monitor = process.monitor(alpha)
+            monitor.update(score, "a")
+            monitor.update(score, "a", done=True)

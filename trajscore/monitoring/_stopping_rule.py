@@ -26,6 +26,7 @@ from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import is_number
 from trajscore.core.within_runs import first_step_above, last_cells, run_maxima, running_sum
+from trajscore.inference._units import check_level
 
 
 class StoppingRule(ABC, BaseEstimator):
@@ -336,6 +337,7 @@ def rate_with_interval(
     name: str, flagged: BoolArray, confidence_level: float = 0.95
 ) -> dict[str, float]:
     """Share of runs that were flagged, with its Clopper-Pearson interval."""
+    check_level(confidence_level)
     n, hits, ends = len(flagged), int(flagged.sum()), (0.0, 1.0)
     if n:
         ends = binomtest(hits, n).proportion_ci(confidence_level)

@@ -75,6 +75,9 @@ class PowerDisplay(DisplayMixin):
             The display, drawn.
         """
         tables = by_name(reports, name, "reports")
+        for table in tables.values():
+            if not isinstance(table, pd.DataFrame) or "false_alarm_rate" not in table:
+                raise TypeError(f"reports must be tables of StoppingRule.report, got {table!r}")
         # by rising level, to be joined by lines
         return cls({key: table.sort_index() for key, table in tables.items()}).plot(**kwargs)
 

@@ -69,6 +69,8 @@ class TerminationDisplay(DisplayMixin):
         TerminationDisplay
             The display, drawn.
         """
+        if not hasattr(audit, "reasons"):
+            raise TypeError(f"audit must be what termination_audit returns, got {audit!r}")
         by_count = audit.reasons.sort_values("n_runs", ascending=False, kind="stable")
         return cls(by_count).plot(**kwargs)
 

@@ -83,6 +83,8 @@ class TracerStripDisplay(DisplayMixin):
         TracerStripDisplay
             The display, drawn.
         """
+        if not isinstance(X, TrajectoryArray):
+            raise TypeError(f"X must be the signals of TracerSignals, got {type(X).__name__}")
         one = X[[_row_of(X, run)]]
         model = TracerScorer() if scorer is None else scorer
         if not hasattr(model, "alpha_"):

@@ -10,6 +10,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 import trajscore
+from trajscore.core.outcomes import CENSORED_AS
+from trajscore.core.values import check_choice
 from trajscore.core.weights import Weights
 from trajscore.inference._choice import check_method
 from trajscore.metrics._aggregate import check_aggregator
@@ -153,6 +155,7 @@ def evaluate(
         made = IntervalOptions(method=intervals)  # type: ignore[arg-type]
     check_method(made.method)
     maker = calibrator_maker(calibrator, weights)
+    check_choice(censored, "censored", CENSORED_AS)
     censored = "q_z" if censored == "failure" and q_z is not None else censored
     stopping = monitoring_options(monitoring)
     notes: list[Note] = []
@@ -201,7 +204,8 @@ def _options(scores: Any, weights: Weights, phi: str) -> Options:
     """Check what is to be computed; a score family may be given alone."""
     check_aggregator(phi)
     alone = isinstance(scores, str) or hasattr(scores, "success") or is_tuple_family(scores)
-    chosen = (scores,) if alone or not isinstance(scores, Iterable) else tuple(scores)
+    alone = alone or not isinstance(scores, Iterable) or getattr(scores, "ndim", 1) == 0
+    chosen = (scores,) if alone else tuple(scores)
     if not chosen:
         raise ValueError("scores is empty; name at least one score family, such as 'log'")
     names = [family_name(get_family(score)) for score in chosen]

@@ -9,6 +9,7 @@ import numpy as np
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.sample import Sample
 from trajscore.core.type_aliases import BoolArray
+from trajscore.core.values import check_choice
 from trajscore.report._data import Note
 from trajscore.report._disclosures import lacking, sentence
 from trajscore.report._runs import Coverage, Judged
@@ -18,8 +19,7 @@ MISSING = ("same_runs", "own_runs", "ffill")
 
 def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:
     """Let a stated value hold until the next one is, if that is wanted."""
-    if missing not in MISSING:
-        raise ValueError(f"missing must be one of {MISSING}, got {missing!r}")
+    check_choice(missing, "missing", MISSING)
     if missing != "ffill":
         return sample
     filled = {name: X.ffill() for name, X in sample.traces.items()}

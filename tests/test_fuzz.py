@@ -1,0 +1,120 @@
+"""Odd inputs get a result or a sentence, never a raw error; benchmarks/fuzz.py has many more."""
+
+import io as streams
+import json
+import sys
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate, metrics
+from trajscore.datasets import make_trajectories
+from trajscore.gates import Gate, RunSet, check
+from trajscore.monitoring._persistence import load_process
+from trajscore.monitoring._service import serve
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+fuzz = pytest.importorskip("fuzz")
+
+X, Y = make_trajectories(40, lengths=(1, 5), random_state=0, return_X_y=True)
+PROCESS = DensityRatioEProcess(alpha=0.3).fit(X, Y)
+quick = settings(
+    max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+odd = st.sampled_from(fuzz.odd_values())
+
+
+def is_clear(call):
+    """Whether a call gives a result, or an error raised on purpose."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            call()
+        except Exception as error:
+            if not fuzz.on_purpose(error):
+                raise
+    return True
+
+
+@quick
+@given(given=odd, other=odd)
+def test_doors_refuse_in_words(given, other):
+    assert is_clear(lambda: TrajectoryArray.from_list(given, ids=other))
+    assert is_clear(lambda: metrics.tps_score(given, [[0.5, 0.6], [0.4]]))
+    assert is_clear(lambda: metrics.tps_score([1, 0], given, sample_weight=other))
+    assert is_clear(lambda: RunSet(given, [1, 0], tasks=other))
+    assert is_clear(lambda: RunSet([[0.5, 0.6], [0.4]], given, spent=other))
+    assert is_clear(lambda: Gate(given, versus=other, margin=other))
+    assert is_clear(lambda: PROCESS.monitor().update(given, other))
+    assert is_clear(lambda: PROCESS.predict(given))
+
+
+@pytest.mark.parametrize("name", ["scores", "phi", "calibrator", "censored", "missing"])
+def test_evaluate_refuses_options_in_words(name):
+    for value in fuzz.odd_values():
+        if value is not None:
+            assert is_clear(lambda value=value: evaluate(X[:8], Y[:8], **{name: value}))
+
+
+@quick
+@given(seed=st.integers(0, 10**6))
+def test_altered_files_are_read_or_refused(seed, tmp_path_factory):
+    rng = np.random.default_rng(seed)
+    folder = tmp_path_factory.mktemp("altered")
+    X.save(folder / "runs.npz")
+    runs = RunSet(X, Y, tasks=np.arange(40) % 8)
+    (folder / "baseline.json").write_text(check(runs, runs).to_json())
+    monitor = PROCESS.monitor(state=folder / "state")
+    monitor.update(0.4, "a", step=1)
+    monitor.close()
+    reads = {
+        "runs.npz": TrajectoryArray.load,
+        "baseline.json": lambda path: check(runs, RunSet.read(path)[0]),
+        "state": lambda path: PROCESS.monitor(state=path).close(),
+    }
+    for name, read in reads.items():
+        path = folder / name
+        path.write_bytes(fuzz.altered(path.read_bytes(), rng))
+        assert is_clear(lambda path=path, read=read: read(path))
+
+
+@quick
+@given(seed=st.integers(0, 10**6))
+def test_each_line_is_answered_and_harms_no_other_run(seed):
+    rng = np.random.default_rng(seed)
+    line = fuzz.altered(b'{"id": "a", "step": 1, "score": 0.7, "end": false}', rng)
+    monitor, out = PROCESS.monitor(), streams.StringIO()
+    monitor.update(0.4, "good")
+    serve(monitor, [line.replace(b"\n", b" "), b'{"id": "good", "score": 0.3, "step": 2}'], out)
+    answers = [json.loads(one) for one in out.getvalue().splitlines()]
+    assert len(answers) == 1 + bool(line.strip())
+    alone = PROCESS.monitor()
+    alone.update(0.4, "good")
+    assert answers[-1]["log_e_value"] == alone.update(0.3, "good").log_e_value
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_must_not_matter_does_not(seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        checks = list(fuzz.same_checks(seed))
+    assert len(checks) >= 6
+    assert [name for name, holds in checks if not holds] == []
+
+
+def test_a_damaged_model_is_refused(tmp_path, rng):
+    skops = pytest.importorskip("skops.io")
+    skops.dump(PROCESS, tmp_path / "p.skops")
+    with zipfile.ZipFile(tmp_path / "p.skops") as file:
+        parts = {name: file.read(name) for name in file.namelist()}
+    for name in list(parts)[:12]:
+        with zipfile.ZipFile(tmp_path / "q.skops", "w") as file:
+            for one, content in parts.items():
+                file.writestr(one, content[: len(content) // 2] if one == name else content)
+        with pytest.raises(ValueError, match="is no .skops file|is damaged|does not work"):
+            load_process(tmp_path / "q.skops")
