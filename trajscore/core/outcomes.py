@@ -157,14 +157,9 @@ def _as_numbers(y: ArrayLike) -> NDArray[Any]:
         if y.dtype.kind in "biuf":
             return y.to_numpy(dtype=np.float64, na_value=np.nan) if y.hasnans else y.to_numpy()
         y = y.to_numpy(dtype=object)
-    try:
-        array = np.asarray(y)
-    except ValueError as error:  # lists of different lengths
-        raise ValueError(f"outcomes must be one number a run: {error}") from error
-    if array.dtype.kind in "US":  # name the first outcome that is text, not what NumPy made of it
-        array = np.asarray(y, dtype=object)
     if y is None:
         raise ValueError("there are no outcomes: y is None; give one for each run")
+    array = _as_array(y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -175,6 +170,15 @@ def _as_numbers(y: ArrayLike) -> NDArray[Any]:
     for row, value in enumerate(array):
         numbers[row] = _as_number(value, row)
     return numbers
+
+
+def _as_array(y: ArrayLike) -> NDArray[Any]:
+    try:
+        array = np.asarray(y)
+    except ValueError as error:  # lists of different lengths
+        raise ValueError(f"outcomes must be one number a run: {error}") from error
+    # of text, name the first outcome, not what NumPy made of it
+    return np.asarray(y, dtype=object) if array.dtype.kind in "US" else array
 
 
 def _as_number(value: Any, row: int) -> float:
