@@ -171,3 +171,19 @@ def test_a_confidence_that_holds_until_the_next_one(read):
     assert "verbal" not in inputs.predictors
     path = next(iter(inputs.predictors.values())).meta["file"][0]
     assert list(load(Path(path), missing="ffill").predictors) == ["verbal"]
+
+
+def test_messages_on_lines_of_their_own_are_a_log(read):
+    said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Confidence: 60%"}]
+    rows = [{"thread_id": k, **one} | {"success": k % 2} for k in range(4) for one in said]
+    inputs = read(rows, name="log.jsonl")
+    assert list(inputs.predictors) == ["verbal"]
+    assert inputs.y.tolist() == [0, 1] * 2
+
+
+def test_runs_that_cannot_be_told_apart_are_refused(read):
+    talk = [{"role": "assistant", "content": "Confidence: 60%"}]
+    runs = [{"id": "a", "n": k, "messages": talk, "success": k % 2} for k in range(4)]
+    with pytest.raises(ValueError, match="4 runs have the id 'a'; name the fields .* with id="):
+        read(runs, name="log.jsonl")
+    assert len(read(runs, "--id", "id", "--id", "n", name="log.jsonl").y) == 4

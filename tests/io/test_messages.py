@@ -1,5 +1,7 @@
 """One dialogue in the forms of many libraries is one run."""
 
+import json
+
 import pytest
 
 from trajscore import io
@@ -220,3 +222,67 @@ def test_calls_and_results_of_one_message_come_in_order(write):
     (run,) = io.read_runs(write("a.json", [{"messages": talk}]))
     assert [(step.actor, step.text) for step in run.steps] == [("agent", ""), ("user", "and then?")]
     assert (run.steps[0].tool_calls[0].result, run.steps[0].tool_calls[0].error) == ("late", True)
+
+
+# ------------------------------------------------------------------ where messages are
+
+
+SAID = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+
+
+@pytest.mark.parametrize("name", ["history", "turns", "contents", "transcript", "steps", "x"])
+def test_messages_under_any_name(write, name):
+    record = {"id": "a", name: SAID, "tags": ["x"], "success": True}
+    for value, lines in (([record], True), ([record], False), (record, False)):
+        (run,) = io.read_runs(write(f"a{lines}.json" + "l" * lines, value, lines=lines))
+        assert (run.id, run.outcome, len(run.steps)) == ("a", 1, 2)
+
+
+@pytest.mark.parametrize("name", ["runs", "data", "samples", "items", "traces", "x"])
+def test_runs_within_an_object(write, name):
+    runs = [{"id": one, "messages": SAID, "success": one == "a"} for one in "ab"]
+    read = io.read_runs(write("a.json", {"version": 1, name: runs}))
+    assert [(run.id, run.outcome) for run in read] == [("a", 1), ("b", 0)]
+
+
+def test_runs_by_their_ids(write):
+    keyed = {name: {"messages": SAID, "success": name == "a"} for name in "ab"}
+    read = io.read_runs(write("a.json", keyed))
+    assert [(run.id, run.outcome) for run in read] == [("a", 1), ("b", 0)]
+    assert [run.id for run in io.read_runs(write("b.json", {"a": SAID, "b": SAID}))] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"request": {"messages": SAID[:1]}, "response": {"choices": [{"message": SAID[1]}]}},
+        {"prompt": "Hi", "completion": "Hello"},
+        {"input": SAID[:1], "output": "Hello"},
+        {"messages": json.dumps(SAID)},
+    ],
+)
+def test_calls_and_text_of_two_sides(write, record):
+    (run,) = io.read_runs(write("a.jsonl", [{"id": "a", "success": 1} | record], lines=True))
+    assert [(step.actor, step.text) for step in run.steps] == [("user", "Hi"), ("agent", "Hello")]
+
+
+def test_calls_that_go_on_are_one_run(write):
+    call = {"id": "c", "function": {"name": "f", "arguments": "{}"}}
+    first = {"role": "assistant", "content": "", "tool_calls": [call]}
+    more = [*SAID[:1], first, {"role": "tool", "tool_call_id": "c", "content": "42"}]
+    rows = [
+        {"session_id": "a", "messages": SAID[:1], "choices": [{"message": first}]},
+        {"session_id": "a", "messages": more, "choices": [{"message": SAID[1]}], "success": True},
+        {"session_id": "b", "messages": SAID[:1], "choices": [{"message": SAID[1]}]},
+    ]
+    a, b = io.read_runs(write("a.jsonl", rows, lines=True))
+    assert [(step.actor, step.text) for step in a.steps] == [
+        ("user", "Hi"),
+        ("agent", ""),
+        ("agent", "Hello"),
+    ]
+    assert (a.id, a.outcome, a.steps[1].tool_calls[0].result) == ("a", 1, "42")
+    assert (b.id, len(b.steps)) == ("b", 2)
+    runs = io.read_runs(write("b.jsonl", [rows[0], rows[0]], lines=True))
+    assert [run.id for run in runs] == ["a", "a"]
+    assert runs.remarks[0].startswith("2 runs have the id 'a'; name the fields")

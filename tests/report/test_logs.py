@@ -120,10 +120,7 @@ def test_the_format_can_be_named(tmp_path, capsys):
     assert isinstance(load(path).origin, FromTable)
     assert load(path, format="jsonl").origin.coverage == {"verbal": 1.0}
     (tmp_path / "odd.json").write_text('{"a": 1}')
-    assert (
-        "the format is not known; name it by --format, one of"
-        in run(capsys, tmp_path / "odd.json")[2]
-    )
+    assert "; name it by --format, one of" in run(capsys, tmp_path / "odd.json")[2]
     assert "no format named 'tau'; did you mean" in run(capsys, path, "--format", "tau")[2]
 
 

@@ -92,7 +92,7 @@ class Chooser:
     of_steps: Counter[str] = field(default_factory=Counter)  # names of the agent's turns
     in_table: set[str] = field(default_factory=set)
     n_ended: int = 0  # runs with an outcome, or a reason to have none
-    ids: list[str] = field(default_factory=list)  # of the first runs
+    ids: Counter[str] = field(default_factory=Counter)
 
     def settle(self, run: Run) -> None:
         """Choose the run's id, stop reason and outcome, and the confidence of its turns."""
@@ -103,8 +103,7 @@ class Chooser:
         names = self.choice.fields.names(run.extra | run.scores, ("outcome", "stop_reason"))
         if self.choice.id is not None:
             self._name(run, said)
-        if len(self.ids) < _FEW:
-            self.ids.append(run.id)
+        self.ids[run.id] += 1
         if self.choice.stop_reason is not None or run.stop_reason is None:
             name = names.get("stop_reason", "")
             reason = scalar(dig(said, name))
@@ -154,7 +153,8 @@ class Chooser:
         grade = as_grade(found)
         if grade is None:
             raise MalformedRunError(
-                f"its outcome {value!r} is neither a number in [0, 1], nor -1, nor true or false"
+                f"its outcome {value!r} is neither a number in [0, 1], nor -1, nor true or false; "
+                f"say what it means with outcome_map (--map)"
             )
         return grade
 
@@ -209,7 +209,7 @@ class Chooser:
         if self.choice.table is not None:
             return (
                 "no run has an outcome: no id of the log is in the table of outcomes (the log has "
-                f"{', '.join(map(repr, self.ids))}, the table "
+                f"{', '.join(map(repr, list(self.ids)[:_FEW]))}, the table "
                 f"{', '.join(map(repr, list(self.choice.table)[:_FEW]))}); name the field that "
                 f"holds the table's ids with {{argument:id}}"
             )
@@ -217,8 +217,20 @@ class Chooser:
         said = f" (the runs have {said})" if said else ""
         return (
             f"no run has an outcome{said}; name the field with {{argument:outcome}}, or give a "
-            f"table of run ids ({', '.join(map(repr, self.ids))} ...) and outcomes with "
-            f"{{argument:outcomes}}"
+            f"table of run ids ({', '.join(map(repr, list(self.ids)[:_FEW]))} ...) and outcomes "
+            f"with {{argument:outcomes}}"
+        )
+
+    def same_ids(self) -> str:
+        """Say which runs cannot be told apart by their ids; "" where all can."""
+        several = {name: n for name, n in self.ids.items() if n > 1}
+        if not several:
+            return ""
+        name = next(iter(several))
+        more = f", and so do {len(several) - 1} other ids" if len(several) > 1 else ""
+        return (
+            f"{several[name]} runs have the id {name!r}{more}; name the fields that tell runs "
+            f"apart with {{argument:id}}, more than one if need be, such as file and id"
         )
 
     def candidates(self) -> dict[str, Counter[Any]]:

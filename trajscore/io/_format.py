@@ -27,9 +27,10 @@ from trajscore.io._files import (
 from trajscore.io._run import CutRuns, Run
 
 _SHOWN = 12  # fields that an error names
+_SHOWN = 12  # fields that an error names
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to tell a format.
-_STREAMED = frozenset({"simulations", "samples", "steps", "messages", "traj", "ticks"})
+STREAMED = frozenset({"simulations", "samples", "steps", "messages", "traj", "ticks"})
 
 
 @dataclass
@@ -198,12 +199,21 @@ def tell(path: Paths, max_size: int | None = None) -> Format:
     file = find_files(place, (*_ENDINGS, *own_endings()))[0]
     found = told_by(file, max_size)
     if found is None:
+        *_, head = _heads(LogFile(file, max_size=max_size))
+        names = ", ".join(map(repr, list(head.fields)[:_SHOWN]))
+        seen = f" (its fields are {names})" if names else ""
         raise ArgumentError(
-            f"{file}: the format is not known; name it by {{argument}}, one of "
+            f"{file}: the format is not known{seen}; name it by {{argument}}, one of "
             f"{', '.join(_FORMATS)}, or give read_jsonl a map of its fields",
             "format",
         )
     return found
+
+
+def first_record(path: Path, max_size: int | None = None) -> dict[str, Any]:
+    """Return the fields of the first item or line of a file, or of its object."""
+    *_, head = _heads(LogFile(path, max_size=max_size))
+    return head.fields
 
 
 def own_endings() -> tuple[str, ...]:
@@ -225,7 +235,7 @@ def told_by(file: Path, max_size: int | None = None) -> Format | None:
 def _heads(file: LogFile) -> Iterator[Head]:
     """Yield what is known of a file after each of its fields; of a list, its first item."""
     head = Head()
-    for key, _, value in file.items(_STREAMED):
+    for key, _, value in file.items(STREAMED):
         if key is None:
             is_object = isinstance(value, dict)
             yield Head(value if is_object else {}, listed=True, whole=True, item=value)

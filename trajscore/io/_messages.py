@@ -14,7 +14,15 @@ from typing import Any
 
 # Fields of a record, also behind one another, under which its messages are listed.
 LISTS = ("messages", "conversations", "conversation", "items", "chat", "dialog", "dialogue")
-_WITHIN = ("values", "state", "outputs", "output", "inputs", "input", "response", "result", "data")
+_WITHIN = (
+    "values", "state", "outputs", "output", "inputs", "input", "request", "response", "body",
+    "prompt", "completion", "result", "data",
+)  # fmt: skip
+# What goes into a call of a model, and what comes out of it.
+_SIDES = (
+    ("inputs", "outputs"), ("input", "output"), ("request", "response"), ("prompt", "completion"),
+    ("prompt", "response"), ("input", "response"), ("question", "answer"),
+)  # fmt: skip
 
 _CLASSES = {
     "humanmessage": "user",
@@ -54,20 +62,54 @@ def is_chat_list(value: Any) -> bool:
 
 
 def find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str]]:
-    """Return the messages that a record lists in a usual place, and the fields they are from.
+    """Return the messages that a record lists, and the fields they are from.
 
-    The outputs of a call hold what its inputs do, or go on from there.
+    The outputs of a call hold what its inputs do, or go on from there. Where no field has a usual
+    name, the only one that lists messages is meant.
     """
     for name in LISTS:
-        if isinstance(record.get(name), list):
-            return record[name], {name}
+        value = parsed(record[name]) if name in record else None
+        if isinstance(value, list) and (name == LISTS[0] or not value or is_message(value[0])):
+            return value, {name}
     parts = {name: found for name in _WITHIN if (found := _listed(record.get(name))) is not None}
-    for first, then in (("inputs", "outputs"), ("input", "output")):
-        if first in parts and then in parts:
-            before, after = parts[first], parts[then]
+    for first, then in _SIDES:
+        before, after = parts.get(first), parts.get(then)
+        before = _said(record.get(first), "user") if before is None else before
+        after = _said(record.get(then), "assistant") if after is None else after
+        if before is not None and after is not None:
             whole = after[: len(before)] == before
             return (after if whole else [*before, *after]), {first, then}
-    return next(((found, {name}) for name, found in parts.items()), (None, set()))
+    if parts:
+        return next((found, {name}) for name, found in parts.items())
+    others = [name for name, value in record.items() if is_chat_list(value)]
+    return (record[others[0]], {others[0]}) if len(others) == 1 else (None, set())
+
+
+def _said(value: Any, role: str) -> list[Any] | None:
+    """Return text of one side of a call as a message."""
+    text = isinstance(value, str) and value.strip()
+    return [{"role": role, "content": value}] if text else None
+
+
+def find_records(fields: Mapping[str, Any]) -> list[Any] | None:
+    """Return the runs that an object lists under any name, or holds by their ids."""
+    for value in fields.values():
+        if isinstance(value, list) and value and is_record(value[0]):
+            return value
+    runs = {name: value for name, value in fields.items() if is_record(value)}
+    if len(runs) < len(fields) or not runs:
+        return None
+    return [
+        {"id": name, **(value if isinstance(value, Mapping) else {LISTS[0]: value})}
+        for name, value in runs.items()
+    ]
+
+
+def is_record(value: Any) -> bool:
+    """Tell a run, with its messages, from a message and from all else."""
+    if isinstance(value, Mapping):
+        return not is_message(value) and find_messages(value)[0] is not None
+    return is_chat_list(value)
 
 
 def _listed(value: Any) -> list[Any] | None:

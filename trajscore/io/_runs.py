@@ -124,7 +124,9 @@ class RunStream(Iterator[Run]):
 
     @property
     def remarks(self) -> list[str]:
-        return [str(ArgumentError(one)) for one in self.chooser.remarks()]
+        same = self.chooser.same_ids()
+        found = [*([same] if same else []), *self.chooser.remarks()]
+        return [str(ArgumentError(one)) for one in found]
 
 
 class Runs(list[Run]):

@@ -136,7 +136,7 @@ def _of_log(
     if runs:
         find_confidences(runs, y, seen)
         found.confidences = seen.coverage | seen.too_rare
-    if lacks := refused or stream.chooser.lacks_outcomes():
+    if lacks := refused or stream.chooser.lacks_outcomes() or stream.chooser.same_ids():
         found.report = f"would be refused: {ArgumentError(lacks).in_options(options)}"
     elif not runs:
         found.report = f"would be refused: {count_left_out(stream.left_out, 0)}"

@@ -23,7 +23,8 @@ from trajscore.datasets import load_chess
 from trajscore.io._choice import join_outcomes
 from trajscore.io._fields import USUAL_FIELDS, Fields, find
 from trajscore.io._files import JSON_ENDINGS, LINES_ENDINGS, has_ending
-from trajscore.io._format import Format, find_format, own_endings, tell
+from trajscore.io._format import Format, find_format, first_record, own_endings, tell
+from trajscore.io._messages import is_message
 from trajscore.io._reading import stream_runs
 from trajscore.io._runs import LeftOut, count_left_out
 from trajscore.io._tables import (
@@ -213,7 +214,11 @@ def format_of(path: Path, max_size: int | None = None) -> Format | None:
         if has_ending(path, LINES_ENDINGS):  # what reads tables will say what is wrong
             return None
         raise
-    return None if found.name == "jsonl" else found
+    if found.name != "jsonl":
+        return found
+    record = first_record(path, max_size)
+    says = is_message(record) and not find("confidence", record)
+    return found if says else None  # messages on lines of their own are a log, numbers a table
 
 
 def _refuse_for_log(given: Any, part: str, path: Path) -> None:
@@ -359,6 +364,8 @@ def _load_log(
     if not runs:
         raise ValueError(f"{path}: the log holds no run that can be judged")
     y = io.outcomes(runs)
+    if same := stream.chooser.same_ids():
+        raise ArgumentError(f"{path}: {same}", "id")
     predictors = find_confidences(runs, y, found, missing)
     if not predictors and (embedder or fields.scores):
         predictors = _risks(runs, embedder or "char", found)

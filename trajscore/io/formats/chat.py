@@ -8,11 +8,12 @@ from typing import Any
 from trajscore.io._conversation import Conversation
 from trajscore.io._fields import dig, find
 from trajscore.io._files import LogFile, Paths, Place, stem
-from trajscore.io._format import Format, Head, register
-from trajscore.io._messages import LISTS, find_messages, is_message
+from trajscore.io._format import STREAMED, Format, Head, register
+from trajscore.io._messages import LISTS, find_messages, find_records, is_message, is_record
 from trajscore.io._reading import read_as
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io._runs import Runs
+from trajscore.io._thread import Thread
 
 _LISTS_OF_RUNS = {"runs", "data", "conversations"}
 
@@ -72,16 +73,62 @@ def is_chat(head: Head) -> bool:
     """Tell a chat from a long table that has a column for the role."""
     if not head.whole:  # a more telling field may follow
         return False
+    fields = head.fields
     if isinstance(head.item, list):  # a list of conversations
         return True
-    if "choices" in head.fields or find_messages(head.fields)[0] is not None:
+    if "messages" in fields or "choices" in fields:  # of a list only the first item is known
         return True
-    if "messages" in head.fields:  # of a list only the first item is known
+    if is_message(fields):
+        return {str(name).lower() for name in find("id", fields)} <= {"id"}
+    if not head.listed and (find_records(fields) is not None or _first_run(fields)):
         return True
-    return is_message(head.fields) and {str(n).lower() for n in find("id", head.fields)} <= {"id"}
+    messages, used = find_messages(fields)
+    texts = all(isinstance(fields[name], str) for name in used)
+    return messages is not None and not (texts and find("step", fields))
+
+
+def _first_run(fields: Mapping[str, Any]) -> bool:
+    """Tell a run or a message that stands for its list, of which only the first was read."""
+    first = [fields[name] for name in STREAMED & fields.keys()]
+    return any(is_record(one) or is_message(one) for one in first)
 
 
 def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    """Yield each run; calls of a model that follow one another and go on are one."""
+    waiting: tuple[Place, list[Any]] | None = None
+    for place, record in _records(file):
+        if waiting is not None and _is_next_call(waiting[1][-1], record, file):
+            waiting[1].append(record)
+            continue
+        if waiting is not None:
+            yield waiting[0], _one_or_all(waiting[1])
+        waiting = place, [record]
+    if waiting is not None:
+        yield waiting[0], _one_or_all(waiting[1])
+
+
+def _one_or_all(records: list[Any]) -> Any:
+    return records[0] if len(records) == 1 else _Calls(records)
+
+
+class _Calls(list[Any]):
+    """Calls of a model that make one run, each of which repeats what was said before it."""
+
+
+def _is_next_call(before: Any, record: Any, file: LogFile) -> bool:
+    """Tell a record of the same run that begins with all that the one before was given."""
+    if not (isinstance(before, Mapping) and isinstance(record, Mapping)):
+        return False
+    name = file.fields.id_of(record)
+    if name is None or name != file.fields.id_of(before):
+        return False
+    given, more = before.get("messages"), record.get("messages")
+    if not isinstance(given, list) or not isinstance(more, list) or not given:
+        return False
+    return len(more) > len(given) and more[: len(given)] == given
+
+
+def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:
     own: dict[str, Any] = {}
     messages: list[Any] = []
     for key, index, value in file.items(_LISTS_OF_RUNS):
@@ -95,6 +142,9 @@ def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         messages.append(own)
     if messages:
         yield file.place(0), {"id": stem(file.path)} | own | {"messages": messages}
+    elif (listed := find_records(own)) is not None and "messages" not in own:
+        file.info.update({k: v for k, v in own.items() if not isinstance(v, (list, dict))})
+        yield from ((file.place(index), one) for index, one in enumerate(listed))
     elif find_messages(own)[0] is not None:
         yield file.place(0), {"id": stem(file.path)} | own
     else:
@@ -108,6 +158,9 @@ def _goes_on(value: Any, before: list[Any]) -> bool:
 
 
 def _run(raw: Any, place: Place, options: Any) -> Run:
+    calls = raw if isinstance(raw, _Calls) else []
+    if calls:
+        raw = {name: value for one in calls for name, value in one.items() if value is not None}
     raw = as_object({"messages": raw} if isinstance(raw, list) else raw)
     names = place.fields.names(raw, ("id", "task", "trial"))
     place.name(place.fields.id_of(raw))
@@ -119,8 +172,13 @@ def _run(raw: Any, place: Place, options: Any) -> Run:
             )
         raise MalformedRunError("it has no 'messages'")
     talk = Conversation(place)
-    talk.add_all(messages)
-    if raw.get("choices"):
+    if calls:
+        thread = Thread(talk)
+        for index, one in enumerate(calls):
+            thread.add_call(one["messages"], {"choices": one.get("choices")}, index)
+    else:
+        talk.add_all(messages)
+    if raw.get("choices") and not calls:
         talk.add_completion({"choices": raw["choices"]}, len(messages))
     if place.fields.id is not None:
         names.pop("id", None)

@@ -90,8 +90,10 @@ def _library() -> Any:
 
 
 def _recognise(head: Head) -> bool:
-    return not head.listed and (
-        {"eval", "version"} <= head.fields.keys() or "samples" in head.fields
+    return (
+        not head.listed
+        and "eval" in head.fields
+        and bool({"version", "samples"} & head.fields.keys())
     )
 
 
