@@ -95,7 +95,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "min_reported_time": 0,
-    "write_computation_times": True,
+    "write_computation_times": False,  # a page that would load scripts from elsewhere
     "default_thumb_file": str(HERE / "_static" / "no_picture.svg"),
     "image_srcset": ["2x"],
 }
