@@ -7,9 +7,15 @@ from pathlib import Path
 import pytest
 
 import trajscore
+from trajscore import plotting
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGES = [PROJECT / "docs" / "built.rst", PROJECT / "CONTRIBUTING.md"]
+# titles of things to do
+NO_QUESTIONS = {
+    "plot_03_live.py", "plot_01_csv.py", "plot_02_tau2.py", "plot_03_chats.py",
+    "plot_01_grid_search.py", "plot_02_own_forecaster.py",
+}  # fmt: skip
 
 
 def exists(path):
@@ -42,6 +48,21 @@ def defined_in(path):
         elif isinstance(node, ast.Assign):
             names |= {one.id for one in node.targets if isinstance(one, ast.Name)}
     return names
+
+
+def test_pages_of_the_gallery_ask_and_decide():
+    pages = sorted((PROJECT / "docs" / "gallery").rglob("plot_*.py"))
+    assert len(pages) >= 20
+    for page in pages:
+        text = page.read_text()
+        asked = ast.get_docstring(ast.parse(text)).splitlines()[0]
+        assert "**What it decides.**" in text, page
+        assert asked.endswith("?") or page.name in NO_QUESTIONS, asked
+
+
+def test_displays_have_a_picture():
+    drawn = set(re.findall(r'"(\w+Display)": lambda', (PROJECT / "docs/pictures.py").read_text()))
+    assert drawn == set(plotting.__all__)
 
 
 def test_the_citation_names_this_version():
