@@ -261,3 +261,10 @@ def test_bad_sets_are_refused():
         RunSet(X, BASE.labels, spent={"cost": np.where(np.arange(200) == 3, np.inf, 1)})
     with pytest.raises(ValueError, match="groups must be 200 labels"):
         RunSet(X, BASE.labels, tasks=["a"])
+
+
+def test_pass_k_of_a_public_log_is_as_published(public_file):
+    runs, _ = RunSet.read(public_file("tau_bench", "gpt-4o-airline.json"))
+    table = compare(runs, runs).table["base"].droplevel(["predictor", "form"])
+    found = [round(table[name], 3) for name in ("success", "pass^2", "pass^3", "pass^4")]
+    assert found == [0.42, 0.273, 0.22, 0.2]
