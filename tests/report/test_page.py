@@ -18,7 +18,7 @@ SECTIONS = [
     "answer", "comparison", "losses", "calibration", "timing", "acting", "stopping", "runs",
     "health", "numbers", "method",
 ]  # fmt: skip
-VOID = {"meta", "br", "input"}
+VOID = {"meta", "br", "input", "wbr"}
 
 
 class Balance(HTMLParser):

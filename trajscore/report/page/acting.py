@@ -12,7 +12,7 @@ from trajscore.plotting._display import wilson_interval
 from trajscore.report.page.charts import Axis, Panel
 from trajscore.report.page.view import Section, View
 
-PRICE = 5.0
+PRICE = 2.0
 """What a failing run that is let through costs, in reviews, until the reader says."""
 _STOPPED = np.array([0.05, 0.1, 0.2, 0.3, 0.5])
 _SHARES = np.array([1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1])

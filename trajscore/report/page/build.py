@@ -87,7 +87,7 @@ def _signed(value: float, digits: int = 3) -> str:
 
 
 def _fixed(value: float, digits: int = 3) -> str:
-    return "" if pd.isna(value) or np.isinf(value) else f"{value:,.{digits}f}"
+    return "" if pd.isna(value) or np.isinf(value) else f"{round(value, digits) + 0.0:,.{digits}f}"
 
 
 def _percent(value: float, digits: int = 0) -> str:

@@ -31,8 +31,11 @@ class Axis:
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """Places and labels of round numbers within the range."""
-        step = _round_step((self.high - self.low) / self.n_ticks)
-        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        for n_ticks in (self.n_ticks, 2 * self.n_ticks):  # at least three
+            step = _round_step((self.high - self.low) / n_ticks)
+            first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+            if last - first > 1:
+                break
         digits = max(0, -math.floor(math.log10(step) + 1e-9))
         numbers = [k * step for k in range(first, last + 1)]
         return [(float(self(one)), f"{one:.{digits}f}") for one in numbers]

@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from trajscore.report._data import FORMS
+from trajscore.report._data import FORMS, REFERENCES
 from trajscore.report._glossary import arrow, explain
 from trajscore.report.page.view import Section, View
 from trajscore.report.render.as_json import to_json
-from trajscore.report.render.cells import digits_of
+from trajscore.report.render.cells import digits_of, short_number
 
 
 def numbers(view: View) -> Section:
@@ -20,14 +20,22 @@ def numbers(view: View) -> Section:
     columns = ["n_runs", "n_censored", *data.options.metrics, "AUROC over_length"]
     best = {name: _best(data.table[name], arrow(name, data.options)) for name in columns}
     rows = []
-    for (name, form), row in data.table[columns].iterrows():
+    ordered = [
+        key for name in (*view.names, *REFERENCES) for key in data.table.index if key[0] == name
+    ]
+    for name, form in ordered:
+        row = data.table.loc[(name, form)]
         cells = [
             {"value": row[one], "text": _text(row[one], one), "best": (name, form) in best[one]}
             for one in columns
         ]
         rows.append({"name": name, "form": FORMS.get(form, ""), "cells": cells})
     heads = [
-        {"name": _short(one), "arrow": arrow(one, data.options), "about": explain(one)}
+        {
+            "parts": _short(one).replace("_", "_ ").split(" "),
+            "arrow": arrow(one, data.options),
+            "about": explain(one),
+        }
         for one in columns
     ]
     files = {
@@ -58,19 +66,19 @@ def _frame(view: View) -> pd.DataFrame:
 
 
 def _short(name: str) -> str:
-    names = {"n_runs": "runs", "n_censored": "unobserved", "AUROC over_length": "over length"}
+    names = {"n_runs": "runs", "n_censored": "no outcome", "AUROC over_length": "over length"}
     return names.get(name, name)
 
 
 def _text(value: Any, name: str) -> str:
     if pd.isna(value):
         return ""
-    return f"{int(value):,}" if name.startswith("n_") else f"{value:.{digits_of(name)}f}"
+    return f"{int(value):,}" if name.startswith("n_") else short_number(value, digits_of(name))
 
 
 def _best(column: pd.Series, way: str) -> set[Any]:
-    """Return the rows that hold the best value; none where there is no better."""
-    known = column.dropna()
+    """Return the predictors' rows that hold the best value; none where there is no better."""
+    known = column.dropna().drop(list(REFERENCES), level="predictor", errors="ignore")
     if not way or known.empty:
         return set()
     best = known.min() if way == "\u2193" else known.max()

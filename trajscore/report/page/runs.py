@@ -27,7 +27,12 @@ def runs(view: View) -> Section:
         "runs",
         "Which runs do I read first?",
         _sentence(view, rows),
-        {"rows": rows, "transcripts": found, "linked": [one["run"] for one in found]},
+        {
+            "rows": rows,
+            "reasons": any(row["reason"] for row in rows),
+            "transcripts": found,
+            "linked": [one["run"] for one in found],
+        },
     )
 
 

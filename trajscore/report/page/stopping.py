@@ -34,6 +34,8 @@ def _sentence(view: View) -> str:
             "thresholds do stands in the section before."
         )
     own = table if table.empty else table.drop(list(REFERENCES), level=0, errors="ignore")
+    if not own.empty:
+        own = own.dropna(subset="power_before_end")
     if own.empty:
         return "These runs are too few, or too alike, to fit a rule on some and judge it on others."
     levels = own.index.get_level_values("alpha").unique().sort_values()

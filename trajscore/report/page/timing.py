@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import FloatArray
@@ -66,7 +67,9 @@ def _sentence(view: View, profiles: dict[str, _Profile]) -> str:
     if not profiles:
         return f"At no step are there {_FEWEST_AT_A_STEP} runs: too few to say."
     name, one = next(iter(profiles.items()))
-    clear = one.step[one.margin - one.half > 0]
+    # at one error rate for all steps
+    wider = norm.ppf(1 - 0.025 / len(one.step)) / _Z
+    clear = one.step[one.margin - wider * one.half > 0]
     called = view.called(name)
     if not len(clear):
         return f"{called}: at no single step is it shown to be better than the base rate."
@@ -126,7 +129,7 @@ def _alive(view: View) -> Panel:
     places = np.arange(len(n)) + 1.0
     panel = Panel(
         Axis(0.5, len(n) + 0.5, 52, 240, "step"),
-        Axis(0, float(n.max()) * 1.05, 150, 20, "runs"),
+        Axis(0, float(n.max()) * 1.05, 150, 20),
         "Number of runs that reach each step; the dark part was not observed",
     )
     panel.bars(places - 0.42, places + 0.42, n, "constant")

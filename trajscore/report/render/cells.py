@@ -55,6 +55,16 @@ def step_cells(data: ReportData) -> pd.DataFrame:
     return wide[["runs", *(name for name in data.predictors if name in wide)]]
 
 
+def short_number(value: float, digits: int) -> str:
+    """Write a number as printed tables do: .714, -.684.
+
+    >>> short_number(-0.6841, 3), short_number(-0.00004, 3), short_number(10.5, 1)
+    ('-.684', '.000', '10.5')
+    """
+    text = f"{round(value, digits) + 0.0:.{digits}f}"
+    return text.replace("0.", ".", 1) if abs(value) < 1 and text[:2] in ("0.", "-0") else text
+
+
 def digits_of(metric: str) -> int:
     """How many digits a metric is written with: the scores of the beta family are small."""
     return 5 if "beta" in metric else 3

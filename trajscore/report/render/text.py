@@ -13,6 +13,7 @@ from trajscore.report.render.cells import (
     digits_of,
     gain_cells,
     margin_cells,
+    short_number,
     step_cells,
     stopping_cells,
 )
@@ -126,9 +127,7 @@ def _number(value: float, name: str) -> str:
         return ""
     if name == "n_runs":
         return f"{int(value)}"
-    text = f"{value:.{digits_of(name)}f}"
-    # as printed tables do: .714, -.684
-    return text.replace("0.", ".", 1) if abs(value) < 1 else text
+    return short_number(value, digits_of(name))
 
 
 def _left_out(data: ReportData) -> str:
