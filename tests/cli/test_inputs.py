@@ -187,3 +187,10 @@ def test_runs_that_cannot_be_told_apart_are_refused(read):
     with pytest.raises(ValueError, match="4 runs have the id 'a'; name the fields .* with id="):
         read(runs, name="log.jsonl")
     assert len(read(runs, "--id", "id", "--id", "n", name="log.jsonl").y) == 4
+
+
+def test_ids_of_a_table_that_are_lists_are_refused(tmp_path, capsys):
+    path = tmp_path / "runs.jsonl"
+    path.write_text('{"run_id": [1], "step": 1, "confidence": 0.5, "success": 1}\n' * 2)
+    assert main(["report", str(path)]) != 0
+    assert "a run id in column 'run_id' is a list or an object" in capsys.readouterr().err

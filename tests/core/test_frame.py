@@ -241,3 +241,9 @@ def test_arrow_tables_with_missing_values():
         read(pa.Table.from_pandas(table(run=["b", "b", None, "a"])))
     with pytest.raises(ValueError, match="row 2: column 'run' is empty"):
         read(table(run=pd.Series(["b", "b", pd.NA, "a"], dtype=object)))
+
+
+def test_objects_in_a_column_of_runs_are_refused():
+    frame = table(solved=[{"x": 1}] * 4)
+    with pytest.raises(ValueError, match="column 'solved' holds a list or an object"):
+        TrajectoryArray.from_frame(frame, id="run", step="t", value="p", outcome="solved")

@@ -446,7 +446,12 @@ def _is_one_per_run(column: pd.Series, layout: _Layout) -> bool:
 def _rows_with_values(column: pd.Series, name: str, layout: _Layout) -> IntArray:
     """Return a row of each run that has a value, if one does; refuse runs that have two."""
     codes, rows = layout.codes_of_rows(), layout.first.copy()
-    values, kinds = pd.factorize(column)
+    try:
+        values, kinds = pd.factorize(column)
+    except TypeError:
+        raise ValueError(
+            f"column {name!r} holds a list or an object; give one value a run"
+        ) from None
     known = np.flatnonzero(values >= 0)
     first = np.full(len(rows), -1, dtype=np.int64)
     first[codes[known][::-1]] = values[known][::-1]

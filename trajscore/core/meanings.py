@@ -80,7 +80,11 @@ def map_outcomes(column: pd.Series, meanings: Mapping[str, float]) -> pd.Series:
     """Return a column of outcomes with its words as numbers; refuse words that are not mapped."""
     if column.dtype.kind in "biuf" and not meanings:
         return column
-    codes, kinds = pd.factorize(column)  # missing values are -1
+    try:
+        codes, kinds = pd.factorize(column)  # missing values are -1
+    except TypeError:
+        said = f"column {column.name!r} holds a list or an object"
+        raise ValueError(f"{said}; give one outcome a run") from None
     found = [as_mapped(kind, meanings) for kind in kinds]
     words = {k: kind for k, kind in enumerate(found) if isinstance(kind, str)}
     if words:

@@ -326,4 +326,6 @@ def as_number(value: Any, what: str, index: int) -> float | None:
         number = float(value)
     except (TypeError, ValueError):
         raise MalformedRunError(f"message {index}: its {what} {value!r} is no number") from None
+    if math.isinf(number):
+        raise MalformedRunError(f"message {index}: its {what} is infinite")
     return None if math.isnan(number) else number

@@ -233,4 +233,11 @@ def guess_first_step(frame: pd.DataFrame, fields: Fields) -> int:
         return 1  # nothing to guess from
     numbers = pd.to_numeric(frame[fields.step], errors="coerce")
     keys = [frame[name] for name in fields.ids]
-    return 0 if (numbers.groupby(keys).min() == 0).all() else 1
+    try:
+        return 0 if (numbers.groupby(keys).min() == 0).all() else 1
+    except TypeError:
+        raise ArgumentError(
+            f"a run id in column {', '.join(map(repr, fields.ids))} is a list or an object; ids "
+            f"are words or numbers; name another column with {{argument}}",
+            "id",
+        ) from None
