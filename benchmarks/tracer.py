@@ -16,6 +16,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -24,6 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold
+from sklearn.pipeline import make_pipeline
 
 from trajscore import TracerScorer, TracerSignals, TrajectoryArray, io
 from trajscore.calibration import cross_fit_traces
@@ -263,6 +265,41 @@ def line(name: str, value: float, unit: str, target: float) -> None:
     print(f"{name:<58} {value:7.3f} {unit}  target {target:g} {unit} {verdict}", flush=True)
 
 
+def with_text(step: io.Step, more: str) -> io.Step:
+    """Return a step with other texts."""
+    seen = None if step.observation is None else step.observation + more
+    return replace(step, text=step.text + more, observation=seen)
+
+
+def search_ratios(log: Log) -> tuple[float, float]:
+    """Compare CPU times of a search over 6 settings in 5 folds, from runs and from ready signals.
+
+    Return how many times as long it takes with nothing kept of the runs, and once more.
+    """
+    known = log.y != -1
+    runs, y = [run for run, there in zip(log.runs, known, strict=True) if there], log.y[known]
+    grid = {"tracerscorer__k": [0.05, 0.1, 0.2, 0.3, 0.5, 1.0]}
+    ready = TracerSignals().fit_transform(runs)
+
+    def cpu(X: Any, *steps: Any) -> float:
+        start = time.process_time()
+        GridSearchCV(make_pipeline(*steps), grid, scoring="roc_auc", cv=5).fit(X, y)
+        return time.process_time() - start
+
+    found = []
+    for k in range(4):  # other texts each time, so that nothing is kept; the first is a warm-up
+        fresh = [
+            replace(run, steps=[with_text(step, f" {k}") for step in run.steps]) for run in runs
+        ]
+        scorer = TracerScorer()
+        found.append([
+            cpu(ready, scorer),
+            *(cpu(fresh, TracerSignals(), scorer) for _ in range(2)),
+        ])  # fmt: skip
+    base, first, again = np.median(found[1:], axis=0)
+    return first / base, again / base
+
+
 def speed(path: Path, embedders: list[str], repeats: int) -> None:
     """Print times against their targets."""
     rng = np.random.default_rng(0)
@@ -275,6 +312,8 @@ def speed(path: Path, embedders: list[str], repeats: int) -> None:
     line("grid of 3,125 settings on 200 x 30 steps, run and setting", taken / 625_000 * 1e6, "us",
          0.1)  # fmt: skip
     runs = io.read_runs(path)
+    for title, ratio in zip(("first time", "again"), search_ratios(load(path)), strict=True):
+        line(f"search from runs over one from signals, {title}", ratio, "times", 3)
     for embedder in embedders:
         taken = seconds(lambda e=embedder: TracerSignals(e).fit_transform(runs), repeats)
         line(f"signals of {len(runs)} runs, {embedder}", taken, "s", 3)

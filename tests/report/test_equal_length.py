@@ -59,6 +59,17 @@ def test_what_knows_only_the_length_does_not_beat_it(leaky):
     assert "among runs of equal length it ranks better than length does" in other
 
 
+@pytest.mark.parametrize("longer_is", [-1, 1])
+def test_what_is_left_of_length_in_a_bin_is_taken_off(rng, longer_is):
+    lengths = rng.integers(30, 60, 1000)
+    y = (rng.random(1000) < 0.5 + longer_is * (lengths - 45) / 32).astype(int)
+    X = TrajectoryArray(np.repeat(longer_is * lengths, lengths) * 1.0, lengths)
+    report = evaluate({"steps": X}, y, calibrator=None, intervals=FEW)
+    row = report.equal_length.loc[("steps", "raw")]
+    assert row["AUROC"] > 0.53
+    assert row[["over_length", "over_length_low", "over_length_high"]].tolist() == [0, 0, 0]
+
+
 def test_a_learned_length_is_compared_within_folds(rng):
     # at one step a length, learned, differs between folds alone: those whose training runs succeed
     # less often hold more that do
