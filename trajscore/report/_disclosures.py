@@ -88,6 +88,10 @@ NOTES: dict[str, Callable[..., str]] = {
     "not calibrated": lambda why: f"not calibrated; {why}",
     "constant maps": _constant_maps,
     "not monitored": lambda why: f"not monitored; {why}",
+    "sampled": lambda n, n_runs: (
+        f"values and margins are of {n_runs:,} runs, read in batches; widths of intervals, cards, "
+        f"pictures and the other tables are of {n:,} of them, drawn by a hash of their names."
+    ),
 }
 """Sentence of each kind of note, from its facts."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -20,6 +21,7 @@ from trajscore.monitoring import StoppingRule
 from trajscore.report._cards import card_table, group_table, pair_table
 from trajscore.report._data import Facts, IntervalOptions, MonitoringOptions, Note, Options, Source
 from trajscore.report._equal_length import by_step_table, equal_length_table
+from trajscore.report._in_batches import evaluate_batches
 from trajscore.report._intervals import interval_table
 from trajscore.report._missing import fill_forward, leave_out_missing
 from trajscore.report._monitoring import monitoring_options, monitoring_table
@@ -35,11 +37,13 @@ from trajscore.report._runs import (
 from trajscore.report._sensitivity import sensitivity_table
 from trajscore.report._signs import giveaways, risks
 from trajscore.report._tables import excluded_table, gain_table, row_table
+from trajscore.streaming._batches import RunBatches
+from trajscore.streaming._dask import DaskBatches
 
 
 def evaluate(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     scores: Any = ("log", "brier", ("beta", 4, 2)),
     weights: Weights = "linear_front",
@@ -58,12 +62,14 @@ def evaluate(
 
     Parameters
     ----------
-    X : TrajectoryArray, dict of str to traces, or array-like of shape (n_runs, T_max)
-        One trace a run for each predictor: the channels of a container, or the items of a dict.
+    X : TrajectoryArray, dict of str to traces, array-like of shape (n_runs, T_max) or batches
+        One trace a run for each predictor: the channels of a container, or the items of a dict. Or
+        batches of `trajscore.streaming.iter_batches`, for more runs than memory holds: values of
+        forecasts then are of all runs, and what else there is of 20,000 drawn by hash.
         Values in [0, 1] are forecasts of success; other signals (higher where success is more
         likely) get rank diagnostics, and proper scores once calibrated.
-    y : array-like of shape (n_runs,)
-        Outcomes: 1 success, 0 failure, -1 (or missing) not observed.
+    y : array-like of shape (n_runs,), optional
+        Outcomes: 1 success, 0 failure, -1 (or missing) not observed. Batches hold their own.
     scores : score family or sequence of them, default=("log", "brier", ("beta", 4, 2))
         Trajectory Proper Scores to report, or one of them; intervals and verdicts lead with the
         first. Beta(4, 2) punishes overconfidence in runs that fail, which is what somebody who lets
@@ -150,6 +156,28 @@ def evaluate(
     Name: TPS log margin, dtype: float64
     """
     options = _options(scores, weights, phi)
+    if isinstance(X, (RunBatches, DaskBatches)):
+        given = (y, q_z, stop_reason, groups, by)
+        if any(one is not None for one in given) or missing != "same_runs" or censored == "q_z":
+            raise ValueError(
+                "batches hold outcomes and groups themselves, and are judged on the same runs; "
+                "leave out y, q_z, stop_reason, groups, by and missing"
+            )
+        if calibrator not in ("platt", None):
+            raise ValueError("batches are calibrated by 'platt' or None")
+        of_sample = partial(
+            evaluate,
+            scores=scores,
+            weights=weights,
+            phi=phi,
+            calibrator=calibrator,
+            censored=censored,
+            monitoring=monitoring,
+            intervals=intervals,
+        )
+        return evaluate_batches(X, options, censored, calibrator is not None, of_sample)
+    if y is None:
+        raise ValueError("there are no outcomes: y is None; give one for each run")
     made = intervals
     if not isinstance(made, IntervalOptions):
         made = IntervalOptions(method=intervals)  # type: ignore[arg-type]

@@ -59,7 +59,7 @@ def row_metrics(row: Row, options: Options) -> Metrics:
         unseen = n == 0 and hides_losses(
             np.maximum(confidence, 0.5), labels, np.arange(len(labels)), _LEAST_UNCERTAINTY
         )
-        metrics[name] = MeanOfRuns(_cost_of_reliance(confidence, labels, n), rows, unseen)
+        metrics[name] = MeanOfRuns(cost_of_reliance(confidence, labels, n), rows, unseen)
     for name, score in zip(options.score_names, options.scores, strict=True):
         scores = run_scores(labels, row.traces, score, options.weights)
         run, family = run_numbers(row.traces), get_family(score)
@@ -76,7 +76,7 @@ def row_metrics(row: Row, options: Options) -> Metrics:
     return metrics
 
 
-def _cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> FloatArray:
+def cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> FloatArray:
     """ECUAS_n of each run, for the answer "success", one of many possible ones."""
     with np.errstate(divide="ignore"):  # an uncertainty of 0
         log_u = np.log(1 - confidence)

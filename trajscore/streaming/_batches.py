@@ -111,6 +111,10 @@ class RunBatches:
             batches = source.to_batches(
                 columns=names, batch_size=_BATCH_ROWS, batch_readahead=2, fragment_readahead=1
             )
+        elif isinstance(source, pa.Table):
+            batches = source.to_batches()
+        elif isinstance(source, pa.RecordBatchReader):
+            batches = source
         else:
             batches = pa.RecordBatchReader.from_stream(source)
         for batch in batches:

@@ -1,0 +1,74 @@
+"""A folder of Parquet files, which memory need not hold: read in batches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from trajscore.core.errors import ArgumentError
+from trajscore.io._fields import Fields
+from trajscore.io._tables import choose_columns, guess_first_step
+
+_HEAD = 10_000
+
+
+def is_folder_of_parquet(path: Path | None) -> bool:
+    """Tell a folder of Parquet files from a log in a folder."""
+    return path is not None and path.is_dir() and next(path.rglob("*.parquet"), None) is not None
+
+
+def batches_of(path: Path, known: dict[str, Any], scattered: bool) -> tuple[Any, str]:
+    """Return batches of a folder, of columns named or guessed, and what was guessed, for people."""
+    from pyarrow import dataset
+
+    from trajscore.streaming import iter_batches
+
+    fields: Fields = known["fields"]
+    for part in ("outcome_map", "outcomes", "rule"):
+        if known.get(part) is not None:
+            raise ArgumentError(
+                f"{{argument}} is not read for a folder of Parquet files ({path}); write the "
+                f"outcome as 1, 0 or empty into its columns",
+                part,
+            )
+    files = dataset.dataset(str(path), format="parquet")
+    head = files.head(_HEAD).to_pandas()
+    chosen, guessed = choose_columns(head, fields)
+    if len(chosen.ids) > 1 or chosen.stop_reason is not None and fields.stop_reason is not None:
+        raise ValueError(
+            f"{path}: a folder of Parquet files needs one column of run ids, and no stop reasons"
+        )
+    first = known.get("first_step")
+    batches = iter_batches(
+        str(path),
+        id=chosen.ids[0],
+        step=str(chosen.step),
+        value=list(chosen.scores),
+        outcome=str(chosen.outcome),
+        group=chosen.group,
+        first_step=guess_first_step(head, chosen) if first is None else first,
+        scattered=scattered,
+        progress=_progress(files.count_rows()),
+    )
+    said = [f"{part}: {', '.join(map(repr, names))}" for part, names in guessed.items()]
+    return batches, "guessed " + "; ".join(said) if said else ""
+
+
+def _progress(n_rows: int) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return what shows how many rows of a pass are read, where tqdm and a terminal are."""
+
+    def over(tables: Iterator[Any]) -> Iterator[Any]:
+        try:
+            from tqdm import tqdm
+        except ImportError:
+            yield from tables
+            return
+        with tqdm(total=n_rows, unit=" rows", unit_scale=True, leave=False,
+                  disable=not sys.stderr.isatty()) as bar:  # fmt: skip
+            for table in tables:
+                yield table
+                bar.update(len(table))
+
+    return over
