@@ -26,20 +26,21 @@ def batches_of(path: Path, known: dict[str, Any], scattered: bool) -> tuple[Any,
     from trajscore.streaming import iter_batches
 
     fields: Fields = known["fields"]
-    for part in ("outcome_map", "outcomes", "rule"):
-        if known.get(part) is not None:
+    given = {"risks": fields.risks, "scales": fields.scales, "stop_reason": fields.stop_reason}
+    given |= {part: known[part] for part in ("outcome_map", "outcomes", "rule")}
+    for part, value in given.items():
+        if value:
             raise ArgumentError(
-                f"{{argument}} is not read for a folder of Parquet files ({path}); write the "
-                f"outcome as 1, 0 or empty into its columns",
+                "{argument} is not for a folder of Parquet files; write columns of forecasts, "
+                "and of outcomes as 1, 0 or empty",
                 part,
             )
     files = dataset.dataset(str(path), format="parquet")
     head = files.head(_HEAD).to_pandas()
     chosen, guessed = choose_columns(head, fields)
-    if len(chosen.ids) > 1 or chosen.stop_reason is not None and fields.stop_reason is not None:
-        raise ValueError(
-            f"{path}: a folder of Parquet files needs one column of run ids, and no stop reasons"
-        )
+    if len(chosen.ids) > 1:
+        raise ArgumentError("a folder of Parquet files needs one column of {argument}s", "id")
+    guessed.pop("stop_reason", None)
     first = known.get("first_step")
     batches = iter_batches(
         str(path),
@@ -53,7 +54,13 @@ def batches_of(path: Path, known: dict[str, Any], scattered: bool) -> tuple[Any,
         progress=_progress(files.count_rows()),
     )
     said = [f"{part}: {', '.join(map(repr, names))}" for part, names in guessed.items()]
-    return batches, "guessed " + "; ".join(said) if said else ""
+    lines = ["guessed " + "; ".join(said)] if said else []
+    if chosen.stop_reason is not None:
+        lines.append(
+            f"column {chosen.stop_reason!r} of stop reasons is not read in batches: all runs "
+            f"without an outcome count alike"
+        )
+    return batches, "\n".join(lines)
 
 
 def _progress(n_rows: int) -> Callable[[Iterator[Any]], Iterator[Any]]:

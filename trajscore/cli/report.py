@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from trajscore.cli.batches import batches_of, is_folder_of_parquet
 from trajscore.cli.inputs import TABLE, add_input_options, reading
 from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.io._run import Run
@@ -110,6 +111,19 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(arguments: argparse.Namespace) -> None:
     """Print the report, and write it as a page if that is wanted."""
     _check_out(arguments.out)
+    if is_folder_of_parquet(arguments.table):
+        report, said, log = _judge_folder(arguments)
+    else:
+        report, said, log = _judge(arguments)
+    report = replace(report, source=_source(arguments, report.source, said))
+    print(report.to_text(verbose=arguments.verbose), flush=True)
+    if arguments.out is not None:
+        write = _WRITERS[arguments.out.suffix.lower()]
+        print(f"\nwrote {write(report, arguments.out, log)}")
+
+
+def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
+    """Return the report of a table or a log, what was guessed, and the runs of a log."""
     inputs = load(arguments.table, **reading(arguments), by=arguments.by, missing=arguments.missing)
     said = str(inputs)
     if said:
@@ -117,30 +131,49 @@ def run(arguments: argparse.Namespace) -> None:
     report = evaluate(
         inputs.predictors,
         inputs.y,
-        scores=[
-            arguments.family,
-            *(family for family in _USUAL_FAMILIES if family != arguments.family),
-        ],
-        weights=arguments.weights,
-        phi=arguments.phi,
-        censored=arguments.censored,
         missing=arguments.missing,
         stop_reason=inputs.stop_reason,
         groups=inputs.groups,
         by={name: name for name in arguments.by} or None,
         monitoring=_monitoring(arguments, inputs),
-        intervals=IntervalOptions(
+        **_options(arguments),
+    )
+    return report, said, inputs.log
+
+
+def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
+    """Return the report of a folder of Parquet files, and what was guessed."""
+    if arguments.by or arguments.missing != "same_runs":
+        raise ValueError("--by and --missing are not for a folder of Parquet files; leave them out")
+    options = _options(arguments) | {"monitoring": _monitoring(arguments, None)}
+    batches, said = batches_of(arguments.table, reading(arguments), scattered=False)
+    if said:
+        print(f"{said}\n", flush=True)
+    try:
+        return evaluate(batches, **options), said, []
+    except ValueError as error:
+        if "scattered=True" not in str(error):
+            raise
+        print("the rows of a run lie apart: putting them together\n", flush=True)
+        batches, _ = batches_of(arguments.table, reading(arguments), scattered=True)
+        return evaluate(batches, **options), said, []
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what is computed, of whatever was read."""
+    families = [arguments.family, *(one for one in _USUAL_FAMILIES if one != arguments.family)]
+    return {
+        "scores": families,
+        "weights": arguments.weights,
+        "phi": arguments.phi,
+        "censored": arguments.censored,
+        "intervals": IntervalOptions(
             n_resamples=arguments.n_resamples,
             random_state=arguments.random_state,
             n_jobs=arguments.n_jobs,
             progress=_progress(),
         ),
-    )
-    report = replace(report, source=_source(arguments, report.source, said))
-    print(report.to_text(verbose=arguments.verbose), flush=True)
-    if arguments.out is not None:
-        write = _WRITERS[arguments.out.suffix.lower()]
-        print(f"\nwrote {write(report, arguments.out, inputs.log)}")
+    }
 
 
 def _source(arguments: argparse.Namespace, source: Source, said: str) -> Source:
@@ -149,14 +182,14 @@ def _source(arguments: argparse.Namespace, source: Source, said: str) -> Source:
     return replace(source, name=name, command=shlex.join(["trajscore", *arguments.argv]), said=said)
 
 
-def _monitoring(arguments: argparse.Namespace, inputs: Inputs) -> bool | MonitoringOptions:
+def _monitoring(arguments: argparse.Namespace, inputs: Inputs | None) -> bool | MonitoringOptions:
     given = {"known_share": arguments.known_share, "n_splits": arguments.splits}
     given = {name: value for name, value in given.items() if value is not None}
     if not arguments.monitor:
         if given:
             raise ValueError("--known-share and --splits are of --monitor; give that too")
         return False
-    cost = tokens_of(inputs.log, inputs.predictors) if inputs.log else None
+    cost = tokens_of(inputs.log, inputs.predictors) if inputs and inputs.log else None
     return MonitoringOptions(**given, cost=cost)
 
 

@@ -316,7 +316,7 @@ def _of_all(
             if metric in other and not np.isnan(before[0]):
                 now = own - other[metric]
                 ends = now + (before[1:] - before[0]) * shrink
-                if before[1] == 0:  # a bound, as of the miscalibration, and not an estimate less some
+                if before[1] == 0:  # a bound, as of the miscalibration
                     ends[0] = 0.0
                 elif value == VALUE[0] and "ECE" in metric:
                     ends = np.clip(ends, 0, 1)

@@ -1,0 +1,125 @@
+"""A report in batches: values of all runs, widths of intervals of a sample."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from trajscore import TrajectoryArray, evaluate
+from trajscore.cli.main import main
+from trajscore.report import _in_batches
+from trajscore.report._in_batches import HashSample
+from trajscore.streaming import _batches, iter_batches
+
+COLUMNS = {"id": "run", "step": "t", "value": ["judge", "verbal"], "outcome": "solved"}
+
+
+@pytest.fixture
+def frame(rng):
+    n = 600
+    lengths = rng.integers(1, 7, n)
+    rate = np.repeat(rng.beta(2, 2, n), lengths)
+    y = (rng.random(n) < rate[np.cumsum(lengths) - lengths]).astype(float)
+    return pd.DataFrame(
+        {
+            "run": np.repeat([f"r{k}" for k in range(n)], lengths),
+            "t": np.concatenate([np.arange(1, k + 1) for k in lengths]),
+            "judge": np.clip(rate + rng.normal(0, 0.1, len(rate)), 0.01, 0.99),
+            "verbal": np.clip(rate + rng.normal(0.1, 0.3, len(rate)), 0.01, 0.99).round(2),
+            "solved": np.repeat(y, lengths),
+            "task": np.repeat(np.arange(n) // 4, lengths),
+        }
+    )
+
+
+def in_memory(frame, **kwargs):
+    names = {**COLUMNS, "meta": "task", "missing": "allow"}
+    X, y = TrajectoryArray.from_frame(frame, **names)
+    return evaluate(X, y, **kwargs), X
+
+
+def of_predictors(table):
+    return table[table.index.isin(["judge", "verbal"], level="predictor")]
+
+
+@pytest.mark.parametrize("group", [None, "task"])
+def test_all_runs_in_the_sample(frame, group):
+    found = evaluate(iter_batches(pa.Table.from_pandas(frame), **COLUMNS, group=group))
+    groups = None if group is None else frame.groupby("run", sort=False)["task"].first()
+    expected, _ = in_memory(frame, groups=groups)
+    raw, close = (of_predictors(one.intervals.xs("raw", level="form")) for one in (found, expected))
+    np.testing.assert_allclose(raw["value"], close["value"], atol=5e-3)
+    np.testing.assert_allclose(raw["margin"], close["margin"], atol=5e-3)
+    scores = raw.xs("TPS log", level="metric")
+    exact = close.xs("TPS log", level="metric")
+    np.testing.assert_allclose(scores, exact, rtol=1e-9)
+    # calibrated by other halves: the same within what halves are worth
+    ours, theirs = (one.table.xs("calibrated", level="form") for one in (found, expected))
+    np.testing.assert_allclose(ours["TPS log"], theirs["TPS log"], atol=0.01)
+    assert "600 runs" in found.notes[0]
+
+
+def test_intervals_of_a_sample_shrink_to_all_runs(frame, monkeypatch):
+    monkeypatch.setattr(_in_batches, "SAMPLE_RUNS", 200)
+    found = evaluate(iter_batches(pa.Table.from_pandas(frame), **COLUMNS))
+    expected, _ = in_memory(frame)
+    assert len(next(iter(found.traces.values()))) == 200
+    assert (of_predictors(found.table)["n_runs"] == 600).all()
+    metrics = ["AUROC", "AURC", "T-Brier", "TPS brier"]
+    one, other = (
+        of_predictors(r.intervals[r.intervals.index.isin(metrics, level="metric")])
+        for r in (found, expected)
+    )
+    ratio = (one["high"] - one["low"]) / (other["high"] - other["low"])
+    assert ratio.between(0.7, 1.4).all()
+    assert abs(ratio.mean() - 1) < 0.1
+
+
+def test_runs_that_do_not_count(frame):
+    frame.loc[frame["run"] == "r3", "solved"] = np.nan
+    frame.loc[(frame["run"] == "r5") & (frame["t"] == 1), "verbal"] = np.nan
+    batches = iter_batches(pa.Table.from_pandas(frame), **COLUMNS)
+    dropped = evaluate(batches, censored="drop")
+    expected, _ = in_memory(frame, censored="drop")
+    assert dropped.facts.n_runs == expected.facts.n_runs == 598
+    assert dropped.excluded["n_runs"].tolist() == [1, 1]
+    failures = evaluate(batches)
+    assert failures.facts.n_runs == 599
+    assert failures.facts.n_censored == 1
+
+
+def test_the_sample_knows_no_order(rng):
+    X = TrajectoryArray(rng.random(900), np.full(300, 3), ids=[f"r{k}" for k in range(300)])
+    y, groups = rng.integers(0, 2, 300), np.arange(300) // 3
+    parts = []
+    for order in (np.arange(300), rng.permutation(300)):
+        ours, theirs = HashSample(50), HashSample(50)
+        for rows in np.array_split(order, 7):
+            (ours if rows[0] % 2 else theirs).update(y[rows], X[rows], groups[rows])
+        ours.merge(theirs)
+        parts.append(ours.runs())
+    assert sorted(parts[0][1].ids) == sorted(parts[1][1].ids)
+    kept = set(parts[0][2].tolist())
+    assert len(parts[0][1]) == 3 * len(kept)  # whole clusters
+
+
+def test_what_is_not_for_batches(frame):
+    batches = iter_batches(pa.Table.from_pandas(frame), **COLUMNS)
+    with pytest.raises(ValueError, match="leave out y"):
+        evaluate(batches, [1, 0])
+    with pytest.raises(ValueError, match="y is None"):
+        evaluate([[0.5]])
+
+
+def test_the_command_line_reads_a_folder(frame, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(_batches, "_BATCH_ROWS", 1500)
+    mixed = frame.sample(frac=1, random_state=0)
+    for k, part in enumerate(np.array_split(np.arange(len(frame)), 3)):
+        table = pa.Table.from_pandas(mixed.iloc[part], preserve_index=False)
+        parquet.write_table(table, tmp_path / f"{k}.parquet")
+    scores = ["--score", "judge", "--score", "verbal"]
+    main(["report", str(tmp_path), "--id", "run", "--step", "t", "--outcome", "solved", *scores])
+    said = capsys.readouterr().out
+    assert "putting them together" in said
+    assert "600 runs, read in batches" in " ".join(said.split())
