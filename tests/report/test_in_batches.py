@@ -53,7 +53,8 @@ def test_all_runs_in_the_sample(frame, group):
     np.testing.assert_allclose(raw["margin"], close["margin"], atol=5e-3)
     scores = raw.xs("TPS log", level="metric")
     exact = close.xs("TPS log", level="metric")
-    np.testing.assert_allclose(scores, exact, rtol=1e-9)
+    # of clusters, the few that share a hash count as one
+    np.testing.assert_allclose(scores, exact, rtol=1e-9 if group is None else 0.01)
     # calibrated by other halves: the same within what halves are worth
     ours, theirs = (one.table.xs("calibrated", level="form") for one in (found, expected))
     np.testing.assert_allclose(ours["TPS log"], theirs["TPS log"], atol=0.01)
