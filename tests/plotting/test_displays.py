@@ -58,6 +58,13 @@ def test_reliability_never_splits_ties_and_ignores_unobserved_runs():
     assert display.n_runs.tolist() == [3]
 
 
+def test_reliability_of_few_runs_has_few_bins():
+    few = np.linspace(0.1, 0.9, 25)[:, None]
+    display = ReliabilityDisplay.from_predictions([0, 1] * 12 + [1], few)
+    assert display.n_runs.tolist() == [13, 12]
+    assert len(ReliabilityDisplay.from_predictions([0, 1] * 12 + [1], few, n_bins=5).n_runs) == 5
+
+
 def test_step_profile(runs):
     X, y = runs
     display = StepProfileDisplay.from_predictions(y, X, score="brier")

@@ -61,7 +61,7 @@ class ReliabilityDisplay(PredictionDisplayMixin):
         *,
         phi: str = "weighted",
         weights: Weights = "linear_front",
-        n_bins: int = 10,
+        n_bins: int | None = None,
         **kwargs: Any,
     ) -> Self:
         """Bin the collapsed traces of complete runs.
@@ -74,8 +74,9 @@ class ReliabilityDisplay(PredictionDisplayMixin):
             Forecasts in [0, 1].
         phi, weights
             As in `trajscore.metrics.aggregate`.
-        n_bins : int, default=10
-            Number of bins of equal weight, as those of T-ECE; fewer where ties are large.
+        n_bins : int, optional
+            Number of bins of equal weight, as those of T-ECE; fewer where ties are large. Default:
+            10, or one for every 10 runs where there are fewer than 100.
         **kwargs
             Passed to `plot`.
 
@@ -88,6 +89,8 @@ class ReliabilityDisplay(PredictionDisplayMixin):
         y = check_outcomes(y_true, len(X))
         complete = np.flatnonzero(y != CENSORED)
         confidence = aggregate(X[complete], phi, weights=weights)
+        if n_bins is None:
+            n_bins = min(10, max(1, len(complete) // 10))
         bins = bins_of(confidence, np.ones(len(complete)), n_bins, "quantile")
         counts = np.bincount(bins, minlength=n_bins)
         used = counts > 0
