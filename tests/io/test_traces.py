@@ -274,6 +274,59 @@ def test_spans_of_both_conventions_and_forms(write, convention, form):
         assert [step.confidence for step in run.steps] == [None, 0.5, None]
 
 
+OLDER = {
+    "gen_ai.prompt.0.role": "user",
+    "gen_ai.prompt.0.content": "Where is order 3?",
+    "gen_ai.completion.0.role": "assistant",
+    "gen_ai.completion.0.content": "I look.",
+    "gen_ai.completion.0.tool_calls.0.id": "c1",
+    "gen_ai.completion.0.tool_calls.0.name": "find",
+    "gen_ai.completion.0.tool_calls.0.arguments": '{"order": 3}',
+    "llm.request.type": "chat",
+}
+AI_SDK = {
+    "ai.operationId": "ai.generateText.doGenerate",
+    "ai.prompt.messages": json.dumps([ASK]),
+    "ai.response.text": "I look.",
+    "ai.response.toolCalls": json.dumps(
+        [{"toolCallId": "c1", "toolName": "find", "input": '{"order": 3}'}]
+    ),
+}
+GOOGLE = {
+    "gen_ai.operation.name": "call_llm",
+    "gcp.vertex.agent.llm_request": json.dumps(
+        {"config": {}, "contents": [{"role": "user", "parts": [{"text": "Where is order 3?"}]}]}
+    ),
+    "gcp.vertex.agent.llm_response": json.dumps(
+        {
+            "content": {
+                "role": "model",
+                "parts": [
+                    {"text": "I look."},
+                    {"function_call": {"id": "c1", "name": "find", "args": {"order": 3}}},
+                ],
+            }
+        }
+    ),
+}
+LANGFUSE_SDK = {
+    "langfuse.observation.type": "generation",
+    "langfuse.observation.input": json.dumps([ASK]),
+    "langfuse.observation.output": json.dumps(LOOK),
+}
+
+
+@pytest.mark.parametrize("attributes", [OLDER, AI_SDK, GOOGLE, LANGFUSE_SDK])
+@pytest.mark.parametrize("form", ["otlp", "sdk"])
+def test_spans_by_other_conventions(write, attributes, form):
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find"}
+    tool |= {"gen_ai.tool.call.id": "c1", "output.value": "in Paris"}
+    lines = [span("1", 1, None, attributes, form), span("2", 2, None, tool, form)]
+    log = {"resourceSpans": [{"scopeSpans": [{"spans": lines}]}]} if form == "otlp" else lines
+    (run,) = io.read_runs(write("log.json", log))
+    assert said(run) == ALL[:3]
+
+
 def test_a_trace_in_several_files(write):
     for k, one in enumerate(by_genai("sdk")):
         path = write(f"spans/{k}.jsonl", [one], lines=True)

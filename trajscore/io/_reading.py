@@ -43,9 +43,9 @@ def read_runs(
     ----------
     path : str, Path or iterable of them
         A file (plain or gzipped), or a folder of files of one format.
-    format : {"tau2", "tau_bench", "atif", "openai", "inspect", "jsonl"}, optional
-        The format, one of these or one that was registered. Default: the one that the first fields
-        of the first file tell.
+    format : str, optional
+        The name of a format, such as "langfuse" or "openai", or of one that was registered.
+        Default: the one that the first fields of the first file tell.
     outcome : str, optional
         The field or score of a run that is its outcome; dots lead into nested objects,
         ``"metadata.passed"``. Default: what the format defines, else one of the usual names

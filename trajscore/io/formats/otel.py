@@ -17,7 +17,7 @@ from trajscore.io._payloads import unnested
 from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import Kind, Span, add_spans
 
-_OURS = ("gen_ai.", "openinference.", "llm.", "traceloop.", "ai.")
+_OURS = ("gen_ai.", "openinference.", "llm.", "traceloop.", "ai.", "langfuse.", "gcp.vertex.agent.")
 _KINDS: dict[str, Kind] = {
     "chat": "model",
     "call_llm": "model",
@@ -25,6 +25,7 @@ _KINDS: dict[str, Kind] = {
     "text_completion": "model",
     "generate_content": "model",
     "llm": "model",
+    "generation": "model",
     "dogenerate": "model",
     "dostream": "model",
     "execute_tool": "tool",
@@ -40,23 +41,27 @@ _LISTS = (
 # Where each part of a span stands, the most telling name first.
 _KIND = (
     "openinference.span.kind", "gen_ai.operation.name", "ai.operationId", "llm.request.type",
-    "traceloop.span.kind", "span_kind",
+    "traceloop.span.kind", "langfuse.observation.type", "span_kind",
 )  # fmt: skip
 _GIVEN = (
     "gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "ai.prompt.messages",
-    "traceloop.entity.input", "input.value", "input",
+    "traceloop.entity.input", "input.value", "input", "langfuse.observation.input",
+    "gcp.vertex.agent.llm_request",
 )  # fmt: skip
 _ANSWER = (
     "gen_ai.output.messages", "llm.output_messages", "gen_ai.completion", "gen_ai.output",
-    "traceloop.entity.output", "output.value", "output",
+    "traceloop.entity.output", "output.value", "output", "langfuse.observation.output",
+    "gcp.vertex.agent.llm_response",
 )  # fmt: skip
 _ARGUMENTS = (
     "gen_ai.tool.call.arguments", "gen_ai.tool.args", "tool_arguments", "ai.toolCall.args",
     "traceloop.entity.input", "input.value", "input", "tool.parameters",
+    "langfuse.observation.input", "gcp.vertex.agent.tool_call_args",
 )  # fmt: skip
 _RESULT = (
     "gen_ai.tool.call.result", "tool_response", "ai.toolCall.result", "gen_ai.output",
-    "traceloop.entity.output", "output.value", "output",
+    "traceloop.entity.output", "output.value", "output", "langfuse.observation.output",
+    "gcp.vertex.agent.tool_response",
 )  # fmt: skip
 _MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
 _ENDED = ("gen_ai.response.finish_reasons", "llm.finish_reason")
