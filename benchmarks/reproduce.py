@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 
 from reproduction.items import Cell, Data, Item, Paper
+from trajscore.plotting._display import SERIES
 
 PAPERS = ("ecuas", "tps", "evaluator", "tracer")
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -152,7 +153,12 @@ def draw(item: Item, name: str, data: Data, folder: Path) -> str | None:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}_{item.name.lower().replace(' ', '_')}.svg"
     # the same picture gives the same file
-    style = {"svg.hashsalt": "trajscore", "svg.fonttype": "none", "savefig.bbox": "tight"}
+    style = {
+        "svg.hashsalt": "trajscore",
+        "svg.fonttype": "none",
+        "savefig.bbox": "tight",
+        "axes.prop_cycle": mpl.cycler(color=SERIES),
+    }
     with mpl.rc_context(style):
         item.draw(data, path)
     if not path.exists():
