@@ -11,7 +11,7 @@ t, forecasts after step t are judged on the runs that are at least that long, so
 so far tells nothing; at equal length, pairs of runs are as long as one another (beyond 10 steps, to
 within a tenth; what length tells of these pairs is what is held against). There, pairs are also of
 one fold: what differs between folds at one step is the fit. The control has outcomes that are
-shuffled within each log.
+shuffled within each log. With --seeds 0 nothing is learned, and what is known without is judged.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ def main() -> None:
         f"{len(logs.y)} runs with an outcome ({int(logs.y.sum())} successes) of "
         f"{len(set(logs.task))} tasks; {', '.join(left)}"
     )
-    rows = learned(logs)
+    rows = learned(logs) if args.seeds else {}
     by_seed = [traces_of(rows, logs, logs.y, seed) for seed in range(args.seeds)]
     judged = {
         name: statistics([one], logs.y, logs.log, False) for name, one in as_they_are(logs).items()
@@ -279,7 +279,7 @@ def main() -> None:
         for name in rows
     }
     show(table(judged, logs, args.resamples))
-    if args.shuffles:
+    if args.shuffles and rows:
         fixed = {name: row for name, row in rows.items() if "chosen" not in name}
         print("AUROC with shuffled outcomes")
         print(control(fixed, logs, args.shuffles).round(3).to_string())
