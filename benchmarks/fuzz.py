@@ -377,7 +377,7 @@ def files(folder: Path) -> dict[str, tuple[Path, Callable[[Path], Any]]]:
     runs = RunSet(X, y, tasks=np.arange(40) % 8)
     path = folder / "baseline.json"
     path.write_text(check(runs, runs).to_json())
-    made["baseline .json"] = path, lambda one: check(runs, RunSet.read(one)[0])
+    made["baseline .json"] = path, lambda one: check(runs, RunSet.read(one))
     path = folder / "gates.toml"
     path.write_text(
         'level = 0.1\n[data]\nleast_runs = 3\n[[gate]]\nmetric = "success"\nmargin = "5%"\n'

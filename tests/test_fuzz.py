@@ -74,7 +74,7 @@ def test_altered_files_are_read_or_refused(seed, tmp_path_factory):
     monitor.close()
     reads = {
         "runs.npz": TrajectoryArray.load,
-        "baseline.json": lambda path: check(runs, RunSet.read(path)[0]),
+        "baseline.json": lambda path: check(runs, RunSet.read(path)),
         "state": lambda path: PROCESS.monitor(state=path).close(),
     }
     for name, read in reads.items():

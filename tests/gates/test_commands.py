@@ -65,7 +65,7 @@ def test_everything_is_written(files, capsys):
     assert (files / "a.xml").read_text().startswith("<testsuite")
     assert "| **fail** |" in (files / "a.md").read_text()
     assert out.count("wrote") == 3
-    same, _ = RunSet.read(files / "a.json")
+    same = RunSet.read(files / "a.json")
     assert same.n_runs == 200
 
 
@@ -156,7 +156,7 @@ def test_runs_without_a_confidence_can_be_checked(files, capsys):
         frame.to_csv(f"{name}.csv", index=False)
     code, out, _ = run(capsys, "check", "worse.csv", "--baseline", "base.csv", "--json", "b.json")
     assert code == 1
-    assert RunSet.read("b.json")[0].predictors == []
+    assert RunSet.read("b.json").predictors == []
     code, out, _ = run(capsys, "compare", "b.json", "base.csv")
     assert code == 0
     assert "success rose" in out

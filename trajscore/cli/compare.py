@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def read(path: Path, arguments: argparse.Namespace) -> RunSet:
     """Read a set of runs, and say what was guessed to get there."""
-    runs, said = RunSet.read(path, censored=arguments.censored, **reading(arguments))
-    if said:
-        print("\n".join(f"{path}: {line}" for line in said.splitlines()))
+    runs = RunSet.read(path, censored=arguments.censored, **reading(arguments))
+    for line in runs.said.splitlines():
+        print(f"{path}: {line}")
     return runs

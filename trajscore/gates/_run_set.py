@@ -53,6 +53,8 @@ class RunSet:
         Runs that count; runs that do not, those that were not read among them.
     predictors : list of str
         Names of the predictors.
+    said : str
+        What was guessed to read the runs.
 
     Raises
     ------
@@ -86,6 +88,7 @@ class RunSet:
         }
         self._n_unread = n_unread
         self.censored = censored
+        self.said = ""
         self.judged: Judged = choose_runs(self._sample, stop_reason, censored, needs_both=False)
         kept = pd.Index(self._sample.X.ids).get_indexer(self.ids)
         self._labels = labels
@@ -100,8 +103,8 @@ class RunSet:
         *,
         censored: str = "failure",
         **reading: Any,
-    ) -> tuple[Self, str]:
-        """Read a table, a log, or what `check` wrote before; return it with what was guessed.
+    ) -> Self:
+        """Read a table, a log, or what `check` wrote before.
 
         Parameters
         ----------
@@ -117,13 +120,11 @@ class RunSet:
         Returns
         -------
         RunSet
-            The runs.
-        str
-            What was guessed to get there.
+            The runs; its `said` tells what was guessed.
         """
         file = as_path(path)
         if _is_ours(file):
-            return _of_file(cls, file), ""
+            return _of_file(cls, file)
         inputs = load(file, fields, needs_scores=False, **reading)
         found = inputs.origin
         made = cls(
@@ -135,7 +136,8 @@ class RunSet:
             censored=censored,
             n_unread=len(found.left_out) if isinstance(found, FromLog) else 0,
         )
-        return made, str(inputs)
+        made.said = str(inputs)
+        return made
 
     def to_json(self) -> dict[str, Any]:
         """Return all runs as JSON holds them; what is made of it again is equal in every digit."""

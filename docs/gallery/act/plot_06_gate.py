@@ -13,8 +13,8 @@ from pathlib import Path
 from trajscore.gates import Gate, RunSet, check, compare
 
 PUBLIC_LOGS = Path(os.environ.get("TRAJSCORE_TEST_DATA", "."))
-old, _ = RunSet.read(PUBLIC_LOGS / "tau2/airline_gpt-oss-120b.json")
-new, _ = RunSet.read(PUBLIC_LOGS / "tau2/toolorchestra_airline_gpt-5_1trial.json")
+old = RunSet.read(PUBLIC_LOGS / "tau2/airline_gpt-oss-120b.json")
+new = RunSet.read(PUBLIC_LOGS / "tau2/toolorchestra_airline_gpt-5_1trial.json")
 print(compare(old, new))
 
 # %%
