@@ -194,3 +194,14 @@ def test_ids_of_a_table_that_are_lists_are_refused(tmp_path, capsys):
     path.write_text('{"run_id": [1], "step": 1, "confidence": 0.5, "success": 1}\n' * 2)
     assert main(["report", str(path)]) != 0
     assert "a run id in column 'run_id' is a list or an object" in capsys.readouterr().err
+
+
+def test_a_scale_is_proposed_where_nothing_else_is_a_score(refuse):
+    said = refuse(steps(confidence=None, verbal=np.arange(12) * 8))
+    assert "give --scale verbal=100 if 100 stands for certainty" in said
+
+
+def test_columns_that_other_signs_separate(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("run;step;p;solved\na;1;0,5;1\n")
+    assert main(["report", str(tmp_path / "a.csv")]) == 2
+    assert "it has one column, 'run;step;p;solved'; separate columns by" in capsys.readouterr().err

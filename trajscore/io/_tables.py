@@ -41,7 +41,7 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
         if name.endswith((".csv", ".tsv")):
             with open_text(path, max_size) as file:
                 sep = "\t" if name.endswith(".tsv") else ","
-                return pd.read_csv(file, sep=sep, low_memory=False)
+                return _with_columns(pd.read_csv(file, sep=sep, low_memory=False))
         if name.endswith((".json", ".jsonl", ".ndjson")):
             return pd.DataFrame(_rows(path, max_size))
         if name.endswith(".parquet"):
@@ -59,11 +59,24 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
     )
 
 
+def _with_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """Refuse a table whose columns are separated by something else."""
+    if len(frame.columns) == 1 and re.search(r"[;\t|,]", str(frame.columns[0])):
+        raise ValueError(
+            f"it has one column, {str(frame.columns[0])[:80]!r}; separate columns by commas in a "
+            f".csv, by tabs in a .tsv"
+        )
+    return frame
+
+
 def _rows(path: Path, max_size: int | None) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a list in JSON, or of JSON lines."""
     for _, index, row in LogFile(path, max_size=max_size).items():
         if index is None:
-            raise ValueError("it holds one object; give a list of rows, or one row a line")
+            raise ValueError(
+                "it holds one object; give a list of rows, as pandas writes with "
+                "orient='records', or one row a line"
+            )
         if isinstance(row, Broken):
             raise ValueError(row)
         if not isinstance(row, Mapping):
@@ -130,9 +143,13 @@ def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
     usual = find("confidence", rest)
     names = tuple(name for name in rest if (name in usual if usual else _is_fraction(frame[name])))
     if not names:
+        scaled = "".join(
+            f"; give {{argument:scales={name}={top:g}}} if {top:g} stands for certainty in it"
+            for name, top in _on_scales(frame, rest).items()
+        )
         raise ArgumentError(
-            f"no column looks like a score; name one or more with {{argument}}; the table has: "
-            f"{', '.join(map(str, frame.columns))}",
+            f"no column looks like a score; name one or more with {{argument}}{scaled}; the table "
+            f"has: {', '.join(map(str, frame.columns))}",
             "scores",
         )
     return names
@@ -171,15 +188,17 @@ def _words(name: str) -> set[str]:
 def skipped(frame: pd.DataFrame, chosen: Fields) -> dict[str, float]:
     """Return columns that may be confidences on a scale, and were not taken: 0 to 10, to 100."""
     taken = {*chosen.ids, chosen.step, chosen.outcome, chosen.stop_reason, chosen.group}
+    return _on_scales(frame, [n for n in frame.columns if n not in {*taken, *chosen.scores}])
+
+
+def _on_scales(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, float]:
     found = {}
-    for name in frame.columns:
+    for name in names:
         column = frame[name]
-        if str(name) in {*taken, *chosen.scores} or column.dtype.kind not in "iuf":
+        if column.dtype.kind not in "iuf" or not _words(str(name)) & _STATED:
             continue
-        said = _words(str(name)) & _STATED
-        top, low = column.max(), column.min()
-        if said and low >= 0 and top > 1 and top <= 100:
-            found[str(name)] = 10.0 if top <= 10 else 100.0
+        if column.min() >= 0 and 1 < column.max() <= 100:
+            found[str(name)] = 10.0 if column.max() <= 10 else 100.0
     return found
 
 
