@@ -66,8 +66,8 @@ class RowSums:
         self.scores.update(label, X, groups)
         if with_steps:
             self.steps.update(label, X)
-        self.runs.update(label, X)
         confidence = collapse(X, self.options.phi, self.options.weights)
+        self.runs._add(label, confidence)
         squared = label * (1 - confidence) ** 2 + (1 - label) * confidence**2
         costs = [cost_of_reliance(confidence, label, n).sum() for n in ECUAS_METRICS.values()]
         self.costs += [*costs, squared.sum()]
@@ -231,9 +231,11 @@ class SecondPass(_Pass):
         groups = None if groups is None else groups[rows]
         half = np.repeat(halves(X, groups), X.lengths)
         for name, sums in self.rows.items():
-            cells = X[name].cells
-            first, second = (self.maps[name, k](cells) for k in (0, 1))
-            sums.update(label, X[name].with_cells(np.where(half == 0, second, first)), groups)
+            cells, calibrated = X[name].cells, np.empty(len(half))
+            for k in (0, 1):
+                steps = np.flatnonzero(half == k)
+                calibrated[steps] = self.maps[name, 1 - k](cells[steps])
+            sums.update(label, X[name].with_cells(calibrated), groups)
         flat = X[next(iter(X.channels or ()))]
         self.base.update(label, flat.with_cells(np.full(len(flat.cells), self.rate)), groups)
 
@@ -299,29 +301,35 @@ def _of_all(
     sampled: pd.DataFrame, found: Mapping[Key, Mapping[str, float]], shrink: float
 ) -> pd.DataFrame:
     """Put the values of all runs in place of the sample's, and shrink the intervals around them."""
-    table = sampled.copy()
-    for predictor, form, metric in table.index:
+    columns = [list(sampled.columns).index(name) for level in LEVELS for name in level]
+    numbers = sampled.to_numpy(dtype=float).copy()
+    for row, (predictor, form, metric) in zip(numbers, sampled.index, strict=True):
         own = found.get((predictor, form), {}).get(metric)
         if own is None:
             continue
-        raw = found.get((predictor, RAW), {}) if predictor not in REFERENCES else {}
+        raw = found.get((predictor, RAW), {}) if form == CALIBRATED else {}
         others: list[Mapping[str, float]] = [
             {metric: 0.0},
             found[BASE_RATE, CONSTANT],
             found[LENGTH, RAW],
-            raw if form == CALIBRATED else {},
+            {} if predictor in REFERENCES else raw,
         ]
-        for (value, low, high), other in zip(LEVELS, others, strict=True):
-            before = table.loc[(predictor, form, metric), [value, low, high]].to_numpy(dtype=float)
-            if metric in other and not np.isnan(before[0]):
-                now = own - other[metric]
-                ends = now + (before[1:] - before[0]) * shrink
-                if before[1] == 0:  # a bound, as of the miscalibration
-                    ends[0] = 0.0
-                elif value == VALUE[0] and "ECE" in metric:
-                    ends = np.clip(ends, 0, 1)
-                table.loc[(predictor, form, metric), [value, low, high]] = [now, *ends]
-    return table
+        cells = row[columns].reshape(len(LEVELS), 3)
+        for level, other in enumerate(others):
+            if metric in other:
+                cells[level] = _moved(cells[level], own - other[metric], shrink)
+        if "ECE" in metric:
+            cells[0] = np.clip(cells[0], 0, 1)
+        row[columns] = cells.ravel()
+    return pd.DataFrame(numbers, sampled.index, sampled.columns)
+
+
+def _moved(cell: FloatArray, value: float, shrink: float) -> FloatArray:
+    """Return another value with an interval as wide as this one's, but for the number of runs."""
+    ends = value + (cell[1:] - cell[0]) * shrink
+    if cell[1] == 0:  # a bound, as of the miscalibration
+        ends[0] = 0.0
+    return np.array([value, *ends]) if not np.isnan(cell[0]) else cell
 
 
 def _row_table(

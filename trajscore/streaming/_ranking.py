@@ -98,8 +98,12 @@ class RankingAccumulator:
             probabilities=self.grid.is_probability,
             single_channel=True,
         )
-        confidence = collapse(runs.X, self.phi, self.weights)
-        cells, label = self.grid.cells(confidence), np.asarray(runs.y, dtype=np.float64)
+        label = np.asarray(runs.y, dtype=np.float64)
+        return self._add(label, collapse(runs.X, self.phi, self.weights))
+
+    def _add(self, label: FloatArray, confidence: FloatArray) -> Self:
+        """Add checked runs whose traces were collapsed."""
+        cells = self.grid.cells(confidence)
         for place, values in enumerate((1 - label, label, confidence)):
             self.sums[place] += np.bincount(cells, values, N_CELLS)
         return self

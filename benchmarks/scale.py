@@ -1,0 +1,226 @@
+"""Time and memory of large sets: in memory, from tables, in batches, and on Dask.
+
+    python benchmarks/scale.py                          # small sizes, a minute or two
+    python benchmarks/scale.py evaluate --runs 1000000  # one size of evaluate, in memory
+    python benchmarks/scale.py parquet --steps 100000000 --folder /tmp/steps
+    python benchmarks/scale.py dask --steps 100000000 --folder /tmp/steps
+
+Each measurement prints wall and CPU seconds, and the peak of memory of its process. Runs have 12
+steps on average and three predictors of continuous forecasts, none of which repeats a value.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
+
+from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate
+from trajscore.calibration import _platt
+from trajscore.metrics import tps_samples
+from trajscore.streaming import TPSAccumulator, iter_batches
+
+PREDICTORS = ("judge", "verbal", "entropy")
+COLUMNS: dict[str, Any] = {"id": "run", "step": "t", "outcome": "solved"}
+_RUNS_OF_A_FILE = 200_000
+
+
+def make_runs(n_runs: int, seed: int = 0) -> tuple[dict[str, TrajectoryArray], np.ndarray]:
+    """Make runs of 1 to 23 steps whose chance of success differs, and noisy forecasts of it."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 24, n_runs)
+    chance = rng.beta(2, 2, n_runs)
+    y = (rng.random(n_runs) < chance).astype(np.int64)
+    log_odds = np.repeat(np.log(chance / (1 - chance)), lengths)
+    traces = {}
+    for k, name in enumerate(PREDICTORS):
+        z = (1 + 0.2 * k) * log_odds + rng.normal(0, 2.0 ** (k - 1), len(log_odds)) + 0.3 * k
+        traces[name] = TrajectoryArray(1 / (1 + np.exp(-z)), lengths)
+    return traces, y
+
+
+def as_frame(traces: dict[str, TrajectoryArray], y: np.ndarray, first_run: int = 0) -> pd.DataFrame:
+    """Return a table with one row a step, sorted by run."""
+    X = traces[PREDICTORS[0]]
+    run = np.repeat(np.arange(len(X)), X.lengths)
+    step = np.arange(len(run)) - X.offsets[run] + 1
+    columns = {"run": run + first_run, "t": step, "solved": y[run]}
+    return pd.DataFrame(columns | {name: trace.cells for name, trace in traces.items()})
+
+
+def measure(name: str, function: Callable[[], Any], n_steps: int) -> Any:
+    """Call once, and print what it took."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = function()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"{name:<52} {wall:8.2f} s wall {cpu:8.2f} s CPU {n_steps / cpu / 1e6:7.2f} M steps/s "
+        f"peak {peak:6.0f} MB",
+        flush=True,
+    )
+    return found
+
+
+def in_memory(n_runs: int) -> None:
+    """Time evaluate."""
+    traces, y = make_runs(n_runs)
+    n_steps = len(traces[PREDICTORS[0]].cells)
+    measure(f"evaluate, {n_runs:,} runs, {n_steps:,} steps", lambda: evaluate(traces, y), n_steps)
+
+
+def from_tables(n_runs: int) -> None:
+    """Time from_frame in scores of the same rows."""
+    traces, y = make_runs(n_runs)
+    frame, X = as_frame(traces, y), traces["judge"]
+    text = frame.assign(run="run " + frame["run"].astype(str))
+    order = np.random.default_rng(0).permutation(len(frame))
+    tables = {
+        "sorted, integer ids": frame,
+        "sorted, text": text,
+        "shuffled, integer ids": frame.iloc[order],
+        "shuffled, text": text.iloc[order],
+        "Arrow, sorted, integer ids": pa.Table.from_pandas(frame),
+        "Arrow, sorted, text": pa.Table.from_pandas(text),
+    }
+
+    def seconds(function: Callable[[], Any]) -> float:
+        start = time.perf_counter()
+        function()
+        return time.perf_counter() - start
+
+    for name, table in tables.items():
+        ratios = []
+        for _ in range(7):
+            score = min(seconds(lambda: tps_samples(y, X)) for _ in range(3))
+            read = seconds(lambda t=table: TrajectoryArray.from_frame(t, value="judge", **COLUMNS))
+            ratios.append(read / score)
+        print(f"from_frame, {name:<40} {np.median(ratios):6.1f} scores of the same rows")
+
+
+def passes(n_runs: int) -> None:
+    """Show where the passes of a score go, in passes of np.log over the same cells."""
+    traces, y = make_runs(n_runs)
+    X = traces["judge"]
+    p, lengths = X.cells, X.lengths
+    failed, starts = 1.0 - np.repeat(y, lengths), X.offsets[:-1]
+    parts = {
+        "np.log": lambda: np.log(p),
+        "outcomes repeated for each step": lambda: np.repeat(1.0 - y, lengths),
+        "p or 1 - p, clipped, in place": lambda: np.clip(np.abs(failed - p), 1e-6, 1 - 1e-6),
+        "step counts of the ramp": lambda: np.repeat(starts - 1.0, lengths),
+        "times the ramp": lambda: p * failed,
+        "sums of runs": lambda: np.add.reduceat(p, starts),
+        "tps_samples": lambda: tps_samples(y, X),
+    }
+    times = {name: [] for name in parts}
+    for _ in range(15):
+        for name, function in parts.items():
+            start = time.perf_counter()
+            function()
+            times[name].append(time.perf_counter() - start)
+    one = np.median(times["np.log"])
+    for name, taken in times.items():
+        print(f"{name:<40} {np.median(taken) / one:5.2f} passes of np.log")
+
+
+def merged_values(n_runs: int) -> None:
+    """Show what it changes that Platt's fit merges many distinct values."""
+    traces, y = make_runs(n_runs)
+    for name, X in traces.items():
+        merged = PlattCrossFitCalibrator().fit(X, y).full_map_(X.cells)
+        many, _platt._MANY = _platt._MANY, len(X.cells)
+        each = PlattCrossFitCalibrator().fit(X, y).full_map_(X.cells)
+        _platt._MANY = many
+        print(f"Platt of {name}: merging moves a probability by {abs(merged - each).max():.1e}")
+
+
+def folder_of(n_steps: int, folder: Path) -> Path:
+    """Write files of whole runs until there are so many steps, unless they are there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    k = 0
+    while n_steps > 0:
+        path = folder / f"{k:04d}.parquet"
+        if not path.exists():
+            traces, y = make_runs(min(_RUNS_OF_A_FILE, n_steps // 12 + 1), seed=k)
+            table = pa.Table.from_pandas(
+                as_frame(traces, y, k * _RUNS_OF_A_FILE), preserve_index=False
+            )
+            parquet.write_table(table, path)
+        n_steps -= parquet.read_metadata(path).num_rows
+        k += 1
+    return folder
+
+
+def in_batches(n_steps: int, folder: Path) -> None:
+    """Time one score of one predictor, and the whole report."""
+    source = str(folder_of(n_steps, folder))
+    one = iter_batches(source, value="judge", **COLUMNS)
+    found = measure("TPS alone, one predictor", lambda: one.reduce(TPSAccumulator()), n_steps)
+    print(found.compute()[["n_runs", "value", "low", "high"]].to_string())
+    three = iter_batches(source, value=list(PREDICTORS), **COLUMNS)
+    report = measure("report, 3 predictors, 3 scores", lambda: evaluate(three), n_steps)
+    print(report.table[["n_runs", "TPS log", "AUROC"]].round(4).to_string())
+
+
+def on_dask(n_steps: int, folder: Path) -> None:
+    """Compare partitions that split runs with one process."""
+    from dask import dataframe
+    from distributed import Client, LocalCluster
+
+    source = str(folder_of(n_steps, folder))
+    one = iter_batches(source, value="judge", **COLUMNS)
+    here = measure("one process", lambda: one.reduce(TPSAccumulator()), n_steps).compute()
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        steps = dataframe.read_parquet(source, split_row_groups=True)
+        for scattered in (False, True):
+            client.restart()
+            before = sum(client.run(time.process_time).values())
+            batches = iter_batches(steps, value="judge", scattered=scattered, **COLUMNS)
+            start = time.perf_counter()
+            there = batches.reduce(TPSAccumulator()).compute()
+            wall = time.perf_counter() - start
+            cpu = sum(client.run(time.process_time).values()) - before
+            gap = float(abs(there / here - 1).to_numpy().max())
+            kind = "shuffled first" if scattered else "as the files lie"
+            print(f"Dask, 2 processes, {kind:<18} {wall:8.2f} s wall {cpu:8.2f} s CPU of workers, "
+                  f"largest relative difference {gap:.1e}")  # fmt: skip
+
+
+def main() -> None:
+    """Print what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", nargs="?", choices=("evaluate", "frame", "parquet", "dask"))
+    parser.add_argument("--runs", type=int, default=100_000)
+    parser.add_argument("--steps", type=int, default=2_000_000)
+    parser.add_argument("--folder", type=Path, help="where files of steps are, or are written")
+    args = parser.parse_args()
+    if args.what in (None, "evaluate"):
+        for n_runs in (args.runs // 2, args.runs):
+            in_memory(n_runs)
+    if args.what in (None, "frame"):
+        merged_values(20_000)
+        passes(100_000)
+        from_tables(80_000)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = args.folder or Path(temporary)
+        if args.what in (None, "parquet"):
+            in_batches(args.steps, folder)
+        if args.what == "dask":
+            on_dask(args.steps, folder)
+
+
+if __name__ == "__main__":
+    main()
