@@ -26,6 +26,8 @@ def prefix_features(X: TrajectoryArray) -> FloatArray:
 
 def cell_features(X: TrajectoryArray, features: Features) -> FloatArray:
     """Return a finite feature matrix with one row a step; None is `prefix_features`."""
+    if features is not None and not callable(features):
+        raise ValueError(f"features must be a function of the runs, got {features!r}")
     table = np.asarray((features or prefix_features)(X), dtype=np.float64)
     if table.ndim == 1:
         table = table[:, None]

@@ -39,6 +39,8 @@ def check_map(given: Mapping[Any, float] | str | None) -> dict[str, float]:
     >>> check_map("Pass=1,fail=0,timeout=-1")
     {'pass': 1.0, 'fail': 0.0, 'timeout': -1.0}
     """
+    if given is not None and not isinstance(given, (str, Mapping)):
+        raise ArgumentError(f"{{argument}} must be a dict of words, got {given!r}", "outcome_map")
     pairs = _pairs(given) if isinstance(given, str) else dict(given or {})
     found = {_word(word): value for word, value in pairs.items()}
     for word, value in found.items():

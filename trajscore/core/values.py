@@ -16,6 +16,7 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 
 # Beyond it weights, computed with floats, no longer tell horizons apart.
 _LARGEST_HORIZON = 2**53
+_LARGEST_NUMBER = 2**1000
 
 
 def run_label(one: Any) -> str:
@@ -41,7 +42,9 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
 
 def is_number(value: Any) -> bool:
     """Tell a number from text, None, arrays: from what cannot be compared with one."""
-    real = isinstance(value, (int, float, np.integer, np.floating))
+    if isinstance(value, int):  # of hundreds of digits it is none that a float can hold
+        return abs(value) < _LARGEST_NUMBER
+    real = isinstance(value, (float, np.integer, np.floating))
     return real and not isinstance(value, np.timedelta64)
 
 

@@ -90,7 +90,13 @@ def runs_needed(
         raise ValueError(f"sd must be finite and positive, got {sd!r}")
     z = float(ndtri(1 - alpha / 2))
     simple = (z + float(ndtri(power))) ** 2 * sd**2 / difference**2 + z**2 / 2
-    return math.ceil(design_effect * simple)
+    return _rounded_up(design_effect * simple)
+
+
+def _rounded_up(n: float) -> int:
+    if not math.isfinite(n):
+        raise ValueError("no number of runs is large enough; ask for a larger difference")
+    return math.ceil(n)
 
 
 def design_effect(samples: ArrayLike, groups: ArrayLike) -> float:

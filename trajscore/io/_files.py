@@ -128,7 +128,8 @@ class LogFile:
 
 def list_paths(path: Paths) -> list[Path]:
     """Return one path or several as a list, which is not empty."""
-    if isinstance(path, (str, PathLike)) or not isinstance(path, Iterable):
+    many = isinstance(path, Iterable) and getattr(path, "ndim", 1) != 0
+    if isinstance(path, (str, PathLike)) or not many:
         return [as_path(path)]
     places = [as_path(one) for one in path]
     if not places:

@@ -172,7 +172,7 @@ def tps_decomposition(
     1        0.5 -0.268           0.101           0.083
     2        0.5 -0.030           0.030           0.250
     """
-    if by not in ("pooled", "step"):
+    if not isinstance(by, str) or by not in ("pooled", "step"):
         raise ValueError(f"unknown by={by!r}; use 'pooled' or 'step'")
     family = get_family(score)
     y, X = check_scored(y_true, traces)

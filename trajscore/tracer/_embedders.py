@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
@@ -106,7 +107,11 @@ class _Pretrained(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Embed texts, one row each; those of similar length are embedded fastest."""
-        return np.asarray(self._embed([text[-MAX_CHARACTERS:] for text in X]), dtype=np.float32)
+        texts = list(X) if isinstance(X, Iterable) and getattr(X, "ndim", 1) != 0 else [X]
+        for text in texts:
+            if not isinstance(text, str):
+                raise ValueError(f"X must be texts, got {text!r}")
+        return np.asarray(self._embed([text[-MAX_CHARACTERS:] for text in texts]), dtype=np.float32)
 
     def _embed(self, texts: list[str]) -> Any:
         raise NotImplementedError

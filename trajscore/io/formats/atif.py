@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from trajscore.core.values import as_path
 from trajscore.io._conversation import Conversation, text_of
 from trajscore.io._files import LogFile, Paths, Place
 from trajscore.io._format import CutOptions, Format, Head, register
@@ -165,7 +166,7 @@ def _task(result: Mapping[str, Any]) -> str | None:
 
 def _result_of(file: Path, options: _Options) -> dict[str, Any]:
     """Read what Harbor says of a trajectory: in its folder, above it, or of a trial's steps."""
-    given = None if options.result is None else Path(options.result)
+    given = None if options.result is None else as_path(options.result, "result")
     above = [folder / _RESULT for folder in file.parents[:2]]
     of_step = len(file.parents) > 3 and file.parents[2].name == _STEPS
     places = [given] if given else [*above, *([file.parents[3] / _RESULT] if of_step else [])]
@@ -200,7 +201,7 @@ def _read_end(result: Mapping[str, Any], place: Place, options: _Options) -> tup
 def _choose_reward(rewards: Any, place: Place, name: str) -> Any:
     if not isinstance(rewards, Mapping) or not rewards:
         return None
-    if name in rewards:
+    if isinstance(name, str) and name in rewards:
         return rewards[name]
     if len(rewards) == 1:
         return next(iter(rewards.values()))
