@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from trajscore import io
 from trajscore.io._conversation import Conversation
 from trajscore.io._files import Place
@@ -93,3 +96,31 @@ def test_without_a_call_of_a_model_the_outermost_span_tells_all():
     )
     assert [step.text for step in run.steps] == ["Hi", "wait", "so?", "Hi", "Bye"]
     assert run.steps[1].tool_calls[0].result == "42"
+
+
+@given(st.data())
+def test_any_conversation_is_read_once_and_in_order(data):
+    # a call is given all that was said so far, in few words that repeat, or the last of it
+    whole = data.draw(st.booleans())
+    words = st.sampled_from(["yes", "no"]) if whole else st.uuids().map(str)
+    talk, spans = [user(data.draw(words))], []
+    for k in range(data.draw(st.integers(1, 8))):
+        first = 0 if whole else data.draw(st.integers(0, len(talk) - 1))
+        with_call = data.draw(st.booleans())
+        answer = agent(data.draw(words), *([f"c{k}"] if with_call else []))
+        spans.append(Span(f"m{k}", "model", start=2 * k, given=talk[first:], answer=answer))
+        talk.append(answer)
+        if with_call:
+            talk.append(tool(f"c{k}", f"r{k}"))
+            spans.append(Span(f"t{k}", "tool", start=2 * k + 1, name="f", answer=f"r{k}"))
+        if data.draw(st.booleans()):
+            talk.append(user(data.draw(words)))
+    around = Span("all", start=-1, given={"messages": talk[:1]}, answer={"messages": talk})
+    spans = data.draw(st.permutations([*spans, around]))
+    run = read(*spans)
+    turns = [one for one in talk if one["role"] != "tool"]
+    assert [step.text for step in run.steps] == [one["content"] for one in turns]
+    calls = [call for step in run.steps for call in step.tool_calls]
+    assert [call.result for call in calls] == [
+        one["content"] for one in talk if "tool_call_id" in one
+    ]

@@ -198,8 +198,9 @@ def _add_tool(
     """Give a tool's result to its call; a call that no message holds is the last turn's."""
     talk = thread.talk
     answer, key = result_in(one.answer)
+    text = None if one.answer is None else text_of(answer)
     arguments = read_arguments(unnested(one.given))
-    step, call = _called(thread, one.call or key, one.name, arguments)
+    step, call = _called(thread, one.call or key, one.name, arguments, text)
     if call is None:
         step = next((turn for turn in reversed(talk.steps) if turn.actor == "agent"), None)
         made = {"name": one.name or "", "arguments": arguments, "id": one.call or key}
@@ -214,29 +215,35 @@ def _add_tool(
         return
     turns[one.id] = step
     thread.ran.add(id(call))
-    if call.result is None and one.answer is not None:
-        set_result(step, call, text_of(answer))
+    if call.result is None and text is not None:
+        set_result(step, call, text)
         call.extra["result"] = "span"
     call.id = call.id or one.call or key
     call.error = one.error if call.error is None else call.error
 
 
 def _called(
-    thread: Thread, key: str | None, name: str | None, arguments: Any
+    thread: Thread, key: str | None, name: str | None, arguments: Any, text: str | None
 ) -> tuple[Step | None, ToolCall | None]:
     """Return the turn and the call that a tool's run belongs to: by identifier, or by name."""
     step, call = thread.talk.answered(key, None)
     if call is not None:
         return step, call
-    waiting = [
+    named = [
         (step, call)
-        for step in reversed(thread.talk.steps)
+        for step in thread.talk.steps
         for call in step.tool_calls
-        if call.result is None and id(call) not in thread.ran and _is_named(call, name)
+        if id(call) not in thread.ran and _is_named(call, name)
     ]
     inner = arguments.get("input", arguments) if isinstance(arguments, Mapping) else arguments
-    same = (pair for pair in waiting if pair[1].arguments in (arguments, inner))
-    return next(same, None) or next(iter(waiting), (None, None))
+    same = [pair for pair in named if pair[1].arguments in (arguments, inner)]
+    ways = (  # with the same arguments and result, as far as they are known
+        (pair for pair in same if pair[1].result in (None, text)),
+        (pair for pair in reversed(named) if pair[1].result is None),
+        (pair for pair in named if pair[1].result == text),
+        same,
+    )
+    return next((pair for way in ways for pair in way), (None, None))
 
 
 def _is_named(call: ToolCall, name: str | None) -> bool:
