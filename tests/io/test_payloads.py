@@ -86,6 +86,77 @@ def test_instructions_and_calls():
     assert one["tool_calls"][0]["id"] == "call_1"
 
 
+CALL = {"id": "c", "name": "f", "arguments": '{"x": 1}'}
+LLAMA = [
+    {"role": "user", "additional_kwargs": {}, "blocks": [{"block_type": "text", "text": "Hi"}]},
+    {
+        "role": "assistant",
+        "additional_kwargs": {"tool_calls": [{"id": "c", "function": CALL}]},
+        "blocks": [],
+    },
+    {
+        "role": "tool",
+        "additional_kwargs": {"tool_call_id": "c"},
+        "blocks": [{"block_type": "text", "text": "42"}],
+    },
+    {
+        "role": "assistant",
+        "additional_kwargs": {},
+        "blocks": [{"block_type": "text", "text": "Ha"}],
+    },
+]
+BEDROCK = [
+    {"role": "user", "content": [{"text": "Hi"}]},
+    {
+        "role": "assistant",
+        "content": [{"toolUse": {"toolUseId": "c", "name": "f", "input": {"x": 1}}}],
+    },
+    {"role": "user", "content": [{"toolResult": {"toolUseId": "c", "content": [{"text": "42"}]}}]},
+    {"role": "assistant", "content": [{"text": "Ha"}]},
+]
+HAYSTACK = [
+    {"role": "user", "meta": {}, "content": [{"text": "Hi"}]},
+    {
+        "role": "assistant",
+        "content": [{"tool_call": {"id": "c", "tool_name": "f", "arguments": {"x": 1}}}],
+    },
+    {"role": "tool", "content": [{"tool_call_result": {"result": "42", "origin": {"id": "c"}}}]},
+    {"role": "assistant", "content": [{"text": "Ha"}]},
+]
+AUTOGEN = [
+    {"type": "TextMessage", "source": "user", "content": "Hi"},
+    {"type": "ToolCallRequestEvent", "source": "helper", "content": [CALL]},
+    {
+        "type": "ToolCallExecutionEvent",
+        "source": "helper",
+        "content": [{"call_id": "c", "content": "42", "name": "f", "is_error": False}],
+    },
+    {"type": "TextMessage", "source": "helper", "content": "Ha"},
+]
+AUTOGEN_MODEL = [
+    {"type": "UserMessage", "source": "user", "content": "Hi"},
+    {"type": "AssistantMessage", "source": "helper", "content": [CALL]},
+    {
+        "type": "FunctionExecutionResultMessage",
+        "content": [{"call_id": "c", "content": "42", "is_error": False}],
+    },
+    {"type": "AssistantMessage", "source": "helper", "content": "Ha"},
+]
+
+
+@pytest.mark.parametrize("messages", [LLAMA, BEDROCK, HAYSTACK, AUTOGEN, AUTOGEN_MODEL])
+def test_messages_of_more_libraries(write, messages):
+    (run,) = io.read_runs(write("log.json", {"id": "a", "messages": messages}))
+    assert [(step.actor, step.text) for step in run.steps] == [
+        ("user", "Hi"),
+        ("agent", ""),
+        ("agent", "Ha"),
+    ]
+    (call,) = run.steps[1].tool_calls
+    assert (call.name, call.arguments, call.result) == ("f", {"x": 1}, "42")
+    assert "unmatched_results" not in run.extra
+
+
 def test_only_what_is_surely_a_message_counts_around_calls():
     for value in ("continue", {"content": "role"}, {"joke": "x"}, {"prompt": "Hi"}, ["a"], 3, None):
         assert messages_in(value, None) == []

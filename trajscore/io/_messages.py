@@ -30,6 +30,12 @@ _CLASSES = {
     "systemmessage": "system",
     "toolmessage": "tool",
     "functionmessage": "tool",
+    # AutoGen's; what else it calls a message says whose it is by its source
+    "usermessage": "user",
+    "assistantmessage": "assistant",
+    "functionexecutionresultmessage": "tool",
+    "toolcallrequestevent": "assistant",
+    "toolcallexecutionevent": "tool",
 }
 _TYPES = {"human", "user", "ai", "assistant", "system", "tool", "function", "developer"}
 _CALLS = {"tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "tool_call", "toolcall"}
@@ -38,8 +44,10 @@ _THOUGHTS = {"thinking", "redacted_thinking", "reasoning", "thought"}
 _PROMPTS = {"system-prompt": "system", "user-prompt": "user"}
 _ARGUMENTS = ("arguments", "args", "input", "action", "parameters", "queries", "query", "code")
 _ANSWERS = ("output", "result", "response", "content", "outputs", "results")
-_BESIDE = {"parts", "additional_kwargs", "response_metadata", "status", "kwargs", "data"}
-_IDS = ("call_id", "tool_call_id", "tool_use_id", "toolCallId", "id")
+_BESIDE = {"parts", "blocks", "additional_kwargs", "response_metadata", "status", "kwargs", "data"}
+_IDS = ("call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "id")
+_WRAPPED_CALLS = ("functionCall", "function_call", "toolUse", "tool_call")
+_WRAPPED_RESULTS = ("functionResponse", "function_response", "toolResult", "tool_call_result")
 _NAMES = ("name", "toolName", "tool_name", "tool.name", "function_name")
 
 
@@ -51,9 +59,9 @@ def is_message(value: Any) -> bool:
         return True
     if value.get("lc") is not None and isinstance(value.get("kwargs"), Mapping):
         return _class_of(value) in _CLASSES
-    if not {"content", "parts", "value", "text", "tool_calls", "data"} & value.keys():
+    if not {"content", "parts", "blocks", "value", "text", "tool_calls", "data"} & value.keys():
         return False
-    return "role" in value or "from" in value or _type_of(value) in _TYPES or "parts" in value
+    return bool({"role", "from", "parts"} & value.keys()) or _role_of_type(value) is not None
 
 
 def is_chat_list(value: Any) -> bool:
@@ -155,7 +163,7 @@ def chat_messages(message: Any) -> list[Any]:
     if _is_item(message):
         return _of_item(message)
     fields = _unwrapped(message)
-    parts, content = fields.get("parts"), fields.get("content")
+    parts, content = fields.get("parts", fields.get("blocks")), fields.get("content")
     if isinstance(parts, list):
         return _of_parts(fields, parts)
     if isinstance(content, list) and any(map(_is_special, content)):
@@ -246,6 +254,8 @@ def _role_of_type(fields: Mapping[str, Any]) -> str | None:
     if kind in ("request", "response") and "parts" in fields:
         return "user" if kind == "request" else "assistant"
     kind = _CLASSES.get(kind.removesuffix("chunk"), kind)
+    if kind.endswith("message") and isinstance(fields.get("source"), str):  # AutoGen's
+        return "user" if fields["source"] == "user" else "assistant"
     return kind if kind in _TYPES else None
 
 
@@ -253,7 +263,7 @@ def _with_kept_calls(fields: dict[str, Any]) -> dict[str, Any]:
     """Take what LangChain keeps beside the message: calls, log-probabilities, how it ended."""
     kept, said = fields.get("additional_kwargs"), fields.get("response_metadata")
     if isinstance(kept, Mapping) and not fields.get("tool_calls"):
-        for name in ("tool_calls", "function_call"):
+        for name in ("tool_calls", "function_call", "tool_call_id"):
             if kept.get(name):
                 fields[name] = kept[name]
     if isinstance(said, Mapping):
@@ -270,8 +280,8 @@ def _is_special(part: Any) -> bool:
     if not isinstance(part, Mapping):
         return False
     kind = _type_of(part)
-    special = kind in _CALLS or kind in _RESULTS or kind in _THOUGHTS or kind in _PROMPTS
-    return special or bool(_google(part)) or "logprobs" in part or not _plain(part)
+    special = kind in _THOUGHTS or kind in _PROMPTS or _is_call(part) or _is_result(part)
+    return special or bool(_wrapped(part)) or "logprobs" in part or not _plain(part)
 
 
 def _plain(part: Mapping[str, Any]) -> bool:
@@ -279,8 +289,17 @@ def _plain(part: Mapping[str, Any]) -> bool:
     return isinstance(part.get("text"), str) or not isinstance(part.get("content"), str)
 
 
-def _google(part: Mapping[str, Any]) -> str | None:
-    names = ("functionCall", "function_call", "functionResponse", "function_response")
+def _is_call(part: Mapping[str, Any]) -> bool:
+    return _type_of(part) in _CALLS or {"name", "arguments"} <= part.keys()
+
+
+def _is_result(part: Mapping[str, Any]) -> bool:
+    return _type_of(part) in _RESULTS or {"call_id", "content"} <= part.keys()
+
+
+def _wrapped(part: Mapping[str, Any]) -> str | None:
+    """Return the field in which Google, Bedrock or Haystack put a call or a result."""
+    names = (*_WRAPPED_CALLS, *_WRAPPED_RESULTS)
     return next((name for name in names if isinstance(part.get(name), Mapping)), None)
 
 
@@ -293,12 +312,12 @@ def _of_parts(fields: dict[str, Any], parts: Iterable[Any]) -> list[Any]:
     said: dict[str, Any] = {}
     for part in parts:
         kind = _type_of(part) if isinstance(part, Mapping) else ""
-        google = _google(part) if isinstance(part, Mapping) else None
-        if google is not None:
-            (results if google.lower().endswith("response") else calls).append(part[google])
-        elif kind in _CALLS:
+        wrapped = _wrapped(part) if isinstance(part, Mapping) else None
+        if wrapped is not None:
+            (results if wrapped in _WRAPPED_RESULTS else calls).append(part[wrapped])
+        elif isinstance(part, Mapping) and _is_call(part):
             calls.append(part)
-        elif kind in _RESULTS:
+        elif isinstance(part, Mapping) and _is_result(part):
             results.append(part)
         elif kind in _THOUGHTS or (isinstance(part, Mapping) and part.get("thought") is True):
             said["reasoning"] = "\n".join(filter(None, (said.get("reasoning"), _thought(part))))
@@ -306,13 +325,15 @@ def _of_parts(fields: dict[str, Any], parts: Iterable[Any]) -> list[Any]:
             prompts.append({"role": _PROMPTS[kind], "content": part.get("content")})
         else:
             others.append(_text_part(part, said))
-    message = {k: v for k, v in fields.items() if k not in ("parts", "content")} | said
+    message = {k: v for k, v in fields.items() if k not in ("parts", "blocks", "content")} | said
     found = [_result_of(result) for result in results] + prompts
     if calls:
         known = message.get("tool_calls") or []
         message["tool_calls"] = known or list(map(_call_of, calls))
     if others or message.get("tool_calls") or not found:
-        whole = "parts" in fields and all(map(_is_text, others))  # pieces of one text
+        whole = bool({"parts", "blocks"} & fields.keys()) and all(
+            map(_is_text, others)
+        )  # pieces of one text
         text = "".join(one if isinstance(one, str) else one["text"] for one in others if whole)
         found.append({**message, "content": text if whole else others or ""})
     return found
@@ -321,7 +342,7 @@ def _of_parts(fields: dict[str, Any], parts: Iterable[Any]) -> list[Any]:
 def _is_text(part: Any) -> bool:
     if not isinstance(part, Mapping):
         return isinstance(part, str)
-    return part.keys() <= {"type", "text"} and isinstance(part.get("text"), str)
+    return part.keys() <= {"type", "block_type", "text"} and isinstance(part.get("text"), str)
 
 
 def _text_part(part: Any, said: dict[str, Any]) -> Any:
@@ -345,10 +366,11 @@ def _call_of(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _result_of(part: Mapping[str, Any]) -> dict[str, Any]:
+    part = {**part["origin"], **part} if isinstance(part.get("origin"), Mapping) else part
     answer = _first(part, _ANSWERS)
     if isinstance(answer, Mapping) and set(answer) == {"type", "value"}:  # Vercel's
         answer = answer["value"]
-    failed = part.get("is_error", part.get("isError"))
+    failed = part.get("is_error", part.get("isError")) or part.get("status") == "error"
     message = {"role": "tool", "content": answer, "tool_call_id": _id_of(part)}
     name = _first(part, _NAMES)
     return message | ({"name": str(name)} if name else {}) | ({"error": True} if failed else {})
@@ -372,7 +394,7 @@ def _first(fields: Mapping[str, Any], names: Iterable[str]) -> Any:
 
 
 def _type_of(fields: Mapping[str, Any]) -> str:
-    kind = next((fields[k] for k in ("type", "part_kind", "kind") if k in fields), "")
+    kind = next((fields[k] for k in ("type", "part_kind", "block_type", "kind") if k in fields), "")
     return kind.lower() if isinstance(kind, str) else ""
 
 
