@@ -65,7 +65,8 @@ def _worst(view: View, name: str) -> list[dict[str, Any]]:
         cells = trace.cells[trace.offsets[row] : trace.offsets[row + 1]]
         rows.append(
             {
-                "predictor": name, "run": ids[row], "place": place, "outcome": _outcome(y[row]),
+                "predictor": name, "form": key[1], "run": ids[row], "place": place,
+                "outcome": _outcome(y[row]),
                 "score": float(scores[row]), "steps": len(cells), "first": float(cells[0]),
                 "last": float(cells[-1]), "spark": sparkline(cells),
                 "reason": "" if reasons is None else str(reasons.iloc[row]),

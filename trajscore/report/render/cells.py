@@ -47,7 +47,7 @@ def step_cells(data: ReportData) -> pd.DataFrame:
     if table.empty:
         return pd.DataFrame()
     cells = [
-        f"{value:.3f} [{low:.3f}, {high:.3f}]"
+        "" if pd.isna(value) else f"{value:.3f} [{low:.3f}, {high:.3f}]"
         for value, low, high in zip(*(table[name] for name in AUROC), strict=True)
     ]
     wide = pd.Series(cells, index=table.index).unstack("predictor").fillna("")
@@ -85,14 +85,21 @@ def stopping_cells(data: ReportData) -> pd.DataFrame:
         "power": _rates(table, "power"),
         "before the end": _rates(table, "power_before_end"),
         "stops at step": ["" if pd.isna(step) else f"{step:.1f}" for step in steps],
-        "steps saved": [f"{share:.1%}" for share in table["steps_saved"]],
+        "steps saved": _shares(table["steps_saved"]),
     }
     options = data.facts.monitoring
     if "cost_saved" in table and options is not None:
-        cells[f"{options.cost_name} saved"] = [f"{share:.1%}" for share in table["cost_saved"]]
+        cells[f"{options.cost_name} saved"] = _shares(table["cost_saved"])
     return pd.DataFrame(cells, index=table.index)
 
 
 def _rates(table: pd.DataFrame, name: str) -> list[str]:
     numbers = zip(table[name], table[f"{name}_low"], table[f"{name}_high"], strict=True)
-    return [f"{rate:.3f} [{low:.3f}, {high:.3f}]" for rate, low, high in numbers]
+    return [
+        "" if pd.isna(rate) else f"{rate:.3f} [{low:.3f}, {high:.3f}]"
+        for rate, low, high in numbers
+    ]
+
+
+def _shares(column: pd.Series) -> list[str]:
+    return ["" if pd.isna(share) else f"{share:.1%}" for share in column]
