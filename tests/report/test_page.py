@@ -71,11 +71,12 @@ def random_table(seed):
     return TrajectoryArray(cells, lengths, channels=["a", "b", "c"]), y
 
 
-@pytest.mark.parametrize("seed", range(4))
+# at 1023 the observed runs are too few to calibrate, at 1026 a group has no failure
+@pytest.mark.parametrize("seed", [0, 1, 2, 1023, 1026])
 def test_small_random_tables_make_a_page(seed):
     # benchmarks/pages.py makes 300
     X, y = random_table(seed)
-    by = np.arange(len(y)) % 3 if seed % 2 else None
+    by = np.arange(len(y)) % 3 if seed else None
     monitoring = MonitoringOptions(n_splits=2) if seed == 0 else False
     check(evaluate(X, y, by=by, monitoring=monitoring, intervals=QUICK).to_html())
 

@@ -214,12 +214,13 @@ def _n_needed(
     least = n * FEWEST / found.n_rarer if found.n_rarer else 2.0 * FEWEST
     forms = zip(MARGINS.values(), (found.as_given, found.recalibrated), strict=True)
     margin, best = max(((three[0], name) for name, three in forms if three), default=(0.0, ""))
-    if best and np.ptp(differences[best]) > 0:
+    values = differences[best] if best else np.zeros(1)
+    if np.ptp(values) > _ROUNDING * np.abs(values).max():
         # either that it is above zero is to be seen, or that it is below what matters
         size = max(margin, found.matters - margin)
         several = groups is not None and len(np.unique(groups)) < len(groups)
         of_tasks = groups if several else None
-        least = max(least, runs_needed(size, differences[best], groups=of_tasks, alpha=alpha))
+        least = max(least, runs_needed(size, values, groups=of_tasks, alpha=alpha))
     return max(math.ceil(least) - n, math.ceil(n / 10))
 
 

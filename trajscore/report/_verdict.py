@@ -253,6 +253,8 @@ def _without_unobserved(data: ReportData, name: str) -> list[str]:
     for form, words in FORMS.items():
         if (name, form) in data.sensitivity.index:
             margin, other = data.sensitivity.loc[(name, form), ["margin", "observed_only"]]
+            if pd.isna(other):  # the observed runs are too few to calibrate on
+                continue
             low, high = data.intervals.loc[(name, form, data.score_name), list(MARGIN[1:])]
             flips = ", the other sign" if is_told_apart(low, high) * other < 0 else ""
             digits = _digits(data)
