@@ -70,7 +70,11 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
             if not ends:
                 _add_tool(thread, one, index, turns, alone=not tree.has_models)
         else:
-            _add_other(thread, one.answer if ends else one.given, index, run, ends)
+            value = one.answer if ends else one.given
+            messages = messages_in(value, None)
+            thread.weave(messages, index)
+            if not messages and value is not None and tree.is_first_to_tell(one):
+                run.extra["output" if ends else "input"] = unnested(value)
     if not any(step.actor == "agent" for step in talk.steps):
         _add_outermost(thread, tree, 0, turns)
     if run.stop_reason is None and any(one.error for one in tree.outermost if one.kind == "other"):
@@ -119,15 +123,22 @@ class _Tree:
         """Tell a call of a model around others that say what it says."""
         return self._has_models.get(one.id, False)
 
+    def is_first_to_tell(self, one: Span) -> bool:
+        """Tell a span around which there is none that was given or answered anything."""
+        return not any(above.given or above.answer for above in self._around(one))
+
     def is_told_around(self, one: Span) -> bool:
         """Tell a call of a model of which only the call around it says something."""
-        above, seen = self._known.get(one.parent), {one.id}
-        while one.given is None and one.answer is None and above and above.id not in seen:
-            if above.kind == "model":
-                return True
+        says = one.given is not None or one.answer is not None
+        return not says and any(above.kind == "model" for above in self._around(one))
+
+    def _around(self, one: Span) -> Iterator[Span]:
+        """Yield the spans around one, from within."""
+        seen = {one.id}
+        while (above := self._known.get(one.parent)) is not None and above.id not in seen:
             seen.add(above.id)
-            above = self._known.get(above.parent)
-        return False
+            yield above
+            one = above
 
     def visits(self) -> Iterator[tuple[Span, bool]]:
         """Yield each span twice, when it begins and when all within it has ended."""
@@ -178,18 +189,6 @@ def _add_model(thread: Thread, one: Span, index: int, turns: dict[str, Step]) ->
             tokens = {k: v for k, v in one.tokens.items() if v is not None}
             if tokens:
                 turn.extra["tokens"] = tokens
-
-
-def _add_other(thread: Thread, value: Any, index: int, run: Run, ends: bool) -> None:
-    """Add what is said around the calls of models; keep what the outermost span gives otherwise."""
-    messages = messages_in(value, None)
-    thread.weave(messages, index)
-    if value in (None, "", {}, []) or messages:
-        return
-    if ends:
-        run.extra["output"] = unnested(value)
-    else:
-        run.extra.setdefault("input", unnested(value))
 
 
 def _add_tool(
