@@ -95,10 +95,14 @@ def stopping_cells(data: ReportData) -> pd.DataFrame:
 
 def _rates(table: pd.DataFrame, name: str) -> list[str]:
     numbers = zip(table[name], table[f"{name}_low"], table[f"{name}_high"], strict=True)
-    return [
-        "" if pd.isna(rate) else f"{rate:.3f} [{low:.3f}, {high:.3f}]"
-        for rate, low, high in numbers
-    ]
+    return [_rate(*three) for three in numbers]
+
+
+def _rate(rate: float, low: float, high: float) -> str:
+    """Write a rate with its interval, as far as there are runs and splits to have them of."""
+    if pd.isna(rate):
+        return ""
+    return f"{rate:.3f}" if pd.isna(low) else f"{rate:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def _shares(column: pd.Series) -> list[str]:
