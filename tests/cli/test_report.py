@@ -1,6 +1,7 @@
 import gzip
 import io
 import json
+import re
 import subprocess
 import sys
 
@@ -390,7 +391,10 @@ def test_groups_of_a_table(table, capsys):
     rows = json.loads((folder / "r.json").read_text())["by"]
     assert {row["group"] for row in rows} == {"small", "large"}
     assert main(["report", str(path), "--by", "model", "--resamples", "20"]) == 0
-    assert "By model, confidence: " in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "By model, confidence: " in out
+    said = " ".join(out.split())
+    assert re.search(r"runs.csv, 20\d\d-[\dT:-]+Z, trajscore [\d.]+, trajscore report /", said)
     assert (
         "--by: no column named 'modle'; did you mean 'model'"
         in run(capsys, path, "--by", "modle")[2]

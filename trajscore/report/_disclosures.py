@@ -104,6 +104,13 @@ def sentence(note: Note) -> str:
 # -------------------------------------------------------------------- of the evaluation
 
 
+def identification(data: ReportData) -> str:
+    """Say what was judged, when, by which version and command."""
+    source = data.source
+    known = [source.name, source.created, f"trajscore {source.version}", source.command]
+    return ", ".join(one for one in known if one)
+
+
 def disclosures(data: ReportData) -> dict[str, str]:
     """Say what was computed, of which runs, and under which assumptions."""
     options, facts = data.options, data.facts

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from trajscore.report._cards import ranked
 from trajscore.report._data import ReportData
-from trajscore.report._disclosures import disclosures, population, sentence
+from trajscore.report._disclosures import disclosures, identification, population, sentence
 from trajscore.report._verdict import answer, card_reason, verdicts
 from trajscore.report.render.cells import margin_cells
 
@@ -22,7 +22,7 @@ def to_markdown(data: ReportData) -> str:
         "# Does the confidence mean what it says?",
         f"**{answer(data)}**",
         table(["predictor", "what to do", "why"], _cards(data)),
-        _source(data),
+        identification(data),
         f"Every number is of {population(data.facts)}.",
         "## Margin over the base rate",
         table(["predictor", *margins.columns], rows),
@@ -40,13 +40,6 @@ def _cards(data: ReportData) -> list[list[str]]:
         [name, cards.loc[name, "card"], card_reason(cards.loc[name], data)]
         for name in ranked(cards)
     ]
-
-
-def _source(data: ReportData) -> str:
-    """Say what was judged, when, and by which command."""
-    source = data.source
-    known = [source.name, source.created, f"trajscore {source.version}", source.command]
-    return ", ".join(one for one in known if one)
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

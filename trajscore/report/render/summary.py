@@ -6,7 +6,12 @@ import pandas as pd
 
 from trajscore.report._cards import MARGINS, TOO_FEW, ranked
 from trajscore.report._data import RAW, ReportData
-from trajscore.report._disclosures import number_of_runs, population, sentence
+from trajscore.report._disclosures import (
+    identification,
+    number_of_runs,
+    population,
+    sentence,
+)
 from trajscore.report._verdict import answer, card_reason
 from trajscore.report.render.cells import digits_of
 from trajscore.report.render.layout import in_blocks, lines, short_names
@@ -68,4 +73,6 @@ def _warnings(data: ReportData) -> list[str]:
     said.append(
         "All numbers: --verbose, or report.to_text(verbose=True); a page: --out report.html"
     )
+    if data.source.name:
+        said.append(identification(data))
     return said

@@ -7,7 +7,13 @@ import pandas as pd
 
 from trajscore.report._cards import ranked
 from trajscore.report._data import CALIBRATED, CONSTANT, RAW, SCALAR_METRICS, ReportData
-from trajscore.report._disclosures import disclosures, number_of_runs, population, sentence
+from trajscore.report._disclosures import (
+    disclosures,
+    identification,
+    number_of_runs,
+    population,
+    sentence,
+)
 from trajscore.report._verdict import answer, contradictions, verdicts
 from trajscore.report.render.cells import (
     digits_of,
@@ -41,6 +47,7 @@ def to_text(data: ReportData, *, verbose: bool = False) -> str:
         lines("note: " + sentence(note) for note in data.remarks),
         _left_out(data),
         lines(f"{name}: {text}" for name, text in disclosures(data).items()),
+        lines([identification(data)]),
     ]
     return "\n\n".join(part for part in parts if part)
 
