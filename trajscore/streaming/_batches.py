@@ -109,7 +109,11 @@ class RunBatches:
             source = dataset.dataset(str(source), format="parquet")
         if isinstance(source, dataset.Dataset):
             batches = source.to_batches(
-                columns=names, batch_size=_BATCH_ROWS, batch_readahead=2, fragment_readahead=1
+                columns=names,
+                batch_size=_BATCH_ROWS,
+                batch_readahead=0,  # memory stays small, and what adds up is slower than files
+                fragment_readahead=0,
+                use_threads=False,
             )
         elif isinstance(source, pa.Table):
             batches = source.to_batches()
