@@ -84,6 +84,16 @@ def test_delayed_tables(client, frame):
     assert_alike(results(iter_batches(parts, **COLUMNS)), here)
 
 
+def test_delayed_files(client, frame, tmp_path):
+    here = results(iter_batches(pa.Table.from_pandas(frame), **COLUMNS))
+    parts = []
+    for k in range(3):
+        path = tmp_path / f"{k}.parquet"
+        frame[frame["run"] % 3 == k].to_parquet(path, index=False)
+        parts.append(delayed(str)(path))
+    assert_alike(results(iter_batches(parts, **COLUMNS)), here)
+
+
 def test_a_worker_that_is_killed_changes_nothing(client, frame, tmp_path):
     here = results(iter_batches(pa.Table.from_pandas(frame), **COLUMNS))[0]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from pathlib import Path
 from typing import Any, TypeVar
 
-from trajscore.streaming._batches import Batch, Columns, merge, update
+from trajscore.streaming._batches import Batch, Columns, RunBatches, merge, update
 
 Reduced = TypeVar("Reduced")
 
@@ -34,7 +35,9 @@ class DaskBatches:
 
         for part in self._parts:  # one at a time, as memory may not hold two
             (table,) = compute(part)
-            if len(table):
+            if isinstance(table, (str, Path)):
+                yield from RunBatches(table, self.columns)
+            elif len(table):
                 yield self.columns.batch(table)
 
     def reduce(self, accumulator: Reduced) -> Reduced:
@@ -52,6 +55,8 @@ class DaskBatches:
 
 
 def _added(accumulator: Any, columns: Columns, table: Any) -> Any:
+    if isinstance(table, (str, Path)):  # a file, which a task reads in batches as well
+        return RunBatches(table, columns).reduce(accumulator)
     found = deepcopy(accumulator)  # tasks may be run again, and must leave what they are given
     if len(table):
         update(found, columns.batch(table))

@@ -28,7 +28,7 @@ def iter_batches(
     source : path, Arrow data, Dask DataFrame or list of delayed tables
         A Parquet file or a folder of them; a pyarrow dataset; what hands out an Arrow stream, such
         as a pyarrow table, a record batch reader, or a result of DuckDB or polars; or a Dask
-        DataFrame or Dask's delayed tables, which may lie anywhere.
+        DataFrame, or a list of Dask's delayed tables or paths, which may lie anywhere.
     id, step : str
         Columns of run identifiers and step numbers, as in `trajscore.TrajectoryArray.from_frame`.
     value : str or list of str
