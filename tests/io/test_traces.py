@@ -1,6 +1,7 @@
 """Logs of tracers and agents, in the shapes that they are documented in or were seen in."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -747,3 +748,23 @@ def test_harbor_with_several_steps_and_files_that_go_on(write):
     write("job/t1/agent/trajectory.json", {**head, "steps": [turn("c")]})
     write("job/t1/result.json", {**result, "verifier_result": None, "step_results": steps[:1]})
     assert io.read_atif(path.parents[3] / "agent")[0].outcome == 1
+
+
+# ------------------------------------------------------------------ damage
+
+
+@pytest.mark.parametrize("name", ["agents_sdk", "langsmith", "otel", "claude_code", "codex"])
+def test_lines_that_are_no_objects_are_left_out(write, name):
+    sample = Path(__file__).parents[2] / "docs" / "formats" / "samples" / f"{name}.jsonl"
+    whole = sample if sample.exists() else write("otel.jsonl", by_genai("sdk"), lines=True)
+    path = write("log.jsonl", whole.read_text() + "[]\n3\n")
+    with pytest.warns(UserWarning, match="2 of 3 runs could not be read"):
+        (run,) = io.read_runs(path)
+    assert said(run)[-1] == ALL[-1]
+
+
+def test_results_of_an_observation_that_are_no_list(write):
+    turn = {"source": "agent", "message": "x", "observation": {"results": 3}}
+    log = {"schema_version": "ATIF-v1.8", "session_id": "s", "steps": [turn]}
+    with pytest.raises(ValueError, match="the results of its observation are no list"):
+        io.read_runs(write("log.json", log))

@@ -195,8 +195,9 @@ def as_object(raw: Any) -> Mapping[str, Any]:
 
 def as_objects(raw: Any) -> list[Mapping[str, Any]]:
     """Return the records that a run is made of, which must be objects in a list."""
-    if not isinstance(raw, list):
-        raise MalformedRunError(f"it is {type(raw).__name__}, not a list of objects")
+    if not isinstance(raw, list) or not raw:
+        found = "an empty list" if isinstance(raw, list) else type(raw).__name__
+        raise MalformedRunError(f"it is {found}, not a list of objects")
     return [as_object(one) for one in raw]
 
 

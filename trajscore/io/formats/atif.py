@@ -248,7 +248,10 @@ def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
 
 
 def _add_results(talk: Conversation, observation: Any, index: int) -> None:
-    for one in _object(observation).get("results") or []:
+    results = _object(observation).get("results") or []
+    if not isinstance(results, list):
+        raise MalformedRunError(f"message {index}: the results of its observation are no list")
+    for one in results:
         if not isinstance(one, Mapping):
             raise MalformedRunError(f"message {index}: a result of its observation is no object")
         key = one.get("source_call_id")
