@@ -112,10 +112,9 @@ def test_settings_costs_and_outcomes_are_no_predictors(read):
 
 def test_scales_are_named_and_said(read, refuse):
     verbal = np.linspace(0, 100, 12)
-    inputs = read(steps(verbal=verbal))
-    assert "column 'verbal' is not taken: its values go beyond 1; give --scale verbal=100" in str(
-        inputs
-    )
+    for name in ("verbal", "self_conf"):
+        said = f"column {name!r} is not taken: its values go beyond 1; give --scale {name}=100"
+        assert said in str(read(steps(**{name: verbal})))
     inputs = read(steps(verbal=verbal), "--scale", "verbal=100", "--score", "confidence")
     assert inputs.predictors.channels == ("confidence", "verbal")
     np.testing.assert_allclose(inputs.predictors["verbal"].cells.ravel(), verbal / 100)

@@ -202,7 +202,9 @@ def _on_scales(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, float]:
     return found
 
 
-_STATED = {"verbal", "confidence", "sure", "certainty", "probability", "prob", "chance", "percent"}
+_STATED = {
+    "verbal", "confidence", "conf", "sure", "certainty", "probability", "prob", "chance", "percent",
+}  # fmt: skip
 
 
 def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
