@@ -1,13 +1,14 @@
 """The page, as text: what it says, what it escapes, and that small data never break it."""
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 from importlib.resources import files
 
 import numpy as np
 import pytest
 
-from trajscore import TrajectoryArray, evaluate, io
+from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate, io
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions, MonitoringOptions
 from trajscore.report._glossary import GLOSSARY, explain
@@ -84,10 +85,49 @@ def test_small_random_tables_make_a_page(seed):
 def test_the_page_answers(report):
     page = check(report.to_html())
     assert page.count("<article") == len(report.predictors)
-    assert "Use shallow, recalibrated, the best of 3 that beat the base rate." in page
+    assert (
+        "the best of 3 that beat the base rate, though not shown to be better than the others."
+        in page
+    )
     head = page[page.index("<thead", page.index('id="all-numbers"')) :]
     assert head[: head.index("</thead>")].count('title="') == len(report.options.metrics) + 3
     assert len(page) < 3e6
+
+
+def test_what_is_not_shown_to_be_useful_is_not_acted_on():
+    rng = np.random.default_rng(0)
+    y = (np.arange(40) > 5).astype(float)
+    page = check(evaluate(rng.random((40, 3)), y, intervals=QUICK).to_html())
+    assert "No predictor is shown to be worth acting on. As it looks so far" in page
+    assert "Accept runs whose" not in page
+    assert ">Read first <" in page
+
+
+def test_where_no_threshold_pays_none_is_named():
+    runs = make_trajectories(300, information=0.35, random_state=0)
+    sure = runs.q.with_cells(0.9 + 0.1 * runs.q.cells)
+    page = check(evaluate(sure, np.ones(300) * (np.arange(300) > 20), intervals=QUICK).to_html())
+    assert "accept every run, at 0.14 reviews a run; no threshold is cheaper." in page
+    assert "Accept runs whose" not in page
+
+
+def test_the_runs_to_read_first_say_where_a_forecast_is_furthest_off(report):
+    page = report.to_html()
+    said = re.search(r"the forecast that is furthest off is (\S+), at step (\d+)", page)
+    run = re.search(r"Run (\S+): shallow, calibrated loses most", page)[1]
+    trace = report.traces["shallow", "calibrated"]
+    row = [str(name) for name in trace.ids].index(run)
+    cells = trace.cells[trace.offsets[row] : trace.offsets[row + 1]]
+    off = np.abs(cells - report.labels["shallow", "calibrated"][row])
+    assert said[1] == f"{cells[off.argmax()]:.2f}"
+    assert int(said[2]) == off.argmax() + 1
+
+
+def test_new_runs_get_the_forecasts_of_the_page_as_it_says(chess, report):
+    call = unescape(re.search(r"<code>(Platt.*?)</code>", report.to_html())[1])
+    X, y = chess
+    names = {"PlattCrossFitCalibrator": PlattCrossFitCalibrator, "X": X, "y": y, "new": X[:3]}
+    assert len(eval(call, names)) == 3
 
 
 def test_every_number_is_explained(report):

@@ -88,12 +88,27 @@ def answer(data: ReportData) -> str:
     if useful:
         best = useful[0]
         how = "as it is" if actions[best] == USE else "recalibrated"
-        others = f", the best of {len(useful)} that beat the base rate" if len(useful) > 1 else ""
-        return f"Use {best}, {how}{others}."
+        return f"Use {best}, {how}{_best_of(data, useful)}."
     if (actions == AVOID).all():
         return "None: no predictor is better than a constant forecast of the base rate."
-    least = int(data.cards.loc[actions == TOO_FEW, "n_needed"].min())
-    return f"Not known yet: these runs are too few; about {least:,} more would tell of one."
+    needed = data.cards.loc[actions == TOO_FEW, "n_needed"]
+    more = f"about {int(needed.min()):,} more would tell of {needed.astype(float).idxmin()}"
+    return f"Not known yet: these runs are too few; {more}."
+
+
+def _best_of(data: ReportData, useful: list[str]) -> str:
+    """Say that others beat the base rate too, and which of them these runs do not tell apart."""
+    if len(useful) == 1:
+        return ""
+    said = f", the best of {len(useful)} that beat the base rate"
+    if data.pairs is None:
+        return said
+    rows = data.pairs[(data.pairs["predictor"] == useful[0]) & data.pairs["reference"].isin(useful)]
+    alike = list(rows["reference"][~(rows["low"] > 0)])
+    if not alike:
+        return said
+    some = "the others" if len(alike) == len(useful) - 1 else f"{len(alike)} of them"
+    return f"{said}, though not shown to be better than {alike[0] if len(alike) == 1 else some}"
 
 
 def card_reason(card: pd.Series, data: ReportData) -> str:

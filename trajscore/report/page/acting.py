@@ -9,6 +9,7 @@ import numpy as np
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import first_step_above, run_numbers, step_numbers
 from trajscore.plotting._display import wilson_interval
+from trajscore.report._data import RAW
 from trajscore.report.page.charts import Axis, Panel
 from trajscore.report.page.view import Section, View
 
@@ -21,15 +22,32 @@ _SHARES = np.array([1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1])
 def acting(view: View) -> Section:
     """Return, for each predictor, what thresholds cost and save."""
     tables = [_of_predictor(view, name) for name in view.drawn]
+    doubt = "No predictor is shown to be worth acting on. As it looks so far, with "
+    doubt = doubt if tables and not view.has_answer else ""
     return Section(
-        "acting", "From which threshold do I act?", _sentence(tables),
-        {"tables": tables, "price": PRICE},
+        "acting", "From which threshold do I act?", f"{doubt}{_sentence(tables)}",
+        {"tables": tables, "price": PRICE, "recipe": _recipe(view)},
     )  # fmt: skip
 
 
+def _recipe(view: View) -> str:
+    """Return the call that gives new runs the forecasts that the thresholds are for."""
+    made = view.data.facts.calibrators or {}
+    name, form = view.acted_on(view.drawn[0]) if view.drawn else ("", RAW)
+    if form == RAW or name not in made:
+        return ""
+    return f"{made[name]}.fit(X[{name!r}], y).transform(new[{name!r}])"
+
+
 def best_threshold(view: View) -> float | None:
-    """Return the threshold of the best predictor at the usual price; None where there is none."""
-    return _of_predictor(view, view.drawn[0])["best"]["t"] if view.drawn else None
+    """Return the threshold of the best predictor at the usual price.
+
+    None where there is none, or where it is cheapest to accept all runs, or none.
+    """
+    table = _of_predictor(view, view.drawn[0]) if view.drawn else None
+    if table is None or table["best"] in (table["accept"][0], table["accept"][-1]):
+        return None
+    return float(table["best"]["t"])
 
 
 def _sentence(tables: list[dict[str, Any]]) -> str:
@@ -37,15 +55,15 @@ def _sentence(tables: list[dict[str, Any]]) -> str:
         return "No predictor is a probability, as given or recalibrated."
     first = tables[0]
     best, all_in = first["best"], first["accept"][0]
+    where = f"{first['called']}: where a failure let through costs {PRICE:g} reviews,"
     if best["n_accepted"] == 0:
-        return (
-            f"{first['called']}: where a failure let through costs {PRICE:g} reviews, review every "
-            f"run."
-        )
+        return f"{where} review every run."
+    if best is all_in:
+        return f"{where} accept every run, at {best['cost']:.2f} reviews a run; no threshold is cheaper."
     return (
-        f"{first['called']}: where a failure let through costs {PRICE:g} reviews, accept runs from "
-        f"{best['t']:.3f} and review the others. That costs {best['cost']:.2f} reviews a run; to "
-        f"accept all costs {all_in['cost']:.2f}, to review all 1."
+        f"{where} accept runs from {best['t']:.3f} and review the others. That costs "
+        f"{best['cost']:.2f} reviews a run; to accept all costs {all_in['cost']:.2f}, to review "
+        f"all 1."
     )
 
 

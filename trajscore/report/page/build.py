@@ -13,7 +13,7 @@ from trajscore.io._run import Run
 from trajscore.plotting._display import COLORS
 from trajscore.report._data import CALIBRATED, CONSTANT, FORMS, RAW, ReportData
 from trajscore.report._glossary import explain
-from trajscore.report.page.acting import acting, best_threshold
+from trajscore.report.page.acting import PRICE, acting, best_threshold
 from trajscore.report.page.answer import answer
 from trajscore.report.page.calibration import calibration
 from trajscore.report.page.comparison import comparison
@@ -48,7 +48,7 @@ def first_screen(data: ReportData) -> str:
 def _render(name: str, view: View, **parts: Any) -> str:
     environment = _environment()
     template = environment.get_template(name)
-    start = {"threshold": best_threshold(view), "runs": read_first(view)} if view.drawn else None
+    start = {"threshold": best_threshold(view), "price": PRICE, "runs": read_first(view)}
     return template.render(
         view=view, head=header(view), start=start, first=FIRST, forms=FORMS, explain=explain,
         colors={form: COLORS[form] for form in (RAW, CALIBRATED, CONSTANT)},

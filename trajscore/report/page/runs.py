@@ -46,8 +46,9 @@ def _sentence(view: View, rows: list[dict[str, Any]]) -> str:
         return "No predictor is a probability, as given or recalibrated."
     one = rows[0]
     return (
-        f"Run {one['run']}: {view.called(one['predictor'])} loses most on it (it ended as "
-        f"{one['outcome']}, and its last forecast was {one['last']:.2f})."
+        f"Run {one['run']}: {view.called(one['predictor'])} loses most on it. Its outcome is "
+        f"{one['outcome']}; the forecast that is furthest off is {one['furthest']:.2f}, at step "
+        f"{one['at']}."
     )
 
 
@@ -63,12 +64,14 @@ def _worst(view: View, name: str) -> list[dict[str, Any]]:
     rows = []
     for place, row in enumerate(worst):
         cells = trace.cells[trace.offsets[row] : trace.offsets[row + 1]]
+        furthest = int(np.argmax(np.abs(labels[row] - cells)))
         rows.append(
             {
                 "predictor": name, "form": key[1], "run": ids[row], "place": place,
                 "outcome": _outcome(y[row]),
                 "score": float(scores[row]), "steps": len(cells), "first": float(cells[0]),
-                "last": float(cells[-1]), "spark": sparkline(cells),
+                "last": float(cells[-1]), "furthest": float(cells[furthest]), "at": furthest + 1,
+                "spark": sparkline(cells),
                 "reason": "" if reasons is None else str(reasons.iloc[row]),
             }
         )  # fmt: skip

@@ -100,10 +100,7 @@ def _panels(view: View, profiles: dict[str, _Profile]) -> list[dict[str, Any]]:
     """Draw each predictor on the axes of all."""
     if not profiles:
         return []
-    y = axis_of(
-        np.concatenate([one.margin for one in profiles.values()]), 150, 20, zero=True,
-        label=f"margin{view.unit.replace(' ', ', ')}",
-    )  # fmt: skip
+    y = axis_of(_range(profiles), 150, 20, zero=True, label=f"margin{view.unit.replace(' ', ', ')}")
     last = max(one.step[-1] for one in profiles.values())
     x = Axis(1 if last > 1 else 0, last if last > 1 else 2, 52, 240, "step")
     panels = []
@@ -117,6 +114,14 @@ def _panels(view: View, profiles: dict[str, _Profile]) -> list[dict[str, Any]]:
             panel.points(one.step, one.margin, style)
         panels.append({"name": name, "called": view.called(name), "panel": panel})
     return panels
+
+
+def _range(profiles: dict[str, _Profile]) -> FloatArray:
+    """Return margins and their intervals, cut where these are far wider than margins vary."""
+    margin = np.append(np.concatenate([one.margin for one in profiles.values()]), 0.0)
+    ends = [one.margin + sign * one.half for one in profiles.values() for sign in (-1, 1)]
+    room = 2 * np.ptp(margin)
+    return np.clip(np.concatenate(ends), margin.min() - room, margin.max() + room)
 
 
 def _alive(view: View) -> Panel:

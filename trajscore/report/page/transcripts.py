@@ -25,8 +25,6 @@ def transcripts(view: View, names: list[str]) -> list[dict[str, Any]]:
     key, room, found = view.acted_on(view.drawn[0]), _MOST_CHARACTERS, []
     rows = {name: row for row, name in enumerate(view.ids(key))}
     threshold = best_threshold(view)
-    if threshold is not None and np.isinf(threshold):  # no run is accepted, and none is told apart
-        threshold = None
     for name in known:
         run, row = view.log[name], rows[name]
         beside = dict(_beside(view, key, run, row, threshold))

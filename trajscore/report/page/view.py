@@ -15,7 +15,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
 from trajscore.io._run import Run, Step
 from trajscore.metrics._aggregate import collapse
-from trajscore.report._cards import form_of, ranked
+from trajscore.report._cards import RECALIBRATE, USE, form_of, ranked
 from trajscore.report._data import BASE_RATE, CALIBRATED, CONSTANT, FORMS, RAW, ReportData
 
 _USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
@@ -48,6 +48,11 @@ class View:
     def cards(self) -> pd.DataFrame:
         """What to do with each predictor."""
         return self.data.cards
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether some predictor is shown to be worth acting on."""
+        return bool(self.data.cards["card"].isin([USE, RECALIBRATE]).any())
 
     @property
     def unit(self) -> str:
