@@ -59,7 +59,8 @@ def _sentence(tables: list[dict[str, Any]]) -> str:
     if best["n_accepted"] == 0:
         return f"{where} review every run."
     if best is all_in:
-        return f"{where} accept every run, at {best['cost']:.2f} reviews a run; no threshold is cheaper."
+        cost = f"{best['cost']:.2f} reviews a run"
+        return f"{where} accept every run, at {cost}; no threshold is cheaper."
     return (
         f"{where} accept runs from {best['t']:.3f} and review the others. That costs "
         f"{best['cost']:.2f} reviews a run; to accept all costs {all_in['cost']:.2f}, to review "

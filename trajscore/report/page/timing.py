@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import t as student
 
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import FloatArray
@@ -18,13 +18,17 @@ from trajscore.report.render.cells import step_cells
 
 _FEWEST_AT_A_STEP = 10
 _MOST_STEPS = 60
-_Z = 1.959963984540054
 
 
 class _Profile(NamedTuple):
     step: FloatArray
     margin: FloatArray
-    half: FloatArray
+    error: FloatArray  # its standard error
+    n: FloatArray  # runs
+
+    def half(self, n_steps: int = 1) -> FloatArray:
+        """Half the width of 95% intervals, or of ones that hold for so many steps at once."""
+        return np.asarray(student.ppf(1 - 0.025 / n_steps, self.n - 1) * self.error)
 
 
 def timing(view: View) -> Section:
@@ -68,8 +72,7 @@ def _sentence(view: View, profiles: dict[str, _Profile]) -> str:
         return f"At no step are there {_FEWEST_AT_A_STEP} runs: too few to say."
     name, one = next(iter(profiles.items()))
     # at one error rate for all steps
-    wider = norm.ppf(1 - 0.025 / len(one.step)) / _Z
-    clear = one.step[one.margin - wider * one.half > 0]
+    clear = one.step[one.margin - one.half(len(one.step)) > 0]
     called = view.called(name)
     if not len(clear):
         return f"{called}: at no single step is it shown to be better than the base rate."
@@ -92,8 +95,8 @@ def _profile(view: View, key: tuple[str, str]) -> _Profile:
     mean = np.bincount(step, score) / np.maximum(n, 1)
     variance = np.bincount(step, (score - mean[step]) ** 2) / np.maximum(n - 1, 1)
     shown = np.flatnonzero(n[:_MOST_STEPS] >= _FEWEST_AT_A_STEP)
-    half = _Z * np.sqrt(variance / np.maximum(n, 1))
-    return _Profile(shown.astype(np.float64) + 1, mean[shown], half[shown])
+    error = np.sqrt(variance / np.maximum(n, 1))
+    return _Profile(shown.astype(np.float64) + 1, mean[shown], error[shown], n[shown])
 
 
 def _panels(view: View, profiles: dict[str, _Profile]) -> list[dict[str, Any]]:
@@ -108,7 +111,7 @@ def _panels(view: View, profiles: dict[str, _Profile]) -> list[dict[str, Any]]:
         panel = Panel(x, y, f"{view.called(name)}: margin over the base rate by step")
         style = view.acted_on(name)[1]
         panel.line([x.low, x.high], [0, 0], "reference")
-        panel.band(one.step, one.margin - one.half, one.margin + one.half, style)
+        panel.band(one.step, one.margin - one.half(), one.margin + one.half(), style)
         panel.line(one.step, one.margin, style)
         if len(one.step) < 8:
             panel.points(one.step, one.margin, style)
@@ -119,7 +122,7 @@ def _panels(view: View, profiles: dict[str, _Profile]) -> list[dict[str, Any]]:
 def _range(profiles: dict[str, _Profile]) -> FloatArray:
     """Return margins and their intervals, cut where these are far wider than margins vary."""
     margin = np.append(np.concatenate([one.margin for one in profiles.values()]), 0.0)
-    ends = [one.margin + sign * one.half for one in profiles.values() for sign in (-1, 1)]
+    ends = [one.margin + sign * one.half() for one in profiles.values() for sign in (-1, 1)]
     room = 2 * np.ptp(margin)
     return np.clip(np.concatenate(ends), margin.min() - room, margin.max() + room)
 
