@@ -221,7 +221,9 @@ def _n_needed(
         several = groups is not None and len(np.unique(groups)) < len(groups)
         of_tasks = groups if several else None
         least = max(least, runs_needed(size, values, groups=of_tasks, alpha=alpha))
-    return max(math.ceil(least) - n, math.ceil(n / 10))
+    more = max(math.ceil(least) - n, math.ceil(n / 10))
+    unit: int = 10 ** max(0, len(str(more)) - 2)  # a guess: two digits of it
+    return -(-more // unit) * unit
 
 
 # -------------------------------------------------------------------- pairs
