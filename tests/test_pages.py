@@ -60,6 +60,18 @@ def test_pages_of_the_gallery_ask_and_decide():
         assert asked.endswith("?") or page.name in NO_QUESTIONS, asked
 
 
+def test_examples_that_pages_name_exist():
+    named = [
+        one
+        for page in (PROJECT / "docs").rglob("*.rst")
+        if "auto_gallery" not in page.parts
+        for one in re.findall(r"/auto_gallery/(\w+/plot_\w+)", page.read_text(encoding="utf-8"))
+    ]
+    assert len(named) > 5
+    gallery = PROJECT / "docs" / "gallery"
+    assert [one for one in named if not (gallery / f"{one}.py").exists()] == []
+
+
 def test_displays_have_a_picture():
     drawn = set(re.findall(r'"(\w+Display)": lambda', (PROJECT / "docs/pictures.py").read_text()))
     assert drawn == set(plotting.__all__)
