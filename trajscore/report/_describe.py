@@ -75,7 +75,7 @@ class Description:
             ("tasks", tasks),
             ("confidences", ", ".join(shares)),
             *((f"other fields of {owner}", _few(names)) for owner, names in self.fields.items()),
-            *(("not used", said) for said in self.not_used),
+            *(("note", said) for said in self.not_used),
             *(("left out", f"{_count(n, 'run')}: {why}") for why, n in self.left_out.items()),
             ("a report", self.report),
         ]

@@ -96,7 +96,8 @@ def _profile(view: View, key: tuple[str, str]) -> _Profile:
     variance = np.bincount(step, (score - mean[step]) ** 2) / np.maximum(n - 1, 1)
     shown = np.flatnonzero(n[:_MOST_STEPS] >= _FEWEST_AT_A_STEP)
     error = np.sqrt(variance / np.maximum(n, 1))
-    return _Profile(shown.astype(np.float64) + 1, mean[shown], error[shown], n[shown])
+    columns = (shown + 1, mean[shown], error[shown], n[shown])
+    return _Profile(*(np.asarray(one, dtype=np.float64) for one in columns))
 
 
 def _panels(view: View, profiles: dict[str, _Profile]) -> list[dict[str, Any]]:
