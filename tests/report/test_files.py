@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pytest
 
@@ -61,6 +62,14 @@ def test_markdown_is_a_summary():
     assert "| a\\|b | too few runs | " in text or "| a\\|b | recalibrate | " in text
     assert "| a\\|b, raw |" in text
     assert "**censoring**: none: every outcome was observed" in text
+
+
+def test_names_are_no_marks_in_markdown():
+    X, y = make_trajectories(40, random_state=0, return_X_y=True)
+    names = ("<script>alert(1)</script>", "$x_1$", "[a](b)")
+    text = evaluate(dict.fromkeys(names, X), y, intervals=IntervalOptions(20)).to_markdown()
+    assert re.findall(r"(?<!\\)(?:<|\$|\]\()", text) == []
+    assert "\\<script>alert(1)\\</script>, raw" in text
 
 
 def test_a_build_may_fix_the_date(monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from trajscore.report._cards import ranked
@@ -20,16 +21,18 @@ def to_markdown(data: ReportData) -> str:
     ]
     parts = [
         "# Does the confidence mean what it says?",
-        f"**{answer(data)}**",
+        f"**{_plain(answer(data))}**",
         table(["predictor", "what to do", "why"], _cards(data)),
-        identification(data),
+        _plain(identification(data)),
         f"Every number is of {population(data.facts)}.",
         "## Margin over the base rate",
         table(["predictor", *margins.columns], rows),
-        "## In words\n\n" + _list(verdicts(data)),
-        "## Notes\n\n" + _list(sentence(note) for note in data.remarks) if data.remarks else "",
+        "## In words\n\n" + _list(map(_plain, verdicts(data))),
+        "## Notes\n\n" + _list(_plain(sentence(note)) for note in data.remarks)
+        if data.remarks
+        else "",
         "## How this was made",
-        _list(f"**{name}**: {text}" for name, text in disclosures(data).items()),
+        _list(f"**{name}**: {_plain(text)}" for name, text in disclosures(data).items()),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -50,7 +53,12 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return _plain(text).replace("|", "\\|")
+
+
+def _plain(text: str) -> str:
+    """Keep names from being read as marks: of HTML, a formula, a style, a link."""
+    return re.sub(r"([<$*`\\]|(?<=\])\()", r"\\\1", text).replace("\n", " ")
 
 
 def _list(sentences: Iterable[str]) -> str:
