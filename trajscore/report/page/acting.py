@@ -72,7 +72,8 @@ def _of_predictor(view: View, name: str) -> dict[str, Any]:
     key = view.acted_on(name)
     labels, number = view.data.labels[key], view.collapsed(key)
     rows = _accepting(number, labels)
-    best = min(rows, key=lambda row: row["cost"])
+    # what saves less than is shown does not pay
+    best = min(rows, key=lambda row: (round(row["cost"], 2), 0 < row["n_accepted"] < len(number)))
     return {
         "name": name,
         "called": view.called(name),
