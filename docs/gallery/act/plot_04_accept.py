@@ -23,16 +23,18 @@ systems = {
 
 _, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
 answers = {}
-for name, p in systems.items():
+for (name, p), color in zip(systems.items(), ("#dd6611", "#0077bb"), strict=True):
     answers[name] = p.argmax(axis=1) == y[half:], p.max(axis=1)
-    CostCurveDisplay.from_predictions(*answers[name], n=1, n_classes=2, ax=left, name=name)
-    RiskCoverageDisplay.from_predictions(*answers[name], ax=right, name=name)
+    style = {"name": name, "color": color}
+    CostCurveDisplay.from_predictions(*answers[name], n=1, n_classes=2, ax=left, **style)
+    RiskCoverageDisplay.from_predictions(*answers[name], ax=right, **style)
 plt.show()
 
 # %%
 # Asking a person costs a fifth of what a wrong answer costs:
 for name, (correct, confidence) in answers.items():
-    print(name, ua_cost_from_confidence(correct, confidence, gamma=0.2))
+    found = ua_cost_from_confidence(correct, confidence, gamma=0.2)
+    print(f"{name}: cost {found.cost:.3f}, {found.coverage:.0%} answered")
 
 # %%
 # **What it decides.** Look up your price on the left: where a curve lies above the dotted line,
