@@ -223,7 +223,7 @@ def test_unknown_roles_are_kept_apart(write):
     run = one(write, [agent(), {"role": "critic", "content": "Hm"}])
     assert run.steps[1].actor == "environment"
     assert run.steps[1].extra["role"] == "critic"
-    with pytest.raises(ValueError, match="no turn of the agent \\(unknown roles: critic\\)"):
+    with pytest.raises(ValueError, match="no turn of the agent \\(unknown roles: 'critic'\\)"):
         io.read_openai(write("b.json", [{"role": "critic", "content": "Hm"}]))
 
 

@@ -282,10 +282,10 @@ def _check_turns(run: Run, raw: Any) -> None:
     if agent and not turns_say_nothing(agent):
         return
     roles = sorted({str(step.extra["role"]) for step in run.steps if "role" in step.extra})
-    hint = f" (unknown roles: {', '.join(roles)})" if roles else ""
+    hint = f" (unknown roles: {', '.join(map(repr, roles[:_SHOWN]))})" if roles else ""
     if agent:
         names = raw if isinstance(raw, Mapping) else raw[0] if isinstance(raw, list) else {}
-        hint = f" (its fields are {', '.join(map(str, list(names)[:_SHOWN]))})" if names else ""
+        hint = f" (its fields are {', '.join(map(repr, list(names)[:_SHOWN]))})" if names else ""
         raise MalformedRunError(
             f"every turn of the agent is empty{hint}: its messages were not found, and no field "
             f"has a usual name of a confidence"
