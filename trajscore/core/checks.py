@@ -99,6 +99,12 @@ def check_groups(groups: Any, n_runs: int, name: str = "groups") -> IntArray:
     >>> check_groups(["task 7", "task 2", "task 7"], 3)
     array([1, 0, 1])
     """
+    labels = check_labels(groups, n_runs, name)
+    return np.asarray(pd.factorize(labels, sort=True)[0])
+
+
+def check_labels(groups: Any, n_runs: int, name: str = "groups") -> NDArray[Any]:
+    """Return the label of the group of each run; none is missing, and all are of one kind."""
     try:
         labels = np.asarray(groups.to_numpy() if hasattr(groups, "to_numpy") else groups)
     except ValueError as error:  # lists of different lengths
@@ -117,7 +123,7 @@ def check_groups(groups: Any, n_runs: int, name: str = "groups") -> IntArray:
         )
     if pd.api.types.infer_dtype(labels).startswith("mixed"):
         raise ValueError(f"{name} mixes labels of several kinds; convert them with .astype(str)")
-    return np.asarray(pd.factorize(labels, sort=True)[0])
+    return labels
 
 
 def check_sample_weight(sample_weight: Any, n_runs: int) -> FloatArray:

@@ -40,6 +40,13 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be one of {choices}, got {value!r}")
 
 
+def as_flag(value: Any, name: str) -> bool:
+    """Return a truth value, also 0 or 1, or say that `name` is none."""
+    if isinstance(value, (bool, np.bool_)) or (is_number(value) and value in (0, 1)):
+        return bool(value)
+    raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
 def is_number(value: Any) -> bool:
     """Tell a number from text, None, arrays: from what cannot be compared with one."""
     if isinstance(value, int):  # of hundreds of digits it is none that a float can hold

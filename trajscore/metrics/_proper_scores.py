@@ -5,6 +5,7 @@ A score is an object with two branches: ``success(p)`` is S(p, 1), ``failure(p)`
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Protocol, runtime_checkable
@@ -241,6 +242,20 @@ def is_tuple_family(score: Any) -> bool:
         return False
     n_numbers = sum(isinstance(one, (int, float, np.number)) for one in score)
     return (score[0], len(score) - 1, n_numbers) in {("log", 1, 1), ("beta", 2, 2)}
+
+
+def several_families(scores: Any) -> tuple[Any, ...]:
+    """Return what stands for score families, of which one may be given alone, each once."""
+    alone = isinstance(scores, str) or hasattr(scores, "success") or is_tuple_family(scores)
+    alone = alone or not isinstance(scores, Iterable) or getattr(scores, "ndim", 1) == 0
+    chosen = (scores,) if alone else tuple(scores)
+    if not chosen:
+        raise ValueError("scores is empty; name at least one score family, such as 'log'")
+    names = [family_name(score) for score in chosen]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"scores names {name} more than once; name every family once")
+    return chosen
 
 
 def family_name(score: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -16,7 +15,7 @@ from trajscore.core.values import check_choice
 from trajscore.core.weights import Weights
 from trajscore.inference._choice import check_method
 from trajscore.metrics._aggregate import check_aggregator
-from trajscore.metrics._proper_scores import family_name, get_family, is_tuple_family
+from trajscore.metrics._proper_scores import several_families
 from trajscore.monitoring import StoppingRule
 from trajscore.report._cards import card_table, group_table, pair_table
 from trajscore.report._data import Facts, IntervalOptions, MonitoringOptions, Note, Options, Source
@@ -231,16 +230,7 @@ def evaluate(
 def _options(scores: Any, weights: Weights, phi: str) -> Options:
     """Check what is to be computed; a score family may be given alone."""
     check_aggregator(phi)
-    alone = isinstance(scores, str) or hasattr(scores, "success") or is_tuple_family(scores)
-    alone = alone or not isinstance(scores, Iterable) or getattr(scores, "ndim", 1) == 0
-    chosen = (scores,) if alone else tuple(scores)
-    if not chosen:
-        raise ValueError("scores is empty; name at least one score family, such as 'log'")
-    names = [family_name(get_family(score)) for score in chosen]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"scores names {name} more than once; name every family once")
-    return Options(chosen, weights, phi)
+    return Options(several_families(scores), weights, phi)
 
 
 def _now() -> str:

@@ -188,6 +188,19 @@ def merge(accumulator: Any, other: Any) -> None:
         one.merge(other[key])
 
 
+def check_mergeable(one: Any, other: Any, *settings: str) -> None:
+    """Refuse to merge anything but an accumulator of the same kind and settings."""
+    kind = type(one).__name__
+    if type(other) is not type(one):
+        raise ValueError(f"only another {kind} can be merged, got {type(other).__name__}")
+    differ = [name for name in settings if getattr(one, name) != getattr(other, name)]
+    if differ:
+        raise ValueError(
+            f"only accumulators of the same settings can be merged; these differ in "
+            f"{' and '.join(differ)}"
+        )
+
+
 def hashed(keys: Any) -> IntArray:
     """Return a number for each key, the same everywhere: what goes by it knows no partitions.
 

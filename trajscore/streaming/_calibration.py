@@ -12,12 +12,14 @@ from trajscore.calibration import IsotonicCrossFitCalibrator
 from trajscore.calibration._cross_fit import CalibrationSample, CrossFitCalibrator
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.weights import Weights, step_weights
+from trajscore.core.values import as_count
+from trajscore.core.weights import Weights, get_schedule, step_weights
 from trajscore.metrics._binning import quantile_bins
 from trajscore.metrics._decomposition import Mass
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._step_calibration import PARTS_OF_A_RUN
 from trajscore.metrics._weighted_steps import step_thirds
+from trajscore.streaming._batches import check_mergeable
 from trajscore.streaming._grid import N_CELLS, Grid
 
 
@@ -67,7 +69,8 @@ class CalibrationAccumulator:
         self, weights: Weights = "linear_front", bounds: tuple[float, float] | None = None
     ) -> None:
         self.weights = weights
-        self.grid = Grid() if bounds is None else Grid(*bounds, is_probability=False)
+        get_schedule(weights)  # which refuses unknown ones
+        self.grid = Grid.between(bounds)
         self.n_runs = 0
         # weight of successes, of failures, and of either times the value; by third and cell
         self.sums: FloatArray = np.zeros((4, 3, N_CELLS))
@@ -129,8 +132,7 @@ class CalibrationAccumulator:
         ValueError
             If the other has other weights or bounds.
         """
-        if (self.weights, self.grid) != (other.weights, other.grid):
-            raise ValueError("only accumulators of the same weights and bounds can be merged")
+        check_mergeable(self, other, "weights", "grid")
         self.sums = self.sums + other.sums
         self.n_runs += other.n_runs
         return self
@@ -170,6 +172,10 @@ class CalibrationAccumulator:
         ValueError
             If there are only successes or only failures so far, or the weights differ.
         """
+        if not isinstance(calibrator, CrossFitCalibrator):
+            raise ValueError(
+                f"calibrator must be a PlattCrossFitCalibrator or the like, got {calibrator!r}"
+            )
         if calibrator.weights != self.weights:
             raise ValueError(
                 f"the calibrator has weights {calibrator.weights!r}, the counts {self.weights!r}"
@@ -198,6 +204,9 @@ class CalibrationAccumulator:
             discrimination and uncertainty, as in `trajscore.metrics.tps_decomposition`; and
             success_rate, weighted by step.
         """
+        if not self.n_runs:
+            raise ValueError("there are no runs so far; add some")
+        n_bins = as_count(n_bins, "n_bins")
         errors = {"S-ECE": self.sums.sum(axis=1)}
         errors |= {f"S-ECE {part}": self.sums[:, k] for k, part in enumerate(PARTS_OF_A_RUN)}
         found = {name: _error(sums, n_bins) for name, sums in errors.items()}

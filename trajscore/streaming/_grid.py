@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import logit
 
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import is_number
 from trajscore.metrics._proper_scores import CLIP
 
 N_CELLS = 1 << 14
@@ -21,6 +23,18 @@ class Grid:
     low: float = -_END
     high: float = _END
     is_probability: bool = True
+
+    @classmethod
+    def between(cls, bounds: Any) -> Self:
+        """Return the grid of a signal between two bounds; None: that of forecasts."""
+        if bounds is None:
+            return cls()
+        ends = bounds if isinstance(bounds, (tuple, list, np.ndarray)) else ()
+        if len(ends) != 2 or not all(is_number(one) and np.isfinite(one) for one in ends):
+            raise ValueError(f"bounds must be two finite numbers, got {bounds!r}")
+        if not ends[0] <= ends[1]:
+            raise ValueError(f"bounds must ascend, got {bounds!r}; give the smaller one first")
+        return cls(float(ends[0]), float(ends[1]), is_probability=False)
 
     def cells(self, values: FloatArray) -> IntArray:
         """Return the cell of each value; those beyond the ends are in the outermost."""

@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weights import Weights
+from trajscore.core.weights import Weights, get_schedule
 from trajscore.inference._influence import bounds as interval_bounds
 from trajscore.inference._units import any_units
 from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import check_aggregator, collapse
 from trajscore.metrics._binning import quantile_bins
 from trajscore.metrics._gradients import GRADIENTS
+from trajscore.streaming._batches import check_mergeable
 from trajscore.streaming._grid import N_CELLS, Grid
 
 _STATISTICS = {"AUROC": _ranking.auroc, "AUPRC": _ranking.auprc, "AURC": _ranking.aurc}
@@ -65,7 +66,8 @@ class RankingAccumulator:
     ) -> None:
         check_aggregator(phi)
         self.phi, self.weights = phi, weights
-        self.grid = Grid() if bounds is None else Grid(*bounds, is_probability=False)
+        get_schedule(weights)  # which refuses unknown ones
+        self.grid = Grid.between(bounds)
         self.sums: FloatArray = np.zeros((3, N_CELLS))  # failures, successes, confidence
 
     def update(self, y: ArrayLike, X: Any, groups: ArrayLike | None = None) -> Self:
@@ -126,8 +128,7 @@ class RankingAccumulator:
         ValueError
             If the other has other parameters.
         """
-        if (self.phi, self.weights, self.grid) != (other.phi, other.weights, other.grid):
-            raise ValueError("only accumulators of the same parameters can be merged")
+        check_mergeable(self, other, "phi", "weights", "grid")
         self.sums = self.sums + other.sums
         return self
 

@@ -76,7 +76,12 @@ def iter_batches(
     ...     print(y, X, groups)
     [1 0] <TrajectoryArray: 2 runs of 1 to 2 steps, channels p> None
     """
-    values = (value,) if isinstance(value, str) else tuple(value)
+    values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    for name in (id, step, *values, outcome, *(() if group is None else (group,))):
+        if not isinstance(name, str):
+            raise ValueError(f"columns are named by text, got {name!r}")
+    if not values:
+        raise ValueError("there is no column of values; give at least one")
     columns = Columns(id, step, values, outcome, group, first_step, scattered)
     if _is_of_dask(source):
         return DaskBatches(source, columns)

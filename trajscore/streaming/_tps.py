@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,13 +9,14 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import t
 
+from trajscore.core.checks import check_labels
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weights import Weights, step_weights
+from trajscore.core.weights import Weights, get_schedule, step_weights
 from trajscore.inference._units import any_units
-from trajscore.metrics._proper_scores import family_name, get_family, is_tuple_family
+from trajscore.metrics._proper_scores import family_name, get_family, several_families
 from trajscore.metrics._tps import run_scores
-from trajscore.streaming._batches import hashed
+from trajscore.streaming._batches import check_mergeable, hashed
 
 # Clusters are told apart by so many hashes; those of one hash count as one cluster.
 _BUCKETS = 4096
@@ -58,8 +58,8 @@ class TPSAccumulator:
     """
 
     def __init__(self, score: Any = "log", weights: Weights = "linear_front") -> None:
-        alone = isinstance(score, str) or hasattr(score, "success") or is_tuple_family(score)
-        self.scores: Sequence[Any] = (score,) if alone else tuple(score)
+        self.scores = several_families(score)
+        get_schedule(weights)  # which refuses unknown ones
         self.weights = weights
         n_sums = len(self.scores) + 3  # and weight of successes, of failures, number of runs
         self.moments: FloatArray = np.zeros((n_sums, n_sums))
@@ -92,6 +92,7 @@ class TPSAccumulator:
             return self
         if (groups is None) != (self.by_cluster is None) and self.n_runs:
             raise ValueError("groups must be given in all updates, or in none")
+        names = None if groups is None else check_labels(groups, len(runs))
         label = np.asarray(runs.y, dtype=np.float64)
         w = np.add.reduceat(
             step_weights(runs.X.lengths, runs.X.horizon, self.weights), runs.X.offsets[:-1]
@@ -99,10 +100,10 @@ class TPSAccumulator:
         scored = [run_scores(label, runs.X, score, self.weights) for score in self.scores]
         sums = np.stack([*scored, w * label, w * (1 - label), np.ones(len(w))], axis=1)
         self.moments += sums.T @ sums
-        if groups is not None:
+        if names is not None:
             if self.by_cluster is None:
                 self.by_cluster = np.zeros((_BUCKETS, sums.shape[1]))
-            np.add.at(self.by_cluster, hashed(groups) % _BUCKETS, sums)
+            np.add.at(self.by_cluster, hashed(names) % _BUCKETS, sums)
         return self
 
     @property
@@ -128,8 +129,7 @@ class TPSAccumulator:
         ValueError
             If the other has other scores or weights, or only one of them has clusters.
         """
-        if (self.scores, self.weights) != (other.scores, other.weights):
-            raise ValueError("only accumulators of the same scores and weights can be merged")
+        check_mergeable(self, other, "scores", "weights")
         if self.n_runs and other.n_runs and (self.by_cluster is None) != (other.by_cluster is None):
             raise ValueError("one of the accumulators has clusters of runs, the other has none")
         self.moments = self.moments + other.moments
