@@ -107,7 +107,7 @@ def test_atif_results(write):
     with pytest.raises(ValueError, match=r"run 'tr' \(index 0\): no reward .* there are a, b"):
         io.read_atif(path, result=given)
     assert io.read_atif(path, result=given, reward="b")[0].outcome == 0
-    with pytest.raises(FileNotFoundError, match="does not exist"):
+    with pytest.raises(FileNotFoundError, match="is no file"):
         io.read_atif(path, result="nowhere.json")
     with pytest.raises(ValueError, match="one result file is given for 2"):
         io.read_atif([path, path], result=given)

@@ -211,3 +211,25 @@ def test_progress_goes_over_batches(frame, small_batches):
     table = pa.Table.from_pandas(frame)
     list(iter_batches(table, **COLUMNS, progress=progress))
     assert sum(seen) == len(frame)
+
+
+def test_what_cannot_be_added_up_is_refused_in_words():
+    counts = TPSAccumulator().update([1, 0], [[0.9], [0.2]])
+    for other in (None, 3, CalibrationAccumulator()):
+        with pytest.raises(ValueError, match="only another TPSAccumulator can be merged"):
+            counts.merge(other)
+    with pytest.raises(ValueError, match="these differ in scores and weights"):
+        counts.merge(TPSAccumulator("brier", "uniform"))
+    with pytest.raises(ValueError, match="y is missing"):
+        counts.update(None, [[0.9]])
+    with pytest.raises(ValueError, match="groups must be 1 labels"):
+        TPSAccumulator().update([1], [[0.9]], groups="task")
+    for bounds in (3, "log", (0, 1, 2), (0, np.nan), (1, 0)):
+        with pytest.raises(ValueError, match="bounds must"):
+            RankingAccumulator(bounds=bounds)
+    with pytest.raises(ValueError, match="calibrator must be"):
+        CalibrationAccumulator().update([1, 0], [[0.9], [0.2]]).fit(None)
+    with pytest.raises(ValueError, match="there are no runs so far"):
+        CalibrationAccumulator().compute()
+    with pytest.raises(ValueError, match=r"columns are named by text, got 3\.5"):
+        iter_batches("runs.parquet", **COLUMNS | {"value": 3.5})

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
+from scipy.sparse import issparse
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import run_label
+from trajscore.core.values import as_array, as_numbers, run_label
 
 
 class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -91,7 +92,10 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         if not isinstance(self.bias, (bool, np.bool_)):
             raise ValueError(f"bias must be True or False, got {self.bias!r}")
-        scores, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False)
+        y = y if y is None else as_array(y, "y")
+        scores, labels = validate_data(
+            self, _numbers(X), y, dtype=np.float64, ensure_all_finite=False
+        )
         _check_finite(scores)
         check_classification_targets(labels)
         _warn_of_probabilities(scores)
@@ -175,9 +179,19 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _affine(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
-        scores = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+        scores = validate_data(
+            self, _numbers(X), reset=False, dtype=np.float64, ensure_all_finite=False
+        )
         _check_finite(scores)
         return np.asarray(self.scale_ * scores + self.bias_)
+
+
+def _numbers(X: Any) -> Any:
+    """Refuse in words what holds no numbers; scikit-learn has names and shapes to check."""
+    if issparse(X):
+        return X
+    numbers = as_numbers(X, "log-probabilities")
+    return X if hasattr(X, "columns") and numbers.size else numbers
 
 
 def _least_log_loss(

@@ -34,6 +34,7 @@ from trajscore.core.ids import id_order
 from trajscore.core.outcomes import Labels, as_labels, check_outcomes
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.values import check_jobs
 from trajscore.core.weights import Weights, get_schedule, step_weights
 from trajscore.metrics._ties import group_ties
 
@@ -176,6 +177,7 @@ def cross_fit_sample(
         return forecaster, traces[rows], codes[rows], known
 
     jobs = [(*fitted_on, traces[rows]) for rows, fitted_on in out_of_fold(fold, job)]
+    check_jobs(n_jobs)
     parts = Parallel(n_jobs=n_jobs)(delayed(_fitted_trace)(*one) for one in jobs)
     cells, cell_fold = np.empty(len(traces.cells)), np.repeat(fold, traces.lengths)
     for k, part in enumerate(parts):

@@ -25,6 +25,7 @@ from trajscore.core.ids import id_order
 from trajscore.core.outcomes import as_labels, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.values import check_jobs
 from trajscore.core.within_runs import cells_by_step, last_cells
 from trajscore.metrics._proper_scores import CLIP
 
@@ -223,6 +224,7 @@ class PrefixForecaster(Forecaster, BaseEstimator):
                 cells = None if weight is None else weight[run]
                 jobs[t] = delayed(_fit_one)(prototype, features.rows(seen, t), left, cells)
             seen, run = without(seen, ends), run[~ends]
+        check_jobs(self.n_jobs)
         fitted = dict(zip(jobs, Parallel(n_jobs=self.n_jobs)(jobs.values()), strict=True))
         return [fitted.get(t) for t in range(1, self.n_steps_ + 1)]
 

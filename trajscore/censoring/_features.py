@@ -16,11 +16,11 @@ Features = Callable[[TrajectoryArray], Any] | None
 
 def prefix_features(X: TrajectoryArray) -> FloatArray:
     """Step number, and for each channel its latest value, its mean so far and its first value."""
-    values = X.cells.reshape(len(X.cells), -1)
+    values = X.cells.reshape(len(X.cells), X.n_channels)
     step = step_numbers(X)
     mean = running_sum(X, values) / step[:, None]
     first = np.repeat(values[X.offsets[:-1]], X.lengths, axis=0)
-    columns = np.stack([values, mean, first], axis=2).reshape(len(values), -1)
+    columns = np.stack([values, mean, first], axis=2).reshape(len(values), 3 * values.shape[1])
     return np.column_stack([step, columns])
 
 

@@ -18,7 +18,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.folds import assign_folds, out_of_fold
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import is_number
+from trajscore.core.values import as_array, is_number
 from trajscore.core.within_runs import last_cells, run_numbers, running_sum
 
 
@@ -186,7 +186,7 @@ def steps_at_risk(X: TrajectoryArray, stopped: BoolArray) -> tuple[BoolArray, Bo
 
 def as_mask(stopped: ArrayLike, n_runs: int) -> BoolArray:
     """Return which runs were stopped."""
-    mask = np.asarray(stopped)
+    mask = as_array(stopped, "stopped")
     if mask.dtype != bool or mask.shape != (n_runs,):
         raise ValueError(
             f"stopped must be {n_runs} booleans, one for each run; for an audit give "

@@ -17,7 +17,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_numbers
+from trajscore.core.values import as_numbers, check_choice
 from trajscore.core.weights import Weights
 from trajscore.inference import paired_bootstrap
 from trajscore.metrics._censored import contrast_samples
@@ -224,8 +224,7 @@ class MonteCarloContinuation(BaseEstimator):
         return np.where(self.audited_, low, np.nan), np.where(self.audited_, high, np.nan)
 
     def _check_parameters(self) -> None:
-        if self.unresolved not in _UNRESOLVED:
-            raise ValueError(f"unresolved must be one of {_UNRESOLVED}, got {self.unresolved!r}")
+        check_choice(self.unresolved, "unresolved", _UNRESOLVED)
         if not self.min_branches >= 1:
             raise ValueError(f"min_branches must be at least 1, got {self.min_branches!r}")
         if not 0 < self.confidence_level < 1:
@@ -237,6 +236,8 @@ class MonteCarloContinuation(BaseEstimator):
 def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]:
     """Return the row of the run, ascending, and the outcome of every continuation."""
     given = _by_position(branches)
+    if not hasattr(given, "__len__") or getattr(given, "ndim", 1) == 0:
+        raise ValueError(f"branches must be a list with an entry for each run, got {branches!r}")
     if len(given) != n_runs:
         raise ValueError(
             f"branches must have {n_runs} entries, one for each run (None if not resumed), got "

@@ -27,6 +27,7 @@ from trajscore.core.stops import (
     recorded_stops,
 )
 from trajscore.core.type_aliases import BoolArray, IntArray
+from trajscore.core.values import as_array
 from trajscore.core.weights import Weights
 from trajscore.metrics._tps import run_scores
 
@@ -247,7 +248,10 @@ def _labels(by: str | ArrayLike | None, meta: pd.DataFrame, n_runs: int) -> pd.S
         if by not in meta:
             raise ValueError(f"by={by!r} is not a column of the meta table")
         return pd.Series(meta[by].to_numpy(), name=by)
-    labels = pd.Series(np.asarray(by), name="data")
+    values = as_array(by, "by")
+    if values.ndim != 1:
+        raise ValueError(f"by must be one label a run, got shape {values.shape}")
+    labels = pd.Series(values, name="data")
     if len(labels) != n_runs:
         raise ValueError(f"by has {len(labels)} labels for {n_runs} runs")
     return labels

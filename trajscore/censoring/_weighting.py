@@ -17,6 +17,7 @@ from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.values import as_flag
 from trajscore.core.weights import Weights
 from trajscore.core.within_runs import last_cells, run_numbers, running_sum, step_numbers
 from trajscore.metrics._proper_scores import get_family
@@ -102,7 +103,7 @@ def ipcw_tps_score(
     stops, g = _stops_and_scores(sample, hazard, q_z, score, weights)
     samples = g if stops is None else _inverse_weighted(stops, g)
     value = float(np.average(samples, weights=sample.weight))
-    return (value, samples) if return_samples else value
+    return (value, samples) if as_flag(return_samples, "return_samples") else value
 
 
 def doubly_robust_tps_score(
@@ -180,7 +181,7 @@ def doubly_robust_tps_score(
         known = np.column_stack([stops.features_, _known_of_the_score(sample.X, score)])
         samples = _augmented(stops, g, _expected_scores(stops, known, g, regressor))
     value = float(np.average(samples, weights=sample.weight))
-    return (value, samples) if return_samples else value
+    return (value, samples) if as_flag(return_samples, "return_samples") else value
 
 
 def _stops_and_scores(

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array
 
 from trajscore.core.array import TrajectoryArray, as_container
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_numbers
+from trajscore.core.values import as_array, as_numbers
 
 
 def check_trajectories(
@@ -105,10 +105,7 @@ def check_groups(groups: Any, n_runs: int, name: str = "groups") -> IntArray:
 
 def check_labels(groups: Any, n_runs: int, name: str = "groups") -> NDArray[Any]:
     """Return the label of the group of each run; none is missing, and all are of one kind."""
-    try:
-        labels = np.asarray(groups.to_numpy() if hasattr(groups, "to_numpy") else groups)
-    except ValueError as error:  # lists of different lengths
-        raise ValueError(f"{name} must be one label a run: {error}") from error
+    labels = as_array(groups.to_numpy() if hasattr(groups, "to_numpy") else groups, name)
     if labels.dtype.kind in "US":  # a list of text and None must not become all text
         labels = np.asarray(groups, dtype=object)
     if labels.shape != (n_runs,):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -182,6 +182,8 @@ def recorded_stops(
         reasons = np.asarray(stop_reason, dtype=object)
         if reasons.shape != (len(meta),):
             raise ValueError(f"there are {reasons.size} stop reasons for {len(meta)} runs")
+        if not all(isinstance(one, Hashable) for one in reasons):
+            raise ValueError("stop reasons must be text, one for each run")
         return reasons, None
     kinds = meta["stop_kind"].to_numpy(dtype=object) if "stop_kind" in meta else None
     if "stop_reason" not in meta:

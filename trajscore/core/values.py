@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.type_aliases import FloatArray, IntArray
 
 # Beyond it weights, computed with floats, no longer tell horizons apart.
 _LARGEST_HORIZON = 2**53
 _LARGEST_NUMBER = 2**1000
+_MOST_JOBS = 4096
 
 
 def run_label(one: Any) -> str:
@@ -40,6 +41,21 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be one of {choices}, got {value!r}")
 
 
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    """Return an array, or say that what `name` holds, such as lists of several lengths, is none."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array: {error}") from error
+
+
+def check_jobs(n_jobs: Any) -> None:
+    """Refuse a number of jobs that joblib cannot read."""
+    if n_jobs is None or (is_count(n_jobs, -_MOST_JOBS) and 0 != n_jobs <= _MOST_JOBS):
+        return
+    raise ValueError(f"n_jobs must be None or a whole number, such as 2 or -1, got {n_jobs!r}")
+
+
 def as_flag(value: Any, name: str) -> bool:
     """Return a truth value, also 0 or 1, or say that `name` is none."""
     if isinstance(value, (bool, np.bool_)) or (is_number(value) and value in (0, 1)):
@@ -55,10 +71,19 @@ def is_number(value: Any) -> bool:
     return real and not isinstance(value, np.timedelta64)
 
 
+def is_iterable(value: Any) -> bool:
+    """Whether one can go through it; arrays without a dimension only look as if."""
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
+
+
 def as_path(value: Any, name: str = "path") -> Path:
     """Return a path, or say that `name` is none."""
     if not isinstance(value, (str, os.PathLike)):
         raise ValueError(f"{name} must be the name of a file, got {value!r}")
+    try:
+        os.fsencode(value)
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name} {value!r} is no name of a file: {error}") from error
     return Path(value)
 
 

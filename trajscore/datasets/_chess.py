@@ -9,6 +9,7 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.values import as_flag
 
 _CHANNELS = ["engine", "shallow", "material"]
 
@@ -58,7 +59,7 @@ def load_chess(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
         outcome="outcome",
         meta=["stop_reason", "final_outcome"],
     )
-    if return_X_y:
+    if as_flag(return_X_y, "return_X_y"):
         return X, y
     return Bunch(
         data=X,

@@ -9,6 +9,7 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.values import as_flag
 from trajscore.datasets._fetch import retrieve
 
 _URL = "https://raw.githubusercontent.com/shuvom-s/e-valuator/main/data/"
@@ -76,7 +77,7 @@ def fetch_evaluator(
     X, y = TrajectoryArray.from_frame(
         frame, id="uq_problem_idx", step="num_steps", value="judge_probability", outcome="solved"
     )
-    if return_X_y:
+    if as_flag(return_X_y, "return_X_y"):
         return X, y
     return Bunch(
         data=X,

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import log_softmax
 from sklearn.utils import Bunch
 
+from trajscore.core.values import as_flag
 from trajscore.datasets._fetch import retrieve
 
 _URL = "https://raw.githubusercontent.com/luferrer/expected_cost/main/notebooks/data/"
@@ -95,7 +96,7 @@ def fetch_expected_cost(
     scores, targets = (np.load(path, allow_pickle=False) for path in paths)
     X = log_softmax(scores.astype(np.float64), axis=1)
     y = targets.ravel().astype(np.int64)
-    if return_X_y:
+    if as_flag(return_X_y, "return_X_y"):
         return X, y
     return Bunch(
         data=X,

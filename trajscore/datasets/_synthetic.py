@@ -10,7 +10,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 from sklearn.utils import Bunch, check_random_state
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.values import as_count, as_lengths, as_numbers
+from trajscore.core.values import as_count, as_flag, as_lengths, as_numbers
 from trajscore.core.within_runs import last_cells, step_numbers
 
 
@@ -107,7 +107,7 @@ def make_trajectories(
     if budget is not None:
         y[budget < T] = -1
         X, truth = X.prefix(budget), truth.prefix(budget)
-    if return_X_y:
+    if as_flag(return_X_y, "return_X_y"):
         return X, y
     return Bunch(data=X, target=y, q=truth, final_outcome=outcome)
 

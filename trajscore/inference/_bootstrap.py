@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import is_count
+from trajscore.core.values import as_numbers, check_choice, check_jobs, is_count
 from trajscore.inference._intervals import (
     acceleration,
     bca_interval,
@@ -24,6 +24,7 @@ from trajscore.inference._units import Units, draw_counts, resampling_units
 
 # Replicates drawn at a time, each block from a seed of its own: results do not depend on n_jobs.
 _BLOCK = 64
+_MOST = 10**8
 
 
 def bootstrap(
@@ -97,6 +98,7 @@ def bootstrap_units(
 ) -> FloatArray:
     """Evaluate a statistic of the counts of units, of shape (n_replicates, n_units)."""
     check_resamples(n_resamples)
+    check_jobs(n_jobs)
     if progress is not None and not callable(progress):
         raise ValueError(f"progress must be a function of the blocks, got {progress!r}")
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
@@ -116,9 +118,11 @@ def bootstrap_units(
 
 def check_resamples(n_resamples: Any) -> None:
     """Refuse numbers of replicates that are not whole, or below 1."""
-    if not is_count(n_resamples):
+    if not is_count(n_resamples) or n_resamples > _MOST:
         raise ArgumentError(
-            f"{{argument}} must be a whole number, at least 1, got {n_resamples!r}", "n_resamples"
+            f"{{argument}} must be a whole number, at least 1 and at most {_MOST:,}, got "
+            f"{n_resamples!r}",
+            "n_resamples",
         )
 
 
@@ -181,8 +185,7 @@ def paired_bootstrap(
     1   0.0  0.0   0.0
     """
     values, names = _checked_samples(samples)
-    if method not in ("percentile", "bca"):
-        raise ValueError(f"method must be 'percentile' or 'bca', got {method!r}")
+    check_choice(method, "method", ("percentile", "bca"))
     if reference is not None:
         values = values - values[:, [_column(reference, names)]]
     units = resampling_units(len(values), groups, strata)
@@ -213,25 +216,25 @@ def paired_bootstrap(
 
 
 def _checked_samples(samples: Any) -> tuple[FloatArray, pd.Index]:
-    table = samples if isinstance(samples, pd.DataFrame) else pd.DataFrame(np.asarray(samples))
-    if np.ndim(samples) != 2 or not len(table):
+    values = as_numbers(samples, "samples")
+    if values.ndim != 2 or not len(values):
         raise ValueError(
-            f"samples must have one row a run and one column a predictor, got shape "
-            f"{np.shape(samples)}"
+            f"samples must have one row a run and one column a predictor, got shape {values.shape}"
         )
-    values = table.to_numpy(dtype=np.float64)
+    is_table = isinstance(samples, pd.DataFrame)
+    columns = samples.columns if is_table else pd.RangeIndex(values.shape[1])
     bad = ~np.isfinite(values)
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise ValueError(
-            f"row {row}, column {table.columns[column]!r}: the score is missing or infinite; drop "
+            f"row {row}, column {columns[column]!r}: the score is missing or infinite; drop "
             f"the run for all predictors, or score it"
         )
-    return values, table.columns
+    return values, columns
 
 
 def _column(reference: Any, names: pd.Index) -> int:
-    if reference in names:
+    if isinstance(reference, Hashable) and reference in names:
         return int(np.flatnonzero(names == reference)[0])
     if isinstance(reference, (int, np.integer)) and -len(names) <= reference < len(names):
         return int(reference)

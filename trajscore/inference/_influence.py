@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from trajscore.core.checks import check_groups
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_numbers
+from trajscore.core.values import as_array, as_flag, as_numbers
 from trajscore.inference._units import Units, any_units
 
 FEW_CLUSTERS = 15
@@ -83,7 +83,9 @@ def influence_interval(
     """
     value = np.atleast_1d(as_numbers(estimate, "estimate"))
     psi = as_numbers(influence, "influence")
-    if psi.ndim not in (1, 2) or psi.size % max(value.size, 1) or value.ndim != 1:
+    if not value.size:
+        raise ValueError("estimate is empty; give at least one statistic")
+    if psi.ndim not in (1, 2) or psi.size % value.size or value.ndim != 1:
         raise ValueError(
             f"influence must have a column for each of {value.size} statistics, got shape "
             f"{psi.shape}"
@@ -93,10 +95,10 @@ def influence_interval(
     warn_few_clusters(units, len(psi))
     spread = Spread(np.nan_to_num(psi), units)
     quantile = units.t_quantile(len(psi), confidence_level)
-    if simultaneous:
+    if as_flag(simultaneous, "simultaneous"):
         tail = (1 + confidence_level) / 2
         quantile *= _largest_of_all(spread, confidence_level, random_state) / norm.ppf(tail)
-    scale = np.asarray(on_logit)
+    scale = as_array(on_logit, "on_logit")
     if scale.dtype != bool or scale.shape not in ((), value.shape):
         raise ValueError(
             f"on_logit must be true or false, or one for each statistic, got {on_logit!r}"

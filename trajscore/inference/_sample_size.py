@@ -89,7 +89,7 @@ def runs_needed(
     if sd is None or not is_number(sd) or not 0 < sd < math.inf:
         raise ValueError(f"sd must be finite and positive, got {sd!r}")
     z = float(ndtri(1 - alpha / 2))
-    simple = (z + float(ndtri(power))) ** 2 * sd**2 / difference**2 + z**2 / 2
+    simple = (z + float(ndtri(power))) ** 2 * (sd / difference) ** 2 + z**2 / 2
     return _rounded_up(design_effect * simple)
 
 

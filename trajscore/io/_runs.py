@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.notebook import ROWS, as_html
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
+from trajscore.core.values import is_iterable
 from trajscore.io._choice import Chooser
 from trajscore.io._files import Place
 from trajscore.io._grades import as_grade
@@ -158,7 +159,7 @@ class Runs(list[Run]):
     """
 
     def __init__(self, runs: Iterable[Run] = ()) -> None:
-        if not isinstance(runs, Iterable):
+        if not is_iterable(runs):
             raise ValueError(f"runs must be runs of a log, got {runs!r}")
         super().__init__(runs)
         self.left_out: list[LeftOut] = []

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, xlogy
 
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_count, as_numbers
+from trajscore.core.values import as_count, as_numbers, is_iterable
 from trajscore.metrics import _ranking
 from trajscore.metrics._answers import answers
 from trajscore.metrics._binning import uniform_bins
@@ -194,7 +194,7 @@ class _Settings:
     """Checked parameters of a table."""
 
     def __init__(self, n: Any, n_bins: int, recall: float, rule: str, eps: float) -> None:
-        self.n = [n] if np.ndim(n) == 0 else list(n)
+        self.n = list(n) if is_iterable(n) else [n]
         for each in self.n:
             check_n(each)
         number = isinstance(recall, (int, float, np.integer, np.floating))

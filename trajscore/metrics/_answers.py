@@ -8,7 +8,7 @@ from scipy.special import log_expit
 
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_numbers
+from trajscore.core.values import as_flag, as_numbers
 
 
 def check_answers(
@@ -77,6 +77,7 @@ def answers(
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """Turn answers into decisions of the 0-1 cost: log_u, error, weight, and the largest u."""
     check_n_classes(n_classes)
+    log_odds = as_flag(log_odds, "log_odds")
     right, c, weight = check_answers(correct, confidence, sample_weight, probability=not log_odds)
     with np.errstate(divide="ignore"):  # an uncertainty of 0
         log_u = log_expit(-c) if log_odds else np.log(1 - c)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import check_choice
 from trajscore.metrics._ties import group_ties
 
 STRATEGIES = ("quantile", "uniform")
@@ -15,8 +16,7 @@ _ROUNDING = 1e-9
 
 def check_strategy(strategy: str) -> str:
     """Refuse an unknown way to cut forecasts into bins."""
-    if strategy not in STRATEGIES:
-        raise ValueError(f"strategy must be 'quantile' or 'uniform', got {strategy!r}")
+    check_choice(strategy, "strategy", STRATEGIES)
     return strategy
 
 

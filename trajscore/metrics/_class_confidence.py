@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.checks import check_groups
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_numbers
+from trajscore.core.values import as_array, as_numbers
 from trajscore.metrics._ties import ROUNDING
 
 # Probabilities of one question may add up to this much more than 1, as those of single precision.
@@ -83,7 +83,7 @@ def class_confidence(
     >>> class_confidence([1, 1, 1], ["a", "b", "b"], proba=[0.4, 0.3, 0.2])["decision"].item()
     'b'
     """
-    questions, answers = np.asarray(question), np.asarray(answer)
+    questions, answers = as_array(question, "question"), as_array(answer, "answer")
     if questions.ndim != 1:
         raise ValueError(f"question must be one label a sample, got shape {questions.shape}")
     asked = check_groups(questions, len(questions), "question")

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_numbers, run_label
+from trajscore.core.values import as_array, as_numbers, run_label
 
 # Rows whose probabilities miss 1 by more than this are refused; float32 softmax misses it by 1e-6.
 _SUM_TOLERANCE = 1e-4
@@ -22,7 +22,7 @@ _CHUNK_CELLS = 1 << 17
 
 def as_scores(y_proba: ArrayLike) -> NDArray[Any]:
     """Return class probabilities as a 2-D array of floats, without copying one that is."""
-    array = np.asarray(y_proba)
+    array = as_array(y_proba, "class probabilities")
     if array.dtype.kind != "f":
         array = as_numbers(y_proba, "class probabilities")  # missing values of pandas become NaN
     if array.ndim != 2 or array.shape[1] < 2:
@@ -174,5 +174,5 @@ def class_counts(y: IntArray, weight: FloatArray, n_classes: int) -> FloatArray:
 
 def _plain(labels: ArrayLike) -> NDArray[Any]:
     """Labels as an array in which False and True are 0 and 1."""
-    array = np.asarray(labels)
+    array = as_array(labels, "classes")
     return array.astype(np.int64) if array.dtype == np.bool_ else array

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import as_flag
 from trajscore.metrics._answers import answers, check_decisions, check_u_max
 from trajscore.metrics._class_probabilities import check_classes, class_counts
 from trajscore.metrics._uncertainty import (
@@ -105,7 +106,7 @@ def ecuas_score(
     costs, above = price(log_u, paid, n, system.u_max, 0.0 if log_proba else system.floor)
     warn_above(above, system.u_max)
     mean = mean_cost(costs, weight)
-    if not normalize:
+    if not as_flag(normalize, "normalize"):
         return mean
     return mean / naive_cost(class_counts(y, weight, P.shape[1]), n, system)
 

@@ -5,7 +5,6 @@ A score is an object with two branches: ``success(p)`` is S(p, 1), ``failure(p)`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Protocol, runtime_checkable
@@ -15,7 +14,7 @@ from scipy.special import beta as beta_function
 from scipy.special import betainc, comb
 
 from trajscore.core.type_aliases import BoolArray, FloatArray, RunsLike
-from trajscore.core.values import as_numbers, is_number
+from trajscore.core.values import as_numbers, is_iterable, is_number
 
 CLIP = 1e-6
 """Unless another clip is asked for, forecasts are held in [CLIP, 1 - CLIP] under a logarithm."""
@@ -247,8 +246,7 @@ def is_tuple_family(score: Any) -> bool:
 def several_families(scores: Any) -> tuple[Any, ...]:
     """Return what stands for score families, of which one may be given alone, each once."""
     alone = isinstance(scores, str) or hasattr(scores, "success") or is_tuple_family(scores)
-    alone = alone or not isinstance(scores, Iterable) or getattr(scores, "ndim", 1) == 0
-    chosen = (scores,) if alone else tuple(scores)
+    chosen = (scores,) if alone or not is_iterable(scores) else tuple(scores)
     if not chosen:
         raise ValueError("scores is empty; name at least one score family, such as 'log'")
     names = [family_name(score) for score in chosen]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import check_choice
 from trajscore.metrics import _ranking
 from trajscore.metrics._answers import check_answers
 
@@ -164,8 +165,7 @@ def generalised_area(wrong: FloatArray, right: FloatArray) -> float:
 
 def check_rule(rule: str) -> str:
     """Refuse an unknown rule of integration."""
-    if rule not in ("mean", "trapezoid"):
-        raise ValueError(f"rule must be 'mean' or 'trapezoid', got {rule!r}")
+    check_choice(rule, "rule", ("mean", "trapezoid"))
     return rule
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.sample import channels_by_name, check_sample
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import is_iterable
 from trajscore.core.weights import WEIGHT_SCHEDULES, Weights, schedule_name
 from trajscore.metrics._proper_scores import family_name
 from trajscore.metrics._ties import group_ties
@@ -98,7 +99,7 @@ def tps_sensitivity(
         probabilities=True,
         single_channel=True,
     )
-    scores, weights = _several(scores, family_name, "scores"), _several(weights, schedule_name)
+    scores, weights = several(scores, family_name, "scores"), several(weights, schedule_name)
     y = np.asarray(sample.y, dtype=np.float64)
     forecasts = dict(sample.traces)
     rate = average(y, sample.weight)
@@ -133,9 +134,9 @@ def ranks(scores: FloatArray) -> IntArray:
     return np.asarray(1 + (group > group[:, None]).sum(axis=1))
 
 
-def _several(given: Any, name_of: Callable[[Any], str], what: str = "weights") -> list[Any]:
+def several(given: Any, name_of: Callable[[Any], str], what: str = "weights") -> list[Any]:
     """Return what is given as a list, of which nothing occurs twice."""
-    if isinstance(given, str) or not isinstance(given, Iterable) or not list(given):
+    if isinstance(given, str) or not is_iterable(given) or not list(given):
         raise ValueError(f"{what} must be a list of some, got {given!r}")
     listed = list(given)
     names = [name_of(one) for one in listed]

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import IntArray
-from trajscore.core.values import as_count
+from trajscore.core.values import as_count, check_choice
 from trajscore.core.weights import Weights
 from trajscore.metrics._binning import check_strategy, quantile_bins, uniform_bins
 from trajscore.metrics._statistics import CalibrationError
@@ -125,6 +125,6 @@ def step_calibration_statistic(
 
 
 def _check_part(part: str | None) -> str | None:
-    if part is not None and part not in PARTS_OF_A_RUN:
-        raise ValueError(f"part must be 'early', 'middle' or 'late', or None, got {part!r}")
+    if part is not None:
+        check_choice(part, "part", PARTS_OF_A_RUN)
     return part

@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 from scipy.special import logsumexp, xlogy
 
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_numbers
+from trajscore.core.values import as_flag, as_numbers
 from trajscore.metrics._class_probabilities import check_rows, row_slices
 from trajscore.metrics._ties import ROUNDING
 
@@ -182,6 +182,7 @@ def decisions(
     P: NDArray[Any], y: IntArray, cost: Cost, log_proba: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Log-uncertainty and cost of every sample's Bayes decision; checks rows as it reads them."""
+    log_proba = as_flag(log_proba, "log_proba")
     decide = cost.decide_log if log_proba else cost.decide
     log_u, paid = np.empty(len(P)), np.empty(len(P))
     for rows in row_slices(P):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.notebook import ROWS, as_html
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_path, is_number
+from trajscore.core.values import as_flag, as_path, is_number
 from trajscore.monitoring._density_ratio import FittedTest, Progress
 from trajscore.monitoring._journal import Journal, OtherOwnerError
 from trajscore.monitoring._thresholds import as_ids
@@ -161,7 +161,7 @@ class EProcessMonitor:
             raise ValueError(
                 "a run's id decides ties and ends that are randomised; give one to each run"
             )
-        run_id, done = _checked_id(run), bool(done)
+        run_id, done = _checked_id(run), as_flag(done, "done")
         with self._lock:
             one = self._runs.get(run_id)
             before = self._ended.get(run_id) if one is None else one

@@ -176,6 +176,8 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
     >>> print(f"{savings.point(0.9).cost_share:.2f}")
     0.89
     """
+    if not isinstance(process, StoppingRule):
+        raise ValueError(f"process must be a fitted stopping rule, got {process!r}")
     traces = process._check(X)
     labels = check_outcomes(y, len(traces))
     even = traces.with_cells(np.ones(len(traces.cells)))

@@ -198,7 +198,7 @@ def pyplot() -> Any:
 def by_name(given: Any, name: str, what: str) -> dict[str, Any]:
     """Return several of what a display shows by name; one alone gets the given name."""
     if not isinstance(given, Mapping):
-        return {name: given}
+        return {str(name): given}
     if not given:
         raise ValueError(f"there are no {what}; give at least one")
     return {str(key): one for key, one in given.items()}

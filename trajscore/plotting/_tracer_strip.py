@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.values import run_label
+from trajscore.core.values import is_count, run_label
 from trajscore.plotting._display import SHADES, DisplayMixin, ink, plain
 from trajscore.tracer import TracerScorer
 
@@ -114,6 +114,8 @@ class TracerStripDisplay(DisplayMixin):
             The display, drawn.
         """
         one = X[[_row_of(X, run)]]
+        if not one.channels:
+            raise ValueError("X has no channels; give the signals of TracerSignals")
         explained = estimator.explain(one)
         signals = pd.DataFrame(one.cells, columns=list(one.channels or ()))
         table = pd.DataFrame(explained.cells, columns=list(explained.channels or ()))
@@ -189,4 +191,6 @@ def _row_of(X: TrajectoryArray, run: Any) -> int:
         if not len(found):
             raise KeyError(f"no run has the id {run!r}; X.ids holds them")
         return int(found[0])
-    return range(len(X))[int(run)]
+    if not is_count(run, -len(X)) or run >= len(X):
+        raise ValueError(f"run must be an id as text, or a row below {len(X)}, got {run!r}")
+    return int(run) % len(X)

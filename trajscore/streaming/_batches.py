@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import IntArray
 
 Reduced = TypeVar("Reduced")
@@ -186,6 +187,15 @@ def merge(accumulator: Any, other: Any) -> None:
         return
     for key, one in accumulator.items():
         one.merge(other[key])
+
+
+def check_batch(y: Any, X: Any, *, probabilities: bool = True) -> Sample:
+    """Check the runs that an accumulator is to add; each needs an outcome."""
+    if y is None:
+        raise ValueError("y is missing; give the outcome of each run")
+    return check_sample(
+        X, y, allow_censored=False, probabilities=probabilities, single_channel=True
+    )
 
 
 def check_mergeable(one: Any, other: Any, *settings: str) -> None:

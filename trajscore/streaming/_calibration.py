@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from trajscore.calibration import IsotonicCrossFitCalibrator
 from trajscore.calibration._cross_fit import CalibrationSample, CrossFitCalibrator
-from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count
 from trajscore.core.weights import Weights, get_schedule, step_weights
@@ -19,7 +18,7 @@ from trajscore.metrics._decomposition import Mass
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._step_calibration import PARTS_OF_A_RUN
 from trajscore.metrics._weighted_steps import step_thirds
-from trajscore.streaming._batches import check_mergeable
+from trajscore.streaming._batches import check_batch, check_mergeable
 from trajscore.streaming._grid import N_CELLS, Grid
 
 
@@ -98,13 +97,7 @@ class CalibrationAccumulator:
             If an outcome was not observed, or a forecast lies outside [0, 1] unless `bounds` say
             otherwise.
         """
-        runs = check_sample(
-            X,
-            y,
-            allow_censored=False,
-            probabilities=self.grid.is_probability,
-            single_channel=True,
-        )
+        runs = check_batch(y, X, probabilities=self.grid.is_probability)
         self.n_runs += len(runs)
         label = np.repeat(np.asarray(runs.y, dtype=np.float64), runs.X.lengths)
         weight = step_weights(runs.X.lengths, runs.X.horizon, self.weights)

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Weights, get_schedule
 from trajscore.inference._influence import bounds as interval_bounds
@@ -17,7 +16,7 @@ from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import check_aggregator, collapse
 from trajscore.metrics._binning import quantile_bins
 from trajscore.metrics._gradients import GRADIENTS
-from trajscore.streaming._batches import check_mergeable
+from trajscore.streaming._batches import check_batch, check_mergeable
 from trajscore.streaming._grid import N_CELLS, Grid
 
 _STATISTICS = {"AUROC": _ranking.auroc, "AUPRC": _ranking.auprc, "AURC": _ranking.aurc}
@@ -93,13 +92,7 @@ class RankingAccumulator:
             If an outcome was not observed, or a confidence lies outside [0, 1] unless `bounds` say
             otherwise.
         """
-        runs = check_sample(
-            X,
-            y,
-            allow_censored=False,
-            probabilities=self.grid.is_probability,
-            single_channel=True,
-        )
+        runs = check_batch(y, X, probabilities=self.grid.is_probability)
         label = np.asarray(runs.y, dtype=np.float64)
         return self._add(label, collapse(runs.X, self.phi, self.weights))
 

@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike
 from scipy.stats import t
 
 from trajscore.core.checks import check_labels
-from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Weights, get_schedule, step_weights
 from trajscore.inference._units import any_units
 from trajscore.metrics._proper_scores import family_name, get_family, several_families
 from trajscore.metrics._tps import run_scores
-from trajscore.streaming._batches import check_mergeable, hashed
+from trajscore.streaming._batches import check_batch, check_mergeable, hashed
 
 # Clusters are told apart by so many hashes; those of one hash count as one cluster.
 _BUCKETS = 4096
@@ -87,7 +86,7 @@ class TPSAccumulator:
         ValueError
             As in `trajscore.metrics.tps_score`, or if some updates have groups and others none.
         """
-        runs = check_sample(X, y, allow_censored=False, probabilities=True, single_channel=True)
+        runs = check_batch(y, X)
         if not len(runs):
             return self
         if (groups is None) != (self.by_cluster is None) and self.n_runs:

@@ -85,12 +85,6 @@ def _runs_without(X: TrajectoryArray, values: FloatArray) -> BoolArray:
 # ------------------------------------------------------------------ checks at the door
 
 
-def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    """Refuse a parameter that is none of the allowed values."""
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {allowed}, got {value!r}")
-
-
 def check_weights(alpha: Any, beta: Any, gamma: Any) -> None:
     """Refuse negative weights of components."""
     for name, value in (("alpha", alpha), ("beta", beta), ("gamma", gamma)):

@@ -17,10 +17,9 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import is_number
+from trajscore.core.values import check_choice, is_number
 from trajscore.core.within_runs import first_step_above, last_cells
 from trajscore.metrics._equal_length import has_both
-from trajscore.tracer._components import check_choice
 
 _ROUNDING = 1e-12
 
@@ -143,7 +142,7 @@ def early_warning(
     """
     if threshold is not None and not (is_number(threshold) and threshold == threshold):
         raise ValueError(f"threshold must be a number or None, got {threshold!r}")
-    check_choice("definition", definition, ("paper", "agent-tracer"))
+    check_choice(definition, "definition", ("paper", "agent-tracer"))
     sample = check_sample(
         risk, y, groups=groups, allow_soft=False, single_channel=True, allow_missing=True
     )

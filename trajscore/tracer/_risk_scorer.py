@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer, check_estimator_input, like_input
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import check_choice
 from trajscore.core.within_runs import last_cells, running_sum
 from trajscore.io import Run
-from trajscore.tracer._components import ACTORS, IS_AGENT, check_channel, check_choice
+from trajscore.tracer._components import ACTORS, IS_AGENT, check_channel
 
 
 class RiskScorer(TraceTransformer, BaseEstimator):
@@ -30,7 +31,7 @@ class RiskScorer(TraceTransformer, BaseEstimator):
     actors: str
 
     def _check_parameters(self) -> None:
-        check_choice("actors", self.actors, ACTORS)
+        check_choice(self.actors, "actors", ACTORS)
 
     def _check_signals(self, signals: TrajectoryArray) -> None:
         if self.actors != "both":

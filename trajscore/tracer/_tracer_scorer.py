@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import is_number
+from trajscore.core.values import check_choice, is_number
 from trajscore.core.within_runs import run_numbers, step_numbers
 from trajscore.tracer._components import (
     AGGREGATIONS,
@@ -19,7 +19,6 @@ from trajscore.tracer._components import (
     IS_AGENT,
     SURPRISAL,
     check_channel,
-    check_choice,
     check_components,
     check_surprisal,
     check_weights,
@@ -273,10 +272,11 @@ class TracerScorer(RiskScorer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("tune", self.tune, (None, "pairwise_logistic"))
+        if self.tune is not None:
+            check_choice(self.tune, "tune", ("pairwise_logistic",))
         if not is_number(self.tau) or not self.tau > 0:
             raise ValueError(f"tau must be a positive temperature, got {self.tau!r}")
-        check_choice("aggregation", self.aggregation, AGGREGATIONS)
+        check_choice(self.aggregation, "aggregation", AGGREGATIONS)
         check_weights(self.alpha, self.beta, self.gamma)
         check_tail(self.k, self.w)
 

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_count
-from trajscore.tracer._components import ACTORS, CHANNELS, check_choice
+from trajscore.core.values import as_count, check_choice
+from trajscore.tracer._components import ACTORS, CHANNELS
 from trajscore.tracer._definitions import (
     DEFINITIONS,
     PairsOfTurns,
@@ -211,8 +211,8 @@ class TracerSignals(RunTransformer):
         return clone(embedder) if learns(embedder) else embedder
 
     def _check_parameters(self) -> None:
-        check_choice("definition", self.definition, tuple(DEFINITIONS))
-        check_choice("actors", self.actors, ACTORS)
+        check_choice(self.definition, "definition", tuple(DEFINITIONS))
+        check_choice(self.actors, "actors", ACTORS)
         for name in ("window", "tool_window"):
             as_count(getattr(self, name), name)
         if not self.least_surprisal >= 0:

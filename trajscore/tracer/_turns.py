@@ -20,7 +20,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import unknown_name
+from trajscore.core.values import is_iterable, unknown_name
 from trajscore.io import Run, Step, ToolCall, meta, outcomes
 from trajscore.io._logprobs import NOT_RECORDED, any_recorded
 from trajscore.tracer._kept import Store, content_key, is_plain
@@ -227,7 +227,7 @@ def _refuse_empty(runs: Sequence[Run], lengths: IntArray, whose: str) -> None:
 
 def check_runs(runs: Any, reader: str) -> list[Run]:
     """Refuse what is no list of runs."""
-    if isinstance(runs, (str, bytes)) or not hasattr(runs, "__iter__"):
+    if isinstance(runs, (str, bytes)) or not is_iterable(runs):
         raise TypeError(
             f"{reader} takes runs, got {type(runs).__name__}; read a log with "
             f"trajscore.io.read_runs(path) first"

@@ -170,9 +170,9 @@ def _result_of(file: Path, options: _Options) -> dict[str, Any]:
     above = [folder / _RESULT for folder in file.parents[:2]]
     of_step = len(file.parents) > 3 and file.parents[2].name == _STEPS
     places = [given] if given else [*above, *([file.parents[3] / _RESULT] if of_step else [])]
-    found = next((place for place in places if place.exists()), None)
+    found = next((place for place in places if place.is_file()), None)
     if found is None and given is not None:
-        raise FileNotFoundError(f"{given} does not exist; give the path of Harbor's result.json")
+        raise FileNotFoundError(f"{given} is no file; give the path of Harbor's result.json")
     result = {} if found is None else LogFile(found).whole()
     return _of_step(result, file.parents[1].name if of_step else None)
 
