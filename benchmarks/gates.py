@@ -22,10 +22,21 @@ N_TASKS, N_TRIALS = 40, 5
 Draw = Callable[[np.random.Generator, float], RunSet]
 
 
-def agent(rate: float, n_tasks: int = N_TASKS, n_trials: int = N_TRIALS) -> Callable[..., RunSet]:
-    """An agent whose chance of success differs from task to task; runs have a forecast a step."""
+def agent(
+    rate: float, n_tasks: int = N_TASKS, n_trials: int = N_TRIALS, tasks_are: str = "named"
+) -> Callable[..., RunSet]:
+    """An agent whose chance of success differs from task to task; runs have a forecast a step.
+
+    Tasks are "named", so that sets are paired by them; "unnamed", the same in both sets but nobody
+    says so; or "other" ones in each set, and not named either.
+    """
+
+    def chances(rng: np.random.Generator) -> np.ndarray:
+        return rng.beta(4 * rate, 4 * (1 - rate), n_tasks)
 
     def draw(rng: np.random.Generator, chance: np.ndarray, drop: float = 0.0) -> RunSet:
+        if tasks_are == "other":
+            chance = chances(rng)
         p = np.clip(chance - drop, 0, 1)
         tasks = np.repeat(np.arange(n_tasks), n_trials)
         y = (rng.random(len(tasks)) < p[tasks]).astype(int)
@@ -33,9 +44,9 @@ def agent(rate: float, n_tasks: int = N_TASKS, n_trials: int = N_TRIALS) -> Call
         run = np.repeat(np.arange(len(tasks)), lengths)
         cells = np.clip(0.5 + 0.2 * (y[run] - 0.5) + rng.normal(0, 0.2, len(run)), 0.01, 0.99)
         X = TrajectoryArray.from_flat(cells, lengths)
-        return RunSet(X, y, tasks=tasks if n_trials > 1 else tasks.astype(str))
+        return RunSet(X, y, tasks=tasks if tasks_are == "named" else None)
 
-    draw.chances = lambda rng: rng.beta(4 * rate, 4 * (1 - rate), n_tasks)  # type: ignore[attr-defined]
+    draw.chances = chances  # type: ignore[attr-defined]
     return draw
 
 
@@ -107,7 +118,9 @@ def main() -> None:
     )
     for rate in (0.6, 0.9, 0.97):
         show(f"40 x 5, success {rate}, the same", shares(agent(rate), n, 0.0, None, seed))
-    show("200 x 1, success 0.6, the same", shares(agent(0.6, 200, 1), n, 0.0, None, seed))
+    for tasks_are in ("named", "unnamed", "other"):
+        single = shares(agent(0.6, 200, 1, tasks_are), n, 0.0, None, seed)
+        show(f"200 x 1, tasks {tasks_are}, the same", single)
     show("10 x 5, success 0.6, the same", shares(agent(0.6, 10, 5), n, 0.0, None, seed))
     show("40 x 5, six gates, the same", shares(agent(0.6), min(n, 500), 0.0, several, seed))
     show("40 x 5, margin 0.05, the same", shares(agent(0.6), n, 0.0, Gate(margin=0.05), seed))

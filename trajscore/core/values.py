@@ -17,6 +17,7 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 # Beyond it weights, computed with floats, no longer tell horizons apart.
 _LARGEST_HORIZON = 2**53
 _LARGEST_NUMBER = 2**1000
+_LARGEST_COUNT = 2**63  # what arrays are indexed with
 _MOST_JOBS = 4096
 
 
@@ -90,7 +91,7 @@ def as_path(value: Any, name: str = "path") -> Path:
 def is_count(value: Any, least: int = 1) -> bool:
     """Tell a whole number that is not too small from anything else: 2.5, True, "2"."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
-    return whole and bool(value >= least)
+    return whole and bool(least <= value < _LARGEST_COUNT)
 
 
 def as_count(value: Any, name: str, least: int = 1) -> int:

@@ -233,7 +233,7 @@ def _check_level(confidence_level: float, n_resamples: int) -> None:
 def _pairs(names: list[Hashable], reference: Hashable | None) -> NDArray[np.int64]:
     if reference is None:
         return np.array(list(combinations(range(len(names)), 2)))
-    if reference not in names:
+    if not isinstance(reference, Hashable) or reference not in names:
         raise ValueError(f"reference {reference!r} is none of the predictors {names}")
     base = names.index(reference)
     return np.array([(k, base) for k in range(len(names)) if k != base])

@@ -301,7 +301,8 @@ def _over_weight(
     warn_above(int((log_u > log_max + 1e-9).sum()), u_max, stacklevel=4)
     log_u = np.minimum(log_u, log_max)
     if isinstance(weight, Mapping):
-        gammas, masses = np.array([*weight.keys()], float), np.array([*weight.values()], float)
+        gammas = as_numbers([*weight.keys()], "gammas of the point masses")
+        masses = as_numbers([*weight.values()], "weights of the point masses")
         _check_weights(masses, gammas)
         return float(masses @ _Curve(log_u, paid, samples).at(_gammas(gammas)).cost)
     return _integral(

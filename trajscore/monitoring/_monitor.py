@@ -161,6 +161,8 @@ class EProcessMonitor:
             raise ValueError(
                 "a run's id decides ties and ends that are randomised; give one to each run"
             )
+        if step is not None and not is_number(step):
+            raise ValueError(f"step must be the number of the step, got {step!r}")
         run_id, done = _checked_id(run), as_flag(done, "done")
         with self._lock:
             one = self._runs.get(run_id)
