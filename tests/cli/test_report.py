@@ -234,6 +234,21 @@ def test_monitor_answers_bad_lines_and_goes_on(model, monkeypatch, capsys):
         assert answer["line"] == number
 
 
+def test_monitor_ends_quietly_when_it_is_interrupted(model, monkeypatch, capsys, tmp_path):
+    def interrupted(_):
+        yield b'{"id": "a", "step": 1, "score": 0.4}'
+        raise KeyboardInterrupt
+
+    process, _, path = model
+    monkeypatch.setattr("trajscore.cli.monitor.lines_of", interrupted)
+    state = tmp_path / "state"
+    code, answers = monitored(path, [], monkeypatch, capsys, "--state", str(state))
+    assert (code, [one["step"] for one in answers]) == (130, [1])
+    monitor = process.monitor(state=state)  # what was answered is kept
+    assert monitor.update(0.3, "a", step=2).step == 2
+    monitor.close()
+
+
 def test_monitor_goes_on_where_it_was_killed(model, tmp_path):
     """Started again, it answers the line that was not answered, and those sent twice, alike."""
     process, X, path = model

@@ -5,6 +5,7 @@ import pytest
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray, check_trajectories
 from trajscore.core.checks import check_groups, check_sample_weight
 from trajscore.core.ids import check_same_runs
+from trajscore.core.values import as_array, as_count, as_flag, as_path, check_jobs, is_iterable
 
 
 @pytest.mark.parametrize(
@@ -149,3 +150,22 @@ def test_groups_become_codes_in_the_order_of_their_names(given):
 def test_groups_that_do_not_name_one_for_each_run(given, message):
     with pytest.raises(ValueError, match=message):
         check_groups(given, 3)
+
+
+def test_arguments_of_other_kinds_are_refused_in_words():
+    assert [as_flag(one, "done") for one in (True, np.bool_(False), 0, 1.0)] == [1, 0, 0, 1]
+    for value in (None, "yes", 2, [], pd.NA, pd.Series([True, False])):
+        with pytest.raises(ValueError, match="done must be True or False"):
+            as_flag(value, "done")
+    for value in (None, 1, -1, np.int64(4)):
+        check_jobs(value)
+    for value in (0, 1.5, "2", True, [1], 2**63, float("nan")):
+        with pytest.raises(ValueError, match="n_jobs must be None or a whole number"):
+            check_jobs(value)
+    with pytest.raises(ValueError, match="stopped must be an array"):
+        as_array([[0.5], [0.5, 0.6]], "stopped")
+    with pytest.raises(ValueError, match="n_bins must be a whole number"):
+        as_count(10**400, "n_bins")
+    with pytest.raises(ValueError, match="is no name of a file"):
+        as_path("\ud800")
+    assert [is_iterable(one) for one in ([], "a", np.ones(2), np.array(3), 3)] == [1, 1, 1, 0, 0]

@@ -125,6 +125,18 @@ def test_files_of_others(path):
         TrajectoryArray.load(path)
 
 
+def test_a_width_that_a_file_cannot_have(tmp_path):
+    X = TrajectoryArray.from_list([[0.1, 0.2], [0.3]])
+    path = tmp_path / "x.npz"
+    X.save(path)
+    parts = dict(np.load(path))
+    np.savez(path, **parts | {"n_steps": np.int64(1)})
+    assert TrajectoryArray.load(path).shape == (2, 2)  # no cell is lost
+    np.savez(path, **parts | {"n_steps": np.int64(10**9)})
+    with pytest.raises(ValueError, match="this is no file that TrajectoryArray.save"):
+        TrajectoryArray.load(path)
+
+
 def test_unknown_endings(tmp_path):
     for work in (array_with([1, 2]).save, TrajectoryArray.load):
         with pytest.raises(ValueError, match=r"\.npz or \.parquet"):

@@ -238,6 +238,8 @@ def test_words_of_a_comparison():
     assert "runs of each would settle it" in said
     text = str(compare(BASE, WORSE))
     assert "Paired by task: 40 in both" in text
+    # no sample size is known of a calibration error: that is said, and not left out
+    assert "how many runs would settle it cannot be said" in str(check(SAME, BASE, Gate("S-ECE")))
     nobody = runs_of(2, tasks=False, n_tasks=7)
     assert "Not paired" in str(compare(BASE, nobody))
     alike = compare(BASE, runs_of(1, outcomes=np.ones_like))
