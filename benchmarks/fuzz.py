@@ -589,13 +589,15 @@ def main() -> None:
     arguments = parser.parse_args()
     signal.signal(signal.SIGALRM, _alarm)
     rng, tally, start = np.random.default_rng(arguments.seed), Tally(), time.perf_counter()
-    fuzz_calls(tally, arguments.calls, rng, arguments.only)
-    if not arguments.only:
-        fuzz_files(tally, arguments.files, rng)
-        fuzz_lines(tally, arguments.lines, rng)
-        if arguments.logs:
-            fuzz_real_logs(tally, arguments.logs, arguments.files, arguments.seed)
-        fuzz_same(tally, arguments.same, arguments.seed)
+    logs = [place.resolve() for place in arguments.logs]
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # for what calls save
+        fuzz_calls(tally, arguments.calls, rng, arguments.only)
+        if not arguments.only:
+            fuzz_files(tally, arguments.files, rng)
+            fuzz_lines(tally, arguments.lines, rng)
+            if logs:
+                fuzz_real_logs(tally, logs, arguments.files, arguments.seed)
+            fuzz_same(tally, arguments.same, arguments.seed)
     tally.report(arguments.shown)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{time.perf_counter() - start:.0f} s, {peak:.0f} MiB at most")

@@ -220,7 +220,7 @@ def test_what_cannot_be_added_up_is_refused_in_words():
             counts.merge(other)
     with pytest.raises(ValueError, match="these differ in scores and weights"):
         counts.merge(TPSAccumulator("brier", "uniform"))
-    with pytest.raises(ValueError, match="y is missing"):
+    with pytest.raises(ValueError, match="outcomes"):
         counts.update(None, [[0.9]])
     with pytest.raises(ValueError, match="groups must be 1 labels"):
         TPSAccumulator().update([1], [[0.9]], groups="task")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import IntArray
-from trajscore.core.values import as_count, as_lengths
+from trajscore.core.values import as_count, as_lengths, is_iterable
 from trajscore.core.weights import Weights
 from trajscore.metrics._tps import run_scores
 
@@ -116,7 +116,7 @@ def censoring_shift(
 
 
 def _kept(lengths: ArrayLike, n_runs: int) -> IntArray:
-    if np.ndim(lengths) == 0:
+    if not is_iterable(lengths):
         return np.full(n_runs, as_count(lengths, "lengths"), dtype=np.int64)
     kept = as_lengths(lengths)
     if len(kept) != n_runs:

@@ -15,6 +15,8 @@ from trajscore.core.ids import check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, as_q_z, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 
+_UNGIVEN = object()  # None is no outcomes, and refused
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -61,7 +63,7 @@ class Sample:
 
 def check_sample(
     X: Any,
-    y: ArrayLike | None = None,
+    y: Any = _UNGIVEN,
     *,
     groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -87,7 +89,7 @@ def check_sample(
     )
     n_runs = len(next(iter(containers.values())))
     outcomes = None
-    if y is not None:
+    if y is not _UNGIVEN:
         outcomes = check_outcomes(y, n_runs, allow_censored=allow_censored, allow_soft=allow_soft)
         containers = {name: ended_where_known(one, outcomes) for name, one in containers.items()}
     return Sample(

@@ -207,6 +207,8 @@ def _write_container(parts: Parts, meta: pd.DataFrame, file: BinaryIO) -> None:
 
 def _read_container(path: Path) -> Parts:
     frame, header = _read_parquet(path)
+    if len(frame) and frame["row"].max() >= len(frame):  # as a damaged file may say
+        raise ValueError("a run has a number beyond those of all runs")
     lengths = np.bincount(frame["row"])
     first = frame.iloc[np.cumsum(lengths) - lengths].reset_index(drop=True)
     channels = header["channels"]

@@ -154,7 +154,7 @@ def as_float(values: ArrayLike, ndims: tuple[int, ...] = (1, 2)) -> FloatArray:
 
 def as_lengths(lengths: ArrayLike, n_cells: int | None = None) -> IntArray:
     """Return the number of steps of each run, at least 1, which add up to the number of cells."""
-    array = np.asarray(lengths)
+    array = as_array(lengths, "lengths")
     if array.size == 0:
         array = array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":

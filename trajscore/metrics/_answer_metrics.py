@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, xlogy
 
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_count, as_numbers, is_iterable
+from trajscore.core.values import as_count, as_numbers, is_iterable, is_number
 from trajscore.metrics import _ranking
 from trajscore.metrics._answers import answers
 from trajscore.metrics._binning import uniform_bins
@@ -197,8 +197,7 @@ class _Settings:
         self.n = list(n) if is_iterable(n) else [n]
         for each in self.n:
             check_n(each)
-        number = isinstance(recall, (int, float, np.integer, np.floating))
-        if not number or not 0 < recall <= 1:
+        if not is_number(recall) or not 0 < recall <= 1:
             raise ValueError(f"recall must be a number above 0 and at most 1, got {recall!r}")
         check_eps(eps)
         self.n_bins, self.recall = as_count(n_bins, "n_bins"), recall

@@ -8,7 +8,7 @@ from scipy.special import log_expit
 
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_flag, as_numbers
+from trajscore.core.values import as_flag, as_numbers, is_number
 
 
 def check_answers(
@@ -56,14 +56,14 @@ def check_decisions(
 
 def check_u_max(u_max: float) -> float:
     """Refuse a largest uncertainty that is no finite number above 0."""
-    if not isinstance(u_max, (int, float, np.integer, np.floating)) or not 0 < u_max < np.inf:
+    if not is_number(u_max) or not 0 < u_max < np.inf:
         raise ValueError(f"u_max must be a finite number above 0, got {u_max!r}")
     return float(u_max)
 
 
 def check_n_classes(n_classes: float) -> None:
     """Refuse a number of possible answers below 2."""
-    if not isinstance(n_classes, (int, float, np.integer, np.floating)) or not n_classes >= 2:
+    if not is_number(n_classes) or not n_classes >= 2:
         raise ValueError(f"n_classes must be a number of at least 2, got {n_classes!r}")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_flag
+from trajscore.core.values import as_flag, is_number
 from trajscore.metrics._answers import answers, check_decisions, check_u_max
 from trajscore.metrics._class_probabilities import check_classes, class_counts
 from trajscore.metrics._uncertainty import (
@@ -282,5 +282,5 @@ def naive_cost(counts: FloatArray, n: float, cost: Cost) -> float:
 
 def check_n(n: float) -> None:
     """Refuse an n that is no finite number >= 0."""
-    if not isinstance(n, (int, float, np.integer, np.floating)) or not 0 <= n < np.inf:
+    if not is_number(n) or not 0 <= n < np.inf:
         raise ValueError(f"n must be a finite number >= 0, got {n!r}")

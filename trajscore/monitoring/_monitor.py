@@ -414,7 +414,7 @@ def _checked_id(run: Hashable | None) -> Hashable:
     plain = run.item() if isinstance(run, np.generic) else run
     try:
         hash(plain)
-        is_id = not isinstance(plain, bool) and plain == plain  # NaN would be a new run each time
+        is_id = not isinstance(plain, bool) and bool(plain == plain)  # NaN would be new each time
     except (TypeError, ValueError):
         is_id = False
     if not is_id:
