@@ -21,6 +21,7 @@ from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.values import as_array
 from trajscore.core.weights import WEIGHT_SCHEDULES, Weights, schedule_name, step_weights
 from trajscore.inference import bootstrap
 from trajscore.inference._intervals import percentile_interval
@@ -247,7 +248,7 @@ def _predictors(X: Any) -> dict[str, Any]:
 
 def _enters(sample: Sample, scored: ArrayLike | None) -> BoolArray:
     if scored is not None:
-        mask = np.asarray(scored)
+        mask = as_array(scored, "scored")
         if mask.dtype != bool or mask.shape != (len(sample),):
             raise ValueError(f"scored must be {len(sample)} booleans, one for each run")
         return mask

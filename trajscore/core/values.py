@@ -82,9 +82,11 @@ def as_path(value: Any, name: str = "path") -> Path:
     if not isinstance(value, (str, os.PathLike)):
         raise ValueError(f"{name} must be the name of a file, got {value!r}")
     try:
-        os.fsencode(value)
-    except UnicodeEncodeError as error:
-        raise ValueError(f"{name} {value!r} is no name of a file: {error}") from error
+        is_name = b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        is_name = False
+    if not is_name:
+        raise ValueError(f"{name} {value!r} is no name of a file")
     return Path(value)
 
 

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from trajscore.calibration._forecaster import fit_arguments
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.sample import Sample, check_sample
-from trajscore.core.values import as_count
+from trajscore.core.values import as_count, check_jobs
 from trajscore.monitoring._stopping_rule import StoppingRule, check_cost, check_share
 
 RATES = (
@@ -103,6 +103,7 @@ def split_report(
         raise ValueError(f"none of the {len(sample)} runs has an observed outcome; give some")
     sample = sample.take(observed).in_id_order()
     seeds = check_random_state(random_state).randint(2**31, size=n_splits)
+    check_jobs(n_jobs)
     tables = Parallel(n_jobs=n_jobs)(
         delayed(_one_split)(rule, sample, known_share, seed) for seed in seeds.tolist()
     )

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logit
 
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import is_number
+from trajscore.core.values import is_iterable, is_number
 from trajscore.metrics._proper_scores import CLIP
 
 N_CELLS = 1 << 14
@@ -29,7 +29,7 @@ class Grid:
         """Return the grid of a signal between two bounds; None: that of forecasts."""
         if bounds is None:
             return cls()
-        ends = bounds if isinstance(bounds, (tuple, list, np.ndarray)) else ()
+        ends = list(bounds) if is_iterable(bounds) else []
         if len(ends) != 2 or not all(is_number(one) and np.isfinite(one) for one in ends):
             raise ValueError(f"bounds must be two finite numbers, got {bounds!r}")
         if not ends[0] <= ends[1]:
