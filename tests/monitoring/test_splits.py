@@ -104,3 +104,8 @@ def test_too_few_successes_flag_nothing_without_a_warning(runs):
 def test_bad_options(runs, options, message):
     with pytest.raises(ValueError, match=message):
         split_report(RULE, *runs, **options)
+
+
+def test_a_level_of_no_interval_is_refused(runs):
+    with pytest.raises(ValueError, match=r"confidence_level must lie in \(0, 1\), got 1"):
+        split_report(RULE, *runs, n_splits=2, confidence_level=1)

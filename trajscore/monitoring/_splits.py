@@ -18,6 +18,7 @@ from trajscore.calibration._forecaster import fit_arguments
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.values import as_count, check_jobs
+from trajscore.inference._units import check_level
 from trajscore.monitoring._stopping_rule import StoppingRule, check_cost, check_share
 
 RATES = (
@@ -94,6 +95,7 @@ def split_report(
     {'false_alarm_rate': [0.13], 'power': [0.62], 'power_before_end': [0.37]}
     """
     check_share("known_share", known_share)
+    check_level(confidence_level)
     n_splits = as_count(n_splits, "n_splits")
     sample = check_sample(X, y, groups=groups, allow_soft=False)
     if cost is not None:
