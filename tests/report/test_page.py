@@ -20,6 +20,10 @@ SECTIONS = [
     "health", "numbers", "method",
 ]  # fmt: skip
 VOID = {"meta", "br", "input", "wbr"}
+WORDS = {  # heads of columns that hold no number
+    "predictor", "form", "run", "outcome", "forecast", "ended by", "stop reason", "reason",
+    "metric", "read as", "what to do", "model", "group",
+}  # fmt: skip
 
 
 class Balance(HTMLParser):
@@ -52,6 +56,8 @@ def check(page):
     body = re.sub("<[^>]*>", " ", page[page.index("<body") : page.index("<script>")])
     assert re.findall(r".{20}\b(?:nan|inf)\b.{20}", body) == []
     assert "://" not in page
+    # every other head of a column tells what its numbers are
+    assert set(re.findall(r'<th scope="col">([^<]*)</th>', page)) <= WORDS
     return page
 
 
