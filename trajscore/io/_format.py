@@ -7,7 +7,7 @@ shortest; nothing here knows one of them.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,7 @@ from trajscore.io._files import (
 )
 from trajscore.io._run import CutRuns, Run
 
-_SHOWN = 12  # fields that an error names
-_SHOWN = 12  # fields that an error names
+_SHOWN = 12  # names in an error
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to tell a format.
 STREAMED = frozenset({"simulations", "samples", "steps", "messages", "traj", "ticks"})
@@ -200,8 +199,7 @@ def tell(path: Paths, max_size: int | None = None) -> Format:
     found = told_by(file, max_size)
     if found is None:
         *_, head = _heads(LogFile(file, max_size=max_size))
-        names = ", ".join(map(repr, list(head.fields)[:_SHOWN]))
-        seen = f" (its fields are {names})" if names else ""
+        seen = seen_names("its fields are", head.fields)
         raise ArgumentError(
             f"{file}: the format is not known{seen}; name it by {{argument}}, one of "
             f"{', '.join(_FORMATS)}, or give read_jsonl a map of its fields",
@@ -245,3 +243,9 @@ def _heads(file: LogFile) -> Iterator[Head]:
             yield head
     head.whole = True
     yield head
+
+
+def seen_names(words: str, names: Iterable[Any]) -> str:
+    """Put the first names that were seen into brackets, for an error; nothing without any."""
+    shown = ", ".join(map(repr, list(names)[:_SHOWN]))
+    return f" ({words} {shown})" if shown else ""

@@ -17,12 +17,11 @@ from trajscore.core.stops import (
 )
 from trajscore.io._choice import Choice, Chooser, turns_say_nothing
 from trajscore.io._files import Broken, LogFile, Paths, Place, list_paths
-from trajscore.io._format import Format, find_format, tell, told_by
+from trajscore.io._format import Format, find_format, seen_names, tell, told_by
 from trajscore.io._run import MalformedRunError, Run
 from trajscore.io._runs import LeftOut, Runs, RunStream, warn_of_left_out
 
 _EXPLAINED = (ADMINISTRATIVE, INFORMATIVE)  # a run may well have no outcome then
-_SHOWN = 12  # fields that an error names
 
 
 def read_runs(
@@ -282,10 +281,10 @@ def _check_turns(run: Run, raw: Any) -> None:
     if agent and not turns_say_nothing(agent):
         return
     roles = sorted({str(step.extra["role"]) for step in run.steps if "role" in step.extra})
-    hint = f" (unknown roles: {', '.join(map(repr, roles[:_SHOWN]))})" if roles else ""
+    hint = seen_names("unknown roles:", roles)
     if agent:
         names = raw if isinstance(raw, Mapping) else raw[0] if isinstance(raw, list) else {}
-        hint = f" (its fields are {', '.join(map(repr, list(names)[:_SHOWN]))})" if names else ""
+        hint = seen_names("its fields are", names)
         raise MalformedRunError(
             f"every turn of the agent is empty{hint}: its messages were not found, and no field "
             f"has a usual name of a confidence"

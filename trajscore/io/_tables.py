@@ -16,8 +16,6 @@ from trajscore.core.values import unknown_name
 from trajscore.io._fields import USUAL, Fields, find
 from trajscore.io._files import Broken, LogFile, open_text
 
-TABLE_ENDINGS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
-
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
 """The parts of a table with the words for them."""
 
