@@ -155,7 +155,8 @@ def folder_of(n_steps: int, folder: Path) -> Path:
             table = pa.Table.from_pandas(
                 as_frame(traces, y, k * _RUNS_OF_A_FILE), preserve_index=False
             )
-            parquet.write_table(table, path)
+            parquet.write_table(table, path.with_suffix(".part"))
+            path.with_suffix(".part").replace(path)
         n_steps -= parquet.read_metadata(path).num_rows
         k += 1
     return folder

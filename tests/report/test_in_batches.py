@@ -61,6 +61,24 @@ def test_all_runs_in_the_sample(frame, group):
     assert "600 runs" in found.notes[0]
 
 
+@pytest.mark.parametrize("group", [None, "task"])
+def test_the_base_rate_is_scored_as_any_constant_forecast(frame, group):
+    rate = frame.groupby("run")["solved"].first().mean()
+    columns = COLUMNS | {"value": ["judge", "verbal"], "group": group}
+    table = pa.Table.from_pandas(frame.assign(verbal=rate))
+    intervals = evaluate(iter_batches(table, **columns), calibrator=None).intervals
+    base, constant = (
+        intervals.xs(row, level=["predictor", "form"])
+        for row in (("base rate", "constant"), ("verbal", "raw"))
+    )
+    scores = base.index.str.startswith("TPS")
+    columns = ["value", "margin", "low", "high"]
+    np.testing.assert_allclose(
+        base.loc[scores, columns], constant.loc[scores, columns], rtol=1e-12, atol=1e-12
+    )
+    np.testing.assert_allclose(base["value"], constant["value"], atol=1e-12)
+
+
 def test_intervals_of_a_sample_shrink_to_all_runs(frame, monkeypatch):
     monkeypatch.setattr(_in_batches, "SAMPLE_RUNS", 200)
     found = evaluate(iter_batches(pa.Table.from_pandas(frame), **COLUMNS))
@@ -111,6 +129,9 @@ def test_what_is_not_for_batches(frame):
         evaluate(batches, [1, 0])
     with pytest.raises(ValueError, match="y is None"):
         evaluate([[0.5]])
+    frame.loc[7, "judge"] = 1.5
+    with pytest.raises(ValueError, match=r"run .r.*, step .* forecast 1\.5 lies outside \[0, 1\]"):
+        evaluate(iter_batches(pa.Table.from_pandas(frame), **COLUMNS))
 
 
 def test_the_command_line_reads_a_folder(frame, tmp_path, capsys, monkeypatch):

@@ -73,11 +73,12 @@ def collapse(X: TrajectoryArray, phi: str, weights: Weights) -> FloatArray:
         return X.cells[last_cells(X)]
     if phi == "min":
         return np.minimum.reduceat(X.cells, X.offsets[:-1])
-    return _weighted_mean(X, "uniform" if phi == "mean" else weights)
+    schedule = "uniform" if phi == "mean" else weights
+    return weighted_mean(X, step_weights(X.lengths, X.horizon, schedule))
 
 
-def _weighted_mean(X: TrajectoryArray, weights: Weights) -> FloatArray:
-    w = step_weights(X.lengths, X.horizon, weights)
+def weighted_mean(X: TrajectoryArray, w: FloatArray) -> FloatArray:
+    """Mean of each trusted run's values, which have the weights w."""
     starts = X.offsets[:-1]
     mean = np.add.reduceat(w * X.cells, starts) / np.add.reduceat(w, starts)
     # rounding must not carry a mean outside the values it averages, nor split ties of constants

@@ -8,7 +8,9 @@ all runs, and its intervals shrink to their number. Those of scores are of all r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -18,9 +20,10 @@ from numpy.typing import NDArray
 
 from trajscore.calibration import PlattCrossFitCalibrator
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_values
 from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.metrics._aggregate import collapse
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.metrics._aggregate import collapse, weighted_mean
 from trajscore.report._data import (
     BASE_RATE,
     CALIBRATED,
@@ -43,6 +46,7 @@ from trajscore.report._report import Report
 from trajscore.report._tables import gain_table
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming._batches import hashed
+from trajscore.streaming._labelled import LabelledRuns
 
 Key = tuple[str, str]
 SAMPLE_RUNS = 20_000
@@ -59,18 +63,28 @@ class RowSums:
         self.runs = RankingAccumulator(options.phi, options.weights)
         self.costs = np.zeros(len(ECUAS_METRICS) + 1)  # and squared errors
 
-    def update(
-        self, label: FloatArray, X: TrajectoryArray, groups: Any, with_steps: bool = True
-    ) -> None:
-        """Add runs with forecasts; without steps where these are added up elsewhere."""
-        self.scores.update(label, X, groups)
-        if with_steps:
-            self.steps.update(label, X)
-        confidence = collapse(X, self.options.phi, self.options.weights)
-        self.runs._add(label, confidence)
-        squared = label * (1 - confidence) ** 2 + (1 - label) * confidence**2
-        costs = [cost_of_reliance(confidence, label, n).sum() for n in ECUAS_METRICS.values()]
-        self.costs += [*costs, squared.sum()]
+    def add(self, runs: LabelledRuns, X: TrajectoryArray) -> None:
+        """Add trusted runs with forecasts."""
+        self.scores._add(runs, X.cells)
+        self.steps._add(runs, X.cells)
+        phi, weights = self.options.phi, self.options.weights
+        is_weighted = phi == "weighted"  # by what is at hand
+        confidence = weighted_mean(X, runs.weight) if is_weighted else collapse(X, phi, weights)
+        self.runs._add(runs.label, confidence)
+        self.costs += _costs(runs.label, confidence)
+
+    def of_base_rate(self) -> RowSums:
+        """Return the sums of the success rate as the only forecast of the same runs."""
+        n_runs = self.runs.sums[:2].sum(axis=1)  # failures, successes
+        rate = float(n_runs[1] / n_runs.sum())
+        base = RowSums(self.options)
+        base.scores = self.scores._constant(rate)
+        base.steps = self.steps._constant(rate)
+        base.runs = self.runs._constant(rate)
+        base.costs = sum(
+            n * _costs(np.array([label]), np.array([rate])) for label, n in enumerate(n_runs)
+        )
+        return base
 
     def merge(self, other: Self) -> None:
         """Add another's sums."""
@@ -95,6 +109,13 @@ class RowSums:
         found |= self.runs.compute()["value"].to_dict()
         means = (self.costs / n_runs).tolist()
         return found | dict(zip([*ECUAS_METRICS, "T-Brier"], means, strict=True))
+
+
+def _costs(label: FloatArray, confidence: FloatArray) -> FloatArray:
+    """Add up the cost of relying on each run's forecast, and its squared error."""
+    squared = label * (1 - confidence) ** 2 + (1 - label) * confidence**2
+    costs = [cost_of_reliance(confidence, label, n).sum() for n in ECUAS_METRICS.values()]
+    return np.array([*costs, squared.sum()])
 
 
 class HashSample:
@@ -143,155 +164,131 @@ class HashSample:
         )
 
 
-class _Pass:
-    """What both passes share: which runs count, and as what."""
+class Pass:
+    """Metrics of each predictor, added up by halves of the runs; which half goes by a hash."""
 
-    def __init__(self, options: Options, censored: str) -> None:
+    def __init__(self, options: Options, censored: str, names: Sequence[str]) -> None:
         self.options, self.censored = options, censored
-
-    def _counted(
-        self, y: NDArray[Any], X: TrajectoryArray
-    ) -> tuple[BoolArray, FloatArray, BoolArray]:
-        """Return which runs count, labels of all, and which lack a value."""
-        labels, whole = as_labels(y, censored=self.censored), whole_of_all(X)
-        return labels.counts & whole, labels.value, ~whole
-
-
-def whole_of_all(X: TrajectoryArray) -> BoolArray:
-    """Tell which runs lack no value of any channel."""
-    return np.logical_and.reduce([whole_runs(X[name]) for name in X.channels or ()])
-
-
-def halves(X: TrajectoryArray, groups: NDArray[Any] | None) -> IntArray:
-    """Return the half in which each run's cluster lies, by another bit than the sample's."""
-    return hashed(X.ids if groups is None else groups) & 1
-
-
-class FirstPass(_Pass):
-    """The sample, the halves' counts, and the metrics of forecasts as given."""
-
-    def __init__(self, options: Options, censored: str, names: tuple[str, ...]) -> None:
-        super().__init__(options, censored)
-        self.sample = HashSample(SAMPLE_RUNS)
-        self.raw = {name: RowSums(options) for name in names}
-        self.halves = {
-            (name, k): CalibrationAccumulator(options.weights) for name in names for k in (0, 1)
-        }
-        self.length = RankingAccumulator("last", bounds=(-float(1 << 14), 0.0))
-        self.counts = np.zeros(5)  # runs, observed, successes, lacking a value, unobserved left out
+        self.rows = {(name, half): RowSums(options) for name in names for half in (0, 1)}
+        self.excluded: Counter[str] = Counter()  # runs left out, by reason
 
     def update(self, y: NDArray[Any], X: TrajectoryArray, groups: NDArray[Any] | None) -> None:
         """Add a batch."""
-        counts, label, lacks = self._counted(y, X)
-        observed = y != CENSORED
-        numbers = (counts, counts & observed, counts & observed & (y == 1), lacks)
-        self.counts += [*(one.sum() for one in numbers), (~counts & ~lacks).sum()]
-        if not counts.any():
-            return
-        rows = np.flatnonzero(counts)
-        X, label = X[rows], label[rows]
-        groups = None if groups is None else groups[rows]
-        self.sample.update(y[rows], X, groups)
-        half = halves(X, groups)
-        for name, sums in self.raw.items():
-            sums.update(label, X[name], groups, with_steps=False)
-            for k in (0, 1):
-                self.halves[name, k].update(label[half == k], X[name][half == k])
-        self.length.update(label, TrajectoryArray(-X.lengths.astype(float), np.ones(len(X), int)))
+        labels = as_labels(y, censored=self.censored)
+        whole = np.logical_and.reduce([whole_runs(X[name]) for name in X.channels or ()])
+        lost = {"a value is missing": ~whole, UNOBSERVED: whole & ~labels.counts}
+        self.excluded.update({reason: int(rows.sum()) for reason, rows in lost.items()})
+        half = hashed(X.ids if groups is None else groups) & 1  # another bit than the sample's
+        for k in (0, 1):
+            rows = np.flatnonzero(whole & labels.counts & (half == k))
+            if len(rows):
+                chosen, of_rows = X[rows], None if groups is None else groups[rows]
+                runs = LabelledRuns(labels.value[rows], chosen, self.options.weights, of_rows)
+                self.add(runs, y[rows], k)
+
+    def add(self, runs: LabelledRuns, y: NDArray[Any], half: int) -> None:
+        """Add runs of one half that count."""
+        for name in runs.X.channels or ():
+            traces = runs.X[name]
+            check_values(traces, probabilities=True)
+            self.rows[name, half].add(runs, self.forecasts(traces, name, half))
+
+    def forecasts(self, X: TrajectoryArray, name: str, half: int) -> TrajectoryArray:
+        """Return the forecasts that are added up of a predictor."""
+        return X
 
     def merge(self, other: Self) -> None:
         """Add another's sums."""
+        self.excluded += other.excluded
+        for key, sums in self.rows.items():
+            sums.merge(other.rows[key])
+
+    def of_all(self) -> dict[str, RowSums]:
+        """Return the sums of each predictor over both halves."""
+        found = {name: deepcopy(sums) for (name, half), sums in self.rows.items() if half == 0}
+        for name, sums in found.items():
+            sums.merge(self.rows[name, 1])
+        return found
+
+
+class FirstPass(Pass):
+    """Forecasts as given, and a sample of the runs."""
+
+    def __init__(self, options: Options, censored: str, names: Sequence[str]) -> None:
+        super().__init__(options, censored, names)
+        self.sample = HashSample(SAMPLE_RUNS)
+        self.length = RankingAccumulator("last", bounds=(-float(1 << 14), 0.0))
+        self.counts = np.zeros(3)  # runs, those with an observed outcome, and its sum
+
+    def add(self, runs: LabelledRuns, y: NDArray[Any], half: int) -> None:
+        """Add runs of one half that count."""
+        super().add(runs, y, half)
+        self.sample.update(y, runs.X, runs.groups)
+        self.length._add(runs.label, -runs.X.lengths.astype(np.float64))
+        observed = y != CENSORED
+        self.counts += [len(y), observed.sum(), y[observed].sum()]
+
+    def merge(self, other: Self) -> None:
+        """Add another's sums."""
+        super().merge(other)
         self.sample.merge(other.sample)
         self.length.merge(other.length)
         self.counts = self.counts + other.counts
-        for name, sums in self.raw.items():
-            sums.merge(other.raw[name])
-        for key, counts in self.halves.items():
-            counts.merge(other.halves[key])
 
 
-class SecondPass(_Pass):
-    """The metrics of forecasts calibrated by the map of the other half, and of the base rate."""
+class SecondPass(Pass):
+    """Forecasts calibrated by the map of the other half."""
 
     def __init__(
-        self, options: Options, censored: str, maps: Mapping[tuple[str, int], Any], rate: float
+        self, options: Options, censored: str, names: Sequence[str], maps: Mapping[Any, Any]
     ) -> None:
-        super().__init__(options, censored)
-        self.maps, self.rate = maps, rate
-        self.rows = {name: RowSums(options) for name in dict.fromkeys(name for name, _ in maps)}
-        self.base = RowSums(options)
+        super().__init__(options, censored, names)
+        self.maps = maps
 
-    def update(self, y: NDArray[Any], X: TrajectoryArray, groups: NDArray[Any] | None) -> None:
-        """Add a batch."""
-        counts, label, _ = self._counted(y, X)
-        if not counts.any():
-            return
-        rows = np.flatnonzero(counts)
-        X, label = X[rows], label[rows]
-        groups = None if groups is None else groups[rows]
-        half = np.repeat(halves(X, groups), X.lengths)
-        for name, sums in self.rows.items():
-            cells, calibrated = X[name].cells, np.empty(len(half))
-            for k in (0, 1):
-                steps = np.flatnonzero(half == k)
-                calibrated[steps] = self.maps[name, 1 - k](cells[steps])
-            sums.update(label, X[name].with_cells(calibrated), groups)
-        flat = X[next(iter(X.channels or ()))]
-        self.base.update(label, flat.with_cells(np.full(len(flat.cells), self.rate)), groups)
-
-    def merge(self, other: Self) -> None:
-        """Add another's sums."""
-        for name, sums in self.rows.items():
-            sums.merge(other.rows[name])
-        self.base.merge(other.base)
+    def forecasts(self, X: TrajectoryArray, name: str, half: int) -> TrajectoryArray:
+        """Return the forecasts that are added up of a predictor."""
+        return X.with_cells(self.maps[name, 1 - half](X.cells))
 
 
 def evaluate_batches(
     batches: Any, options: Options, censored: str, is_calibrated: bool, evaluate: Any
 ) -> Report:
-    """Go through the batches twice; `evaluate` makes the report of the sample."""
-    first = batches.reduce(FirstPass(options, censored, batches.columns.values))
+    """Go through the batches once or twice; `evaluate` makes the report of the sample."""
+    names = batches.columns.values
+    first = batches.reduce(FirstPass(options, censored, names))
     if not first.counts[0]:
         raise ValueError("no run counts; give runs with a value of every predictor")
     y, X, groups = first.sample.runs()
     report: Report = evaluate(X, y, groups=groups)
-    maps = {}
+    raw, calibrated = first.of_all(), {}
     if is_calibrated:
         maker = PlattCrossFitCalibrator(weights=options.weights)
-        maps = {key: counts.fit(maker) for key, counts in first.halves.items()}
-    n_runs, n_observed, n_won, n_lacking, n_left = first.counts.tolist()
-    failures, successes, _ = first.length.sums.sum(axis=1)
-    rate = successes / (failures + successes)
-    second = batches.reduce(SecondPass(options, censored, maps, rate))
-    for (name, _), counts in first.halves.items():
-        first.raw[name].steps.merge(counts)
-    rows = {(name, RAW): sums for name, sums in first.raw.items()}
-    rows |= {(name, CALIBRATED): sums for name, sums in second.rows.items()}
-    rows[BASE_RATE, CONSTANT] = second.base
+        maps = {key: sums.steps.fit(maker) for key, sums in first.rows.items()}
+        calibrated = batches.reduce(SecondPass(options, censored, names, maps)).of_all()
+    rows = {(name, RAW): sums for name, sums in raw.items()}
+    rows |= {(name, CALIBRATED): sums for name, sums in calibrated.items()}
+    rows[BASE_RATE, CONSTANT] = raw[names[0]].of_base_rate()
     found = {key: sums.values() for key, sums in rows.items()}
     area = first.length.compute().loc["AUROC", "value"]
     found[LENGTH, RAW] = {"AUROC": max(area, 1 - area)}
+    n_runs, n_observed, total = first.counts.tolist()
     intervals = _of_all(report.intervals, found, np.sqrt(len(X) / n_runs))
     for key, sums in rows.items():
         for metric, ends in sums.ends(report.facts.intervals.confidence_level).items():
             intervals.loc[(*key, metric), [*VALUE[1:], *MARGIN[1:]]] = ends
-    lost = {"a value is missing": n_lacking, UNOBSERVED: n_left}
-    excluded = pd.DataFrame(
-        [("all", reason, int(n)) for reason, n in lost.items() if n],
-        columns=["predictor", "reason", "n_runs"],
-    )
+    lost = [("all", reason, n) for reason, n in first.excluded.items() if n]
     sampled = Note("all", "sampled", {"n": len(X), "n_runs": int(n_runs)})
     return replace(
         report,
         table=_row_table(report.table, intervals, options, int(n_runs), int(n_runs - n_observed)),
         intervals=intervals,
-        excluded=excluded,
+        excluded=pd.DataFrame(lost, columns=["predictor", "reason", "n_runs"]),
         calibration_gain=gain_table(options, intervals),
         facts=replace(
             report.facts,
             n_runs=int(n_runs),
             n_observed=int(n_observed),
-            success_rate=n_won / n_observed,
+            success_rate=total / n_observed,
         ),
         remarks=[sampled, *report.remarks],
     )

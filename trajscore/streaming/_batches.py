@@ -15,8 +15,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.sample import Sample, check_sample
+from trajscore.core.checks import check_labels
+from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import IntArray
+from trajscore.core.weights import Weights
+from trajscore.streaming._labelled import LabelledRuns
 
 Reduced = TypeVar("Reduced")
 
@@ -189,11 +192,15 @@ def merge(accumulator: Any, other: Any) -> None:
         one.merge(other[key])
 
 
-def check_batch(y: Any, X: Any, *, probabilities: bool = True) -> Sample:
+def check_batch(
+    y: Any, X: Any, weights: Weights, groups: Any = None, *, probabilities: bool = True
+) -> LabelledRuns:
     """Check the runs that an accumulator is to add; each needs an outcome."""
-    return check_sample(
+    runs = check_sample(
         X, y, allow_censored=False, probabilities=probabilities, single_channel=True
     )
+    names = None if groups is None else check_labels(groups, len(runs))
+    return LabelledRuns(np.asarray(runs.y, dtype=np.float64), runs.X, weights, names)
 
 
 def check_mergeable(one: Any, other: Any, *settings: str) -> None:

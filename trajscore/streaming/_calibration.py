@@ -12,14 +12,14 @@ from trajscore.calibration import IsotonicCrossFitCalibrator
 from trajscore.calibration._cross_fit import CalibrationSample, CrossFitCalibrator
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count
-from trajscore.core.weights import Weights, get_schedule, step_weights
+from trajscore.core.weights import Weights, get_schedule
 from trajscore.metrics._binning import quantile_bins
 from trajscore.metrics._decomposition import Mass
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._step_calibration import PARTS_OF_A_RUN
-from trajscore.metrics._weighted_steps import step_thirds
 from trajscore.streaming._batches import check_batch, check_mergeable
 from trajscore.streaming._grid import N_CELLS, Grid
+from trajscore.streaming._labelled import LabelledRuns
 
 
 class CalibrationAccumulator:
@@ -97,15 +97,25 @@ class CalibrationAccumulator:
             If an outcome was not observed, or a forecast lies outside [0, 1] unless `bounds` say
             otherwise.
         """
-        runs = check_batch(y, X, probabilities=self.grid.is_probability)
-        self.n_runs += len(runs)
-        label = np.repeat(np.asarray(runs.y, dtype=np.float64), runs.X.lengths)
-        weight = step_weights(runs.X.lengths, runs.X.horizon, self.weights)
-        key = step_thirds(runs.X).astype(np.int64) * N_CELLS + self.grid.cells(runs.X.cells)
-        won, lost = weight * label, weight * (1 - label)
-        for place, values in enumerate((won, lost, won * runs.X.cells, lost * runs.X.cells)):
-            self.sums[place] += np.bincount(key, values, 3 * N_CELLS).reshape(3, N_CELLS)
+        runs = check_batch(y, X, self.weights, probabilities=self.grid.is_probability)
+        return self._add(runs, runs.X.cells) if len(runs.label) else self
+
+    def _add(self, runs: LabelledRuns, values: FloatArray) -> Self:
+        """Add trusted runs."""
+        self.n_runs += len(runs.label)
+        key = runs.third * N_CELLS + self.grid.cells(values)
+        parts = (runs.won, runs.lost, runs.won * values, runs.lost * values)
+        for place, part in enumerate(parts):
+            self.sums[place] += np.bincount(key, part, 3 * N_CELLS).reshape(3, N_CELLS)
         return self
+
+    def _constant(self, forecast: float) -> CalibrationAccumulator:
+        """Return what the same runs add up to with one number as the forecast of every step."""
+        found = CalibrationAccumulator(self.weights)
+        (cell,) = found.grid.cells(np.array([forecast]))
+        weight = self.sums[:2].sum(axis=2)
+        found.n_runs, found.sums[:, :, cell] = self.n_runs, [*weight, *(weight * forecast)]
+        return found
 
     def merge(self, other: Self) -> Self:
         """Add what another accumulator has added up.

@@ -92,16 +92,23 @@ class RankingAccumulator:
             If an outcome was not observed, or a confidence lies outside [0, 1] unless `bounds` say
             otherwise.
         """
-        runs = check_batch(y, X, probabilities=self.grid.is_probability)
-        label = np.asarray(runs.y, dtype=np.float64)
-        return self._add(label, collapse(runs.X, self.phi, self.weights))
+        runs = check_batch(y, X, self.weights, probabilities=self.grid.is_probability)
+        return self._add(runs.label, collapse(runs.X, self.phi, self.weights))
 
     def _add(self, label: FloatArray, confidence: FloatArray) -> Self:
-        """Add checked runs whose traces were collapsed."""
+        """Add trusted runs whose traces were collapsed."""
         cells = self.grid.cells(confidence)
         for place, values in enumerate((1 - label, label, confidence)):
             self.sums[place] += np.bincount(cells, values, N_CELLS)
         return self
+
+    def _constant(self, forecast: float) -> RankingAccumulator:
+        """Return what the same runs add up to with one number as the forecast of every step."""
+        found = RankingAccumulator(self.phi, self.weights)
+        (cell,) = found.grid.cells(np.array([forecast]))
+        n_runs = self.sums[:2].sum(axis=1)
+        found.sums[:, cell] = [*n_runs, n_runs.sum() * forecast]
+        return found
 
     def merge(self, other: Self) -> Self:
         """Add what another accumulator has added up.

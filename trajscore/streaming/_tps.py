@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -9,13 +10,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import t
 
-from trajscore.core.checks import check_labels
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weights import Weights, get_schedule, step_weights
+from trajscore.core.weights import Weights, get_schedule
 from trajscore.inference._units import any_units
 from trajscore.metrics._proper_scores import family_name, get_family, several_families
-from trajscore.metrics._tps import run_scores
+from trajscore.metrics._tps import score_cells
 from trajscore.streaming._batches import check_batch, check_mergeable, hashed
+from trajscore.streaming._labelled import LabelledRuns
 
 # Clusters are told apart by so many hashes; those of one hash count as one cluster.
 _BUCKETS = 4096
@@ -86,24 +87,35 @@ class TPSAccumulator:
         ValueError
             As in `trajscore.metrics.tps_score`, or if some updates have groups and others none.
         """
-        runs = check_batch(y, X)
-        if not len(runs):
-            return self
-        if (groups is None) != (self.by_cluster is None) and self.n_runs:
+        runs = check_batch(y, X, self.weights, groups)
+        return self._add(runs, runs.X.cells) if len(runs.label) else self
+
+    def _add(self, runs: LabelledRuns, forecasts: FloatArray) -> Self:
+        """Add trusted runs."""
+        if (runs.groups is None) != (self.by_cluster is None) and self.n_runs:
             raise ValueError("groups must be given in all updates, or in none")
-        names = None if groups is None else check_labels(groups, len(runs))
-        label = np.asarray(runs.y, dtype=np.float64)
-        w = np.add.reduceat(
-            step_weights(runs.X.lengths, runs.X.horizon, self.weights), runs.X.offsets[:-1]
-        )
-        scored = [run_scores(label, runs.X, score, self.weights) for score in self.scores]
-        sums = np.stack([*scored, w * label, w * (1 - label), np.ones(len(w))], axis=1)
+        families = [get_family(score) for score in self.scores]
+        scored = [runs.sums(score_cells(one, forecasts, runs.step_label)) for one in families]
+        won = runs.total * runs.label
+        sums = np.stack([*scored, won, runs.total - won, np.ones(len(won))], axis=1)
         self.moments += sums.T @ sums
-        if names is not None:
+        if runs.groups is not None:
             if self.by_cluster is None:
                 self.by_cluster = np.zeros((_BUCKETS, sums.shape[1]))
-            np.add.at(self.by_cluster, hashed(names) % _BUCKETS, sums)
+            np.add.at(self.by_cluster, hashed(runs.groups) % _BUCKETS, sums)
         return self
+
+    def _constant(self, forecast: float) -> Self:
+        """Return what the same runs add up to with one number as the forecast of every step."""
+        onto = np.eye(len(self.moments))
+        for j, score in enumerate(self.scores):
+            onto[:, j] = 0.0
+            onto[-3:-1, j] = _earned(score, forecast)
+        found = deepcopy(self)
+        found.moments = onto.T @ self.moments @ onto
+        if self.by_cluster is not None:
+            found.by_cluster = self.by_cluster @ onto
+        return found
 
     @property
     def n_runs(self) -> int:
@@ -164,11 +176,9 @@ class TPSAccumulator:
         k = len(self.scores)
         directions = np.zeros((len(mean), 2 * k))  # from sums to influences on values and margins
         for j, score in enumerate(self.scores):
-            rate = np.array([won / (won + lost)])
-            earned = get_family(score).success(rate)[0], get_family(score).failure(rate)[0]
             directions[j, [j, k + j]] = 1.0
             # the rate itself may vary: to first order that changes nothing, as it is the best one
-            directions[-3:-1, k + j] = -np.nan_to_num(earned)
+            directions[-3:-1, k + j] = -np.nan_to_num(_earned(score, won / (won + lost)))
         value = mean @ directions
         directions[-1] = -value
         error, quantile = self._error(directions, confidence_level)
@@ -191,3 +201,9 @@ class TPSAccumulator:
         error = np.sqrt((1 - 1 / len(sums)) * (left_out**2).sum(axis=0)) / n
         freedom = 1 / (share**2).sum() - 1
         return error, float(t.ppf((1 + level) / 2, freedom)) if freedom > 1e-9 else np.inf
+
+
+def _earned(score: Any, forecast: float) -> tuple[float, float]:
+    """Score of a forecast where the run succeeds, and where it fails."""
+    family, p = get_family(score), np.array([forecast])
+    return family.success(p)[0], family.failure(p)[0]
