@@ -84,6 +84,11 @@ NOTES: dict[str, Callable[..., str]] = {
         f"intervals from fewer than {FEW_CLUSTERS} may cover less than they say, so collect runs "
         f"of more tasks."
     ),
+    "sure": lambda share, by_odds, by_value: (
+        f"{share:.1%} of its forecasts are 0 or 1, whose log-odds outweigh all others in Platt's "
+        f"map; mapped by their values instead they come to {by_value:+.3f} over the base rate, not "
+        f"{by_odds:+.3f}: give calibrator=PlattCrossFitCalibrator(link='identity')."
+    ),
     "too few runs": lambda: "left out; it has too few complete runs with both outcomes.",
     "not calibrated": lambda why: f"not calibrated; {why}",
     "constant maps": _constant_maps,

@@ -33,7 +33,7 @@ from trajscore.report._runs import (
     group_labels,
     stray_values,
 )
-from trajscore.report._sensitivity import sensitivity_table
+from trajscore.report._sensitivity import link_notes, sensitivity_table
 from trajscore.report._signs import giveaways, risks
 from trajscore.report._tables import excluded_table, gain_table, row_table
 from trajscore.streaming._batches import RunBatches
@@ -194,6 +194,7 @@ def evaluate(
     cards = card_table(rows, options, made)
     table, methods = interval_table(rows, judged.runs, options, made)
     notes += [*risks(table), *few_clusters(judged.runs)]
+    notes += link_notes(rows, cards, options, maker)
     return Report(
         table=row_table(rows, options, table),
         intervals=table,

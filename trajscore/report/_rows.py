@@ -61,7 +61,7 @@ def make_rows(
         runs = judged.runs.take(whole)
         is_probability = bool(covered.cells.min() >= 0 and covered.cells.max() <= 1)
         raw = Row(name, RAW, covered, runs, is_probability)
-        rows += [raw, *_calibrated(raw, maker and maker(is_probability), notes)]
+        rows += [raw, *recalibrated(raw, maker and maker(is_probability), notes)]
     return rows + _references(judged, maker, notes)
 
 
@@ -71,7 +71,7 @@ def _references(judged: Judged, maker: CalibratorMaker | None, notes: list[Note]
     # minus the number of steps taken so far: known at each step, and long runs rank as risky
     elapsed = trace.with_cells(-step_numbers(trace).astype(np.float64))
     length = Row(LENGTH, RAW, elapsed, runs, is_probability=False)
-    calibrated = _calibrated(length, maker and _calibrator_of_length(maker), notes)
+    calibrated = recalibrated(length, maker and _calibrator_of_length(maker), notes)
     return [base_rate(trace, runs), length, *calibrated]
 
 
@@ -110,7 +110,8 @@ def _calibrator_of_length(maker: CalibratorMaker) -> PlattCrossFitCalibrator:
     return made.set_params(weights=other.weights) if isinstance(other, CrossFitCalibrator) else made
 
 
-def _calibrated(raw: Row, calibrator: Any, notes: list[Note]) -> list[Row]:
+def recalibrated(raw: Row, calibrator: Any, notes: list[Note]) -> list[Row]:
+    """Return the row of out-of-fold traces; where there can be none, a note says why."""
     if calibrator is None:
         return []
     runs = raw.runs

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from trajscore.calibration import PlattCrossFitCalibrator
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Weights
-from trajscore.metrics._proper_scores import LogScore, count_clipped
+from trajscore.metrics._proper_scores import CLIP, LogScore, count_clipped
 from trajscore.metrics._tps import run_scores
-from trajscore.report._data import Options
-from trajscore.report._rows import CalibratorMaker, Row, base_rate, make_rows
+from trajscore.report._data import CALIBRATED, RAW, Note, Options
+from trajscore.report._rows import CalibratorMaker, Row, base_rate, make_rows, recalibrated
 from trajscore.report._runs import Judged
 
 CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
@@ -57,3 +59,26 @@ def _margins(rows: list[Row], score: Any, weights: Weights) -> dict[tuple[str, s
 def _clipped(row: Row, score: LogScore) -> float:
     """Share of the forecasts that a log score clips."""
     return count_clipped(row.traces, score) / len(row.traces.cells)
+
+
+def link_notes(
+    rows: list[Row], cards: pd.DataFrame, options: Options, maker: CalibratorMaker | None
+) -> list[Note]:
+    """Say where log-odds of forecasts of 0 and 1 drown those of others in Platt's map."""
+    platt = maker and maker(True)
+    if not isinstance(platt, PlattCrossFitCalibrator) or platt.link != "logit":
+        return []
+    plain = platt.set_params(link="identity", increasing=True)
+    score, weights = options.scores[0], options.weights
+    by_odds = _margins([row for row in rows if row.form == CALIBRATED], score, weights)
+    notes = []
+    for raw in rows:
+        key, cells = (raw.predictor, CALIBRATED), raw.traces.cells
+        sure = float(np.mean((cells <= CLIP) | (cells >= 1 - CLIP)))
+        if raw.form != RAW or not raw.is_probability or key not in by_odds or sure in (0, 1):
+            continue
+        by_value = _margins(recalibrated(raw, plain, []), score, weights)
+        if by_value[key] - by_odds[key] > cards.loc[raw.predictor, "matters"]:
+            facts = {"share": sure, "by_odds": by_odds[key], "by_value": by_value[key]}
+            notes.append(Note(raw.predictor, "sure", facts))
+    return notes

@@ -21,7 +21,7 @@ _MOST_REASONS = 12
 def health(view: View) -> Section:
     """Return what may be wrong with the data."""
     data = view.data
-    kinds = {"gives away", "risk", "few clusters", "outside"}
+    kinds = {"gives away", "risk", "few clusters", "outside", "sure"}
     return Section(
         "health",
         "Can I trust the data?",
