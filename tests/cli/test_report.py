@@ -138,6 +138,25 @@ def test_bad_tables_end_with_one_sentence(table, capsys, change, arguments, mess
     assert len(err.strip().splitlines()) == 1
 
 
+def test_one_sentence_names_all_that_is_to_be_said(table, capsys):
+    frame, folder = table
+    words = frame["solved"].map({1: "all passed", 0: "failed"})
+    words = words.mask(frame["run_id"] == 0, "Passed")
+    frame = (
+        frame.drop(columns="solved")
+        .assign(verdict=words, agent="gpt")
+        .rename(columns={"run_id": "attempt"})
+    )
+    frame.to_csv(folder / "runs.csv", index=False)
+    code, _, err = run(capsys, folder / "runs.csv")
+    assert code == 2
+    assert re.search("for the run id .*; name it with --id.* for the outcome", err)
+    option = re.search(r"--outcome verdict --map '(.*)'", err)[1]
+    assert sorted(option.split(",")) == ["Passed=1", "all passed=?", "failed=0"]
+    named = ["--id", "attempt", "--outcome", "verdict", "--map", option.replace("?", "1")]
+    assert run(capsys, folder / "runs.csv", *named)[0] == 0
+
+
 def test_nothing_is_said_of_the_steps_of_an_empty_table(table, capsys):
     frame, folder = table
     frame.iloc[:0].to_csv(folder / "runs.csv", index=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,7 +42,7 @@ class ArgumentError(ValueError):
 
     def in_options(self, options: Mapping[str, str]) -> str:
         known = self.part in options
-        return self._named(options, f" {self.value}" if known else f"={self.value!r}")
+        return self._named(options, f" {_quoted(self.value)}" if known else f"={self.value!r}")
 
     def _named(self, options: Mapping[str, str], value: str) -> str:
         own = options.get(self.part, self.part) + ("" if self.value is None else value)
@@ -52,6 +53,11 @@ class ArgumentError(ValueError):
             if what is None:
                 return name
             name = name.removesuffix("=")
-            return f"{name} {what}" if match[1] in options else f"{name}={what!r}"
+            return f"{name} {_quoted(what)}" if match[1] in options else f"{name}={what!r}"
 
         return _OTHERS.sub(other, said)
+
+
+def _quoted(value: Any) -> str:
+    """Write a value as a shell takes it."""
+    return shlex.quote(str(value))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ _USUAL = {
                "pending", "aborted", "running"),
 }
 # fmt: on
-_MOST_NAMED = 12
+MOST_NAMED = 12
 
 
 class Meanings(dict[str, Any]):
@@ -98,14 +98,19 @@ def map_outcomes(column: pd.Series, meanings: Mapping[str, float]) -> pd.Series:
 
 def refuse_words(words: Counter[str], n_runs: int, where: str = "") -> None:
     """Refuse outcomes that are words, and show the map that would do."""
-    shown = [word for word, _ in words.most_common(_MOST_NAMED)]
+    shown = [word for word, _ in words.most_common(MOST_NAMED)]
     more = f" and {len(words) - len(shown)} other words" if len(words) > len(shown) else ""
     raise ArgumentError(
         f"{where}the outcome is a word in {words.total()} of {n_runs} runs; say what each word "
         f"means with {{argument}}{more}",
         "outcome_map",
-        Meanings((word, _meaning(word)) for word in shown),
+        propose(shown),
     )
+
+
+def propose(words: Iterable[str]) -> Meanings:
+    """Return what words usually mean, with a question mark at those that are not usual."""
+    return Meanings((word, _meaning(word)) for word in words)
 
 
 def _meaning(word: str) -> int | str:

@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.meanings import MOST_NAMED, propose
+from trajscore.core.outcomes import FAILURE, SUCCESS
 from trajscore.core.values import unknown_name
 from trajscore.io._fields import USUAL, Fields, find
 from trajscore.io._files import Broken, LogFile, open_text
@@ -94,6 +96,7 @@ def choose_columns(
     columns = list(frame.columns)
     guessed: dict[str, tuple[str, ...]] = {}
     chosen: dict[str, Any] = {}
+    lacking = []
     for part in PARTS:
         given = fields.ids if part == "id" else getattr(fields, part)
         if given:
@@ -102,7 +105,9 @@ def choose_columns(
             chosen[part] = str(found[0])
             guessed[part] = (chosen[part],)
         elif part != "stop_reason":
-            raise _lacks(part, columns)
+            lacking.append(part)
+    if lacking:
+        raise _lacks(lacking, frame)
     scores = tuple(dict.fromkeys((*fields.scores, *fields.risks, *(n for n, _ in fields.scales))))
     if fields.confidence is not None and fields.confidence not in scores:
         scores = (fields.confidence, *scores)
@@ -123,17 +128,37 @@ def _check(given: str | Sequence[str], part: str, columns: Sequence[str]) -> Non
             raise ArgumentError(f"{{argument}}: {unknown_name('column', name, columns)}", part)
 
 
-def _lacks(part: str, columns: Sequence[str]) -> ArgumentError:
-    more = {
-        "step": f", or give {ROWS!r} for it: the order of the rows",
-        "outcome": ", or give a table of run ids and outcomes with {argument:outcomes}",
-    }
-    return ArgumentError(
+def _lacks(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
+    """Say all that is to be named, and how: what an outcome's words mean, too."""
+    more = {"step": f", or give {ROWS!r} for it: the order of the rows"}
+    if "outcome" in parts:
+        words = _words_of_outcomes(frame)
+        said = " or ".join(f"{{argument:outcome={n}}} {w}" for n, w in words.items())
+        mapped = "if it holds words, say what they mean with {argument:outcome_map=pass=1,fail=0}"
+        said = f"it may be {said}" if said else mapped
+        more["outcome"] = (
+            f" ({said}), or give a table of run ids and outcomes with {{argument:outcomes}}"
+        )
+    said = "; ".join(
         f"no column has a usual name for the {PARTS[part]} ({', '.join(USUAL[part])}); "
-        f"name it with {{argument}}{more.get(part, '')}; the table has: "
-        f"{', '.join(map(str, columns))}",
-        part,
+        f"name it with {'{argument}' if part == parts[0] else f'{{argument:{part}}}'}"
+        f"{more.get(part, '')}"
+        for part in parts
     )
+    have = ", ".join(map(str, frame.columns))
+    return ArgumentError(f"{said}; the table has: {have}", parts[0])
+
+
+def _words_of_outcomes(frame: pd.DataFrame) -> dict[str, str]:
+    """Return columns of words that tell success from failure, and how to say so."""
+    found = {}
+    for name in frame.columns:
+        if frame[name].dtype.kind in "biuf":
+            continue
+        meanings = propose(frame[name].dropna().map(str).unique())
+        if {SUCCESS, FAILURE} <= set(meanings.values()) and len(meanings) <= MOST_NAMED:
+            found[str(name)] = f"{{argument:outcome_map={meanings}}}"
+    return found
 
 
 def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
