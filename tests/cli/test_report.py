@@ -170,6 +170,18 @@ def test_a_page_that_cannot_be_written_is_refused_first(table, capsys):
     assert out == ""
 
 
+def test_a_page_is_hinted_at_where_none_was_written(table, capsys):
+    frame, folder = table
+    path = folder / "runs.csv"
+    frame.to_csv(path, index=False)
+    asked = ["report", str(path), "--outcome", "solved", "--resamples", "20"]
+    for more, hinted in (([], True), (["--out", str(folder / "r.html")], False)):
+        assert main([*asked, *more]) == 0
+        out = capsys.readouterr().out
+        assert "All numbers: --verbose" in out
+        assert ("a page: --out" in out) == hinted
+
+
 def test_errors_name_the_options_of_the_command(table, capsys):
     frame, folder = table
     frame.to_csv(folder / "runs.csv", index=False)

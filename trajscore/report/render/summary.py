@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 
 from trajscore.report._cards import MARGINS, TOO_FEW, ranked
@@ -70,9 +72,15 @@ def _warnings(data: ReportData) -> list[str]:
         said.append(f"and {len(notes) - _MOST_NOTES} more notes")
     if n := int(data.excluded["n_runs"].sum()):
         said.append(f"left out: {number_of_runs(n)}, for reasons that all numbers give")
-    said.append(
-        "All numbers: --verbose, or report.to_text(verbose=True); a page: --out report.html"
-    )
+    said.append(_more(data.source.command))
     if data.source.name:
         said.append(identification(data))
     return said
+
+
+def _more(command: str) -> str:
+    """Say where there is more, to who came by a command or by Python."""
+    if not command:
+        return "All numbers: report.to_text(verbose=True); a page: report.to_html('report.html')"
+    page = "" if re.search(" --out[ =]", command) else "; a page: --out report.html"
+    return f"All numbers: --verbose{page}"
