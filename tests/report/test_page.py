@@ -137,6 +137,17 @@ def test_the_runs_to_read_first_say_where_a_forecast_is_furthest_off(report):
     assert int(said[2]) == off.argmax() + 1
 
 
+def test_runs_without_an_outcome_do_not_crowd_out_those_that_contradict_their_forecast():
+    X, y = make_trajectories(200, random_state=0, return_X_y=True)
+    y[::2] = -1
+    page = evaluate(X, y, intervals=QUICK).to_html()
+    table = page[page.index('class="sortable runs"') :].split("</table>")[0]
+    outcomes = re.findall(r"<td>(not observed|success|failure)</td>", table)
+    assert outcomes == sorted(outcomes, key=lambda one: one == "not observed")
+    assert outcomes[:20].count("not observed") == 0
+    assert "those without an observed outcome last" in page
+
+
 def test_new_runs_get_the_forecasts_of_the_page_as_it_says(chess, report):
     call = unescape(re.search(r"<code>(Platt.*?)</code>", report.to_html())[1])
     X, y = chess

@@ -53,12 +53,12 @@ def _sentence(view: View, rows: list[dict[str, Any]]) -> str:
 
 
 def _worst(view: View, name: str) -> list[dict[str, Any]]:
-    """Return the runs that cost a predictor most, worst first."""
+    """Return the runs that cost a predictor most; first those whose outcome contradicts it."""
     key, data = view.acted_on(name), view.data
     trace, labels, y = data.traces[key], data.labels[key], data.outcomes[key]
     scores = run_scores(labels, trace, data.options.scores[0], data.options.weights)
     n = max(_FEWEST_ROWS, _ROWS // max(len(view.drawn), 1))
-    worst = np.argsort(scores, kind="stable")[:n]
+    worst = np.lexsort((scores, y == CENSORED))[:n]
     ids = view.ids(key)
     reasons = None if trace.meta is None else trace.meta.get("stop_reason")
     rows = []
