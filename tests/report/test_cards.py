@@ -140,6 +140,32 @@ def test_groups_share_the_error_rate():
     )
 
 
+def test_many_small_groups_are_said_once():
+    X, y = made("true", 200, 0)
+    report = evaluate(X, y, by={"task": np.arange(200) // 4}, intervals=QUICK)
+    said = "50 have fewer than 10 runs of an outcome, which say nothing: group by what has fewer"
+    assert said in " ".join(str(report).split())
+    page = report.to_html()
+    assert page.count(said) == 1
+    assert page.count("too few runs") < 10
+    assert "50 smaller groups" in page
+    assert "smaller groups" not in evaluate(X, y, by=y, intervals=QUICK).to_html()
+
+
+def test_a_group_that_needs_a_map_of_its_own_is_named():
+    X, y = made("true", 600, 0)
+    rng = np.random.default_rng(0)
+    easy = np.arange(600) >= 400  # nearly all succeed, whatever is said of them
+    y = np.where(easy, rng.random(600) < 0.9, y)
+    noise = np.repeat(easy, X.lengths)
+    X = X.with_cells(np.where(noise, rng.random(len(noise)), X.cells))
+    report = evaluate(X, y, by={"bench": np.where(easy, "easy", "hard")}, intervals=QUICK)
+    said = "one map is fitted to all runs, and is worse than the base rate of easy: report such"
+    assert said in " ".join(str(report).split())
+    assert said in report.to_html()
+    assert "one map" not in str(evaluate(X, y, by=np.arange(600) % 2, intervals=QUICK))
+
+
 def test_groups_are_columns_or_labels():
     X, y = made("true", 60, 0)
     named = type(X)(X.cells, X.lengths, ids=X.ids, meta={"model": np.arange(60) % 2})

@@ -107,6 +107,12 @@ def group_table(
     return pd.concat(tables, names=["by", "group"])
 
 
+def say_nothing(cards: pd.DataFrame) -> pd.Series:
+    """Tell cards of so few runs of an outcome that no interval is believed."""
+    rate = cards["success_rate"]
+    return np.minimum(rate, 1 - rate) * cards["n_runs"] < FEWEST
+
+
 def _within(row: Row, members: BoolArray) -> Row:
     """Keep a row's runs of one group; `members` is of all runs that count."""
     own = members if row.runs.rows is None else members[row.runs.rows]

@@ -6,7 +6,16 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from trajscore.report._cards import AVOID, FEWEST, RECALIBRATE, TOO_FEW, USE, ranked
+from trajscore.report._cards import (
+    AVOID,
+    CARDS,
+    FEWEST,
+    RECALIBRATE,
+    TOO_FEW,
+    USE,
+    ranked,
+    say_nothing,
+)
 from trajscore.report._data import (
     FORMS,
     GAIN,
@@ -21,6 +30,7 @@ from trajscore.report._data import (
 
 # A difference of two numbers that is smaller than this share of them is rounding.
 _ROUNDING = 1e-12
+_MOST_NAMED = 5
 
 
 def verdicts(data: ReportData) -> list[str]:
@@ -109,6 +119,28 @@ def _best_of(data: ReportData, useful: list[str]) -> str:
         return said
     some = "the others" if len(alike) == len(useful) - 1 else f"{len(alike)} of them"
     return f"{said}, though not shown to be better than {alike[0] if len(alike) == 1 else some}"
+
+
+def of_groups(data: ReportData, kind: str) -> str:
+    """Say which cards the best predictor gets within groups, and what else to try."""
+    assert data.by is not None
+    best = ranked(data.cards)[0]
+    cards = data.by.loc[kind].xs(best, level="predictor")
+    counts = cards["card"].value_counts()
+    found = [f"{card} in {counts[card]}" for card in CARDS if card in counts]
+    parts = [f"{best}: {', '.join(found)} of {len(cards)} groups"]
+    if 2 * (n_small := int(say_nothing(cards).sum())) > len(cards):
+        parts.append(
+            f"{n_small} have fewer than {FEWEST} runs of an outcome, which say nothing: group by "
+            f"what has fewer values, such as a model or a kind of task"
+        )
+    if len(misfits := cards.index[cards["recalibrated_high"] < 0]):
+        parts.append(
+            f"one map is fitted to all runs, and is worse than the base rate of "
+            f"{_listed(misfits[:_MOST_NAMED])}{' and others' * (len(misfits) > _MOST_NAMED)}: "
+            f"report such runs alone, with a map of their own"
+        )
+    return "; ".join(parts) + "."
 
 
 def card_reason(card: pd.Series, data: ReportData) -> str:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from trajscore.report._cards import AVOID, MARGINS, RECALIBRATE, TOO_FEW, USE
+from trajscore.report._cards import MARGINS, say_nothing
 from trajscore.report._data import CALIBRATED, FORMS, RAW
-from trajscore.report._verdict import card_reason
+from trajscore.report._verdict import card_reason, of_groups
 from trajscore.report.page.answer import MARKS
 from trajscore.report.page.charts import axis_of
 from trajscore.report.page.view import Section, View
 
 _WIDTH = 230
 _MOST_GROUPS = 40
+_MOST_FEW = 5  # groups that say nothing
 _ENDS = ("", "_low", "_high")
 
 
@@ -77,29 +77,22 @@ def _matrix(view: View) -> dict[str, Any] | None:
 
 
 def _groups(view: View) -> list[dict[str, Any]]:
-    """Return the cards within each kind of groups, the largest groups first."""
+    """Return the cards within each kind of groups, the largest first, not many that say nothing."""
     table = view.data.by
     if table is None:
         return []
     kinds = []
-    for kind, of_kind in table.groupby(level="by", sort=False):
-        sizes = of_kind.groupby(level="group")["n_runs"].max().sort_values(ascending=False)
+    for kind in table.index.unique("by"):
+        of_kind = table.loc[kind]
+        by_group = of_kind.assign(few=say_nothing(of_kind)).groupby(level="group")
+        groups = by_group.agg({"n_runs": "max", "few": "all"}).sort_values("n_runs")[::-1]
+        shown = groups.index[~groups["few"] | (groups["few"].sum() <= _MOST_FEW)][:_MOST_GROUPS]
         rows = [
             {"group": group, "predictor": name, "style": MARKS[row["card"]][0], "row": row,
              "why": card_reason(row, view.data)}
-            for group in sizes.index[:_MOST_GROUPS]
-            for name, row in of_kind.loc[(kind, group)].iterrows()
+            for group in shown
+            for name, row in of_kind.loc[group].iterrows()
         ]  # fmt: skip
-        kinds.append(
-            {"kind": kind, "rows": rows, "more": len(sizes) - _MOST_GROUPS,
-             "said": _said_of_groups(of_kind, view)}
-        )  # fmt: skip
+        said = of_groups(view.data, kind)
+        kinds.append({"kind": kind, "rows": rows, "more": len(groups) - len(shown), "said": said})
     return kinds
-
-
-def _said_of_groups(table: pd.DataFrame, view: View) -> str:
-    """Say in how many groups the best predictor gets which card."""
-    counts = table.xs(view.best, level="predictor")["card"].value_counts()
-    found = [f"{card} in {counts[card]}" for card in (USE, RECALIBRATE, AVOID, TOO_FEW)
-             if card in counts]  # fmt: skip
-    return f"{view.best}: {', '.join(found)} of {counts.sum()} groups"

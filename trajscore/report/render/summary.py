@@ -14,7 +14,7 @@ from trajscore.report._disclosures import (
     population,
     sentence,
 )
-from trajscore.report._verdict import answer, card_reason
+from trajscore.report._verdict import answer, card_reason, of_groups
 from trajscore.report.render.cells import digits_of
 from trajscore.report.render.layout import in_blocks, lines, short_names
 
@@ -57,11 +57,7 @@ def _about(data: ReportData, n_predictors: int) -> list[str]:
         f"Margins of {data.score_name} over the base rate{unit}, of {population(data.facts)}."
     )
     if data.by is not None:
-        for kind, table in data.by.groupby(level="by", sort=False):
-            counts = table["card"].groupby(level="predictor", sort=False).value_counts()
-            best = counts.loc[ranked(data.cards)[0]]
-            cards = ", ".join(f"{card} in {n}" for card, n in best.items())
-            said.append(f"By {kind}, {ranked(data.cards)[0]}: {cards} of {best.sum()} groups.")
+        said += [f"By {kind}, {of_groups(data, kind)}" for kind in data.by.index.unique("by")]
     return said
 
 
