@@ -18,7 +18,6 @@ from trajscore.plotting import (
     StepProfileDisplay,
     TerminationDisplay,
 )
-from trajscore.plotting._display import wilson_interval
 from trajscore.report import IntervalOptions
 
 
@@ -124,16 +123,6 @@ def test_scores(runs):
     assert display.reference == report.table.loc[("base rate", "constant"), "TPS log"]
     drawn(display)
     assert len(display.line_) == 2
-
-
-def test_wilson_interval_contains_the_rate():
-    for n in (1, 7, 1000):
-        rate = np.linspace(0, 1, n + 1)
-        low, high = wilson_interval(rate, n)
-        assert (low >= 0).all()
-        assert (high <= 1).all()
-        assert (low <= rate + 1e-12).all()
-        assert (high >= rate - 1e-12).all()
 
 
 @pytest.fixture

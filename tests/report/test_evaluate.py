@@ -427,9 +427,9 @@ def test_predictors_are_held_against_the_length_of_their_runs():
     assert table["AUROC over_length"][names].tolist() == pytest.approx(expected[names].tolist())
     assert np.isnan(table.loc["length", "AUROC over_length"])
     verdicts = "\n".join(report.verdicts())
-    assert "not shown to rank runs better than their length does (AUROC +0.000" in verdicts
-    assert "it ranks runs better than their length does (AUROC +" in verdicts
-    assert "it ranks runs worse than their length does (AUROC -" in verdicts
+    assert "not shown to rank better than length does (AUROC +0.000" in verdicts
+    assert "it ranks better than length does (AUROC +" in verdicts
+    assert "it ranks worse than length does (AUROC -" in verdicts
 
 
 def test_length_is_calibrated_like_the_predictors():

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from trajscore.core.outcomes import check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.inference._wilson import wilson_interval
 
 # One palette, for displays and pages: contrast of 3:1 or more on white and on a dark page, and told
 # apart with each kind of colour blindness (tests/plotting/test_palette.py computes both).
@@ -285,21 +286,6 @@ def _as_html(value: Any) -> str:
     if isinstance(value, pd.DataFrame):
         return value.to_html(max_rows=20)
     return f"<pre>{html.escape(repr(value))}</pre>"
-
-
-def wilson_interval(
-    rate: ArrayLike, n: ArrayLike, z: float = 1.959963984540054
-) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of a binomial rate's interval (Wilson score), honest with few trials.
-
-    >>> low, high = wilson_interval(0.5, 10)
-    >>> print(f"{low:.3f} {high:.3f}")
-    0.237 0.763
-    """
-    p, size = np.asarray(rate, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    center = (p + z**2 / (2 * size)) / (1 + z**2 / size)
-    half = z * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2)) / (1 + z**2 / size)
-    return np.maximum(center - half, 0.0), np.minimum(center + half, 1.0)
 
 
 def wilson_errors(rate: FloatArray, n: ArrayLike) -> list[FloatArray]:

@@ -252,14 +252,9 @@ def _calibration(data: ReportData, name: str) -> list[str]:
 
 
 def _rank(data: ReportData, name: str) -> str:
+    """Hold the ranking against that of length."""
     row = data.intervals.loc[(name, RAW, "AUROC")]
-    margin, low, high = (row[name] for name in OVER_LENGTH)
-    words = {
-        1: "it ranks runs better than their length does",
-        -1: "it ranks runs worse than their length does",
-        0: "it is not shown to rank runs better than their length does",
-    }[is_told_apart(low, high)]
-    return f"{words} (AUROC {margin:+.3f} [{low:+.3f}, {high:+.3f}])"
+    return f"it {than_length(row)} (AUROC {_signed(row)})"
 
 
 def _of_equals(data: ReportData, name: str) -> str:
@@ -267,13 +262,22 @@ def _of_equals(data: ReportData, name: str) -> str:
     row = data.equal_length.loc[(name, RAW)]
     if pd.isna(row["AUROC"]):
         return "too few runs are as long as one with another outcome to compare equally long ones"
-    margin, low, high = (row[name] for name in OVER_LENGTH)
-    words = {
-        1: "among runs of equal length it ranks better than length does",
-        -1: "among runs of equal length it ranks worse than length does",
-        0: "among runs of equal length it is not shown to rank better than length does",
-    }[is_told_apart(low, high)]
-    return f"{words} (AUROC {row['AUROC']:.3f}, {margin:+.3f} [{low:+.3f}, {high:+.3f}])"
+    words = f"among runs of equal length it {than_length(row)}"
+    return f"{words} (AUROC {row['AUROC']:.3f}, {_signed(row)})"
+
+
+def than_length(row: pd.Series) -> str:
+    """Say whether a signal is shown to rank better than the number of steps."""
+    return {
+        1: "ranks better than length does",
+        -1: "ranks worse than length does",
+        0: "is not shown to rank better than length does",
+    }[is_told_apart(*row[list(OVER_LENGTH[1:])])]
+
+
+def _signed(row: pd.Series) -> str:
+    margin, low, high = row[list(OVER_LENGTH)]
+    return f"{margin:+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
 def _other_clip(data: ReportData, name: str) -> list[str]:

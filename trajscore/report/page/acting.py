@@ -8,7 +8,7 @@ import numpy as np
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import first_step_above, run_numbers, step_numbers
-from trajscore.plotting._display import wilson_interval
+from trajscore.inference._wilson import wilson_interval
 from trajscore.report._data import RAW
 from trajscore.report.page.charts import Axis, Panel
 from trajscore.report.page.view import Section, View

@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 
 from trajscore.report._cards import AVOID, MARGINS, RECALIBRATE, TOO_FEW, USE
-from trajscore.report._data import CALIBRATED, OVER_LENGTH, RAW, VALUE
+from trajscore.report._data import CALIBRATED, RAW, VALUE
 from trajscore.report._verdict import answer as say_answer
-from trajscore.report._verdict import card_reason, is_told_apart
+from trajscore.report._verdict import card_reason, than_length
 from trajscore.report.page.view import Section, View
 
 MARKS = {USE: ("use", "\u2714"), RECALIBRATE: ("recalibrate", "\u21bb"),
@@ -28,8 +28,6 @@ def card(view: View, name: str) -> dict[str, Any]:
     """Return what a predictor's card says."""
     row, data = view.cards.loc[name], view.data
     style, mark = MARKS[row["card"]]
-    ends = data.intervals.loc[(name, RAW, "AUROC"), list(OVER_LENGTH[1:])]
-    beaten = {1: "better than", -1: "worse than", 0: "not shown to be better than"}
     errors = {
         form: tuple(data.intervals.loc[(name, form, "S-ECE"), list(VALUE)])
         for form in view.forms(name)
@@ -48,6 +46,6 @@ def card(view: View, name: str) -> dict[str, Any]:
         "errors": errors,
         "auroc": data.table.loc[(name, RAW), "AUROC"],
         "calibrated_auroc": data.table["AUROC"].get((name, CALIBRATED)),
-        "over_length": beaten[is_told_apart(*ends)],
+        "than_length": than_length(data.intervals.loc[(name, RAW, "AUROC")]),
         "notes": [note for note in data.remarks if note.predictor == name],
     }
