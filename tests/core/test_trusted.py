@@ -1,64 +1,109 @@
 """Estimators go through skops with the types that we name, and no more."""
 
+import io as files
 from importlib import import_module
 
+import joblib
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from trajscore import (
-    ActionSignals,
-    DensityRatioEProcess,
     PlattCrossFitCalibrator,
-    PrefixForecaster,
-    StepConfidence,
     TraceAggregator,
-    TracerScorer,
-    TracerSignals,
+    censoring,
     io,
     tps_scorer,
+    tracer,
     trusted_types,
 )
-from trajscore.calibration import AffineCalibrator, BetaCrossFitCalibrator
+from trajscore import calibration as c
+from trajscore import monitoring as m
 from trajscore.datasets import make_trajectories
 
-X, Y = make_trajectories(120, lengths=4, random_state=0, return_X_y=True)
+X, Y = make_trajectories(120, lengths=(3, 6), random_state=0, return_X_y=True)
+LOG_P = np.log(np.c_[X.steps(1), 1 - X.steps(1)])
+STOPPED = (X.lengths < X.lengths.max()) & (np.arange(120) % 4 == 0)
 RUNS = [
-    io.Run(str(k), [io.Step("user", "Hi."), io.Step("agent", f"Confidence: {k}%")], outcome=k % 2)
+    io.Run(
+        str(k),
+        [
+            io.Step("user", "Hi."),
+            io.Step("agent", f"Confidence: {k}%", extra={"samples": ["a", "b"]}),
+        ],
+        outcome=k % 2,
+    )
     for k in range(10, 16)
 ]
+SIGNALS = tracer.TracerSignals().fit_transform(RUNS)
+ON_RUNS = (
+    tracer.ActionSignals,
+    tracer.SemanticEntropy,
+    tracer.StepConfidence,
+    tracer.TracerSignals,
+)
+ON_SIGNALS = (
+    tracer.SAUP, tracer.MeanSurprisal, tracer.RunLength, tracer.SelfReportedConfidence,
+    tracer.ToolCallCount, tracer.TracerScorer,
+)  # fmt: skip
 FITTED = {
-    "platt": lambda: PlattCrossFitCalibrator().fit(X, Y),
-    "beta": lambda: BetaCrossFitCalibrator().fit(X, Y),
-    "affine": lambda: AffineCalibrator().fit(np.log(np.c_[X.steps(1), 1 - X.steps(1)]), Y),
     "pipeline": lambda: make_pipeline(PlattCrossFitCalibrator(), TraceAggregator()).fit(X, Y),
-    "prefix": lambda: PrefixForecaster(features="running", pooled=True, end="step").fit(X, Y),
     "search": lambda: GridSearchCV(
         PlattCrossFitCalibrator(), {"C": [1, 2]}, scoring=tps_scorer, cv=2
     ).fit(X, Y),
-    "e-process": lambda: DensityRatioEProcess(alpha=0.2).fit(X, Y),
-    "signals": lambda: TracerSignals().fit(RUNS),
-    "scorer": lambda: TracerScorer().fit(TracerSignals().fit_transform(RUNS)),
-    "confidence": lambda: StepConfidence().fit(RUNS),
-    "actions": lambda: ActionSignals().fit(RUNS),
+    "features": lambda: c.PrefixForecaster(features="running", pooled=True, end="step").fit(X, Y),
+    m.LearnThenTestStop: lambda: m.LearnThenTestStop(alpha=0.3, lost_accuracy=None).fit(X, Y),
+    "several levels": lambda: m.FixedStepStop(alpha=[0.1, 0.2]).fit(X, Y),
+    c.AffineCalibrator: lambda: c.AffineCalibrator().fit(LOG_P, Y),
+    censoring.ContinuationModel: lambda: censoring.ContinuationModel().fit(
+        X, np.where(STOPPED, -1, Y), predictor=X.with_cells(np.round(X.cells))
+    ),
+    censoring.MonteCarloContinuation: lambda: censoring.MonteCarloContinuation().fit(
+        X, [[1, 0, 1, 1, 0]] * len(X)
+    ),
+    censoring.StopHazard: lambda: censoring.StopHazard().fit(X, STOPPED),
+    **{kind: lambda kind=kind: kind().fit(RUNS) for kind in ON_RUNS},
+    **{kind: lambda kind=kind: kind().fit(SIGNALS) for kind in ON_SIGNALS},
 }
+# models of other packages, and a base class
+NOT_OURS = {m.StoppingRule, tracer.SentenceTransformerEmbedder, tracer.WordLlamaEmbedder}
 
 
-@pytest.mark.parametrize("name", FITTED)
-def test_estimators_come_back(name):
+def public_estimators():
+    found = {getattr(one, name) for one in (c, censoring, m, tracer) for name in one.__all__}
+    kinds = [one for one in found if isinstance(one, type) and issubclass(one, BaseEstimator)]
+    return sorted(set(kinds) - NOT_OURS, key=lambda one: one.__name__)
+
+
+def told(fitted):
+    """Return all that an estimator tells of what it may see."""
+    given = {
+        **dict.fromkeys(ON_RUNS, RUNS), **dict.fromkeys(ON_SIGNALS, SIGNALS),
+        c.AffineCalibrator: LOG_P,
+    }.get(type(fitted), X)  # fmt: skip
+    ways = ("transform", "predict_proba", "score_samples", "predict", "stopping_steps")
+    numbers = [getattr(fitted, way)(given) for way in ways if hasattr(fitted, way)]
+    if isinstance(fitted, censoring.StopHazard):
+        score = censoring.ipcw_tps_score(np.where(STOPPED, -1, Y), X, fitted)
+        numbers += [fitted.hazard_, fitted.history_, score]
+    return [one.padded() if hasattr(one, "padded") else np.asarray(one) for one in numbers]
+
+
+@pytest.mark.parametrize("kind", [*FITTED, *(k for k in public_estimators() if k not in FITTED)])
+def test_every_public_estimator_comes_back(kind):
     skops = pytest.importorskip("skops.io")
-    fitted = FITTED[name]()
-    kept = skops.dumps(fitted)
-    again = skops.loads(kept, trusted=trusted_types())
-    assert type(again) is type(fitted)
-    if name in ("signals", "confidence", "actions"):
-        assert again.transform(RUNS) == fitted.transform(RUNS)
-    elif name == "affine":
-        log_p = np.log(np.c_[X.steps(1), 1 - X.steps(1)])
-        assert (again.predict_proba(log_p) == fitted.predict_proba(log_p)).all()
-    elif name != "scorer":
-        assert again.transform(X) == fitted.transform(X)
+    fitted = FITTED.get(kind, lambda: kind().fit(X, Y))()
+    expected = told(fitted)
+    assert expected
+    kept = files.BytesIO()
+    joblib.dump(fitted, kept)
+    kept.seek(0)
+    for again in (skops.loads(skops.dumps(fitted), trusted=trusted_types()), joblib.load(kept)):
+        assert type(again) is type(fitted)
+        for one, other in zip(told(again), expected, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_names_are_those_of_types_that_are_there():

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
+from sklearn.utils.validation import check_is_fitted
 
 from trajscore.censoring._features import Features, cell_features
 from trajscore.censoring._shares import predict_success
@@ -56,7 +57,7 @@ class StopHazard(BaseEstimator):
     stopped_ : ndarray of bool of shape (n_runs,)
         Runs that were stopped.
     history_ : TrajectoryArray
-        The runs.
+        The runs, without meta.
     features_ : ndarray of shape (n_cells, n_features)
         What is known of them at each step.
 
@@ -120,19 +121,26 @@ class StopHazard(BaseEstimator):
         if not (is_number(self.min_probability) and 0 < self.min_probability <= 1):
             raise ValueError(f"min_probability must lie in (0, 1], got {self.min_probability!r}")
         runs = check_estimator_input(self, X, reset=True, single_channel=False)
-        self.history_, self.stopped_ = runs, as_mask(stopped, len(runs))
+        self._history = runs._replace(meta=None)._parts()
+        self.stopped_ = as_mask(stopped, len(runs))
         if self.stopped_.all():
             raise ValueError(
                 f"all {len(runs)} runs were stopped; there is none left to stand for them"
             )
         self.features_ = cell_features(runs, self.features)
         self.fold_ = assign_folds(self.cv, runs.ids, self.stopped_, groups=groups)
-        self.hazard_ = self._hazard()
-        self.survival_ = self._survival()
+        self.hazard_ = self._hazard(runs)
+        self.survival_ = self._survival(runs)
         return self
 
-    def _hazard(self) -> FloatArray:
-        at_risk, event = steps_at_risk(self.history_, self.stopped_)
+    @property
+    def history_(self) -> TrajectoryArray:
+        """The runs, without meta: a file that runs no code keeps no tables."""
+        check_is_fitted(self)
+        return TrajectoryArray._trusted(**self._history)
+
+    def _hazard(self, runs: TrajectoryArray) -> FloatArray:
+        at_risk, event = steps_at_risk(runs, self.stopped_)
 
         def fit(train: BoolArray) -> Any:
             cells = at_risk & train
@@ -147,17 +155,17 @@ class StopHazard(BaseEstimator):
             return model.fit(self.features_[cells], event[cells].astype(np.int64))
 
         hazard = np.zeros(len(at_risk))
-        for held_out, model in out_of_fold(self.fold_[run_numbers(self.history_)], fit):
+        for held_out, model in out_of_fold(self.fold_[run_numbers(runs)], fit):
             cells = held_out[at_risk[held_out]]
             if model is not None:
                 hazard[cells] = predict_success(model, self.features_[cells])
         return hazard
 
-    def _survival(self) -> FloatArray:
+    def _survival(self, runs: TrajectoryArray) -> FloatArray:
         log_stay = np.log1p(-np.minimum(self.hazard_, 1 - 1e-12))
-        chance = np.exp(running_sum(self.history_, log_stay))
+        chance = np.exp(running_sum(runs, log_stay))
         floor = self.min_probability
-        low = (chance[last_cells(self.history_)] < floor) & ~self.stopped_
+        low = (chance[last_cells(runs)] < floor) & ~self.stopped_
         if low.any():
             warnings.warn(
                 f"{int(low.sum())} runs had a chance of less than {floor:g} of not being stopped, "

@@ -18,18 +18,22 @@ from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import step_numbers
-from trajscore.monitoring._stopping_rule import StoppingRule, check_alphas, check_share
+from trajscore.monitoring._stopping_rule import StoppingRule, by_alpha, check_alphas, check_share
 from trajscore.monitoring._thresholds import conformal_needs, conformal_rank, run_uniforms
 
 
 class OneLimit(StoppingRule):
     """A rule with the same limit for all runs, a function of its `thresholds_`."""
 
-    thresholds_: pd.Series
+    _thresholds: FloatArray  # as arrays are kept in files that run no code, and tables are not
+
+    @property
+    def thresholds_(self) -> pd.Series:
+        """Threshold for each level."""
+        return by_alpha(self, self._thresholds, "threshold")
 
     def _set_thresholds(self, values: Any) -> None:
-        index = pd.Index(self.alphas_, name="alpha")
-        self.thresholds_ = pd.Series(values, index=index, name="threshold", dtype=np.float64)
+        self._thresholds = np.full(len(self.alphas_), values, dtype=np.float64)
 
     def _limits(self, X: TrajectoryArray, alpha: float) -> FloatArray:
         return np.full(len(X), self._limit(float(self.thresholds_[alpha])))

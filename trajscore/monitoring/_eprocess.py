@@ -25,6 +25,7 @@ from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold, 
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._stopping_rule import (
     StoppingRule,
+    by_alpha,
     check_alphas,
     check_share,
     warn_longer,
@@ -283,7 +284,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         if self.test_.folds:
             raise AttributeError("a cross-fitted process counts held-out runs; it has no threshold")
         values = [self._shown_threshold(alpha) for alpha in self.test_.alphas]
-        return pd.Series(values, index=pd.Index(self.alphas_, name="alpha"), name="threshold")
+        return by_alpha(self, values, "threshold")
 
     def transform(self, X: Any) -> Any:
         """Return the logarithm of M after every step.

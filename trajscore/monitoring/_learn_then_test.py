@@ -21,6 +21,7 @@ from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.monitoring._baselines import OneLimit
 from trajscore.monitoring._stopping_rule import (
+    by_alpha,
     check_alphas,
     check_share,
     unfitted_forecaster,
@@ -180,12 +181,16 @@ class LearnThenTestStop(OneLimit):
             )
         runs = X[successes]
         lowest = np.sort(np.minimum.reduceat(self._forecasts(runs), runs.offsets[:-1]))
-        allowed = [self._allowed(alpha) for alpha in self.alphas_]
+        allowed = [self._most_allowed(alpha) for alpha in self.alphas_]
         self._set_thresholds([lowest[k] if k >= 0 else 0.0 for k in allowed])
-        index = pd.Index(self.alphas_, name="alpha")
-        self.n_allowed_ = pd.Series(allowed, index=index, name="n_allowed")
+        self._allowed = np.array(allowed, dtype=np.int64)
 
-    def _allowed(self, alpha: float) -> int:
+    @property
+    def n_allowed_(self) -> pd.Series:
+        """How many held-out successes may be flagged for a threshold to pass, for each level."""
+        return by_alpha(self, self._allowed, "n_allowed")
+
+    def _most_allowed(self, alpha: float) -> int:
         allowed = most_flagged(self.n_calibration_successes_, alpha, self.delta)
         if self.lost_accuracy is not None:
             all_runs = most_flagged(self.n_calibration_, self.lost_accuracy, self.delta)

@@ -355,3 +355,9 @@ def warn_longer(X: TrajectoryArray, longest: int, beyond: str) -> None:
             UserWarning,
             stacklevel=3,
         )
+
+
+def by_alpha(rule: StoppingRule, values: ArrayLike, name: str) -> pd.Series:
+    """Return one value a level of a fitted rule."""
+    check_is_fitted(rule)
+    return pd.Series(values, index=pd.Index(rule.alphas_, name="alpha"), name=name)
