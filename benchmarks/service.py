@@ -10,11 +10,16 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +27,7 @@ import skops.io
 
 from trajscore import DensityRatioEProcess
 from trajscore.datasets import make_trajectories
+from trajscore.monitoring import EProcessMonitor
 
 
 def fitted() -> DensityRatioEProcess:
@@ -44,60 +50,89 @@ def kill(arguments: argparse.Namespace) -> None:
     """Kill the monitor at random moments; compare its answers with those of one that lives on."""
     rng = np.random.default_rng(0)
     process = fitted()
-    X, _ = make_trajectories(arguments.runs, lengths=(4, 12), random_state=1, return_X_y=True)
-    lines, expected = [], process.monitor()
-    for t in range(int(X.lengths.max())):
-        for row in rng.permutation(np.flatnonzero(X.lengths > t)).tolist():
-            done = bool(X.lengths[row] == t + 1)
-            score = float(X[row][t])
-            lines.append(({"id": row, "step": t + 1, "score": score, "end": done}, done))
+    expected, lines = process.monitor(), traffic(arguments.runs, rng)
+    unanswered: deque[dict] = deque()
+    found: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         skops.io.dump(process, folder / "p.skops")
-        sent, kills, wrong, lost = 0, 0, 0, 0
-        share = len(lines) // (arguments.kills + 1)
-        while sent < len(lines):
-            monitor = served(folder)
-            if kills < arguments.kills:
-                pause = float(rng.uniform(0, 0.05))
-                target = sent + share
-            else:
-                pause, target = 1e9, len(lines)
-            answers: list[bytes] = []
-            # without waiting for answers: the kill comes in the middle of many lines
-            writer = threading.Thread(target=write, args=(monitor, lines[sent : target + 2000]))
-            writer.start()
-            while sent + len(answers) < min(target, len(lines)):
-                answers.append(monitor.stdout.readline())
-            if kills < arguments.kills:
-                time.sleep(pause)
-                monitor.kill()
-                kills += 1
-            rest = monitor.stdout.read() if kills <= arguments.kills and pause < 1e9 else b""
-            answers += [one for one in rest.splitlines(keepends=True) if one.endswith(b"\n")]
-            monitor.kill()
-            writer.join()
-            for (message, done), answer in zip(lines[sent:], answers, strict=False):
-                own = expected.update(message["score"], message["id"], done=done)
-                told = json.loads(answer)
-                lost += "error" in told
-                wrong += told.get("flagged") != own.flagged or told.get("step") != own.step
-            sent += len(answers)
-            # lines that were taken and not answered are sent again, and answered alike
-        print(
-            f"{kills} kills under {arguments.runs:,} open runs, {len(lines):,} lines: {wrong} "
-            f"decisions differ from those of a monitor that lived on, {lost} lines were refused"
-        )
+        # until all runs are open; then one life for each kill, and one to see what came of the last
+        lives = [(2 * arguments.runs, 0.0), *moments(arguments.kills, rng), (arguments.runs, 0.0)]
+        for least, pause in lives:
+            unanswered.extend(islice(lines, max(0, _AHEAD - len(unanswered))))
+            answers = until_killed(folder, unanswered, least, pause)
+            found["kills before an answer"] += not answers
+            found["all"] += len(answers)
+            for answer in answers:
+                own, told = answer_of(expected, unanswered.popleft()), json.loads(answer)
+                found["refused"] += "error" in told
+                found["different"] += any(told.get(name) != one for name, one in own.items())
+        halves = len(list(folder.glob(".state.*.part")))
+    print(
+        f"{len(lives) - 2} kills, {found['kills before an answer']} of them before the first "
+        f"answer, under {len(expected):,} open runs; {halves} half-written files left\n"
+        f"{found['all']:,} answers: {found['different']} differ from those of a monitor that lived "
+        f"on, {found['refused']} lines were refused"
+    )
 
 
-def write(monitor: subprocess.Popen, lines: list) -> None:
+_AHEAD = 50_000  # lines that are sent without waiting for answers, so that kills come amid many
+
+
+def traffic(n_open: int, rng: np.random.Generator) -> Iterator[dict]:
+    """Steps of runs of which always as many are open: another takes the place of one that ends."""
+    X, _ = make_trajectories(20_000, lengths=(4, 12), random_state=1, return_X_y=True)
+    n_places = n_open * 8 // 7  # of 8 steps; a place is empty between two runs
+    runs, steps = np.arange(n_places), np.zeros(n_places, dtype=int)
+    while True:
+        for place in rng.permutation(n_places).tolist():
+            run, scores = int(runs[place]), X[int(runs[place]) % len(X)]
+            steps[place] += 1
+            step = int(steps[place])
+            done = step == len(scores)
+            yield {"id": run, "step": step, "score": float(scores[step - 1]), "end": done}
+            if done:
+                runs[place] += n_places
+                steps[place] = 0
+
+
+def moments(n: int, rng: np.random.Generator) -> Iterator[tuple[int, float]]:
+    """Answers and seconds to wait before a kill: three in four come amid answers."""
+    for amid in rng.random(n) < 0.75:
+        yield (1, rng.exponential(0.5)) if amid else (0, rng.uniform(0, 4))
+
+
+def answer_of(monitor: EProcessMonitor, message: dict) -> dict:
+    """What a monitor says to a line, as JSON holds it."""
+    own = monitor.update(message["score"], message["id"], done=message["end"])
+    numbers = {"log_e_value": own.log_e_value, "margin": own.margin}
+    return {"id": own.id, "step": own.step, "flagged": bool(own.flagged), **numbers}
+
+
+def until_killed(folder: Path, messages: Iterable[dict], least: int, pause: float) -> list[bytes]:
+    """Send lines, kill the monitor after so many answers and a pause; return all whole answers."""
+    monitor = served(folder)
+    writer = threading.Thread(target=write, args=(monitor, list(messages)))
+    writer.start()
+    answers = [monitor.stdout.readline() for _ in range(least)]
+    timer = threading.Timer(pause, monitor.kill)
+    timer.start()
+    answers += monitor.stdout.read().splitlines(keepends=True)
+    timer.join()
+    writer.join()
+    assert monitor.wait() == -signal.SIGKILL, monitor.returncode
+    return [one for one in answers if one.endswith(b"\n")]
+
+
+def write(monitor: subprocess.Popen, lines: list[dict]) -> None:
     """Send lines until the monitor is gone."""
-    try:
-        for message, _ in lines:
+    with suppress(OSError):
+        for message in lines:
             monitor.stdin.write(json.dumps(message).encode() + b"\n")
         monitor.stdin.flush()
-    except OSError:
-        pass
+    monitor.wait()
+    with suppress(OSError):
+        monitor.stdin.close()
 
 
 def load(arguments: argparse.Namespace) -> None:

@@ -1,5 +1,7 @@
 """A monitor whose steps are kept in a file."""
 
+import errno
+import io as streams
 import json
 import os
 import subprocess
@@ -11,6 +13,7 @@ import pytest
 from trajscore import DensityRatioEProcess
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import _journal, _monitor
+from trajscore.monitoring._service import serve
 
 X, Y = make_trajectories(300, lengths=(1, 6), random_state=0, return_X_y=True)
 PROCESS = DensityRatioEProcess(alpha=[0.3, 0.1]).fit(X, Y)
@@ -109,6 +112,41 @@ def test_the_file_does_not_grow_with_runs_that_have_ended(state, monkeypatch):
     assert after.update(0.3, 299, step=2, done=True) == ended
 
 
+def test_a_full_disk_harms_no_run(state, monkeypatch):
+    monkeypatch.setattr(_journal, "_GROWTH", 300)
+    monitor = PROCESS.monitor(state=state)
+    monitor.update(0.4, "a")
+    kept = state.read_bytes()
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    lines = [b'{"id": "a", "step": 2, "score": 0.3}', b'{"id": "b", "step": 1, "score": 0.4}']
+    out = streams.StringIO()
+    with monkeypatch.context() as during:
+        during.setattr(os, "write", full)
+        serve(monitor, lines, out)
+    assert state.read_bytes() == kept
+    serve(monitor, lines, out)
+    *refused, second, _ = map(json.loads, out.getvalue().splitlines())
+    assert [one["line"] for one in refused] == [1, 2]
+    assert all("No space left on device; send the line again" in one["error"] for one in refused)
+    assert second["step"] == 2
+    # there is room for lines, but none to write all of them anew
+    monkeypatch.setattr(_journal, "replacing", full)
+    for run in range(30):
+        monitor.update(0.4, run)
+    assert [one.id for one in reopened(monitor, state)] == ["a", "b", *range(30)]
+
+
+def test_what_a_killed_monitor_left_half_written_is_removed(state):
+    other = state.with_name(".state2.0a.part")
+    for part in (state.with_name(".state.0a1b2c3d.part"), other):
+        part.write_bytes(b"half")
+    PROCESS.monitor(state=state)
+    assert sorted(state.parent.iterdir()) == [state.with_name(".state.lock"), other, state]
+
+
 def test_runs_without_a_score_for_long_are_forgotten(state, monkeypatch):
     now = 1e9
     monkeypatch.setattr(_monitor.time, "time", lambda: now)
@@ -150,6 +188,10 @@ def test_two_monitors_on_one_file_are_refused(state):
         [sys.executable, "-c", code, str(state)], capture_output=True, text=True, check=True
     )
     assert "is in use by another monitor" in told.stdout
+    link = state.with_name("link")
+    link.symlink_to(state)
+    with pytest.raises(ValueError, match="is in use by another monitor"):
+        PROCESS.monitor(state=link)
     monitor._journal.rewrite(monitor._records())  # another file takes its place
     with pytest.raises(ValueError, match="is in use by another monitor"):
         PROCESS.monitor(state=state)

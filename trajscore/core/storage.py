@@ -6,6 +6,7 @@ meta of which that cannot be said is refused when it is saved.
 
 from __future__ import annotations
 
+import glob
 import io
 import json
 import os
@@ -79,6 +80,13 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def remove_parts(path: Path) -> None:
+    """Remove what killed saves of a file left beside it, if nobody saves it now."""
+    path = path.resolve()
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        part.unlink(missing_ok=True)
 
 
 def _check_meta(meta: pd.DataFrame, ending: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from trajscore.core.storage import replacing
+from trajscore.core.storage import remove_parts, replacing
 
 _FORMAT = "trajscore journal 2"
 # a file is written anew once it has grown by so many bytes, and to so many times its size
@@ -46,6 +46,7 @@ class Journal:
         self.path, self._owner = path, json.loads(json.dumps(owner))
         # descriptors: of the lock, then of the file
         self._held = [_lock(path)]
+        remove_parts(path)  # of a process that was killed as it wrote, since none other writes now
         self._release = weakref.finalize(self, _close_all, self._held)
         if path.exists():
             self._open()
@@ -94,6 +95,13 @@ class Journal:
                 file.write(json.dumps(one).encode() + b"\n")
         self._open()
 
+    def shorten(self, records: Iterable[Any]) -> None:
+        """Replace all records; where there is no room for that, lines may fit still: try later."""
+        try:
+            self.rewrite(records)
+        except OSError:
+            self._least = self._size
+
     def close(self) -> None:
         """Let go of the file."""
         self._release()
@@ -116,7 +124,8 @@ def _lock(path: Path) -> int:
         raise ValueError(f"{path} is a folder; name a file in it")
     if not path.resolve().parent.is_dir():
         raise FileNotFoundError(f"{path.parent}: there is no such folder; make it first")
-    beside = path.resolve().with_name(f".{path.name}.lock")
+    file = path.resolve()  # a link is another name of the same file
+    beside = file.with_name(f".{file.name}.lock")
     descriptor = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         if sys.platform == "win32":

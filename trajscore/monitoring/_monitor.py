@@ -289,7 +289,7 @@ class EProcessMonitor:
         if not isinstance(run_id, (str, int)):
             raise TypeError(f"run {run_id!r}: only ids that are text or integers can be kept")
         if self._journal.is_long:
-            self._journal.rewrite(self._records())
+            self._journal.shorten(self._records())
         self._journal.append([kind, run_id, *rest])
 
     def _records(self) -> Iterator[list[Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from math import isfinite
 from typing import Any, BinaryIO, TextIO
 
@@ -25,18 +26,23 @@ def serve(
 ) -> None:
     """Answer each line of input, ``{"id": run, "score": number, list or object}``, with ``"end":
     true`` beside the last score or alone after it, by a decision or ``{"error": sentence, "line":
-    number}``, at once. With ``"step": number`` a repeated line is answered again. After an error
-    the monitor is as it was. Runs that had no score for `forget_after` seconds are forgotten.
+    number}``, at once. With ``"step": number`` a repeated line is answered again. After an error,
+    a full disk's too, the monitor is as it was. Runs that had no score for `forget_after` seconds
+    are forgotten.
     """
     due = time.monotonic() + _BETWEEN
     for number, line in enumerate(lines, start=1):
         if time.monotonic() > due and isfinite(forget_after):
-            monitor.forget(forget_after)
+            with suppress(OSError):  # what cannot be kept now is forgotten later
+                monitor.forget(forget_after)
             due = time.monotonic() + _BETWEEN
         if not line.strip():
             continue
         try:
             answer = _shown(_answer(monitor, _read(line)))
+        except OSError as error:
+            why = f"the step cannot be kept: {error}; send the line again later"
+            answer = {"error": why, "line": number}
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             said = error.args[0] if isinstance(error, KeyError) and error.args else error
             answer = {"error": str(said), "line": number}

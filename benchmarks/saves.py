@@ -1,0 +1,251 @@
+"""Saves that fail, of each kind that the package has: is the old file whole after each?
+
+python benchmarks/saves.py [--times 1000] [--only NAME]     (as root: a small disk is mounted)
+
+A disk that is full and a limit on the size of files let a save write a random part; a kill comes at
+a random moment after a save has begun to write. After each the file must read as one that was saved
+whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate
+from trajscore.cli.main import main as command_line
+from trajscore.datasets import make_trajectories
+from trajscore.gates import RunSet
+from trajscore.monitoring._journal import Journal
+from trajscore.monitoring._persistence import load_process, save_process
+
+PAGE = 4096  # of the disk in memory
+LINE = 3 * PAGE
+
+
+class Kind(NamedTuple):
+    """A save of one of two contents, and what reads it again."""
+
+    ending: str
+    save: Callable[[int, Path], Any]
+    read: Callable[[Path], Any]
+    appends: bool = False  # a line, instead of a whole file
+
+
+def new_state(k: int, path: Path) -> None:
+    """Write the state of a monitor anew."""
+    with closing(Journal(path, "owner")) as journal:
+        journal.rewrite([n, "x" * 50] for n in range(1, 400 + k))
+
+
+def add_line(_: int, path: Path) -> None:
+    """Add a line to the state of a monitor; its lines are numbered."""
+    with closing(Journal(path, "owner")) as journal:
+        n_lines = path.read_bytes().count(b"\n")
+        if n_lines > 50:
+            journal.rewrite([])
+        else:
+            journal.append([n_lines, "x" * LINE])
+
+
+def n_lines_in_order(path: Path) -> int:
+    """Number of lines of a state, of which none is missing."""
+    with closing(Journal(path, "owner")) as journal:
+        numbers = [n for n, _ in journal.read()]
+    assert numbers == list(range(1, len(numbers) + 1))
+    return len(numbers)
+
+
+def lines_are_whole(path: Path) -> bool:
+    """Whether no line is missing."""
+    return n_lines_in_order(path) >= 0
+
+
+def kinds(folder: Path) -> dict[str, Kind]:
+    """Each kind of save, with inputs in a folder."""
+    samples = [make_trajectories(100, lengths=5, random_state=k, return_X_y=True) for k in (0, 1)]
+    arrays = [X for X, _ in samples]
+    reports = [evaluate(X, y) for X, y in samples]
+    processes = [DensityRatioEProcess(alpha=0.2).fit(X, y) for X, y in samples]
+    tables = [folder / f"{k}.csv" for k in (0, 1)]
+    for table, (X, y) in zip(tables, samples, strict=True):
+        X.to_frame(id="run_id", step="step").assign(
+            solved=lambda rows, y=y: y[rows["run_id"].astype(int)]
+        ).to_csv(table, index=False)
+
+    def check(option: str) -> Callable[[int, Path], None]:
+        def save(k: int, path: Path) -> None:
+            arguments = ["check", str(tables[k]), "--baseline", str(tables[0]), option, str(path)]
+            said = io.StringIO()
+            with redirect_stdout(said), redirect_stderr(said):
+                code = command_line(arguments)
+            if code == 2:
+                raise OSError(said.getvalue())
+
+        return save
+
+    def baseline(path: Path) -> Any:
+        return RunSet.read(path).to_json()
+
+    return {
+        "page": Kind(".html", lambda k, path: reports[k].to_html(path), Path.read_bytes),
+        "report, JSON": Kind(".json", lambda k, path: reports[k].to_json(path), Path.read_bytes),
+        "report, Markdown": Kind(
+            ".md", lambda k, path: reports[k].to_markdown(path), Path.read_bytes
+        ),
+        "runs, .npz": Kind(".npz", lambda k, path: arrays[k].save(path), TrajectoryArray.load),
+        "runs, .parquet": Kind(
+            ".parquet", lambda k, path: arrays[k].save(path), TrajectoryArray.load
+        ),
+        "process": Kind(
+            ".skops",
+            lambda k, path: save_process(processes[k], path),
+            lambda path: load_process(path).thresholds_.to_dict(),
+        ),
+        "state, written anew": Kind("", new_state, n_lines_in_order),
+        "state, a line added": Kind("", add_line, lines_are_whole, appends=True),
+        "check, baseline": Kind(".json", check("--json"), baseline),
+        "check, Markdown": Kind(".md", check("--markdown"), Path.read_bytes),
+        "check, JUnit": Kind(".xml", check("--junit"), Path.read_bytes),
+    }
+
+
+class Trial:
+    """Saves of one kind to one file, with what came of them."""
+
+    def __init__(self, kind: Kind, folder: Path, rng: np.random.Generator) -> None:
+        self.kind, self.folder, self.rng = kind, folder, rng
+        self.path = folder / f"file{kind.ending}"
+        self.whole, sizes = [], []
+        for k in (1, 0):
+            kind.save(k, self.path)
+            self.whole.append(kind.read(self.path))
+            sizes.append(self.path.stat().st_size)
+        self.size = min(sizes)
+        self.counts: Counter[str] = Counter()
+
+    def too_small(self) -> int:
+        """A random size that the file cannot have after the next save."""
+        size = self.path.stat().st_size + LINE if self.kind.appends else self.size
+        return int(self.rng.integers(size))
+
+    def fail(self) -> None:
+        """Save what cannot be saved, and look at the file."""
+        before = self.path.read_bytes()
+        try:
+            self.kind.save(1, self.path)
+        except OSError:
+            self.counts["failed"] += 1
+        except Exception as error:
+            self.counts[f"raised {type(error).__name__}"] += 1
+        else:
+            self.counts["saved"] += 1
+            return
+        self.counts["harmed"] += self.path.read_bytes() != before
+        self.counts["left a part"] += len(self.parts())
+
+    def kill(self) -> None:
+        """Kill a process that saves again and again, soon after it has begun to write."""
+        child = os.fork()
+        if child == 0:
+            for k in range(1_000_000):
+                self.kind.save(1 - k % 2, self.path)
+        begun, size = time.monotonic(), self.path.stat().st_size
+        while not self.parts() and (not self.kind.appends or self.path.stat().st_size == size):
+            assert time.monotonic() < begun + 30, "nothing is saved"
+        time.sleep(10 ** self.rng.uniform(-5, -2))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        self.counts["failed"] += 1
+        self.counts["harmed"] += self.kind.read(self.path) not in self.whole
+        for part in self.parts():
+            self.counts["amid a save"] += 1
+            part.unlink()
+
+    def parts(self) -> list[Path]:
+        """What is left of saves that did not end."""
+        return list(self.folder.glob(".*.part"))
+
+
+def full_disk(kind: Kind, times: int, rng: np.random.Generator, disk: Path) -> Counter[str]:
+    """Fail for want of space, which is random and less than what the file takes."""
+    with mounted(disk):
+        trial, ballast = Trial(kind, disk, rng), disk / "ballast"
+        for _ in range(times):
+            ballast.unlink(missing_ok=True)
+            there = os.statvfs(disk)
+            free = int(rng.integers(2 if kind.appends else -(-trial.size // PAGE)))
+            with ballast.open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, (there.f_bavail - free) * there.f_frsize)
+            trial.fail()
+    return trial.counts
+
+
+@contextmanager
+def mounted(disk: Path) -> Iterator[None]:
+    """Have a small disk in memory."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def size_limit(kind: Kind, times: int, rng: np.random.Generator, folder: Path) -> Counter[str]:
+    """Fail because files may not be larger than a random size."""
+    trial = Trial(kind, folder, rng)
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for _ in range(times):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (trial.too_small(), most[1]))
+        try:
+            trial.fail()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    return trial.counts
+
+
+def killed(kind: Kind, times: int, rng: np.random.Generator, folder: Path) -> Counter[str]:
+    """Fail because the process is killed."""
+    trial = Trial(kind, folder, rng)
+    for _ in range(times):
+        trial.kill()
+    return trial.counts
+
+
+WAYS = {"full disk": full_disk, "size limit": size_limit, "killed": killed}
+
+
+def main() -> None:
+    """Print what came of the saves."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--times", type=int, default=1000)
+    parser.add_argument("--only", default="", help="kinds whose names hold this")
+    arguments = parser.parse_args()
+    print(f"{arguments.times} failed saves of each kind; what came of them")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, kind in kinds(Path(folder)).items():
+            for way, fails in WAYS.items():
+                if arguments.only not in name:
+                    continue
+                with tempfile.TemporaryDirectory() as own:
+                    rng = np.random.default_rng(0)
+                    counts = fails(kind, arguments.times, rng, Path(own))
+                said = ", ".join(f"{n} {one}" for one, n in counts.items())
+                print(f"{name:<22}{way:<12}{said}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
