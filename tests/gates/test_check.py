@@ -4,9 +4,11 @@ import json
 from xml.etree import ElementTree as ET
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from known_agent import runs_of
+from trajscore import TrajectoryArray, evaluate
 from trajscore.gates import Gate, RunSet, check, compare, read_gates
 from trajscore.gates._gate import DataRules, Rules
 
@@ -81,6 +83,17 @@ def test_undecided_counts_as_what_it_is_told():
     assert [one.verdict for one in found.gates] == ["undecided"] * 2
     assert "about" in str(found)
     assert "counts as pass" in str(found)
+
+
+def test_runs_needed_where_no_task_differs_are_those_whose_bound_is_the_margin():
+    one = check(BASE, BASE, Gate(margin=0.05)).gates[0]
+    assert (one.verdict, one.change) == ("undecided", 0)
+    assert one.runs_needed == 5 * 59  # .95 ** 58 > .05 > .95 ** 59
+    for n_tasks, verdict in ((58, "undecided"), (59, "pass")):
+        same = runs_of(1, n_tasks=n_tasks)
+        assert check(same, same, Gate(margin=0.05)).verdict == verdict
+    assert check(BASE, BASE).gates[0].runs_needed == np.inf
+    assert check(BASE, BASE, Gate(margin=1e-9)).gates[0].runs_needed == np.inf
 
 
 def test_what_is_unusable_says_why():
@@ -240,6 +253,10 @@ def test_words_of_a_comparison():
     assert "Paired by task: 40 in both" in text
     # no sample size is known of a calibration error: that is said, and not left out
     assert "how many runs would settle it cannot be said" in str(check(SAME, BASE, Gate("S-ECE")))
+    assert str(check(SAME, BASE)).endswith("What undecided counts as can be said as well.")
+    stops = np.where(np.arange(200) < 3, "crash", "done")
+    cut = runs_of(3, stop_reason=stops, outcomes=lambda y: np.where(stops == "crash", -1, y))
+    assert "(left out: 3 stopped by crash, not by a budget)" in str(check(cut, BASE))
     nobody = runs_of(2, tasks=False, n_tasks=7)
     assert "Not paired" in str(compare(BASE, nobody))
     alike = compare(BASE, runs_of(1, outcomes=np.ones_like))
@@ -270,3 +287,46 @@ def test_pass_k_of_a_public_log_is_as_published(public_file):
     table = compare(runs, runs).table["base"].droplevel(["predictor", "form"])
     found = [round(table[name], 3) for name in ("success", "pass^2", "pass^3", "pass^4")]
     assert found == [0.42, 0.273, 0.22, 0.2]
+
+
+def report_of(runs, **options):
+    """An evaluation of the same runs."""
+    X, y = runs.judged.traces, runs.judged.runs.y
+    return evaluate(X, y, groups=runs.tasks, **options)
+
+
+def test_reports_are_compared_as_their_runs():
+    reports = [report_of(runs) for runs in (BASE, WORSE)]
+    by_report, by_runs = compare(*reports), compare(BASE, WORSE)
+    shared = by_report.table.index
+    assert set(by_runs.table.index) - set(shared) == {("cost", "", "")}
+    pd.testing.assert_frame_equal(by_report.table, by_runs.table.loc[shared])
+    assert by_report.matched.by == "task"
+    assert str(check(*reports[::-1])) == str(check(WORSE, BASE))
+    assert check(WORSE, reports[0]).gates == check(WORSE, BASE).gates
+
+
+def test_reports_leave_out_what_an_evaluation_left_out():
+    y = np.where(np.arange(200) % 10 == 0, -1, BASE.judged.runs.y)
+    stops = np.where(np.arange(200) % 20 == 0, "max_steps", "crash")
+    X = BASE.judged.traces
+    runs = RunSet(X, y, tasks=BASE.tasks, stop_reason=stops)
+    report = evaluate(X, y, groups=BASE.tasks, stop_reason=stops)
+    found = compare(report, report)
+    assert (found.base.n_runs, found.base.n_left_out) == (190, 10)
+    pd.testing.assert_frame_equal(found.table, compare(runs, runs).table)
+
+
+def test_reports_that_have_not_all_runs_are_refused():
+    cells = BASE.judged.traces["judge"].cells.copy()
+    cells[0] = np.nan
+    X = BASE.judged.traces["judge"]
+    lacking = TrajectoryArray.from_flat(cells, X.lengths, missing="allow")
+    y = BASE.judged.runs.y
+    with pytest.raises(ValueError, match="new is a report that has not all runs of each predictor"):
+        compare(BASE, evaluate({"a": X, "b": lacking}, y, missing="own_runs"))
+    censored = np.where(np.arange(200) == 3, -1, y)
+    with pytest.raises(ValueError, match="base counts runs by q_z"):
+        compare(evaluate(X, censored, q_z=0.5), BASE)
+    with pytest.raises(ValueError, match="baseline must be a RunSet or a Report, got str"):
+        check(BASE, "baseline.json")

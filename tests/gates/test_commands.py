@@ -43,7 +43,8 @@ def run(capsys, *arguments):
 def test_from_a_table_to_a_baseline_to_a_red_and_a_green_gate(files, capsys):
     code, out, _ = run(capsys, "check", "base.csv", "--json", "baseline.json")
     assert code == 0
-    assert "wrote baseline.json" in out
+    assert "\n200 runs of 40 tasks, success 0." in out
+    assert "wrote baseline.json; later runs are held against it by --baseline" in out
     code, out, _ = run(capsys, "check", "worse.csv", "--baseline", "baseline.json")
     assert code == 1
     assert "FAIL: 1 fail" in out
@@ -104,6 +105,13 @@ def test_bad_input_ends_with_one_sentence(files, capsys, arguments, said):
     assert code == 2
     assert said in err
     assert len(err.strip().splitlines()) == 1
+
+
+def test_the_json_of_a_report_has_no_runs(files, capsys):
+    assert run(capsys, "report", "base.csv", "--out", "report.json")[0] == 0
+    code, _, err = run(capsys, "compare", "base.csv", "report.json")
+    assert code == 2
+    assert "report.json is a report, which does not hold the runs themselves; give the file" in err
 
 
 def test_a_gate_that_cannot_be_asked_is_unusable(files, capsys):

@@ -21,14 +21,18 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         "check",
         help="hold gates against runs: pass, fail or undecided, with an exit code",
         description="Hold gates against the runs of NEW. Without --gates there is one: success is "
-        "no worse than the baseline's. A gate fails where that is shown, not where it is not "
-        "excluded. Exit codes: 0 pass, 1 fail, 2 unusable input, 3 undecided.",
+        "no worse than the baseline's. A gate fails, or passes, only where the runs show it beyond "
+        "chance; else it is undecided. Exit codes: 0 pass, 1 fail, 2 unusable input, 3 undecided.",
     )
     add = parser.add_argument
     add("new", type=Path, metavar="NEW", help=TABLE)
     add("--baseline", type=Path, metavar="BASE", help="earlier runs: the same, or a --json file")
     add("--gates", type=Path, metavar="GATES.toml", help="what must hold")
-    add("--margin", type=float, help="without --gates: how much less success is all right (0)")
+    add(
+        "--margin",
+        type=float,
+        help="without --gates: how much less success is all right (0; 0.05 is 5 points)",
+    )
     add(
         "--undecided",
         choices=(UNDECIDED, PASS, FAIL),
@@ -60,7 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
         if path is not None:
             with replacing(path) as file:
                 file.write(getattr(result, f"to_{kind}")().encode())
-            print(f"wrote {path}")
+            later = f"; later runs are held against it by --baseline {path}"
+            print(f"wrote {path}{later if kind == 'json' else ''}")
     return result.exit_code
 
 

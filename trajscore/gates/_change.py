@@ -172,12 +172,19 @@ def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
 def runs_to_settle(one: Estimate, distance: float, n_runs: int, level: float) -> float:
     """Runs of each set with which a difference of that size would be seen; NaN: not known."""
     error = one.std_error
-    if one.n_units < 2 or not error > 0:
+    if one.is_rate and error == 0 and 0 < distance < 1:  # no unit differs: see `bounds`
+        n_units = np.ceil(np.log(1 - level) / np.log1p(-distance))
+        return _within_reach(n_runs / one.n_units * n_units)
+    if one.n_units < 2 or np.isnan(error) or (error == 0 and distance):
         return np.nan
     if abs(distance) < 1e-12 or _MOST_RUNS * distance**2 < n_runs * error**2:
         return np.inf
     sd = error * np.sqrt(n_runs)
-    return float(runs_needed(distance, sd=sd, power=POWER, alpha=2 * (1 - level)))
+    return _within_reach(runs_needed(distance, sd=sd, power=POWER, alpha=2 * (1 - level)))
+
+
+def _within_reach(n_runs: float) -> float:
+    return float(n_runs) if n_runs <= _MOST_RUNS else np.inf
 
 
 def _shares(measure: Measure, units: IntArray, n_units: int) -> FloatArray:

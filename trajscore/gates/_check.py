@@ -31,8 +31,9 @@ from trajscore.gates._gate import (
 )
 from trajscore.gates._measures import MARGIN, Key, Measures, is_lower_better, is_of_runs
 from trajscore.gates._result import WORST_FIRST, CheckData, GateResult
-from trajscore.gates._run_set import RunSet, check_sets
+from trajscore.gates._run_set import RunSet, as_set
 from trajscore.gates._written import to_json, to_junit, to_markdown, to_text
+from trajscore.report._data import ReportData
 
 _ROUNDING = 1e-12
 
@@ -97,15 +98,17 @@ class _Asked:
 
 
 def check(
-    new: RunSet, baseline: RunSet | None = None, rules: Rules | Gate | None = None
+    new: RunSet | ReportData,
+    baseline: RunSet | ReportData | None = None,
+    rules: Rules | Gate | None = None,
 ) -> CheckResult:
     """Hold gates against a set of runs, and an earlier set.
 
     Parameters
     ----------
-    new : RunSet
-        The runs to be judged.
-    baseline : RunSet, optional
+    new : RunSet or Report
+        The runs to be judged; of a `Report`, those that it judged.
+    baseline : RunSet or Report, optional
         Earlier ones.
     rules : Rules or Gate, optional
         What must hold, as `read_gates` gives it, or one gate. Default: success is no worse than the
@@ -143,7 +146,8 @@ def check(
     >>> check(new, base).verdict, check(new, base, Gate(margin=0.15)).verdict
     ('undecided', 'pass')
     """
-    check_sets(new=new, **({} if baseline is None else {"baseline": baseline}))
+    new = as_set("new", new)
+    baseline = None if baseline is None else as_set("baseline", baseline)
     asked_for = _rules(rules, baseline)
     matched = None if baseline is None else match(baseline, new)
     problems = _problems(new, matched, asked_for.data)

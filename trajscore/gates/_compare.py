@@ -25,9 +25,9 @@ from trajscore.gates._measures import (
     is_lower_better,
     most_trials,
 )
-from trajscore.gates._run_set import RunSet, check_sets
+from trajscore.gates._run_set import RunSet, as_set
 from trajscore.inference._units import check_level
-from trajscore.report._data import CALIBRATED, RAW
+from trajscore.report._data import CALIBRATED, RAW, ReportData
 
 _OF_FORECASTS = (f"TPS log{MARGIN}", "S-ECE")
 _MOST_TRIALS = 8
@@ -96,12 +96,15 @@ class Comparison:
         lines.append(
             f"Each interval holds by itself, with a chance of {self.confidence_level:.0%}; of many "
             f"rows some seem to change by chance. A number of runs is that of each set, at as many "
-            f"a task as now, to see a change of this size with a chance of {POWER:.0%}."
+            f"a task as now, to see a change of this size with a chance of {POWER:.0%}. trajscore "
+            f"check asks only whether it is worse, and so may decide what is open here."
         )
         return "\n".join(lines)
 
 
-def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.95) -> Comparison:
+def compare(
+    base: RunSet | ReportData, new: RunSet | ReportData, *, confidence_level: float = 0.95
+) -> Comparison:
     """Hold a set of runs against an earlier one.
 
     Success, pass^k, length and whatever else the runs took; of each predictor that both sets have,
@@ -109,8 +112,9 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.95) -> Com
 
     Parameters
     ----------
-    base, new : RunSet
-        The sets.
+    base, new : RunSet or Report
+        The sets; of a `Report`, the runs that it judged, without what else they took. Their
+        `groups` are the tasks.
     confidence_level : float, default=0.95
         Level of each interval by itself.
 
@@ -122,7 +126,7 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.95) -> Com
     Raises
     ------
     ValueError
-        If the level does not lie in (0, 1).
+        If the level does not lie in (0, 1), or a report has not all runs of each predictor.
 
     Notes
     -----
@@ -149,7 +153,7 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.95) -> Com
     [{'base': 0.52, 'new': 0.46, 'change': -0.06}]
     """
     check_level(confidence_level)
-    check_sets(base=base, new=new)
+    base, new = as_set("base", base), as_set("new", new)
     matched, level = match(base, new), (1 + confidence_level) / 2
     ours, theirs = Measures(base), Measures(new)
     rows, notes = {}, []
@@ -195,19 +199,13 @@ def _keys(base: RunSet, new: RunSet) -> Iterator[Key]:
 
 def pairing(base: RunSet, new: RunSet, matched: Matching) -> str:
     """Say what is compared with what."""
-    said = [f"base: {_counted(base)}; new: {_counted(new)}."]
+    said = [f"base: {base.counted}; new: {new.counted}."]
     if matched.by:
         said.append(f"Paired by {matched.by}: {matched.n_common} in both")
         said[-1] += f", {matched.n_new} only in the new set, {matched.n_gone} only in the base."
     else:
         said.append("Not paired: they have no tasks, and no ids of runs, in common.")
     return " ".join(said)
-
-
-def _counted(runs: RunSet) -> str:
-    tasks = f" of {runs.n_tasks} tasks" if runs.n_tasks else ""
-    left = f" ({runs.n_left_out} left out)" if runs.n_left_out else ""
-    return f"{runs.n_runs} runs{tasks}{left}"
 
 
 def interval(low: float, high: float, sign: str = "+") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -17,11 +18,12 @@ from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_numbers, as_path
 from trajscore.io._fields import USUAL_FIELDS, Fields
+from trajscore.report._data import RAW, ReportData
 from trajscore.report._inputs import FromLog, load
 from trajscore.report._runs import Judged, check_predictors, choose_runs
+from trajscore.report.render.as_json import FORMAT as OF_A_REPORT
 
 FORMAT, VERSION = "trajscore check", 1
-_START = f'{{"format": "{FORMAT}"'.encode()
 
 
 class RunSet:
@@ -123,8 +125,14 @@ class RunSet:
             The runs; its `said` tells what was guessed.
         """
         file = as_path(path)
-        if _is_ours(file):
+        kind = _format_of(file)
+        if kind == FORMAT:
             return _of_file(cls, file)
+        if kind == OF_A_REPORT:
+            raise ValueError(
+                f"{file} is a report, which does not hold the runs themselves; give the file that "
+                f"it was made of, or what trajscore check --json wrote of that"
+            )
         inputs = load(file, fields, needs_scores=False, **reading)
         found = inputs.origin
         made = cls(
@@ -211,9 +219,17 @@ class RunSet:
         """Number of tasks among these runs; 0 where none are known."""
         return 0 if self.tasks is None else len(np.unique(self.tasks))
 
-    def __repr__(self) -> str:
+    @property
+    def counted(self) -> str:
+        """How many runs of how many tasks there are, and why others do not count."""
         tasks = f" of {self.n_tasks} tasks" if self.n_tasks else ""
-        return f"<RunSet: {self.n_runs} runs{tasks}, success {self.labels.mean():.3f}>"
+        reasons = [f"{n} {why}" for (_, why), n in self.judged.excluded.items()]
+        reasons += [f"{self._n_unread} earlier"] if self._n_unread else []
+        left_out = f" (left out: {', '.join(reasons)})" if reasons else ""
+        return f"{self.n_runs} runs{tasks}{left_out}"
+
+    def __repr__(self) -> str:
+        return f"<RunSet: {self.counted}, success {self.labels.mean():.3f}>"
 
 
 def _named(spent: Any) -> dict[str, Any]:
@@ -232,18 +248,47 @@ def _one_a_run(name: str, values: ArrayLike, n_runs: int) -> FloatArray:
     return numbers
 
 
-def check_sets(**sets: Any) -> None:
-    """Refuse what is no set of runs."""
-    for name, one in sets.items():
-        if not isinstance(one, RunSet):
-            raise ValueError(f"{name} must be a RunSet, got {type(one).__name__}")
+def as_set(name: str, one: Any) -> RunSet:
+    """Return a set of runs: what is one, or the runs that a report judged."""
+    if isinstance(one, ReportData):
+        return _of_report(name, one)
+    if not isinstance(one, RunSet):
+        raise ValueError(f"{name} must be a RunSet or a Report, got {type(one).__name__}")
+    return one
 
 
-def _is_ours(path: Path) -> bool:
+def _of_report(name: str, report: ReportData) -> RunSet:
+    facts, keys = report.facts, [(predictor, RAW) for predictor in report.predictors]
+    if facts.censored == "q_z":
+        raise ValueError(f"{name} counts runs by q_z, which gates do not know; give a RunSet")
+    if any(len(report.outcomes[key]) < facts.n_runs for key in keys):
+        raise ValueError(
+            f"{name} is a report that has not all runs of each predictor, since some lack a value "
+            f"or a draw was judged; give a RunSet"
+        )
+    traces = {  # without meta, as the runs are chosen already
+        predictor: TrajectoryArray.from_flat(
+            one.cells, one.lengths, ids=one.ids, horizon=one.horizon
+        )
+        for predictor, one in ((key[0], report.traces[key]) for key in keys)
+    }
+    n_left_out = int(report.excluded["n_runs"].sum())
+    return RunSet(
+        traces,
+        report.outcomes[keys[0]],
+        tasks=report.groups.get(keys[0]),
+        censored=facts.censored,
+        n_unread=n_left_out,
+    )
+
+
+def _format_of(path: Path) -> str:
+    """Which file of ours it is, if any."""
     if not path.is_file():
-        return False
+        return ""
     with path.open("rb") as file:
-        return file.read(len(_START)) == _START
+        start = re.match(rb'\{\s*"format": "([a-z ]+)"', file.read(100))
+    return start[1].decode() if start else ""
 
 
 def _of_file(kind: type[RunSet], path: Path) -> Any:

@@ -16,6 +16,10 @@ from trajscore.gates._result import WORST_FIRST, CheckData, GateResult
 from trajscore.gates._run_set import FORMAT, VERSION
 
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_TO_DECIDE = (
+    "To decide it, take more runs, or give a margin: how much worse is all right. What undecided "
+    "counts as can be said as well."
+)
 
 
 def to_text(result: CheckData) -> str:
@@ -24,6 +28,8 @@ def to_text(result: CheckData) -> str:
     lines += [f"unusable   {one}" for one in result.problems]
     lines += [f"{one.verdict:<10} {sentence(one)}" for one in result.gates]
     lines.append(f"{result.verdict.upper()}: {_summary(result)}")
+    if result.verdict == UNDECIDED:
+        lines.append(_TO_DECIDE)
     return "\n".join(lines)
 
 
@@ -69,6 +75,7 @@ def to_json(result: CheckData) -> str:
 def to_markdown(result: CheckData) -> str:
     """Return a table of the gates, as for the summary of a job."""
     lines = [f"## {result.verdict.capitalize()}: {_summary(result)}", "", _about(result), ""]
+    lines += [_TO_DECIDE, ""] if result.verdict == UNDECIDED else []
     lines += [f"- **unusable**: {_cell(one)}" for one in result.problems]
     if result.gates:
         lines += [
@@ -112,7 +119,7 @@ def to_junit(result: CheckData) -> str:
 
 def _about(result: CheckData) -> str:
     if result.baseline is None or result.matched is None:
-        return f"{result.new!r}"
+        return f"{result.new.counted}, success {result.new.labels.mean():.3f}"
     return pairing(result.baseline, result.new, result.matched)
 
 
@@ -120,10 +127,12 @@ def _summary(result: CheckData) -> str:
     if result.problems:
         return "; ".join(result.problems)
     if not result.gates:
-        return "there is no gate"
+        return "there is no gate, so nothing was checked"
     counts = Counter(one.verdict for one in result.gates)
     came = ", ".join(f"{counts[one]} {one}" for one in reversed(WORST_FIRST) if counts[one])
-    return f"{came}; all bounds hold at once with a chance of {1 - result.rules.level:.0%}"
+    at_once = ", for all gates at once" if len(result.gates) > 1 else ""
+    chance = f"{1 - result.rules.level:.0%}"
+    return f"{came}; each end of an interval holds with a chance of {chance}{at_once}"
 
 
 def _cell(text: str) -> str:

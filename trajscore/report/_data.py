@@ -219,6 +219,7 @@ class ReportData:
     traces: dict[tuple[str, str], TrajectoryArray] = field(repr=False)
     outcomes: dict[tuple[str, str], NDArray[Any]] = field(repr=False)
     labels: dict[tuple[str, str], FloatArray] = field(repr=False)
+    groups: dict[tuple[str, str], NDArray[Any]] = field(repr=False)
 
     @property
     def score_name(self) -> str:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 import trajscore
@@ -190,6 +191,7 @@ def evaluate(
     notes += [*stray_values(sample.traces), *giveaways(sample.traces, sample.y)]
     judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
     groupings = group_labels(by, sample, judged)
+    clusters = np.asarray(groups, dtype=object)
     rows = make_rows(judged, maker, notes, made.track)
     cards = card_table(rows, options, made)
     table, methods = interval_table(rows, judged.runs, options, made)
@@ -225,6 +227,7 @@ def evaluate(
         traces={row.key: row.traces for row in rows},
         outcomes={row.key: row.runs.y for row in rows},
         labels={row.key: row.runs.labels for row in rows},
+        groups={row.key: clusters[row.runs.given] for row in rows} if groups is not None else {},
     )
 
 

@@ -76,9 +76,9 @@ class Report(ReportData):
         Score, weights, calibration, censoring assumption and the like.
     notes : list of str
         What a reader should know of single predictors.
-    traces, outcomes, labels : dict keyed by (predictor, form)
-        The traces that were scored, their runs' outcomes (-1: not observed), and the same as
-        labels in [0, 1], behind every number.
+    traces, outcomes, labels, groups : dict keyed by (predictor, form)
+        The traces that were scored, their runs' outcomes (-1: not observed), the same as labels in
+        [0, 1], behind every number, and their clusters (empty without).
     options, facts, remarks, source
         What was computed, of which runs, and the notes, before they are put into words; what was
         judged, when, and by which command.
