@@ -36,9 +36,9 @@ def fitted() -> DensityRatioEProcess:
     return DensityRatioEProcess(alpha=0.1).fit(X, y)
 
 
-def served(folder: Path) -> subprocess.Popen:
+def served(folder: Path, start: tuple[str, ...] = ("-m", "trajscore")) -> subprocess.Popen:
     """``trajscore monitor`` with a state."""
-    command = [sys.executable, "-m", "trajscore", "monitor", "--model", str(folder / "p.skops")]
+    command = [sys.executable, *start, "monitor", "--model", str(folder / "p.skops")]
     return subprocess.Popen(
         [*command, "--state", str(folder / "state")],
         stdin=subprocess.PIPE,
@@ -77,12 +77,19 @@ def kill(arguments: argparse.Namespace) -> None:
 
 
 _AHEAD = 50_000  # lines that are sent without waiting for answers, so that kills come amid many
+# the state is written anew after each MiB, so that many kills come after that, and some amid it
+_OFTEN = """
+from trajscore.cli.main import main
+from trajscore.monitoring import _journal
+_journal._GROWTH, _journal._TIMES = 1 << 20, 0
+main()
+"""
 
 
 def traffic(n_open: int, rng: np.random.Generator) -> Iterator[dict]:
     """Steps of runs of which always as many are open: another takes the place of one that ends."""
-    X, _ = make_trajectories(20_000, lengths=(4, 12), random_state=1, return_X_y=True)
-    n_places = n_open * 8 // 7  # of 8 steps; a place is empty between two runs
+    X, _ = make_trajectories(20_000, lengths=(2, 6), random_state=1, return_X_y=True)
+    n_places = n_open * 4 // 3  # of 4 steps; a place is empty between two runs
     runs, steps = np.arange(n_places), np.zeros(n_places, dtype=int)
     while True:
         for place in rng.permutation(n_places).tolist():
@@ -111,7 +118,7 @@ def answer_of(monitor: EProcessMonitor, message: dict) -> dict:
 
 def until_killed(folder: Path, messages: Iterable[dict], least: int, pause: float) -> list[bytes]:
     """Send lines, kill the monitor after so many answers and a pause; return all whole answers."""
-    monitor = served(folder)
+    monitor = served(folder, ("-c", _OFTEN))
     writer = threading.Thread(target=write, args=(monitor, list(messages)))
     writer.start()
     answers = [monitor.stdout.readline() for _ in range(least)]

@@ -201,3 +201,13 @@ def test_weighted_influences_are_derivatives(rng):
         step = 1e-6 * np.eye(20) * weight
         slopes = (one(weight + step) - one(weight - step)) / 2e-6
         assert one.influence(20, weight) / 20 == pytest.approx(slopes, abs=1e-7)
+
+
+def test_equal_numbers_have_an_interval_of_no_width():
+    X = TrajectoryArray.from_list([[0.5]] * 40)
+    y, tasks = np.arange(40) % 2, np.arange(40) % 13
+    base, new = (RunSet(X, y, tasks=tasks, spent={"cost": np.full(40, c)}) for c in (0.02, 0.03))
+    row = compare(base, new).table.loc[("cost", "", "")]
+    assert row["change_low"] == row["change_high"] == row["change"] == pytest.approx(0.01)
+    row = compare(base, base).table.loc[("cost", "", "")]
+    assert row["change_low"] == row["change_high"] == row["change"] == 0

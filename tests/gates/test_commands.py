@@ -44,7 +44,7 @@ def test_from_a_table_to_a_baseline_to_a_red_and_a_green_gate(files, capsys):
     code, out, _ = run(capsys, "check", "base.csv", "--json", "baseline.json")
     assert code == 0
     assert "\n200 runs of 40 tasks, success 0." in out
-    assert "wrote baseline.json; later runs are held against it by --baseline" in out
+    assert out.endswith("with: trajscore check NEW --baseline baseline.json\n")
     code, out, _ = run(capsys, "check", "worse.csv", "--baseline", "baseline.json")
     assert code == 1
     assert "FAIL: 1 fail" in out

@@ -38,7 +38,7 @@ def test_it_is_the_process_of_python(folder, capsys, monkeypatch):
     )  # fmt: skip
     assert (code, err) == (0, "")
     assert "fitted on 300 of 300 runs" in out
-    assert "alpha = 0.1: flagged above M = " in out
+    assert "alpha = 0.1: a run is flagged once M, its evidence of failing, is above " in out
     process = DensityRatioEProcess(alpha=[0.3, 0.1]).fit(X, Y, groups=X.ids)
     assert load_process("p.skops").thresholds_.tolist() == process.thresholds_.tolist()
     # the line that it says to send

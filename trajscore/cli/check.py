@@ -64,8 +64,11 @@ def run(arguments: argparse.Namespace) -> int:
         if path is not None:
             with replacing(path) as file:
                 file.write(getattr(result, f"to_{kind}")().encode())
-            later = f"; later runs are held against it by --baseline {path}"
-            print(f"wrote {path}{later if kind == 'json' else ''}")
+            print(f"wrote {path}")
+    if wanted["json"] is not None and not rules.gates:
+        print(
+            f"hold later runs against these with: trajscore check NEW --baseline {wanted['json']}"
+        )
     return result.exit_code
 
 

@@ -107,7 +107,7 @@ def _told(process: DensityRatioEProcess, X: TrajectoryArray, runs: RunSet, whole
     if process.n_calibration_successes_:
         lines.append(f"{process.n_calibration_successes_} successes set the threshold")
     lines += [
-        f"alpha = {alpha:g}: flagged above M = {limit:.3g}"
+        f"alpha = {alpha:g}: a run is flagged once M, its evidence of failing, is above {limit:.3g}"
         for alpha, limit in process.thresholds_.items()
     ]
     names = X.channels or ()

@@ -21,6 +21,7 @@ from trajscore.metrics._statistics import CalibrationError
 
 _DRAWS = 20_000
 _MOST_RUNS = 1_000_000
+_ROUNDING = 1e-14  # relative; what is left where all numbers are equal
 POWER = 0.8
 
 
@@ -211,6 +212,7 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
         np.add.at(totals, units, influence / n_runs)
         return Estimate(value, totals * scale[:, None], freedom, used, False, (mean,))
     errors = np.bincount(units, statistic.influence(n_runs, weight) / n_runs, n_units) * scale
+    errors[np.abs(errors) < _ROUNDING * abs(value)] = 0.0
     return Estimate(value, errors, freedom, used, measure.is_rate)
 
 
