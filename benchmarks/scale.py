@@ -12,8 +12,11 @@ steps on average and three predictors of continuous forecasts, none of which rep
 from __future__ import annotations
 
 import argparse
+import os
 import resource
+import signal
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -173,41 +176,73 @@ def in_batches(n_steps: int, folder: Path) -> None:
     print(report.table[["n_runs", "TPS log", "AUROC"]].round(4).to_string())
 
 
+def write_torn(source: Path, folder: Path) -> None:
+    """Write the same rows to files that are cut at random places, in an order at random."""
+    rng = np.random.default_rng(0)
+    paths = sorted(source.glob("*.parquet"))
+    waiting = parquet.read_schema(paths[0]).empty_table()
+    while paths or len(waiting):
+        while paths and len(waiting) < 1_200_000:
+            waiting = pa.concat_tables([waiting, parquet.read_table(paths.pop(0))])
+        n_rows = int(rng.integers(200_000, 1_200_000))
+        parquet.write_table(waiting.slice(0, n_rows), folder / f"{rng.integers(1e12):012d}.parquet")
+        waiting = waiting.slice(n_rows)
+
+
 def on_dask(n_steps: int, folder: Path) -> None:
-    """Compare partitions that split runs with one process."""
+    """Compare partitions of whole runs, and those that split runs, with one process."""
     from dask import dataframe, delayed
     from distributed import Client, LocalCluster
 
-    source = str(folder_of(n_steps, folder))
-    one = iter_batches(source, value="judge", **COLUMNS)
-    here = measure("one process", lambda: one.reduce(TPSAccumulator()), n_steps).compute()
+    paths = sorted(str(path) for path in folder_of(n_steps, folder).glob("*.parquet"))
+    jobs: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+        "TPS": ("judge", lambda steps: steps.reduce(TPSAccumulator()).compute().to_numpy()),
+        "report": (list(PREDICTORS), lambda steps: evaluate(steps).table.to_numpy(dtype=float)),
+    }
     with (
+        tempfile.TemporaryDirectory() as torn,
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
+        write_torn(folder, Path(torn))
         client.run(_import_all)
-        # row groups split runs, files do not
         sources = {
-            "a task a file": [delayed(str)(path) for path in sorted(folder.glob("*.parquet"))],
-            "DataFrame, a partition a file": dataframe.read_parquet(source),
-            "DataFrame, shuffled": dataframe.read_parquet(source, split_row_groups=True),
+            "a task a file": [delayed(str)(path) for path in paths],
+            "DataFrame": dataframe.read_parquet(paths),
+            "DataFrame, runs torn": dataframe.read_parquet(torn),
+            "the same, a worker killed": dataframe.read_parquet(torn),
         }
-        for name, steps in sources.items():
-            before = sum(client.run(time.process_time).values())
-            scattered = name.endswith("shuffled")
-            batches = iter_batches(steps, value="judge", scattered=scattered, **COLUMNS)
-            start = time.perf_counter()
-            there = batches.reduce(TPSAccumulator()).compute()
-            wall = time.perf_counter() - start
-            cpu = sum(client.run(time.process_time).values()) - before
-            gap = float(abs(there / here - 1).to_numpy().max())
-            print(f"Dask, 2 processes, {name:<30} {wall:8.2f} s wall {cpu:8.2f} s CPU of workers, "
-                  f"largest relative difference {gap:.1e}")  # fmt: skip
+        wall = 0.0
+        for job, (value, result) in jobs.items():
+            here = iter_batches(str(folder), value=value, **COLUMNS)
+            expected = measure(f"{job}, one process", lambda r=result, h=here: r(h), n_steps)
+            for name, source in sources.items():
+                scattered = name not in ("a task a file", "DataFrame")
+                there = iter_batches(source, value=value, scattered=scattered, **COLUMNS)
+                if name.endswith("killed"):
+                    threading.Timer(wall / 2, _kill_a_worker, [client]).start()
+                wall, before = time.perf_counter(), _cpu_seconds(client)
+                gap = np.nanmax(np.abs(result(there) / expected - 1))
+                wall = time.perf_counter() - wall
+                print(f"{job}, Dask, 2 processes, {name:<26} {wall:8.2f} s wall "
+                      f"{_cpu_seconds(client) - before:8.2f} s CPU of workers, "
+                      f"largest relative difference {gap:.1e}", flush=True)  # fmt: skip
+
+
+def _cpu_seconds(client: Any) -> float:
+    return sum(client.run(time.process_time).values())
+
+
+def _kill_a_worker(client: Any) -> None:
+    """End a worker as a machine that goes down does; its CPU seconds are not counted then."""
+    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
 
 
 def _import_all() -> None:
     """Have a worker import what it needs before it is timed."""
-    TPSAccumulator().update([1], [[0.5]])
+    table = pa.table({"run": [0], "t": [1], "p": [0.5], "ok": [1]})
+    batches = iter_batches(table, id="run", step="t", value="p", outcome="ok")
+    batches.reduce(TPSAccumulator())
 
 
 def main() -> None:

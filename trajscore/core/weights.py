@@ -177,5 +177,6 @@ def step_weights(
     starts = np.cumsum(run_lengths) - run_lengths
     horizons = as_horizon(horizon, run_lengths).astype(np.float64)
     schedule = get_schedule(weights)
-    total = np.repeat(schedule.total(horizons), run_lengths)
-    return schedule.cell_ramp(starts, run_lengths, horizons) / total
+    weight = schedule.cell_ramp(starts, run_lengths, horizons)
+    weight /= np.repeat(schedule.total(horizons), run_lengths)
+    return weight

@@ -27,8 +27,6 @@ Reduced = TypeVar("Reduced")
 _BATCH_ROWS = 1 << 18
 _BUCKET_ROWS = 1 << 21
 _MOST_BUCKETS = 256
-# what from_frame says of a run that it sees a part of
-_LACKS_STEPS = re.compile("starts at step|has no step")
 
 
 class Batch(NamedTuple):
@@ -71,7 +69,7 @@ class Columns:
                 missing="allow",
             )
         except ValueError as error:
-            if self.scattered or not _LACKS_STEPS.search(str(error)):
+            if self.scattered or not lacks_steps(error):
                 raise
             raise ValueError(
                 f"{error}; or, if its other rows lie elsewhere, pass scattered=True to put the "
@@ -171,6 +169,11 @@ class RunBatches:
                 with pa.OSFile(str(paths[k])) as file, pa.ipc.open_stream(file) as reader:
                     yield reader.read_all()
                 paths[k].unlink()
+
+
+def lacks_steps(error: ValueError) -> bool:
+    """Tell whether an error of `from_frame` may be due to rows of a run that lie elsewhere."""
+    return re.search("starts at step|has no step", str(error)) is not None
 
 
 def update(accumulator: Any, batch: Batch) -> None:
