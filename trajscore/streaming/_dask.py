@@ -47,8 +47,10 @@ class DaskBatches:
     @cached_property
     def _parts(self) -> list[Any]:
         """The partitions as they are."""
-        source: Any = self._source
-        parts: list[Any] = source if isinstance(source, list) else source.to_delayed()
+        if isinstance(self._source, list):
+            return self._source
+        # read the columns only, but do not let dask join partitions, within which runs were torn
+        parts: list[Any] = self._source.simplify().to_delayed(optimize_graph=False)
         return parts
 
     @cached_property
