@@ -201,7 +201,7 @@ def on_dask(n_steps: int, folder: Path) -> None:
     }
     with (
         tempfile.TemporaryDirectory() as torn,
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         write_torn(folder, Path(torn))

@@ -22,6 +22,7 @@ delayed = pytest.importorskip("dask").delayed
 
 COLUMNS = {"id": "run", "step": "t", "value": ["p"], "outcome": "ok", "group": "task"}
 pytestmark = [
+    pytest.mark.slow,  # workers take seconds to start
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -32,7 +33,7 @@ pytestmark = [
 def client():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

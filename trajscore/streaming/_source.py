@@ -41,8 +41,8 @@ def iter_batches(
         The number of each run's first step.
     scattered : bool, default=False
         Whether the rows of a run may lie apart, in other files too. They are then put together by
-        way of temporary files (a Dask DataFrame: by its own shuffle). Otherwise a run whose rows
-        lie apart is refused.
+        way of temporary files (of Dask: where they are, but for runs at the ends of partitions, or
+        else by its shuffle). Otherwise a run whose rows lie apart is refused.
     progress : callable, optional
         Wraps the iterator over batches, as ``tqdm`` does.
 
