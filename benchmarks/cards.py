@@ -41,7 +41,7 @@ def simulate(kind: str, n_runs: int, seed: int) -> str:
 def card_of(X: TrajectoryArray, y: np.ndarray) -> str:
     """Decide as `evaluate` does, without the rest of a report."""
     judged = choose_runs(check_predictors(X, y, None, None), None, "failure")
-    rows = make_rows(judged, calibrator_maker("platt", "linear_front"), [])
+    rows = make_rows(judged, calibrator_maker("platt", "linear_front"), IntervalOptions(), [])
     return str(card_table(rows, OPTIONS, IntervalOptions())["card"].iloc[0])
 
 

@@ -43,7 +43,7 @@ def made(kind, n, seed):
 def card_of(X, y):
     """Decide as `evaluate` does, without the rest of a report."""
     judged = choose_runs(check_predictors(X, y, None, None), None, "failure")
-    rows = make_rows(judged, calibrator_maker("platt", "linear_front"), [])
+    rows = make_rows(judged, calibrator_maker("platt", "linear_front"), QUICK, [])
     options = Options(("log",), "linear_front", "weighted")
     return card_table(rows, options, QUICK)["card"].iloc[0]
 

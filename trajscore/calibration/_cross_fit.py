@@ -30,7 +30,7 @@ from trajscore.core.checks import (
 )
 from trajscore.core.estimator import censored_of, like_input, require_y, track_channels
 from trajscore.core.folds import folds_of_checked, out_of_fold
-from trajscore.core.ids import id_order
+from trajscore.core.ids import id_order, pair_codes
 from trajscore.core.outcomes import Labels, as_labels, check_outcomes
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
@@ -56,9 +56,8 @@ def folds_of(traces: TrajectoryArray) -> IntArray:
 
 def _with_folds(traces: TrajectoryArray, fold: IntArray) -> TrajectoryArray:
     """Note the folds, within those of an earlier cross-fitting."""
-    both = np.stack([folds_of(traces), fold], axis=1)
-    combined = np.unique(both, axis=0, return_inverse=True)[1].ravel()
-    return traces._replace(meta=traces.meta.assign(**{_FOLD: combined}))
+    combined = {_FOLD: pair_codes(folds_of(traces), fold)}
+    return traces._replace(meta=traces.meta.assign(**combined))
 
 
 def cross_fit_traces(

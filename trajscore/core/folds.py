@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import (
     PredefinedSplit,
@@ -117,10 +118,10 @@ def out_of_fold(
 
 def _check_enough(cv: int, ids: NDArray[Any], stratum: IntArray) -> None:
     """Refuse to make more folds than there are different runs to fill them."""
-    n_failures, n_successes = (len(np.unique(ids[stratum == label])) for label in (0, 1))
+    n_failures, n_successes = (len(pd.unique(ids[stratum == label])) for label in (0, 1))
     if max(n_failures, n_successes) >= cv:
         return
-    n_ids = len(np.unique(ids))
+    n_ids = len(pd.unique(ids))
     if n_ids < len(ids):
         raise ValueError(
             f"the {len(ids)} runs have {n_ids} different ids, too few for {cv} folds: runs with "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.type_aliases import IntArray, RunsLike
@@ -47,6 +48,15 @@ def _as_int64(ids: NDArray[Any]) -> IntArray:
 def id_order(ids: NDArray[Any]) -> IntArray:
     """Positions in the order of the ids: what follows it does not depend on the order of rows."""
     return np.argsort(ids, kind="stable")
+
+
+def pair_codes(first: IntArray, second: IntArray) -> IntArray:
+    """Number the different pairs of two codes, in ascending order.
+
+    >>> pair_codes(np.array([4, 0, 4, 4]), np.array([1, 5, 0, 1]))
+    array([2, 0, 1, 2])
+    """
+    return pd.factorize(first * (second.max(initial=0) + 1) + second, sort=True)[0]
 
 
 def are_default_ids(ids: NDArray[Any]) -> bool:

@@ -14,7 +14,7 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics._statistics import MeanOfRuns, Statistic
-from trajscore.report._data import CALIBRATED, FORMS, Note, Options
+from trajscore.report._data import CALIBRATED, FORMS, IntervalOptions, Note, Options
 from trajscore.report._disclosures import sentence
 from trajscore.report._margins import row_metrics
 from trajscore.report._missing import leave_out_missing
@@ -122,7 +122,7 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], St
     notes: list[Note] = []
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
     alone = leave_out_missing(alone, "own_runs", notes)
-    rows = make_rows(alone, calibrator_maker("platt", OPTIONS.weights), notes)
+    rows = make_rows(alone, calibrator_maker("platt", OPTIONS.weights), IntervalOptions(), notes)
     found: dict[tuple[str, str], Statistic] = {}
     for row in rows:
         if row.predictor != predictor:

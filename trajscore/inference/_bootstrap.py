@@ -24,6 +24,7 @@ from trajscore.inference._units import Units, draw_counts, resampling_units
 
 # Replicates drawn at a time, each block from a seed of its own: results do not depend on n_jobs.
 _BLOCK = 64
+_MOST_COUNTS = 1 << 24  # counts of units held at a time
 _MOST = 10**8
 
 
@@ -102,7 +103,8 @@ def bootstrap_units(
     if progress is not None and not callable(progress):
         raise ValueError(f"progress must be a function of the blocks, got {progress!r}")
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-    sizes = [min(_BLOCK, n_resamples - start) for start in range(0, n_resamples, _BLOCK)]
+    at_once = max(1, min(_BLOCK, _MOST_COUNTS // units.n_units))
+    sizes = [min(at_once, n_resamples - start) for start in range(0, n_resamples, at_once)]
     seeds = np.random.SeedSequence(seed).spawn(len(sizes))
 
     def block(size: int, own_seed: np.random.SeedSequence) -> FloatArray:

@@ -16,7 +16,7 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.weights import Weights, step_weights
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._proper_scores import get_family
-from trajscore.metrics._ties import rises
+from trajscore.metrics._ties import order_within, rises
 from trajscore.metrics._tps import check_scored, score_cells
 from trajscore.metrics._weighted_steps import WeightedSteps
 
@@ -235,17 +235,13 @@ def weighted_mass(
     lengths = X.lengths
     w = step_weights(lengths, X.horizon, weights)
     w *= np.repeat(run_weight / run_weight.sum(), lengths)
-    order = np.argsort(X.cells)
+    step = step_numbers(X) if by_step else np.zeros(len(w), dtype=np.int64)
+    order = order_within(X.cells, step)
     if not w.all():
         order = order[w[order] > 0]
     if not len(order):
         raise ValueError("no step has a positive weight; at least one must count")
-    step = np.zeros(len(order), dtype=np.int64)
-    if by_step:
-        step = step_numbers(X)[order]
-        # 16-bit integers are sorted in one pass
-        by = np.argsort(step.astype(np.min_scalar_type(int(lengths.max()))), kind="stable")
-        order, step = order[by], step[by]
+    step = step[order]
     w, label, forecast = w[order], np.repeat(y.astype(np.float64), lengths)[order], X.cells[order]
     new = rises(forecast)
     new[_run_starts(step)] = True

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import digamma, polygamma
 
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.metrics._ties import group_ties
 
 # Of whole numbers up to what most weights add up to; a table is faster than the digamma function.
@@ -19,31 +19,43 @@ _HARMONIC = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, 1 << 16))])
 
 
 class TieGroups:
-    """Runs sorted by confidence (higher: success is more likely) and grouped by ties."""
+    """Runs sorted by confidence (higher: success is more likely) and grouped by ties.
 
-    def __init__(self, confidence: FloatArray, success: FloatArray) -> None:
-        self.confidence, group = group_ties(confidence)
-        n_groups, runs = len(self.confidence), np.arange(len(group))
+    Where there are strata, numbered from 0, one comes after the other; `starts` has the first group
+    of each.
+    """
+
+    def __init__(
+        self, confidence: FloatArray, success: FloatArray, stratum: IntArray | None = None
+    ) -> None:
+        self.confidence, group = group_ties(confidence, stratum)
+        n_groups = len(self.confidence)
+        of_group = np.zeros(n_groups, dtype=np.int64)
+        if stratum is not None:
+            of_group[group] = stratum
+        self.starts = np.flatnonzero(np.diff(of_group, prepend=-1))
         # a sparse matrix product sums any number of weightings, in one pass over the runs
-        self._sums = csr_array(
+        share = np.stack([1.0 - success, success], axis=1)
+        used = share != 0
+        self._groups = csr_array(
             (
-                np.concatenate([1.0 - success, success]),
-                (np.concatenate([group, group + n_groups]), np.concatenate([runs, runs])),
+                share[used],
+                np.stack([group, group + n_groups], axis=1)[used],
+                np.append(0, np.cumsum(used.sum(axis=1))),
             ),
-            shape=(2 * n_groups, len(group)),
+            shape=(len(group), 2 * n_groups),
         )
-        self._sums.eliminate_zeros()
 
     def sums(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the failures and the successes of each group, for weights (..., n_runs)."""
         flat = weights.reshape(-1, weights.shape[-1])
-        both = np.ascontiguousarray((self._sums @ flat.T).T)
+        both = np.ascontiguousarray(flat @ self._groups)
         both = both.reshape(*weights.shape[:-1], 2, len(self.confidence))
         return both[..., 0, :], both[..., 1, :]
 
     def to_runs(self, failures: FloatArray, successes: FloatArray) -> FloatArray:
         """Give each run what its group has for a failure or a success, a graded one of both."""
-        return np.asarray(self._sums.T @ np.concatenate([failures, successes]))
+        return np.asarray(self._groups @ np.concatenate([failures, successes]))
 
 
 def auroc(failures: FloatArray, successes: FloatArray) -> FloatArray:

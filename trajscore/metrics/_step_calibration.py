@@ -110,7 +110,9 @@ def step_calibration_statistic(
     if part is not None:
         steps = steps.take(steps.third == PARTS_OF_A_RUN.index(part))
     if strategy == "quantile":
-        bins = steps.from_ties(quantile_bins(steps.by_tie(steps.weight), n_bins))
+        # few numbers, moved about: small ones
+        of_tie = quantile_bins(steps.by_tie(steps.weight), n_bins)
+        bins = steps.from_ties(of_tie.astype(np.min_scalar_type(n_bins)))
     else:
         bins = uniform_bins(steps.forecast, n_bins)
     gaps = np.bincount(

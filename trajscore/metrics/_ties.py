@@ -27,15 +27,37 @@ def rises(ascending: NDArray[Any]) -> BoolArray:
     return new
 
 
-def group_ties(values: NDArray[Any]) -> tuple[FloatArray, IntArray]:
+def order_within(values: NDArray[Any], stratum: IntArray) -> IntArray:
+    """Return the order by stratum, and within each by value; strata are numbered from 0.
+
+    >>> order_within(np.array([0.1, 0.3, 0.2]), np.array([1, 0, 0]))
+    array([2, 1, 0])
+    """
+    order = np.argsort(values)
+    if not stratum.any():
+        return order
+    # 16-bit integers are sorted in one pass
+    numbers = stratum.astype(np.min_scalar_type(int(stratum.max())))
+    return order[np.argsort(numbers[order], kind="stable")]
+
+
+def group_ties(
+    values: NDArray[Any], stratum: IntArray | None = None
+) -> tuple[FloatArray, IntArray]:
     """Return the smallest value of each group of ties, ascending, and the group of each value.
+
+    With strata, numbered from 0, there are groups of each of them, one stratum after the other.
 
     >>> group_ties(np.array([0.1 + 0.2, 0.4, 0.3]))
     (array([0.3, 0.4]), array([0, 1, 0]))
+    >>> group_ties(np.array([0.1 + 0.2, 0.4, 0.3]), np.array([1, 0, 1]))
+    (array([0.4, 0.3]), array([1, 0, 1]))
     """
-    order = np.argsort(values)
+    order = np.argsort(values) if stratum is None else order_within(values, stratum)
     ascending = values[order]
     new = rises(ascending)
+    if stratum is not None:
+        new[1:] |= np.diff(stratum[order]) > 0
     group = np.empty(len(values), dtype=np.int64)
     group[order] = np.cumsum(new) - 1
     return ascending[new], group

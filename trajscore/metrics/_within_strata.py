@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.metrics._ranking import TieGroups
-from trajscore.metrics._ties import group_ties
 
 
 @dataclass(frozen=True)
@@ -25,21 +25,15 @@ class AurocWithin:
     ----------
     ties : TieGroups
         Groups of runs of one stratum that are tied, stratum after stratum.
-    starts : ndarray of int of shape (n_strata,)
-        First group of each stratum.
     """
 
     ties: TieGroups
-    starts: IntArray
 
     @classmethod
     def of(cls, confidence: FloatArray, success: FloatArray, stratum: IntArray) -> AurocWithin:
         """Group runs by stratum and confidence (higher: success is more likely)."""
-        names, stratum = np.unique(stratum, return_inverse=True)
-        distinct, rank = group_ties(confidence)
-        ties = TieGroups((stratum * len(distinct) + rank).astype(np.float64), success)
-        starts = np.searchsorted(ties.confidence, np.arange(len(names)) * len(distinct))
-        return cls(ties, starts)
+        stratum = pd.factorize(stratum, sort=True)[0]
+        return cls(TieGroups(confidence, success, stratum))
 
     def __call__(self, counts: FloatArray) -> FloatArray:
         """Return the share for each weighting (..., n_runs), NaN where there is no pair."""
@@ -59,19 +53,20 @@ class AurocWithin:
         return n_runs * self.ties.to_runs(of_failure, of_success)
 
     def _n_pairs(self, failures: FloatArray, successes: FloatArray) -> FloatArray:
-        of_each = [np.add.reduceat(part, self.starts, axis=-1) for part in (failures, successes)]
+        starts = self.ties.starts
+        of_each = [np.add.reduceat(part, starts, axis=-1) for part in (failures, successes)]
         return np.asarray((of_each[0] * of_each[1]).sum(axis=-1))
 
     def _all(self, part: FloatArray) -> FloatArray:
         """Sum over the stratum of each group."""
-        sizes = np.diff(self.starts, append=len(self.ties.confidence))
-        return np.repeat(np.add.reduceat(part, self.starts, axis=-1), sizes, axis=-1)
+        sizes = np.diff(self.ties.starts, append=len(self.ties.confidence))
+        return np.repeat(np.add.reduceat(part, self.ties.starts, axis=-1), sizes, axis=-1)
 
     def _below(self, part: FloatArray) -> FloatArray:
         """Sum over the groups of the stratum that lie below each, and half of its own."""
         total = np.cumsum(part, axis=-1)
-        before = (total - part)[..., self.starts]
-        sizes = np.diff(self.starts, append=len(self.ties.confidence))
+        before = (total - part)[..., self.ties.starts]
+        sizes = np.diff(self.ties.starts, append=len(self.ties.confidence))
         return np.asarray(total - np.repeat(before, sizes, axis=-1) - part / 2)
 
     def _above(self, part: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trajscore.core.parallel import in_threads
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.inference._bootstrap import bootstrap_units
 from trajscore.inference._choice import by_bootstrap, by_influence
@@ -129,8 +130,8 @@ def _table(
             forms.setdefault(row.predictor, {})[row.form] = row
     shared = 1 - (1 - draws.confidence_level) / (len(forms) * n_tables)
     level = replace(draws, confidence_level=shared)
-    cards = {name: _card(of_name, options, level) for name, of_name in forms.items()}
-    return pd.DataFrame.from_dict(cards, orient="index").rename_axis("predictor")
+    cards = in_threads(lambda one: _card(one, options, level), forms.values(), draws.n_jobs)
+    return pd.DataFrame(list(cards), index=list(forms)).rename_axis("predictor")
 
 
 def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> dict[str, object]:

@@ -9,45 +9,50 @@ import pandas as pd
 
 from trajscore.calibration._cross_fit import folds_of
 from trajscore.calibration._fixed_step import AUROC, auroc_estimate, step_table
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.ids import pair_codes
+from trajscore.core.parallel import in_threads
+from trajscore.core.type_aliases import FloatArray
 from trajscore.inference._choice import interval_of
 from trajscore.metrics._aggregate import collapse
 from trajscore.metrics._equal_length import has_both, length_bins, runs_with_a_partner
-from trajscore.report._data import OVER_LENGTH, REFERENCES, Options
+from trajscore.report._data import OVER_LENGTH, REFERENCES, IntervalOptions, Options
 from trajscore.report._rows import Row
 
 _COLUMNS = ("n_runs", *AUROC, *OVER_LENGTH)
 
 
-def by_step_table(rows: list[Row], options: Options, confidence_level: float) -> pd.DataFrame:
+def by_step_table(rows: list[Row], options: Options, draws: IntervalOptions) -> pd.DataFrame:
     """Return AUROC and leading score at steps, of the runs that are at least that long."""
-    tables = {
-        row.key: step_table(
+    judged = [row for row in rows if row.predictor not in REFERENCES]
+
+    def table(row: Row) -> pd.DataFrame:
+        return step_table(
             row.traces,
             row.runs.labels,
             row.runs.groups,
             forecasts=row.traces if row.is_probability else None,
             score=options.scores[0],
-            confidence_level=confidence_level,
+            confidence_level=draws.confidence_level,
         )
-        for row in rows
-        if row.predictor not in REFERENCES
-    }
-    return pd.concat(tables, names=["predictor", "form"])
+
+    tables = in_threads(table, judged, draws.n_jobs)
+    keys = [row.key for row in judged]
+    return pd.concat(list(tables), keys=keys, names=["predictor", "form"])
 
 
-def equal_length_table(rows: list[Row], options: Options, confidence_level: float) -> pd.DataFrame:
+def equal_length_table(rows: list[Row], options: Options, draws: IntervalOptions) -> pd.DataFrame:
     """Return AUROC over pairs of equally long runs, and what it is above that of length there."""
     judged = [row for row in rows if row.predictor not in REFERENCES]
     index = pd.MultiIndex.from_tuples([row.key for row in judged], names=["predictor", "form"])
-    numbers = [_of_equals(row, options, confidence_level) for row in judged]
-    table = pd.DataFrame(numbers, index=index, columns=list(_COLUMNS), dtype=np.float64)
+    level = draws.confidence_level
+    numbers = in_threads(lambda row: _of_equals(row, options, level), judged, draws.n_jobs)
+    table = pd.DataFrame(list(numbers), index=index, columns=list(_COLUMNS), dtype=np.float64)
     return table.astype({"n_runs": np.int64})
 
 
 def _of_equals(row: Row, options: Options, level: float) -> tuple[Any, ...]:
     confidence, length = collapse(row.traces, options.phi, options.weights), _length(row)
-    stratum = _pairs(length_bins(row.traces.lengths), folds_of(row.traces))
+    stratum = pair_codes(length_bins(row.traces.lengths), folds_of(row.traces))
     runs = runs_with_a_partner(row.runs.labels, stratum)
     labels, groups = row.runs.labels[runs], row.runs.groups
     groups = None if groups is None else groups[runs]
@@ -69,8 +74,3 @@ def _length(row: Row) -> FloatArray:
     lengths = row.traces.lengths.astype(np.float64)
     area, _ = auroc_estimate(lengths, row.runs.labels, np.zeros(len(lengths), dtype=np.int64))
     return lengths if area > 0.5 else -lengths
-
-
-def _pairs(first: IntArray, second: IntArray) -> IntArray:
-    """Number the different pairs."""
-    return np.unique(np.stack([first, second]), axis=1, return_inverse=True)[1].ravel()

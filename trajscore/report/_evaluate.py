@@ -192,7 +192,7 @@ def evaluate(
     judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
     groupings = group_labels(by, sample, judged)
     clusters = np.asarray(groups, dtype=object)
-    rows = make_rows(judged, maker, notes, made.track)
+    rows = make_rows(judged, maker, made, notes)
     cards = card_table(rows, options, made)
     table, methods = interval_table(rows, judged.runs, options, made)
     notes += [*risks(table), *few_clusters(judged.runs)]
@@ -207,9 +207,9 @@ def evaluate(
         cards=cards,
         pairs=pair_table(rows, cards, options, made),
         by=group_table(rows, groupings, options, made) if groupings else None,
-        sensitivity=sensitivity_table(rows, judged, options, maker),
-        by_step=by_step_table(rows, options, made.confidence_level),
-        equal_length=equal_length_table(rows, options, made.confidence_level),
+        sensitivity=sensitivity_table(rows, judged, options, maker, made),
+        by_step=by_step_table(rows, options, made),
+        equal_length=equal_length_table(rows, options, made),
         options=options,
         facts=Facts(
             n_runs=len(judged.runs),

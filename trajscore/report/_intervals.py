@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trajscore.core.parallel import in_threads
 from trajscore.core.type_aliases import FloatArray
 from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._bootstrap import bootstrap_units, check_resamples
@@ -27,7 +28,7 @@ from trajscore.report._data import (
     IntervalOptions,
     Options,
 )
-from trajscore.report._margins import Metrics, as_one_function, each_row
+from trajscore.report._margins import Metrics, References, as_one_function
 from trajscore.report._rows import Row
 from trajscore.report._runs import Coverage
 
@@ -44,17 +45,28 @@ def interval_table(
     cells = _Cells((len(LEVELS), len(rows), len(names)))
     sizes = [len(row.runs) for row in rows]
     units = [units_of(row.runs.groups, size) for row, size in zip(rows, sizes, strict=True)]
+    references = References(rows, options, lambda metrics, n: _Known(metrics, n, names))
+
+    def judge(places: list[int]) -> dict[int, list[Metrics]]:
+        """Fill in the rows of a predictor; return the metrics of which replicates are needed."""
+        needed = {}
+        of_rows = references.of([rows[place] for place in places])
+        for place, (own, *others) in zip(places, of_rows, strict=True):
+            for number, other in enumerate([None, *others]):
+                cells.fill((number, place), own, other, units[place], options, draws)
+            if draws.method == "auto" and is_rare(rows[place].runs.labels):
+                cells.draw_all(place)
+            marked = (cells.method[:, place] == BOOTSTRAP).any(axis=0)
+            if marked.any():
+                needed[place] = [one.keep(np.array(names)[marked]) for one in (own, *others)]
+        return needed
+
+    of_predictor: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        of_predictor.setdefault(row.predictor, []).append(place)
     needed: dict[int, list[Metrics]] = {}
-    of_rows = each_row(rows, options, lambda metrics, n_runs: _Known(metrics, n_runs, names))
-    places = draws.track(list(range(len(rows))))
-    for place, (own, *references) in zip(places, of_rows, strict=True):
-        for number, reference in enumerate([None, *references]):
-            cells.fill((number, place), own, reference, units[place], options, draws)
-        if draws.method == "auto" and is_rare(rows[place].runs.labels):
-            cells.draw_all(place)
-        marked = (cells.method[:, place] == BOOTSTRAP).any(axis=0)
-        if marked.any():
-            needed[place] = [one.keep(np.array(names)[marked]) for one in (own, *references)]
+    for more in in_threads(judge, draws.track(list(of_predictor.values())), draws.n_jobs):
+        needed |= more
     if needed:
         replicates = _replicates(list(zip(*needed.values(), strict=True)), runs, names, draws)
         for place, drawn in zip(needed, np.moveaxis(replicates, 2, 0), strict=True):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -90,34 +90,42 @@ def hides_losses(p: FloatArray, label: FloatArray, run: IntArray, clip: float) -
     return bool(sure.any()) and len(np.unique(run[wrong])) < ENOUGH
 
 
-def each_row(
-    rows: list[Row], options: Options, known: Callable[[Metrics, int], Known]
-) -> Iterator[list[Known]]:
-    """For each row what is `known` of its metrics and its references', in the order of `LEVELS`.
+class References(Generic[Known]):
+    """What is `known` of the metrics of what predictors are held against, on the same runs.
 
-    The references are the base rate, the length of runs, which has an AUROC only, and for
-    calibrated rows the predictor as given: on the row's own runs, so that differences are paired.
-    Rows come one by one, as memory may not hold the metrics of all.
+    That is the base rate, and the length of runs, which has an AUROC only.
     """
-    place = {row.key: row for row in rows}
-    constant, elapsed = place[BASE_RATE, CONSTANT], place[LENGTH, RAW]
-    base_rates: dict[int, Known] = {}
-    lengths: dict[int, Known] = {}
-    nothing, raw = known({}, 1), None
-    for row in rows:
-        runs, n_runs = row.runs, len(row.runs)
-        if id(runs) not in base_rates:
+
+    def __init__(
+        self, rows: list[Row], options: Options, known: Callable[[Metrics, int], Known]
+    ) -> None:
+        place = {row.key: row for row in rows}
+        constant, elapsed = place[BASE_RATE, CONSTANT], place[LENGTH, RAW]
+        self._options, self._known = options, known
+        self._base_rates: dict[int, Known] = {}
+        self._lengths: dict[int, Known] = {}
+        for runs, row in {id(row.runs): (row.runs, row) for row in rows}.values():
             same = constant if runs is constant.runs else base_rate(row.traces, runs)
-            base_rates[id(runs)] = known(row_metrics(same, options), n_runs)
-            lengths[id(runs)] = known(_length_metrics(_on(runs, elapsed), options), n_runs)
-        # the same object, so that the base rate is above itself by exactly nothing
-        own = base_rates[id(runs)]
-        if row.predictor != BASE_RATE:
-            own = known(row_metrics(row, options), n_runs)
-        is_reference = row.predictor in REFERENCES
-        before = raw if row.form == CALIBRATED and not is_reference and raw else nothing
-        yield [own, base_rates[id(runs)], nothing if is_reference else lengths[id(runs)], before]
-        raw = own if row.form == RAW else None
+            length = _length_metrics(_on(runs, elapsed), options)
+            self._base_rates[id(runs)] = known(row_metrics(same, options), len(runs))
+            self._lengths[id(runs)] = known(length, len(runs))
+
+    def of(self, rows: list[Row]) -> Iterator[list[Known]]:
+        """For each row of a predictor what is known of it and its references, as in `LEVELS`.
+
+        The last one is the predictor as given, for calibrated rows.
+        """
+        nothing, raw = self._known({}, 1), None
+        for row in rows:
+            # the same object, so that the base rate is above itself by exactly nothing
+            own = constant = self._base_rates[id(row.runs)]
+            if row.predictor != BASE_RATE:
+                own = self._known(row_metrics(row, self._options), len(row.runs))
+            is_reference = row.predictor in REFERENCES
+            length = nothing if is_reference else self._lengths[id(row.runs)]
+            before = raw if row.form == CALIBRATED and not is_reference and raw else nothing
+            yield [own, constant, length, before]
+            raw = own if row.form == RAW else None
 
 
 def _on(runs: Coverage, reference: Row) -> Row:
@@ -143,7 +151,11 @@ def as_one_function(levels: Sequence[Sequence[Metrics]], names: list[str]) -> St
     The function maps counts of shape (n_replicates, n_runs) to (n_replicates, n_levels, n_rows,
     n_metrics); NaN where there is no such metric.
     """
-    distinct = {id(metrics): metrics for rows in levels for metrics in rows}
+    distinct = {
+        id(metrics): {name: metrics[name] for name in names if name in metrics}
+        for rows in levels
+        for metrics in rows
+    }
     # row by row: what a row is worth must not depend, in its last digit, on the other rows
     values_of = {key: all_at_once(metrics) for key, metrics in distinct.items()}
     places = {key: [names.index(name) for name in one] for key, one in distinct.items()}

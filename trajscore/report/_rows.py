@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from trajscore.calibration._cross_fit import CrossFitCalibrator, cross_fit_sampl
 from trajscore.calibration._forecaster import check_forecaster, check_refitted
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
+from trajscore.core.parallel import in_threads
 from trajscore.core.sample import Sample
 from trajscore.core.within_runs import step_numbers
 from trajscore.report._data import (
@@ -22,6 +24,7 @@ from trajscore.report._data import (
     CONSTANT,
     LENGTH,
     RAW,
+    IntervalOptions,
     Note,
 )
 from trajscore.report._missing import whole_runs
@@ -48,31 +51,27 @@ class Row:
 
 
 def make_rows(
-    judged: Judged,
-    maker: CalibratorMaker | None,
-    notes: list[Note],
-    track: Callable[[list[Any]], Iterable[Any]] = list,
+    judged: Judged, maker: CalibratorMaker | None, draws: IntervalOptions, notes: list[Note]
 ) -> list[Row]:
     """Return the rows of all predictors, each on its whole runs, and of the references."""
-    rows = []
-    for name, trace in track(list(judged.traces.items())):
+    calibrators: list[tuple[Row, Any]] = []
+    for name, trace in judged.traces.items():
         whole = np.flatnonzero(whole_runs(trace))
         covered = trace if len(whole) == len(trace) else trace[whole]
-        runs = judged.runs.take(whole)
         is_probability = bool(covered.cells.min() >= 0 and covered.cells.max() <= 1)
-        raw = Row(name, RAW, covered, runs, is_probability)
-        rows += [raw, *recalibrated(raw, maker and maker(is_probability), notes)]
-    return rows + _references(judged, maker, notes)
-
-
-def _references(judged: Judged, maker: CalibratorMaker | None, notes: list[Note]) -> list[Row]:
-    """What knows nothing of the single run, and what knows only how long it has lasted."""
-    trace, runs = next(iter(judged.traces.values())), judged.runs
+        raw = Row(name, RAW, covered, judged.runs.take(whole), is_probability)
+        calibrators.append((raw, maker and maker(is_probability)))
     # minus the number of steps taken so far: known at each step, and long runs rank as risky
     elapsed = trace.with_cells(-step_numbers(trace).astype(np.float64))
-    length = Row(LENGTH, RAW, elapsed, runs, is_probability=False)
-    calibrated = recalibrated(length, maker and _calibrator_of_length(maker), notes)
-    return [base_rate(trace, runs), length, *calibrated]
+    length = Row(LENGTH, RAW, elapsed, judged.runs, is_probability=False)
+    calibrators.append((length, maker and _calibrator_of_length(maker)))
+    rows = []
+    jobs = in_threads(lambda job: recalibrated(*job), draws.track(calibrators), draws.n_jobs)
+    for (raw, _), (made, said) in zip(calibrators, jobs, strict=True):
+        rows.append([raw, *made])
+        notes += said
+    constant = base_rate(trace, judged.runs)
+    return [*chain(*rows[:-1]), constant, *rows[-1]]
 
 
 def base_rate(trace: TrajectoryArray, runs: Coverage) -> Row:
@@ -110,10 +109,10 @@ def _calibrator_of_length(maker: CalibratorMaker) -> PlattCrossFitCalibrator:
     return made.set_params(weights=other.weights) if isinstance(other, CrossFitCalibrator) else made
 
 
-def recalibrated(raw: Row, calibrator: Any, notes: list[Note]) -> list[Row]:
+def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
     """Return the row of out-of-fold traces; where there can be none, a note says why."""
     if calibrator is None:
-        return []
+        return [], []
     runs = raw.runs
     # by the labels that everything is scored with, whatever a calibrator makes of -1
     sample = Sample({"": raw.traces}, runs.labels, np.ones(len(runs)), runs.groups)
@@ -121,13 +120,11 @@ def recalibrated(raw: Row, calibrator: Any, notes: list[Note]) -> list[Row]:
         traces = cross_fit_sample(calibrator, sample)
         check_values(traces, probabilities=True)
     except ValueError as error:
-        notes.append(Note(raw.predictor, "not calibrated", {"why": str(error)}))
-        return []
+        return [], [Note(raw.predictor, "not calibrated", {"why": str(error)})]
     maps = getattr(calibrator, "maps_", {})
     constant = [name for name, one in maps.items() if getattr(one, "fallback", False)]
-    if constant:
-        notes.append(Note(raw.predictor, "constant maps", {"maps": constant}))
-    return [Row(raw.predictor, CALIBRATED, traces, runs, True, repr(calibrator))]
+    said = [Note(raw.predictor, "constant maps", {"maps": constant})] if constant else []
+    return [Row(raw.predictor, CALIBRATED, traces, runs, True, repr(calibrator))], said
 
 
 def calibrators_of(rows: list[Row]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Weights
 from trajscore.metrics._proper_scores import CLIP, LogScore, count_clipped
 from trajscore.metrics._tps import run_scores
-from trajscore.report._data import CALIBRATED, RAW, Note, Options
+from trajscore.report._data import CALIBRATED, RAW, IntervalOptions, Note, Options
 from trajscore.report._rows import CalibratorMaker, Row, base_rate, make_rows, recalibrated
 from trajscore.report._runs import Judged
 
@@ -21,7 +21,11 @@ CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
 
 
 def sensitivity_table(
-    rows: list[Row], judged: Judged, options: Options, maker: CalibratorMaker | None
+    rows: list[Row],
+    judged: Judged,
+    options: Options,
+    maker: CalibratorMaker | None,
+    draws: IntervalOptions,
 ) -> pd.DataFrame:
     """Return the margin of each row that is a probability, and what else it might be.
 
@@ -31,7 +35,7 @@ def sensitivity_table(
     leading, weights = options.scores[0], options.weights
     columns: dict[str, dict[tuple[str, str], float]] = {"margin": _margins(rows, leading, weights)}
     if not judged.runs.observed.all():
-        alone = make_rows(judged.observed(), maker, [])
+        alone = make_rows(judged.observed(), maker, draws, [])
         columns["observed_only"] = _margins(alone, leading, weights)
     if options.log_scores:
         columns["clipped"] = {row.key: _clipped(row, options.log_scores[0]) for row in rows}
@@ -77,7 +81,7 @@ def link_notes(
         sure = float(np.mean((cells <= CLIP) | (cells >= 1 - CLIP)))
         if raw.form != RAW or not raw.is_probability or key not in by_odds or sure in (0, 1):
             continue
-        by_value = _margins(recalibrated(raw, plain, []), score, weights)
+        by_value = _margins(recalibrated(raw, plain)[0], score, weights)
         if by_value[key] - by_odds[key] > cards.loc[raw.predictor, "matters"]:
             facts = {"share": sure, "by_odds": by_odds[key], "by_value": by_value[key]}
             notes.append(Note(raw.predictor, "sure", facts))
