@@ -5,7 +5,7 @@ import pytest
 
 from trajscore import TrajectoryArray, metrics
 from trajscore.metrics import _gradients, _ranking
-from trajscore.metrics._decomposition import run_miscalibration
+from trajscore.metrics._decomposition import recalibrated_scores
 from trajscore.metrics._statistics import MeanOfRuns
 from trajscore.metrics._weighted_steps import weighted_steps
 
@@ -34,9 +34,9 @@ def test_parts_that_are_fitted_change_as_if_the_fit_stood_still(score, rng):
     X = TrajectoryArray.from_padded(rng.integers(1, 8, (25, 3)) / 8)
     y = (rng.random(25) < X.padded().mean(axis=1)).astype(int)
     constant = X.with_cells(np.full(len(X.cells), y.mean()))
-    gained = run_miscalibration(weighted_steps(y, X), score)
+    best = recalibrated_scores(weighted_steps(y, X), score)
     parts = {
-        "miscalibration": gained,
+        "miscalibration": best - metrics.tps_samples(y, X, score=score),
         "uncertainty": -metrics.tps_samples(y, constant, score=score),
     }
     step = 1e-5 * np.eye(25)

@@ -36,7 +36,7 @@ from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_jobs
 from trajscore.core.weights import Weights, get_schedule, step_weights
-from trajscore.metrics._ties import group_ties
+from trajscore.metrics._ties import rises
 
 Map = Callable[[FloatArray], FloatArray]
 
@@ -246,20 +246,24 @@ class _Steps:
         weight = step_weights(X.lengths, X.horizon, weights)
         weight *= np.repeat(run_weight, X.lengths)
         # signals take few distinct values (verbal confidence, judges): fit on those
-        self._values, tie = group_ties(X.cells)
-        n_folds, n_values = int(fold.max()) + 1, len(self._values)
-        tie += np.repeat(fold * n_values, X.lengths)
-        self._success, self._failure = (
-            np.bincount(tie, weight * np.repeat(part, X.lengths), n_folds * n_values).reshape(
-                n_folds, n_values
-            )
-            for part in (labels, 1 - labels)
-        )
+        order = np.argsort(X.cells)
+        values = X.cells[order]
+        self._starts = np.flatnonzero(rises(values))
+        self._values = values[self._starts]
+        small = fold.astype(np.min_scalar_type(int(fold.max())))
+        self._fold_of_step = np.repeat(small, X.lengths)[order]
+        weight = weight[order]
+        self._success = weight * np.repeat(labels, X.lengths)[order]
+        self._failure = weight - self._success
 
     def of(self, train: BoolArray) -> CalibrationSample:
         """Add up the folds of training runs, which are those of whole folds."""
-        folds = np.unique(self.fold[train])
-        success, failure = self._success[folds].sum(axis=0), self._failure[folds].sum(axis=0)
+        in_fold = np.zeros(int(self.fold.max()) + 1)
+        in_fold[self.fold[train]] = 1
+        counts = in_fold[self._fold_of_step]
+        success, failure = (
+            np.add.reduceat(counts * part, self._starts) for part in (self._success, self._failure)
+        )
         if success.sum() <= 0 or failure.sum() <= 0:
             kind = "failures" if success.sum() <= 0 else "successes"
             raise ValueError(

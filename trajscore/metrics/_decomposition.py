@@ -17,7 +17,7 @@ from trajscore.core.weights import Weights, step_weights
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._ties import order_within, rises
-from trajscore.metrics._tps import check_scored, score_cells
+from trajscore.metrics._tps import check_scored, run_scores
 from trajscore.metrics._weighted_steps import WeightedSteps
 
 PARTS = ("miscalibration", "discrimination", "uncertainty")
@@ -190,26 +190,25 @@ def tps_decomposition(
     return pd.DataFrame(columns, index=pd.Index(steps, name="step"))
 
 
-def run_miscalibration(steps: WeightedSteps, score: Any) -> FloatArray:
-    """What each trusted run would gain by the best monotone recalibration; the mean is the part.
+def recalibrated_scores(steps: WeightedSteps, score: Any) -> FloatArray:
+    """Score of each trusted run with the best monotone recalibration of all their forecasts.
+
+    Its mean is above that of the forecasts by their miscalibration.
 
     >>> from trajscore.metrics._weighted_steps import weighted_steps
     >>> X = TrajectoryArray.from_list([[0.5, 0.9], [0.5, 0.5]])
     >>> parts = tps_decomposition([1, 0], X, score="brier")
-    >>> gained = run_miscalibration(weighted_steps(np.array([1.0, 0.0]), X), "brier")
-    >>> bool(np.isclose(gained.mean(), parts.miscalibration))
+    >>> best = recalibrated_scores(weighted_steps(np.array([1.0, 0.0]), X), "brier")
+    >>> bool(np.isclose(best.mean() - parts.score, parts.miscalibration))
     True
     """
-    family = get_family(score)
-    if not steps.weight.all():
-        steps = steps.take(steps.weight > 0)
     total = steps.by_tie(steps.weight)
-    rate = steps.by_tie(steps.weight * steps.outcome) / total
-    best = steps.from_ties(isotonic_regression(rate, sample_weight=total))
-    gained = score_cells(family, best, steps.outcome) - score_cells(
-        family, steps.forecast, steps.outcome
-    )
-    return steps.by_run(steps.weight * gained)
+    success = steps.by_tie(steps.weight * np.repeat(steps.success, steps.X.lengths))
+    used = total > 0
+    best = np.full(len(total), 0.5)  # where nothing weighs, any
+    best[used] = isotonic_regression(success[used] / total[used], sample_weight=total[used])
+    recalibrated = steps.X.with_cells(best[steps.tie])
+    return run_scores(steps.success, recalibrated, score, steps.weights)
 
 
 def weighted_mass(

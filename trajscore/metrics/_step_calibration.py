@@ -13,7 +13,7 @@ from trajscore.core.values import as_count, check_choice
 from trajscore.core.weights import Weights
 from trajscore.metrics._binning import check_strategy, quantile_bins, uniform_bins
 from trajscore.metrics._statistics import CalibrationError
-from trajscore.metrics._tps import check_scored
+from trajscore.metrics._tps import check_scored, row_chunks
 from trajscore.metrics._weighted_steps import WeightedSteps, weighted_steps
 
 PARTS_OF_A_RUN = ("early", "middle", "late")
@@ -87,10 +87,9 @@ def step_calibration_error(
     y, X = check_scored(y_true, traces)
     if not len(X):
         raise ValueError("there are no runs to score; give at least one")
+    weight = check_sample_weight(sample_weight, len(X))
     statistic = step_calibration_statistic(
-        weighted_steps(
-            y.astype(np.float64), X, weights, check_sample_weight(sample_weight, len(X))
-        ),
+        weighted_steps(y.astype(np.float64), X, weights, weight),
         n_bins=as_count(n_bins, "n_bins"),
         strategy=check_strategy(strategy),
         part=_check_part(part),
@@ -107,23 +106,26 @@ def step_calibration_statistic(
     rows: IntArray | None = None,
 ) -> CalibrationError:
     """Return the error as a function of counts of trusted runs, all of which fix the bins."""
+    X, weight = steps.X, steps.weight
     if part is not None:
-        steps = steps.take(steps.third == PARTS_OF_A_RUN.index(part))
+        weight = weight * (steps.third == PARTS_OF_A_RUN.index(part))
     if strategy == "quantile":
-        # few numbers, moved about: small ones
-        of_tie = quantile_bins(steps.by_tie(steps.weight), n_bins)
-        bins = steps.from_ties(of_tie.astype(np.min_scalar_type(n_bins)))
+        # small numbers, as they are looked up often
+        of_tie = quantile_bins(steps.by_tie(weight), n_bins).astype(np.min_scalar_type(n_bins))
+        bins = of_tie[steps.tie]
     else:
-        bins = uniform_bins(steps.forecast, n_bins)
-    gaps = np.bincount(
-        steps.run * n_bins + bins,
-        steps.weight * (steps.outcome - steps.forecast),
-        steps.n_runs * n_bins,
-    ).astype(np.float64, copy=False)  # whole if there is no step
-    gaps = gaps.reshape(steps.n_runs, n_bins)
-    filled = np.bincount(bins, minlength=n_bins) > 0  # of a constant forecast one bin is
-    gaps = gaps if filled.all() else gaps[:, filled]
-    return CalibrationError(gaps, steps.by_run(steps.weight), rows)
+        bins = uniform_bins(X.cells, n_bins)
+    filled = np.bincount(bins, weight, n_bins) > 0  # of a constant forecast one bin is
+    gaps = np.empty((len(X), int(filled.sum())))
+    total = np.empty(len(X))
+    for chunk in row_chunks(X.offsets):
+        cells, lengths = slice(X.offsets[chunk.start], X.offsets[chunk.stop]), X.lengths[chunk]
+        gap = weight[cells] * (np.repeat(steps.success[chunk], lengths) - X.cells[cells])
+        place = np.repeat(np.arange(len(lengths)) * n_bins, lengths) + bins[cells]
+        of_bins = np.bincount(place, gap, len(lengths) * n_bins).reshape(-1, n_bins)
+        gaps[chunk] = of_bins[:, filled]
+        total[chunk] = np.add.reduceat(weight[cells], X.offsets[chunk] - cells.start)
+    return CalibrationError(gaps, total, rows)
 
 
 def _check_part(part: str | None) -> str | None:

@@ -54,6 +54,7 @@ def interval_table(
         for place, (own, *others) in zip(places, of_rows, strict=True):
             for number, other in enumerate([None, *others]):
                 cells.fill((number, place), own, other, units[place], options, draws)
+            cells.fill_errors(place, own, others, units[place], options, draws)
             if draws.method == "auto" and is_rare(rows[place].runs.labels):
                 cells.draw_all(place)
             marked = (cells.method[:, place] == BOOTSTRAP).any(axis=0)
@@ -76,25 +77,27 @@ def interval_table(
 
 
 class _Known:
-    """Values of the metrics of a row, influences of its runs on them, gaps of its forecasts."""
+    """Values of the metrics of a row, influences of its runs on them, its calibration errors."""
 
     def __init__(self, metrics: Metrics, n_runs: int, names: list[str]) -> None:
         covered = {name: replace(one, rows=None) for name, one in metrics.items()}
         self.values = np.full(len(names), np.nan)
         places = [names.index(name) for name in covered]
         self.values[places] = all_at_once(covered)(np.ones(n_runs))
-        self.influence = np.zeros((len(names), n_runs))
-        self.gaps: dict[str, Parts] = {}
+        self.influence: dict[str, FloatArray] = {}
+        self.errors: dict[str, CalibrationError] = {}
         self.has_unseen = np.zeros(len(names), dtype=bool)
-        self._metrics: dict[str, Any] = {}
-        self._kept: dict[str, Any] = {}
+        self._n_runs, self._metrics, self._kept = n_runs, metrics, dict[str, Any]()
         for place, (name, one) in zip(places, covered.items(), strict=True):
-            if isinstance(one, CalibrationError):  # never drawn, so that its gaps may go
-                self.gaps[name] = Parts(*one.parts(n_runs))
+            if isinstance(one, CalibrationError):
+                self.errors[name] = one
                 continue
-            self._metrics[name] = metrics[name]
-            self.influence[place] = np.nan_to_num(one.influence(n_runs))
+            self.influence[name] = np.nan_to_num(one.influence(n_runs), copy=False)
             self.has_unseen[place] = isinstance(one, MeanOfRuns) and one.has_unseen
+
+    def parts(self, name: str) -> Parts:
+        """Return the gaps of a calibration error, and the influences on them, which is as much."""
+        return Parts(*self.errors[name].parts(self._n_runs))
 
     def keep(self, names: Iterable[str]) -> Metrics:
         """Keep these metrics (where there are) until replicates are drawn, with earlier ones."""
@@ -131,11 +134,12 @@ class _Cells:
         if missing.all():
             return
         there = np.array(
-            [place for place in np.flatnonzero(~missing) if names[place] not in own.gaps]
+            [place for place in np.flatnonzero(~missing) if names[place] not in own.errors]
         )
-        influence = own.influence[there]
+        influence = np.stack([own.influence[names[place]] for place in there])
         if reference is not None:
-            influence -= reference.influence[there]
+            for row, place in zip(influence, there, strict=True):
+                np.subtract(row, reference.influence[names[place]], out=row)
         found = by_influence(
             self.estimate[at][there],
             influence.T,
@@ -149,16 +153,35 @@ class _Cells:
         self.low[at][there], self.high[at][there] = found.low, found.high
         self.skewness[at][there] = found.skewness
         self.method[at][there] = np.where(holds, INFLUENCE, BOOTSTRAP)
-        for name, gaps in own.gaps.items():
-            place = *at, names.index(name)
-            if not np.isnan(self.estimate[place]):
-                theirs = None if reference is None else reference.gaps[name]
-                ends = _calibration_interval(gaps, theirs, units, confidence)
-                self.low[place], self.high[place], self.method[place] = *ends, BOUNDS
         if LEVELS[at[0]] in (VALUE, MARGIN):  # in sample it is too large, by how much is not known
             place = *at, names.index(options.miscalibration)
             if place[-1] in there:
                 self.low[place], self.method[place] = 0.0, BOUNDS
+
+    def fill_errors(
+        self,
+        row: int,
+        own: _Known,
+        references: list[_Known],
+        units: Units,
+        options: Options,
+        draws: IntervalOptions,
+    ) -> None:
+        """Fill in the bounds of a row's calibration errors, and of what they are above others."""
+        for column, name in enumerate(options.metrics):
+            if name not in own.errors:
+                continue
+            ours = own.parts(name)
+            for number, reference in enumerate([None, *references]):
+                place = number, row, column
+                if np.isnan(self.estimate[place]):
+                    continue
+                ends = (0.0, 0.0)
+                if own.values[column] > _ROUNDING:
+                    is_zero = reference is None or reference.values[column] <= _ROUNDING
+                    theirs = None if reference is None or is_zero else reference.parts(name)
+                    ends = absolute_interval(ours, theirs, units, draws.confidence_level)
+                self.low[place], self.high[place], self.method[place] = *ends, BOUNDS
 
     def draw_all(self, place: int) -> None:
         """Mark all of a row's intervals by influences to be made by bootstrap."""
@@ -187,16 +210,6 @@ class _Cells:
             methods[columns[0]] = self.method[level].ravel()
         exists = table["value"].notna()
         return table[exists], methods[exists]
-
-
-def _calibration_interval(
-    ours: Parts, theirs: Parts | None, units: Units, confidence_level: float
-) -> tuple[float, float]:
-    if theirs is not None and np.abs(theirs.mean).max() <= _ROUNDING:
-        theirs = None
-    if np.abs(ours.mean).max() <= _ROUNDING:
-        return 0.0, 0.0
-    return absolute_interval(ours, theirs, units, confidence_level)
 
 
 def _replicates(

@@ -16,7 +16,7 @@ from trajscore.core.within_runs import run_numbers
 from trajscore.inference._choice import ENOUGH
 from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import collapse
-from trajscore.metrics._decomposition import run_miscalibration
+from trajscore.metrics._decomposition import recalibrated_scores
 from trajscore.metrics._diagnostics import diagnostic_statistics
 from trajscore.metrics._ecuas import price
 from trajscore.metrics._proper_scores import LogScore, get_family
@@ -67,11 +67,12 @@ def row_metrics(row: Row, options: Options) -> Metrics:
             row.traces.cells, labels[run], run, family.clip
         )
         metrics[name] = MeanOfRuns(scores, rows, unseen)
+    leading = metrics[options.score_names[0]].samples  # type: ignore[union-attr]
     steps = weighted_steps(labels, row.traces, options.weights)
     for name, part in STEP_ERRORS.items():
         metrics[name] = step_calibration_statistic(steps, part=part, rows=rows)
     # the recalibration stays what it is: to first order the best one gains nothing by moving
-    gained = run_miscalibration(steps, options.scores[0])
+    gained = recalibrated_scores(steps, options.scores[0]) - leading
     metrics[options.miscalibration] = MeanOfRuns(gained, rows)
     return metrics
 

@@ -57,7 +57,7 @@ class LabelledRuns:
     @cached_property
     def third(self) -> IntArray:
         """Third of its run in which each step lies."""
-        return step_thirds(self.X).astype(np.int64)
+        return step_thirds(self.X.lengths, self.X.horizon).astype(np.int64)
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Weighted sum of each run's values, one a step."""
