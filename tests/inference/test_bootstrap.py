@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from trajscore.inference import bootstrap, paired_bootstrap
+from trajscore.inference._bootstrap import bootstrap_many_means
 from trajscore.inference._intervals import percentile_interval
 
 
@@ -79,3 +80,18 @@ def test_undefined_replicates_are_ignored():
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_means_of_very_many_are_drawn_like_those_of_few():
+    rng = np.random.default_rng(1)
+    n = 70_000
+    heavy = rng.pareto(1.5, n)  # a few values carry the variance
+    samples = np.stack([heavy, heavy + rng.normal(size=n), rng.random(n) < 3e-4], axis=1)
+    quick = bootstrap_many_means(samples, n_resamples=2000, random_state=0)
+    slow = bootstrap(lambda counts: counts @ samples / n, n, n_resamples=2000, random_state=0)
+    scale = slow.std(axis=0)
+    np.testing.assert_allclose(quick.std(axis=0), scale, rtol=0.06)
+    for share in (0.025, 0.16, 0.5, 0.84, 0.975):
+        apart = np.quantile(quick, share, axis=0) - np.quantile(slow, share, axis=0)
+        assert np.abs(apart / scale).max() < 0.12
+    np.testing.assert_allclose(np.corrcoef(quick.T), np.corrcoef(slow.T), atol=0.06)

@@ -102,7 +102,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         help="bootstrap replicates (1000)",
     )
     add("--seed", dest="random_state", type=int, default=0, help="seed of the bootstrap (0)")
-    add("--jobs", dest="n_jobs", type=int, help="threads (1)")
+    add("--jobs", dest="n_jobs", type=int, default=-1, help="threads (all cores)")
     add("--verbose", action="store_true", help="print all tables, not one screen")
     add("--out", type=Path, help="file to write: a page (.html), numbers (.json), a summary (.md)")
     return parser

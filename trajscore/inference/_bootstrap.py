@@ -26,6 +26,8 @@ from trajscore.inference._units import Units, draw_counts, resampling_units
 _BLOCK = 64
 _MOST_COUNTS = 1 << 24  # counts of units held at a time
 _MOST = 10**8
+# Rows of each column that `bootstrap_many_means` draws one by one.
+_TELLING = 512
 
 
 def bootstrap(
@@ -102,7 +104,7 @@ def bootstrap_units(
     check_jobs(n_jobs)
     if progress is not None and not callable(progress):
         raise ValueError(f"progress must be a function of the blocks, got {progress!r}")
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    seed = _seed(random_state)
     at_once = max(1, min(_BLOCK, _MOST_COUNTS // units.n_units))
     sizes = [min(at_once, n_resamples - start) for start in range(0, n_resamples, at_once)]
     seeds = np.random.SeedSequence(seed).spawn(len(sizes))
@@ -116,6 +118,39 @@ def bootstrap_units(
         delayed(block)(size, own_seed) for size, own_seed in shown
     )
     return np.concatenate(blocks)
+
+
+def bootstrap_many_means(
+    samples: FloatArray, *, n_resamples: int, random_state: Any = None
+) -> FloatArray:
+    """Bootstrap means of very many rows: the most telling are drawn, the others have a normal sum.
+
+    With the rows of the largest deviations set apart, what is drawn of the others adds up to a
+    normal sum, whatever they are distributed like, of a mean and covariance that are known.
+
+    >>> x = np.random.default_rng(0).pareto(3, 100_000)[:, None]
+    >>> means = bootstrap_many_means(x, n_resamples=1000, random_state=0)
+    >>> float(means.std() / (x.std() / 100_000**0.5))
+    1.0...
+    """
+    n, generator = len(samples), np.random.default_rng(_seed(random_state))
+    largest = np.argpartition(-np.abs(samples - samples.mean(axis=0)), _TELLING, axis=0)
+    telling = np.zeros(n, dtype=bool)
+    telling[largest[:_TELLING]] = True
+    others, n_telling = samples[~telling], int(telling.sum())
+    n_drawn = generator.binomial(n, n_telling / n, n_resamples)
+    counts = generator.multinomial(n_drawn, np.full(n_telling, 1 / n_telling))
+    n_others = (n - n_drawn)[:, None]
+    covariance = np.atleast_2d(np.cov(others, rowvar=False, bias=True))
+    noise = generator.multivariate_normal(
+        np.zeros(samples.shape[1]), covariance, n_resamples, method="eigh"
+    )
+    sums = counts @ samples[telling] + n_others * others.mean(axis=0) + np.sqrt(n_others) * noise
+    return np.asarray(sums / n)
+
+
+def _seed(random_state: Any) -> int:
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def check_resamples(n_resamples: Any) -> None:

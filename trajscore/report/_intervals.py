@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from trajscore.core.parallel import in_threads
 from trajscore.core.type_aliases import FloatArray
 from trajscore.inference._absolute import Parts, absolute_interval
-from trajscore.inference._bootstrap import bootstrap_units, check_resamples
+from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units, check_resamples
 from trajscore.inference._choice import by_bootstrap, by_influence, is_rare
 from trajscore.inference._units import Units, units_of
 from trajscore.metrics._statistics import CalibrationError, MeanOfRuns, all_at_once
+from trajscore.metrics._weighted_steps import MANY
 from trajscore.report._data import (
     BOOTSTRAP,
     BOUNDS,
@@ -34,6 +35,8 @@ from trajscore.report._runs import Coverage
 
 # Gaps as small are those of a forecast that is calibrated by construction, as the base rate is.
 _ROUNDING = 1e-12
+# With more runs, bootstrap means are those of `bootstrap_many_means`.
+_MANY_RUNS = 1 << 16
 
 
 def interval_table(
@@ -62,18 +65,28 @@ def interval_table(
                 needed[place] = [one.keep(np.array(names)[marked]) for one in (own, *others)]
         return needed
 
-    of_predictor: dict[str, list[int]] = {}
-    for place, row in enumerate(rows):
-        of_predictor.setdefault(row.predictor, []).append(place)
     needed: dict[int, list[Metrics]] = {}
-    for more in in_threads(judge, draws.track(list(of_predictor.values())), draws.n_jobs):
+    # memory would not hold the metrics of two predictors with very many steps
+    n_jobs = draws.n_jobs if max(len(row.traces.cells) for row in rows) <= MANY else 1
+    for more in in_threads(judge, draws.track(_by_predictor(rows)), n_jobs):
         needed |= more
+    for place in [place for place, levels in needed.items() if _are_many_means(levels, runs)]:
+        drawn = _replicates_of_means(needed.pop(place), names, draws)
+        cells.resample(place, drawn, draws.confidence_level)
     if needed:
         replicates = _replicates(list(zip(*needed.values(), strict=True)), runs, names, draws)
         for place, drawn in zip(needed, np.moveaxis(replicates, 2, 0), strict=True):
             expanded = units[place].expanded_level(sizes[place], draws.confidence_level)
             cells.resample(place, drawn, expanded)
     return cells.tables(rows, names)
+
+
+def _by_predictor(rows: list[Row]) -> list[list[int]]:
+    """Return the places of each predictor's rows."""
+    places: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        places.setdefault(row.predictor, []).append(place)
+    return list(places.values())
 
 
 class _Known:
@@ -210,6 +223,27 @@ class _Cells:
             methods[columns[0]] = self.method[level].ravel()
         exists = table["value"].notna()
         return table[exists], methods[exists]
+
+
+def _are_many_means(levels: Sequence[Metrics], runs: Coverage) -> bool:
+    """Whether all metrics are means over all runs, very many that are no clusters."""
+    used = [one for metrics in levels for one in metrics.values()]
+    means = all(isinstance(one, MeanOfRuns) and one.rows is None for one in used)
+    return means and runs.groups is None and len(runs) > _MANY_RUNS
+
+
+def _replicates_of_means(
+    levels: Sequence[Metrics], names: list[str], draws: IntervalOptions
+) -> FloatArray:
+    """Return replicates of shape (n_replicates, n_levels, n_metrics) of one row."""
+    level = [k for k, metrics in enumerate(levels) for _ in metrics]
+    place = [names.index(name) for metrics in levels for name in metrics]
+    columns = [one.samples for metrics in levels for one in metrics.values()]  # type: ignore[union-attr]
+    out = np.full((draws.n_resamples, len(levels), len(names)), np.nan)
+    out[:, level, place] = bootstrap_many_means(
+        np.stack(columns, axis=1), n_resamples=draws.n_resamples, random_state=draws.random_state
+    )
+    return out
 
 
 def _replicates(
