@@ -1,0 +1,282 @@
+"""Files that agents themselves keep, in the shapes that they are documented in or were seen in."""
+
+import pytest
+
+from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, said
+from trajscore import io
+
+# ------------------------------------------------------------------ Claude Code
+
+
+def claude(kind, name, above, message, **fields):
+    return {
+        "type": kind,
+        "uuid": name,
+        "parentUuid": above,
+        "sessionId": fields.pop("session", "s1"),
+        "isSidechain": fields.pop("side", False),
+        "cwd": "/work",
+        "message": message,
+        **fields,
+    }
+
+
+def answered(name, *content, **fields):
+    usage = {"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 2}
+    message = {"id": name, "role": "assistant", "model": "m", "content": list(content)}
+    return message | {"stop_reason": None, "usage": usage} | fields
+
+
+USE = {"type": "tool_use", "id": "c1", "name": "find", "input": {"order": 3}}
+RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "in Paris"}
+SESSION = [
+    {"type": "summary", "summary": "Order 3", "leafUuid": "6"},
+    claude("user", "1", None, {"role": "user", "content": "<command-name>/clear</command-name>"}),
+    claude("user", "1b", None, {"role": "user", "content": "Where is ordr 3?"}, isMeta=True),
+    claude("user", "2", "1", {"role": "user", "content": "Where is ordr 3?"}),
+    claude("assistant", "2a", "2", answered("m0", {"type": "text", "text": "What?"})),
+    claude("user", "2b", "1", {"role": "user", "content": "Where is order 3?"}),
+    claude("assistant", "3", "2b", answered("m1", {"type": "text", "text": "I look."})),
+    claude("assistant", "4", "3", answered("m1", USE, stop_reason="tool_use")),
+    claude("user", "x", "4", {"role": "user", "content": "Look for it"}, side=True),
+    claude("assistant", "y", "x", answered("mx", {"type": "text", "text": "Here"}), side=True),
+    claude("user", "5", "4", {"role": "user", "content": [RESULT]}, toolUseResult={"x": 1}),
+    claude("assistant", "6", "5", answered("m2", {"type": "text", "text": "In Paris."},
+                                           stop_reason="end_turn")),
+]  # fmt: skip
+
+
+def test_claude_code(write):
+    (run,) = io.read_runs(write("s1.jsonl", SESSION, lines=True))
+    assert said(run) == ALL
+    assert (run.id, run.stop_reason, run.stop_kind) == ("s1", "end_turn", "complete")
+    assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (14, 4)
+    assert run.extra["n_left_out"] == {"put in": 2, "taken back": 2, "subagent": 2}
+
+
+def test_a_folder_of_claude_code_is_one_data_set(write):
+    other = [{**line, "sessionId": "s2"} for line in SESSION if "sessionId" in line]
+    write("logs/agent-1.jsonl", [line for line in SESSION if line.get("isSidechain")], lines=True)
+    write("logs/s1.jsonl", SESSION, lines=True)
+    write("logs/s2.jsonl", other, lines=True)
+    path = write("logs/s3.jsonl", SESSION[:1], lines=True)
+    table = write("outcomes.csv", "id,outcome\ns1,1\ns2,0\n")
+    runs = io.read_runs(path.parent, outcomes=table)
+    assert [(run.id, run.outcome) for run in runs] == [("s1", 1), ("s2", 0)]
+    write("projects/-work-a/s1.jsonl", SESSION, lines=True)
+    path = write("projects/-work-b/s2.jsonl", other, lines=True)
+    assert [run.id for run in io.read_runs(path.parent.parent)] == ["s1", "s2"]
+
+
+def test_claude_code_that_prints_its_messages(write):
+    lines = [{"type": "system", "subtype": "init", "session_id": "s1", "cwd": "/work"}]
+    for line in SESSION[5:]:
+        side = "c0" if line["isSidechain"] else None
+        inner = {"type": line["type"], "message": line["message"], "parent_tool_use_id": side}
+        lines.append(inner | {"session_id": "s1"})
+    end = {"type": "result", "subtype": "error_max_turns", "total_cost_usd": 0.5, "num_turns": 2}
+    (run,) = io.read_runs(write("out.jsonl", [*lines, {**end, "session_id": "s1"}], lines=True))
+    assert said(run) == ALL
+    assert (run.stop_reason, run.stop_kind, run.meta["cost"]) == (
+        "max_turns", "administrative", 0.5,
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------ Codex
+
+
+def rollout(kind, payload):
+    return {"timestamp": "2026-01-01T00:00:00Z", "type": kind, "payload": payload}
+
+
+def item(kind, **fields):
+    return rollout("response_item", {"type": kind, **fields})
+
+
+def words(role, text):
+    kind = "output_text" if role == "assistant" else "input_text"
+    return item("message", role=role, content=[{"type": kind, "text": text}])
+
+
+ROLLOUT = [
+    rollout("session_meta", {"id": "s1", "cwd": "/work", "cli_version": "1"}),
+    words("user", "<environment_context>here</environment_context>"),
+    rollout("turn_context", {"model": "m"}),
+    words("user", "Where is order 3?"),
+    rollout("event_msg", {"type": "user_message", "message": "Where is order 3?"}),
+    item("reasoning", summary=[{"type": "summary_text", "text": "Hm"}], encrypted_content="x"),
+    words("assistant", "I look."),
+    item("function_call", name="find", arguments='{"order": 3}', call_id="c1"),
+    rollout("event_msg", {"type": "token_count", "info": None}),
+    rollout(
+        "event_msg",
+        {
+            "type": "token_count",
+            "info": {"last_token_usage": {"input_tokens": 5, "output_tokens": 2}},
+        },
+    ),
+    item("function_call_output", call_id="c1", output="in Paris"),
+    words("assistant", "In Paris."),
+    rollout("event_msg", {"type": "task_complete", "last_agent_message": "In Paris."}),
+]
+
+
+def test_codex(write):
+    path = write("sessions/2026/01/01/rollout-2026-s1.jsonl", ROLLOUT, lines=True)
+    (run,) = io.read_runs(path)
+    assert said(run) == [("system", "<environment_context>here</environment_context>"), *ALL]
+    assert (run.id, run.stop_reason, run.meta["model"]) == ("s1", "completed", "m")
+    assert run.steps[1].extra["tokens"] == {"input": 5, "output": 2}
+    older = [{"id": "s2", "timestamp": "2026", "instructions": None}]
+    older += [line["payload"] for line in ROLLOUT if line["type"] == "response_item"]
+    write("sessions/2026/01/02/rollout-2026-s2.jsonl", older, lines=True)
+    sub = [rollout("session_meta", {"id": "s3", "source": {"subagent": "review"}}), *ROLLOUT[1:]]
+    write("sessions/2026/01/02/rollout-2026-s3.jsonl", sub, lines=True)
+    runs = io.read_runs(path.parents[3], outcomes={"s1": 1, "s2": 0})
+    assert [(run.id, run.outcome) for run in runs] == [("s1", 1), ("s2", 0)]
+    assert said(runs[0]) == said(runs[1])
+
+
+def test_codex_that_prints_its_events(write):
+    shell = {"id": "i1", "type": "command_execution", "command": "ls", "status": "completed"}
+    shell |= {"aggregated_output": "a.py", "exit_code": 1}
+    lines = [
+        {"type": "thread.started", "thread_id": "s1"},
+        {"type": "item.started", "item": {**shell, "aggregated_output": ""}},
+        {"type": "item.completed", "item": {"id": "i0", "type": "agent_message", "text": "Hm"}},
+        {"type": "item.completed", "item": shell},
+        {"type": "item.completed", "item": {"id": "i2", "type": "agent_message", "text": "Done"}},
+        {"type": "turn.completed", "usage": {"input_tokens": 5, "output_tokens": 2}},
+    ]
+    (run,) = io.read_runs(write("out.jsonl", lines, lines=True))
+    assert [step.text for step in run.steps] == ["Hm", "", "Done"]
+    (call,) = run.steps[1].tool_calls
+    assert (call.name, call.arguments, call.result, call.error) == ("shell", "ls", "a.py", True)
+    assert (run.id, run.stop_reason, run.meta["output_tokens"]) == ("s1", "completed", 2)
+
+
+# ------------------------------------------------------------------ SWE-agent
+
+
+def test_swe_agent(write):
+    history = [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "A demonstration", "is_demo": True},
+        {"role": "user", "content": "Fix it."},
+        {"role": "assistant", "content": "Look\n```\nopen a.py\n```"},
+    ]
+    steps = [
+        {"thought": "Look", "response": "Look!", "action": "open a.py\n", "observation": "x = 1"},
+        {"thought": "Done", "action": "", "observation": None, "state": "{}"},
+    ]
+    for name, status in (("i1", "submitted"), ("i2", "submitted (exit_cost)"), ("i3", None)):
+        info = {"exit_status": status, "model_stats": {"instance_cost": 0.5, "tokens_sent": 9}}
+        log = {"trajectory": steps, "history": history, "info": info, "environment": "e"}
+        path = write(f"out/{name}/{name}.traj", log)
+    write("out/results.json", {"resolved_ids": ["i1"], "unresolved_ids": ["i2"]})
+    runs = io.read_runs(path.parents[1])
+    assert [(run.id, run.outcome, run.stop_reason) for run in runs] == [
+        ("i1", 1, "submitted"),
+        ("i2", 0, "exit_cost"),
+        ("i3", -1, None),
+    ]
+    assert said(runs[0]) == [
+        ("system", "Be kind."),
+        ("user", "Fix it."),
+        ("agent", "Look"),
+        ("open", "open a.py\n", "x = 1"),
+        ("agent", "Done"),
+    ]
+    assert (runs[0].meta["cost"], runs[0].meta["input_tokens"]) == (0.5, 9)
+
+
+def test_mini_swe_agent(write):
+    log = {
+        "info": {"exit_status": "LimitsExceeded", "submission": ""},
+        "messages": [{"role": "system", "content": "Be kind."}, ASK, LOOK, FOUND, TOLD],
+        "trajectory_format": "mini-swe-agent-1",
+    }
+    (run,) = io.read_runs(write("i1.traj.json", log))
+    assert said(run) == [("system", "Be kind."), *ALL]
+    assert (run.id, run.outcome, run.stop_kind) == ("i1", -1, "administrative")
+
+
+# ------------------------------------------------------------------ AgentDojo
+
+
+def test_agentdojo(write):
+    text = [{"type": "text", "content": "Where is order 3?"}]
+    call = {"function": "find", "args": {"order": 3}, "id": "c1", "placeholder_args": None}
+    log = {
+        "suite_name": "shop",
+        "pipeline_name": "m",
+        "user_task_id": "user_task_0",
+        "injection_task_id": "injection_task_1",
+        "attack_type": "direct",
+        "messages": [
+            {"role": "user", "content": text},
+            {"role": "assistant", "content": "I look.", "tool_calls": [call]},
+            {**FOUND, "tool_call": call, "error": None},
+            {**TOLD, "tool_calls": None},
+        ],
+        "error": None,
+        "utility": True,
+        "security": False,
+    }
+    path = write("m/shop/user_task_0/direct/injection_task_1.json", log)
+    other = log | {"injection_task_id": None, "attack_type": None, "utility": False}
+    write("m/shop/user_task_0/none/none.json", other)
+    runs = io.read_runs(path.parents[4])
+    assert [run.id for run in runs] == [
+        "m/shop-user_task_0/direct/injection_task_1",
+        "m/shop-user_task_0",
+    ]
+    assert [(run.outcome, run.task) for run in runs] == [(1, "shop-user_task_0"), (0, runs[0].task)]
+    assert runs[0].scores == {"security": False}
+    assert said(runs[0]) == ALL
+
+
+# ------------------------------------------------------------------ ATIF, with Harbor
+
+
+def test_harbor_with_several_steps_and_files_that_go_on(write):
+    def turn(text, **fields):
+        return {"source": "agent", "message": text, **fields}
+
+    def verdict(name, reward, error=None):
+        exception = {"exception_type": error} if error else None
+        rewards = {"verifier_result": {"rewards": {"reward": reward}}, "exception_info": exception}
+        return {"step_name": name, **rewards}
+
+    result = {
+        "trial_name": "t1",
+        "task_name": "task",
+        "verifier_result": {"rewards": {"reward": 0.5}},
+    }
+    steps = [verdict("one", 1), verdict("two", 0, "ContextWindowExceededError")]
+    write("job/t1/result.json", {**result, "step_results": steps})
+    head = {"schema_version": "ATIF-v1.8", "session_id": "s"}
+    copied = turn("a", is_copied_context=True)
+    folder = "job/t1/steps/one/agent"
+    goes_on = {**head, "steps": [turn("a")], "continued_trajectory_ref": "trajectory.cont-1.json"}
+    write(f"{folder}/trajectory.json", goes_on)
+    write(f"{folder}/trajectory.cont-1.json", {**head, "steps": [copied, turn("b")]})
+    summary = {**head, "steps": [turn("To sum up")]}
+    write(f"{folder}/trajectory.summarization-1-summary.json", summary)
+    path = write("job/t1/steps/two/agent/trajectory.json", {**head, "steps": [turn("c")]})
+    runs = io.read_atif(path.parents[5])
+    assert [(run.id, run.task, run.outcome, run.stop_reason) for run in runs] == [
+        ("t1/one", "task/one", 1, None),
+        ("t1/two", "task/two", -1, "ContextWindowExceededError"),
+    ]
+    assert [step.text for step in runs[0].steps] == ["a", "b"]
+    write("job/t1/agent/trajectory.json", {**head, "steps": [turn("c")]})
+    write("job/t1/result.json", {**result, "verifier_result": None, "step_results": steps[:1]})
+    assert io.read_atif(path.parents[3] / "agent")[0].outcome == 1
+
+
+def test_results_of_an_observation_that_are_no_list(write):
+    turn = {"source": "agent", "message": "x", "observation": {"results": 3}}
+    log = {"schema_version": "ATIF-v1.8", "session_id": "s", "steps": [turn]}
+    with pytest.raises(ValueError, match="the results of its observation are no list"):
+        io.read_runs(write("log.json", log))
