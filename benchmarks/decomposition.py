@@ -6,26 +6,15 @@ python benchmarks/decomposition.py [--quick]
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 
 import numpy as np
 
+from timing import median_seconds
 from trajscore import TrajectoryArray
 from trajscore.metrics import murphy_curve, tps_decomposition
 
 LONGEST = 244
-
-
-def median_seconds(function: Callable[[], object], repeats: int = 5) -> float:
-    """Median wall time of a call, after one call to warm up."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
 
 
 def runs_of(n_cells: int) -> tuple[TrajectoryArray, np.ndarray]:

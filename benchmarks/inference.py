@@ -9,31 +9,13 @@ cluster. The table shows the median wall time.
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
 
 import numpy as np
 
+from timing import against_target, median_seconds
 from trajscore.inference import SequentialComparison, compare_predictors, paired_bootstrap
 
 N_RUNS, N_PREDICTORS = 16_110, 12
-
-
-def median_seconds(function: Callable[[], object], repeats: int) -> float:
-    """Median wall time of a call, after one call to warm up."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
-
-
-def show(name: str, value: float, target: float) -> None:
-    """Print one line of the table."""
-    verdict = "ok" if value <= target else "MISSED"
-    print(f"{name:<58} {value:6.2f} s  target {target:g} s {verdict}", flush=True)
 
 
 def main() -> None:
@@ -55,7 +37,7 @@ def main() -> None:
                 ),
                 args.repeats,
             )
-            show(f"paired_bootstrap, {method}, {name}", seconds, 3)
+            against_target(f"paired_bootstrap, {method}, {name}", seconds, "s", 3)
         for reference, pairs in (("predictor 0", 11), (None, 66)):
             seconds = median_seconds(
                 lambda reference=reference, groups=groups: compare_predictors(
@@ -63,12 +45,14 @@ def main() -> None:
                 ),
                 args.repeats,
             )
-            show(f"compare_predictors, {pairs} simultaneous pairs, {name}", seconds, 3)
+            against_target(
+                f"compare_predictors, {pairs} simultaneous pairs, {name}", seconds, "s", 3
+            )
     a, b = rng.random((2, N_RUNS))
     seconds = median_seconds(
         lambda: SequentialComparison(bound=1).update(a, b).history(), args.repeats
     )
-    show(f"SequentialComparison.history, {N_RUNS:,} runs", seconds, 3)
+    against_target(f"SequentialComparison.history, {N_RUNS:,} runs", seconds, "s", 3)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
+from timing import median_seconds
 from trajscore import (
     DensityRatioEProcess,
     PrefixForecaster,
@@ -59,16 +60,6 @@ def pipeline(frame: pd.DataFrame) -> pd.DataFrame:
         PrefixForecaster(), "pac", alpha=ALPHAS, delta=0.05, hold_out="runs"
     ).fit(X[rows[:n]], y[rows[:n]])
     return process.report(X[rows[n:]], y[rows[n:]])
-
-
-def seconds(function, repeats: int = 5) -> float:
-    """Median wall time of a call."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
 
 
 def published_seconds(frame: pd.DataFrame, build: bool = True) -> tuple[float, float, float] | None:
@@ -144,17 +135,17 @@ def monitor_microseconds(frame: pd.DataFrame) -> float:
 def speed(arguments: argparse.Namespace) -> None:
     """Print times, beside those of the published package where it is installed."""
     frame = table("hotpotqa", arguments.folder)
-    ours = seconds(lambda: pipeline(frame))
+    ours = median_seconds(lambda: pipeline(frame))
     print(f"HotpotQA, {frame['uq_problem_idx'].nunique():,} runs, table to power: {ours:.3f} s")
     long_runs = chess_like()
     X, y = TrajectoryArray.from_frame(long_runs, **COLUMNS)
     half = np.arange(len(X)) < int(0.8 * len(X))
     levels = ALPHAS[1:]  # the runs are too few for the smallest
     published = DensityRatioEProcess(PrefixForecaster(), "pac", alpha=levels, hold_out="runs")
-    fit = seconds(lambda: published.fit(X[half], y[half]), 3)
+    fit = median_seconds(lambda: published.fit(X[half], y[half]), 3)
     print(f"chess-like, 1,111 runs of up to 244 steps, fit of the prefix logistic: {fit:.2f} s")
     aware = DensityRatioEProcess(alpha=levels)
-    ratio = seconds(lambda: aware.fit(X[half], y[half]), 3) / fit
+    ratio = median_seconds(lambda: aware.fit(X[half], y[half]), 3) / fit
     print(f"  of the default, which knows the end: {ratio:.2f} times as long (target 10)")
     theirs = published_seconds(long_runs, build=False)
     if theirs is not None:
@@ -162,7 +153,9 @@ def speed(arguments: argparse.Namespace) -> None:
             f"  e-valuator: fit {theirs[1]:.1f} s, {theirs[1] / fit:.1f} times as long (target 5)"
         )
     X, y = TrajectoryArray.from_frame(frame, **COLUMNS)
-    ratio = seconds(lambda: aware.fit(X, y), 3) / seconds(lambda: published.fit(X, y), 3)
+    ratio = median_seconds(lambda: aware.fit(X, y), 3) / median_seconds(
+        lambda: published.fit(X, y), 3
+    )
     print(f"HotpotQA, the same two fits: {ratio:.2f} times as long (target 10)")
     print(f"monitor.update at step 50: {monitor_microseconds(long_runs):.1f} us (target 200)")
     theirs = published_seconds(frame)

@@ -11,36 +11,18 @@ import argparse
 import os
 import subprocess
 import sys
-import time
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from timing import against_target, median_seconds
 from trajscore import TrajectoryArray, evaluate
 from trajscore.datasets import fetch_evaluator, make_trajectories
 from trajscore.inference import paired_bootstrap
 from trajscore.metrics import ecuas_score, tps_samples
 from trajscore.report import IntervalOptions
-
-
-def median_seconds(function: Callable[[], object], repeats: int = 7) -> float:
-    """Median wall time of a call, after one call to warm up."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
-
-
-def show(name: str, value: float, unit: str, target: float) -> None:
-    """Print one line of the table."""
-    verdict = "ok" if value <= target else "MISSED"
-    print(f"{name:<58} {value:9.3g} {unit:<6} target {target:g} {unit} {verdict}", flush=True)
 
 
 def big_runs(n_runs: int) -> tuple[TrajectoryArray, np.ndarray]:
@@ -58,12 +40,14 @@ def score_speed(n_runs: int) -> None:
     for _ in range(5):
         one_pass = median_seconds(lambda: np.log(X.cells), 5)
         ratios.append(median_seconds(lambda: tps_samples(y, X), 5) / one_pass)
-    show(f"tps_samples, {n_runs:,} runs, log, linear_front", float(np.median(ratios)), "logs", 5)
+    against_target(
+        f"tps_samples, {n_runs:,} runs, log, linear_front", float(np.median(ratios)), "logs", 5
+    )
     tracemalloc.start()
     out = tps_samples(y, X)
     peak = tracemalloc.get_traced_memory()[1] - out.nbytes
     tracemalloc.stop()
-    show(f"  peak memory beside the result, {n_runs:,} runs", peak / 2**20, "MiB", 64)
+    against_target(f"  peak memory beside the result, {n_runs:,} runs", peak / 2**20, "MiB", 64)
 
 
 def ecuas_speed(n_samples: int) -> None:
@@ -73,12 +57,12 @@ def ecuas_speed(n_samples: int) -> None:
     one_pass = median_seconds(lambda: (P.argmax(axis=1), P.max(axis=1)), 5)
     for n in (0, 1):
         seconds = median_seconds(lambda n=n: ecuas_score(y, P, n=n), 5)
-        show(f"ecuas_score, {n_samples:,} x 10, n = {n}", seconds / one_pass, "passes", 3)
+        against_target(f"ecuas_score, {n_samples:,} x 10, n = {n}", seconds / one_pass, "passes", 3)
     tracemalloc.start()
     ecuas_score(y, P)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    show("  peak memory, in copies of the array", peak / P.nbytes, "copies", 1)
+    against_target("  peak memory, in copies of the array", peak / P.nbytes, "copies", 1)
 
 
 def import_time() -> None:
@@ -97,14 +81,14 @@ def import_time() -> None:
         return float(np.median(runs))
 
     extra = seconds("trajscore") - seconds("sklearn.metrics")
-    show("import trajscore beyond import sklearn.metrics", extra, "s", 0.3)
+    against_target("import trajscore beyond import sklearn.metrics", extra, "s", 0.3)
 
 
 def bootstrap_speed() -> None:
     """Time the paired bootstrap of a table like the paper's."""
     samples = np.random.default_rng(0).normal(size=(2229, 10))
     seconds = median_seconds(lambda: paired_bootstrap(samples, reference=0, random_state=0), 3)
-    show("10,000 paired replicates, 2,229 runs x 10 rows", seconds, "s", 1)
+    against_target("10,000 paired replicates, 2,229 runs x 10 rows", seconds, "s", 1)
 
 
 def evaluate_speed(table: Path | None) -> None:
@@ -126,7 +110,7 @@ def evaluate_speed(table: Path | None) -> None:
     seconds = median_seconds(
         lambda: evaluate({"judge": X}, y, intervals=IntervalOptions(n_jobs=2)), 3
     )
-    show(f"evaluate, {name}, {len(X):,} runs, 1,000 replicates, 2 jobs", seconds, "s", 5)
+    against_target(f"evaluate, {name}, {len(X):,} runs, 1,000 replicates, 2 jobs", seconds, "s", 5)
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -27,6 +27,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 
+from timing import against_target, median_seconds
 from trajscore import TracerScorer, TracerSignals, TrajectoryArray, io
 from trajscore.calibration import cross_fit_traces
 from trajscore.core.within_runs import run_numbers
@@ -248,23 +249,6 @@ def show(path: Path, embedders: list[str], n_resamples: int) -> None:
         )
 
 
-def seconds(function: Callable[[], Any], repeats: int) -> float:
-    """Median wall time of a call, after one call to warm up."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
-
-
-def line(name: str, value: float, unit: str, target: float) -> None:
-    """Print one time against its target."""
-    verdict = "ok" if value <= target else "MISSED"
-    print(f"{name:<58} {value:7.3f} {unit}  target {target:g} {unit} {verdict}", flush=True)
-
-
 def with_text(step: io.Step, more: str) -> io.Step:
     """Return a step with other texts."""
     seen = None if step.observation is None else step.observation + more
@@ -308,19 +292,29 @@ def speed(path: Path, embedders: list[str], repeats: int) -> None:
     five = np.array([0, 0.5, 1, 2, 4])
     grid = dict.fromkeys(("alpha", "beta", "gamma"), five)
     grid |= {"k": np.array([0.05, 0.1, 0.2, 0.5, 1]), "w": np.array([0, 0.1, 0.3, 0.5, 1])}
-    taken = seconds(lambda: grid_scores(S, **grid, aggregation="max", actors="both"), repeats)
-    line("grid of 3,125 settings on 200 x 30 steps, run and setting", taken / 625_000 * 1e6, "us",
-         0.1)  # fmt: skip
+    taken = median_seconds(
+        lambda: grid_scores(S, **grid, aggregation="max", actors="both"), repeats
+    )
+    against_target(
+        "grid of 3,125 settings on 200 x 30 steps, run and setting",
+        taken / 625_000 * 1e6,
+        "us",
+        0.1,
+    )
     runs = io.read_runs(path)
     for title, ratio in zip(("first time", "again"), search_ratios(load(path)), strict=True):
-        line(f"search from runs over one from signals, {title}", ratio, "times", 3)
+        against_target(f"search from runs over one from signals, {title}", ratio, "times", 3)
     for embedder in embedders:
-        taken = seconds(lambda e=embedder: TracerSignals(e).fit_transform(runs), repeats)
-        line(f"signals of {len(runs)} runs, {embedder}", taken, "s", 3)
+        taken = median_seconds(lambda e=embedder: TracerSignals(e).fit_transform(runs), repeats)
+        against_target(f"signals of {len(runs)} runs, {embedder}", taken, "s", 3)
         with tempfile.TemporaryDirectory() as folder:
             kept = TracerSignals(embedder, memory=folder)
-            line("  from the cache", seconds(lambda k=kept: k.fit_transform(runs), repeats), "s",
-                 0.2)  # fmt: skip
+            against_target(
+                "  from the cache",
+                median_seconds(lambda k=kept: k.fit_transform(runs), repeats),
+                "s",
+                0.2,
+            )
 
 
 def main() -> None:
