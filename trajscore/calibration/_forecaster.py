@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
@@ -85,26 +85,14 @@ class Forecaster(TraceTransformer, ABC):
             the step.
         """
         traces = self._check_runs(X, reset=False)
-        names = list(self.get_feature_names_out())
-        return like_input(traces.with_cells(self._forecasts(traces), channels=names), X)
+        out = traces.with_cells(self._forecasts(traces), channels=self._output_channels)
+        return like_input(out, X)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the name of the output's channel: that of a single input, or "probability".
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        ndarray of str of shape (1,)
-            The name.
-        """
+    @property
+    def _output_channels(self) -> Sequence[str]:
+        """That of a single input, which keeps its name."""
         named = getattr(self, "channels_in_", None)
-        if named is None or len(named) > 1:
-            return super().get_feature_names_out()
-        return np.array(named, dtype=object)
+        return super()._output_channels if named is None or len(named) > 1 else named
 
     def _forecasts(self, X: TrajectoryArray) -> FloatArray:
         """Forecast of every cell."""

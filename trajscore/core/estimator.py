@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,9 @@ from trajscore.core.values import as_real, refuse_kind
 class TraceTransformer(TransformerMixin, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Mixin of transformers whose output is a TrajectoryArray, not a table."""
 
-    _output_channels: ClassVar[tuple[str, ...]] = ("probability",)
+    @property
+    def _output_channels(self) -> Sequence[str]:
+        return ("probability",)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # scikit-learn would wrap `transform` to turn its output into a DataFrame

@@ -38,7 +38,10 @@ def sensitivity_table(
         alone = make_rows(judged.observed(), maker, draws, [])
         columns["observed_only"] = _margins(alone, leading, weights)
     if options.log_scores:
-        columns["clipped"] = {row.key: _clipped(row, options.log_scores[0]) for row in rows}
+        columns["clipped"] = {
+            row.key: count_clipped(row.traces, options.log_scores[0]) / len(row.traces.cells)
+            for row in rows
+        }
     if options.is_log:
         for name, clip in CLIPS.items():
             columns[name] = _margins(rows, LogScore(clip), weights)
@@ -58,11 +61,6 @@ def _margins(rows: list[Row], score: Any, weights: Weights) -> dict[tuple[str, s
             gained = run_scores(labels, row.traces, score, weights) - constants[of_runs]
             margins[row.key] = float(gained.mean())
     return margins
-
-
-def _clipped(row: Row, score: LogScore) -> float:
-    """Share of the forecasts that a log score clips."""
-    return count_clipped(row.traces, score) / len(row.traces.cells)
 
 
 def link_notes(

@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
@@ -133,28 +132,14 @@ class ActionSignals(RunTransformer):
         self.writes = writes
         self.transfers = transfers
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the signals.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        ndarray of str
-            The signals.
-        """
-        return np.array(self._signals(), dtype=object)
-
-    def _signals(self) -> list[str]:
+    @property
+    def _output_channels(self) -> Sequence[str]:
         if self.signals is None:
             return list(_EVERYWHERE)
         return chosen(self.signals, SIGNALS, "signals", "signal")
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
-        signals = self._signals()
+        signals = self._output_channels
         if not reset:
             check_is_fitted(self)
         turns = take_turns(X, ("agent", "user"), type(self).__name__)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import entr, logsumexp
 
 from trajscore.core.array import TrajectoryArray
@@ -131,28 +130,13 @@ class StepConfidence(RunTransformer):
         self.action = action
         self.top = top
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the streams.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        ndarray of str
-            The channels.
-        """
-        return np.array(self._channels(), dtype=object)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
         return tags
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
-        channels = self._channels()
+        channels = self._output_channels
         stated = StatedConfidence(self.verbal, self.scale)
         find_action = _action_finder(self.action)
         as_count(self.top, "top", least=2)
@@ -163,7 +147,8 @@ class StepConfidence(RunTransformer):
         cells = np.stack([streams[name] for name in channels], axis=1)
         return turns.container(cells, channels)
 
-    def _channels(self) -> list[str]:
+    @property
+    def _output_channels(self) -> Sequence[str]:
         if self.channels is None:
             return list(STREAMS)
         return chosen(self.channels, STREAMS, "channels", "stream")

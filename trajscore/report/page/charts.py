@@ -119,11 +119,10 @@ def _joined(x: FloatArray, y: FloatArray) -> str:
     return "M" + "L".join(points) if points else ""
 
 
-def sparkline(values: FloatArray, width: int = 120, height: int = 26) -> str:
-    """Return the path of a trace between 0 and 1; one step is a dash."""
-    if len(values) > 2 * width:  # no finer than pixels
-        values = values[np.linspace(0, len(values) - 1, 2 * width).astype(int)]
+def sparkline(values: FloatArray) -> str:
+    """Return the path of a trace between 0 and 1, 120 x 26 pixels; one step is a dash."""
+    if len(values) > 240:  # no finer than half pixels
+        values = values[np.linspace(0, len(values) - 1, 240).astype(int)]
     if len(values) == 1:
         values = np.repeat(values, 2)
-    x = np.linspace(2, width - 2, len(values))
-    return _joined(x, height - 3 - np.clip(values, 0, 1) * (height - 6))
+    return _joined(np.linspace(2, 118, len(values)), 23 - np.clip(values, 0, 1) * 20)

@@ -36,9 +36,9 @@ def runs(view: View) -> Section:
     )
 
 
-def read_first(view: View, n: int = 3) -> list[str]:
-    """Return the names of the worst runs of the best predictor."""
-    return [row["run"] for row in _worst(view, view.drawn[0])[:n]] if view.drawn else []
+def read_first(view: View) -> list[str]:
+    """Return the names of the three worst runs of the best predictor."""
+    return [row["run"] for row in _worst(view, view.drawn[0])[:3]] if view.drawn else []
 
 
 def _sentence(view: View, rows: list[dict[str, Any]]) -> str:

@@ -19,10 +19,10 @@ def width() -> int:
     return min(max(columns, _NARROWEST), _WIDEST)
 
 
-def lines(sentences: Iterable[str], indent: str = "    ") -> str:
+def lines(sentences: Iterable[str]) -> str:
     """Write sentences, each from the start of a line."""
     return "\n".join(
-        textwrap.fill(one, width(), subsequent_indent=indent, break_long_words=False)
+        textwrap.fill(one, width(), subsequent_indent="    ", break_long_words=False)
         for one in sentences
     )
 
