@@ -4,20 +4,8 @@ import pandas as pd
 import pytest
 
 from trajscore import PlattCrossFitCalibrator
-from trajscore.datasets import make_trajectories
 from trajscore.metrics import murphy_curve, tps_decomposition
 from trajscore.plotting import DecompositionDisplay, MurphyDisplay
-
-
-@pytest.fixture
-def runs():
-    return make_trajectories(120, random_state=0, return_X_y=True)
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def drawn(display):

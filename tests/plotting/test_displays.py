@@ -7,7 +7,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from trajscore import PlattCrossFitCalibrator, TraceAggregator, evaluate
-from trajscore.datasets import make_trajectories
 from trajscore.metrics import ecuas_from_confidence, ecuas_score, step_profile
 from trajscore.plotting import (
     CostCurveDisplay,
@@ -19,17 +18,6 @@ from trajscore.plotting import (
     TerminationDisplay,
 )
 from trajscore.report import IntervalOptions
-
-
-@pytest.fixture
-def runs():
-    return make_trajectories(120, random_state=0, return_X_y=True)
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def drawn(display):

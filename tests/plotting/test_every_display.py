@@ -68,12 +68,6 @@ def make(display, **options):
     return MAKE[display](getattr(plotting, display), **options)
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def labels(ax):
     return [one.get_text() for one in ax.get_legend().get_texts()] if ax.get_legend() else []
 

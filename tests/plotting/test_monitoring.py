@@ -20,12 +20,6 @@ def fitted():
     return rules, X[600:], y[600:]
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def labels(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 

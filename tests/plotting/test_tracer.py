@@ -6,12 +6,6 @@ from trajscore import TracerScorer, TrajectoryArray
 from trajscore.plotting import EarlyWarningDisplay, TracerStripDisplay
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture
 def signals(rng):
     cells = rng.random((50, 5))
