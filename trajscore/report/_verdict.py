@@ -129,12 +129,13 @@ def of_groups(data: ReportData, kind: str) -> str:
     counts = cards["card"].value_counts()
     found = [f"{card} in {counts[card]}" for card in CARDS if card in counts]
     parts = [f"{best}: {', '.join(found)} of {len(cards)} groups"]
-    if 2 * (n_small := int(say_nothing(cards).sum())) > len(cards):
+    few = say_nothing(cards)
+    if 2 * (n_few := int(few.sum())) > len(cards):
         parts.append(
-            f"{n_small} have fewer than {FEWEST} runs of an outcome, which say nothing: group by "
-            f"what has fewer values, such as a model or a kind of task"
+            f"{'all' if few.all() else n_few} have fewer than {FEWEST} runs of an outcome, which "
+            f"say nothing: group by what has fewer values, such as a model or a kind of task"
         )
-    if len(misfits := cards.index[cards["recalibrated_high"] < 0]):
+    if len(misfits := cards.index[~few & (cards["recalibrated_high"] < 0)]):
         parts.append(
             f"one map is fitted to all runs, and is worse than the base rate of "
             f"{_listed(misfits[:_MOST_NAMED])}{' and others' * (len(misfits) > _MOST_NAMED)}: "
