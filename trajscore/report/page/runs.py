@@ -45,10 +45,11 @@ def _sentence(view: View, rows: list[dict[str, Any]]) -> str:
     if not rows:
         return "No predictor is a probability, as given or recalibrated."
     one = rows[0]
+    among = ", of the runs with an outcome" if view.data.facts.n_censored else ""
     return (
-        f"Run {one['run']}: {view.called(one['predictor'])} loses most on it. Its outcome is "
-        f"{one['outcome']}; the forecast that is furthest off is {one['furthest']:.2f}, at step "
-        f"{one['at']}."
+        f"Run {one['run']}: {view.called(one['predictor'])} loses most on it{among}. "
+        f"Its outcome is {one['outcome']}; the forecast that is furthest off is "
+        f"{one['furthest']:.2f}, at step {one['at']}."
     )
 
 
