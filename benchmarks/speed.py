@@ -20,8 +20,8 @@ import pandas as pd
 from timing import against_target, median_seconds
 from trajscore import TrajectoryArray, evaluate
 from trajscore.datasets import fetch_evaluator, make_trajectories
-from trajscore.inference import paired_bootstrap
-from trajscore.metrics import ecuas_score, tps_samples
+from trajscore.inference import SequentialComparison, compare_predictors, paired_bootstrap
+from trajscore.metrics import ecuas_score, murphy_curve, tps_decomposition, tps_samples
 from trajscore.report import IntervalOptions
 
 
@@ -91,6 +91,52 @@ def bootstrap_speed() -> None:
     against_target("10,000 paired replicates, 2,229 runs x 10 rows", seconds, "s", 1)
 
 
+def comparison_speed() -> None:
+    """Time comparisons at the size of HotpotQA: in tasks of 5 trials, and each run by itself."""
+    n_runs, rng = 16_110, np.random.default_rng(0)
+    task = np.arange(n_runs) // 5
+    samples = rng.normal(size=(n_runs, 12)) + rng.normal(size=(task[-1] + 1, 1))[task]
+    columns = {f"predictor {k}": column for k, column in enumerate(samples.T)}
+    options = {"random_state": 0, "n_resamples": 10_000, "n_jobs": 2}
+    for name, groups in (("tasks of 5", task), ("clusters of 1", np.arange(n_runs))):
+        same = options | {"groups": groups}
+        calls = {
+            f"paired_bootstrap, {method}": lambda method=method, same=same: paired_bootstrap(
+                samples, reference=0, method=method, **same
+            )
+            for method in ("percentile", "bca")
+        } | {
+            f"compare_predictors, {pairs} simultaneous pairs": (
+                lambda one=one, same=same: compare_predictors(columns, reference=one, **same)
+            )
+            for one, pairs in (("predictor 0", 11), (None, 66))
+        }
+        for said, call in calls.items():
+            against_target(f"{said}, {name}", median_seconds(call), "s", 3)
+    a, b = rng.random((2, n_runs))
+    seconds = median_seconds(lambda: SequentialComparison(bound=1).update(a, b).history())
+    against_target(f"SequentialComparison.history, {n_runs:,} runs", seconds, "s", 3)
+
+
+def decomposition_speed(n_cells: int) -> None:
+    """Time the decomposition and the Murphy curve of distinct forecasts of 1 to 244 steps."""
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(1, 245, n_cells)
+    lengths = lengths[: int(np.searchsorted(np.cumsum(lengths), n_cells))]
+    q = rng.random(len(lengths))
+    noisy = np.repeat(q, lengths) + rng.normal(0, 0.2, lengths.sum())
+    X, y = TrajectoryArray(1 / (1 + np.exp(2 - 4 * noisy)), lengths), rng.random(len(q)) < q
+    calls = {
+        "tps_decomposition, log": lambda: tps_decomposition(y, X),
+        "tps_decomposition, brier": lambda: tps_decomposition(y, X, score="brier"),
+        "tps_decomposition, beta(2,4)": lambda: tps_decomposition(y, X, score=("beta", 2, 4)),
+        "tps_decomposition, log, by step": lambda: tps_decomposition(y, X, by="step"),
+        "murphy_curve, 199 thresholds": lambda: murphy_curve(y, X),
+    }
+    for name, call in calls.items():
+        against_target(f"{name}, {len(X.cells):,} steps", median_seconds(call), "s", 2)
+
+
 def evaluate_speed(table: Path | None) -> None:
     """Time `evaluate` on HotpotQA, or on made runs of its size where it is not at hand."""
     if table is not None:
@@ -125,6 +171,9 @@ def main() -> None:
     ecuas_speed(1_000_000)
     import_time()
     bootstrap_speed()
+    decomposition_speed(100_000 if args.quick else 1_000_000)
+    if not args.quick:
+        comparison_speed()
     evaluate_speed(args.hotpotqa)
 
 
