@@ -18,6 +18,7 @@ from sklearn.model_selection import (
 from trajscore.core.checks import check_groups
 from trajscore.core.ids import id_order
 from trajscore.core.type_aliases import BoolArray, IntArray
+from trajscore.core.values import is_iterable
 
 Fitted = TypeVar("Fitted")
 
@@ -189,8 +190,10 @@ def _folds_of_splitter(
     labels = None if groups is None else groups[order]
     fold = np.full(len(ids), -1, dtype=np.int64)
     splits = check_cv(cv).split(np.zeros((len(ids), 1)), stratum[order], labels)
-    for k, (train, test) in enumerate(splits):
-        trains, held_out = (_as_mask(rows, len(ids), k) for rows in (train, test))
+    for k, split in enumerate(splits):
+        if not is_iterable(split) or len(split) != 2:
+            raise ValueError(f"split {k} of cv must be a pair of training and test rows")
+        trains, held_out = (_as_mask(rows, len(ids), k) for rows in split)
         if (fold[order[held_out]] >= 0).any():
             raise ValueError("cv must put each run into one test fold only; use a KFold-like one")
         if (trains == held_out).any():

@@ -7,10 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, ndtr, ndtri
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.values import as_count, as_flag, as_lengths, as_numbers
+from trajscore.core.values import (
+    as_count,
+    as_flag,
+    as_lengths,
+    as_numbers,
+    as_random_state,
+    is_iterable,
+)
 from trajscore.core.within_runs import last_cells, step_numbers
 
 
@@ -85,7 +92,7 @@ def make_trajectories(
         raise ValueError(f"noise is a standard deviation and cannot be negative, got {noise:g}")
     if budget is not None:
         budget = as_count(budget, "budget")
-    rng = check_random_state(random_state)
+    rng = as_random_state(random_state)
     T = _draw_lengths(lengths, n_runs, rng)
     # each step shows an equal part of `information`; the rest comes after the last step
     walk = TrajectoryArray(
@@ -113,7 +120,7 @@ def make_trajectories(
 
 
 def _draw_lengths(lengths: Any, n_runs: int, rng: Any) -> NDArray[np.int64]:
-    if np.ndim(lengths) == 0:
+    if not is_iterable(lengths):
         return np.full(n_runs, as_count(lengths, "lengths"), dtype=np.int64)
     if isinstance(lengths, tuple) and len(lengths) == 2:
         low, high = (as_count(one, "each of the two lengths") for one in lengths)

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_numbers, check_choice, check_jobs, is_count
+from trajscore.core.values import as_numbers, as_random_state, check_choice, check_jobs, is_count
 from trajscore.inference._intervals import (
     acceleration,
     bca_interval,
@@ -150,7 +149,7 @@ def bootstrap_many_means(
 
 
 def _seed(random_state: Any) -> int:
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    return int(as_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def check_resamples(n_resamples: Any) -> None:

@@ -52,8 +52,9 @@ class Choice:
             object.__setattr__(self, "id", tuple(self.id))
         for part in ("outcome", "confidence", "stop_reason", "id"):
             names = getattr(self, part)
-            for name in names if isinstance(names, tuple) else [names]:
-                if name is not None and not isinstance(name, str):
+            given = names if isinstance(names, tuple) else () if names is None else (names,)
+            for name in given:
+                if not isinstance(name, str):
                     raise ValueError(f"{part} must be the name of a field, got {name!r}")
         object.__setattr__(self, "meanings", check_map(self.outcome_map))
         object.__setattr__(self, "table", read_outcomes(self.outcomes, self.fields))

@@ -102,7 +102,7 @@ class Step:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.text = self.text or ""
+        self.text = "" if self.text is None else self.text
 
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= 40 else self.text[:37] + "..."

@@ -11,12 +11,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from sklearn.isotonic import IsotonicRegression
-from sklearn.utils import check_random_state
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import as_random_state
 from trajscore.core.within_runs import step_numbers
 from trajscore.monitoring._stopping_rule import StoppingRule, by_alpha, check_alphas, check_share
 from trajscore.monitoring._thresholds import conformal_needs, conformal_rank, run_uniforms
@@ -331,7 +331,7 @@ class RandomStop(OneLimit):
         """
         traces = check_estimator_input(self, X, reset=True, single_channel=False)
         self.alphas_ = check_alphas(self.alpha)
-        self.seed_ = int(check_random_state(self.random_state).randint(2**31))
+        self.seed_ = int(as_random_state(self.random_state).randint(2**31))
         if self.hazard is None:
             lengths = _success_lengths(traces, y, "hazard")
             self._set_thresholds([_largest_hazard(lengths, one) for one in self.alphas_])

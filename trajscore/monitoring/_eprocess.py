@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
@@ -21,6 +20,7 @@ from trajscore.core.folds import assign_folds, held_out_rows, out_of_fold
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import as_random_state
 from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold, final_forecaster
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._stopping_rule import (
@@ -221,7 +221,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             raise ValueError(f"none of the {len(traces)} runs has an observed outcome; give some")
         self.n_dropped_ = len(labels) - len(known)
         self.longest_ = int(traces.lengths.max())
-        random = check_random_state(self.random_state)
+        random = as_random_state(self.random_state)
         # with the data in it, so that other calibration sets have other uniforms at the same seed
         seed = int(random.randint(2**31)) + data_digest(traces, labels)
         rows = self._held_out_rows(labels, known, calibration, clusters, random)

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.calibration._forecaster import is_passthrough
@@ -19,6 +18,7 @@ from trajscore.core.folds import held_out_rows
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import as_random_state
 from trajscore.monitoring._baselines import OneLimit
 from trajscore.monitoring._stopping_rule import (
     by_alpha,
@@ -167,7 +167,7 @@ class LearnThenTestStop(OneLimit):
                 f"{len(known)} runs have an outcome (n_samples = {len(known)}); at least 2 are "
                 f"needed to split"
             )
-        seed = check_random_state(self.random_state).randint(2**31)
+        seed = as_random_state(self.random_state).randint(2**31)
         return held_out_rows(known, n_runs, calibration, self.calibration_fraction, seed)
 
     def _test(self, X: TrajectoryArray, y: NDArray[np.int64]) -> None:
