@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -73,6 +74,7 @@ class Tally:
             return result
         finally:
             signal.alarm(0)
+            plt.close("all")
         return None
 
     def report(self, shown: int) -> None:
