@@ -129,19 +129,86 @@ def test_what_is_not_for_batches(frame):
         evaluate(batches, [1, 0])
     with pytest.raises(ValueError, match="y is None"):
         evaluate([[0.5]])
-    frame.loc[7, "judge"] = 1.5
-    with pytest.raises(ValueError, match=r"run .r.*, step .* forecast 1\.5 lies outside \[0, 1\]"):
+    with pytest.raises(ValueError, match="own_runs"):
+        evaluate(batches, missing="own_runs")
+    for part in ("q_z", "stop_reason", "by"):
+        with pytest.raises(ValueError, match=f"{part}: no column named 'model'; there are: none"):
+            evaluate(batches, **{part: "model"})
+        with pytest.raises(ValueError, match=f"{part} of batches is a column, got ndarray"):
+            evaluate(batches, **{part: np.zeros(600)})
+
+
+def test_signals_are_ranked_and_calibrated(frame):
+    frame["judge"] = 10 * frame["judge"] - 5
+    found = evaluate(iter_batches(pa.Table.from_pandas(frame), **COLUMNS))
+    expected, _ = in_memory(frame)
+    ours, theirs = (one.table.xs("judge") for one in (found, expected))
+    assert (ours.isna() == theirs.isna()).all(axis=None)
+    ranks = ["AUROC", "AUPRC", "AURC"]
+    np.testing.assert_allclose(ours.loc["raw", ranks], theirs.loc["raw", ranks], atol=1e-3)
+    scores = ["TPS log", "AUROC", "S-ECE"]
+    np.testing.assert_allclose(
+        ours.loc["calibrated", scores], theirs.loc["calibrated", scores], atol=0.02
+    )
+    of_both = [one.table.xs("base rate")["TPS log"].iloc[0] for one in (found, expected)]
+    assert of_both[0] == pytest.approx(of_both[1], rel=1e-9)
+
+
+def test_a_stray_value_is_refused_where_it_is(frame, monkeypatch):
+    monkeypatch.setattr(_in_batches, "SAMPLE_RUNS", 50)
+    sampled = evaluate(iter_batches(pa.Table.from_pandas(frame), **COLUMNS)).traces["judge", "raw"]
+    stray = frame.index[~frame["run"].isin(sampled.ids)][0]
+    frame.loc[stray, "judge"] = 1.5
+    place = f"run '{frame.loc[stray, 'run']}', step 1"
+    with pytest.raises(ValueError, match=rf"{place}: forecast 1\.5 lies outside \[0, 1\]"):
         evaluate(iter_batches(pa.Table.from_pandas(frame), **COLUMNS))
+
+
+@pytest.mark.parametrize("options", [{}, {"missing": "ffill"}, {"q_z": "chance"}])
+def test_what_is_known_of_single_runs(frame, rng, options):
+    row = pd.factorize(frame["run"])[0]
+    frame["why"] = rng.choice(["max_steps", "crash", "done"], 600)[row]
+    frame["model"] = rng.choice(["small", "large"], 600)[row]
+    frame["chance"] = rng.random(600)[row]
+    frame.loc[(rng.random(600) < 0.2)[row], "solved"] = np.nan
+    frame.loc[rng.random(len(frame)) < 0.02, "judge"] = np.nan
+    kept = ["why", "model", "chance"]
+    batches = iter_batches(pa.Table.from_pandas(frame), **COLUMNS, meta=kept)
+    found = evaluate(batches, stop_reason="why", by="model", **options)
+    X, y = TrajectoryArray.from_frame(frame, **COLUMNS, meta=kept, missing="allow")
+    if "q_z" in options:
+        options = {"q_z": X.meta["chance"]}
+    expected = evaluate(X, y, stop_reason=X.meta["why"], by="model", **options)
+    assert found.facts.n_runs == expected.facts.n_runs < 600
+    assert found.facts.n_observed == expected.facts.n_observed
+    assert found.excluded.sort_values("reason").values.tolist() == (
+        expected.excluded.sort_values("reason").values.tolist()
+    )
+    assert set(found.notes[1:]) >= {one for one in expected.notes if "not stated" in one}
+    assert found.by["n_runs"].equals(expected.by["n_runs"])
+    scores = [one.table.xs("raw", level="form")["TPS log"] for one in (found, expected)]
+    pd.testing.assert_series_equal(*scores, rtol=1e-9)
 
 
 def test_the_command_line_reads_a_folder(frame, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(_batches, "_BATCH_ROWS", 1500)
+    unseen = frame["task"] < 50
+    frame = frame.assign(
+        end_reason=np.where(unseen, "crash", "done"), solved=frame["solved"].mask(unseen)
+    )
     mixed = frame.sample(frac=1, random_state=0)
     for k, part in enumerate(np.array_split(np.arange(len(frame)), 3)):
         table = pa.Table.from_pandas(mixed.iloc[part], preserve_index=False)
         parquet.write_table(table, tmp_path / f"{k}.parquet")
     scores = ["--score", "judge", "--score", "verbal"]
-    main(["report", str(tmp_path), "--id", "run", "--step", "t", "--outcome", "solved", *scores])
+    columns = ["--id", "run", "--step", "t", "--outcome", "solved", *scores]
+    command = ["report", str(tmp_path), *columns]
+    main([*command, "--by", "task", "--missing", "ffill"])
     said = capsys.readouterr().out
+    assert "guessed stop_reason: 'end_reason'" in said
     assert "putting them together" in said
-    assert "600 runs, read in batches" in " ".join(said.split())
+    assert "400 runs, read in batches" in " ".join(said.split())
+    assert main([*command, "--missing", "own_runs"]) == 2
+    assert "leave out --missing own_runs" in capsys.readouterr().err
+    assert main([*command, "--by", "model"]) == 2
+    assert "--by: no column named 'model'" in capsys.readouterr().err

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.values import unknown_name
 from trajscore.io._fields import Fields
 from trajscore.io._tables import choose_columns, guess_first_step
 
@@ -19,14 +20,16 @@ def is_folder_of_parquet(path: Path | None) -> bool:
     return path is not None and path.is_dir() and next(path.rglob("*.parquet"), None) is not None
 
 
-def batches_of(path: Path, known: dict[str, Any], scattered: bool) -> tuple[Any, str]:
-    """Return batches of a folder, of columns named or guessed, and what was guessed, for people."""
+def batches_of(
+    path: Path, known: dict[str, Any], by: Sequence[str], scattered: bool
+) -> tuple[Any, str | None, str]:
+    """Return batches of a folder, the column of stop reasons, and what was guessed, for people."""
     from pyarrow import dataset
 
     from trajscore.streaming import iter_batches
 
     fields: Fields = known["fields"]
-    given = {"risks": fields.risks, "scales": fields.scales, "stop_reason": fields.stop_reason}
+    given = {"risks": fields.risks, "scales": fields.scales}
     given |= {part: known[part] for part in ("outcome_map", "outcomes", "rule")}
     for part, value in given.items():
         if value:
@@ -40,7 +43,10 @@ def batches_of(path: Path, known: dict[str, Any], scattered: bool) -> tuple[Any,
     chosen, guessed = choose_columns(head, fields)
     if len(chosen.ids) > 1:
         raise ArgumentError("a folder of Parquet files needs one column of {argument}s", "id")
-    guessed.pop("stop_reason", None)
+    for name in by:
+        if name not in head.columns:
+            raise ArgumentError(f"{{argument}}: {unknown_name('column', name, head.columns)}", "by")
+    reason = chosen.stop_reason
     first = known.get("first_step")
     batches = iter_batches(
         str(path),
@@ -49,18 +55,13 @@ def batches_of(path: Path, known: dict[str, Any], scattered: bool) -> tuple[Any,
         value=list(chosen.scores),
         outcome=str(chosen.outcome),
         group=chosen.group,
+        meta=[*by, *(() if reason is None or reason in by else (reason,))],
         first_step=guess_first_step(head, chosen) if first is None else first,
         scattered=scattered,
         progress=_progress(files.count_rows()),
     )
     said = [f"{part}: {', '.join(map(repr, names))}" for part, names in guessed.items()]
-    lines = ["guessed " + "; ".join(said)] if said else []
-    if chosen.stop_reason is not None:
-        lines.append(
-            f"column {chosen.stop_reason!r} of stop reasons is not read in batches: all runs "
-            f"without an outcome count alike"
-        )
-    return batches, "\n".join(lines)
+    return batches, reason, "guessed " + "; ".join(said) if said else ""
 
 
 def _progress(n_rows: int) -> Callable[[Iterator[Any]], Iterator[Any]]:

@@ -34,6 +34,7 @@ _EXAMPLES = """examples:
   trajscore report runs.csv --out report.html
   trajscore report runs.csv --id run --step step --score judge --score verbal --outcome solved
   trajscore report results.json --by model --monitor --out report.html
+  trajscore report steps/ --score judge --by model --out report.html  # Parquet, in batches
   trajscore report runs.csv --family brier --censored drop --verbose
 """
 
@@ -46,12 +47,13 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         description="Judge the confidence columns of a table with one row a step, or the\n"
         "confidences in a log of runs (without any, TRACER's signals of trouble).\n"
         "Columns with usual names are found; the guess is said.\n"
+        "A folder of Parquet files of steps is read in batches, however large it is.\n"
         "Without a table, the bundled chess data are judged.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("table", nargs="?", type=Path, help=TABLE)
+    add("table", nargs="?", type=Path, help=f"{TABLE}; folder of .parquet, read in batches")
     add_input_options(parser)
     add(
         "--weights",
@@ -143,20 +145,23 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
 
 def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
     """Return the report of a folder of Parquet files, and what was guessed."""
-    if arguments.by or arguments.missing != "same_runs":
-        raise ValueError("--by and --missing are not for a folder of Parquet files; leave them out")
-    options = _options(arguments) | {"monitoring": _monitoring(arguments, None)}
-    batches, said = batches_of(arguments.table, reading(arguments), scattered=False)
+    options = _options(arguments) | {
+        "missing": arguments.missing,
+        "by": {name: name for name in arguments.by} or None,
+        "monitoring": _monitoring(arguments, None),
+    }
+    known = reading(arguments)
+    batches, reason, said = batches_of(arguments.table, known, arguments.by, scattered=False)
     if said:
         print(f"{said}\n", flush=True)
     try:
-        return evaluate(batches, **options), said, []
+        return evaluate(batches, stop_reason=reason, **options), said, []
     except ValueError as error:
         if "scattered=True" not in str(error):
             raise
         print("the rows of a run lie apart: putting them together\n", flush=True)
-        batches, _ = batches_of(arguments.table, reading(arguments), scattered=True)
-        return evaluate(batches, **options), said, []
+        batches, _, _ = batches_of(arguments.table, known, arguments.by, scattered=True)
+        return evaluate(batches, stop_reason=reason, **options), said, []
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import trajscore
+from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED_AS
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Weights
@@ -21,7 +22,7 @@ from trajscore.monitoring import StoppingRule
 from trajscore.report._cards import card_table, group_table, pair_table
 from trajscore.report._data import Facts, IntervalOptions, MonitoringOptions, Note, Options, Source
 from trajscore.report._equal_length import by_step_table, equal_length_table
-from trajscore.report._in_batches import evaluate_batches
+from trajscore.report._in_batches import batch_rules, evaluate_batches
 from trajscore.report._intervals import interval_table
 from trajscore.report._missing import fill_forward, leave_out_missing
 from trajscore.report._monitoring import monitoring_options, monitoring_table
@@ -90,7 +91,7 @@ def evaluate(
         1 - `q_z` as a failure (the exact score).
     q_z : float or array-like of shape (n_runs,), optional
         Continuation-success probability of runs that were not observed; where it is given, they
-        count with it.
+        count with it. Of batches this, stop reasons and `by` are names of columns in their `meta`.
     stop_reason : array-like of shape (n_runs,), optional
         Why each run ended. Unobserved runs that no budget stopped are left out and counted.
         Default: the columns "stop_reason" and "stop_kind" of the container's meta, if there are.
@@ -157,11 +158,11 @@ def evaluate(
     """
     options = _options(scores, weights, phi)
     if isinstance(X, (RunBatches, DaskBatches)):
-        given = (y, q_z, stop_reason, groups, by)
-        if any(one is not None for one in given) or missing != "same_runs" or censored == "q_z":
-            raise ValueError(
-                "batches hold outcomes and groups themselves, and are judged on the same runs; "
-                "leave out y, q_z, stop_reason, groups, by and missing"
+        if y is not None or groups is not None:
+            raise ValueError("batches hold outcomes and groups themselves; leave out y and groups")
+        if missing == "own_runs":
+            raise ArgumentError(
+                "batches are judged on the same runs; leave out {argument}", "missing", missing
             )
         if calibrator not in ("platt", None):
             raise ValueError("batches are calibrated by 'platt' or None")
@@ -172,10 +173,12 @@ def evaluate(
             phi=phi,
             calibrator=calibrator,
             censored=censored,
+            by=by,
             monitoring=monitoring,
             intervals=intervals,
         )
-        return evaluate_batches(X, options, censored, calibrator is not None, of_sample)
+        rules = batch_rules(X.columns.meta, censored, missing, q_z, stop_reason, by)
+        return evaluate_batches(X, options, rules, calibrator_maker(calibrator, weights), of_sample)
     if y is None:
         raise ValueError("there are no outcomes: y is None; give one for each run")
     made = intervals

@@ -8,21 +8,23 @@ all runs, and its intervals shrink to their number. Those of scores are of all r
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from trajscore.calibration import PlattCrossFitCalibrator
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
-from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.outcomes import CENSORED, CENSORED_AS, FAILURE, as_labels
+from trajscore.core.stops import recorded_stops
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.values import check_choice, unknown_name
 from trajscore.metrics._aggregate import collapse, weighted_mean
 from trajscore.report._data import (
     BASE_RATE,
@@ -41,8 +43,10 @@ from trajscore.report._data import (
 )
 from trajscore.report._disclosures import UNOBSERVED
 from trajscore.report._margins import cost_of_reliance
-from trajscore.report._missing import whole_runs
+from trajscore.report._missing import MISSING, lost_runs, whole_runs
 from trajscore.report._report import Report
+from trajscore.report._rows import CalibratorMaker
+from trajscore.report._runs import counted
 from trajscore.report._tables import gain_table
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming._batches import hashed
@@ -53,25 +57,82 @@ SAMPLE_RUNS = 20_000
 """Runs that intervals, pictures and all tables but the first are made of."""
 
 
-class RowSums:
-    """Metrics of one row of the report, added up."""
+@dataclass(frozen=True)
+class Rules:
+    """Which runs count, and as what; q_z and stop reasons are columns of `meta`."""
 
-    def __init__(self, options: Options) -> None:
-        self.options = options
+    censored: str = "failure"
+    missing: str = "same_runs"
+    q_z: str | None = None
+    stop_reason: str | None = None
+
+    def apply(
+        self, y: NDArray[Any], X: TrajectoryArray
+    ) -> tuple[BoolArray, FloatArray, dict[tuple[str, str], int]]:
+        """Return which runs count, the label of each, and how many are left out, by reason."""
+        meta = X.meta
+        reasons, q_z = (name and meta[name].to_numpy() for name in (self.stop_reason, self.q_z))
+        counts, excluded = counted(y, *recorded_stops(meta, reasons))
+        labels = as_labels(np.where(counts, y, FAILURE), censored=self.censored, q_z=q_z)
+        excluded["all", UNOBSERVED] = int((counts & ~labels.counts).sum())
+        counts = counts & labels.counts
+        whole = {name: whole_runs(X[name]) for name in X.channels or ()}
+        excluded |= lost_runs({name: rows[counts] for name, rows in whole.items()})
+        return np.logical_and.reduce([counts, *whole.values()]), labels.value, excluded
+
+
+def batch_rules(
+    columns: Sequence[str], censored: str, missing: str, q_z: Any, stop_reason: Any, by: Any
+) -> Rules:
+    """Check that what is given of single runs is columns that the batches keep."""
+    check_choice(censored, "censored", CENSORED_AS)
+    check_choice(missing, "missing", MISSING)
+    given = {"q_z": [q_z], "stop_reason": [stop_reason]}
+    given["by"] = list(by.values()) if isinstance(by, Mapping) else [by]
+    for part, names in given.items():
+        for name in names:
+            if not (name is None or isinstance(name, str)):
+                raise ValueError(f"{part} of batches is a column, got {type(name).__name__}")
+            if name is not None and name not in columns:
+                raise ValueError(
+                    f"{part}: {unknown_name('column', name, columns)}; iter_batches(meta=...) "
+                    f"says which are read"
+                )
+    censored = "q_z" if censored == "failure" and q_z is not None else censored
+    return Rules(censored, missing, q_z, stop_reason)
+
+
+class OutsideUnitError(ValueError):
+    """A value is no probability."""
+
+
+class RowSums:
+    """Metrics of one row of the report, added up; those of a signal, within bounds, are ranks."""
+
+    def __init__(self, options: Options, bounds: tuple[float, float] | None = None) -> None:
+        self.options, self.is_probability = options, bounds is None
         self.scores = TPSAccumulator(options.scores, options.weights)
-        self.steps = CalibrationAccumulator(options.weights)
-        self.runs = RankingAccumulator(options.phi, options.weights)
+        self.steps = CalibrationAccumulator(options.weights, bounds)
+        self.runs = RankingAccumulator(options.phi, options.weights, bounds)
         self.costs = np.zeros(len(ECUAS_METRICS) + 1)  # and squared errors
 
     def add(self, runs: LabelledRuns, X: TrajectoryArray) -> None:
         """Add trusted runs with forecasts."""
-        self.scores._add(runs, X.cells)
-        self.steps._add(runs, X.cells)
         phi, weights = self.options.phi, self.options.weights
         is_weighted = phi == "weighted"  # by what is at hand
         confidence = weighted_mean(X, runs.weight) if is_weighted else collapse(X, phi, weights)
         self.runs._add(runs.label, confidence)
-        self.costs += _costs(runs.label, confidence)
+        self.steps._add(runs, X.cells)
+        if self.is_probability:
+            try:
+                check_values(X, probabilities=True)
+            except ValueError as error:
+                # the row within a batch is of no use
+                raise OutsideUnitError(re.sub(r" \(row \d+\)", "", str(error))) from error
+            self.scores._add(runs, X.cells)
+            self.costs += _costs(runs.label, confidence)
+        else:  # whose weights the base rate is scored with
+            self.scores._add(runs, np.full(len(X.cells), 0.5))
 
     def of_base_rate(self) -> RowSums:
         """Return the sums of the success rate as the only forecast of the same runs."""
@@ -95,12 +156,16 @@ class RowSums:
 
     def ends(self, level: float) -> dict[str, FloatArray]:
         """Return the ends of each score's interval, and of its margin's."""
+        if not self.is_probability:
+            return {}
         table = self.scores.compute(level)[["low", "high", "margin_low", "margin_high"]]
         return dict(zip(self.options.score_names, table.to_numpy(), strict=True))
 
     def values(self) -> dict[str, float]:
         """Return all metrics by name."""
         options, n_runs = self.options, self.scores.n_runs
+        if not self.is_probability:
+            return self.runs.compute()["value"].to_dict()
         scores = self.scores.compute()["value"].to_numpy()
         found = dict(zip(options.score_names, scores.tolist(), strict=True))
         steps = self.steps.compute(options.scores[0])
@@ -167,31 +232,42 @@ class HashSample:
 class Pass:
     """Metrics of each predictor, added up by halves of the runs; which half goes by a hash."""
 
-    def __init__(self, options: Options, censored: str, names: Sequence[str]) -> None:
-        self.options, self.censored = options, censored
-        self.rows = {(name, half): RowSums(options) for name in names for half in (0, 1)}
-        self.excluded: Counter[str] = Counter()  # runs left out, by reason
+    def __init__(self, options: Options, rules: Rules, bounds: Mapping[str, Any]) -> None:
+        self.options, self.rules = options, rules
+        self.rows = {
+            (name, half): RowSums(options, ends) for name, ends in bounds.items() for half in (0, 1)
+        }
+        self.excluded: Counter[tuple[str, str]] = Counter()  # runs left out, by reason
+        self.n_filled: Counter[str] = Counter()  # values that were not stated, of all steps
+        self.n_steps = 0
 
     def update(self, y: NDArray[Any], X: TrajectoryArray, groups: NDArray[Any] | None) -> None:
         """Add a batch."""
-        labels = as_labels(y, censored=self.censored)
-        whole = np.logical_and.reduce([whole_runs(X[name]) for name in X.channels or ()])
-        lost = {"a value is missing": ~whole, UNOBSERVED: whole & ~labels.counts}
-        self.excluded.update({reason: int(rows.sum()) for reason, rows in lost.items()})
+        if self.rules.missing == "ffill":
+            X = self._filled(X)
+        counts, label, excluded = self.rules.apply(y, X)
+        self.excluded.update(excluded)
         half = hashed(X.ids if groups is None else groups) & 1  # another bit than the sample's
         for k in (0, 1):
-            rows = np.flatnonzero(whole & labels.counts & (half == k))
+            rows = np.flatnonzero(counts & (half == k))
             if len(rows):
                 chosen, of_rows = X[rows], None if groups is None else groups[rows]
-                runs = LabelledRuns(labels.value[rows], chosen, self.options.weights, of_rows)
+                runs = LabelledRuns(label[rows], chosen, self.options.weights, of_rows)
                 self.add(runs, y[rows], k)
+
+    def _filled(self, X: TrajectoryArray) -> TrajectoryArray:
+        """Let values hold until the next one is stated, and count these."""
+        found = X.ffill()
+        n_filled = (np.isnan(X.cells) & ~np.isnan(found.cells)).sum(axis=0)
+        self.n_filled.update(dict(zip(X.channels or (), n_filled.tolist(), strict=True)))
+        self.n_steps += len(X.cells)
+        return found
 
     def add(self, runs: LabelledRuns, y: NDArray[Any], half: int) -> None:
         """Add runs of one half that count."""
-        for name in runs.X.channels or ():
-            traces = runs.X[name]
-            check_values(traces, probabilities=True)
-            self.rows[name, half].add(runs, self.forecasts(traces, name, half))
+        for (name, k), sums in self.rows.items():
+            if k == half:
+                sums.add(runs, self.forecasts(runs.X[name], name, half))
 
     def forecasts(self, X: TrajectoryArray, name: str, half: int) -> TrajectoryArray:
         """Return the forecasts that are added up of a predictor."""
@@ -199,7 +275,11 @@ class Pass:
 
     def merge(self, other: Self) -> None:
         """Add another's sums."""
-        self.excluded += other.excluded
+        self.excluded, self.n_filled = (
+            self.excluded + other.excluded,
+            self.n_filled + other.n_filled,
+        )
+        self.n_steps += other.n_steps
         for key, sums in self.rows.items():
             sums.merge(other.rows[key])
 
@@ -214,8 +294,8 @@ class Pass:
 class FirstPass(Pass):
     """Forecasts as given, and a sample of the runs."""
 
-    def __init__(self, options: Options, censored: str, names: Sequence[str]) -> None:
-        super().__init__(options, censored, names)
+    def __init__(self, options: Options, rules: Rules, bounds: Mapping[str, Any]) -> None:
+        super().__init__(options, rules, bounds)
         self.sample = HashSample(SAMPLE_RUNS)
         self.length = RankingAccumulator("last", bounds=(-float(1 << 14), 0.0))
         self.counts = np.zeros(3)  # runs, those with an observed outcome, and its sum
@@ -235,14 +315,20 @@ class FirstPass(Pass):
         self.length.merge(other.length)
         self.counts = self.counts + other.counts
 
+    def notes(self) -> list[Note]:
+        """Return what a reader should know of the runs."""
+        facts = {"n": len(self.sample.runs()[0]), "n_runs": int(self.counts[0])}
+        filled = {name: n / self.n_steps for name, n in self.n_filled.items() if n}
+        return [Note("all", "sampled", facts)] + [
+            Note(name, "filled", {"share": share}) for name, share in filled.items()
+        ]
+
 
 class SecondPass(Pass):
     """Forecasts calibrated by the map of the other half."""
 
-    def __init__(
-        self, options: Options, censored: str, names: Sequence[str], maps: Mapping[Any, Any]
-    ) -> None:
-        super().__init__(options, censored, names)
+    def __init__(self, options: Options, rules: Rules, maps: Mapping[tuple[str, int], Any]) -> None:
+        super().__init__(options, rules, dict.fromkeys(name for name, _ in maps))
         self.maps = maps
 
     def forecasts(self, X: TrajectoryArray, name: str, half: int) -> TrajectoryArray:
@@ -250,24 +336,43 @@ class SecondPass(Pass):
         return X.with_cells(self.maps[name, 1 - half](X.cells))
 
 
+def first_pass(batches: Any, options: Options, rules: Rules) -> FirstPass:
+    """Go through the batches; once more if some values are signals, to find where these lie."""
+    names = batches.columns.values
+    try:
+        found: FirstPass = batches.reduce(FirstPass(options, rules, dict.fromkeys(names)))
+    except OutsideUnitError:
+        drawn = batches.reduce(FirstPass(options, rules, {})).sample.runs()[1]
+        bounds = {name: _ends_of_signal(drawn[name].cells) for name in names}
+        found = batches.reduce(FirstPass(options, rules, bounds))
+    if not found.counts[0]:
+        raise ValueError("no run counts; give runs with a value of every predictor")
+    return found
+
+
+def _ends_of_signal(cells: FloatArray) -> tuple[float, float] | None:
+    """Between what most values lie; None for probabilities."""
+    if cells.min() >= 0 and cells.max() <= 1:
+        return None
+    low, high = np.quantile(cells, [0.001, 0.999])  # so that a few outliers do not widen the cells
+    return (low, high) if low < high else (cells.min(), cells.max())
+
+
 def evaluate_batches(
-    batches: Any, options: Options, censored: str, is_calibrated: bool, evaluate: Any
+    batches: Any, options: Options, rules: Rules, maker: CalibratorMaker | None, evaluate: Any
 ) -> Report:
     """Go through the batches once or twice; `evaluate` makes the report of the sample."""
-    names = batches.columns.values
-    first = batches.reduce(FirstPass(options, censored, names))
-    if not first.counts[0]:
-        raise ValueError("no run counts; give runs with a value of every predictor")
+    first = first_pass(batches, options, rules)
     y, X, groups = first.sample.runs()
-    report: Report = evaluate(X, y, groups=groups)
+    q_z, reasons = (name and X.meta[name].to_numpy() for name in (rules.q_z, rules.stop_reason))
+    report: Report = evaluate(X, y, groups=groups, q_z=q_z, stop_reason=reasons)
     raw, calibrated = first.of_all(), {}
-    if is_calibrated:
-        maker = PlattCrossFitCalibrator(weights=options.weights)
-        maps = {key: sums.steps.fit(maker) for key, sums in first.rows.items()}
-        calibrated = batches.reduce(SecondPass(options, censored, names, maps)).of_all()
+    if maker is not None:
+        maps = {key: one.steps.fit(maker(one.is_probability)) for key, one in first.rows.items()}
+        calibrated = batches.reduce(SecondPass(options, rules, maps)).of_all()
     rows = {(name, RAW): sums for name, sums in raw.items()}
     rows |= {(name, CALIBRATED): sums for name, sums in calibrated.items()}
-    rows[BASE_RATE, CONSTANT] = raw[names[0]].of_base_rate()
+    rows[BASE_RATE, CONSTANT] = next(iter(raw.values())).of_base_rate()
     found = {key: sums.values() for key, sums in rows.items()}
     area = first.length.compute().loc["AUROC", "value"]
     found[LENGTH, RAW] = {"AUROC": max(area, 1 - area)}
@@ -276,8 +381,7 @@ def evaluate_batches(
     for key, sums in rows.items():
         for metric, ends in sums.ends(report.facts.intervals.confidence_level).items():
             intervals.loc[(*key, metric), [*VALUE[1:], *MARGIN[1:]]] = ends
-    lost = [("all", reason, n) for reason, n in first.excluded.items() if n]
-    sampled = Note("all", "sampled", {"n": len(X), "n_runs": int(n_runs)})
+    lost = [(*of, n) for of, n in first.excluded.items() if n]
     return replace(
         report,
         table=_row_table(report.table, intervals, options, int(n_runs), int(n_runs - n_observed)),
@@ -290,7 +394,7 @@ def evaluate_batches(
             n_observed=int(n_observed),
             success_rate=total / n_observed,
         ),
-        remarks=[sampled, *report.remarks],
+        remarks=[*first.notes(), *report.remarks],
     )
 
 

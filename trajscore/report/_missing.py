@@ -56,12 +56,19 @@ def leave_out_missing(judged: Judged, missing: str, notes: list[Note]) -> Judged
             f"missing='own_runs' to judge each on the runs that it has, or 'ffill' to let a value "
             f"hold until the next one"
         )
-    lost = np.stack([~rows for rows in whole.values()], axis=1)[~common]
-    patterns, counts = np.unique(lost, axis=0, return_counts=True)
+    excluded |= lost_runs(whole)
+    return replace(judged, traces=traces, excluded=excluded).take(np.flatnonzero(common))
+
+
+def lost_runs(whole: dict[str, BoolArray]) -> dict[tuple[str, str], int]:
+    """Count the runs that some predictor lacks, by whose values are missing."""
+    lost = np.stack([~rows for rows in whole.values()], axis=1)
+    patterns, counts = np.unique(lost[lost.any(axis=1)], axis=0, return_counts=True)
+    excluded = {}
     for pattern, n in zip(patterns[::-1], counts[::-1], strict=True):
         names = [name for name, lacks in zip(whole, pattern, strict=True) if lacks]
         excluded["all", lacking(names)] = int(n)
-    return replace(judged, traces=traces, excluded=excluded).take(np.flatnonzero(common))
+    return excluded
 
 
 def whole_runs(trace: TrajectoryArray) -> BoolArray:

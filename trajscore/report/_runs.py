@@ -101,7 +101,7 @@ def choose_runs(
     What judges forecasts needs both outcomes among the runs, a success rate does not.
     """
     codes = sample.y
-    counts, excluded = _counted(codes, *recorded_stops(sample.X.meta, stop_reason))
+    counts, excluded = counted(codes, *recorded_stops(sample.X.meta, stop_reason))
     _check_enough(codes[counts], excluded, needs_both)
     # before rows are put in another order, so that a message names the row that was given
     labels = as_labels(np.where(counts, codes, FAILURE), censored=censored, q_z=sample.q_z)
@@ -114,7 +114,7 @@ def choose_runs(
     return Judged(kept.traces, runs, excluded)
 
 
-def _counted(
+def counted(
     y: NDArray[Any], reasons: NDArray[Any] | None, kinds: NDArray[Any] | None
 ) -> tuple[BoolArray, dict[tuple[str, str], int]]:
     """Whether each run counts, and how many were left out by stop reason."""

@@ -46,13 +46,14 @@ class Columns:
     values: tuple[str, ...]
     outcome: str
     group: str | None
+    meta: tuple[str, ...]
     first_step: int
     scattered: bool  # whether rows of a run lie apart in the source
 
     @property
     def names(self) -> list[str]:
         """All of them, each once."""
-        every = [self.id, self.step, *self.values, self.outcome, self.group]
+        every = [self.id, self.step, *self.values, self.outcome, self.group, *self.meta]
         return list(dict.fromkeys(name for name in every if name is not None))
 
     def batch(self, table: Any) -> Batch:
@@ -64,7 +65,7 @@ class Columns:
                 step=self.step,
                 value=list(self.values),
                 outcome=self.outcome,
-                meta=() if self.group is None else self.group,
+                meta=[name for name in (*self.meta, self.group) if name is not None],
                 first_step=self.first_step,
                 missing="allow",
             )

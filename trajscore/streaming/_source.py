@@ -17,6 +17,7 @@ def iter_batches(
     value: str | Sequence[str],
     outcome: str,
     group: str | None = None,
+    meta: str | Sequence[str] = (),
     first_step: int = 1,
     scattered: bool = False,
     progress: Callable[[Iterator[Any]], Any] | None = None,
@@ -37,6 +38,9 @@ def iter_batches(
         Column of outcomes, the same in all rows of a run.
     group : str, optional
         Column of clusters of runs, the same in all rows of a run.
+    meta : str or list of str, optional
+        Columns that are the same in all rows of a run, kept in `meta` of the runs: the stop reason,
+        or what a report is to be made by.
     first_step : int, default=1
         The number of each run's first step.
     scattered : bool, default=False
@@ -77,12 +81,13 @@ def iter_batches(
     [1 0] <TrajectoryArray: 2 runs of 1 to 2 steps, channels p> None
     """
     values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
-    for name in (id, step, *values, outcome, *(() if group is None else (group,))):
+    kept = (meta,) if isinstance(meta, str) else tuple(meta)
+    for name in (id, step, *values, outcome, *(() if group is None else (group,)), *kept):
         if not isinstance(name, str):
             raise ValueError(f"columns are named by text, got {name!r}")
     if not values:
         raise ValueError("there is no column of values; give at least one")
-    columns = Columns(id, step, values, outcome, group, first_step, scattered)
+    columns = Columns(id, step, values, outcome, group, kept, first_step, scattered)
     if _is_of_dask(source):
         return DaskBatches(source, columns)
     return RunBatches(source, columns, progress)
