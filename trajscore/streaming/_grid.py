@@ -11,7 +11,6 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import is_iterable, is_number
 from trajscore.metrics._proper_scores import CLIP
 
-N_CELLS = 1 << 14
 _END = float(np.log((1 - CLIP) / CLIP))
 
 
@@ -22,24 +21,25 @@ class Grid:
     low: float = -_END
     high: float = _END
     is_probability: bool = True
+    n_cells: int = 1 << 14
 
     @classmethod
-    def between(cls, bounds: Any) -> Self:
+    def between(cls, bounds: Any, n_cells: int) -> Self:
         """Return the grid of a signal between two bounds; None: that of forecasts."""
         if bounds is None:
-            return cls()
+            return cls(n_cells=n_cells)
         ends = list(bounds) if is_iterable(bounds) else []
         if len(ends) != 2 or not all(is_number(one) and np.isfinite(one) for one in ends):
             raise ValueError(f"bounds must be two finite numbers, got {bounds!r}")
         if not ends[0] <= ends[1]:
             raise ValueError(f"bounds must ascend, got {bounds!r}; give the smaller one first")
-        return cls(float(ends[0]), float(ends[1]), is_probability=False)
+        return cls(float(ends[0]), float(ends[1]), False, n_cells)
 
     def cells(self, values: FloatArray) -> IntArray:
         """Return the cell of each value; those beyond the ends are in the outermost."""
         if self.is_probability:
             p = np.clip(values, CLIP, 1 - CLIP)
             values = np.log(p / (1 - p))  # an eighth of the time of scipy's logit
-        width = (self.high - self.low) / N_CELLS or 1.0
+        width = (self.high - self.low) / self.n_cells or 1.0
         cells = ((values - self.low) / width).astype(np.int64)
-        return np.clip(cells, 0, N_CELLS - 1)
+        return np.clip(cells, 0, self.n_cells - 1)

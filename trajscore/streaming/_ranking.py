@@ -17,9 +17,12 @@ from trajscore.metrics._aggregate import check_aggregator, collapse
 from trajscore.metrics._binning import quantile_bins
 from trajscore.metrics._gradients import GRADIENTS
 from trajscore.streaming._batches import check_batch, check_mergeable
-from trajscore.streaming._grid import N_CELLS, Grid
+from trajscore.streaming._grid import Grid
 
 _STATISTICS = {"AUROC": _ranking.auroc, "AUPRC": _ranking.auprc, "AURC": _ranking.aurc}
+
+# With 16,384 the AUPRC of calibrated forecasts, which lie closer, was off by 2e-4.
+_N_CELLS = 1 << 16
 
 
 class RankingAccumulator:
@@ -41,7 +44,7 @@ class RankingAccumulator:
 
     Notes
     -----
-    Confidences are counted in 16,384 cells (of log-odds, 0.0017 wide) and are ties in a cell. In
+    Confidences are counted in 65,536 cells (of log-odds, 0.0004 wide) and are ties in a cell. In
     truth the failures of a cell may lie before or behind its successes: ``least`` and ``most`` are
     the values of these two cases, between which lies that of all runs in memory.
 
@@ -66,8 +69,8 @@ class RankingAccumulator:
         check_aggregator(phi)
         self.phi, self.weights = phi, weights
         get_schedule(weights)  # which refuses unknown ones
-        self.grid = Grid.between(bounds)
-        self.sums: FloatArray = np.zeros((3, N_CELLS))  # failures, successes, confidence
+        self.grid = Grid.between(bounds, _N_CELLS)
+        self.sums: FloatArray = np.zeros((3, _N_CELLS))  # failures, successes, confidence
 
     def update(self, y: ArrayLike, X: Any, groups: ArrayLike | None = None) -> Self:
         """Add some runs.
@@ -99,7 +102,7 @@ class RankingAccumulator:
         """Add trusted runs whose traces were collapsed."""
         cells = self.grid.cells(confidence)
         for place, values in enumerate((1 - label, label, confidence)):
-            self.sums[place] += np.bincount(cells, values, N_CELLS)
+            self.sums[place] += np.bincount(cells, values, _N_CELLS)
         return self
 
     def _constant(self, forecast: float) -> RankingAccumulator:
