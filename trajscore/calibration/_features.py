@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.within_runs import cells_by_step
 
 Features = str | Callable[[FloatArray], Any]
@@ -93,21 +93,24 @@ class PrefixFeatures(NamedTuple):
             rows = seen[0].reshape(n_runs, -1)
         return np.column_stack([rows, np.full(n_runs, t)]) if self.pooled else rows
 
-    def at_all_steps(self, X: TrajectoryArray) -> FloatArray:
-        """Features of every run after every step, one row a cell, as one classifier sees them."""
+    def at_all_steps(self, X: TrajectoryArray, used: BoolArray | None = None) -> FloatArray:
+        """Features of every run after every step, one row a (used) cell, for one classifier."""
         scores = X.cells.reshape(len(X.cells), X.n_channels)
-        seen, out = self.begin(len(X), X.n_channels), np.empty((len(scores), 0))
+        used = np.ones(len(scores), dtype=bool) if used is None else used
+        place = np.cumsum(used) - 1
+        seen, out = self.begin(len(X), X.n_channels), np.empty((0, 0))
         for t, (here, ends) in enumerate(cells_by_step(X), start=1):
             seen = self.push(seen, scores[here], t)
             rows = self.rows(seen, t)
             if t == 1:
-                out = np.empty((len(scores), rows.shape[1]))
+                out = np.empty((np.count_nonzero(used), rows.shape[1]))
             if rows.shape[1] != out.shape[1]:
                 raise ValueError(
                     f"pooled=True needs as many features at every step; the features function "
                     f"returned {out.shape[1] - 1} at step 1 and {rows.shape[1] - 1} at step {t}"
                 )
-            out[here] = rows
+            chosen = used[here]
+            out[place[here[chosen]]] = rows[chosen]
             seen = without(seen, ends)
         return out
 

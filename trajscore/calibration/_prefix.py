@@ -28,6 +28,10 @@ from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import check_jobs
 from trajscore.core.within_runs import cells_by_step, last_cells
 from trajscore.metrics._proper_scores import CLIP
+from trajscore.metrics._tps import row_chunks
+
+# Steps whose features are held at a time in forecasting.
+_CHUNK_CELLS = 1 << 18
 
 
 class State(NamedTuple):
@@ -195,22 +199,22 @@ class PrefixForecaster(Forecaster, BaseEstimator):
     def _fit_pooled(
         self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
     ) -> list[Any]:
+        labels, is_end = np.repeat(y, X.lengths), _is_end(X)
         cells = None if weight is None else np.repeat(weight, X.lengths)
-        rows, labels = self._features().at_all_steps(X), np.repeat(y, X.lengths)
         if self.end is None:
-            return [_fit_one(prototype, rows, labels, cells)]
-        is_end = _is_end(X)
+            return [_fit_one(prototype, self._features().at_all_steps(X), labels, cells)]
         going = ~is_end if self.end == "step" else np.ones_like(is_end)
-        return [self._fit_some(prototype, rows, labels, cells, used) for used in (going, is_end)]
+        return [self._fit_some(prototype, X, labels, cells, used) for used in (going, is_end)]
 
     def _fit_some(
-        self, prototype: Any, rows: FloatArray, y: FloatArray, weight: Any, used: BoolArray
+        self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: Any, used: BoolArray
     ) -> Any:
         """Fit to some cells; None where too few of them show one of the outcomes."""
         y = y[used]
         if min(y.sum(), len(y) - y.sum()) < max(self.min_class_count, 1):
             return None
-        return _fit_one(prototype, rows[used], y, None if weight is None else weight[used])
+        rows = self._features().at_all_steps(X, used)
+        return _fit_one(prototype, rows, y, None if weight is None else weight[used])
 
     def _fit_steps(
         self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
@@ -268,11 +272,17 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         return p
 
     def _forecasts(self, X: TrajectoryArray) -> FloatArray:
-        if self.end is not None and len(X):
-            return self._at_or_before_end(self._features().at_all_steps(X), _is_end(X))
-        if self.pooled and len(X):  # all steps at once: some classifiers take a call's time
-            return _success(self.estimators_[0], self._features().at_all_steps(X))
-        return super()._forecasts(X)
+        if not self.pooled or not len(X):
+            return super()._forecasts(X)
+        # many steps at once, as some classifiers take a call's time; not all, for memory's sake
+        parts = [self._of_all_steps(X[rows]) for rows in row_chunks(X.offsets, _CHUNK_CELLS)]
+        return np.concatenate(parts)
+
+    def _of_all_steps(self, X: TrajectoryArray) -> FloatArray:
+        rows = self._features().at_all_steps(X)
+        if self.end is not None:
+            return self._at_or_before_end(rows, _is_end(X))
+        return _success(self.estimators_[0], rows)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
