@@ -138,6 +138,25 @@ def test_what_is_not_for_batches(frame):
             evaluate(batches, **{part: np.zeros(600)})
 
 
+def test_a_source_that_is_gone_when_it_is_read_again(frame):
+    def batches():
+        table = pa.Table.from_pandas(frame)
+        reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(700))
+        return iter_batches(reader, **COLUMNS)
+
+    with pytest.raises(ValueError, match="600 runs at first and 0 when it was read again"):
+        evaluate(batches())
+    assert evaluate(batches(), calibrator=None).facts.n_runs == 600
+
+
+def test_a_chance_that_is_none_names_its_run(frame):
+    frame["chance"] = np.where(frame["run"] == "r9", 1.5, 0.5)
+    frame.loc[frame["run"] == "r9", "solved"] = np.nan
+    batches = iter_batches(pa.Table.from_pandas(frame), **COLUMNS, meta="chance")
+    with pytest.raises(ValueError, match="run 'r9': its outcome was not observed and q_z is 1.5"):
+        evaluate(batches, q_z="chance")
+
+
 def test_signals_are_ranked_and_calibrated(frame):
     frame["judge"] = 10 * frame["judge"] - 5
     found = evaluate(iter_batches(pa.Table.from_pandas(frame), **COLUMNS))

@@ -27,6 +27,7 @@ def batches_of(
     from pyarrow import dataset
 
     from trajscore.streaming import iter_batches
+    from trajscore.streaming._batches import NOTHING_AHEAD
 
     fields: Fields = known["fields"]
     given = {"risks": fields.risks, "scales": fields.scales}
@@ -39,7 +40,7 @@ def batches_of(
                 part,
             )
     files = dataset.dataset(str(path), format="parquet")
-    head = files.head(_HEAD).to_pandas()
+    head = files.head(_HEAD, batch_size=_HEAD, **NOTHING_AHEAD).to_pandas()
     chosen, guessed = choose_columns(head, fields)
     if len(chosen.ids) > 1:
         raise ArgumentError("a folder of Parquet files needs one column of {argument}s", "id")

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
-from trajscore.core.outcomes import CENSORED, CENSORED_AS, FAILURE, as_labels
+from trajscore.core.outcomes import CENSORED, CENSORED_AS, FAILURE, as_labels, as_q_z
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import check_choice, unknown_name
+from trajscore.core.values import check_choice, run_label, unknown_name
 from trajscore.metrics._aggregate import collapse, weighted_mean
 from trajscore.report._data import (
     BASE_RATE,
@@ -71,14 +71,28 @@ class Rules:
     ) -> tuple[BoolArray, FloatArray, dict[tuple[str, str], int]]:
         """Return which runs count, the label of each, and how many are left out, by reason."""
         meta = X.meta
-        reasons, q_z = (name and meta[name].to_numpy() for name in (self.stop_reason, self.q_z))
+        reasons = None if self.stop_reason is None else meta[self.stop_reason].to_numpy()
+        q_z = None if self.q_z is None else as_q_z(meta[self.q_z].to_numpy(), len(X))
         counts, excluded = counted(y, *recorded_stops(meta, reasons))
+        if q_z is not None:
+            _check_q_z(q_z, counts & (y == CENSORED), X.ids)
         labels = as_labels(np.where(counts, y, FAILURE), censored=self.censored, q_z=q_z)
         excluded["all", UNOBSERVED] = int((counts & ~labels.counts).sum())
         counts = counts & labels.counts
         whole = {name: whole_runs(X[name]) for name in X.channels or ()}
         excluded |= lost_runs({name: rows[counts] for name, rows in whole.items()})
         return np.logical_and.reduce([counts, *whole.values()]), labels.value, excluded
+
+
+def _check_q_z(q_z: NDArray[Any], unseen: BoolArray, ids: NDArray[Any]) -> None:
+    """Name the run, as its row in a batch would tell nobody."""
+    bad = unseen & ~((q_z >= 0) & (q_z <= 1))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"run {run_label(ids[row])}: its outcome was not observed and q_z is {q_z[row]}; give "
+            f"the chance in [0, 1] that it would have succeeded"
+        )
 
 
 def batch_rules(
@@ -106,6 +120,13 @@ class OutsideUnitError(ValueError):
     """A value is no probability."""
 
 
+def _check_forecasts(X: TrajectoryArray) -> None:
+    try:
+        check_values(X, probabilities=True)
+    except ValueError as error:  # whose row is one of a batch, and of no use
+        raise OutsideUnitError(re.sub(r" \(row \d+\)", "", str(error))) from error
+
+
 class RowSums:
     """Metrics of one row of the report, added up; those of a signal, within bounds, are ranks."""
 
@@ -118,17 +139,14 @@ class RowSums:
 
     def add(self, runs: LabelledRuns, X: TrajectoryArray) -> None:
         """Add trusted runs with forecasts."""
+        if self.is_probability:
+            _check_forecasts(X)
         phi, weights = self.options.phi, self.options.weights
         is_weighted = phi == "weighted"  # by what is at hand
         confidence = weighted_mean(X, runs.weight) if is_weighted else collapse(X, phi, weights)
         self.runs._add(runs.label, confidence)
         self.steps._add(runs, X.cells)
         if self.is_probability:
-            try:
-                check_values(X, probabilities=True)
-            except ValueError as error:
-                # the row within a batch is of no use
-                raise OutsideUnitError(re.sub(r" \(row \d+\)", "", str(error))) from error
             self.scores._add(runs, X.cells)
             self.costs += _costs(runs.label, confidence)
         else:  # whose weights the base rate is scored with
@@ -208,6 +226,8 @@ class HashSample:
         self._tighten()
 
     def _tighten(self) -> None:
+        if not self.parts:
+            return
         keys = np.sort(np.concatenate([part[0] for part in self.parts]))
         if len(keys) > self.size:  # whole clusters, at least one
             self.limit = min(self.limit, int(keys[self.size - 1]))
@@ -370,6 +390,13 @@ def evaluate_batches(
     if maker is not None:
         maps = {key: one.steps.fit(maker(one.is_probability)) for key, one in first.rows.items()}
         calibrated = batches.reduce(SecondPass(options, rules, maps)).of_all()
+        n_again = {sums.scores.n_runs for sums in calibrated.values()}
+        if n_again != {int(first.counts[0])}:
+            raise ValueError(
+                f"the source had {int(first.counts[0])} runs at first and {n_again.pop()} when it "
+                f"was read again to calibrate; give one that can be read twice, such as a folder, "
+                f"or pass calibrator=None"
+            )
     rows = {(name, RAW): sums for name, sums in raw.items()}
     rows |= {(name, CALIBRATED): sums for name, sums in calibrated.items()}
     rows[BASE_RATE, CONSTANT] = next(iter(raw.values())).of_base_rate()

@@ -27,6 +27,8 @@ Reduced = TypeVar("Reduced")
 _BATCH_ROWS = 1 << 18
 _BUCKET_ROWS = 1 << 21
 _MOST_BUCKETS = 256
+# Memory stays small, and what adds up is slower than files.
+NOTHING_AHEAD: Any = {"batch_readahead": 0, "fragment_readahead": 0, "use_threads": False}
 
 
 class Batch(NamedTuple):
@@ -111,13 +113,7 @@ class RunBatches:
         if isinstance(source, (str, Path)):
             source = dataset.dataset(str(source), format="parquet")
         if isinstance(source, dataset.Dataset):
-            batches = source.to_batches(
-                columns=names,
-                batch_size=_BATCH_ROWS,
-                batch_readahead=0,  # memory stays small, and what adds up is slower than files
-                fragment_readahead=0,
-                use_threads=False,
-            )
+            batches = source.to_batches(columns=names, batch_size=_BATCH_ROWS, **NOTHING_AHEAD)
         elif isinstance(source, pa.Table):
             batches = source.to_batches()
         elif isinstance(source, pa.RecordBatchReader):
