@@ -3,6 +3,8 @@
     python benchmarks/scale.py                          # small sizes, a minute or two
     python benchmarks/scale.py evaluate --runs 1000000  # one size of evaluate, in memory
     python benchmarks/scale.py parquet --steps 100000000 --folder /tmp/steps
+    python benchmarks/scale.py same --steps 10000000        # in batches, as in memory?
+    python benchmarks/scale.py monitoring --runs 1000000
     python benchmarks/scale.py dask --steps 100000000 --folder /tmp/steps
 
 Each measurement prints wall and CPU seconds, and the peak of memory of its process. Runs have 12
@@ -25,9 +27,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyarrow import parquet
+from pyarrow import dataset, parquet
 
-from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate
+from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, TrajectoryArray, evaluate
 from trajscore.calibration import _platt
 from trajscore.metrics import tps_samples
 from trajscore.streaming import TPSAccumulator, iter_batches
@@ -35,6 +37,7 @@ from trajscore.streaming import TPSAccumulator, iter_batches
 PREDICTORS = ("judge", "verbal", "entropy")
 COLUMNS: dict[str, Any] = {"id": "run", "step": "t", "outcome": "solved"}
 _RUNS_OF_A_FILE = 200_000
+_KINDS = ("evaluate", "monitoring", "frame", "parquet", "same", "dask")
 
 
 def make_runs(n_runs: int, seed: int = 0) -> tuple[dict[str, TrajectoryArray], np.ndarray]:
@@ -189,6 +192,28 @@ def write_torn(source: Path, folder: Path) -> None:
         waiting = waiting.slice(n_rows)
 
 
+def same_in_memory(n_steps: int, folder: Path) -> None:
+    """Show by how much values in batches differ from those in memory."""
+    source = str(folder_of(n_steps, folder))
+    found = evaluate(iter_batches(source, value=list(PREDICTORS), **COLUMNS)).intervals
+    table = dataset.dataset(source).to_table()
+    X, y = TrajectoryArray.from_frame(table, value=list(PREDICTORS), **COLUMNS)
+    expected = evaluate(X, y).intervals
+    gap = abs(found["value"] - expected["value"])
+    shown = {"gap": gap, "of the interval": gap / (expected["high"] - expected["low"])}
+    largest = pd.DataFrame(shown).loc[list(PREDICTORS)].groupby(["metric", "form"]).max()
+    print(largest.unstack("form").to_string(float_format=lambda number: f"{number:.1e}"))
+
+
+def monitoring(n_runs: int) -> None:
+    """Time a monitoring fit."""
+    traces, y = make_runs(n_runs)
+    X = traces["judge"]
+    process = DensityRatioEProcess(random_state=0)
+    measure(f"monitoring, {n_runs:,} runs: fit", lambda: process.fit(X, y), len(X.cells))
+    measure("the same: which runs are stopped", lambda: process.predict(X), len(X.cells))
+
+
 def on_dask(n_steps: int, folder: Path) -> None:
     """Compare partitions of whole runs, and those that split runs, with one process."""
     from dask import dataframe, delayed
@@ -248,7 +273,7 @@ def _import_all() -> None:
 def main() -> None:
     """Print what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", nargs="?", choices=("evaluate", "frame", "parquet", "dask"))
+    parser.add_argument("what", nargs="?", choices=_KINDS)
     parser.add_argument("--runs", type=int, default=100_000)
     parser.add_argument("--steps", type=int, default=2_000_000)
     parser.add_argument("--folder", type=Path, help="where files of steps are, or are written")
@@ -256,6 +281,8 @@ def main() -> None:
     if args.what in (None, "evaluate"):
         for n_runs in (args.runs // 2, args.runs):
             in_memory(n_runs)
+    if args.what in (None, "monitoring"):
+        monitoring(args.runs)
     if args.what in (None, "frame"):
         merged_values(20_000)
         passes(100_000)
@@ -264,6 +291,8 @@ def main() -> None:
         folder = args.folder or Path(temporary)
         if args.what in (None, "parquet"):
             in_batches(args.steps, folder)
+        if args.what in (None, "same"):
+            same_in_memory(args.steps, folder)
         if args.what == "dask":
             on_dask(args.steps, folder)
 
