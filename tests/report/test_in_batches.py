@@ -55,6 +55,9 @@ def test_all_runs_in_the_sample(frame, group):
     exact = close.xs("TPS log", level="metric")
     # of clusters, the few that share a hash count as one
     np.testing.assert_allclose(scores, exact, rtol=1e-9 if group is None else 0.01)
+    lengths = [one.table.loc[[("length", "raw")]].iloc[0] for one in (found, expected)]
+    shared = ["n_runs", "n_censored", "AUROC", "AUPRC", "AURC"]
+    np.testing.assert_allclose(*(one[shared].astype(float) for one in lengths), rtol=1e-9)
     # calibrated by other halves: the same within what halves are worth
     ours, theirs = (one.table.xs("calibrated", level="form") for one in (found, expected))
     np.testing.assert_allclose(ours["TPS log"], theirs["TPS log"], atol=0.01)
@@ -84,7 +87,9 @@ def test_intervals_of_a_sample_shrink_to_all_runs(frame, monkeypatch):
     found = evaluate(iter_batches(pa.Table.from_pandas(frame), **COLUMNS))
     expected, _ = in_memory(frame)
     assert len(next(iter(found.traces.values()))) == 200
-    assert (of_predictors(found.table)["n_runs"] == 600).all()
+    of_sample = found.table["n_runs"] == 200  # but for this all numbers are of all runs
+    assert of_sample[of_sample].index.tolist() == [("length", "calibrated")]
+    assert (found.table["n_runs"][~of_sample] == 600).all()
     metrics = ["AUROC", "AURC", "T-Brier", "TPS brier"]
     one, other = (
         of_predictors(r.intervals[r.intervals.index.isin(metrics, level="metric")])

@@ -401,8 +401,7 @@ def evaluate_batches(
     rows |= {(name, CALIBRATED): sums for name, sums in calibrated.items()}
     rows[BASE_RATE, CONSTANT] = next(iter(raw.values())).of_base_rate()
     found = {key: sums.values() for key, sums in rows.items()}
-    area = first.length.compute().loc["AUROC", "value"]
-    found[LENGTH, RAW] = {"AUROC": max(area, 1 - area)}
+    found[LENGTH, RAW] = first.length.compute()["value"].to_dict()
     n_runs, n_observed, total = first.counts.tolist()
     intervals = _of_all(report.intervals, found, np.sqrt(len(X) / n_runs))
     for key, sums in rows.items():
@@ -431,6 +430,7 @@ def _of_all(
     """Put the values of all runs in place of the sample's, and shrink the intervals around them."""
     columns = [list(sampled.columns).index(name) for level in LEVELS for name in level]
     numbers = sampled.to_numpy(dtype=float).copy()
+    of_length = found[LENGTH, RAW]["AUROC"]  # of which either direction may be the better
     for row, (predictor, form, metric) in zip(numbers, sampled.index, strict=True):
         own = found.get((predictor, form), {}).get(metric)
         if own is None:
@@ -439,7 +439,7 @@ def _of_all(
         others: list[Mapping[str, float]] = [
             {metric: 0.0},
             found[BASE_RATE, CONSTANT],
-            found[LENGTH, RAW],
+            {"AUROC": max(of_length, 1 - of_length)},
             {} if predictor in REFERENCES else raw,
         ]
         cells = row[columns].reshape(len(LEVELS), 3)
@@ -467,7 +467,7 @@ def _row_table(
     values = intervals["value"].unstack("metric").reindex(index=table.index)
     for name in options.metrics:
         table[name] = values[name]
-    of_all = table.index.get_level_values("predictor") != LENGTH
+    of_all = ~table.index.isin([(LENGTH, CALIBRATED)])
     table.loc[of_all, ["n_runs", "n_censored"]] = n_runs, n_censored
     columns = [(name, MARGIN) for name in options.score_names] + [("AUROC", OVER_LENGTH)]
     for metric, ends in columns:
