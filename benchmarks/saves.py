@@ -19,16 +19,16 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import closing, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate
-from trajscore.cli.main import main as command_line
+from trajscore.cli import check as check_command
 from trajscore.datasets import make_trajectories
-from trajscore.gates import RunSet
+from trajscore.gates import RunSet, check
 from trajscore.monitoring._journal import Journal
 from trajscore.monitoring._persistence import load_process, save_process
 from trajscore.report.page import build
@@ -75,28 +75,27 @@ def lines_are_whole(path: Path) -> bool:
     return n_lines_in_order(path) >= 0
 
 
-def kinds(folder: Path) -> dict[str, Kind]:
-    """Each kind of save, with inputs in a folder."""
+def kinds() -> dict[str, Kind]:
+    """Each kind of save."""
     samples = [make_trajectories(100, lengths=5, random_state=k, return_X_y=True) for k in (0, 1)]
     arrays = [X for X, _ in samples]
     reports = [evaluate(X, y) for X, y in samples]
     pages = {id(report): build.to_html(report) for report in reports}
     build.to_html = lambda report, log: pages[id(report)]  # drawn once, and not for each save
     processes = [DensityRatioEProcess(alpha=0.2).fit(X, y) for X, y in samples]
-    tables = [folder / f"{k}.csv" for k in (0, 1)]
-    for table, (X, y) in zip(tables, samples, strict=True):
-        X.to_frame(id="run_id", step="step").assign(
-            solved=lambda rows, y=y: y[rows["run_id"].astype(int)]
-        ).to_csv(table, index=False)
+    sets = [RunSet(X, y) for X, y in samples]
+    results = [check(new, sets[0]) for new in sets]
+    # read and checked once, and not for each save
+    check_command.read = lambda k, _: k
+    check_command.check = lambda k, *_: results[k]
 
-    def check(option: str) -> Callable[[int, Path], None]:
+    def checked(option: str) -> Callable[[int, Path], None]:
+        names = ("gates", "margin", "undecided", "json", "junit", "markdown")
+
         def save(k: int, path: Path) -> None:
-            arguments = ["check", str(tables[k]), "--baseline", str(tables[0]), option, str(path)]
-            said = io.StringIO()
-            with redirect_stdout(said), redirect_stderr(said):
-                code = command_line(arguments)
-            if code == 2:
-                raise OSError(said.getvalue())
+            given = dict.fromkeys(names) | {"new": k, "baseline": 0, option: path}
+            with redirect_stdout(io.StringIO()):
+                check_command.run(argparse.Namespace(**given))
 
         return save
 
@@ -120,9 +119,9 @@ def kinds(folder: Path) -> dict[str, Kind]:
         ),
         "state, written anew": Kind("", new_state, n_lines_in_order),
         "state, a line added": Kind("", add_line, lines_are_whole, appends=True),
-        "check, baseline": Kind(".json", check("--json"), baseline),
-        "check, Markdown": Kind(".md", check("--markdown"), Path.read_bytes),
-        "check, JUnit": Kind(".xml", check("--junit"), Path.read_bytes),
+        "check, baseline": Kind(".json", checked("json"), baseline),
+        "check, Markdown": Kind(".md", checked("markdown"), Path.read_bytes),
+        "check, JUnit": Kind(".xml", checked("junit"), Path.read_bytes),
     }
 
 
@@ -238,16 +237,13 @@ def main() -> None:
     parser.add_argument("--only", default="", help="kinds whose names hold this")
     arguments = parser.parse_args()
     print(f"{arguments.times} failed saves of each kind; what came of them")
-    with tempfile.TemporaryDirectory() as folder:
-        for name, kind in kinds(Path(folder)).items():
-            for way, fails in WAYS.items():
-                if arguments.only not in name:
-                    continue
-                with tempfile.TemporaryDirectory() as own:
-                    rng = np.random.default_rng(0)
-                    counts = fails(kind, arguments.times, rng, Path(own))
-                said = ", ".join(f"{n} {one}" for one, n in counts.items())
-                print(f"{name:<22}{way:<12}{said}", flush=True)
+    chosen = {name: kind for name, kind in kinds().items() if arguments.only in name}
+    for name, kind in chosen.items():
+        for way, fails in WAYS.items():
+            with tempfile.TemporaryDirectory() as folder:
+                counts = fails(kind, arguments.times, np.random.default_rng(0), Path(folder))
+            said = ", ".join(f"{n} {one}" for one, n in counts.items())
+            print(f"{name:<22}{way:<12}{said}", flush=True)
 
 
 if __name__ == "__main__":

@@ -152,16 +152,19 @@ def load(arguments: argparse.Namespace) -> None:
         steps = np.zeros(arguments.runs, dtype=int)
         run = np.arange(arguments.runs)
         n, waits, memory = int(arguments.rate * arguments.seconds), [], []
-        start = time.perf_counter()
-        for k in range(n):
+        start = 0.0
+        # four steps of each run first, so that the state is written anew within the minute
+        for k in range(-4 * arguments.runs, n):
+            start = time.perf_counter() if k == 0 else start
             due = start + k / arguments.rate
-            while time.perf_counter() < due:
+            is_late = time.perf_counter() > due  # then the line has waited since it was due
+            while time.perf_counter() < due and k > 0:
                 time.sleep(max(due - time.perf_counter(), 0) / 2)
             row = k % arguments.runs
             steps[row] += 1
             done = bool(steps[row] == 12)
             message = {"id": int(run[row]), "step": int(steps[row]), "score": float(rng.random())}
-            sent = time.perf_counter()
+            sent = due if is_late and k > 0 else time.perf_counter()
             monitor.stdin.write(json.dumps(message | {"end": done}).encode() + b"\n")
             monitor.stdin.flush()
             answer = json.loads(monitor.stdout.readline())
@@ -170,8 +173,9 @@ def load(arguments: argparse.Namespace) -> None:
             if done:  # another run takes its place
                 run[row] += arguments.runs
                 steps[row] = 0
-            if k % (n // 10) == 0:
+            if k >= 0 and k % (n // 10) == 0:
                 memory.append(resident(monitor.pid))
+        waits = waits[-n:]
         rate = n / (time.perf_counter() - start)
         state = (folder / "state").stat().st_size
         monitor.kill()
