@@ -77,11 +77,11 @@ def kill(arguments: argparse.Namespace) -> None:
 
 
 _AHEAD = 50_000  # lines that are sent without waiting for answers, so that kills come amid many
-# the state is written anew after each MiB, so that many kills come after that, and some amid it
+# the state is written anew more often, so that many kills come after that, and some amid it
 _OFTEN = """
 from trajscore.cli.main import main
 from trajscore.monitoring import _journal
-_journal._GROWTH, _journal._TIMES = 1 << 20, 0
+_journal._GROWTH, _journal._TIMES = 1 << 18, 1
 main()
 """
 
