@@ -31,7 +31,11 @@ from pyarrow import dataset, parquet
 
 from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, TrajectoryArray, evaluate
 from trajscore.calibration import _platt
-from trajscore.metrics import tps_samples
+from trajscore.metrics import _weighted_steps, tps_samples
+from trajscore.metrics._decomposition import recalibrated_scores
+from trajscore.metrics._step_calibration import PARTS_OF_A_RUN, step_calibration_statistic
+from trajscore.metrics._weighted_steps import weighted_steps
+from trajscore.report import IntervalOptions
 from trajscore.streaming import TPSAccumulator, iter_batches
 
 PREDICTORS = ("judge", "verbal", "entropy")
@@ -77,11 +81,13 @@ def measure(name: str, function: Callable[[], Any], n_steps: int) -> Any:
     return found
 
 
-def in_memory(n_runs: int) -> None:
+def in_memory(n_runs: int, n_jobs: int) -> None:
     """Time evaluate."""
     traces, y = make_runs(n_runs)
     n_steps = len(traces[PREDICTORS[0]].cells)
-    measure(f"evaluate, {n_runs:,} runs, {n_steps:,} steps", lambda: evaluate(traces, y), n_steps)
+    options = IntervalOptions(n_jobs=n_jobs)
+    name = f"evaluate, {n_runs:,} runs, {n_jobs} threads"
+    measure(name, lambda: evaluate(traces, y, intervals=options), n_steps)
 
 
 def from_tables(n_runs: int) -> None:
@@ -148,6 +154,28 @@ def merged_values(n_runs: int) -> None:
         each = PlattCrossFitCalibrator().fit(X, y).full_map_(X.cells)
         _platt._MANY = many
         print(f"Platt of {name}: merging moves a probability by {abs(merged - each).max():.1e}")
+
+
+def cells_of_steps(n_runs: int) -> None:
+    """Show what it changes that forecasts of very many steps are told apart by cells."""
+    traces, y = make_runs(n_runs)
+    every = np.ones(n_runs)
+
+    def numbers(X: TrajectoryArray) -> np.ndarray:
+        steps = weighted_steps(y.astype(np.float64), X)
+        parts = (None, *PARTS_OF_A_RUN)
+        errors = [float(step_calibration_statistic(steps, part=part)(every)) for part in parts]
+        return np.array([*errors, recalibrated_scores(steps, "log").mean()])
+
+    for name, X in traces.items():
+        in_cells = numbers(X)
+        many, _weighted_steps.MANY = _weighted_steps.MANY, len(X.cells)
+        moved = np.abs(in_cells - numbers(X))
+        _weighted_steps.MANY = many
+        print(
+            f"{name}, {len(X.cells):,} steps: cells move calibration errors by at most "
+            f"{moved[:-1].max():.1e}, the score of the best recalibration by {moved[-1]:.1e}"
+        )
 
 
 def folder_of(n_steps: int, folder: Path) -> Path:
@@ -275,16 +303,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("what", nargs="?", choices=_KINDS)
     parser.add_argument("--runs", type=int, default=100_000)
+    parser.add_argument("--jobs", type=int, default=2, help="threads of evaluate")
     parser.add_argument("--steps", type=int, default=2_000_000)
     parser.add_argument("--folder", type=Path, help="where files of steps are, or are written")
     args = parser.parse_args()
     if args.what in (None, "evaluate"):
         for n_runs in (args.runs // 2, args.runs):
-            in_memory(n_runs)
+            in_memory(n_runs, args.jobs)
     if args.what in (None, "monitoring"):
         monitoring(args.runs)
     if args.what in (None, "frame"):
         merged_values(20_000)
+        cells_of_steps(400_000)
         passes(100_000)
         from_tables(80_000)
     with tempfile.TemporaryDirectory() as temporary:
