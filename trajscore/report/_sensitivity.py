@@ -16,6 +16,9 @@ from trajscore.report._data import CALIBRATED, RAW, IntervalOptions, Note, Optio
 from trajscore.report._rows import CalibratorMaker, Row, base_rate, make_rows, recalibrated
 from trajscore.report._runs import Judged
 
+# Log-odds of fewer forecasts of 0 or 1 add little to the spread of the others.
+_FEWEST_SURE = 1e-3
+
 CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
 """Columns of the margins of log scores with another clip; a sure forecast costs 13.8 or 4.6."""
 
@@ -77,7 +80,12 @@ def link_notes(
     for raw in rows:
         key, cells = (raw.predictor, CALIBRATED), raw.traces.cells
         sure = float(np.mean((cells <= CLIP) | (cells >= 1 - CLIP)))
-        if raw.form != RAW or not raw.is_probability or key not in by_odds or sure in (0, 1):
+        if (
+            raw.form != RAW
+            or not raw.is_probability
+            or key not in by_odds
+            or not _FEWEST_SURE <= sure < 1
+        ):
             continue
         by_value = _margins(recalibrated(raw, plain)[0], score, weights)
         if by_value[key] - by_odds[key] > cards.loc[raw.predictor, "matters"]:
