@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from pandas.api.types import infer_dtype
 
 from trajscore.core.type_aliases import IntArray, RunsLike
 from trajscore.core.values import run_label
@@ -22,9 +23,10 @@ def as_ids(ids: ArrayLike | None, n_runs: int) -> NDArray[Any]:
     array = np.asarray(ids, dtype=object)
     if array.shape != (n_runs,):
         raise ValueError(f"ids must hold {n_runs} identifiers, one for each run")
-    if all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) for one in array):
+    kind = infer_dtype(array, skipna=False)
+    if kind in ("integer", "empty"):
         return _as_int64(array)
-    if all(isinstance(one, str) for one in array):
+    if kind == "string":
         return array.astype(np.str_)
     kinds = sorted({type(one).__name__ for one in array})
     raise ValueError(
