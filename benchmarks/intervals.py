@@ -127,14 +127,14 @@ def statistics(success: FloatArray, forecast: FloatArray) -> dict[str, Statistic
     metrics = diagnostic_statistics(forecast, success, is_probability=False)
     clipped = np.clip(forecast, 1e-6, 1 - 1e-6)
     log_score = np.where(success == 1, np.log(clipped), np.log1p(-clipped))
-    run = np.arange(len(success))
-    unseen = hides_losses(forecast, success, run, 1e-6)
+    offsets = np.arange(len(success) + 1)
+    unseen = hides_losses(forecast, success, offsets, 1e-6)
     metrics["TPS log"] = MeanOfRuns(log_score, None, unseen)
     metrics["TPS brier"] = MeanOfRuns(-((forecast - success) ** 2))
     with np.errstate(divide="ignore"):
         log_u = np.log1p(-forecast)
     for n in (0, 1, 128):
-        unseen = n == 0 and hides_losses(np.maximum(forecast, 0.5), success, run, 1e-7)
+        unseen = n == 0 and hides_losses(np.maximum(forecast, 0.5), success, offsets, 1e-7)
         costs = price(log_u, 1 - success, n, 1.0, 1e-7)[0]
         metrics[f"ECUAS_{n}"] = MeanOfRuns(costs, None, unseen)
     return metrics

@@ -33,7 +33,7 @@ from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, TrajectoryA
 from trajscore.calibration import _platt
 from trajscore.metrics import _weighted_steps, tps_samples
 from trajscore.metrics._decomposition import recalibrated_scores
-from trajscore.metrics._step_calibration import PARTS_OF_A_RUN, step_calibration_statistic
+from trajscore.metrics._step_calibration import step_calibration_statistics
 from trajscore.metrics._weighted_steps import weighted_steps
 from trajscore.report import IntervalOptions
 from trajscore.streaming import TPSAccumulator, iter_batches
@@ -163,8 +163,11 @@ def cells_of_steps(n_runs: int) -> None:
 
     def numbers(X: TrajectoryArray) -> np.ndarray:
         steps = weighted_steps(y.astype(np.float64), X)
-        parts = (None, *PARTS_OF_A_RUN)
-        errors = [float(step_calibration_statistic(steps, part=part)(every)) for part in parts]
+        found = [
+            *step_calibration_statistics(steps),
+            *step_calibration_statistics(steps, by_third=True),
+        ]
+        errors = [float(one(every)) for one in found]
         return np.array([*errors, recalibrated_scores(steps, "log").mean()])
 
     for name, X in traces.items():

@@ -4,7 +4,7 @@ import pytest
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.core.weights import step_weights
 from trajscore.metrics import step_calibration_error, trajectory_diagnostics
-from trajscore.metrics._step_calibration import step_calibration_statistic
+from trajscore.metrics._step_calibration import step_calibration_statistics
 from trajscore.metrics._weighted_steps import weighted_steps
 
 
@@ -81,7 +81,7 @@ def test_ties_to_twelve_digits_share_a_bin():
 
 def test_counts_of_runs_change_the_sums_and_not_the_bins(ragged, rng):
     X, y = ragged
-    statistic = step_calibration_statistic(
+    (statistic,) = step_calibration_statistics(
         weighted_steps(y.astype(float), X, "uniform"), n_bins=5, strategy="uniform"
     )
     counts = rng.integers(0, 3, (4, len(y))).astype(float)

@@ -87,45 +87,57 @@ def step_calibration_error(
     y, X = check_scored(y_true, traces)
     if not len(X):
         raise ValueError("there are no runs to score; give at least one")
-    weight = check_sample_weight(sample_weight, len(X))
-    statistic = step_calibration_statistic(
-        weighted_steps(y.astype(np.float64), X, weights, weight),
+    third = None if _check_part(part) is None else PARTS_OF_A_RUN.index(str(part))
+    statistics = step_calibration_statistics(
+        weighted_steps(
+            y.astype(np.float64), X, weights, check_sample_weight(sample_weight, len(X))
+        ),
         n_bins=as_count(n_bins, "n_bins"),
         strategy=check_strategy(strategy),
-        part=_check_part(part),
+        by_third=third is not None,
     )
-    return float(statistic(np.ones(len(X))))
+    return float(statistics[third or 0](np.ones(len(X))))
 
 
-def step_calibration_statistic(
+def step_calibration_statistics(
     steps: WeightedSteps,
     *,
     n_bins: int = 10,
     strategy: str = "quantile",
-    part: str | None = None,
+    by_third: bool = False,
     rows: IntArray | None = None,
-) -> CalibrationError:
-    """Return the error as a function of counts of trusted runs, all of which fix the bins."""
-    X, weight = steps.X, steps.weight
-    if part is not None:
-        weight = weight * (steps.third == PARTS_OF_A_RUN.index(part))
+) -> list[CalibrationError]:
+    """Return the error as a function of counts of trusted runs, all of which fix the bins.
+
+    With `by_third`, return that of the early, of the middle and of the late steps.
+    """
+    X, n_parts = steps.X, len(PARTS_OF_A_RUN) if by_third else 1
+    part: Any = steps.third if by_third else np.zeros(len(steps.third), dtype=np.int8)
+    place = part * np.int64(steps.n_ties) + steps.tie
     if strategy == "quantile":
+        sizes = np.bincount(place, steps.weight, n_parts * steps.n_ties).reshape(n_parts, -1)
         # small numbers, as they are looked up often
-        of_tie = quantile_bins(steps.by_tie(weight), n_bins).astype(np.min_scalar_type(n_bins))
-        bins = of_tie[steps.tie]
+        of_tie = quantile_bins(sizes.astype(np.float64), n_bins)
+        bins = of_tie.astype(np.min_scalar_type(n_bins)).ravel()[place]
     else:
         bins = uniform_bins(X.cells, n_bins)
-    filled = np.bincount(bins, weight, n_bins) > 0  # of a constant forecast one bin is
-    gaps = np.empty((len(X), int(filled.sum())))
-    total = np.empty(len(X))
+    place = part * np.int64(n_bins) + bins
+    size = np.bincount(place, steps.weight, n_parts * n_bins).reshape(n_parts, n_bins)
+    filled = size > 0  # of a constant forecast one bin is
+    gaps = [np.empty((len(X), int(of_part.sum()))) for of_part in filled]
+    total = np.empty((len(X), n_parts))
     for chunk in row_chunks(X.offsets):
         cells, lengths = slice(X.offsets[chunk.start], X.offsets[chunk.stop]), X.lengths[chunk]
-        gap = weight[cells] * (np.repeat(steps.success[chunk], lengths) - X.cells[cells])
-        place = np.repeat(np.arange(len(lengths)) * n_bins, lengths) + bins[cells]
-        of_bins = np.bincount(place, gap, len(lengths) * n_bins).reshape(-1, n_bins)
-        gaps[chunk] = of_bins[:, filled]
-        total[chunk] = np.add.reduceat(weight[cells], X.offsets[chunk] - cells.start)
-    return CalibrationError(gaps, total, rows)
+        weight, first = steps.weight[cells], np.repeat(np.arange(len(lengths)) * n_parts, lengths)
+        gap = weight * (np.repeat(steps.success[chunk], lengths) - X.cells[cells])
+        of_bins = np.bincount(first * n_bins + place[cells], gap, size.size * len(lengths))
+        of_bins = of_bins.reshape(len(lengths), n_parts, n_bins)
+        for k, of_part in enumerate(filled):
+            gaps[k][chunk] = of_bins[:, k, of_part]
+        total[chunk] = np.bincount(first + part[cells], weight, total[chunk].size).reshape(
+            -1, n_parts
+        )
+    return [CalibrationError(gaps[k], total[:, k], rows) for k in range(n_parts)]
 
 
 def _check_part(part: str | None) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,11 @@ class WeightedSteps:
     third: NDArray[Any]  # 0, 1, 2: the third of its run's horizon that the middle of a step lies in
     tie: NDArray[Any]  # place among the distinct forecasts
     n_ties: int
+
+    def of(self, X: TrajectoryArray) -> WeightedSteps:
+        """Return other forecasts of the same steps."""
+        tie, n_ties = _ties(X.cells)
+        return replace(self, X=X, tie=tie, n_ties=n_ties)
 
     def by_tie(self, values: FloatArray) -> FloatArray:
         """Add up values of the steps by their forecast."""

@@ -12,7 +12,6 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.within_runs import run_numbers
 from trajscore.inference._choice import ENOUGH
 from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import collapse
@@ -21,9 +20,9 @@ from trajscore.metrics._diagnostics import diagnostic_statistics
 from trajscore.metrics._ecuas import price
 from trajscore.metrics._proper_scores import LogScore, get_family
 from trajscore.metrics._statistics import MeanOfRuns, OfTies, Statistic, all_at_once
-from trajscore.metrics._step_calibration import step_calibration_statistic
+from trajscore.metrics._step_calibration import step_calibration_statistics
 from trajscore.metrics._tps import run_scores
-from trajscore.metrics._weighted_steps import weighted_steps
+from trajscore.metrics._weighted_steps import WeightedSteps, weighted_steps
 from trajscore.report._data import (
     BASE_RATE,
     CALIBRATED,
@@ -46,8 +45,11 @@ Known = TypeVar("Known")
 _LEAST_UNCERTAINTY = 1e-7
 
 
-def row_metrics(row: Row, options: Options) -> Metrics:
-    """All metrics of a row; rank metrics alone where it is no probability."""
+def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) -> Metrics:
+    """All metrics of a row; rank metrics alone where it is no probability.
+
+    `steps` are those of the same runs with any forecasts, if they are known already.
+    """
     labels, rows = row.runs.labels, row.runs.rows
     confidence = collapse(row.traces, options.phi, options.weights)
     metrics = diagnostic_statistics(
@@ -57,20 +59,26 @@ def row_metrics(row: Row, options: Options) -> Metrics:
         return metrics
     for name, n in ECUAS_METRICS.items():
         unseen = n == 0 and hides_losses(
-            np.maximum(confidence, 0.5), labels, np.arange(len(labels)), _LEAST_UNCERTAINTY
+            np.maximum(confidence, 0.5), labels, np.arange(len(labels) + 1), _LEAST_UNCERTAINTY
         )
         metrics[name] = MeanOfRuns(cost_of_reliance(confidence, labels, n), rows, unseen)
     for name, score in zip(options.score_names, options.scores, strict=True):
         scores = run_scores(labels, row.traces, score, options.weights)
-        run, family = run_numbers(row.traces), get_family(score)
+        family = get_family(score)
         unseen = isinstance(family, LogScore) and hides_losses(
-            row.traces.cells, labels[run], run, family.clip
+            row.traces.cells, labels, row.traces.offsets, family.clip
         )
         metrics[name] = MeanOfRuns(scores, rows, unseen)
     leading = metrics[options.score_names[0]].samples  # type: ignore[union-attr]
-    steps = weighted_steps(labels, row.traces, options.weights)
-    for name, part in STEP_ERRORS.items():
-        metrics[name] = step_calibration_statistic(steps, part=part, rows=rows)
+    if steps is None:
+        steps = weighted_steps(labels, row.traces, options.weights)
+    else:
+        steps = steps.of(row.traces)
+    errors = [
+        *step_calibration_statistics(steps, rows=rows),
+        *step_calibration_statistics(steps, by_third=True, rows=rows),
+    ]
+    metrics |= zip(STEP_ERRORS, errors, strict=True)
     # the recalibration stays what it is: to first order the best one gains nothing by moving
     gained = recalibrated_scores(steps, options.scores[0]) - leading
     metrics[options.miscalibration] = MeanOfRuns(gained, rows)
@@ -84,11 +92,15 @@ def cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> F
     return price(log_u, 1 - success, n, 1.0, _LEAST_UNCERTAINTY)[0]
 
 
-def hides_losses(p: FloatArray, label: FloatArray, run: IntArray, clip: float) -> bool:
-    """Whether forecasts are clipped, and too few of them wrong to tell how often that happens."""
-    sure = LogScore(clip).clipped(p)
-    wrong = sure & np.where(p > 0.5, label < 1, label > 0)
-    return bool(sure.any()) and len(np.unique(run[wrong])) < ENOUGH
+def hides_losses(p: FloatArray, success: FloatArray, offsets: IntArray, clip: float) -> bool:
+    """Whether forecasts are clipped, and too few of them wrong to tell how often that happens.
+
+    Forecasts are of runs that begin at `offsets`, of which `success` has the outcomes.
+    """
+    sure = np.flatnonzero(LogScore(clip).clipped(p))
+    run = np.searchsorted(offsets, sure, side="right") - 1
+    wrong = np.where(p[sure] > 0.5, success[run] < 1, success[run] > 0)
+    return len(sure) > 0 and len(np.unique(run[wrong])) < ENOUGH
 
 
 class References(Generic[Known]):
@@ -103,12 +115,15 @@ class References(Generic[Known]):
         place = {row.key: row for row in rows}
         constant, elapsed = place[BASE_RATE, CONSTANT], place[LENGTH, RAW]
         self._options, self._known = options, known
+        self._steps: dict[int, WeightedSteps] = {}
         self._base_rates: dict[int, Known] = {}
         self._lengths: dict[int, Known] = {}
         for runs, row in {id(row.runs): (row.runs, row) for row in rows}.values():
             same = constant if runs is constant.runs else base_rate(row.traces, runs)
             length = _length_metrics(_on(runs, elapsed), options)
-            self._base_rates[id(runs)] = known(row_metrics(same, options), len(runs))
+            steps = weighted_steps(runs.labels, same.traces, options.weights)
+            self._steps[id(runs)] = steps
+            self._base_rates[id(runs)] = known(row_metrics(same, options, steps), len(runs))
             self._lengths[id(runs)] = known(length, len(runs))
 
     def of(self, rows: list[Row]) -> Iterator[list[Known]]:
@@ -121,7 +136,8 @@ class References(Generic[Known]):
             # the same object, so that the base rate is above itself by exactly nothing
             own = constant = self._base_rates[id(row.runs)]
             if row.predictor != BASE_RATE:
-                own = self._known(row_metrics(row, self._options), len(row.runs))
+                metrics = row_metrics(row, self._options, self._steps[id(row.runs)])
+                own = self._known(metrics, len(row.runs))
             is_reference = row.predictor in REFERENCES
             length = nothing if is_reference else self._lengths[id(row.runs)]
             before = raw if row.form == CALIBRATED and not is_reference and raw else nothing
