@@ -194,7 +194,7 @@ class SequentialComparison:
 
 
 def _positive(value: Any, name: str) -> float:
-    if not (is_number(value) and 0 < value < math.inf and value < 1e300):
+    if not (is_number(value) and 1e-100 < value < 1e100):  # squares of it are numbers as well
         raise ValueError(f"{name} must be finite and positive, got {value!r}")
     return float(value)
 

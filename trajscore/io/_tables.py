@@ -52,7 +52,7 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
         ) from error
     except ArgumentError:
         raise
-    except (ValueError, OSError, RecursionError, TypeError) as error:
+    except (ValueError, OSError, OverflowError, RecursionError, TypeError) as error:
         raise ValueError(f"{path}: the file cannot be read as a table: {error}") from error
     raise ValueError(
         f"{path}: expected a file that ends in .csv, .csv.gz, .tsv, .parquet, .jsonl or .json"
