@@ -120,3 +120,24 @@ def test_unknown_kind_is_refused(runs):
     X, y, _ = runs
     with pytest.raises(ValueError, match="intervals must be 'auto', 'bootstrap' or 'influence'"):
         evaluate(X, y, intervals="t")
+
+
+def test_means_of_very_many_runs_have_the_intervals_of_a_bootstrap(rng, monkeypatch):
+    q = rng.beta(2, 2, 4000)
+    y = (rng.random(4000) < q).astype(int)
+    some_sure = np.where(rng.random(4000) < 0.02, (q > 0.5).astype(float), q)
+    X = TrajectoryArray.from_padded(np.stack([q, some_sure], axis=1))
+
+    def drawn():
+        report = evaluate(X, y)
+        return report.intervals[(report.interval_methods == "bootstrap").any(axis=1)]
+
+    few = drawn()
+    assert ("forecast", "raw", "TPS log") in few.index
+    monkeypatch.setattr("trajscore.report._intervals._MANY_RUNS", 1000)
+    many = drawn()
+    for name in ("", "margin_", "over_raw_"):
+        width = few[f"{name}high"] - few[f"{name}low"]
+        for end in ("low", "high"):
+            moved = (many[name + end] - few[name + end]) / width
+            assert moved.abs().max() < 0.1
