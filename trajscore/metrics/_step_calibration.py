@@ -112,8 +112,8 @@ def step_calibration_statistics(
     With `by_third`, return that of the early, of the middle and of the late steps.
     """
     X, n_parts = steps.X, len(PARTS_OF_A_RUN) if by_third else 1
-    part: Any = steps.third if by_third else np.zeros(len(steps.third), dtype=np.int8)
-    place = part * np.int64(steps.n_ties) + steps.tie
+    part = (steps.third if by_third else np.zeros_like(steps.third)).astype(np.int64)
+    place = part * steps.n_ties + steps.tie
     if strategy == "quantile":
         sizes = np.bincount(place, steps.weight, n_parts * steps.n_ties).reshape(n_parts, -1)
         # small numbers, as they are looked up often
@@ -121,7 +121,7 @@ def step_calibration_statistics(
         bins = of_tie.astype(np.min_scalar_type(n_bins)).ravel()[place]
     else:
         bins = uniform_bins(X.cells, n_bins)
-    place = part * np.int64(n_bins) + bins
+    place = part * n_bins + bins
     size = np.bincount(place, steps.weight, n_parts * n_bins).reshape(n_parts, n_bins)
     filled = size > 0  # of a constant forecast one bin is
     gaps = [np.empty((len(X), int(of_part.sum()))) for of_part in filled]
