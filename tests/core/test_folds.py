@@ -76,6 +76,7 @@ def test_lists_and_predefined_splits_mean_the_rows_as_given():
         ([([0], [1])], {}, "split 0 of cv has row 2 in neither"),
         ([(range(N), [1])], {}, "split 0 of cv has row 1 in both"),
         ([([0], [99])], {}, "names rows that are not among the 12 runs"),
+        ([[0.5]], {}, "split 0 of cv must be a pair of training and test rows"),
     ],
 )
 def test_what_cannot_be_folds(cv, others, message):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any, TypeVar
 
 import numpy as np
@@ -186,14 +186,14 @@ def _folds_of_splitter(
     as_given = isinstance(cv, PredefinedSplit) or (
         isinstance(cv, Iterable) and not hasattr(cv, "split")
     )
+    if as_given and not isinstance(cv, PredefinedSplit):
+        cv = _pairs(cv)
     order = np.arange(len(ids)) if as_given else id_order(ids)
     labels = None if groups is None else groups[order]
     fold = np.full(len(ids), -1, dtype=np.int64)
     splits = check_cv(cv).split(np.zeros((len(ids), 1)), stratum[order], labels)
-    for k, split in enumerate(splits):
-        if not is_iterable(split) or len(split) != 2:
-            raise ValueError(f"split {k} of cv must be a pair of training and test rows")
-        trains, held_out = (_as_mask(rows, len(ids), k) for rows in split)
+    for k, (train, test) in enumerate(splits):
+        trains, held_out = (_as_mask(rows, len(ids), k) for rows in (train, test))
         if (fold[order[held_out]] >= 0).any():
             raise ValueError("cv must put each run into one test fold only; use a KFold-like one")
         if (trains == held_out).any():
@@ -206,6 +206,15 @@ def _folds_of_splitter(
     if (fold < 0).any():
         raise ValueError("cv must put every run into a test fold; use a KFold-like one")
     return fold
+
+
+def _pairs(cv: Any) -> list[Any]:
+    """Return the splits of an iterable, each of which must be a pair."""
+    splits = list(cv) if is_iterable(cv) else [cv]
+    for k, split in enumerate(splits):
+        if not (is_iterable(split) and isinstance(split, Sized)) or len(split) != 2:
+            raise ValueError(f"split {k} of cv must be a pair of training and test rows")
+    return splits
 
 
 def _as_mask(rows: ArrayLike, n_runs: int, split: int) -> BoolArray:

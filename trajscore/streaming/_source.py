@@ -81,7 +81,7 @@ def iter_batches(
     [1 0] <TrajectoryArray: 2 runs of 1 to 2 steps, channels p> None
     """
     values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
-    kept = (meta,) if isinstance(meta, str) else tuple(meta)
+    kept = tuple(meta) if isinstance(meta, (list, tuple)) else (meta,)
     for name in (id, step, *values, outcome, *(() if group is None else (group,)), *kept):
         if not isinstance(name, str):
             raise ValueError(f"columns are named by text, got {name!r}")
