@@ -128,9 +128,10 @@ def test_means_of_very_many_runs_have_the_intervals_of_a_bootstrap(rng, monkeypa
     some_sure = np.where(rng.random(4000) < 0.02, (q > 0.5).astype(float), q)
     X = TrajectoryArray.from_padded(np.stack([q, some_sure], axis=1))
 
-    def drawn():
-        report = evaluate(X, y)
-        return report.intervals[(report.interval_methods == "bootstrap").any(axis=1)]
+    def drawn(**others):
+        report = evaluate({"forecast": X, **others}, y)
+        table = report.intervals[(report.interval_methods == "bootstrap").any(axis=1)]
+        return table.loc[["forecast"]]
 
     few = drawn()
     assert ("forecast", "raw", "TPS log") in few.index
@@ -141,3 +142,6 @@ def test_means_of_very_many_runs_have_the_intervals_of_a_bootstrap(rng, monkeypa
         for end in ("low", "high"):
             moved = (many[name + end] - few[name + end]) / width
             assert moved.abs().max() < 0.1
+    # another one, of which other metrics are drawn, changes nothing
+    other = TrajectoryArray.from_padded(np.where(q > 0.97, 1.0, q)[:, None].repeat(2, axis=1))
+    np.testing.assert_array_equal(drawn(other=other).loc[many.index], many)

@@ -60,9 +60,8 @@ def interval_table(
             cells.fill_errors(place, own, others, units[place], options, draws)
             if draws.method == "auto" and is_rare(rows[place].runs.labels):
                 cells.draw_all(place)
-            marked = (cells.method[:, place] == BOOTSTRAP).any(axis=0)
-            if marked.any():
-                needed[place] = [one.keep(np.array(names)[marked]) for one in (own, *others)]
+            if marked := cells.marked(place, names):
+                needed[place] = [one.keep(marked) for one in (own, *others)]
         return needed
 
     needed: dict[int, list[Metrics]] = {}
@@ -70,9 +69,11 @@ def interval_table(
     n_jobs = draws.n_jobs if max(len(row.traces.cells) for row in rows) <= MANY else 1
     for more in in_threads(judge, draws.track(_by_predictor(rows)), n_jobs):
         needed |= more
-    for place in [place for place, levels in needed.items() if _are_many_means(levels, runs)]:
-        drawn = _replicates_of_means(needed.pop(place), names, draws)
-        cells.resample(place, drawn, draws.confidence_level)
+    needed = {
+        place: levels
+        for place, levels in needed.items()
+        if not _drawn_quickly(cells, place, levels, runs, names, draws)
+    }
     if needed:
         replicates = _replicates(list(zip(*needed.values(), strict=True)), runs, names, draws)
         for place, drawn in zip(needed, np.moveaxis(replicates, 2, 0), strict=True):
@@ -201,6 +202,11 @@ class _Cells:
         of_row = self.method[:, place]
         of_row[of_row == INFLUENCE] = BOOTSTRAP
 
+    def marked(self, place: int, names: list[str]) -> list[str]:
+        """Return the metrics of a row some of whose intervals are to be made by bootstrap."""
+        of_names = (self.method[:, place] == BOOTSTRAP).any(axis=0)
+        return [name for name, is_one in zip(names, of_names, strict=True) if is_one]
+
     def resample(self, place: int, drawn: FloatArray, level: float) -> None:
         """Fill in a row's marked intervals by replicates (n_replicates, n_levels, n_metrics)."""
         drawn = np.concatenate([drawn[:, :1], drawn[:, :1] - drawn[:, 1:]], axis=1)
@@ -225,11 +231,24 @@ class _Cells:
         return table[exists], methods[exists]
 
 
-def _are_many_means(levels: Sequence[Metrics], runs: Coverage) -> bool:
-    """Whether all metrics are means over all runs, very many that are no clusters."""
-    used = [one for metrics in levels for one in metrics.values()]
+def _drawn_quickly(
+    cells: _Cells,
+    place: int,
+    levels: Sequence[Metrics],
+    runs: Coverage,
+    names: list[str],
+    draws: IntervalOptions,
+) -> bool:
+    """Fill in a row's marked intervals, if all are of means over very many runs, no clusters."""
+    # what a row is worth must not depend on what is drawn for others
+    marked = cells.marked(place, names)
+    own = [{name: one[name] for name in marked if name in one} for one in levels]
+    used = [one for metrics in own for one in metrics.values()]
     means = all(isinstance(one, MeanOfRuns) and one.rows is None for one in used)
-    return means and runs.groups is None and len(runs) > _MANY_RUNS
+    if not means or runs.groups is not None or len(runs) <= _MANY_RUNS:
+        return False
+    cells.resample(place, _replicates_of_means(own, names, draws), draws.confidence_level)
+    return True
 
 
 def _replicates_of_means(
