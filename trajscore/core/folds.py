@@ -18,7 +18,7 @@ from sklearn.model_selection import (
 from trajscore.core.checks import check_groups
 from trajscore.core.ids import id_order
 from trajscore.core.type_aliases import BoolArray, IntArray
-from trajscore.core.values import is_iterable
+from trajscore.core.values import as_array, is_iterable
 
 Fitted = TypeVar("Fitted")
 
@@ -74,8 +74,8 @@ def folds_of_checked(
     cv: Any, ids: NDArray[Any], stratum: IntArray, counted: BoolArray, groups: IntArray | None
 ) -> IntArray:
     """Return the folds of runs whose outcomes and groups were checked, see `assign_folds`."""
-    if cv is None:
-        raise ValueError("cv must be a whole number, at least 2, or a splitter, got None")
+    if cv is None or isinstance(cv, (str, bytes)):
+        raise ValueError(f"cv must be a whole number, at least 2, or a splitter, got {cv!r}")
     if not isinstance(cv, (int, np.integer)):
         return _folds_of_splitter(cv, ids, stratum, groups)
     if cv < 2:
@@ -256,7 +256,7 @@ def held_out_rows(
 
 
 def _given_rows(calibration: ArrayLike, n_runs: int) -> IntArray:
-    given = np.asarray(calibration)
+    given = as_array(calibration, "calibration")
     if (
         given.dtype == object
         and given.size

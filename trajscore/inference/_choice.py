@@ -41,7 +41,7 @@ class InfluenceIntervals:
 
 def check_method(intervals: str) -> str:
     """Refuse an unknown way to make intervals."""
-    if intervals not in METHODS:
+    if not isinstance(intervals, str) or intervals not in METHODS:
         raise ValueError(f"intervals must be 'auto', 'bootstrap' or 'influence', got {intervals!r}")
     return intervals
 
