@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.parallel import in_threads
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_numbers, as_random_state, check_choice, check_jobs, is_count
 from trajscore.inference._intervals import (
@@ -113,10 +113,7 @@ def bootstrap_units(
 
     jobs = zip(sizes, seeds, strict=True)
     shown = jobs if progress is None else progress(jobs)
-    blocks = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(block)(size, own_seed) for size, own_seed in shown
-    )
-    return np.concatenate(blocks)
+    return np.concatenate(list(in_threads(lambda job: block(*job), shown, n_jobs)))
 
 
 def bootstrap_many_means(

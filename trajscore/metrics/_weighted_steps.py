@@ -39,6 +39,8 @@ class WeightedSteps:
 
     def of(self, X: TrajectoryArray) -> WeightedSteps:
         """Return other forecasts of the same steps."""
+        if X is self.X:
+            return self
         tie, n_ties = _ties(X.cells)
         return replace(self, X=X, tie=tie, n_ties=n_ties)
 

@@ -55,12 +55,13 @@ def make_rows(
 ) -> list[Row]:
     """Return the rows of all predictors, each on its whole runs, and of the references."""
     calibrators: list[tuple[Row, Any]] = []
-    for name, trace in judged.traces.items():
-        whole = np.flatnonzero(whole_runs(trace))
-        covered = trace if len(whole) == len(trace) else trace[whole]
+    for name, given in judged.traces.items():
+        whole = np.flatnonzero(whole_runs(given))
+        covered = given if len(whole) == len(given) else given[whole]
         is_probability = bool(covered.cells.min() >= 0 and covered.cells.max() <= 1)
         raw = Row(name, RAW, covered, judged.runs.take(whole), is_probability)
         calibrators.append((raw, maker and maker(is_probability)))
+    trace = next(iter(judged.traces.values()))
     # minus the number of steps taken so far: known at each step, and long runs rank as risky
     elapsed = trace.with_cells(-step_numbers(trace).astype(np.float64))
     length = Row(LENGTH, RAW, elapsed, judged.runs, is_probability=False)
