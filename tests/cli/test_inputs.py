@@ -121,6 +121,35 @@ def test_scales_are_named_and_said(read, refuse):
     assert "row 1: " in refuse(steps(verbal=verbal), "--scale", "verbal=5")
 
 
+@pytest.mark.parametrize("digits", [400, 5000])
+@pytest.mark.parametrize(
+    ("column", "options", "said"),
+    [
+        ("run", [], "starts at step 2"),
+        ("step", [], "row 3: step "),
+        ("confidence", [], "run 1"),
+        ("confidence", ["--scale", "confidence=100"], "1"),
+        ("confidence", ["--risk", "confidence"], "run 1"),
+        ("solved", [], "run 1 has two values in column 'solved'"),
+    ],
+)
+def test_integers_of_hundreds_of_digits(refuse, column, options, said, digits):
+    table = steps().astype(object)
+    table.loc[3, column] = "1" * digits
+    sentence = refuse(table, *options)
+    assert said in sentence
+    assert len(sentence) < 1000
+
+
+@pytest.mark.parametrize("options", [[], ["--scale", "confidence=100"], ["--risk", "confidence"]])
+def test_words_among_numbers_are_refused(refuse, options):
+    table = steps().astype(object)
+    table.loc[3, "confidence"] = "n.k."
+    named = ["--id", "run", "--outcome", "solved", "--confidence", "confidence"]
+    said = refuse(table, *options, *named)
+    assert "run 1, step 2: 'n.k.' in column 'confidence' is not a number" in said
+
+
 def test_risks_point_the_other_way(read):
     table = steps(risk=np.linspace(0, 1, 12), loss=np.linspace(0, 9, 12))
     inputs = read(table, "--risk", "risk", "--risk", "loss")

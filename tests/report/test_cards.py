@@ -1,5 +1,6 @@
 """What to do with a predictor, and how often that is wrong."""
 
+import re
 from collections import Counter
 
 import numpy as np
@@ -177,5 +178,7 @@ def test_groups_are_columns_or_labels():
         assert set(table.index.get_level_values("by")) == {"model"}
     with pytest.raises(ArgumentError, match="by: no column named 'modl'; did you mean 'model'"):
         evaluate(named, y, by="modl", intervals=QUICK)
-    with pytest.raises(ValueError, match="by: there are 3 labels of 'group' for 60 runs"):
-        evaluate(named, y, by=[1, 2, 3], intervals=QUICK)
+    for labels, shape in [([1, 2, 3], "(3,)"), (np.arange(60)[:, None], "(60, 1)")]:
+        said = re.escape(f"by: the labels of 'group' have shape {shape}, for 60 runs; give one")
+        with pytest.raises(ValueError, match=said):
+            evaluate(named, y, by=labels, intervals=QUICK)

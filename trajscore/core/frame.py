@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -213,9 +214,23 @@ def _are_times(column: pd.Series) -> bool:
     """Tell a column of dates and times, also as text, from one of numbers."""
     if column.dtype.kind == "M":
         return True
-    if column.dtype.kind not in "OUT" or pd.to_numeric(column, errors="coerce").notna().any():
+    if column.dtype.kind not in "OUT" or parse_numbers(column).notna().any():
         return False
     return bool(as_times(column).notna().all())
+
+
+def parse_numbers(column: pd.Series) -> pd.Series:
+    """Return numbers, NaN where a cell holds none, infinity where it is beyond float64."""
+    try:
+        return pd.to_numeric(column, errors="coerce")
+    except OverflowError:  # of an integer of hundreds of digits
+        return pd.to_numeric(column.map(_within_floats), errors="coerce")
+
+
+def _within_floats(cell: Any) -> Any:
+    if not isinstance(cell, int) or abs(cell) <= sys.float_info.max:
+        return cell
+    return np.inf if cell > 0 else -np.inf
 
 
 def as_times(column: pd.Series) -> pd.Series:
@@ -348,7 +363,7 @@ def _to_numbers(column: pd.Series, name: str) -> FloatArray:
     """Return a column as floats, NaN where it holds no number; refuse dates and the like."""
     if column.dtype.kind in "biuf":
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    numbers = pd.to_numeric(column, errors="coerce") if column.dtype.kind not in "mMc" else column
+    numbers = parse_numbers(column) if column.dtype.kind not in "mMc" else column
     try:
         refuse_kind(numbers.dtype)  # objects may turn out to be complex numbers
     except ValueError as error:

@@ -23,8 +23,9 @@ _MOST_JOBS = 4096
 
 
 def run_label(one: Any) -> str:
-    """Write a run identifier, maybe a NumPy scalar, as a user would: 'r7' or 7."""
-    return repr(getattr(one, "item", lambda: one)())
+    """Write a run identifier, maybe a NumPy scalar, as a user would, within a line: 'r7' or 7."""
+    label = repr(getattr(one, "item", lambda: one)())
+    return label if len(label) <= 200 else label[:200] + "..."
 
 
 def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:

@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.frame import parse_numbers
 from trajscore.core.meanings import MOST_NAMED, propose
 from trajscore.core.outcomes import FAILURE, SUCCESS
-from trajscore.core.values import unknown_name
+from trajscore.core.values import run_label, unknown_name
 from trajscore.io._fields import USUAL, Fields, find
 from trajscore.io._files import Broken, LogFile, open_text
 
@@ -237,18 +238,22 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
     """
     changed = {}
     for name, scale in fields.scales:
-        changed[name] = pd.to_numeric(frame[name], errors="coerce") / scale
+        changed[name] = parse_numbers(frame[name]) / scale
         beyond = (changed[name] < 0) | (changed[name] > 1)
         if beyond.any():
             row = int(np.argmax(beyond))
             raise ArgumentError(
-                f"row {row}: {frame[name].iloc[row]} in column {name!r} lies outside 0 to "
-                f"{scale:g}; give the value that stands for certainty with {{argument}}",
+                f"row {row}: {run_label(frame[name].iloc[row])} in column {name!r} lies outside "
+                f"0 to {scale:g}; give the value that stands for certainty with {{argument}}",
                 "scales",
             )
     for name in fields.risks:
-        risk = changed.get(name, pd.to_numeric(frame[name], errors="coerce"))
+        risk = changed.get(name, parse_numbers(frame[name]))
         changed[name] = 1 - risk if risk.dropna().between(0, 1).all() else -risk
+    for name, numbers in changed.items():
+        word = numbers.isna() & frame[name].notna()
+        if word.any():  # stays, for what makes the container to refuse it by run and step
+            changed[name] = numbers.astype(object).where(~word, frame[name])
     return frame.assign(**changed) if changed else frame
 
 
@@ -259,12 +264,9 @@ def with_times(frame: pd.DataFrame, step: str | None) -> tuple[pd.DataFrame, str
     """
     if step is None or (step == ROWS and step not in frame.columns):
         return frame, None
-    try:
-        numbers = pd.to_numeric(frame[step], errors="coerce")
-    except OverflowError:  # what makes the container will name the row
-        return frame, step
-    if not _words(step) & {"time", "timestamp", "ts", "at"} or numbers.isna().any():
-        return frame, step
+    numbers = parse_numbers(frame[step])
+    if not _words(step) & {"time", "timestamp", "ts", "at"} or not np.isfinite(numbers).all():
+        return frame, step  # what makes the container will name the row
     if numbers.min() in (0, 1) and (numbers == numbers.round()).all():
         return frame, step
     order = pd.factorize(numbers, sort=True)[0]  # whatever the unit and the zero
@@ -275,7 +277,7 @@ def guess_first_step(frame: pd.DataFrame, fields: Fields) -> int:
     """Return 0 if every run starts at step 0, else 1."""
     if frame.empty or fields.step is None or fields.step not in frame.columns:
         return 1  # nothing to guess from
-    numbers = pd.to_numeric(frame[fields.step], errors="coerce")
+    numbers = parse_numbers(frame[fields.step])
     keys = [frame[name] for name in fields.ids]
     try:
         return 0 if (numbers.groupby(keys).min() == 0).all() else 1

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from trajscore import io
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.frame import joined_ids
+from trajscore.core.frame import joined_ids, parse_numbers
 from trajscore.core.outcomes import FAILURE, SUCCESS
 from trajscore.core.stops import Rule, mechanism_of
 from trajscore.core.values import unknown_name
@@ -292,7 +292,7 @@ def _spent_in_table(
     found = {}
     for part in SPENT:
         for name in find(part, frame.columns)[:1]:
-            numbers = pd.to_numeric(frame[name], errors="coerce")
+            numbers = parse_numbers(frame[name])
             runs = numbers.groupby(ids)
             whole = runs.nunique(dropna=False).max() == 1
             of_run = runs.first() if whole else runs.sum(min_count=1)
@@ -307,7 +307,7 @@ def _spent_in_log(runs: list[io.Run]) -> dict[str, NDArray[Any]]:
     named = {name: part for part in SPENT for name in find(part, table.columns)[:1]}
     for name in table.columns:
         if name in named or str(name).endswith(("_cost", "_tokens")):
-            numbers = pd.to_numeric(table[name], errors="coerce")
+            numbers = parse_numbers(table[name])
             found[named.get(name, str(name))] = numbers.to_numpy(np.float64)
     if "cost" not in found:
         costs = [[step.cost for step in run.steps if step.actor == "agent"] for run in runs]

@@ -188,12 +188,13 @@ def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[A
     found = {}
     for name, of_runs in by.items():
         given = _column_of(sample.X.meta, of_runs) if isinstance(of_runs, str) else of_runs
-        labels = pd.Series(np.asarray(given, dtype=object))
-        if len(labels) != len(sample.y):
+        array = np.asarray(given, dtype=object)
+        if array.shape != (len(sample.y),):
             raise ValueError(
-                f"by: there are {len(labels)} labels of {name!r} for {len(sample.y)} runs; give "
-                f"one for each run"
+                f"by: the labels of {name!r} have shape {array.shape}, for {len(sample.y)} runs; "
+                f"give one for each run"
             )
+        labels = pd.Series(array)
         words = labels.astype(str).where(labels.notna(), UNLABELLED)
         found[str(name)] = words.to_numpy(dtype=object)[judged.runs.given]
     return found
