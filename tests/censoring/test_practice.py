@@ -60,6 +60,13 @@ def test_every_figure_is_what_the_scores_say(webshop, shift):
     assert (table["shift"] <= table["shift_high"]).all()
 
 
+def test_a_signal_that_points_the_other_way_is_worth_nothing(webshop):
+    X, y = webshop
+    signal = X["bold"].with_cells(np.repeat(np.where(y == 1, -3.0, 2.0), X.lengths))
+    table = practice_shift({"against": signal}, y, n_resamples=20).table
+    assert (table.loc["against", "margin_complete"] < 0.01).all()
+
+
 def test_signs_margins_and_ranks(shift):
     signs = shift.signs()
     assert (signs.loc["shy", list(WEIGHT_SCHEDULES)] == "+").all()

@@ -63,8 +63,14 @@ def test_what_a_report_would_refuse(describe):
     code, out, _ = describe(chats(verdict=["good", "bad"]), "--outcome", "verdict")
     assert code == 0
     assert "say what each word means with --map good=1,bad=0" in out
+    both = "would be refused: all 2 observed runs are successes; an evaluation needs both outcomes"
     code, out, _ = describe(chats(success=[1, 1]))
-    assert "both successes and failures are needed" in out
+    assert both in out
+    table = pd.DataFrame({"id": [1, 2], "step": 1, "p": [0.5, 0.6], "solved": 1})
+    _, out, _ = describe(table, name="t.csv")
+    assert both in out
+    _, out, _ = describe(chats(score=[0.6, 0.9]), "--outcome", "score")
+    assert "a report: would judge verbal" in out
     code, out, _ = describe([{"x": [1]}])
     assert code == 0
     assert "would be refused: no column has a usual name for the run id" in out

@@ -64,7 +64,7 @@ def test_everything_is_written(files, capsys):
     assert code == 1
     assert json.loads((files / "a.json").read_text())["verdict"] == "fail"
     assert (files / "a.xml").read_text().startswith("<testsuite")
-    assert "| **fail** |" in (files / "a.md").read_text()
+    assert "| fail | success" in (files / "a.md").read_text()
     assert out.count("wrote") == 3
     same = RunSet.read(files / "a.json")
     assert same.n_runs == 200
@@ -94,6 +94,10 @@ def test_options_say_what_to_read(files, capsys):
         (["check", "base.csv", "--gates", "none.toml"], "none.toml: there is no such file"),
         (["check", "base.csv", "--gates", "g.toml"], "no key named 'metrik'"),
         (["check", "base.csv", "--gates", "ok.toml", "--margin", "1"], "--margin is of the gate"),
+        (
+            ["check", "base.csv", "--json", "b.json", "--margin", ".1"],
+            "than --baseline is all right",
+        ),
         (["check", "base.csv", "--json", "none/a.json"], "--json: there is no folder none"),
         (["compare", "base.csv", "base.csv", "--id", "x"], "--id: no column named 'x'"),
     ],

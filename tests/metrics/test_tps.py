@@ -138,6 +138,25 @@ def test_a_custom_score_gives_one_number_for_each_forecast(ragged):
                 work(Squares(shape))
 
 
+class Unclipped:
+    """The log score that is infinite where the impossible happened."""
+
+    def success(self, p):
+        with np.errstate(divide="ignore"):
+            return np.log(p)
+
+    def failure(self, p):
+        return self.success(1 - p)
+
+
+def test_an_infinite_score_of_what_did_not_happen_costs_nothing():
+    X, y = np.array([[1.0, 0.5], [0.0, 0.5], [0.5, 0.5]]), np.array([1, 0, 0.5])
+    expected = tps_score(y, X)
+    assert tps_score(y, X, score=Unclipped()) == pytest.approx(expected, abs=1e-6)
+    profile = step_profile(y, X, score=Unclipped())["score"]
+    assert profile.tolist() == pytest.approx(step_profile(y, X)["score"].tolist(), abs=1e-6)
+
+
 @pytest.mark.parametrize(
     "function",
     [

@@ -424,6 +424,7 @@ def test_a_state_is_gone_on_with_only_by_its_own_process(runs, tmp_path):
         (lambda line: line.__setitem__(5, float("nan")), "was written with another process"),
         (lambda line: line.__setitem__(5, "x"), "line 3: cannot be read"),
         (lambda line: line.__setitem__(4, None), "line 3: cannot be read"),
+        (lambda line: line.__setitem__(5, 10**400), "line 3: cannot be read"),
         (lambda line: line.__setitem__(1, True), "id of a run must be text"),
         (lambda line: line.__setitem__(1, [1]), "line 3: cannot be read"),
         (lambda line: line.__setitem__(0, "stop"), "line 3: cannot be read"),

@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 
 from trajscore import PlattCrossFitCalibrator, TraceAggregator, evaluate
 from trajscore.metrics import ecuas_from_confidence, ecuas_score, step_profile
+from trajscore.metrics._equal_length import success_by_length
 from trajscore.plotting import (
     CostCurveDisplay,
     LengthDisplay,
@@ -96,6 +97,8 @@ def test_length(runs):
     many = LengthDisplay.from_predictions(y, X, n_bins=3)
     assert len(many.table) <= 3
     assert many.table["n_runs"].sum() == 120
+    apart = success_by_length(np.arange(1, 101), np.ones(100), 10)
+    assert apart["n_runs"].tolist() == [9, *[10] * 8, 11]
 
 
 def test_length_with_a_bin_that_was_never_observed():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from trajscore import evaluate
+from trajscore.calibration._maker import calibrator_maker
 from trajscore.core.errors import ArgumentError
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
@@ -21,7 +22,7 @@ from trajscore.report._cards import (
     ranked,
 )
 from trajscore.report._data import Options
-from trajscore.report._rows import calibrator_maker, make_rows
+from trajscore.report._rows import make_rows
 from trajscore.report._runs import check_predictors, choose_runs
 
 QUICK = IntervalOptions(50, method="influence")

@@ -230,6 +230,8 @@ def test_what_cannot_be_added_up_is_refused_in_words():
     with pytest.raises(ValueError, match="calibrator must be"):
         CalibrationAccumulator().update([1, 0], [[0.9], [0.2]]).fit(None)
     with pytest.raises(ValueError, match="there are no runs so far"):
+        RankingAccumulator().compute()
+    with pytest.raises(ValueError, match="there are no runs so far"):
         CalibrationAccumulator().compute()
     with pytest.raises(ValueError, match=r"columns are named by text, got 3\.5"):
         iter_batches("runs.parquet", **COLUMNS | {"value": 3.5})

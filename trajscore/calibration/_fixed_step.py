@@ -17,6 +17,7 @@ from trajscore.inference._choice import interval_of
 from trajscore.metrics._equal_length import at_step, has_both, round_steps
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._statistics import MeanOfRuns
+from trajscore.metrics._tps import score_cells
 from trajscore.metrics._within_strata import AurocWithin
 
 AUROC = ("AUROC", "AUROC_low", "AUROC_high")
@@ -67,8 +68,7 @@ def auroc_estimate(confidence: FloatArray, success: FloatArray, stratum: IntArra
 def _score(p: FloatArray, success: FloatArray, score: Any) -> tuple[float, Estimate]:
     """Return the mean score, and its margin over the success rate with the influence of runs."""
     family = get_family(score)
-    of_run = success * family.success(p) + (1 - success) * family.failure(p)
-    rate = np.full(len(p), success.mean())
-    margin = of_run - (success * family.success(rate) + (1 - success) * family.failure(rate))
+    of_run = score_cells(family, p, success)
+    margin = of_run - score_cells(family, np.full(len(p), success.mean()), success)
     estimate = float(margin.mean()), MeanOfRuns(margin).influence(len(p))
     return float(of_run.mean()), estimate

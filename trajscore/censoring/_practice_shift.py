@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
-from trajscore.calibration import PlattCrossFitCalibrator, cross_fit_traces
+from trajscore.calibration import cross_fit_traces
 from trajscore.calibration._cross_fit import CrossFitCalibrator
+from trajscore.calibration._maker import calibrator_maker
 from trajscore.censoring._termination_audit import termination_audit
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
@@ -284,14 +284,10 @@ def _calibrated(
         return [_checked(name, trace)] * len(weights)
     if not isinstance(calibrator, str):
         return [_checked(name, _out_of_fold(calibrator, trace, sample, labels))] * len(weights)
-    if calibrator != "platt":
-        raise ValueError(f"calibrator must be 'platt', a forecaster or None, got {calibrator!r}")
-    inside = trace.cells.min() >= 0 and trace.cells.max() <= 1
-    platt = PlattCrossFitCalibrator(link="logit" if inside else "identity", censored=censored)
-    return [
-        _checked(name, _out_of_fold(clone(platt).set_params(weights=one), trace, sample, labels))
-        for one in weights
-    ]
+    inside = bool(trace.cells.min() >= 0 and trace.cells.max() <= 1)
+    makers = [calibrator_maker(calibrator, one) for one in weights]
+    platts = [make(inside).set_params(censored=censored) for make in makers if make]
+    return [_checked(name, _out_of_fold(platt, trace, sample, labels)) for platt in platts]
 
 
 def _out_of_fold(

@@ -74,6 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _rules(arguments: argparse.Namespace) -> Rules:
     if arguments.gates is None:
+        if arguments.margin is not None and arguments.baseline is None:
+            raise ValueError("--margin is how much worse than --baseline is all right; give both")
         gates = () if arguments.baseline is None else (Gate(margin=arguments.margin or 0.0),)
         if not gates and arguments.json is None:
             raise ValueError(

@@ -80,6 +80,12 @@ def check_outcomes(
     return values
 
 
+def differ(y: NDArray[Any]) -> bool:
+    """Tell whether there are two different outcomes among those that were observed."""
+    observed = y[y != CENSORED]
+    return bool((observed != observed[:1]).any())
+
+
 CENSORED_AS = ("failure", "drop", "q_z")
 """What a run without an observed outcome can be taken for."""
 

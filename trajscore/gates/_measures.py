@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import comb
 
+from trajscore.calibration._maker import calibrator_maker
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
 from trajscore.gates._run_set import RunSet
@@ -18,7 +19,7 @@ from trajscore.report._data import CALIBRATED, FORMS, IntervalOptions, Note, Opt
 from trajscore.report._disclosures import sentence
 from trajscore.report._margins import row_metrics
 from trajscore.report._missing import leave_out_missing
-from trajscore.report._rows import base_rate, calibrator_maker, make_rows
+from trajscore.report._rows import base_rate, make_rows
 
 OPTIONS = Options(("log", "brier", ("beta", 4, 2)), "linear_front", "weighted")
 SUCCESS, LENGTH = "success", "length"

@@ -14,7 +14,9 @@ from trajscore.gates._compare import in_runs, interval, pairing
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, UNUSABLE
 from trajscore.gates._result import WORST_FIRST, CheckData, GateResult
 from trajscore.gates._run_set import FORMAT, VERSION
+from trajscore.report.render.as_markdown import escaped, table
 
+_HEAD = ("", "gate", "reference", "new", "change", "")
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _TO_DECIDE = (
     "To decide it, take more runs, or give a margin: how much worse is all right. What undecided "
@@ -76,19 +78,16 @@ def to_markdown(result: CheckData) -> str:
     """Return a table of the gates, as for the summary of a job."""
     lines = [f"## {result.verdict.capitalize()}: {_summary(result)}", "", _about(result), ""]
     lines += [_TO_DECIDE, ""] if result.verdict == UNDECIDED else []
-    lines += [f"- **unusable**: {_cell(one)}" for one in result.problems]
-    if result.gates:
-        lines += [
-            "| | gate | reference | new | change | |",
-            "|---|---|---|---|---|---|",
-        ]
+    lines += [f"- **unusable**: {escaped(one)}" for one in result.problems]
+    rows = []
     for one in result.gates:
         cells = ["", "", one.why, ""]
         if one.verdict != UNUSABLE:
             ends = f" {interval(one.low, one.high)}" if one.low < one.high else ""
             needed = in_runs(one.runs_needed) if one.verdict == UNDECIDED else ""
             cells = [f"{one.reference:.4g}", f"{one.value:.4g}", f"{one.change:+.3g}{ends}", needed]
-        lines.append(f"| {' | '.join(map(_cell, (f'**{one.verdict}**', str(one.gate), *cells)))} |")
+        rows.append([one.verdict, str(one.gate), *cells])
+    lines += [table(_HEAD, rows)] if rows else []
     return "\n".join(lines) + "\n"
 
 
@@ -133,10 +132,6 @@ def _summary(result: CheckData) -> str:
     at_once = ", for all gates at once" if len(result.gates) > 1 else ""
     chance = f"{1 - result.rules.level:.0%}"
     return f"{came}; each end of an interval holds with a chance of {chance}{at_once}"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def _fields(one: GateResult) -> dict[str, Any]:

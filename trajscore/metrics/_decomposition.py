@@ -17,7 +17,7 @@ from trajscore.core.weights import Weights, step_weights
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._ties import order_within, rises
-from trajscore.metrics._tps import check_scored, run_scores
+from trajscore.metrics._tps import check_scored, earned, run_scores
 from trajscore.metrics._weighted_steps import WeightedSteps
 
 PARTS = ("miscalibration", "discrimination", "uncertainty")
@@ -62,8 +62,8 @@ class Mass:
 
     def score(self, family: Any) -> FloatArray:
         """Total score of each group, times the weights."""
-        scored = _earned(self.success, family.success(self.forecast))
-        scored += _earned(self.failure, family.failure(self.forecast))
+        scored = earned(self.success, family.success(self.forecast))
+        scored += earned(self.failure, family.failure(self.forecast))
         return np.add.reduceat(scored, _run_starts(self.group))
 
     def _pooled(self, starts: IntArray) -> Self:
@@ -259,8 +259,3 @@ def weighted_mass(
 def _run_starts(values: NDArray[Any]) -> IntArray:
     """Where a new value begins."""
     return np.flatnonzero(np.append(True, values[1:] != values[:-1]))
-
-
-def _earned(weight: FloatArray, scored: FloatArray) -> FloatArray:
-    # an outcome that never occurs costs nothing, even where its score is infinite
-    return np.multiply(weight, scored, out=np.zeros_like(weight), where=weight > 0)

@@ -14,6 +14,7 @@ from trajscore.core.sample import check_forecasts
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._proper_scores import get_family
+from trajscore.metrics._tps import score_cells
 
 
 def step_profile(
@@ -73,19 +74,19 @@ def step_profile(
     family = get_family(score)
     step = step_numbers(X) - 1
     w = np.repeat(weight, X.lengths)
-    label = np.repeat(soft_outcomes(y, q_z), X.lengths)
-    scored = label * family.success(X.cells) + (1 - label) * family.failure(X.cells)
+    labels = soft_outcomes(y, q_z)
+    scored = score_cells(family, X.cells, labels, X.lengths)
 
     observed = w * np.repeat(y != CENSORED, X.lengths)
-    n_runs, mean, std_error = _mean_by_step(step, w, scored)
-    n_observed, observed_mean, observed_error = _mean_by_step(step, observed, scored)
+    n_runs, mean, std_error = mean_by_step(step, w, scored)
+    n_observed, observed_mean, observed_error = mean_by_step(step, observed, scored)
     table = pd.DataFrame(
         {
             "n_runs": n_runs,
             "score": mean,
             "std_error": std_error,
-            "forecast": _mean_by_step(step, w, X.cells)[1],
-            "success_rate": _mean_by_step(step, w, label)[1],
+            "forecast": mean_by_step(step, w, X.cells)[1],
+            "success_rate": mean_by_step(step, w, np.repeat(labels, X.lengths))[1],
             "n_observed": n_observed,
             "score_observed": observed_mean,
             "std_error_observed": observed_error,
@@ -98,7 +99,7 @@ def step_profile(
     return table[table["n_runs"] > 0]
 
 
-def _mean_by_step(
+def mean_by_step(
     step: IntArray, w: FloatArray, x: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the weight of each step, the weighted mean of x, and its standard error."""

@@ -176,4 +176,9 @@ def score_cells(
             return np.asarray(family.observed(p, np.repeat(1.0 - y, lengths)))
         return np.where(np.repeat(y == 1, lengths), family.success(p), family.failure(p))
     label = np.repeat(y.astype(np.float64), lengths)
-    return np.asarray(label * family.success(p) + (1 - label) * family.failure(p))
+    return earned(label, family.success(p)) + earned(1 - label, family.failure(p))
+
+
+def earned(weight: FloatArray, score: FloatArray) -> FloatArray:
+    """Weigh scores of an outcome; one that never occurs costs nothing, however bad its score."""
+    return np.multiply(weight, score, out=np.zeros_like(weight), where=weight > 0)

@@ -308,7 +308,7 @@ class EProcessMonitor:
             for number, record in enumerate(journal.read(), start=2):
                 try:
                     self._replay(journal.path, *record)
-                except (ValueError, TypeError, KeyError) as error:
+                except (ValueError, TypeError, KeyError, OverflowError) as error:
                     if isinstance(error, OtherOwnerError):
                         raise
                     raise ValueError(

@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_trajectories
-from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.type_aliases import IntArray
+from trajscore.core.outcomes import check_outcomes
+from trajscore.metrics._equal_length import span, success_by_length
 from trajscore.plotting._display import (
     GREY,
     PredictionDisplayMixin,
@@ -70,17 +70,7 @@ class LengthDisplay(PredictionDisplayMixin):
         """
         X = check_trajectories(traces, allow_missing=True)
         y = check_outcomes(y_true, len(X))
-        bins = np.searchsorted(_lower_edges(X.lengths, n_bins), X.lengths, side="right") - 1
-        observed = y != CENSORED
-        runs = pd.DataFrame({"length": X.lengths, "seen": observed, "y": np.where(observed, y, 0)})
-        table = runs.groupby(bins).agg(
-            low=("length", "min"),
-            high=("length", "max"),
-            n_runs=("length", "size"),
-            n_observed=("seen", "sum"),
-            success_rate=("y", "sum"),
-        )
-        table["success_rate"] /= table["n_observed"]
+        table = success_by_length(X.lengths, y, n_bins)
         return cls(table).plot(**kwargs)
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:
@@ -95,8 +85,7 @@ class LengthDisplay(PredictionDisplayMixin):
         }
         if bars["label"] not in ax.get_legend_handles_labels()[1]:
             ax.bar(place, share, **bars)
-        spans = zip(self.table["low"], self.table["high"], strict=True)
-        labels = [str(low) if low == high else f"{low}-{high}" for low, high in spans]
+        labels = list(map(span, self.table["low"], self.table["high"]))
         ax.set_xticks(place, labels, rotation=45 if len(labels) > 7 else 0)
         ax.set(xlabel="steps in the run", ylabel="share")
         share_axis(ax, "y")
@@ -108,11 +97,3 @@ class LengthDisplay(PredictionDisplayMixin):
             "label": name or "success rate", **style,
         }  # fmt: skip
         return ax.errorbar(place[seen], rate, yerr=spread, **style)
-
-
-def _lower_edges(lengths: IntArray, n_bins: int) -> IntArray:
-    """Start a bin at each length, or at quantiles where there are too many."""
-    edges = np.unique(lengths)
-    if len(edges) <= n_bins:
-        return edges
-    return np.unique(np.quantile(lengths, np.linspace(0, 1, n_bins + 1)).astype(np.int64))[:-1]

@@ -23,6 +23,7 @@ from trajscore.io._reading import stream_runs
 from trajscore.io._runs import count_left_out
 from trajscore.io._tables import read_table
 from trajscore.report._inputs import FromLog, FromTable, Inputs, find_confidences, format_of, load
+from trajscore.report._runs import lacks_outcomes
 
 _WIDTH = 80
 _MOST = 12  # names or values that a line shows
@@ -146,8 +147,8 @@ def _of_log(
 
 
 def _what_is_judged(seen: FromLog, y: Any) -> str:
-    if not {SUCCESS, FAILURE} <= {float(np.round(one)) for one in y if one != CENSORED}:
-        return "would be refused: both successes and failures are needed"
+    if lacks := lacks_outcomes(y):
+        return f"would be refused: {lacks}"
     if seen.coverage:
         rare = f"; too few runs have all of {', '.join(seen.too_rare)}" if seen.too_rare else ""
         return f"would judge {', '.join(seen.coverage)}{rare}"
@@ -257,7 +258,9 @@ def _tell(found: Description, frame: pd.DataFrame, inputs: Inputs, origin: FromT
     found.fields = {"the table": [str(n) for n in frame.columns if n not in taken]}
     found.fields = {} if not found.fields["the table"] else found.fields
     found.not_used = origin.not_used()
-    found.report = f"would judge {', '.join(X.channels or ())}"  # type: ignore[union-attr]
+    lacks = lacks_outcomes(inputs.y)
+    judged = f"would judge {', '.join(X.channels or ())}"  # type: ignore[union-attr]
+    found.report = f"would be refused: {lacks}" if lacks else judged
 
 
 # ------------------------------------------------------------------ sentences

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import trajscore
+from trajscore.calibration._maker import calibrator_maker
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED_AS
 from trajscore.core.values import check_choice
@@ -27,7 +28,7 @@ from trajscore.report._intervals import interval_table
 from trajscore.report._missing import fill_forward, leave_out_missing
 from trajscore.report._monitoring import monitoring_options, monitoring_table
 from trajscore.report._report import Report
-from trajscore.report._rows import calibrator_maker, calibrators_of, make_rows
+from trajscore.report._rows import calibrators_of, make_rows
 from trajscore.report._runs import (
     check_predictors,
     choose_runs,

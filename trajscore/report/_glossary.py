@@ -35,7 +35,8 @@ GLOSSARY = {
     "calibrated": "Recalibrated on other runs than those that are judged.",
     RAW: "As given.",
     "constant": "The same forecast for all runs.",
-    "interval": "95% interval, from how much runs differ; of cards, for all cards at once.",
+    "interval": "From how much runs differ, at the level that is disclosed; of cards, for all "
+    "cards at once.",
     "alpha": "Share of good runs that may be flagged.",
     "false alarms": "Share of good runs that were flagged.",
     "power": "Share of failing runs that were flagged.",

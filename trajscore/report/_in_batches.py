@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trajscore.calibration._maker import CalibratorMaker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
 from trajscore.core.outcomes import CENSORED, CENSORED_AS, FAILURE, as_labels, as_q_z
@@ -45,7 +46,6 @@ from trajscore.report._disclosures import UNOBSERVED
 from trajscore.report._margins import cost_of_reliance
 from trajscore.report._missing import MISSING, lost_runs, whole_runs
 from trajscore.report._report import Report
-from trajscore.report._rows import CalibratorMaker
 from trajscore.report._runs import counted
 from trajscore.report._tables import gain_table
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator

@@ -16,7 +16,7 @@ from trajscore import io
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import joined_ids, parse_numbers
-from trajscore.core.outcomes import FAILURE, SUCCESS
+from trajscore.core.outcomes import differ
 from trajscore.core.stops import Rule, mechanism_of
 from trajscore.core.values import unknown_name
 from trajscore.datasets import load_chess
@@ -393,7 +393,7 @@ def find_confidences(
     whole = np.logical_and.reduceat(known, X.offsets[:-1], axis=0)
     for column, name in enumerate(X.channels or ()):
         share = float(there[:, column].mean())
-        if {FAILURE, SUCCESS} <= set(y[whole[:, column]].tolist()):
+        if differ(y[whole[:, column]]):
             found.coverage[name] = share
         elif share:
             found.too_rare[name] = share

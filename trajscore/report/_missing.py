@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.outcomes import differ
 from trajscore.core.sample import Sample
 from trajscore.core.type_aliases import BoolArray
 from trajscore.core.values import check_choice
@@ -80,4 +81,4 @@ def whole_runs(trace: TrajectoryArray) -> BoolArray:
 
 
 def _is_enough(runs: Coverage, rows: BoolArray) -> bool:
-    return len(np.unique(runs.y[runs.observed & rows])) > 1
+    return differ(runs.y[rows])

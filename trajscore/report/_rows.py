@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from trajscore.calibration import PlattCrossFitCalibrator
 from trajscore.calibration._cross_fit import CrossFitCalibrator, cross_fit_sample
-from trajscore.calibration._forecaster import check_forecaster, check_refitted
+from trajscore.calibration._maker import CalibratorMaker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
 from trajscore.core.parallel import in_threads
@@ -29,8 +27,6 @@ from trajscore.report._data import (
 )
 from trajscore.report._missing import whole_runs
 from trajscore.report._runs import Coverage, Judged
-
-CalibratorMaker = Callable[[bool], Any]
 
 
 @dataclass(frozen=True)
@@ -82,25 +78,6 @@ def base_rate(trace: TrajectoryArray, runs: Coverage) -> Row:
 
 
 # -------------------------------------------------------------------- calibration
-
-
-def calibrator_maker(calibrator: Any, weights: Any) -> CalibratorMaker | None:
-    """Return what makes a fresh calibrator, told whether a signal is a probability."""
-    if calibrator is None:
-        return None
-    if isinstance(calibrator, str) and calibrator != "platt":
-        raise ValueError(f"calibrator must be 'platt', a forecaster or None, got {calibrator!r}")
-    if not isinstance(calibrator, str):
-        check_forecaster(calibrator)
-        check_refitted(calibrator)
-        return lambda is_probability: clone(calibrator)
-
-    def platt(is_probability: bool) -> PlattCrossFitCalibrator:
-        made = PlattCrossFitCalibrator(weights=weights)
-        # a signal is said to be higher where success is more likely, and judged as that
-        return made if is_probability else made.set_params(link="identity", increasing=True)
-
-    return platt
 
 
 def _calibrator_of_length(maker: CalibratorMaker) -> PlattCrossFitCalibrator:

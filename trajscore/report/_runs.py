@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels, differ
 from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import classify_stops, is_scored, normalize_reasons, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
@@ -132,18 +132,22 @@ def counted(
 
 
 def _check_enough(y: NDArray[Any], excluded: dict[tuple[str, str], int], needs_both: bool) -> None:
-    observed = y[y != CENSORED]
     left_out = "".join(f"; left out: {number_of_runs(n)} {why}" for (_, why), n in excluded.items())
+    if lacks := lacks_outcomes(y, needs_both):
+        raise ValueError(lacks + left_out)
+
+
+def lacks_outcomes(y: NDArray[Any], needs_both: bool = True) -> str:
+    """Say what outcomes lack for an evaluation; empty if nothing."""
+    observed = y[y != CENSORED]
     if len(y) < 2:
-        raise ValueError(f"evaluation needs at least 2 runs, got {len(y)}{left_out}")
+        return f"evaluation needs at least 2 runs, got {len(y)}"
     if not len(observed):
-        raise ValueError(
-            f"none of the {len(y)} runs has an observed outcome; give outcomes for some of "
-            f"them{left_out}"
-        )
-    if needs_both and observed.min() == observed.max():
+        return f"none of the {len(y)} runs has an observed outcome; give outcomes for some of them"
+    if needs_both and not differ(y):
         same = _constant_outcome(len(observed), observed[0])
-        raise ValueError(f"{same}; an evaluation needs both outcomes{left_out}")
+        return f"{same}; an evaluation needs both outcomes"
+    return ""
 
 
 def _constant_outcome(n: int, outcome: Any) -> str:

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 
 from trajscore.calibration import PlattCrossFitCalibrator
+from trajscore.calibration._maker import CalibratorMaker
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Weights
 from trajscore.metrics._proper_scores import CLIP, LogScore, count_clipped
 from trajscore.metrics._tps import run_scores
 from trajscore.report._data import CALIBRATED, RAW, IntervalOptions, Note, Options
-from trajscore.report._rows import CalibratorMaker, Row, base_rate, make_rows, recalibrated
+from trajscore.report._rows import Row, base_rate, make_rows, recalibrated
 from trajscore.report._runs import Judged
 
 # Log-odds of fewer forecasts of 0 or 1 add little to the spread of the others.

@@ -148,7 +148,14 @@ class RankingAccumulator:
         DataFrame indexed by statistic
             value; low and high, an interval from the influence of each run (none of T-ECE); least
             and most, bounds of the value without a grid (of T-ECE without the rounding of bins).
+
+        Raises
+        ------
+        ValueError
+            If there are no runs so far.
         """
+        if not self.sums[:2].any():
+            raise ValueError("there are no runs so far; add some")
         failures, successes, confidence = self.sums[:, self.sums[:2].sum(axis=0) > 0]
         n = float((failures + successes).sum())
         rows = {}

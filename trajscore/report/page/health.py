@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from trajscore.core.outcomes import CENSORED
+from trajscore.metrics._equal_length import span, success_by_length
 from trajscore.metrics._ties import group_ties
 from trajscore.report._data import BASE_RATE, CONSTANT, FORMS, LENGTH, RAW
 from trajscore.report._disclosures import sentence
@@ -54,33 +55,23 @@ def _sentence(view: View) -> str:
 
 def _length(view: View) -> Panel:
     """Draw the success rate of observed runs by their number of steps."""
-    y, lengths = view.data.outcomes[BASE_RATE, CONSTANT], view.constant.lengths
-    observed = y != CENSORED
-    edges = np.unique(np.quantile(lengths, np.linspace(0, 1, _MOST_BARS + 1), method="higher"))
-    if len(np.unique(lengths)) <= _MOST_BARS:
-        edges = np.unique(lengths)
-    place = np.searchsorted(edges, lengths, side="right") - 1
-    n = np.bincount(place, minlength=len(edges))
-    seen = np.bincount(place, observed, len(edges))
-    rate = np.bincount(place, np.where(observed, y, 0), len(edges)) / np.maximum(seen, 1)
+    lengths, y = view.constant.lengths, view.data.outcomes[BASE_RATE, CONSTANT]
+    table = success_by_length(lengths, y, _MOST_BARS)
+    at, share = np.arange(len(table)), (table["n_runs"] / len(y)).to_numpy()
+    rate = table["success_rate"].to_numpy(np.float64)
     panel = Panel(
-        Axis(-0.5, len(edges) - 0.5, 52, 240, "steps in the run"),
+        Axis(-0.5, len(table) - 0.5, 52, 240, "steps in the run"),
         Axis(0, 1, 150, 20, "share"),
         "Success rate by number of steps (dots), and the share of runs of that length (bars)",
         title="success by length",
     )
-    at = np.arange(len(edges))
-    panel.bars(at - 0.42, at + 0.42, n / n.sum(), "constant")
-    panel.points(at, np.where(seen > 0, rate, np.nan), "calibrated", 3.2)
-    panel.line(at, np.where(seen > 0, rate, np.nan), "calibrated")
-    every = 2 if len(edges) > 6 else 1
-    panel.names = [(float(panel.x(k)), _span(edges, k, lengths.max())) for k in at[::every]]
+    panel.bars(at - 0.42, at + 0.42, share, "constant")
+    panel.points(at, rate, "calibrated", 3.2)
+    panel.line(at, rate, "calibrated")
+    labels = [span(*ends) for ends in zip(table["low"], table["high"], strict=True)]
+    every = 2 if len(table) > 6 else 1
+    panel.names = [(float(panel.x(k)), labels[k]) for k in at[::every]]
     return panel
-
-
-def _span(edges: np.ndarray, k: int, longest: int) -> str:
-    last = edges[k + 1] - 1 if k + 1 < len(edges) else longest
-    return str(edges[k]) if last <= edges[k] else f"{edges[k]}-{last}"
 
 
 def _stops(view: View) -> list[dict[str, Any]]:

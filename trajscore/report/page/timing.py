@@ -11,6 +11,8 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._proper_scores import get_family
+from trajscore.metrics._step_profile import mean_by_step
+from trajscore.metrics._tps import score_cells
 from trajscore.report._data import RAW
 from trajscore.report.page.charts import Axis, Panel, axis_of
 from trajscore.report.page.view import Section, View
@@ -86,16 +88,12 @@ def _sentence(view: View, profiles: dict[str, _Profile]) -> str:
 def _profile(view: View, key: tuple[str, str]) -> _Profile:
     """Return the mean margin of the leading score at each step, over the runs that reach it."""
     trace, labels = view.data.traces[key], view.data.labels[key]
-    family, constant = get_family(view.data.options.scores[0]), np.array([labels.mean()])
-    label = np.repeat(labels, trace.lengths)
-    score = label * (family.success(trace.cells) - family.success(constant))
-    score += (1 - label) * (family.failure(trace.cells) - family.failure(constant))
-    step = step_numbers(trace) - 1
-    n = np.bincount(step)
-    mean = np.bincount(step, score) / np.maximum(n, 1)
-    variance = np.bincount(step, (score - mean[step]) ** 2) / np.maximum(n - 1, 1)
+    family = get_family(view.data.options.scores[0])
+    constant = np.full(len(trace.cells), labels.mean())
+    score = score_cells(family, trace.cells, labels, trace.lengths)
+    score -= score_cells(family, constant, labels, trace.lengths)
+    n, mean, error = mean_by_step(step_numbers(trace) - 1, np.ones(len(score)), score)
     shown = np.flatnonzero(n[:_MOST_STEPS] >= _FEWEST_AT_A_STEP)
-    error = np.sqrt(variance / np.maximum(n, 1))
     columns = (shown + 1, mean[shown], error[shown], n[shown])
     return _Profile(*(np.asarray(one, dtype=np.float64) for one in columns))
 

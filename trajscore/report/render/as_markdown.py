@@ -21,18 +21,18 @@ def to_markdown(data: ReportData) -> str:
     ]
     parts = [
         "# Does the confidence mean what it says?",
-        f"**{_plain(answer(data))}**",
+        f"**{escaped(answer(data))}**",
         table(["predictor", "what to do", "why"], _cards(data)),
-        _plain(identification(data)),
+        escaped(identification(data)),
         f"Every number is of {population(data.facts)}.",
         "## Margin over the base rate",
         table(["predictor", *margins.columns], rows),
-        "## In words\n\n" + _list(map(_plain, verdicts(data))),
-        "## Notes\n\n" + _list(_plain(sentence(note)) for note in data.remarks)
+        "## In words\n\n" + _list(map(escaped, verdicts(data))),
+        "## Notes\n\n" + _list(escaped(sentence(note)) for note in data.remarks)
         if data.remarks
         else "",
         "## How this was made",
-        _list(f"**{name}**: {_plain(text)}" for name, text in disclosures(data).items()),
+        _list(f"**{name}**: {escaped(text)}" for name, text in disclosures(data).items()),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -53,10 +53,10 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    return _plain(text).replace("|", "\\|")
+    return escaped(text).replace("|", "\\|")
 
 
-def _plain(text: str) -> str:
+def escaped(text: str) -> str:
     """Keep names from being read as marks: of HTML, a formula, a style, a link."""
     return re.sub(r"([<$*`\\]|(?<=\])\()", r"\\\1", text).replace("\n", " ")
 

@@ -1,0 +1,32 @@
+"""What ``calibrator=`` means wherever predictors are recalibrated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.base import clone
+
+from trajscore.calibration._forecaster import check_forecaster, check_refitted
+from trajscore.calibration._platt import PlattCrossFitCalibrator
+
+CalibratorMaker = Callable[[bool], Any]
+
+
+def calibrator_maker(calibrator: Any, weights: Any) -> CalibratorMaker | None:
+    """Return what makes a fresh calibrator, told whether a signal is a probability."""
+    if calibrator is None:
+        return None
+    if isinstance(calibrator, str) and calibrator != "platt":
+        raise ValueError(f"calibrator must be 'platt', a forecaster or None, got {calibrator!r}")
+    if not isinstance(calibrator, str):
+        check_forecaster(calibrator)
+        check_refitted(calibrator)
+        return lambda is_probability: clone(calibrator)
+
+    def platt(is_probability: bool) -> PlattCrossFitCalibrator:
+        made = PlattCrossFitCalibrator(weights=weights)
+        # a signal is said to be higher where success is more likely, and judged as that
+        return made if is_probability else made.set_params(link="identity", increasing=True)
+
+    return platt
