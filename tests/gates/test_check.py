@@ -119,6 +119,27 @@ def test_what_is_unusable_says_why():
     assert check(alike, BASE, Gate()).verdict == "pass"
 
 
+def test_a_run_that_crashed_is_a_failure_of_the_agent_and_no_forecast_to_judge():
+    crashed = np.arange(200) % 2 == 0
+    stops, hidden = np.where(crashed, "crash", "done"), lambda y: np.where(crashed, -1, y)
+    known = runs_of(1, outcomes=lambda y: np.where(crashed, 0, y))
+    cut = runs_of(1, stop_reason=stops, outcomes=hidden)
+    for metric in ("success", "pass^2", "length", "cost"):
+        gates = [check(new, BASE, Gate(metric)).gates[0] for new in (cut, known)]
+        assert (gates[0].value, gates[0].low) == (gates[1].value, gates[1].low)
+    assert check(cut, BASE).verdict == "fail"
+    dropped = runs_of(1, stop_reason=stops, outcomes=hidden, censored="drop")
+    assert (dropped.n_runs, dropped.n_left_out, dropped.n_unobserved) == (100, 100, 100)
+    assert check(dropped, dropped, Gate("success", margin=0.2)).verdict == "pass"
+    alone = RunSet(
+        {name: one[~crashed] for name, one in BASE.traces.items()}, BASE.y[~crashed],
+        tasks=BASE.tasks[~crashed],
+    )  # fmt: skip
+    for metric in ("TPS log", "AUROC", "S-ECE"):
+        values = [check(new, None, Gate(metric, versus=0.0)).gates[0].value for new in (cut, alone)]
+        assert values[0] == pytest.approx(values[1], abs=1e-12)
+
+
 def test_data_must_be_what_is_asked_for():
     other = runs_of(3, n_tasks=39)
     for rules, said in (
@@ -132,11 +153,16 @@ def test_data_must_be_what_is_asked_for():
     left_out = runs_of(3, n_unread=40)
     result = check(left_out, BASE, Rules(data=DataRules(most_left_out=0.1)))
     assert result.problems == ["40 of 240 runs are left out, and most_left_out = 0.1"]
+    unlabelled = runs_of(3, outcomes=lambda y: np.where(np.arange(200) < 50, -1, y))
+    result = check(unlabelled, BASE, Rules(data=DataRules(most_unobserved=0.2)))
+    assert result.problems == ["50 of 200 runs have no outcome, and most_unobserved = 0.2"]
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("[[gate]]\nmargin = 5", "so margin = 5 decides nothing; of a hundred it would be 0.05"),
+        ("[[gate]]\nmetric = 'AUROC'\nversus = 60", "so versus = 60 decides nothing; of a hundred"),
         ("[[gate]]\nmetrik = 'success'", "gate 1: no key named 'metrik'; did you mean 'metric'?"),
         ("[[gate]]\n[data]\nleast = 3", "[data]: no key named 'least'"),
         ("[[gates]]\n", "there is no gate"),
@@ -256,7 +282,10 @@ def test_words_of_a_comparison():
     assert str(check(SAME, BASE)).endswith("What undecided counts as can be said as well.")
     stops = np.where(np.arange(200) < 3, "crash", "done")
     cut = runs_of(3, stop_reason=stops, outcomes=lambda y: np.where(stops == "crash", -1, y))
-    assert "(left out: 3 stopped by crash, not by a budget)" in str(check(cut, BASE))
+    said = (
+        "(3 without an outcome, counted as failures; forecasts of 3 not judged: stopped by crash, "
+    )
+    assert said in str(check(cut, BASE))
     nobody = runs_of(2, tasks=False, n_tasks=7)
     assert "Not paired" in str(compare(BASE, nobody))
     alike = compare(BASE, runs_of(1, outcomes=np.ones_like))
@@ -306,15 +335,17 @@ def test_reports_are_compared_as_their_runs():
     assert check(WORSE, reports[0]).gates == check(WORSE, BASE).gates
 
 
-def test_reports_leave_out_what_an_evaluation_left_out():
-    y = np.where(np.arange(200) % 10 == 0, -1, BASE.judged.runs.y)
-    stops = np.where(np.arange(200) % 20 == 0, "max_steps", "crash")
-    X = BASE.judged.traces
-    runs = RunSet(X, y, tasks=BASE.tasks, stop_reason=stops)
-    report = evaluate(X, y, groups=BASE.tasks, stop_reason=stops)
+def test_reports_leave_out_unobserved_runs_where_an_evaluation_did():
+    y = np.where(np.arange(200) % 10 == 0, -1, BASE.y)
+    runs = RunSet(BASE.traces, y, tasks=BASE.tasks, censored="drop")
+    report = evaluate(BASE.traces, y, groups=BASE.tasks, censored="drop")
     found = compare(report, report)
-    assert (found.base.n_runs, found.base.n_left_out) == (190, 10)
+    assert (found.base.n_runs, found.base.n_left_out) == (180, 20)
     pd.testing.assert_frame_equal(found.table, compare(runs, runs).table)
+    stops = np.where(np.arange(200) % 20 == 0, "max_steps", "crash")
+    report = evaluate(BASE.traces, y, groups=BASE.tasks, stop_reason=stops)
+    with pytest.raises(ValueError, match="without 10 runs that count here .stopped by crash, not"):
+        compare(report, report)
 
 
 def test_reports_that_have_not_all_runs_are_refused():

@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> None:
         threshold=arguments.threshold,
         alpha=arguments.alpha or 0.05,
     )
-    y = runs.judged.runs.y[whole]
+    y = runs.y[whole]
     groups = None if runs.tasks is None else runs.tasks[whole]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:
     """Put the predictors side by side, and tell which runs lack no value."""
-    traces = runs.judged.traces
+    traces = runs.traces
     if not runs.predictors:
         raise ArgumentError("there is no score to learn from; name one with {argument}", "scores")
     if len(traces) > 1 and not named:

@@ -185,12 +185,14 @@ def _problems(new: RunSet, matched: Matching | None, data: DataRules) -> list[st
     said = []
     if new.n_runs < data.least_runs:
         said.append(f"there are {new.n_runs} runs, and least_runs = {data.least_runs}")
-    share = new.n_left_out / (new.n_runs + new.n_left_out)
-    if share > data.most_left_out:
-        said.append(
-            f"{new.n_left_out} of {new.n_runs + new.n_left_out} runs are left out, and "
-            f"most_left_out = {data.most_left_out:g}"
-        )
+    all_runs = new.n_runs + new.n_left_out
+    for n, what, name in (
+        (new.n_left_out, "are left out", "most_left_out"),
+        (new.n_unobserved, "have no outcome", "most_unobserved"),
+    ):
+        most = getattr(data, name)
+        if n > most * all_runs:
+            said.append(f"{n} of {all_runs} runs {what}, and {name} = {most:g}")
     for name, n in (
         ("new_tasks", matched.n_new if matched else 0),
         ("removed_tasks", matched.n_gone if matched else 0),

@@ -31,6 +31,7 @@ from trajscore.report._data import CALIBRATED, RAW, ReportData
 
 _OF_FORECASTS = (f"TPS log{MARGIN}", "S-ECE")
 _MOST_TRIALS = 8
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,13 @@ class Comparison:
         said, open_ = [], []
         for key, row in zip(self.keys, self.table.itertuples(), strict=True):
             span = f"{row.base:.4g} to {row.new:.4g} ({interval(row.change_low, row.change_high)})"
-            if row.change_low > 0 or row.change_high < 0:
+            is_rounding = abs(row.change) <= _ROUNDING * max(abs(row.base), abs(row.new))
+            if not is_rounding and (row.change_low > 0 or row.change_high < 0):
                 rose = row.change > 0
                 better = rose != is_lower_better(key.metric, self.new)
                 word = "" if key.metric == LENGTH else f": {'better' if better else 'worse'}"
                 said.append(f"{key} {'rose' if rose else 'fell'} from {span}{word}.")
-            elif row.change:
+            elif not is_rounding:
                 open_.append(f"  {key} {row.change:+.3g}: {in_runs(row.runs_needed)}")
         return [*said, *(["Not told apart from no change:"] if open_ else []), *open_]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from trajscore.core.values import as_path, check_choice, is_count, is_number, unknown_name
-from trajscore.gates._measures import SUCCESS
+from trajscore.gates._measures import SUCCESS, is_share
 from trajscore.report._data import CALIBRATED, RAW
 
 PASS, FAIL, UNDECIDED, UNUSABLE = "pass", "fail", "undecided", "unusable"
@@ -74,8 +74,19 @@ class Gate:
             )
         if self.share is None and not _is_finite(self.margin):
             raise ValueError(f'margin must be a number, or such as "10%", got {self.margin!r}')
+        if is_share(self.metric):
+            self._check_share("margin", lambda given: -1 < given < 1)
+            self._check_share("versus", lambda given: 0 <= given <= 1)
         if self.share is not None and self.versus != BASELINE:
             raise ValueError(f"margin {self.margin!r} is a share of the baseline; give a number")
+
+    def _check_share(self, name: str, holds: Callable[[float], bool]) -> None:
+        given = getattr(self, name)
+        if _is_finite(given) and not holds(given):
+            raise ValueError(
+                f"{self.metric} lies in [0, 1], so {name} = {given:g} decides nothing; of a "
+                f"hundred it would be {given / 100:g}"
+            )
 
     @property
     def share(self) -> float | None:
@@ -105,14 +116,17 @@ class DataRules:
     new_tasks: str = ALLOW
     removed_tasks: str = ALLOW
     most_left_out: float = 1.0
+    most_unobserved: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("new_tasks", "removed_tasks"):
             check_choice(getattr(self, name), name, (ALLOW, REFUSE))
         if not is_count(self.least_runs):
             raise ValueError(f"least_runs must be a whole number above 0, got {self.least_runs!r}")
-        if not _is_finite(self.most_left_out) or not 0 <= self.most_left_out <= 1:
-            raise ValueError(f"most_left_out must lie in [0, 1], got {self.most_left_out!r}")
+        for name in ("most_left_out", "most_unobserved"):
+            share = getattr(self, name)
+            if not _is_finite(share) or not 0 <= share <= 1:
+                raise ValueError(f"{name} must lie in [0, 1], got {share!r}")
 
 
 @dataclass(frozen=True)
@@ -138,7 +152,8 @@ def read_gates(path: str | Path) -> Rules:
     path : str or Path
         The file: ``[[gate]]`` tables with the parameters of `Gate`; ``level`` (0.05) and
         ``undecided`` for all of them; and a table ``[data]`` with ``least_runs``, ``new_tasks`` and
-        ``removed_tasks`` ("allow" or "refuse") and ``most_left_out``, a share of the runs.
+        ``removed_tasks`` ("allow" or "refuse"), ``most_left_out`` and ``most_unobserved``, shares
+        of the runs: those that do not count, and those without an outcome.
 
     Returns
     -------

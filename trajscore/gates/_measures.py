@@ -15,7 +15,14 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics._statistics import MeanOfRuns, Statistic
-from trajscore.report._data import CALIBRATED, FORMS, IntervalOptions, Note, Options
+from trajscore.report._data import (
+    CALIBRATED,
+    FORMS,
+    STEP_ERRORS,
+    IntervalOptions,
+    Note,
+    Options,
+)
 from trajscore.report._disclosures import sentence
 from trajscore.report._margins import row_metrics
 from trajscore.report._missing import leave_out_missing
@@ -24,6 +31,7 @@ from trajscore.report._rows import base_rate, make_rows
 OPTIONS = Options(("log", "brier", ("beta", 4, 2)), "linear_front", "weighted")
 SUCCESS, LENGTH = "success", "length"
 MARGIN = " margin"
+_SHARES = (*STEP_ERRORS, "AUROC", "AUPRC", "AURC", "T-ECE", "T-Brier")
 _PASS = re.compile(r"pass\^([1-9][0-9]?)")
 
 
@@ -102,6 +110,11 @@ def is_lower_better(metric: str, runs: RunSet) -> bool:
     return name in (*OPTIONS.lower_is_better, LENGTH, *runs.spent)
 
 
+def is_share(metric: str) -> bool:
+    """Whether a metric lies in [0, 1]."""
+    return metric in (SUCCESS, *_SHARES) or bool(_PASS.fullmatch(metric))
+
+
 def most_trials(runs: RunSet) -> int:
     """Number of runs that at least half of the tasks have; 1 where no tasks are known."""
     if runs.tasks is None:
@@ -128,8 +141,10 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], St
     for row in rows:
         if row.predictor != predictor:
             continue
-        own = row_metrics(row, OPTIONS)
-        constant = row_metrics(base_rate(row.traces, row.runs), OPTIONS)
+        # places among all runs that count, of which some have no forecast that is judged
+        covered = replace(row.runs, rows=runs.places(row.runs.given))
+        own = row_metrics(replace(row, runs=covered), OPTIONS)
+        constant = row_metrics(base_rate(row.traces, covered), OPTIONS)
         for name, one in own.items():
             found[row.form, name] = one
             reference = constant[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,14 +14,22 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.outcomes import as_labels
 from trajscore.core.sample import Sample
 from trajscore.core.stops import recorded_stops
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_numbers, as_path
 from trajscore.io._fields import USUAL_FIELDS, Fields
 from trajscore.report._data import RAW, ReportData
+from trajscore.report._disclosures import UNOBSERVED, number_of_runs
 from trajscore.report._inputs import FromLog, load
-from trajscore.report._runs import Judged, check_predictors, choose_runs
+from trajscore.report._runs import (
+    Judged,
+    check_predictors,
+    choose_runs,
+    counted,
+    lacks_outcomes,
+)
 from trajscore.report.render.as_json import FORMAT as OF_A_REPORT
 
 FORMAT, VERSION = "trajscore check", 1
@@ -40,19 +49,21 @@ class RunSet:
         What each run was about. Sets are paired by the tasks that both have, and the runs of a
         task are one cluster. Without them runs are paired by id, where both sets have the same ids.
     stop_reason : array-like of shape (n_runs,), optional
-        Why each run ended. Unobserved runs that no budget stopped are left out and counted.
+        Why each run ended. A run that crashed is a run of the agent like any other; but forecasts
+        are judged, as by `trajscore.evaluate`, without unobserved runs that no budget stopped.
     spent : dict of str to array-like of shape (n_runs,), optional
         What each run took, such as ``{"cost": ..., "tokens": ...}``; NaN where that is not known.
     censored : {"failure", "drop"}, default="failure"
-        What runs with outcome -1 count as.
+        What runs with outcome -1 count as, crashed ones too.
     n_unread : int, default=0
         Runs that are not here because they could not be read, or a fault of the test bench ended
         them; they count as left out.
 
     Attributes
     ----------
-    n_runs, n_left_out : int
-        Runs that count; runs that do not, those that were not read among them.
+    n_runs, n_left_out, n_unobserved : int
+        Runs that count; runs that do not, those that were not read among them; and of both, runs
+        without an observed outcome.
     predictors : list of str
         Names of the predictors.
     said : str
@@ -84,6 +95,7 @@ class RunSet:
     ) -> None:
         self._sample: Sample = check_predictors(X, y, tasks, None)
         labels = None if tasks is None else np.asarray(tasks, dtype=object).astype(str)
+        self._stop_reason = stop_reason
         self._stops = recorded_stops(self._sample.X.meta, stop_reason)
         self._spent = {
             name: _one_a_run(name, one, len(self._sample)) for name, one in _named(spent).items()
@@ -91,11 +103,15 @@ class RunSet:
         self._n_unread = n_unread
         self.censored = censored
         self.said = ""
-        self.judged: Judged = choose_runs(self._sample, stop_reason, censored, needs_both=False)
-        kept = pd.Index(self._sample.X.ids).get_indexer(self.ids)
+        outcomes, rows = as_labels(self._sample.y, censored=censored), self._sample.id_order()
+        if lacks := lacks_outcomes(self._sample.y, needs_both=False):
+            raise ValueError(lacks)
+        self._rows: IntArray = rows[outcomes.counts[rows]]  # that count
+        self.n_unobserved = int((~outcomes.observed).sum())
+        self.labels: FloatArray = outcomes.value[self._rows]
         self._labels = labels
-        self.tasks: NDArray[Any] | None = None if labels is None else labels[kept]
-        self.spent: dict[str, FloatArray] = {name: one[kept] for name, one in self._spent.items()}
+        self.tasks: NDArray[Any] | None = None if labels is None else labels[self._rows]
+        self.spent: dict[str, FloatArray] = {n: one[self._rows] for n, one in self._spent.items()}
 
     @classmethod
     def read(
@@ -181,18 +197,35 @@ class RunSet:
         return cls(X, runs["outcomes"], spent=spent, **options)
 
     @property
-    def _kept(self) -> TrajectoryArray:
-        return next(iter(self.judged.traces.values()))
+    def traces(self) -> dict[str, TrajectoryArray]:
+        """Traces of the runs that count."""
+        return {name: one[self._rows] for name, one in self._sample.traces.items()}
+
+    @property
+    def y(self) -> NDArray[Any]:
+        """Outcomes of the runs that count, -1 where they were not observed."""
+        return np.asarray(self._sample.y[self._rows])
+
+    @cached_property
+    def judged(self) -> Judged:
+        """Return the runs on which forecasts are judged."""
+        return choose_runs(self._sample, self._stop_reason, self.censored, needs_both=False)
+
+    def places(self, given: IntArray) -> IntArray:
+        """Return places, among the runs that count, of rows of what was given."""
+        place = np.empty(len(self._sample), dtype=np.int64)
+        place[self._rows] = np.arange(self.n_runs)
+        return place[given]
 
     @property
     def n_runs(self) -> int:
         """Number of runs that count."""
-        return len(self.judged.runs)
+        return len(self._rows)
 
     @property
     def n_left_out(self) -> int:
         """Number of runs that do not count."""
-        return self._n_unread + sum(self.judged.excluded.values())
+        return self._n_unread + len(self._sample) - self.n_runs
 
     @property
     def predictors(self) -> list[str]:
@@ -202,17 +235,12 @@ class RunSet:
     @property
     def ids(self) -> NDArray[Any]:
         """Ids of the runs that count, in order."""
-        return self._kept.ids
+        return self._sample.X.ids[self._rows]
 
     @property
     def lengths(self) -> FloatArray:
         """Steps of the runs that count."""
-        return self._kept.lengths.astype(np.float64)
-
-    @property
-    def labels(self) -> FloatArray:
-        """Outcomes in [0, 1] of the runs that count."""
-        return self.judged.runs.labels
+        return self._sample.X.lengths[self._rows].astype(np.float64)
 
     @property
     def n_tasks(self) -> int:
@@ -221,12 +249,17 @@ class RunSet:
 
     @property
     def counted(self) -> str:
-        """How many runs of how many tasks there are, and why others do not count."""
+        """How many runs of how many tasks there are, and what those without an outcome count as."""
+        said = [f"{self._n_unread} not read"] if self._n_unread else []
+        if n := self.n_unobserved:
+            as_what = "left out" if self.censored == "drop" else "counted as failures"
+            said.append(f"{n} without an outcome, {as_what}")
+        _, excluded = counted(self._sample.y, *self._stops)
+        if self.predictors and self.censored != "drop":
+            said += [f"forecasts of {n} not judged: {why}" for (_, why), n in excluded.items()]
         tasks = f" of {self.n_tasks} tasks" if self.n_tasks else ""
-        reasons = [f"{n} {why}" for (_, why), n in self.judged.excluded.items()]
-        reasons += [f"{self._n_unread} earlier"] if self._n_unread else []
-        left_out = f" (left out: {', '.join(reasons)})" if reasons else ""
-        return f"{self.n_runs} runs{tasks}{left_out}"
+        aside = f" ({'; '.join(said)})" if said else ""
+        return f"{self.n_runs} runs{tasks}{aside}"
 
     def __repr__(self) -> str:
         return f"<RunSet: {self.counted}, success {self.labels.mean():.3f}>"
@@ -272,13 +305,18 @@ def _of_report(name: str, report: ReportData) -> RunSet:
         )
         for predictor, one in ((key[0], report.traces[key]) for key in keys)
     }
-    n_left_out = int(report.excluded["n_runs"].sum())
+    others = report.excluded[report.excluded["reason"] != UNOBSERVED]
+    if len(others):
+        raise ValueError(
+            f"{name} is a report without {number_of_runs(int(others['n_runs'].sum()))} that count "
+            f"here ({'; '.join(others['reason'])}); give a RunSet"
+        )
     return RunSet(
         traces,
         report.outcomes[keys[0]],
         tasks=report.groups.get(keys[0]),
         censored=facts.censored,
-        n_unread=n_left_out,
+        n_unread=int(report.excluded["n_runs"].sum()),
     )
 
 

@@ -68,6 +68,7 @@ def to_json(result: CheckData) -> str:
             } if matched else None,
             "n_runs": result.new.n_runs,
             "n_left_out": result.new.n_left_out,
+            "n_unobserved": result.new.n_unobserved,
             "runs": result.new.to_json(),
         },
         allow_nan=False,
