@@ -1,10 +1,18 @@
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajscore import TrajectoryArray
+from trajscore import (
+    DensityRatioEProcess,
+    PlattCrossFitCalibrator,
+    PrefixForecaster,
+    TrajectoryArray,
+    evaluate,
+)
 from trajscore.core.sample import check_sample
+from trajscore.metrics import tps_score
 
 
 @pytest.fixture
@@ -80,3 +88,34 @@ def test_the_order_of_rows_is_forgotten_in_that_of_ids(order):
 def test_what_is_wrong_is_said(X, others, message):
     with pytest.raises(ValueError, match=message):
         check_sample(X, **others)
+
+
+@pytest.mark.parametrize("ids", [list("bca"), [7, 3, 5]])
+def test_a_series_that_names_the_runs_in_another_order_is_refused(ids):
+    X = TrajectoryArray.from_list([[0.9], [0.2], [0.4]], ids=ids)
+    y = pd.Series([1, 0, 1], index=ids)
+    for right in (y, y.reset_index(drop=True), y.to_numpy(), y.rename(str), y.set_axis([8, 9, 0])):
+        assert check_sample(X, right, groups=right, sample_weight=right).y.tolist() == [1, 0, 1]
+    other = y.sort_index()
+    for named in ({"y": other}, {"y": y, "groups": other}, {"y": y, "q_z": other}):
+        with pytest.raises(ValueError, match=rf"row 0: {[*named][-1]} is of run .*X\.ids"):
+            check_sample(X, **named)
+    for works in (
+        lambda: evaluate(X, y, stop_reason=other),
+        lambda: evaluate(X, y, by=other),
+        lambda: tps_score(other, X),
+        lambda: PlattCrossFitCalibrator().fit(X, other),
+        lambda: PrefixForecaster().fit(X, other),
+        lambda: DensityRatioEProcess().fit(X, other),
+    ):
+        with pytest.raises(ValueError, match="bring .* into the order of X"):
+            works()
+
+
+def test_an_index_that_may_be_of_another_table_says_nothing():
+    X = TrajectoryArray.from_list([[0.9], [0.2], [0.4]], ids=[2, 0, 1])
+    y = pd.Series([1, 0, 1], index=[1, 2, 0])
+    assert check_sample(X, y).y.tolist() == [1, 0, 1]
+    with pytest.raises(ValueError, match="row 0: y is of run 1, X of run 2"):
+        check_sample(X, y.rename_axis("run"))
+    assert check_sample([[0.9], [0.2], [0.4]], y.rename_axis("run")).y.tolist() == [1, 0, 1]

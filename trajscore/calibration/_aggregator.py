@@ -81,7 +81,7 @@ class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):
         get_schedule(self.weights)
         traces = self._check_runs(X, reset=True)
         if y is not None:
-            check_outcomes(y, len(traces))
+            check_outcomes(y, traces)
         self.classes_ = np.array([0, 1])
         return self
 

@@ -414,7 +414,7 @@ class CrossFitCalibrator(Forecaster, BaseEstimator):
         require_y(self, y)
         traces = self._check_runs(X, reset=True)
         n_runs = len(traces)
-        labels = as_labels(check_outcomes(y, n_runs), censored=self.censored, q_z=q_z)
+        labels = as_labels(check_outcomes(y, traces), censored=self.censored, q_z=q_z)
         weight = check_sample_weight(sample_weight, n_runs)
         clusters = None if groups is None else check_groups(groups, n_runs)
         return like_input(self._fit_checked(traces, labels, weight, clusters), X)

@@ -178,7 +178,7 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         _check_end(self.end, self.pooled)
         prototype = _classifier(self.estimator, 0.3 if self.features == "running" else 1.0)
         traces = self._check_runs(X, reset=True)
-        codes = check_outcomes(y, len(traces))
+        codes = check_outcomes(y, traces)
         labels = as_labels(codes, censored=self.censored, q_z=q_z)
         traces = ended_where_known(traces, codes)
         weight = check_sample_weight(sample_weight, len(traces))

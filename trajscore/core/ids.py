@@ -66,6 +66,30 @@ def are_default_ids(ids: NDArray[Any]) -> bool:
     return ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
 
 
+def check_index(given: Any, ids: NDArray[Any], name: str) -> None:
+    """Refuse a Series whose index names the same runs as a container has, in another order.
+
+    >>> check_index(pd.Series([1, 0], index=["b", "a"]), np.array(["a", "b"]), "y")
+    Traceback (most recent call last):
+    ...
+    ValueError: row 0: y is of run 'b', X of run 'a'; bring y into the order of X: y.loc[X.ids]
+    """
+    if not isinstance(given, pd.Series) or isinstance(given.index, pd.RangeIndex):
+        return
+    index = given.index
+    if len(index) != len(ids) or are_default_ids(ids) or index.equals(pd.Index(ids)):
+        return
+    # without a name, 0, 1, 2, ... in any order may be rows of another table
+    if index.name is None and are_default_ids(np.sort(ids)):
+        return
+    if index.is_unique and index.isin(ids).all():
+        row = int(np.argmax(index.to_numpy() != ids))
+        raise ValueError(
+            f"row {row}: {name} is of run {run_label(index[row])}, X of run {run_label(ids[row])}; "
+            f"bring {name} into the order of X: {name}.loc[X.ids]"
+        )
+
+
 def check_same_runs(first: RunsLike, other: RunsLike, first_name: str, other_name: str) -> None:
     """Refuse two containers that do not hold the same runs in the same order.
 

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.ids import check_index
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, RunsLike
 from trajscore.core.values import as_numbers, check_choice
 
 SUCCESS = 1
@@ -20,7 +21,7 @@ CENSORED = -1
 
 def check_outcomes(
     y: ArrayLike,
-    n_runs: int | None = None,
+    runs: int | RunsLike | None = None,
     *,
     allow_censored: bool = True,
     allow_soft: bool = True,
@@ -32,8 +33,8 @@ def check_outcomes(
     y : array-like of shape (n_runs,)
         Numbers, booleans, or missing values (NaN, None, pd.NA, or masked), which mean "not
         observed".
-    n_runs : int, optional
-        How many outcomes there must be.
+    runs : int or container, optional
+        How many outcomes there must be, or the runs that they are of.
     allow_censored : bool, default=True
         Whether outcomes may be unobserved.
     allow_soft : bool, default=True
@@ -47,7 +48,8 @@ def check_outcomes(
     Raises
     ------
     ValueError
-        If an outcome is anything else, with its row and the remedy.
+        If an outcome is anything else, with its row and the remedy; or if a Series names the runs,
+        by its index, in another order.
 
     Examples
     --------
@@ -57,8 +59,11 @@ def check_outcomes(
     array([ 1.  ,  0.25, -1.  ])
     """
     values = _as_numbers(y)
+    n_runs = runs if runs is None or isinstance(runs, int) else len(runs)
     if n_runs is not None and len(values) != n_runs:
         raise ValueError(f"there are {len(values)} outcomes for {n_runs} runs; give one for each")
+    if runs is not None and not isinstance(runs, int):
+        check_index(y, runs.ids, "y")
     if values.dtype == np.int64 and len(values) and values.min() >= 0 and values.max() <= 1:
         return values  # plain labels, the common case, are not copied
     values = values.astype(np.float64)

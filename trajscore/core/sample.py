@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups, check_sample_weight, check_trajectories
-from trajscore.core.ids import check_same_runs, id_order
+from trajscore.core.ids import check_index, check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, as_q_z, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 
@@ -87,10 +87,14 @@ def check_sample(
         if isinstance(X, Mapping)
         else {"": check_trajectories(X, **traces)}
     )
-    n_runs = len(next(iter(containers.values())))
+    runs = next(iter(containers.values()))
+    n_runs = len(runs)
+    of_runs = {"groups": groups, "sample_weight": sample_weight, "q_z": q_z}
+    for name, given in of_runs.items():
+        check_index(given, runs.ids, name)
     outcomes = None
     if y is not _UNGIVEN:
-        outcomes = check_outcomes(y, n_runs, allow_censored=allow_censored, allow_soft=allow_soft)
+        outcomes = check_outcomes(y, runs, allow_censored=allow_censored, allow_soft=allow_soft)
         containers = {name: ended_where_known(one, outcomes) for name, one in containers.items()}
     return Sample(
         traces=containers,
@@ -147,4 +151,4 @@ def check_forecasts(
 ) -> tuple[NDArray[Any], TrajectoryArray]:
     """Check outcomes and forecasts of success, one a step: the door of the scores."""
     X = check_trajectories(traces, probabilities=True, single_channel=True)
-    return check_outcomes(y, len(X), allow_censored=allow_censored), X
+    return check_outcomes(y, X, allow_censored=allow_censored), X

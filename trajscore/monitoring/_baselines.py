@@ -161,7 +161,7 @@ class CalibratedVerifier(OneLimit):
         """
         require_y(self, y)
         traces = check_estimator_input(self, X, reset=True)
-        labels = check_outcomes(y, len(traces), allow_soft=False)
+        labels = check_outcomes(y, traces, allow_soft=False)
         self.alphas_ = check_alphas(self.alpha)
         known = labels != CENSORED
         self.n_dropped_ = int((~known).sum())
@@ -353,7 +353,7 @@ def _success_lengths(X: TrajectoryArray, y: ArrayLike | None, parameter: str) ->
     """Lengths of succeeding runs, rising."""
     if y is None:
         raise ValueError(f"outcomes are needed to choose a {parameter}; give y, or {parameter}=")
-    lengths = np.sort(X.lengths[check_outcomes(y, len(X), allow_soft=False) == 1])
+    lengths = np.sort(X.lengths[check_outcomes(y, X, allow_soft=False) == 1])
     if not len(lengths):
         raise ValueError(f"no run succeeded, so no {parameter} can be chosen; give {parameter}=")
     return lengths

@@ -212,7 +212,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         require_y(self, y)
         self._check_parameters()
         traces = check_estimator_input(self, X, reset=True, single_channel=False)
-        labels = check_outcomes(y, len(traces), allow_soft=False)
+        labels = check_outcomes(y, traces, allow_soft=False)
         clusters = np.arange(len(traces)) if groups is None else check_groups(groups, len(traces))
         self.alphas_ = check_alphas(self.alpha)
         order = id_order(traces.ids)  # so that the order of rows cannot matter

@@ -138,7 +138,7 @@ class LearnThenTestStop(OneLimit):
         require_y(self, y)
         self._check_parameters()
         traces = check_estimator_input(self, X, reset=True, single_channel=False)
-        labels = check_outcomes(y, len(traces), allow_soft=False)
+        labels = check_outcomes(y, traces, allow_soft=False)
         self.alphas_ = check_alphas(self.alpha)
         self.n_dropped_ = int((labels == CENSORED).sum())
         self.longest_ = int(traces.lengths.max())

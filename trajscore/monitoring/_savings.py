@@ -179,7 +179,7 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
     if not isinstance(process, StoppingRule):
         raise ValueError(f"process must be a fitted stopping rule, got {process!r}")
     traces = process._check(X)
-    labels = check_outcomes(y, len(traces))
+    labels = check_outcomes(y, traces)
     even = traces.with_cells(np.ones(len(traces.cells)))
     costs = even if cost is None else check_cost(cost, traces)
     traces, known = ended_where_known(traces, labels), labels != CENSORED

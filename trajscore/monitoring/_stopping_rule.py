@@ -147,7 +147,7 @@ class StoppingRule(ABC, BaseEstimator):
             If no run fails, or none that fails has a weight; if an outcome is a grade.
         """
         traces = self._check(X)
-        labels = check_outcomes(y, len(traces), allow_soft=False)
+        labels = check_outcomes(y, traces, allow_soft=False)
         traces, failed = ended_where_known(traces, labels), labels == 0
         if not failed.any():
             raise ValueError("there is no failing run, so power is not defined")
@@ -191,7 +191,7 @@ class StoppingRule(ABC, BaseEstimator):
         """
         traces = self._check(X)
         costs = None if cost is None else check_cost(cost, traces)
-        labels = check_outcomes(y, len(traces), allow_soft=False)
+        labels = check_outcomes(y, traces, allow_soft=False)
         traces = ended_where_known(traces, labels)
         known = labels != CENSORED
         if not known.any():

@@ -74,7 +74,7 @@ class EProcessDisplay(DisplayMixin):
     def __post_init__(self) -> None:
         if not isinstance(self.log_m, TrajectoryArray):
             raise TypeError(f"log_m must be a TrajectoryArray, got {type(self.log_m).__name__}")
-        self.outcome = check_outcomes(self.outcome, len(self.log_m), allow_soft=False)
+        self.outcome = check_outcomes(self.outcome, self.log_m, allow_soft=False)
         of_cell = np.repeat(self.outcome, self.log_m.lengths)
         cells = {"outcome": of_cell, "step": step_numbers(self.log_m), "log_m": self.log_m.cells}
         grouped = pd.DataFrame(cells).groupby(["outcome", "step"])["log_m"]

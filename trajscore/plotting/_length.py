@@ -69,7 +69,7 @@ class LengthDisplay(PredictionDisplayMixin):
             The display, drawn.
         """
         X = check_trajectories(traces, allow_missing=True)
-        y = check_outcomes(y_true, len(X))
+        y = check_outcomes(y_true, X)
         table = success_by_length(X.lengths, y, n_bins)
         return cls(table).plot(**kwargs)
 

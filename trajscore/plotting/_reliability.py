@@ -86,7 +86,7 @@ class ReliabilityDisplay(PredictionDisplayMixin):
             The display, drawn.
         """
         X = check_trajectories(traces, probabilities=True, single_channel=True)
-        y = check_outcomes(y_true, len(X))
+        y = check_outcomes(y_true, X)
         complete = np.flatnonzero(y != CENSORED)
         confidence = aggregate(X[complete], phi, weights=weights)
         if n_bins is None:

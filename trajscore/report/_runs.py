@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
+from trajscore.core.ids import check_index
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels, differ
 from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import classify_stops, is_scored, normalize_reasons, recorded_stops
@@ -101,6 +102,7 @@ def choose_runs(
     What judges forecasts needs both outcomes among the runs, a success rate does not.
     """
     codes = sample.y
+    check_index(stop_reason, sample.X.ids, "stop_reason")
     counts, excluded = counted(codes, *recorded_stops(sample.X.meta, stop_reason))
     _check_enough(codes[counts], excluded, needs_both)
     # before rows are put in another order, so that a message names the row that was given
@@ -192,6 +194,7 @@ def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[A
     found = {}
     for name, of_runs in by.items():
         given = _column_of(sample.X.meta, of_runs) if isinstance(of_runs, str) else of_runs
+        check_index(given, sample.X.ids, "by")
         array = np.asarray(given, dtype=object)
         if array.shape != (len(sample.y),):
             raise ValueError(

@@ -159,7 +159,7 @@ class TracerScorer(RiskScorer):
         if self.tune is not None:
             if y is None:
                 raise ValueError(f"tune={self.tune!r} needs y in fit, the outcome of each run")
-            codes = check_outcomes(y, len(signals), allow_soft=False)
+            codes = check_outcomes(y, signals, allow_soft=False)
             found, self.loss_ = tuned(
                 signals, codes, self.w, self.tau, aggregation=self.aggregation, actors=self.actors
             )
