@@ -118,7 +118,7 @@ def test_few_runs_say_how_many_are_needed():
     assert card["card"] == TOO_FEW
     assert card["n_needed"] >= 12  # 10 of each outcome
     assert float(f"{card['n_needed']:.1e}") == card["n_needed"]  # a guess has two digits
-    assert "more would tell" in str(report)
+    assert "at least about" in str(report)
     more = evaluate(*made("true", 8 + int(card["n_needed"]), 3), intervals=QUICK)
     assert more.cards["card"].iloc[0] != AVOID
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import gammaincinv
 
 from trajscore.core.parallel import in_threads
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
@@ -37,6 +38,8 @@ MATTERS = 0.02
 FEWEST = 10
 """Runs of each outcome below which no interval is believed."""
 
+# Expected number with which a Poisson number is at least FEWEST with a chance of 0.8.
+_WANTED = float(gammaincinv(FEWEST, 0.8))
 # Differences below this share of a score are rounding errors of zero.
 _ROUNDING = 1e-9
 _MOST_DRAWS = 4000
@@ -216,9 +219,9 @@ def _n_needed(
     groups: IntArray | None,
     alpha: float,
 ) -> int:
-    """Return about how many more runs would decide, if the better form is worth its estimate."""
+    """Return about how many more runs it takes, if the better form is worth its estimate."""
     n = len(next(iter(differences.values()), ()))
-    least = n * FEWEST / found.n_rarer if found.n_rarer else 2.0 * FEWEST
+    least = _WANTED * (n + 1) / (found.n_rarer + 0.5)
     forms = zip(MARGINS.values(), (found.as_given, found.recalibrated), strict=True)
     margin, best = max(((three[0], name) for name, three in forms if three), default=(0.0, ""))
     values = differences[best] if best else np.zeros(1)

@@ -11,8 +11,10 @@ import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import check_outcomes
+from trajscore.core.values import as_count
 from trajscore.io import Run
 from trajscore.monitoring import DensityRatioEProcess, StoppingRule, split_report
+from trajscore.monitoring._stopping_rule import check_share
 from trajscore.report._data import RAW, IntervalOptions, MonitoringOptions, Note
 from trajscore.report._rows import Row
 from trajscore.tracer._action_signals import n_tokens
@@ -33,6 +35,8 @@ def monitoring_options(
             f"monitoring must be True, False, a stopping rule such as DensityRatioEProcess(), or "
             f"MonitoringOptions, got {monitoring!r}"
         )
+    check_share("known_share", options.known_share)
+    as_count(options.n_splits, "n_splits")
     if options.rule is None:
         return replace(options, rule=DensityRatioEProcess(alpha=[0.05, 0.1, 0.2]))
     return options

@@ -10,6 +10,7 @@ from trajscore.report._cards import (
     AVOID,
     CARDS,
     FEWEST,
+    MATTERS,
     RECALIBRATE,
     TOO_FEW,
     USE,
@@ -22,6 +23,7 @@ from trajscore.report._data import (
     MARGIN,
     OVER_LENGTH,
     RAW,
+    REFERENCES,
     SCALAR_METRICS,
     STEP_ERRORS,
     VALUE,
@@ -100,10 +102,12 @@ def answer(data: ReportData) -> str:
         how = "as it is" if actions[best] == USE else "recalibrated"
         return f"Use {best}, {how}{_best_of(data, useful)}."
     if (actions == AVOID).all():
-        return "None: no predictor is better than a constant forecast of the base rate."
-    needed = data.cards.loc[actions == TOO_FEW, "n_needed"]
-    more = f"about {int(needed.min()):,} more would tell of {needed.astype(float).idxmin()}"
-    return f"Not known yet: these runs are too few; {more}."
+        return (
+            f"None: no predictor beats a constant forecast of the base rate by as much as matters, "
+            f"{MATTERS:.0%} of its loss."
+        )
+    needed = int(data.cards.loc[actions == TOO_FEW, "n_needed"].min())
+    return f"Not known yet: these runs are too few; at least about {needed:,} more are needed."
 
 
 def _best_of(data: ReportData, useful: list[str]) -> str:
@@ -175,12 +179,16 @@ def _why_avoid(card: pd.Series, data: ReportData) -> str:
     how = "as given" if pd.isna(card["recalibrated"]) else "recalibrated or not"
     if pd.isna(card["as_given"]):
         how = "even recalibrated"
-    worth = f"better than the base rate by no more than {_most(highest, data)}"
-    return f"{how}, {worth}" if highest > 0 else f"{how}, no better than the base rate"
+    if highest <= 0:
+        return f"{how}, no better than the base rate"
+    return (
+        f"{how}, better than the base rate by no more than {_most(highest, data)}; less than "
+        f"{_most(card['matters'], data)} does not matter"
+    )
 
 
 def _why_few(card: pd.Series, data: ReportData) -> str:
-    more = f"about {card['n_needed']:,} more runs would tell"
+    more = f"at least about {card['n_needed']:,} more are needed"
     rarer = min(card["success_rate"], 1 - card["success_rate"]) * card["n_runs"]
     if rarer < FEWEST:
         outcome = "failures" if card["success_rate"] > 0.5 else "successes"
@@ -212,6 +220,31 @@ def _most(value: float, data: ReportData) -> str:
 
 def _unit(data: ReportData) -> str:
     return " nats" if data.options.is_log else ""
+
+
+def of_stopping(data: ReportData) -> str:
+    """Say what stopping failing runs early would do, by the predictor with which it does most."""
+    assert data.monitoring is not None
+    table = data.monitoring
+    own = table if table.empty else table.drop(list(REFERENCES), level=0, errors="ignore")
+    if not own.empty:
+        own = own.dropna(subset="power_before_end")
+    if own.empty:
+        return "These runs are too few, or too alike, to fit a rule on some and judge it on others."
+    levels = own.index.get_level_values("alpha").unique().sort_values()
+    at_level = own.xs(levels[len(levels) // 2], level="alpha", drop_level=False)
+    (name, alpha) = at_level["power_before_end"].idxmax()
+    row = own.loc[(name, alpha)]
+    if row["power_before_end"] < 0.005:
+        return (
+            f"With at most {alpha:.0%} of the good runs flagged, no predictor flags a failing run "
+            f"before its last step."
+        )
+    return (
+        f"On {name}, with at most {alpha:.0%} of the good runs flagged, "
+        f"{row['power_before_end']:.0%} of the failing runs are flagged before their last step, "
+        f"which saves {row['steps_saved']:.0%} of their steps."
+    )
 
 
 # -------------------------------------------------------------------- parts of a verdict

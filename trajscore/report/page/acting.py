@@ -22,7 +22,7 @@ _SHARES = np.array([1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1])
 def acting(view: View) -> Section:
     """Return, for each predictor, what thresholds cost and save."""
     tables = [_of_predictor(view, name) for name in view.drawn]
-    doubt = "No predictor is shown to be worth acting on. As it looks so far, with "
+    doubt = "No predictor is shown to beat the base rate by enough. As it looks so far, with "
     doubt = doubt if tables and not view.has_answer else ""
     return Section(
         "acting", "From which threshold do I act?", f"{doubt}{_sentence(tables)}",

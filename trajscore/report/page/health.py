@@ -41,15 +41,15 @@ def health(view: View) -> Section:
 def _sentence(view: View) -> str:
     area = view.data.table.loc[(LENGTH, RAW), "AUROC"]
     interval = view.data.intervals.loc[(LENGTH, RAW, "AUROC")]
-    if interval["low"] > 0.5:
-        said = "short runs succeed more often"
-    elif interval["high"] < 0.5:
-        said = "long runs succeed more often"
-    else:
-        return f"The length of a run does not tell how it ends (AUROC {area:.3f})."
+    cut = view.data.facts.n_censored and view.data.facts.censored != "drop"
+    aside = "; runs without an outcome count here, and are left out of the chart" if cut else ""
+    if interval["low"] <= 0.5 <= interval["high"]:
+        return f"The length of a run does not tell how it ends (AUROC {area:.3f}{aside})."
+    side, share = ("shorter", area) if area > 0.5 else ("longer", 1 - area)
     return (
-        f"The length of a run tells something of how it ends: {said} (AUROC {area:.3f} for few "
-        f"steps), so that a predictor has to beat that."
+        f"The length of a run tells something of how it ends: of a success and a failure, the "
+        f"success is the {side} run in {share:.0%} of pairs (AUROC {area:.3f} for few "
+        f"steps{aside}), so that a predictor has to beat that."
     )
 
 

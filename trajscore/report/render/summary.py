@@ -14,7 +14,7 @@ from trajscore.report._disclosures import (
     population,
     sentence,
 )
-from trajscore.report._verdict import answer, card_reason, of_groups
+from trajscore.report._verdict import answer, card_reason, of_groups, of_stopping
 from trajscore.report.render.cells import digits_of
 from trajscore.report.render.layout import in_blocks, lines, short_names
 
@@ -53,9 +53,13 @@ def _about(data: ReportData, n_predictors: int) -> list[str]:
     if n_predictors > _MOST_ROWS:
         said.append(f"and {n_predictors - _MOST_ROWS} more predictors")
     unit = ", in nats" if data.options.is_log else ""
+    at_once = "; intervals hold for all predictors at once" if n_predictors > 1 else ""
     said.append(
-        f"Margins of {data.score_name} over the base rate{unit}, of {population(data.facts)}."
+        f"Margins of {data.score_name} over the base rate{unit}, of {population(data.facts)}"
+        f"{at_once}."
     )
+    if data.monitoring is not None:
+        said.append(f"Stopping early: {of_stopping(data)}")
     if data.by is not None:
         said += [f"By {kind}, {of_groups(data, kind)}" for kind in data.by.index.unique("by")]
     return said
