@@ -54,6 +54,8 @@ def test_words_need_a_map(read, refuse):
     words = np.repeat(["pass", "fail", "timeout"] * 2, 2)
     said = refuse(steps(solved=words))
     assert "--map pass=1,fail=0,timeout=-1" in said
+    said = refuse(steps(solved=words), "--map", "pass=1", "--map", "fail=0")
+    assert "--map pass=1,fail=0,timeout=-1" in said  # with what is said already
     inputs = read(steps(solved=words), "--map", "pass=1,fail=0,timeout=-1")
     assert inputs.y.tolist() == [1, 0, -1] * 2
 
@@ -163,6 +165,14 @@ def test_what_a_stop_means(read):
     inputs = read(table, "--stop", "timeout=administrative")
     assert inputs.predictors.meta["stop_kind"].tolist()[-1] == "administrative"
     assert inputs.stop_reason is None
+
+
+def test_a_stop_that_no_run_has_is_named(read):
+    table = steps(why=np.repeat(["done", "Max Steps"] * 3, 2))
+    rule = ["--stop-reason", "why", "--stop", "max_steps=informative", "--stop", "stepz=excluded"]
+    inputs = read(table, *rule)
+    assert inputs.predictors.meta["stop_kind"].tolist()[1] == "informative"
+    assert "--stop: no run was stopped by 'stepz'; there are: done, max_steps" in str(inputs)
 
 
 def test_a_table_in_json(read):

@@ -104,10 +104,7 @@ def test_what_is_not_shown_to_be_useful_is_not_acted_on():
     rng = np.random.default_rng(0)
     y = (np.arange(40) > 5).astype(float)
     page = check(evaluate(rng.random((40, 3)), y, intervals=QUICK).to_html())
-    assert (
-        "No predictor is shown to beat the base rate by enough. As it looks so far"
-        in page
-    )
+    assert "No predictor is shown to beat the base rate by enough. As it looks so far" in page
     assert "Accept runs whose" not in page
     assert ">Read first <" in page
 

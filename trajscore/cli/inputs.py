@@ -46,8 +46,10 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--map",
         dest="outcome_map",
+        **many,
         metavar="WORD=OUTCOME,...",
-        help="what words mean: 1 success, 0 failure, -1 not observed, say pass=1,fail=0,timeout=-1",
+        help="what words mean: 1 success, 0 failure, -1 not observed, say pass=1,fail=0,timeout=-1 "
+        "(may be repeated)",
     )
     add(
         "--outcomes",
@@ -60,9 +62,11 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
         "--stop",
         dest="rule",
         type=_rule,
+        action="extend",
+        default=[],
         metavar="REASON=KIND,...",
         help="what stop reasons mean: complete, administrative, informative or excluded, say "
-        "timeout=administrative",
+        "timeout=administrative (may be repeated)",
     )
     add("--group", help="column of clusters, by default the task; that of run ids for none")
     add(
@@ -94,9 +98,9 @@ def reading(arguments: argparse.Namespace) -> dict[str, Any]:
             group=arguments.group,
         ),
         "format": arguments.format,
-        "outcome_map": arguments.outcome_map,
+        "outcome_map": ",".join(arguments.outcome_map) or None,
         "outcomes": arguments.outcomes,
-        "rule": arguments.rule,
+        "rule": dict(arguments.rule) or None,
         "first_step": arguments.first_step,
         "embedder": arguments.embedder,
         "max_size": arguments.max_size,
@@ -124,8 +128,8 @@ def _scale(text: str) -> tuple[str, float]:
     return name, number
 
 
-def _rule(text: str) -> dict[str, str]:
+def _rule(text: str) -> list[tuple[str, str]]:
     pairs = [pair.rpartition("=") for pair in text.split(",")]
     if not all(reason and kind for reason, _, kind in pairs):
         raise argparse.ArgumentTypeError(f"{text!r} is no pair such as timeout=administrative")
-    return {reason: kind for reason, _, kind in pairs}
+    return [(reason, kind) for reason, _, kind in pairs]

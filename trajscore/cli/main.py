@@ -8,7 +8,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
+
+from sklearn.exceptions import ConvergenceWarning
 
 from trajscore import __version__
 from trajscore.cli import check, compare, describe, fit, monitor, report
@@ -27,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if argv is None else list(argv)
     arguments = _parser().parse_args(given, argparse.Namespace(argv=given))
+    # of a fit that goes on in another way
+    warnings.filterwarnings("ignore", "Line search of Newton", category=ConvergenceWarning)
     try:
         return int(arguments.run(arguments) or 0)
     except BrokenPipeError:  # the reader has seen enough, as `head` does

@@ -91,20 +91,22 @@ def map_outcomes(column: pd.Series, meanings: Mapping[str, float]) -> pd.Series:
     words = {k: kind for k, kind in enumerate(found) if isinstance(kind, str)}
     if words:
         counts = Counter({word: int((codes == k).sum()) for k, word in words.items()})
-        refuse_words(counts, len(column))
+        refuse_words(counts, len(column), meanings)
     values = pd.Series([*found, None], dtype=object)
     return values.iloc[codes].set_axis(column.index)
 
 
-def refuse_words(words: Counter[str], n_runs: int, where: str = "") -> None:
-    """Refuse outcomes that are words, and show the map that would do."""
+def refuse_words(
+    words: Counter[str], n_runs: int, known: Mapping[str, float], where: str = ""
+) -> None:
+    """Refuse outcomes that are words, and show the map that would do, with what is known of it."""
     shown = [word for word, _ in words.most_common(MOST_NAMED)]
     more = f" and {len(words) - len(shown)} other words" if len(words) > len(shown) else ""
     raise ArgumentError(
         f"{where}the outcome is a word in {words.total()} of {n_runs} runs; say what each word "
         f"means with {{argument}}{more}",
         "outcome_map",
-        propose(shown),
+        Meanings({word: f"{value:g}" for word, value in known.items()} | propose(shown)),
     )
 
 

@@ -192,7 +192,7 @@ class Chooser:
     def check(self, where: str) -> None:
         """Refuse a log of which what a user named is nowhere, or an outcome is a word."""
         if self.words:
-            refuse_words(self.words, self.n_runs, f"{where}: ")
+            refuse_words(self.words, self.n_runs, self.choice.meanings, f"{where}: ")
         for part in ("outcome", "confidence", "stop_reason"):
             name = getattr(self.choice, part)
             if name is None or self.used[part, name] or not self.n_runs:

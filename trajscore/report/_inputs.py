@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import joined_ids, parse_numbers
 from trajscore.core.outcomes import differ
-from trajscore.core.stops import Rule, mechanism_of
+from trajscore.core.stops import Rule, mechanism_of, normalize_reasons
 from trajscore.core.values import unknown_name
 from trajscore.datasets import load_chess
 from trajscore.io._choice import join_outcomes
@@ -280,9 +280,21 @@ def _load_table(
     n_groups = 0 if groups is None else groups.nunique()
     counted = first if first_step is None and step is not None else None
     left = skipped(frame, chosen)
+    if chosen.stop_reason is not None:
+        remarks += _not_met(rule, X.meta[chosen.stop_reason])
     found = FromTable(chosen, guessed, counted, refused, group, n_groups, left, remarks)
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
     return Inputs(X, y, groups, stop_reason if rule is None else None, found, spent)
+
+
+def _not_met(rule: Rule | None, reasons: Any) -> tuple[str, ...]:
+    """Say which stop reasons of a rule no run has."""
+    if not isinstance(rule, Mapping):
+        return ()
+    there = normalize_reasons(reasons)
+    names = ", ".join(name for name in dict.fromkeys(there.tolist()) if name) or "none"
+    lost = [name for name in rule if normalize_reasons([name])[0] not in there]
+    return tuple(f"--stop: no run was stopped by {name!r}; there are: {names}" for name in lost)
 
 
 def _spent_in_table(
@@ -360,7 +372,8 @@ def _load_log(
     named = {name: getattr(fields, name) for name in ("id", "outcome", "confidence", "stop_reason")}
     stream = stream_runs(path, format, asked | named)
     runs = io.Runs(stream)
-    found = FromLog(len(runs), runs.left_out, unused=tuple(stream.chooser.remarks()))
+    unused = (*stream.chooser.remarks(), *_not_met(asked["rule"], [r.stop_reason for r in runs]))
+    found = FromLog(len(runs), runs.left_out, unused=unused)
     if not runs:
         raise ValueError(f"{path}: the log holds no run that can be judged")
     y = io.outcomes(runs)

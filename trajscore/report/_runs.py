@@ -148,7 +148,9 @@ def lacks_outcomes(y: NDArray[Any], needs_both: bool = True) -> str:
         return f"none of the {len(y)} runs has an observed outcome; give outcomes for some of them"
     if needs_both and not differ(y):
         same = _constant_outcome(len(observed), observed[0])
-        return f"{same}; an evaluation needs both outcomes"
+        n = len(y) - len(observed)
+        hidden = f", and {n} of -1 are not observed: a failure is 0 (--map=-1=0,1=1)" if n else ""
+        return f"{same}{hidden}; an evaluation needs both outcomes"
     return ""
 
 
