@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.convert import Parts
+from trajscore.core.optional import optional
 
 Loaded = TypeVar("Loaded")
 
@@ -284,10 +285,5 @@ def _format(path: Path) -> _Format:
     if path.suffix not in _FORMATS:
         raise ValueError(f"{path}: the file name must end in .npz or .parquet")
     if path.suffix == ".parquet":
-        try:
-            import pyarrow as pa  # noqa: F401
-        except ImportError as error:
-            raise ImportError(
-                'Parquet files need pyarrow; run `pip install "scikit-trajscore[data]"`'
-            ) from error
+        optional("pyarrow", "Parquet files need pyarrow", "data")
     return _FORMATS[path.suffix]

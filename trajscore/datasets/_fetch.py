@@ -6,6 +6,8 @@ from pathlib import Path
 
 from sklearn.datasets import get_data_home
 
+from trajscore.core.optional import optional
+
 
 def retrieve(
     url: str,
@@ -15,12 +17,7 @@ def retrieve(
     download_if_missing: bool,
 ) -> Path:
     """Return the path of a file, downloaded if need be, whose SHA-256 is the one that is known."""
-    try:
-        import pooch
-    except ImportError as error:
-        raise ImportError(
-            'fetching data needs pooch; run `pip install "scikit-trajscore[data]"`'
-        ) from error
+    pooch = optional("pooch", "fetching data needs pooch", "data")
     folder = Path(get_data_home(data_home)) / "trajscore"
     if not download_if_missing and not (folder / file).exists():
         raise OSError(

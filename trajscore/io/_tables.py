@@ -14,6 +14,7 @@ import pandas as pd
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import parse_numbers
 from trajscore.core.meanings import MOST_NAMED, propose
+from trajscore.core.optional import optional
 from trajscore.core.outcomes import FAILURE, SUCCESS
 from trajscore.core.values import run_label, unknown_name
 from trajscore.io._fields import USUAL, Fields, find
@@ -46,11 +47,8 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
         if name.endswith((".json", ".jsonl", ".ndjson")):
             return pd.DataFrame(_rows(path, max_size))
         if name.endswith(".parquet"):
+            optional("pyarrow", f"{path}: Parquet files need pyarrow", "data")
             return pd.read_parquet(path)
-    except ImportError as error:
-        raise ValueError(
-            f'{path}: Parquet files need pyarrow; run `pip install "scikit-trajscore[data]"`'
-        ) from error
     except ArgumentError:
         raise
     except (ValueError, OSError, OverflowError, RecursionError, TypeError) as error:

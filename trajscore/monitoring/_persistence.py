@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from trajscore.core.optional import optional
 from trajscore.core.storage import replacing
 from trajscore.core.trusted import trusted_types
 from trajscore.monitoring._eprocess import DensityRatioEProcess
@@ -20,13 +21,7 @@ def save_process(process: DensityRatioEProcess, path: Path) -> None:
 
 
 def _skops(doing: str) -> Any:
-    try:
-        from skops import io
-    except ImportError as error:
-        raise ImportError(
-            f'{doing} a model needs skops; run `pip install "scikit-trajscore[monitor]"`'
-        ) from error
-    return io
+    return optional("skops.io", f"{doing} a model needs skops", "monitor")
 
 
 def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioEProcess:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from trajscore.core.optional import optional
 from trajscore.core.outcomes import check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray
@@ -187,13 +188,7 @@ def likeliest_answers(estimator: Any, X: Any, y: ArrayLike) -> tuple[BoolArray, 
 
 def pyplot() -> Any:
     """Import matplotlib, which only drawing needs."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            'plots need matplotlib; run `pip install "scikit-trajscore[plots]"`'
-        ) from error
-    return plt
+    return optional("matplotlib.pyplot", "plots need matplotlib", "plots")
 
 
 def by_name(given: Any, name: str, what: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels
+from trajscore.core.optional import optional
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.weights import Weights
@@ -237,12 +238,6 @@ def _rows_before_last(ids: Any) -> int:
     return int(places[-1]) + 1 if len(places) else 0
 
 
-def _arrow() -> Any:
-    try:
-        import pyarrow as pa
-        from pyarrow import dataset
-    except ImportError as error:
-        raise ImportError(
-            "batches are read with pyarrow; install it with pip install scikit-trajscore[data]"
-        ) from error
-    return pa, dataset
+def _arrow() -> list[Any]:
+    names = ("pyarrow", "pyarrow.dataset")
+    return [optional(name, "batches are read with pyarrow", "data") for name in names]

@@ -17,12 +17,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import normalize
 from sklearn.utils import murmurhash3_32
 
+from trajscore.core.optional import optional
 from trajscore.tracer._kept import Store
 
 # The rows of texts, in numbers that are not 0: some 50 MB.
 _ROWS = Store(1 << 22)
 # A longer text is cut, and its end is kept: what was said last.
 MAX_CHARACTERS = 60_000
+_INSTEAD = ', or use embedder="char"'
 
 
 def make_embedder(embedder: Any) -> Any:
@@ -187,13 +189,8 @@ class SentenceTransformerEmbedder(_Pretrained):
 
 @lru_cache(maxsize=1)
 def _wordllama() -> Any:
-    try:
-        import wordllama
-    except ImportError as error:
-        raise ImportError(
-            'embedder="wordllama" needs the package wordllama; run '
-            '`pip install "scikit-trajscore[embed]"`, or use embedder="char"'
-        ) from error
+    need = 'embedder="wordllama" needs the package wordllama'
+    wordllama = optional("wordllama", need, "embed", _INSTEAD)
     return wordllama.WordLlama.load(
         cache_dir=Path(wordllama.__file__).parent, disable_download=True
     )
@@ -201,12 +198,6 @@ def _wordllama() -> Any:
 
 @lru_cache(maxsize=2)
 def _sentence_transformer(name: str, device: str | None) -> Any:
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise ImportError(
-            f"embedder={name!r} is taken for a model of sentence-transformers, which is not "
-            f'installed; run `pip install "scikit-trajscore[sentence-transformers]"`, or use '
-            f'embedder="char"'
-        ) from error
-    return SentenceTransformer(name, device=device)
+    need = f"embedder={name!r} is taken for a model of sentence-transformers, not installed here"
+    package = optional("sentence_transformers", need, "sentence-transformers", _INSTEAD)
+    return package.SentenceTransformer(name, device=device)

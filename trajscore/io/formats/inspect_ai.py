@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
+from trajscore.core.optional import optional
 from trajscore.io._conversation import Conversation, as_number, text_of
 from trajscore.io._files import LogFile, Paths, Place
 from trajscore.io._format import CutOptions, Format, Head, register
@@ -80,13 +80,7 @@ class _Options(CutOptions):
 
 
 def _library() -> Any:
-    try:
-        return import_module("inspect_ai.log")
-    except ImportError as error:
-        raise ImportError(
-            "reading logs of Inspect AI needs inspect-ai; run "
-            '`pip install "scikit-trajscore[inspect]"`'
-        ) from error
+    return optional("inspect_ai.log", "reading logs of Inspect AI needs inspect-ai", "inspect")
 
 
 def _recognise(head: Head) -> bool:

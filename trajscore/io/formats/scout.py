@@ -6,26 +6,16 @@ import asyncio
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from trajscore.core.optional import optional
 from trajscore.io._conversation import Conversation
 from trajscore.io._files import LogFile, Place
 from trajscore.io._format import Format, Head, register
 from trajscore.io._run import Run
 
 _KEPT = ("source_type", "agent", "model", "total_time", "total_tokens", "task_set")
-
-
-def _library() -> Any:
-    try:
-        return import_module("inspect_scout")
-    except ImportError as error:
-        raise ImportError(
-            "reading transcripts of Inspect Scout needs inspect-scout; run "
-            '`pip install "scikit-trajscore[scout]"`'
-        ) from error
 
 
 def _recognise(head: Head) -> bool:
@@ -39,7 +29,8 @@ def _folder(place: Path) -> list[Path]:
 
 
 def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-    scout = _library()
+    need = "reading transcripts of Inspect Scout needs inspect-scout"
+    scout = optional("inspect_scout", need, "scout")
     with ExitStack() as opened:
         # a thread of its own, as in a notebook this one is within a loop already
         thread = opened.enter_context(ThreadPoolExecutor(1))

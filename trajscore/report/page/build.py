@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from trajscore.core.optional import optional
 from trajscore.io._run import Run
 from trajscore.plotting._display import COLORS
 from trajscore.report._data import CALIBRATED, CONSTANT, FORMS, RAW, ReportData
@@ -58,18 +59,13 @@ def _render(name: str, view: View, **parts: Any) -> str:
 
 def _environment() -> Any:
     """Return Jinja2's environment over the templates of this package; everything is escaped."""
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError as error:
-        raise ImportError(
-            'an HTML report needs Jinja2; run `pip install "scikit-trajscore[report]"`'
-        ) from error
-    environment = Environment(
-        loader=PackageLoader("trajscore.report.page"),
+    jinja = optional("jinja2", "an HTML report needs Jinja2", "report")
+    environment = jinja.Environment(
+        loader=jinja.PackageLoader("trajscore.report.page"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
-        undefined=StrictUndefined,
+        undefined=jinja.StrictUndefined,
     )
     environment.filters |= {"signed": _signed, "fixed": _fixed, "percent": _percent}
     environment.tests["missing"] = pd.isna
