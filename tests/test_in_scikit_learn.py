@@ -305,7 +305,7 @@ def test_aggregator():
     assert model.predict(X).tolist() == [0, 1]
     assert model.transform(X) == X
     assert model.classes_.tolist() == [0, 1]
-    with pytest.raises(ValueError, match="unknown aggregator"):
+    with pytest.raises(ValueError, match="phi must be"):
         TraceAggregator(phi="max").fit(X)
     from sklearn.exceptions import NotFittedError
 

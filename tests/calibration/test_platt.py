@@ -200,8 +200,9 @@ def test_a_plain_array_stays_one():
     [
         ({"C": 0}, "C must be a positive number"),
         ({"C": "a"}, "C must be a positive number, got 'a'"),
-        ({"link": "probit"}, "link must be one of"),
-        ({"censored": "ignore"}, "censored must be one of"),
+        ({"link": "probit"}, "link must be"),
+        ({"link": np.array(["logit"] * 2)}, "link must be 'logit' or 'identity'"),
+        ({"censored": "ignore"}, "censored must be"),
         ({"increasing": "yes"}, "increasing must be"),
         ({"cv": 1}, "cv must be at least 2"),
         ({"weights": "front"}, "unknown weights"),

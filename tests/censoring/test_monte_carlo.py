@@ -118,7 +118,7 @@ def test_continuations_that_are_no_numbers():
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda X: MonteCarloContinuation("x").fit(X, [[1]]), "unresolved must be one of"),
+        (lambda X: MonteCarloContinuation("x").fit(X, [[1]]), "unresolved must be"),
         (lambda X: MonteCarloContinuation(min_branches=0).fit(X, [[1]]), "min_branches"),
         (lambda X: MonteCarloContinuation(prior=0).fit(X, [[1]]), "prior"),
         (lambda X: MonteCarloContinuation(confidence_level=1).fit(X, [[1]]), "confidence_level"),

@@ -345,7 +345,7 @@ def test_missing_values_only_when_allowed():
     assert np.isnan(X.cells[1])
     with pytest.raises(ValueError, match="inf"):
         TrajectoryArray.from_list([[0.1, np.inf]], missing="allow")
-    with pytest.raises(ValueError, match="missing must be one of .*'ffill'.*, got 'fill'"):
+    with pytest.raises(ValueError, match="missing must be .*'ffill'.*, got 'fill'"):
         TrajectoryArray.from_list([[0.1]], missing="fill")
 
 

@@ -244,7 +244,7 @@ def test_hotpotqa_recalibration_moves_calibration_alone(hotpotqa):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"by": "run"}, "unknown by='run'"),
+        ({"by": "run"}, "by must be 'pooled' or 'step', got 'run'"),
         ({"score": "bier"}, "unknown score 'bier'"),
         ({"weights": "front"}, "unknown weights 'front'"),
         ({"y_true": [1, -1]}, "row 1: the outcome is not observed"),

@@ -114,8 +114,8 @@ def test_calibration_of_the_public_judge(hotpotqa):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"part": "first"}, "part must be one of .*, got 'first'"),
-        ({"strategy": "kmeans"}, "strategy must be one of .*, got 'kmeans'"),
+        ({"part": "first"}, "part must be .*, got 'first'"),
+        ({"strategy": "kmeans"}, "strategy must be .*, got 'kmeans'"),
         ({"n_bins": 0}, "n_bins must be a whole number of at least 1"),
         ({"weights": "front"}, "unknown weights 'front'"),
     ],

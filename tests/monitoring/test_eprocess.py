@@ -427,7 +427,7 @@ def test_longer_runs_than_any_seen(runs):
 @pytest.mark.parametrize(
     ("options", "arguments", "message"),
     [
-        ({"threshold": "pax"}, {}, "threshold must be one of pac, "),
+        ({"threshold": "pax"}, {}, "threshold must be 'pac', "),
         ({"alpha": 1.0}, {}, "alpha must lie strictly between 0 and 1"),
         ({"alpha": "a"}, {}, "alpha must be a number or several"),
         ({"forecaster": LogisticRegression()}, {}, r"wrap a classifier as PrefixForecaster\(Logi"),

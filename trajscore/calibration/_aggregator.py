@@ -12,8 +12,9 @@ from trajscore.calibration._forecaster import Forecaster
 from trajscore.core.estimator import like_input
 from trajscore.core.outcomes import check_outcomes
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.values import check_choice
 from trajscore.core.weights import Weights, get_schedule
-from trajscore.metrics._aggregate import aggregate, check_aggregator
+from trajscore.metrics._aggregate import AGGREGATORS, aggregate
 
 
 class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):
@@ -77,7 +78,7 @@ class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):
             If `phi` or `weights` is unknown, a value is missing or outside [0, 1], or there is
             not one outcome for each run; the message names the run and the step.
         """
-        check_aggregator(self.phi)
+        check_choice(self.phi, "phi", AGGREGATORS)
         get_schedule(self.weights)
         traces = self._check_runs(X, reset=True)
         if y is not None:

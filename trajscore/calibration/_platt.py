@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from trajscore.calibration._cross_fit import CalibrationSample, CrossFitCalibrator
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import check_choice
 from trajscore.core.weights import Weights
 from trajscore.metrics._proper_scores import CLIP
 
@@ -127,14 +128,13 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
     def _check_parameters(self) -> None:
         if not (isinstance(self.C, Real) and self.C > 0):
             raise ValueError(f"C must be a positive number, got {self.C!r}")
-        if self.link not in _LINKS:
-            raise ValueError(f"link must be one of {_LINKS}, got {self.link!r}")
         if self.increasing not in (True, False, "auto", None):
             raise ValueError(
                 f"increasing must be True, False, 'auto' or None, got {self.increasing!r}"
             )
 
     def _reads(self) -> dict[str, bool]:
+        check_choice(self.link, "link", _LINKS)
         return {"probabilities": self.link == "logit", "single_channel": True}
 
     def _fit_map(self, sample: CalibrationSample) -> PlattMap:

@@ -25,6 +25,7 @@ from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.folds import assign_folds
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import check_choice
 from trajscore.core.weights import Weights
 from trajscore.core.within_runs import last_cells, run_numbers, step_numbers
 
@@ -182,8 +183,7 @@ class ContinuationModel(BaseEstimator):
         UserWarning
             If it is not said which forecast will be judged, and X may not contain it.
         """
-        if self.steps not in ("stops", "all"):
-            raise ValueError(f"steps must be 'stops' or 'all', got {self.steps!r}")
+        check_choice(self.steps, "steps", ("stops", "all"))
         runs = check_estimator_input(self, X, reset=True, single_channel=False)
         refuse_predictor(runs, predictor, self.allow_predictor)
         self.ids_ = runs.ids

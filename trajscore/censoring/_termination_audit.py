@@ -27,7 +27,7 @@ from trajscore.core.stops import (
     recorded_stops,
 )
 from trajscore.core.type_aliases import BoolArray, IntArray
-from trajscore.core.values import as_array
+from trajscore.core.values import as_array, check_choice
 from trajscore.core.weights import Weights
 from trajscore.metrics._tps import run_scores
 
@@ -87,8 +87,7 @@ class TerminationAudit:
         >>> audit.scored().tolist(), audit.scored(informative="administrative").tolist()
         ([True, True, False], [True, True, True])
         """
-        if informative not in _TREATMENTS:
-            raise ValueError(f"informative must be one of {_TREATMENTS}, got {informative!r}")
+        check_choice(informative, "informative", _TREATMENTS)
         taken_for_budget = (self.mechanism == INFORMATIVE) & (informative == "administrative")
         return is_scored(np.where(taken_for_budget, ADMINISTRATIVE, self.mechanism))
 

@@ -27,6 +27,7 @@ from trajscore.core.values import (
     as_float,
     as_horizon,
     as_lengths,
+    check_choice,
     run_label,
     unknown_name,
 )
@@ -75,8 +76,7 @@ class Ragged:
         ended: ArrayLike = False,
         missing: Missing = "raise",
     ) -> None:
-        if missing not in get_args(Missing):
-            raise ValueError(f"missing must be one of {get_args(Missing)}, got {missing!r}")
+        check_choice(missing, "missing", get_args(Missing))
         values = as_float(cells)
         run_lengths = as_lengths(lengths, len(values))
         n_runs = len(run_lengths)

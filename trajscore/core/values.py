@@ -41,7 +41,9 @@ def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
     """Refuse what is none of the words that an argument may be."""
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {choices}, got {value!r}")
+        *most, last = map(repr, choices)
+        words = f"{', '.join(most)} or {last}" if most else last
+        raise ValueError(f"{name} must be {words}, got {value!r}")
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:

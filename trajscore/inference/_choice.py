@@ -39,13 +39,6 @@ class InfluenceIntervals:
     skewness: FloatArray
 
 
-def check_method(intervals: str) -> str:
-    """Refuse an unknown way to make intervals."""
-    if not isinstance(intervals, str) or intervals not in METHODS:
-        raise ValueError(f"intervals must be 'auto', 'bootstrap' or 'influence', got {intervals!r}")
-    return intervals
-
-
 def by_influence(
     estimate: FloatArray,
     influence: FloatArray,

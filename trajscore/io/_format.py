@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.values import unknown_name
+from trajscore.core.values import check_choice, unknown_name
 from trajscore.io._files import (
     JSON_ENDINGS,
     LINES_ENDINGS,
@@ -44,8 +44,7 @@ class CutOptions:
     cut_runs: CutRuns = "unobserved"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.cut_runs, str) or self.cut_runs not in ("unobserved", "score"):
-            raise ValueError(f"cut_runs must be 'unobserved' or 'score', got {self.cut_runs!r}")
+        check_choice(self.cut_runs, "cut_runs", get_args(CutRuns))
 
 
 def each_item(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:

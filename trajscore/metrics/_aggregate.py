@@ -9,6 +9,7 @@ import numpy as np
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import check_choice
 from trajscore.core.weights import Weights, step_weights
 from trajscore.core.within_runs import last_cells
 
@@ -55,14 +56,8 @@ def aggregate(
     [0.6, 0.75, 0.6, 0.8]
     """
     X = check_trajectories(traces, single_channel=True)
-    check_aggregator(phi)
+    check_choice(phi, "phi", AGGREGATORS)
     return collapse(X, phi, weights)
-
-
-def check_aggregator(phi: str) -> None:
-    """Refuse an unknown aggregator."""
-    if not isinstance(phi, str) or phi not in AGGREGATORS:
-        raise ValueError(f"unknown aggregator {phi!r}; use one of {', '.join(AGGREGATORS)}")
 
 
 def collapse(X: TrajectoryArray, phi: str, weights: Weights) -> FloatArray:

@@ -5,19 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import check_choice
 from trajscore.metrics._ties import group_ties
 
 STRATEGIES = ("quantile", "uniform")
 
 # Rounding must not carry what lies on the edge of a bin into the bin below it.
 _ROUNDING = 1e-9
-
-
-def check_strategy(strategy: str) -> str:
-    """Refuse an unknown way to cut forecasts into bins."""
-    check_choice(strategy, "strategy", STRATEGIES)
-    return strategy
 
 
 def bins_of(values: FloatArray, weight: FloatArray, n_bins: int, strategy: str) -> IntArray:

@@ -13,6 +13,7 @@ from sklearn.isotonic import isotonic_regression
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import check_choice
 from trajscore.core.weights import Weights, step_weights
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._proper_scores import get_family
@@ -172,8 +173,7 @@ def tps_decomposition(
     1        0.5 -0.268           0.101           0.083
     2        0.5 -0.030           0.030           0.250
     """
-    if not isinstance(by, str) or by not in ("pooled", "step"):
-        raise ValueError(f"unknown by={by!r}; use 'pooled' or 'step'")
+    check_choice(by, "by", ("pooled", "step"))
     family = get_family(score)
     y, X = check_scored(y_true, traces)
     weight = check_sample_weight(sample_weight, len(X))

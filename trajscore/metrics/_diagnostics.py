@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_count
+from trajscore.core.values import as_count, check_choice
 from trajscore.core.weights import Weights
 from trajscore.metrics import _ranking
-from trajscore.metrics._aggregate import check_aggregator, collapse
-from trajscore.metrics._binning import bins_of, check_strategy
+from trajscore.metrics._aggregate import AGGREGATORS, collapse
+from trajscore.metrics._binning import STRATEGIES, bins_of
 from trajscore.metrics._statistics import (
     CalibrationError,
     MeanOfRuns,
@@ -108,7 +108,8 @@ def trajectory_diagnostics(
     dtype: float64
     """
     n_bins = as_count(n_bins, "n_bins")
-    check_aggregator(phi)
+    check_choice(phi, "phi", AGGREGATORS)
+    check_choice(strategy, "strategy", STRATEGIES)
     runs = check_sample(
         traces, y_true, sample_weight=sample_weight, allow_censored=False, single_channel=True
     )
@@ -120,7 +121,7 @@ def trajectory_diagnostics(
         np.asarray(runs.y, dtype=np.float64),
         is_probability=low >= 0 and high <= 1,
         n_bins=n_bins,
-        strategy=check_strategy(strategy),
+        strategy=strategy,
         weight=runs.weight,
     )
     values = all_at_once(metrics)(runs.weight)

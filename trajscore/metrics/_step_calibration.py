@@ -11,7 +11,7 @@ from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import as_count, check_choice
 from trajscore.core.weights import Weights
-from trajscore.metrics._binning import check_strategy, quantile_bins, uniform_bins
+from trajscore.metrics._binning import STRATEGIES, quantile_bins, uniform_bins
 from trajscore.metrics._statistics import CalibrationError
 from trajscore.metrics._tps import check_scored, row_chunks
 from trajscore.metrics._weighted_steps import WeightedSteps, weighted_steps
@@ -87,13 +87,14 @@ def step_calibration_error(
     y, X = check_scored(y_true, traces)
     if not len(X):
         raise ValueError("there are no runs to score; give at least one")
+    check_choice(strategy, "strategy", STRATEGIES)
     third = None if _check_part(part) is None else PARTS_OF_A_RUN.index(str(part))
     statistics = step_calibration_statistics(
         weighted_steps(
             y.astype(np.float64), X, weights, check_sample_weight(sample_weight, len(X))
         ),
         n_bins=as_count(n_bins, "n_bins"),
-        strategy=check_strategy(strategy),
+        strategy=strategy,
         by_third=third is not None,
     )
     return float(statistics[third or 0](np.ones(len(X))))

@@ -20,7 +20,7 @@ from trajscore.core.folds import assign_folds, held_out_rows, out_of_fold
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_random_state
+from trajscore.core.values import as_random_state, check_choice
 from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold, final_forecaster
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._stopping_rule import (
@@ -353,16 +353,11 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     # ------------------------------------------------------------------ fitting
 
     def _check_parameters(self) -> None:
-        if self.threshold not in (*HELD_OUT, *FIXED):
-            raise ValueError(
-                f"threshold must be one of {', '.join((*HELD_OUT, *FIXED))}, got {self.threshold!r}"
-            )
-        if self.ties not in ("strict", "randomized"):
-            raise ValueError(f"ties must be 'strict' or 'randomized', got {self.ties!r}")
+        check_choice(self.threshold, "threshold", (*HELD_OUT, *FIXED))
+        check_choice(self.ties, "ties", ("strict", "randomized"))
         check_share("delta", self.delta)
         check_share("calibration_fraction", self.calibration_fraction)
-        if self.hold_out not in ("successes", "runs"):
-            raise ValueError(f"hold_out must be 'successes' or 'runs', got {self.hold_out!r}")
+        check_choice(self.hold_out, "hold_out", ("successes", "runs"))
         if not isinstance(self.wait, (int, float, np.number)) or not 0 <= self.wait < np.inf:
             raise ValueError(f"wait must be a finite number >= 0, got {self.wait!r}")
         if self.cross_fit is None:

@@ -16,8 +16,8 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED_AS
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Weights
-from trajscore.inference._choice import check_method
-from trajscore.metrics._aggregate import check_aggregator
+from trajscore.inference._choice import METHODS
+from trajscore.metrics._aggregate import AGGREGATORS
 from trajscore.metrics._proper_scores import several_families
 from trajscore.monitoring import StoppingRule
 from trajscore.report._cards import card_table, group_table, pair_table
@@ -185,7 +185,7 @@ def evaluate(
     made = intervals
     if not isinstance(made, IntervalOptions):
         made = IntervalOptions(method=intervals)  # type: ignore[arg-type]
-    check_method(made.method)
+    check_choice(made.method, "intervals", METHODS)
     maker = calibrator_maker(calibrator, weights)
     check_choice(censored, "censored", CENSORED_AS)
     censored = "q_z" if censored == "failure" and q_z is not None else censored
@@ -237,7 +237,7 @@ def evaluate(
 
 def _options(scores: Any, weights: Weights, phi: str) -> Options:
     """Check what is to be computed; a score family may be given alone."""
-    check_aggregator(phi)
+    check_choice(phi, "phi", AGGREGATORS)
     return Options(several_families(scores), weights, phi)
 
 

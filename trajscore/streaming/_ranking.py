@@ -9,11 +9,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import check_choice
 from trajscore.core.weights import Weights, get_schedule
 from trajscore.inference._influence import bounds as interval_bounds
 from trajscore.inference._units import any_units
 from trajscore.metrics import _ranking
-from trajscore.metrics._aggregate import check_aggregator, collapse
+from trajscore.metrics._aggregate import AGGREGATORS, collapse
 from trajscore.metrics._binning import quantile_bins
 from trajscore.metrics._gradients import GRADIENTS
 from trajscore.streaming._batches import check_batch, check_mergeable
@@ -66,7 +67,7 @@ class RankingAccumulator:
         weights: Weights = "linear_front",
         bounds: tuple[float, float] | None = None,
     ) -> None:
-        check_aggregator(phi)
+        check_choice(phi, "phi", AGGREGATORS)
         self.phi, self.weights = phi, weights
         get_schedule(weights)  # which refuses unknown ones
         self.grid = Grid.between(bounds, _N_CELLS)

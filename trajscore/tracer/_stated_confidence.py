@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trajscore.core.values import check_choice
 from trajscore.io import Step
 
 # never a part of a longer number, as 1.2 of 1.2.3 would be
@@ -36,8 +37,7 @@ class StatedConfidence:
     def __init__(
         self, form: str | Callable[[Step], float | None] = "auto", scale: str = "auto"
     ) -> None:
-        if scale not in SCALES:
-            raise ValueError(f"scale must be one of {SCALES}, got {scale!r}")
+        check_choice(scale, "scale", SCALES)
         self._scale = scale
         self._function = form if callable(form) else None
         self._pattern = None if callable(form) else _pattern(form)
