@@ -129,8 +129,8 @@ def test_hidden_dependence_is_seen_only_in_resumed_runs(rng):
         ([-1, 0], {"strata": [1]}, "strata must be 2 labels, one for each run"),
         ([-1, 0], {"q_z": [0.5, 0.5]}, "given together"),
         ([-1, 0], {"q_z": [0.5, 0.5], "continuation": [1]}, "one number for each of the 2 runs"),
-        ([-1, 0], {"alpha": 5}, r"alpha must lie in \(0, 1\), got 5"),
-        ([-1, 0], {"alpha": "a"}, r"alpha must lie in \(0, 1\), got 'a'"),
+        ([-1, 0], {"alpha": 5}, "alpha must lie strictly between 0 and 1, got 5"),
+        ([-1, 0], {"alpha": "a"}, "alpha must lie strictly between 0 and 1, got 'a'"),
     ],
 )
 def test_bad_stop_tests(y, options, match):

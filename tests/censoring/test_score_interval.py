@@ -38,7 +38,7 @@ def test_refitting_widens_the_interval(world):
     [
         ({"q_z": ContinuationModel()}, "needs history="),
         ({"q_z": MonteCarloContinuation()}, "q_z=estimator.predict"),
-        ({"confidence_level": 95}, r"confidence_level must lie in \(0, 1\)"),
+        ({"confidence_level": 95}, "confidence_level must lie strictly"),
         ({"groups": np.zeros(3000)}, "all runs are of one cluster"),
         ({"q_z": 1.5}, "q_z is 1.5"),
         ({"q_z": ContinuationModel(), "history": [[0.5]]}, "1 histories for 3000"),

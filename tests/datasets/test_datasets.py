@@ -68,7 +68,7 @@ def test_make_trajectories_options():
     ("kwargs", "message"),
     [
         ({"base_rate": 1.0}, "base_rate must lie strictly"),
-        ({"base_rate": "half"}, "base_rate must be numbers"),
+        ({"base_rate": "half"}, "base_rate must lie strictly"),
         ({"lengths": [1, 2]}, "a pair, or 3 numbers"),
         ({"lengths": (5, 3)}, r"smallest and the largest one; give \(3, 5\)"),
         ({"lengths": (0, 3)}, "each of the two lengths must be a whole number"),

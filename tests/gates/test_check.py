@@ -290,7 +290,7 @@ def test_words_of_a_comparison():
     assert "Not paired" in str(compare(BASE, nobody))
     alike = compare(BASE, runs_of(1, outcomes=np.ones_like))
     assert any("have the same outcome" in one for one in alike.notes)
-    with pytest.raises(ValueError, match="confidence_level must lie in"):
+    with pytest.raises(ValueError, match="confidence_level must lie strictly"):
         compare(BASE, WORSE, confidence_level=1)
 
 

@@ -149,10 +149,13 @@ def test_large_evidence_does_not_overflow():
     [
         (lambda: SequentialComparison(0), "bound must be finite and positive"),
         (lambda: SequentialComparison("a"), "bound must be finite and positive, got 'a'"),
-        (lambda: SequentialComparison(1, None), r"alpha must lie in \(0, 1\), got None"),
+        (
+            lambda: SequentialComparison(1, None),
+            "alpha must lie strictly between 0 and 1, got None",
+        ),
         (lambda: SequentialComparison(1, v_opt="a"), "v_opt must be finite and positive, got 'a'"),
         (lambda: SequentialComparison(np.inf), "bound must be finite and positive"),
-        (lambda: SequentialComparison(1, 1.5), r"alpha must lie in \(0, 1\)"),
+        (lambda: SequentialComparison(1, 1.5), "alpha must lie strictly between 0 and 1"),
         (lambda: SequentialComparison(1, v_opt=-1), "v_opt must be finite and positive"),
         (lambda: SequentialComparison(1).update([0, 0], [0, 2]), "run 1: the difference is -2"),
         (lambda: SequentialComparison(1).update(np.nan, 0), "run 0: the difference is nan"),

@@ -236,6 +236,7 @@ def test_labels_weights_and_normalisation():
         ([-1, 0, 1, 7], [[0.2, 0.3, 0.5]] * 4, {}, "row 0: .* pass labels="),
         ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"eps": np.nan}, r"eps must be a number in \[0, 1\)"),
         ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"eps": -1}, r"eps must be a number in \[0, 1\)"),
+        ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"eps": np.timedelta64(0)}, "eps must be a number in"),
         ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"cost": [[0, 1], [0, 2]]}, "decision 0 costs nothing"),
         ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"sample_weight": 0}, "all sample weights are zero"),
         ([0, 1], [[0.5, 0.5], [0.9, 0.1]], {"sample_weight": -1}, "sample_weight -1 is negative"),

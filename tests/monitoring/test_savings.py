@@ -170,6 +170,8 @@ def test_errors(runs):
         token_savings(rule, X_new, 0 * y_new)
     with pytest.raises(ValueError, match=r"accuracy_share must lie in \[0, 1\], got 90"):
         token_savings(rule, X_new, y_new).point(90)
+    with pytest.raises(ValueError, match="accuracy_share must lie in .*, got 'a'"):
+        token_savings(rule, X_new, y_new).point("a")
 
 
 def test_cost_saved_of_failing_runs():

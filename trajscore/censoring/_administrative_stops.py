@@ -18,7 +18,7 @@ from trajscore.core.checks import check_groups
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_numbers, is_number
+from trajscore.core.values import as_fraction, as_numbers
 from trajscore.core.within_runs import run_numbers, step_numbers
 
 
@@ -198,8 +198,7 @@ def administrative_stop_test(
     >>> administrative_stop_test(runs.data, runs.target).pvalue
     nan
     """
-    if not (is_number(alpha) and 0 < alpha < 1):
-        raise ValueError(f"alpha must lie in (0, 1), got {alpha!r}")
+    alpha = as_fraction(alpha, "alpha")
     sample = check_sample(X, y)
     runs, unobserved = sample.X, sample.y == CENSORED
     stop = unobserved if stopped is None else as_mask(stopped, len(runs))

@@ -17,7 +17,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_numbers, check_choice
+from trajscore.core.values import as_count, as_fraction, as_numbers, check_choice, is_number
 from trajscore.core.weights import Weights
 from trajscore.inference import paired_bootstrap
 from trajscore.metrics._censored import contrast_samples
@@ -225,11 +225,9 @@ class MonteCarloContinuation(BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_choice(self.unresolved, "unresolved", _UNRESOLVED)
-        if not self.min_branches >= 1:
-            raise ValueError(f"min_branches must be at least 1, got {self.min_branches!r}")
-        if not 0 < self.confidence_level < 1:
-            raise ValueError(f"confidence_level must lie in (0, 1), got {self.confidence_level!r}")
-        if not self.prior > 0:
+        as_count(self.min_branches, "min_branches")
+        as_fraction(self.confidence_level, "confidence_level")
+        if not is_number(self.prior) or not 0 < self.prior < np.inf:
             raise ValueError(f"prior must be a positive number, got {self.prior!r}")
 
 

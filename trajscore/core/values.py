@@ -118,6 +118,13 @@ def as_count(value: Any, name: str, least: int = 1) -> int:
     return int(value)
 
 
+def as_fraction(value: Any, name: str) -> float:
+    """Return a number strictly between 0 and 1, or say that `name` is not one."""
+    if not is_number(value) or not 0 < value < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+    return float(value)
+
+
 def refuse_kind(dtype: Any) -> None:
     """Refuse dates, durations and complex numbers, which would pass for real numbers."""
     kind = getattr(dtype, "kind", "O")

@@ -13,6 +13,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import (
     as_count,
     as_flag,
+    as_fraction,
     as_lengths,
     as_numbers,
     as_random_state,
@@ -85,7 +86,8 @@ def make_trajectories(
     True
     """
     n_runs = as_count(n_runs, "n_runs")
-    base_rate, information = _share(base_rate, "base_rate"), _share(information, "information")
+    base_rate = as_fraction(base_rate, "base_rate")
+    information = as_fraction(information, "information")
     sharpness, bias = _finite(sharpness, "sharpness"), _finite(bias, "bias")
     noise = _finite(noise, "noise")
     if noise < 0:
@@ -133,13 +135,6 @@ def _draw_lengths(lengths: Any, n_runs: int, rng: Any) -> NDArray[np.int64]:
     if T.shape != (n_runs,):
         raise ValueError(f"lengths must be one number, a pair, or {n_runs} numbers, got {len(T)}")
     return T
-
-
-def _share(value: Any, name: str) -> float:
-    number = _finite(value, name)
-    if not 0 < number < 1:
-        raise ValueError(f"{name} must lie strictly between 0 and 1, got {number:g}")
-    return number
 
 
 def _finite(value: Any, name: str) -> float:

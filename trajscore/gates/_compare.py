@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from trajscore.core.values import as_fraction
 from trajscore.gates._change import (
     POWER,
     Matching,
@@ -26,7 +27,6 @@ from trajscore.gates._measures import (
     most_trials,
 )
 from trajscore.gates._run_set import RunSet, as_set
-from trajscore.inference._units import check_level
 from trajscore.report._data import CALIBRATED, RAW, ReportData
 
 _OF_FORECASTS = (f"TPS log{MARGIN}", "S-ECE")
@@ -154,7 +154,7 @@ def compare(
     >>> found.table.loc["success", ["base", "new", "change"]].round(2).to_dict("records")
     [{'base': 0.52, 'new': 0.46, 'change': -0.06}]
     """
-    check_level(confidence_level)
+    as_fraction(confidence_level, "confidence_level")
     base, new = as_set("base", base), as_set("new", new)
     matched, level = match(base, new), (1 + confidence_level) / 2
     ours, theirs = Measures(base), Measures(new)

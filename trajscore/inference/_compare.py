@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_numbers
+from trajscore.core.values import as_fraction, as_numbers
 from trajscore.inference._bootstrap import bootstrap_units, check_resamples
-from trajscore.inference._units import Units, check_level, resampling_units
+from trajscore.inference._units import Units, resampling_units
 
 # Variances below this share of the largest there could be are rounding errors of zero.
 _ROUNDING = 1e-24
@@ -222,7 +222,7 @@ def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
 
 def _check_level(confidence_level: float, n_resamples: int) -> None:
     check_resamples(n_resamples)
-    check_level(confidence_level)
+    as_fraction(confidence_level, "confidence_level")
     if (n_resamples + 1) * (1 - confidence_level) < 1 - 1e-9:
         raise ValueError(
             f"n_resamples={n_resamples} is too few for a level of {confidence_level:g}; "

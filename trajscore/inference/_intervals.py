@@ -7,14 +7,15 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.inference._units import Units, check_level
+from trajscore.core.values import as_fraction
+from trajscore.inference._units import Units
 
 
 def percentile_interval(
     replicates: FloatArray, confidence_level: float = 0.95
 ) -> tuple[FloatArray, FloatArray]:
     """Return quantiles of replicates along the first axis; undefined ones (NaN) are ignored."""
-    check_level(confidence_level)
+    as_fraction(confidence_level, "confidence_level")
     tail = (1 - confidence_level) / 2
     if not np.isnan(replicates).any():
         low, high = np.quantile(replicates, [tail, 1 - tail], axis=0)
@@ -32,7 +33,7 @@ def bca_interval(
     confidence_level: float = 0.95,
 ) -> tuple[FloatArray, FloatArray]:
     """Return bias-corrected and accelerated intervals of replicates along the first axis."""
-    check_level(confidence_level)
+    as_fraction(confidence_level, "confidence_level")
     values = np.asarray(replicates, dtype=np.float64)
     shape = values.shape[1:]
     columns = values.reshape(len(values), -1).T

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_numbers, is_number
+from trajscore.core.values import as_fraction, as_numbers, is_number
 from trajscore.inference._units import resampling_units
 
 
@@ -70,9 +70,7 @@ def runs_needed(
     >>> runs_needed(0.02, sd=0.15, design_effect=2.5)
     1109
     """
-    for name, value in (("power", power), ("alpha", alpha)):
-        if not is_number(value) or not 0 < value < 1:
-            raise ValueError(f"{name} must lie in (0, 1), got {value!r}")
+    power, alpha = as_fraction(power, "power"), as_fraction(alpha, "alpha")
     if not is_number(difference) or not 0 < abs(difference) < math.inf:
         raise ValueError(f"difference must be finite and not zero, got {difference!r}")
     if not is_number(design_effect) or not 0 < design_effect < math.inf:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammainc, gammaln
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_numbers, is_number
+from trajscore.core.values import as_fraction, as_numbers, is_number
 
 # Newton's method takes about six.
 _NEWTON_STEPS = 50
@@ -75,9 +75,7 @@ class SequentialComparison:
 
     def __init__(self, bound: float, alpha: float = 0.05, *, v_opt: float | None = None) -> None:
         self.bound = _positive(bound, "bound")
-        if not (is_number(alpha) and 0 < alpha < 1):
-            raise ValueError(f"alpha must lie in (0, 1), got {alpha!r}")
-        self.alpha = float(alpha)
+        self.alpha = as_fraction(alpha, "alpha")
         self.v_opt = 10 * self.bound**2 if v_opt is None else _positive(v_opt, "v_opt")
         scale = 2 * self.bound
         self._rho = _best_rho(self.v_opt / scale**2, self.alpha)

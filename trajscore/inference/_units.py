@@ -11,7 +11,7 @@ from scipy.stats import t
 
 from trajscore.core.checks import check_groups
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import is_count, is_number
+from trajscore.core.values import as_fraction, is_count
 
 # The level of an interval that would be unbounded: that of the largest and smallest replicate.
 _HIGHEST_LEVEL = 1 - 1e-12
@@ -54,7 +54,7 @@ class Units:
 
     def t_quantile(self, n_runs: int, confidence_level: float) -> float:
         """Quantile of the t distribution of as many degrees of freedom as units leave."""
-        check_level(confidence_level)
+        as_fraction(confidence_level, "confidence_level")
         freedom = self.n_effective(n_runs) - len(self.strata)
         # no interval of one cluster is bounded
         return float(t.ppf((1 + confidence_level) / 2, freedom)) if freedom > 1e-9 else np.inf
@@ -123,12 +123,6 @@ def _stratified(codes: IntArray, n_units: int, strata: ArrayLike) -> Units:
     ends = np.cumsum(sizes).tolist()
     slices = tuple(slice(start, stop) for start, stop in zip([0, *ends[:-1]], ends, strict=True))
     return Units(rank[codes], slices)
-
-
-def check_level(confidence_level: float) -> None:
-    """Refuse what is no level of an interval."""
-    if not is_number(confidence_level) or not 0 < confidence_level < 1:
-        raise ValueError(f"confidence_level must lie in (0, 1), got {confidence_level}")
 
 
 def draw_counts(size: int, units: Units, rng: np.random.Generator) -> FloatArray:

@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 from scipy.special import logsumexp, xlogy
 
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_flag, as_numbers
+from trajscore.core.values import as_flag, as_numbers, is_number
 from trajscore.metrics._class_probabilities import check_rows, row_slices
 from trajscore.metrics._ties import ROUNDING
 
@@ -217,7 +217,7 @@ def log_of_others(log_p: NDArray[Any], chosen: IntArray) -> FloatArray:
 
 def check_eps(eps: float) -> None:
     """Refuse a floor of probabilities or uncertainties that is no number in [0, 1)."""
-    if not isinstance(eps, (int, float, np.integer, np.floating)) or not 0 <= eps < 1:
+    if not is_number(eps) or not 0 <= eps < 1:
         raise ValueError(f"eps must be a number in [0, 1), got {eps!r}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -16,9 +15,9 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_random_state
+from trajscore.core.values import as_count, as_fraction, as_random_state
 from trajscore.core.within_runs import step_numbers
-from trajscore.monitoring._stopping_rule import StoppingRule, by_alpha, check_alphas, check_share
+from trajscore.monitoring._stopping_rule import StoppingRule, by_alpha, check_alphas
 from trajscore.monitoring._thresholds import conformal_needs, conformal_rank, run_uniforms
 
 
@@ -248,9 +247,7 @@ class FixedStepStop(OneLimit):
             lengths = _success_lengths(traces, y, "step")
             self._set_thresholds([_conformal_length(lengths, one) + 1 for one in self.alphas_])
             return self
-        if isinstance(self.step, bool) or not isinstance(self.step, Integral) or self.step < 1:
-            raise ValueError(f"step must be a whole number of at least 1, got {self.step!r}")
-        self._set_thresholds(float(self.step))
+        self._set_thresholds(float(as_count(self.step, "step")))
         return self
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
@@ -336,8 +333,7 @@ class RandomStop(OneLimit):
             lengths = _success_lengths(traces, y, "hazard")
             self._set_thresholds([_largest_hazard(lengths, one) for one in self.alphas_])
             return self
-        check_share("hazard", self.hazard)
-        self._set_thresholds(self.hazard)
+        self._set_thresholds(as_fraction(self.hazard, "hazard"))
         return self
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,14 +19,13 @@ from trajscore.core.folds import assign_folds, held_out_rows, out_of_fold
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_random_state, check_choice
+from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice, is_number
 from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold, final_forecaster
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._stopping_rule import (
     StoppingRule,
     by_alpha,
     check_alphas,
-    check_share,
     warn_longer,
 )
 from trajscore.monitoring._thresholds import (
@@ -355,16 +353,14 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     def _check_parameters(self) -> None:
         check_choice(self.threshold, "threshold", (*HELD_OUT, *FIXED))
         check_choice(self.ties, "ties", ("strict", "randomized"))
-        check_share("delta", self.delta)
-        check_share("calibration_fraction", self.calibration_fraction)
+        as_fraction(self.delta, "delta")
+        as_fraction(self.calibration_fraction, "calibration_fraction")
         check_choice(self.hold_out, "hold_out", ("successes", "runs"))
-        if not isinstance(self.wait, (int, float, np.number)) or not 0 <= self.wait < np.inf:
+        if not is_number(self.wait) or not 0 <= self.wait < np.inf:
             raise ValueError(f"wait must be a finite number >= 0, got {self.wait!r}")
         if self.cross_fit is None:
             return
-        folds = self.cross_fit
-        if isinstance(folds, bool) or not isinstance(folds, Integral) or folds < 2:
-            raise ValueError(f"cross_fit must be a whole number of at least 2 folds, got {folds!r}")
+        as_count(self.cross_fit, "cross_fit", 2)
         if self.threshold != "conformal" or self.ties != "strict":
             raise ValueError('cross_fit needs threshold="conformal" and ties="strict"')
 

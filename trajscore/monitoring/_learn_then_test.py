@@ -18,12 +18,11 @@ from trajscore.core.folds import held_out_rows
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_random_state
+from trajscore.core.values import as_fraction, as_random_state
 from trajscore.monitoring._baselines import OneLimit
 from trajscore.monitoring._stopping_rule import (
     by_alpha,
     check_alphas,
-    check_share,
     unfitted_forecaster,
     warn_longer,
 )
@@ -157,7 +156,7 @@ class LearnThenTestStop(OneLimit):
         if self.lost_accuracy is not None:
             shares["lost_accuracy"] = self.lost_accuracy
         for name, value in shares.items():
-            check_share(name, value)
+            as_fraction(value, name)
 
     def _held_out(self, known: IntArray, n_runs: int, calibration: ArrayLike | None) -> IntArray:
         if calibration is None and is_passthrough(self.forecaster):

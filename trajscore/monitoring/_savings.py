@@ -13,6 +13,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import is_number
 from trajscore.core.within_runs import (
     first_step_above,
     last_cells,
@@ -118,7 +119,7 @@ class TokenSavings:
         >>> savings.point(1.0).cost_share
         0.8333333333333334
         """
-        if not 0 <= accuracy_share <= 1:
+        if not is_number(accuracy_share) or not 0 <= accuracy_share <= 1:
             raise ValueError(f"accuracy_share must lie in [0, 1], got {accuracy_share!r}")
         enough = self.curve["accuracy_share"].to_numpy() >= accuracy_share - 1e-12
         row = self.curve.iloc[int(np.flatnonzero(enough)[-1])]  # cost falls from row to row

@@ -16,9 +16,8 @@ from sklearn.base import clone
 from trajscore.calibration._forecaster import fit_arguments
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.sample import Sample, check_sample
-from trajscore.core.values import as_count, as_random_state, check_jobs
-from trajscore.inference._units import check_level
-from trajscore.monitoring._stopping_rule import StoppingRule, check_cost, check_share
+from trajscore.core.values import as_count, as_fraction, as_random_state, check_jobs
+from trajscore.monitoring._stopping_rule import StoppingRule, check_cost
 
 RATES = (
     *("false_alarm_rate", "power", "power_before_end", "power_longer"),
@@ -93,8 +92,8 @@ def split_report(
     >>> table[["false_alarm_rate", "power", "power_before_end"]].round(2).to_dict("list")
     {'false_alarm_rate': [0.13], 'power': [0.62], 'power_before_end': [0.37]}
     """
-    check_share("known_share", known_share)
-    check_level(confidence_level)
+    as_fraction(known_share, "known_share")
+    as_fraction(confidence_level, "confidence_level")
     n_splits = as_count(n_splits, "n_splits")
     sample = check_sample(X, y, groups=groups, allow_soft=False)
     if cost is not None:

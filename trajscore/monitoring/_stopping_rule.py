@@ -24,9 +24,8 @@ from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import is_number
+from trajscore.core.values import as_fraction, is_number
 from trajscore.core.within_runs import first_step_above, last_cells, run_maxima, running_sum
-from trajscore.inference._units import check_level
 
 
 class StoppingRule(ABC, BaseEstimator):
@@ -326,18 +325,11 @@ def check_alphas(alpha: Any) -> FloatArray:
     return alphas
 
 
-def check_share(name: str, value: Any) -> None:
-    """Refuse a parameter that is not a number strictly between 0 and 1."""
-    is_number = isinstance(value, (int, float, np.integer, np.floating))
-    if not is_number or not 0 < value < 1:
-        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
-
-
 def rate_with_interval(
     name: str, flagged: BoolArray, confidence_level: float = 0.95
 ) -> dict[str, float]:
     """Share of runs that were flagged, with its Clopper-Pearson interval."""
-    check_level(confidence_level)
+    as_fraction(confidence_level, "confidence_level")
     n, hits, ends = len(flagged), int(flagged.sum()), (0.0, 1.0)
     if n:
         ends = binomtest(hits, n).proportion_ci(confidence_level)
