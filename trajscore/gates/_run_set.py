@@ -346,7 +346,7 @@ def _numbers(values: list[float | None]) -> FloatArray:
 
 
 def _null(values: FloatArray) -> list[float | None]:
-    """JSON has no NaN."""
+    """As `plain` has it, for the many cells of all runs."""
     return [None if one != one else one for one in values.ravel().tolist()]
 
 

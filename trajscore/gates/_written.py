@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from math import isfinite
 from typing import Any
 from xml.etree import ElementTree as ET
 
 from trajscore import __version__
+from trajscore.core.plain import plain
 from trajscore.gates._compare import in_runs, interval, pairing
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, UNUSABLE
 from trajscore.gates._result import WORST_FIRST, CheckData, GateResult
@@ -61,7 +61,7 @@ def to_json(result: CheckData) -> str:
             "exit_code": result.exit_code,
             "level": result.rules.level,
             "problems": result.problems,
-            "gates": [_fields(one) for one in result.gates],
+            "gates": plain([_fields(one) for one in result.gates]),
             "paired_by": matched.by if matched else None,
             "n_tasks": {
                 "common": matched.n_common, "new": matched.n_new, "removed": matched.n_gone,
@@ -137,10 +137,7 @@ def _summary(result: CheckData) -> str:
 
 def _fields(one: GateResult) -> dict[str, Any]:
     gate = one.gate
-    numbers = {
-        name: getattr(one, name)
-        for name in ("value", "reference", "change", "low", "high", "runs_needed")
-    }
+    numbers = ("value", "reference", "change", "low", "high", "runs_needed")
     return {
         "metric": gate.metric,
         "predictor": gate.predictor,
@@ -150,6 +147,6 @@ def _fields(one: GateResult) -> dict[str, Any]:
         "use": gate.use,
         "verdict": one.verdict,
         "counts_as": one.counts_as,
-        **{name: number if isfinite(number) else None for name, number in numbers.items()},
+        **{name: getattr(one, name) for name in numbers},
         "why": one.why,
     }

@@ -9,6 +9,7 @@ from contextlib import suppress
 from math import isfinite
 from typing import Any, BinaryIO, TextIO
 
+from trajscore.core.plain import plain
 from trajscore.core.values import unknown_name
 from trajscore.monitoring._monitor import Decision, EProcessMonitor
 
@@ -46,7 +47,7 @@ def serve(
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             said = error.args[0] if isinstance(error, KeyError) and error.args else error
             answer = {"error": str(said), "line": number}
-        print(json.dumps(answer), file=out, flush=True)
+        print(json.dumps(plain(answer)), file=out, flush=True)
 
 
 def lines_of(file: BinaryIO) -> Iterator[bytes]:
@@ -91,15 +92,5 @@ def _answer(monitor: EProcessMonitor, message: Any) -> Decision:
 
 
 def _shown(decision: Decision) -> dict[str, Any]:
-    """JSON has no infinity: it stands as null."""
-    numbers = {
-        "log_e_value": decision.log_e_value,
-        "log_threshold": decision.log_threshold,
-        "margin": decision.margin,
-    }
-    return {
-        "id": decision.id,
-        "step": decision.step,
-        "flagged": bool(decision.flagged),
-        **{name: float(value) if isfinite(value) else None for name, value in numbers.items()},
-    }
+    first = {name: getattr(decision, name) for name in ("id", "step", "flagged")}
+    return first | decision._asdict()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Hashable
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from trajscore.core.plain import plain
 from trajscore.core.weights import schedule_name
 from trajscore.report._data import LEVELS, REFERENCES, VALUE, ReportData
 from trajscore.report._disclosures import disclosures, sentence
@@ -21,7 +20,7 @@ FORMAT, VERSION = "trajscore report", 1
 
 def to_json(data: ReportData) -> str:
     """Return all numbers and sentences of a report, without traces."""
-    return json.dumps(_plain(document(data)), indent=1, ensure_ascii=False, allow_nan=False)
+    return json.dumps(plain(document(data)), indent=1, ensure_ascii=False, allow_nan=False)
 
 
 def document(data: ReportData) -> dict[str, Any]:
@@ -94,16 +93,3 @@ def _metrics(data: ReportData) -> dict[tuple[str, str], dict[str, Any]]:
 
 def _records(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
     return table.to_dict("records")
-
-
-def _plain(value: Any) -> Any:
-    """Return what JSON has: null for what is missing or not finite."""
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
