@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from any_input import any_two_labels
@@ -514,6 +516,17 @@ def test_pooled_forecasters_are_said_to_extrapolate(runs):
     process = DensityRatioEProcess(forecaster, threshold="ville").fit(X, y)
     with pytest.warns(UserWarning, match="1 runs have more than .* extrapolate"):
         process.predict(Runs.from_list([[0.5] * 9]))
+
+
+def test_what_is_frozen_knows_the_end_as_what_it_holds(runs):
+    X, y = runs
+    end_aware = PrefixForecaster(features="running", pooled=True, end="step")
+    processes = [
+        DensityRatioEProcess(FrozenEstimator(one.fit(X, y)), threshold="randomized_ville").fit(X, y)
+        for one in (end_aware, make_pipeline(clone(end_aware)))
+    ]
+    alone, in_pipeline = (process.transform(X).cells for process in processes)
+    np.testing.assert_array_equal(alone, in_pipeline)
 
 
 def test_no_runs_at_all(runs):

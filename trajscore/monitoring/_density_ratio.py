@@ -13,6 +13,7 @@ from trajscore.calibration import PrefixForecaster
 from trajscore.calibration._forecaster import Live, live_form
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
+from trajscore.core.estimator import inside_of
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import last_cells, run_maxima, running_max
 from trajscore.metrics._proper_scores import CLIP
@@ -99,9 +100,11 @@ class Fold(NamedTuple):
 
 
 def final_forecaster(forecaster: Any) -> Any:
-    """What gives the forecasts at last, of a search or a pipeline."""
-    found = getattr(forecaster, "best_estimator_", forecaster)
-    return final_forecaster(found.steps[-1][1]) if isinstance(found, Pipeline) else found
+    """What gives the forecasts at last, of a search, a pipeline or what is frozen."""
+    inside = inside_of(forecaster)
+    if inside is None and isinstance(forecaster, Pipeline):
+        inside = forecaster.steps[-1][1]
+    return forecaster if inside is None else final_forecaster(inside)
 
 
 class Progress(NamedTuple):
