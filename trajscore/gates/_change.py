@@ -16,7 +16,7 @@ from trajscore.gates._measures import Measure
 from trajscore.gates._run_set import RunSet
 from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._sample_size import runs_needed
-from trajscore.inference._units import Units
+from trajscore.inference._units import Units, left_out_factor, n_equal
 from trajscore.metrics._statistics import CalibrationError
 
 _DRAWS = 20_000
@@ -110,8 +110,9 @@ class Estimate:
         ends = np.cumsum([len(one) for one in self.means])[:-1]
         columns = np.split(influence, ends, axis=1)
         parts = [Parts(mean, one) for mean, one in zip(self.means, columns, strict=True)]
+        other = parts[1] if len(parts) > 1 else None
         units = Units(None, (slice(0, n),))
-        return absolute_interval(parts[0], [*parts[1:], None][0], units, 2 * level - 1)
+        return absolute_interval(parts[0], other, units, 2 * level - 1)
 
 
 def estimate(measure: Measure, units: IntArray, n_units: int) -> Estimate:
@@ -200,11 +201,9 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
     of_rows = np.zeros(n_runs)
     rows = np.arange(n_runs) if statistic.rows is None else statistic.rows
     of_rows[rows] = weight[rows]
-    share = np.bincount(units, of_rows, n_units) / of_rows.sum()
-    used = int((share > 0).sum())
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scale = np.sqrt((used - 1) / used) / (1 - share)  # leaving one unit out (CR3)
-    freedom = float(1 / (share**2).sum() - 1)
+    sizes = np.bincount(units, of_rows, n_units)
+    used, scale = int(np.count_nonzero(sizes)), left_out_factor(sizes)
+    freedom = n_equal(sizes) - 1
     value = float(statistic(weight))
     if isinstance(statistic, CalibrationError):
         mean, influence = statistic.parts(n_runs, weight)

@@ -9,17 +9,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from trajscore.core.checks import check_groups
 from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import in_threads
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_numbers, as_random_state, check_choice, check_jobs, is_count
+from trajscore.inference._influence import Spread
 from trajscore.inference._intervals import (
-    acceleration,
     bca_interval,
     percentile_interval,
     stratum_influence,
 )
-from trajscore.inference._units import Units, draw_counts, resampling_units
+from trajscore.inference._units import Units, any_units, draw_counts, resampling_units
 
 # Replicates drawn at a time, each block from a seed of its own: results do not depend on n_jobs.
 _BLOCK = 64
@@ -221,12 +222,13 @@ def paired_bootstrap(
     check_choice(method, "method", ("percentile", "bca"))
     if reference is not None:
         values = values - values[:, [_column(reference, names)]]
-    units = resampling_units(len(values), groups, strata)
     if groups is None:  # in an order of their own, so that the order of rows cannot matter
         order = np.lexsort(values.T)
         values = values[order]
-        strata = None if strata is None else np.asarray(strata)[order]
-        units = resampling_units(len(values), None, strata)
+        if strata is not None:
+            check_groups(strata, len(values), "strata")
+            strata = np.asarray(strata)[order]
+    units = resampling_units(len(values), groups, strata)
     sums, sizes = units.sums(values), units.sizes(len(values))
     replicates = bootstrap_units(
         lambda counts: counts @ sums / (counts @ sizes)[:, None],
@@ -239,7 +241,8 @@ def paired_bootstrap(
     level = units.expanded_level(len(values), confidence_level)
     if method == "bca":
         left_out = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)[:, None]
-        skewness = acceleration(stratum_influence(left_out, units))
+        one_each = any_units(None, units.n_units)
+        skewness = Spread(stratum_influence(left_out, units), one_each).acceleration()
         low, high = bca_interval(replicates, mean, skewness, level)
     else:
         low, high = percentile_interval(replicates, level)

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from trajscore.core.checks import check_groups
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_array, as_flag, as_numbers
-from trajscore.inference._units import Units, any_units
+from trajscore.inference._units import Units, any_units, left_out_factor
 
 FEW_CLUSTERS = 15
 _DRAWS = 20_000
@@ -129,10 +129,7 @@ class Spread:
 
     def left_out(self) -> FloatArray:
         """Change of each statistic, times n_runs, when a unit is left out (CR3), to be squared."""
-        kept = 1 - self._units.sizes(self.n_runs) / self.n_runs
-        factor = np.sqrt((self._units.n_units - 1) / self._units.n_units)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(factor * self.totals / kept[:, None])
+        return left_out_factor(self._units.sizes(self.n_runs))[:, None] * self.totals
 
     def half_width(self, quantile: float) -> FloatArray:
         """Quantile times the standard error; 0 where nothing varies, infinite of one unit."""

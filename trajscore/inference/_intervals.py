@@ -55,15 +55,6 @@ def stratum_influence(left_out: FloatArray, units: Units) -> FloatArray:
     return np.concatenate(parts)
 
 
-def acceleration(influence: FloatArray) -> FloatArray:
-    """Return sum U^3 / (6 (sum U^2)^(3/2)) over units; 0 for a statistic that no unit moves."""
-    squares = influence * influence  # cubes as products: a power is ten times slower
-    spread = squares.sum(axis=0) ** 1.5
-    moved = spread > 0
-    cubes = (squares * influence).sum(axis=0)
-    return np.where(moved, cubes / (6 * np.where(moved, spread, 1.0)), 0.0)
-
-
 def _bca_ends(
     replicates: FloatArray, estimate: float, acceleration: float, z: FloatArray
 ) -> FloatArray:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 from scipy.stats import t
 
@@ -49,15 +50,12 @@ class Units:
         return self.sums(np.ones((n_runs, 1)))[:, 0]
 
     def n_effective(self, n_runs: int) -> float:
-        """Count the equal clusters whose sizes would be as telling: n^2 over the sum of squares."""
-        return float(n_runs**2 / (self.sizes(n_runs) ** 2).sum())
+        """Count the equal clusters that would be as telling."""
+        return n_equal(self.sizes(n_runs))
 
     def t_quantile(self, n_runs: int, confidence_level: float) -> float:
         """Quantile of the t distribution of as many degrees of freedom as units leave."""
-        as_fraction(confidence_level, "confidence_level")
-        freedom = self.n_effective(n_runs) - len(self.strata)
-        # no interval of one cluster is bounded
-        return float(t.ppf((1 + confidence_level) / 2, freedom)) if freedom > 1e-9 else np.inf
+        return t_quantile(self.n_effective(n_runs) - len(self.strata), confidence_level)
 
     def expanded_level(self, n_runs: int, confidence_level: float) -> float:
         """Level of a bootstrap interval as wide as one of t would be, for few units.
@@ -123,6 +121,24 @@ def _stratified(codes: IntArray, n_units: int, strata: ArrayLike) -> Units:
     ends = np.cumsum(sizes).tolist()
     slices = tuple(slice(start, stop) for start, stop in zip([0, *ends[:-1]], ends, strict=True))
     return Units(rank[codes], slices)
+
+
+def n_equal(sizes: NDArray[Any]) -> float:
+    """Count the units of equal size that would be as telling: n^2 over the sum of squares."""
+    return float(sizes.sum() ** 2 / (sizes**2).sum())
+
+
+def t_quantile(freedom: float, confidence_level: float) -> float:
+    """Quantile of a two-sided interval by t; infinite, as no interval of one unit is bounded."""
+    level = as_fraction(confidence_level, "confidence_level")
+    return float(t.ppf((1 + level) / 2, freedom)) if freedom > 1e-9 else np.inf
+
+
+def left_out_factor(sizes: NDArray[Any]) -> FloatArray:
+    """Turn totals of units into changes when one is left out (CR3), whose squares add up."""
+    n = np.count_nonzero(sizes)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.sqrt((n - 1) / n) / (1 - sizes / sizes.sum()))
 
 
 def draw_counts(size: int, units: Units, rng: np.random.Generator) -> FloatArray:

@@ -8,11 +8,10 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.stats import t
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Weights, get_schedule
-from trajscore.inference._units import any_units
+from trajscore.inference._units import left_out_factor, n_equal, t_quantile
 from trajscore.metrics._proper_scores import family_name, get_family, several_families
 from trajscore.metrics._tps import score_cells
 from trajscore.streaming._batches import check_batch, check_mergeable, hashed
@@ -194,13 +193,12 @@ class TPSAccumulator:
         if self.by_cluster is None:
             squares = np.einsum("ij,ik,kj->j", directions, self.moments, directions)
             error = np.sqrt(np.maximum(squares, 0) / (n * (n - 1)))
-            return error, any_units(None, n).t_quantile(n, level)
+            return error, t_quantile(n - 1, level)
         sums = self.by_cluster[self.by_cluster[:, -1] > 0]
-        share = sums[:, -1] / n
-        left_out = sums @ directions / (1 - share)[:, None]
-        error = np.sqrt((1 - 1 / len(sums)) * (left_out**2).sum(axis=0)) / n
-        freedom = 1 / (share**2).sum() - 1
-        return error, float(t.ppf((1 + level) / 2, freedom)) if freedom > 1e-9 else np.inf
+        sizes = sums[:, -1]
+        left_out = left_out_factor(sizes)[:, None] * (sums @ directions)
+        error = np.sqrt((left_out**2).sum(axis=0)) / n
+        return error, t_quantile(n_equal(sizes) - 1, level)
 
 
 def _earned(score: Any, forecast: float) -> tuple[float, float]:
