@@ -224,6 +224,8 @@ def test_what_cannot_be_added_up_is_refused_in_words():
         counts.update(None, [[0.9]])
     with pytest.raises(ValueError, match="groups must be 1 labels"):
         TPSAccumulator().update([1], [[0.9]], groups="task")
+    with pytest.raises(ValueError, match="confidence_level must lie strictly"):
+        TPSAccumulator().update([1, 0], [[0.9], [0.4]], groups=["a", "b"]).compute(95)
     for bounds in (3, "log", (0, 1, 2), (0, np.nan), (1, 0)):
         with pytest.raises(ValueError, match="bounds must"):
             RankingAccumulator(bounds=bounds)

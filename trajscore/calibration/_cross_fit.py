@@ -164,7 +164,7 @@ def cross_fit_sample(
     given = {name: values for name, values in every.items() if values is not None}
     traces, codes = sample.X, np.asarray(sample.y)
     # the folds of what the forecaster takes unobserved runs for
-    censored = [*censored_of(forecaster).values(), "failure"][0]
+    censored = next(iter(censored_of(forecaster).values()), "failure")
     labels = as_labels(codes, censored=censored, q_z=sample.q_z if censored == "q_z" else None)
     counts = labels.counts & (sample.weight > 0)
     fold = folds_of_checked(cv, traces.ids, labels.stratum, counts, sample.groups)

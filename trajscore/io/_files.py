@@ -91,8 +91,8 @@ class LogFile:
     def info(self) -> dict[str, Any]:
         return self.others.setdefault(str(self.path), {})
 
-    def place(self, index: int, run: str | None = None) -> Place:
-        return Place(self.path, index, self.info, run, fields=self.fields)
+    def place(self, index: int) -> Place:
+        return Place(self.path, index, self.info, fields=self.fields)
 
     def items(self, streamed: Collection[str] = ()) -> Iterator[Item]:
         """Yield what the file holds, item by item; see `JsonScanner.items`.

@@ -92,14 +92,7 @@ def _is_part(value: Any) -> bool:
     """Tell a part of a message, such as text or a picture, from a message or an item."""
     if not isinstance(value, Mapping) or "role" in value:
         return False
-    return value.get("type") in (
-        "text",
-        "output_text",
-        "input_text",
-        "tool_use",
-        "image",
-        "thinking",
-    )
+    return value.get("type") in _PARTS
 
 
 def _of_object(fields: Mapping[str, Any], role: str | None, depth: int) -> list[Any]:

@@ -18,7 +18,7 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import last_cells, run_maxima, running_max
 from trajscore.metrics._proper_scores import CLIP
 from trajscore.monitoring._stopping_rule import unfitted_forecaster
-from trajscore.monitoring._thresholds import TIE, Threshold, as_ids, run_uniforms
+from trajscore.monitoring._thresholds import TIE, Threshold, one_id, run_uniforms
 
 END_AWARE = PrefixForecaster(features="running", pooled=True, end="step")
 _DONE = np.array([True])
@@ -190,7 +190,7 @@ class FittedTest:
             counts = [fold.count(one) for fold, one in zip(self.folds, largest[1:], strict=True)]
             statistic = -1.0 - sum(counts)
         elif done and self.randomized_end:
-            statistic -= float(np.log(run_uniforms(as_ids(run_id), self.seed)[0]))
+            statistic -= float(np.log(run_uniforms(one_id(run_id), self.seed)[0]))
         return Progress(tuple(states), largest), log_m[0], statistic
 
     def _lives(self) -> list[tuple[DensityRatio, Live]]:

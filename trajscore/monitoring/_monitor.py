@@ -20,7 +20,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_flag, as_path, is_number
 from trajscore.monitoring._density_ratio import FittedTest, Progress
 from trajscore.monitoring._journal import Journal, OtherOwnerError
-from trajscore.monitoring._thresholds import as_ids
+from trajscore.monitoring._thresholds import one_id
 
 _DEFAULT_RUN = "run"
 # runs that have ended whose last decision is given again where their end comes twice
@@ -356,7 +356,7 @@ class EProcessMonitor:
 
     def _new_run(self, run_id: Hashable) -> _Run:
         threshold = self.test.threshold(self.alpha)
-        limit = float(threshold.limits(as_ids(run_id))[0])
+        limit = float(threshold.limits(one_id(run_id))[0])
         shown = np.nan if self.test.folds else limit
         last = Decision(run_id, 0, 0.0, shown, False, np.inf)
         return _Run(last, limit, -np.inf, self.test.begin(), [], None, time.time())

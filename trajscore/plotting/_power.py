@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -103,7 +102,7 @@ class PowerDisplay(DisplayMixin):
         PowerDisplay
             The display, drawn.
         """
-        rules = process if isinstance(process, Mapping) else {name or _class_name(process): process}
+        rules = by_name(process, name or type(process).__name__, "stopping rules")
         return cls.from_reports({key: one.report(X, y) for key, one in rules.items()}, **kwargs)
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> list[Any]:
@@ -141,10 +140,6 @@ class PowerDisplay(DisplayMixin):
 
     def _legend(self) -> dict[str, Any]:
         return {"loc": "upper left"}
-
-
-def _class_name(process: Any) -> str:
-    return type(process).__name__
 
 
 def _draw_rate(ax: Any, table: pd.DataFrame, rate: str, style: dict[str, Any]) -> Any:

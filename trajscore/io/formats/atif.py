@@ -134,7 +134,7 @@ def _run(raw: dict[str, Any], place: Place, options: _Options) -> Run:
     names = (step, raw.get("trajectory_id"), result.get("trial_name"), raw.get("session_id"))
     name = place.name(*names)
     reward, place.stop_reason = _read_end(result, place, options)
-    talk, n_copied = _read_steps(raw, place, options)
+    talk, n_copied = _read_steps(raw, place)
     run = Run(
         id=name,
         outcome=as_outcome(reward),
@@ -214,9 +214,7 @@ def _choose_reward(rewards: Any, place: Place, name: str) -> Any:
 # ------------------------------------------------------------------ steps
 
 
-def _read_steps(
-    raw: Mapping[str, Any], place: Place, options: _Options
-) -> tuple[Conversation, int]:
+def _read_steps(raw: Mapping[str, Any], place: Place) -> tuple[Conversation, int]:
     """Return the turns, and the number of those that only repeat an earlier context."""
     if not isinstance(raw.get("steps"), list):
         raise MalformedRunError("it has no list of 'steps'")

@@ -10,6 +10,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.weights import step_weights
 from trajscore.core.within_runs import run_numbers, step_numbers
+from trajscore.inference._wilson import Z
 from trajscore.metrics._binning import bins_of, uniform_bins
 from trajscore.metrics._step_calibration import PARTS_OF_A_RUN
 from trajscore.report._data import FORMS, VALUE
@@ -18,7 +19,6 @@ from trajscore.report.page.view import Section, View
 
 _FEWEST_IN_A_BIN = 10
 _MOST_BINS = 10
-_Z = 1.959963984540054
 
 
 def calibration(view: View) -> Section:
@@ -99,6 +99,6 @@ def _curve(
         residual = np.bincount(inverse, w * (labels[run] - share[bins]), len(place))
         variance = np.bincount(place % n_bins, residual**2, n_bins)
         n = np.bincount(place % n_bins, minlength=n_bins)
-        half = _Z * np.sqrt(variance * n / np.maximum(n - 1, 1)) / total
+        half = Z * np.sqrt(variance * n / np.maximum(n - 1, 1)) / total
     few = n < _FEWEST_IN_A_BIN
     return np.where(few, np.nan, forecast), np.where(few, np.nan, share), half
