@@ -124,15 +124,9 @@ class Conversation:
         for index, message in as_chat(messages):
             self.add(message, index)
 
-    def answered(self, key: str | None, name: str | None) -> tuple[Step | None, ToolCall | None]:
-        """Return the turn and the call that a tool's run belongs to, by identifier or name."""
-        if key is not None and key in self._calls:
-            return self._calls[key]
-        for step in reversed(self.steps):
-            for call in step.tool_calls:
-                if call.name == name and call.result is None:
-                    return step, call
-        return None, None
+    def call_of_id(self, key: str | None) -> tuple[Step | None, ToolCall | None]:
+        """Return the turn and the call of an identifier, if there are any."""
+        return (None, None) if key is None else self._calls.get(key, (None, None))
 
     def add(self, message: Any, index: int) -> Step | None:
         """Add one message, or one whole completion with its choices; return its turn if it is one.
@@ -253,7 +247,7 @@ class Conversation:
         actor: str | None = None,
     ) -> None:
         """Give a tool's result to the call it answers, or else to the turn before it."""
-        step, call = self._answered(key, name)
+        step, call = self._next_of_last_turn(name) if key is None else self.call_of_id(key)
         if call is not None:
             call.result = text if call.result is None else f"{call.result}\n{text}"
             call.error = error if call.error is None else call.error
@@ -266,15 +260,12 @@ class Conversation:
         if step is not None:
             step.observation = text if step.observation is None else f"{step.observation}\n{text}"
 
-    def _answered(self, key: str | None, name: str | None) -> tuple[Step | None, ToolCall | None]:
-        if key is not None:
-            return self._calls.get(key, (None, None))
-        if not self.steps:
-            return None, None
-        last = self.steps[-1]  # without an identifier, results come in the order of the calls
-        for call in last.tool_calls:
-            if call.result is None and name in (None, call.name):
-                return last, call
+    def _next_of_last_turn(self, name: str | None) -> tuple[Step | None, ToolCall | None]:
+        # without an identifier, results come in the order of the calls
+        for last in self.steps[-1:]:
+            for call in last.tool_calls:
+                if call.result is None and name in (None, call.name):
+                    return last, call
         return None, None
 
     def finish(self, run: Run) -> Run:

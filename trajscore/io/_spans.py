@@ -199,7 +199,7 @@ def _add_tool(
     answer, key = result_in(one.answer)
     text = None if one.answer is None else text_of(answer)
     arguments = read_arguments(unnested(one.given))
-    step, call = _called(thread, one.call or key, one.name, arguments, text)
+    step, call = _call_of_span(thread, one.call or key, one.name, arguments, text)
     if call is None:
         step = next((turn for turn in reversed(talk.steps) if turn.actor == "agent"), None)
         made = {"name": one.name or "", "arguments": arguments, "id": one.call or key}
@@ -221,11 +221,11 @@ def _add_tool(
     call.error = one.error if call.error is None else call.error
 
 
-def _called(
+def _call_of_span(
     thread: Thread, key: str | None, name: str | None, arguments: Any, text: str | None
 ) -> tuple[Step | None, ToolCall | None]:
     """Return the turn and the call that a tool's run belongs to: by identifier, or by name."""
-    step, call = thread.talk.answered(key, None)
+    step, call = thread.talk.call_of_id(key)
     if call is not None:
         return step, call
     named = [

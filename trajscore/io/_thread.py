@@ -74,7 +74,7 @@ class Thread:
     def _place_of_calls(self, message: Mapping[str, Any]) -> int | None:
         """Return the place of a turn whose calls are known, if they all are."""
         ids = [call.id for call in _calls(message)]
-        steps = [self.talk.answered(one, None)[0] for one in ids if one is not None]
+        steps = [self.talk.call_of_id(one)[0] for one in ids if one is not None]
         if not ids or None in ids or None in steps:
             return None
         return next((k for k, step in enumerate(self.talk.steps) if step is steps[0]), None)
@@ -95,7 +95,7 @@ class Thread:
             if text not in self.talk.system:
                 self.talk.add(message, index)
             return
-        step, call = self._answered(message, waiting)
+        step, call = self._call_of_result(message, waiting)
         if step is None or call is None:
             known = (str(message.get("name")), text)
             if known not in self.results:
@@ -110,12 +110,12 @@ class Thread:
             set_result(step, call, text)
         call.extra.pop("result", None)
 
-    def _answered(
+    def _call_of_result(
         self, message: Mapping[str, Any], waiting: list[tuple[Step, ToolCall]]
     ) -> tuple[Step | None, ToolCall | None]:
         """Return the call that a result answers: by identifier, else the next one of the turn."""
         key, name = message.get("tool_call_id"), message.get("name")
-        step, call = self.talk.answered(None if key in (None, "") else str(key), None)
+        step, call = self.talk.call_of_id(None if key in (None, "") else str(key))
         if call is not None:
             return step, call
         for k, (_, one) in enumerate(waiting):
