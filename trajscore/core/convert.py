@@ -6,7 +6,7 @@ ids, and n_steps for the width of a padded array.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray, RunsLike
-from trajscore.core.values import as_float, as_lengths, as_real, refuse_kind
+from trajscore.core.values import as_float, as_lengths, as_real, is_iterable, refuse_kind
 from trajscore.core.within_runs import step_numbers
 
 Parts = dict[str, Any]
@@ -66,7 +66,7 @@ def row_ids(X: Any) -> Any:
 
 def parts_of_list(runs: Sequence[ArrayLike]) -> Parts:
     """Read one sequence of numbers a run."""
-    if not isinstance(runs, Iterable) or getattr(runs, "ndim", 1) == 0:
+    if not is_iterable(runs):
         raise ValueError(f"runs must be a sequence of runs, got {runs!r}")
     arrays = [_as_run(run, row) for row, run in enumerate(runs)]
     for row, array in enumerate(arrays):

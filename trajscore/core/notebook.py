@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-ROWS = 8
+N_SHOWN = 8
 """So many rows are shown; what is said of the object counts all."""
 
 
@@ -19,7 +19,7 @@ def as_html(said: str, rows: pd.DataFrame) -> str:
 
 def runs_as_html(X: Any) -> str:
     """Show a container: of the first runs the first and the last value of each channel."""
-    few = X[:ROWS]
+    few = X[:N_SHOWN]
     columns = {"steps": few.lengths, "ended": few.ended}
     cells = few.cells if few.cells.ndim == 2 else few.cells[:, None]
     for k, name in enumerate(few.channels or ("",)):

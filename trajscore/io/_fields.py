@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -49,6 +50,15 @@ WITHIN = (
     "additional_kwargs", "response_metadata",
 )  # fmt: skip
 """Objects within a record of which the fields are looked at too."""
+
+
+def words_of(name: str) -> set[str]:
+    """Return the words of a name, in small letters: of "judgeScore" as of "judge_score".
+
+    >>> sorted(words_of("judgeScore"))
+    ['judge', 'score']
+    """
+    return set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()))
 
 
 def find(part: str, names: Iterable[Any]) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.values import as_path
+from trajscore.core.values import as_path, is_iterable
 from trajscore.io._fields import USUAL_FIELDS, Fields
 from trajscore.io._json import CutError, JsonScanner, count_messages, read_value
 
@@ -128,8 +128,7 @@ class LogFile:
 
 def list_paths(path: Paths) -> list[Path]:
     """Return one path or several as a list, which is not empty."""
-    many = isinstance(path, Iterable) and getattr(path, "ndim", 1) != 0
-    if isinstance(path, (str, PathLike)) or not many:
+    if isinstance(path, (str, PathLike)) or not is_iterable(path):
         return [as_path(path)]
     places = [as_path(one) for one in path]
     if not places:

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.notebook import ROWS, as_html
+from trajscore.core.notebook import N_SHOWN, as_html
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.core.values import is_iterable
 from trajscore.io._choice import Chooser
@@ -182,7 +182,7 @@ class Runs(list[Run]):
         )
 
     def _repr_html_(self) -> str:
-        return as_html(repr(self)[1:-1], meta(self[:ROWS]))
+        return as_html(repr(self)[1:-1], meta(self[:N_SHOWN]))
 
 
 def outcomes(runs: Iterable[Run]) -> NDArray[Any]:
@@ -252,8 +252,7 @@ def meta(runs: Iterable[Run]) -> pd.DataFrame:
 
 def _checked(runs: Any) -> list[Run]:
     """Refuse what is not runs of a log."""
-    is_many = isinstance(runs, Iterable) and getattr(runs, "ndim", 1) != 0
-    listed = list(runs) if is_many else [runs]
+    listed = list(runs) if is_iterable(runs) else [runs]
     for one in listed:
         if not isinstance(one, Run):
             raise ValueError(f"runs must be runs of a log, as io.read_runs gives them, got {one!r}")

@@ -17,7 +17,7 @@ from trajscore.core.meanings import MOST_NAMED, propose
 from trajscore.core.optional import optional
 from trajscore.core.outcomes import FAILURE, SUCCESS
 from trajscore.core.values import run_label, unknown_name
-from trajscore.io._fields import USUAL, Fields, find
+from trajscore.io._fields import USUAL, Fields, find, words_of
 from trajscore.io._files import Broken, LogFile, open_text
 
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
@@ -200,11 +200,7 @@ def _looks_like_one(column: pd.Series) -> bool:
 
 def is_setting(name: str) -> bool:
     """Tell a name of what a run was given or cost from one of what somebody believes."""
-    return bool(_words(name) & _NO_CONFIDENCE)
-
-
-def _words(name: str) -> set[str]:
-    return set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()))
+    return bool(words_of(name) & _NO_CONFIDENCE)
 
 
 def skipped(frame: pd.DataFrame, chosen: Fields) -> dict[str, float]:
@@ -217,7 +213,7 @@ def _on_scales(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, float]:
     found = {}
     for name in names:
         column = frame[name]
-        if column.dtype.kind not in "iuf" or not _words(str(name)) & _STATED:
+        if column.dtype.kind not in "iuf" or not words_of(str(name)) & _STATED:
             continue
         if column.min() >= 0 and 1 < column.max() <= 100:
             found[str(name)] = 10.0 if column.max() <= 10 else 100.0
@@ -263,7 +259,7 @@ def with_times(frame: pd.DataFrame, step: str | None) -> tuple[pd.DataFrame, str
     if step is None or (step == ROWS and step not in frame.columns):
         return frame, None
     numbers = parse_numbers(frame[step])
-    if not _words(step) & {"time", "timestamp", "ts", "at"} or not np.isfinite(numbers).all():
+    if not words_of(step) & {"time", "timestamp", "ts", "at"} or not np.isfinite(numbers).all():
         return frame, step  # what makes the container will name the row
     if numbers.min() in (0, 1) and (numbers == numbers.round()).all():
         return frame, step

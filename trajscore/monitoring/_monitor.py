@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from trajscore.core.notebook import ROWS, as_html
+from trajscore.core.notebook import N_SHOWN, as_html
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_flag, as_path, is_number
 from trajscore.monitoring._density_ratio import FittedTest, Progress
@@ -349,7 +349,7 @@ class EProcessMonitor:
         )
 
     def _repr_html_(self) -> str:
-        few = list(islice(self, ROWS))
+        few = list(islice(self, N_SHOWN))
         columns = ["id", "step", "flagged", "log_e_value", "log_threshold", "margin"]
         rows = pd.DataFrame([[getattr(one, name) for name in columns] for one in few])
         return as_html(repr(self)[1:-1], rows.set_axis(columns, axis=1) if few else rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.within_runs import last_cells
-from trajscore.io._fields import USUAL
+from trajscore.io._fields import USUAL, words_of
 from trajscore.metrics import _ranking
 from trajscore.report._data import LENGTH, RAW, Note
 
@@ -41,7 +40,7 @@ def gives_away(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
     >>> gives_away("final_reward", X, np.ones(10))
     'it is named like an outcome'
     """
-    words = set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()))
+    words = words_of(name)
     if words & _OUTCOME_WORDS and not words & _FORECAST_WORDS:
         return "it is named like an outcome"
     last = trace.cells[last_cells(trace)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +17,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import murmurhash3_32
 
 from trajscore.core.optional import optional
+from trajscore.core.values import is_iterable
 from trajscore.tracer._kept import Store
 
 # The rows of texts, in numbers that are not 0: some 50 MB.
@@ -109,7 +109,7 @@ class _Pretrained(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Embed texts, one row each; those of similar length are embedded fastest."""
-        texts = list(X) if isinstance(X, Iterable) and getattr(X, "ndim", 1) != 0 else [X]
+        texts = list(X) if is_iterable(X) else [X]
         for text in texts:
             if not isinstance(text, str):
                 raise ValueError(f"X must be texts, got {text!r}")
