@@ -91,7 +91,7 @@ def test_calibrated_verifier_is_isotonic_regression(runs):
     on_log_odds = CalibratedVerifier(alpha=0.4).fit(X.with_cells(5 * X.cells - 9), y)
     steps = on_log_odds.stopping_steps(X_new.with_cells(5 * X_new.cells - 9))
     assert (steps == expected).mean() > 0.99  # rounding at the ends of steps
-    with pytest.raises(ValueError, match="no outcome is observed"):
+    with pytest.raises(ValueError, match="has an observed outcome"):
         CalibratedVerifier().fit(X, -np.ones(len(y)))
     with pytest.raises(ValueError, match="row 0: outcome 0.5 must be 0 or 1"):
         CalibratedVerifier().fit(X, 0.5 * np.ones(len(y)))
@@ -245,7 +245,7 @@ def test_learn_then_test_bad_input(runs):
             LearnThenTestStop(**{name: 1.5}).fit(X, y)
     with pytest.raises(ValueError, match="none of the 3 held-out runs succeeded"):
         LearnThenTestStop().fit(X, y, calibration=np.flatnonzero(y == 0)[:3])
-    with pytest.raises(ValueError, match="0 runs have an outcome"):
+    with pytest.raises(ValueError, match="has an observed outcome"):
         LearnThenTestStop().fit(X, -np.ones(len(y)))
     with pytest.raises(ValueError, match="lies outside"):
         LearnThenTestStop("passthrough").fit([[2.0], [0.5]], [1, 0])

@@ -12,8 +12,8 @@ from scipy.optimize import brentq
 from sklearn.isotonic import IsotonicRegression
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.estimator import check_estimator_input, require_y
-from trajscore.core.outcomes import CENSORED, check_outcomes
+from trajscore.core.estimator import check_estimator_input
+from trajscore.core.outcomes import check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, as_random_state
 from trajscore.core.within_runs import step_numbers
@@ -135,6 +135,8 @@ class CalibratedVerifier(OneLimit):
     {'false_alarm_rate': [0.49], 'power': [0.87]}
     """
 
+    _needs_outcomes = True
+
     def __init__(self, alpha: float | ArrayLike = 0.05) -> None:
         self.alpha = alpha
 
@@ -158,14 +160,7 @@ class CalibratedVerifier(OneLimit):
         ValueError
             If no outcome was observed, or one is a grade.
         """
-        require_y(self, y)
-        traces = check_estimator_input(self, X, reset=True)
-        labels = check_outcomes(y, traces, allow_soft=False)
-        self.alphas_ = check_alphas(self.alpha)
-        known = labels != CENSORED
-        self.n_dropped_ = int((~known).sum())
-        if not known.any():
-            raise ValueError("no outcome is observed, so scores cannot be calibrated")
+        traces, labels, known = self._check_training(X, y, single_channel=True)
         scores = traces[known].cells
         outcomes = np.repeat(labels[known], traces.lengths[known])
         order = np.lexsort((outcomes, scores))  # the order of rows must not matter
@@ -179,11 +174,6 @@ class CalibratedVerifier(OneLimit):
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
         return -np.asarray(self.isotonic_.predict(X.cells), dtype=np.float64)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 class FixedStepStop(OneLimit):

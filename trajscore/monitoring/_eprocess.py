@@ -14,18 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
-from trajscore.core.estimator import TraceTransformer, check_estimator_input, like_input, require_y
+from trajscore.core.estimator import TraceTransformer, like_input
 from trajscore.core.folds import assign_folds, held_out_rows, out_of_fold
-from trajscore.core.ids import id_order
-from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice, is_number
 from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold, final_forecaster
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._stopping_rule import (
     StoppingRule,
     by_alpha,
-    check_alphas,
     warn_longer,
 )
 from trajscore.monitoring._thresholds import (
@@ -150,6 +147,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     """
 
     _output_channels = ("log_e_value",)
+    _needs_outcomes = True
 
     def __init__(
         self,
@@ -207,18 +205,10 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             If a parameter cannot be used or parameters disagree, an outcome is a grade or is
             missing altogether, or no held-out run succeeded.
         """
-        require_y(self, y)
         self._check_parameters()
-        traces = check_estimator_input(self, X, reset=True, single_channel=False)
-        labels = check_outcomes(y, traces, allow_soft=False)
-        clusters = np.arange(len(traces)) if groups is None else check_groups(groups, len(traces))
-        self.alphas_ = check_alphas(self.alpha)
-        order = id_order(traces.ids)  # so that the order of rows cannot matter
-        known = order[labels[order] != CENSORED]
-        if not len(known):
-            raise ValueError(f"none of the {len(traces)} runs has an observed outcome; give some")
-        self.n_dropped_ = len(labels) - len(known)
+        traces, labels, known = self._check_training(X, y)
         self.longest_ = int(traces.lengths.max())
+        clusters = np.arange(len(traces)) if groups is None else check_groups(groups, len(traces))
         random = as_random_state(self.random_state)
         # with the data in it, so that other calibration sets have other uniforms at the same seed
         seed = int(random.randint(2**31)) + data_digest(traces, labels)
@@ -227,25 +217,13 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         runs, outcomes = traces[known].with_ended(), labels[known]
         folds = () if self.cross_fit is None else self._fit_folds(runs, outcomes, random)
         ratio = self._ratio(runs[~held_out], outcomes[~held_out])
-        if self.threshold == "randomized_ville" and ratio.forecaster and ratio.end is None:
-            raise ValueError(
-                'threshold="randomized_ville" needs a forecaster that knows the end of a run, such '
-                'as PrefixForecaster(features="running", pooled=True, end="step")'
-            )
-        counts = np.flatnonzero((held_out | bool(folds)) & (outcomes == 1))
-        if groups is not None:
-            counts = _one_of_each(counts, clusters[known], random)
-        successes = runs[counts]
-        if self.threshold in HELD_OUT and not len(successes):
-            raise ValueError(
-                f"none of the {int(held_out.sum())} held-out runs succeeded, so no threshold can "
-                f"be set; hold out other runs"
-            )
-        maxima = ratio.largest(successes)
         if folds:
-            maxima = np.concatenate([fold.maxima for fold in folds])
-        # not the uniforms of new runs with the same ids
-        uniforms = run_uniforms(successes.ids, seed + 1)
+            maxima, uniforms = np.concatenate([fold.maxima for fold in folds]), np.empty(0)
+        else:
+            won = self._successes(held_out, outcomes, clusters[known], random)
+            maxima = ratio.largest(runs[won])
+            # not the uniforms of new runs with the same ids
+            uniforms = run_uniforms(runs.ids[won], seed + 1)
         thresholds = [self._threshold(alpha, seed) for alpha in self.alphas_.tolist()]
         for threshold in thresholds:
             threshold.fit(maxima, uniforms)
@@ -264,15 +242,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             longest=self.longest_,
         )
         # those of all runs are asked for only where those of the held-out ones do not differ
-        may_be_alike = bool(folds) or len(maxima) < 2 or np.ptp(maxima) < TIE
-        if may_be_alike and len(runs) > 1 and np.ptp(ratio.looks(runs)) < TIE:
-            warnings.warn(
-                f"the forecasts of all {len(runs)} runs are alike, at every step, so no run can be "
-                f"told from another; give scores that vary, or more runs: a step needs "
-                f"{_least_count(ratio.forecaster)} runs of each outcome",
-                UserWarning,
-                stacklevel=2,
-            )
+        if folds or len(maxima) < 2 or np.ptp(maxima) < TIE:
+            _warn_if_alike(ratio, runs)
         return self
 
     @property
@@ -419,7 +390,26 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         return max(n, needed)
 
     def _ratio(self, X: TrajectoryArray, y: IntArray) -> DensityRatio:
-        return DensityRatio.fit(self.forecaster, X, y, float(self.wait))
+        ratio = DensityRatio.fit(self.forecaster, X, y, float(self.wait))
+        if self.threshold == "randomized_ville" and ratio.forecaster and ratio.end is None:
+            raise ValueError(
+                'threshold="randomized_ville" needs a forecaster that knows the end of a run, such '
+                'as PrefixForecaster(features="running", pooled=True, end="step")'
+            )
+        return ratio
+
+    def _successes(
+        self, held_out: BoolArray, y: IntArray, groups: IntArray, random: Any
+    ) -> IntArray:
+        """Draw one of the held-out successes of each group."""
+        shuffled = random.permutation(np.flatnonzero(held_out & (y == 1)))
+        if self.threshold in HELD_OUT and not len(shuffled):
+            raise ValueError(
+                f"none of the {int(held_out.sum())} held-out runs succeeded, so no threshold can "
+                f"be set; hold out other runs"
+            )
+        _, first = np.unique(groups[shuffled], return_index=True)
+        return np.sort(shuffled[first])
 
     def _fit_folds(self, X: TrajectoryArray, y: IntArray, random: Any) -> tuple[Fold, ...]:
         """Learn from all folds but one, for each fold."""
@@ -449,22 +439,17 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     def _shown_threshold(self, alpha: float) -> float:
         return float(np.exp(self.test_.threshold(alpha).log_threshold))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
-
-def _least_count(forecaster: Any) -> int:
-    """How many runs of each outcome a forecaster learns from at least."""
-    return int(getattr(final_forecaster(forecaster), "min_class_count", 1))
-
-
-def _one_of_each(rows: IntArray, groups: IntArray, random: Any) -> IntArray:
-    """Draw one of the rows of each group."""
-    shuffled = random.permutation(rows)
-    _, first = np.unique(groups[shuffled], return_index=True)
-    return np.sort(shuffled[first])
+def _warn_if_alike(ratio: DensityRatio, X: TrajectoryArray) -> None:
+    if len(X) < 2 or np.ptp(ratio.looks(X)) >= TIE:
+        return
+    least = int(getattr(final_forecaster(ratio.forecaster), "min_class_count", 1))
+    warnings.warn(
+        f"the forecasts of all {len(X)} runs are alike, at every step, so no run can be told from "
+        f"another; give scores that vary, or more runs: a step needs {least} runs of each outcome",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def _check_split(y: IntArray, at_least: int) -> None:

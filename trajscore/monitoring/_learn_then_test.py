@@ -13,16 +13,12 @@ from trajscore.calibration import PrefixForecaster
 from trajscore.calibration._forecaster import is_passthrough
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
-from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.folds import held_out_rows
-from trajscore.core.ids import id_order
-from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_fraction, as_random_state
 from trajscore.monitoring._baselines import OneLimit
 from trajscore.monitoring._stopping_rule import (
     by_alpha,
-    check_alphas,
     unfitted_forecaster,
     warn_longer,
 )
@@ -94,6 +90,8 @@ class LearnThenTestStop(OneLimit):
     {'false_alarm_rate': [0.06], 'power': [0.49]}
     """
 
+    _needs_outcomes = True
+
     def __init__(
         self,
         forecaster: Any = None,
@@ -134,15 +132,9 @@ class LearnThenTestStop(OneLimit):
             If a parameter lies outside its range, an outcome is a grade, or no held-out run
             succeeded.
         """
-        require_y(self, y)
         self._check_parameters()
-        traces = check_estimator_input(self, X, reset=True, single_channel=False)
-        labels = check_outcomes(y, traces, allow_soft=False)
-        self.alphas_ = check_alphas(self.alpha)
-        self.n_dropped_ = int((labels == CENSORED).sum())
+        traces, labels, known = self._check_training(X, y)
         self.longest_ = int(traces.lengths.max())
-        order = id_order(traces.ids)  # so that the order of rows cannot matter
-        known = order[labels[order] != CENSORED]
         held_out = self._held_out(known, len(traces), calibration)
         self.forecaster_ = unfitted_forecaster(self.forecaster, PrefixForecaster())
         if self.forecaster_ is not None:
@@ -220,8 +212,3 @@ class LearnThenTestStop(OneLimit):
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
         return -self._forecasts(X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags

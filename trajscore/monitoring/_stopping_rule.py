@@ -19,8 +19,8 @@ from trajscore.calibration import PrefixForecaster
 from trajscore.calibration._forecaster import check_forecaster, is_passthrough
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight, check_trajectories
-from trajscore.core.estimator import check_estimator_input
-from trajscore.core.ids import check_same_runs
+from trajscore.core.estimator import check_estimator_input, require_y
+from trajscore.core.ids import check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
@@ -56,6 +56,7 @@ class StoppingRule(ABC, BaseEstimator):
     """
 
     alphas_: FloatArray
+    _needs_outcomes = False
 
     @abstractmethod
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
@@ -238,8 +239,24 @@ class StoppingRule(ABC, BaseEstimator):
     def _check(self, X: Any) -> TrajectoryArray:
         return check_estimator_input(self, X, reset=False, single_channel=False)
 
+    def _check_training(
+        self, X: Any, y: Any, *, single_channel: bool = False
+    ) -> tuple[TrajectoryArray, IntArray, IntArray]:
+        """Note levels; return runs, outcomes and the rows of those that have one, by their ids."""
+        require_y(self, y)
+        traces = check_estimator_input(self, X, reset=True, single_channel=single_channel)
+        labels = check_outcomes(y, traces, allow_soft=False)
+        self.alphas_ = check_alphas(self.alpha)
+        order = id_order(traces.ids)  # so that the order of rows cannot matter
+        known = order[labels[order] != CENSORED]
+        if not len(known):
+            raise ValueError(f"none of the {len(traces)} runs has an observed outcome; give some")
+        self.n_dropped_ = len(labels) - len(known)
+        return traces, labels, known
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.target_tags.required = self._needs_outcomes
         tags.classifier_tags = ClassifierTags(multi_class=False)  # success or failure
         return tags
 
