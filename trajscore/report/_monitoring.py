@@ -11,10 +11,9 @@ import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import check_outcomes
-from trajscore.core.values import as_count
+from trajscore.core.values import as_count, as_fraction
 from trajscore.io import Run
 from trajscore.monitoring import DensityRatioEProcess, StoppingRule, split_report
-from trajscore.monitoring._stopping_rule import check_share
 from trajscore.report._data import RAW, IntervalOptions, MonitoringOptions, Note
 from trajscore.report._rows import Row
 from trajscore.tracer._action_signals import n_tokens
@@ -35,7 +34,7 @@ def monitoring_options(
             f"monitoring must be True, False, a stopping rule such as DensityRatioEProcess(), or "
             f"MonitoringOptions, got {monitoring!r}"
         )
-    check_share("known_share", options.known_share)
+    as_fraction(options.known_share, "known_share")
     as_count(options.n_splits, "n_splits")
     if options.rule is None:
         return replace(options, rule=DensityRatioEProcess(alpha=[0.05, 0.1, 0.2]))
