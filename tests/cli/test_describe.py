@@ -111,6 +111,20 @@ def test_a_table(describe):
         assert said in out
 
 
+def test_a_table_that_would_be_refused_or_lacks_values(describe):
+    runs = np.repeat(np.arange(4), 2)
+    table = pd.DataFrame({"run": runs, "step": [1, 2] * 4, "solved": runs % 2})
+    _, out, _ = describe(table.assign(judge=70 + runs), name="t.csv")
+    assert "t.csv: a table, 8 rows\n" in out
+    assert "--scale judge=100 if 100 stands for certainty" in out
+    mixed = [0.1, 0.2, "high", 0.3, 0.4, 0.5, 0.6, 0.7]
+    _, out, _ = describe(table.assign(seen=mixed), name="t.csv")
+    assert "correct 'high' in row 2 of 'seen', which else holds fractions" in out
+    lacking = [np.nan, 0.2, 0.3, np.nan, 0.4, 0.5, 0.6, 0.7]
+    _, out, _ = describe(table.assign(judge=lacking), name="t.csv")
+    assert "left out: 2 runs: a value of judge is missing" in out
+
+
 def test_what_cannot_be_read_at_all(describe):
     code, _, err = describe(pd.DataFrame(), name="t.csv")
     assert (code, err.count("\n")) == (2, 1)

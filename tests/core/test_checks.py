@@ -72,7 +72,9 @@ def test_out_of_range_names_run_step_and_remedy():
 
 
 def test_channels_and_missing():
-    X = TrajectoryArray([[0.1, np.nan]], [1], channels=["a", "b"], missing="allow")
+    X = TrajectoryArray([[0.1, np.nan], [0.1, 1]], [2], channels=["a", "b"], missing="allow")
+    with pytest.raises(ValueError, match="channel 'b' has no value at any step; leave it out"):
+        check_trajectories(X.prefix(1))
     with pytest.raises(ValueError, match="2 channels .*pick one"):
         check_trajectories(X, single_channel=True)
     with pytest.raises(ValueError, match="step 1, channel 'b': the value is missing"):

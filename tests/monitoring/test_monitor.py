@@ -470,3 +470,22 @@ def test_times_and_levels_are_numbers(runs):
     for level in ("a", [0.3], 0.2):
         with pytest.raises(ValueError, match="was not fitted"):
             process.monitor(level)
+
+
+def test_a_score_on_another_scale_is_warned_of_once(runs):
+    X, y = runs
+    process = DensityRatioEProcess(alpha=0.3).fit(X, y)
+    low, high = X.cells.min(), X.cells.max()
+    monitor = process.monitor()
+    for score in (2 * low - high + 1e-9, 2 * high - low - 1e-9):
+        monitor.update(score, "near")
+    with pytest.warns(UserWarning, match="run 'a', step 1: score 70 is far from all scores of"):
+        monitor.update(70, "a")
+    monitor.update(70, "b")
+    with pytest.warns(UserWarning, match=f"score 70 is far .* go from {low:g} to {high:g}"):
+        process.predict(X.with_cells(np.where(np.arange(len(X.cells)) == 3, 70, X.cells)))
+    two = Runs(np.column_stack([X.cells, 9 * X.cells]), X.lengths, channels=["a", "b"])
+    monitor = DensityRatioEProcess(alpha=0.3).fit(two, y).monitor()
+    monitor.update({"a": 0.5, "b": 7})
+    with pytest.warns(UserWarning, match="score 7 of 'a' is far"):
+        monitor.update({"a": 7, "b": 0.5})

@@ -165,10 +165,14 @@ def test_all_that_is_given_is_escaped():
     X, y = make_trajectories(30, random_state=0, return_X_y=True)
     evil = "<img src=x onerror=alert(1)>\"'"
     named = TrajectoryArray(
-        X.cells, X.lengths, ids=[f"{evil}{k}" for k in range(30)], meta={"stop_reason": [evil] * 30}
+        X.cells,
+        X.lengths,
+        ids=[f"{evil}{k}" for k in range(30)],
+        meta={"stop_reason": [evil] * 29 + [None]},
     )
     page = evaluate({evil: named}, y, by={evil: [evil] * 30}, intervals=QUICK).to_html()
     assert "<img" not in page
+    assert "<td>nan</td>" not in page
     assert "&lt;img src=x" in page
 
 

@@ -142,7 +142,9 @@ def test_signals_need_bounds(runs):
 def test_parquet_in_files_that_split_no_run(runs, frame, tmp_path, small_batches):
     X, y = runs
     edges = X.offsets[[5, 700, 701]]
-    batches = iter_batches(folder(tmp_path, frame, edges), **COLUMNS, group="task")
+    source = folder(tmp_path, frame, edges)
+    (tmp_path / "README.md").write_text("What these files are.")
+    batches = iter_batches(source, **COLUMNS, group="task")
     assert sum(len(X) for _, X, _ in batches) == len(X)
     assert max(len(X.cells) for _, X, _ in batches) < 2100
     table = batches.reduce(TPSAccumulator()).compute()

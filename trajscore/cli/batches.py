@@ -24,10 +24,8 @@ def batches_of(
     path: Path, known: dict[str, Any], by: Sequence[str], scattered: bool
 ) -> tuple[Any, str | None, str]:
     """Return batches of a folder, the column of stop reasons, and what was guessed, for people."""
-    from pyarrow import dataset
-
     from trajscore.streaming import iter_batches
-    from trajscore.streaming._batches import NOTHING_AHEAD
+    from trajscore.streaming._batches import NOTHING_AHEAD, parquet_dataset
 
     fields: Fields = known["fields"]
     given = {"risks": fields.risks, "scales": fields.scales}
@@ -39,7 +37,7 @@ def batches_of(
                 "and of outcomes as 1, 0 or empty",
                 part,
             )
-    files = dataset.dataset(str(path), format="parquet")
+    files = parquet_dataset(path)
     head = files.head(_HEAD, batch_size=_HEAD, **NOTHING_AHEAD).to_pandas()
     chosen, guessed = choose_columns(head, fields)
     if len(chosen.ids) > 1:

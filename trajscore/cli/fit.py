@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import warnings
 from pathlib import Path
@@ -19,6 +20,7 @@ from trajscore.gates import RunSet
 from trajscore.monitoring import DensityRatioEProcess
 from trajscore.monitoring._eprocess import FIXED, HELD_OUT
 from trajscore.monitoring._persistence import save_process
+from trajscore.report._inputs import RISKS
 from trajscore.report._missing import whole_runs
 
 
@@ -82,7 +84,11 @@ def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:
     """Put the predictors side by side, and tell which runs lack no value."""
     traces = runs.traces
     if not runs.predictors:
-        raise ArgumentError("there is no score to learn from; name one with {argument}", "scores")
+        raise ArgumentError(
+            f"there is no confidence to learn from; name a column with {{argument}}, or for a log "
+            f"what TRACER sees in the dialogue: {', '.join(RISKS)}",
+            "scores",
+        )
     if len(traces) > 1 and not named:
         raise ArgumentError(
             f"there are {len(traces)} predictors, {', '.join(traces)}; name those by {{argument}} "
@@ -110,7 +116,7 @@ def _told(process: DensityRatioEProcess, X: TrajectoryArray, runs: RunSet, whole
         f"alpha = {alpha:g}: a run is flagged once M, its evidence of failing, is above {limit:.3g}"
         for alpha, limit in process.thresholds_.items()
     ]
-    names = X.channels or ()
-    score = "0.7" if len(names) == 1 else "{" + ", ".join(f'"{one}": 0.7' for one in names) + "}"
-    lines.append(f'send lines such as {{"id": "run 1", "step": 1, "score": {score}}}')
+    names, first = X.channels or (), X.cells[X.offsets[whole[0]]].ravel().tolist()
+    score = first[0] if len(names) == 1 else dict(zip(names, first, strict=True))
+    lines.append(f"send lines such as {json.dumps({'id': 'run 1', 'step': 1, 'score': score})}")
     return "\n".join(lines)

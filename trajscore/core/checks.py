@@ -71,6 +71,12 @@ def check_values(traces: TrajectoryArray, probabilities: bool, allow_missing: bo
         return
     cells = traces.cells
     if np.isnan(low) and not allow_missing:
+        empty = np.isnan(cells.reshape(-1, traces.n_channels)).all(axis=0)
+        if traces.channels and empty.any():
+            raise ValueError(
+                f"channel {traces.channels[int(np.argmax(empty))]!r} has no value at any step; "
+                f"leave it out: X[[...]]"
+            )
         raise ValueError(
             f"{_first(traces, np.isnan(cells))}: the value is missing; drop the run or fill "
             f"it in, for example with X.ffill()"

@@ -167,7 +167,7 @@ def _factorized(
     codes, uniques = pd.factorize(column)
     if codes.min() < 0:
         row = int(rows[np.argmax(codes < 0)])
-        raise ValueError(f"row {row}: column {name!r} is empty; every step needs its run's id")
+        raise ValueError(f"row {row}: column {name!r} is empty or NA; every step needs a run id")
     return codes.astype(np.int64, copy=False), uniques
 
 
@@ -198,7 +198,9 @@ def joined_ids(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
     for name in names:
         if frame[name].isna().any():
             row = int(np.argmax(frame[name].isna()))
-            raise ValueError(f"row {row}: column {name!r} is empty; every step needs its run's id")
+            raise ValueError(
+                f"row {row}: column {name!r} is empty or NA; every step needs a run id"
+            )
     joined = frame[names[0]].astype(str)
     for name in names[1:]:
         joined = joined + "-" + frame[name].astype(str)
@@ -269,7 +271,7 @@ def _count_steps(layout: _Layout, frame: pd.DataFrame, step: str | None) -> IntA
 def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
     """Return the named columns of any dataframe that narwhals reads as a pandas one."""
     if isinstance(df, pd.DataFrame):
-        _check_columns(names, list(df.columns))
+        _check_columns(names, list(df.columns), df.index.names)
         chosen = df[list(dict.fromkeys(names))]
         return chosen if _is_plain(chosen.index) else chosen.reset_index(drop=True)
     if hasattr(df, "__arrow_c_stream__") and (table := _arrow_table(df)) is not None:
@@ -306,8 +308,10 @@ def _arrow_table(df: Any) -> Any:
     return df if isinstance(df, pa.Table) else pa.table(df)
 
 
-def _check_columns(names: Sequence[str], have: Sequence[Any]) -> None:
+def _check_columns(names: Sequence[str], have: Sequence[Any], index: Sequence[Any] = ()) -> None:
     for name in names:
+        if name not in have and name in index:
+            raise ValueError(f"{name!r} is in the index, not a column; give df.reset_index()")
         if name not in have:
             raise ValueError(unknown_name("column", name, have))
         if list(have).count(name) > 1:

@@ -212,7 +212,7 @@ def _check_range(values: FloatArray, observed: BoolArray) -> None:
     if not bad.any():
         return
     row = int(np.argmax(bad))
-    if set(np.unique(values)) <= {0.0, 1.0, 2.0}:
+    if set(np.unique(values)) == {0.0, 1.0, 2.0}:
         raise ValueError(
             f"row {row}: outcome 2; these look like outcomes -1, 0, 1 that a meta-estimator has "
             f"re-coded as 0, 1, 2, so that success and failure can no longer be told: keep the "

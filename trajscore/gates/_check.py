@@ -228,6 +228,8 @@ def _asked(
     above, offset = value, 0.0 if gate.versus == BASE_RATE else float(gate.versus)
     reference = offset
     if gate.versus == BASE_RATE:
+        if not key.predictor:
+            raise ValueError(f"{gate.metric} is of no forecast; hold it against a number")
         margin = f"{key.metric}{MARGIN}"
         if (key.form, margin) not in ours.names(key.predictor):
             raise ValueError(f"{key.metric} cannot be held against the base rate; give a number")

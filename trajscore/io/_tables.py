@@ -169,12 +169,28 @@ def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
             f"; give {{argument:scales={name}={top:g}}} if {top:g} stands for certainty in it"
             for name, top in _on_scales(frame, rest).items()
         )
+        mixed = "".join(
+            f"; correct {value!r} in row {row} of {name!r}, which else holds fractions"
+            for name, row, value in _fractions_but_for_words(frame, rest)
+        )
         raise ArgumentError(
-            f"no column looks like a score; name one or more with {{argument}}{scaled}; the table "
-            f"has: {', '.join(map(str, frame.columns))}",
+            f"no column looks like a score; name one or more with {{argument}}{scaled}{mixed}; the "
+            f"table has: {', '.join(map(str, frame.columns))}",
             "scores",
         )
     return names
+
+
+def _fractions_but_for_words(
+    frame: pd.DataFrame, names: list[str]
+) -> Iterator[tuple[str, int, Any]]:
+    """Yield columns of which more than half are fractions, with the first word among them."""
+    for name in names:
+        numbers = parse_numbers(frame[name]) if frame[name].dtype.kind in "OUT" else frame[name]
+        words = (numbers.isna() & frame[name].notna()).to_numpy()
+        if words.any() and 2 * words.sum() < len(words) and _looks_like_one(numbers):
+            row = int(np.argmax(words))
+            yield str(name), row, frame[name].iloc[row]
 
 
 def _is_fraction(column: pd.Series) -> bool:
@@ -222,6 +238,7 @@ def _on_scales(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, float]:
 
 _STATED = {
     "verbal", "confidence", "conf", "sure", "certainty", "probability", "prob", "chance", "percent",
+    "judge", "judged", "score", "rating", "verifier", "belief", "trust", "likelihood",
 }  # fmt: skip
 
 

@@ -18,7 +18,13 @@ from trajscore.core.estimator import TraceTransformer, like_input
 from trajscore.core.folds import assign_folds, held_out_rows, out_of_fold
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice, is_number
-from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold, final_forecaster
+from trajscore.monitoring._density_ratio import (
+    DensityRatio,
+    FittedTest,
+    Fold,
+    final_forecaster,
+    near_scores,
+)
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._stopping_rule import (
     StoppingRule,
@@ -240,6 +246,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             n_channels=self.n_channels_in_,
             channels=self.channels_in_,
             longest=self.longest_,
+            near=near_scores(runs.cells),
         )
         # those of all runs are asked for only where those of the held-out ones do not differ
         if folds or len(maxima) < 2 or np.ptp(maxima) < TIE:
@@ -428,6 +435,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     def _check(self, X: Any) -> TrajectoryArray:
         traces = super()._check(X)
         warn_longer(traces, self.longest_, self.test_.beyond)
+        if far := self.test_.far(traces.cells):
+            warnings.warn(f"score {far}; is it on their scale?", UserWarning, stacklevel=2)
         return traces
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:

@@ -113,6 +113,7 @@ class EProcessMonitor:
         self._journal: Journal | None = None
         self._scores = _ScoreCheck(test.n_channels, test.channels, test.ratio.forecaster is None)
         self._warn_at = test.longest + 1 if test.beyond else -1
+        self._has_warned = False
         if state is not None:
             self._resume(
                 Journal(as_path(state, "state"), {"alpha": self.alpha, **_fingerprint(test)})
@@ -183,7 +184,15 @@ class EProcessMonitor:
             self._take(after, scores, done)  # only now: what is refused leaves no trace
             if due == self._warn_at:
                 self._warn_longer(run_id)
+            if not (self._has_warned or self._is_near(scores)):
+                self._has_warned = True
+                said = f"run {run_id!r}, step {due}: score {self.test.far(scores[None])}"
+                warnings.warn(f"{said}; is it on their scale?", UserWarning, stacklevel=2)
             return after.last
+
+    def _is_near(self, scores: FloatArray) -> bool:
+        near = zip(scores.tolist(), self.test.near, strict=True)
+        return all(low <= one <= high for one, (low, high) in near)
 
     def _is_repeat(self, one: _Run, step: int | None, score: Any, done: bool) -> bool:
         """Whether a step is the last one that was taken, and says the same."""

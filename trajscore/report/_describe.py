@@ -22,7 +22,9 @@ from trajscore.io._format import Format, find_format
 from trajscore.io._reading import stream_runs
 from trajscore.io._runs import count_left_out
 from trajscore.io._tables import read_table
+from trajscore.report._disclosures import lacking
 from trajscore.report._inputs import FromLog, FromTable, Inputs, find_confidences, format_of, load
+from trajscore.report._missing import whole_runs
 from trajscore.report._runs import lacks_outcomes
 
 _WIDTH = 80
@@ -35,7 +37,7 @@ class Description:
 
     file: str
     kind: str
-    n_runs: int = 0
+    n_runs: int | None = None  # not known of a table that cannot be read as one of runs
     n_rows: int | None = None
     outcome: dict[str, Any] = field(default_factory=dict)  # from where, and how many of each
     stops: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -62,12 +64,13 @@ class Description:
         )
 
     def _lines(self) -> Iterator[tuple[str, str]]:
-        rows = "" if self.n_rows is None else f"{self.n_rows} rows, "
+        numbers = (("row", self.n_rows), ("run", self.n_runs))
+        counts = [_count(n, what) for what, n in numbers if n is not None]
         stops = (f"{r} {one['runs']} ({one['kind']})" for r, one in self.stops.items())
         shares = (f"{name} at {share:.0%} of turns" for name, share in self.confidences.items())
         tasks = f"{self.tasks}, whose runs a report takes together" if self.tasks else ""
         lines = [
-            (self.file, f"{self.kind}, {rows}{_count(self.n_runs, 'run')}"),
+            (self.file, ", ".join([self.kind, *counts])),
             ("columns", "; ".join(f"{part}: {said}" for part, said in self.columns.items())),
             ("outcome", _outcome(self.outcome)),
             ("stop reasons", ", ".join(stops)),
@@ -258,6 +261,8 @@ def _tell(found: Description, frame: pd.DataFrame, inputs: Inputs, origin: FromT
     found.fields = {"the table": [str(n) for n in frame.columns if n not in taken]}
     found.fields = {} if not found.fields["the table"] else found.fields
     found.not_used = origin.not_used()
+    lacking_runs = {name: int((~whole_runs(X[name])).sum()) for name in X.channels or ()}  # type: ignore[union-attr]
+    found.left_out = {lacking([name]): n for name, n in lacking_runs.items() if n}
     lacks = lacks_outcomes(inputs.y)
     judged = f"would judge {', '.join(X.channels or ())}"  # type: ignore[union-attr]
     found.report = f"would be refused: {lacks}" if lacks else judged

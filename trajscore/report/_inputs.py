@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from trajscore import io
 from trajscore.core.array import TrajectoryArray
@@ -44,6 +45,14 @@ NO_SCORE = ""
 SPENT = ("cost", "tokens")
 # What an option of the command line is called that a sentence names.
 _OPTIONS = {name: f"--{name}" for name in ("outcome", "confidence", "id", "outcomes")}
+RISKS = {
+    "TRACER": TracerScorer(),
+    "repetition": TracerScorer(beta=0, gamma=0),
+    "agent gap": TracerScorer(alpha=0, gamma=0),
+    "user gap": TracerScorer(alpha=0, beta=0),
+    "tool calls": ToolCallCount(),
+}
+"""What is judged of a log that holds no confidence: minus each of these risks."""
 _SIGNALS = ("surprisal", "repetition", "agent_gap", "user_gap")
 
 Predictors = TrajectoryArray | dict[str, TrajectoryArray]
@@ -419,16 +428,9 @@ def _risks(runs: list[io.Run], embedder: str, found: FromLog) -> dict[str, Traje
     there = (~np.isnan(S[list(_SIGNALS)].cells)).sum(axis=0).tolist()
     found.n_turns = len(S.cells)
     found.n_signals = dict(zip(_SIGNALS, there, strict=True))
-    scorers = {
-        "TRACER": TracerScorer(),
-        "repetition": TracerScorer(beta=0, gamma=0),
-        "agent gap": TracerScorer(alpha=0, gamma=0),
-        "user gap": TracerScorer(alpha=0, beta=0),
-        "tool calls": ToolCallCount(),
-    }
     with warnings.catch_warnings(record=True) as caught:  # TRACER says it by warnings only
         warnings.simplefilter("always")
-        risks = {name: scorer.fit(S).transform(S) for name, scorer in scorers.items()}
+        risks = {name: clone(scorer).fit(S).transform(S) for name, scorer in RISKS.items()}
     found.remarks = tuple(dict.fromkeys(str(one.message) for one in caught))
     return {name: risk.with_cells(-risk.cells.ravel()) for name, risk in risks.items()}
 

@@ -112,7 +112,7 @@ class RunBatches:
         pa, dataset = _arrow()
         source, names = self.source, self.columns.names
         if isinstance(source, (str, Path)):
-            source = dataset.dataset(str(source), format="parquet")
+            source = parquet_dataset(source)
         if isinstance(source, dataset.Dataset):
             batches = source.to_batches(columns=names, batch_size=_BATCH_ROWS, **NOTHING_AHEAD)
         elif isinstance(source, pa.Table):
@@ -143,10 +143,10 @@ class RunBatches:
 
     def _gathered(self) -> Iterator[Any]:
         """Put the rows of each run into one of several temporary files, and read these."""
-        pa, dataset = _arrow()
+        pa, _ = _arrow()
         n_buckets = _MOST_BUCKETS
         if isinstance(self.source, (str, Path)):
-            n_rows = dataset.dataset(str(self.source), format="parquet").count_rows()
+            n_rows = parquet_dataset(self.source).count_rows()
             n_buckets = min(n_buckets, 1 + n_rows // _BUCKET_ROWS)
         with tempfile.TemporaryDirectory(prefix="trajscore-") as folder:
             paths = [Path(folder) / f"{k}.arrow" for k in range(n_buckets)]
@@ -236,6 +236,13 @@ def _rows_before_last(ids: Any) -> int:
     other = pc.not_equal(ids, ids[-1]).to_numpy()
     places = np.flatnonzero(other)
     return int(places[-1]) + 1 if len(places) else 0
+
+
+def parquet_dataset(path: str | Path) -> Any:
+    """Open a Parquet file, or a folder in which other files may lie as well."""
+    _, dataset = _arrow()
+    files = sorted(map(str, Path(path).rglob("*.parquet"))) if Path(path).is_dir() else []
+    return dataset.dataset(files or str(path), format="parquet")
 
 
 def _arrow() -> list[Any]:

@@ -61,7 +61,8 @@ def _worst(view: View, name: str) -> list[dict[str, Any]]:
     n = max(_FEWEST_ROWS, _ROWS // max(len(view.drawn), 1))
     worst = np.lexsort((scores, y == CENSORED))[:n]
     ids = view.ids(key)
-    reasons = None if trace.meta is None else trace.meta.get("stop_reason")
+    meta = trace.meta.reindex(columns=["stop_reason"])["stop_reason"]
+    reasons = meta.astype(object).where(meta.notna(), "").astype(str)
     rows = []
     for place, row in enumerate(worst):
         cells = trace.cells[trace.offsets[row] : trace.offsets[row + 1]]
@@ -73,7 +74,7 @@ def _worst(view: View, name: str) -> list[dict[str, Any]]:
                 "score": float(scores[row]), "steps": len(cells), "first": float(cells[0]),
                 "last": float(cells[-1]), "furthest": float(cells[furthest]), "at": furthest + 1,
                 "spark": sparkline(cells),
-                "reason": "" if reasons is None else str(reasons.iloc[row]),
+                "reason": reasons.iloc[row],
             }
         )  # fmt: skip
     return rows
