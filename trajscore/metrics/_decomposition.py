@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Self, overload
 
@@ -66,6 +67,12 @@ class Mass:
         scored = earned(self.success, family.success(self.forecast))
         scored += earned(self.failure, family.failure(self.forecast))
         return np.add.reduceat(scored, _run_starts(self.group))
+
+    def parts(self, score: Callable[[Mass], FloatArray]) -> dict[str, FloatArray]:
+        """What scores the mass, and its parts, by name."""
+        forecast, best, constant = map(score, (self, self.recalibrated(), self.constant()))
+        parts = (best - forecast, best - constant, -constant)
+        return {"score": forecast} | dict(zip(PARTS, parts, strict=True))
 
     def _pooled(self, starts: IntArray) -> Self:
         success = np.add.reduceat(self.success, starts)
@@ -178,15 +185,12 @@ def tps_decomposition(
     y, X = check_scored(y_true, traces)
     weight = check_sample_weight(sample_weight, len(X))
     mass, steps, counts = weighted_mass(y, X, weight, weights, by_step=by == "step")
-    forecast = mass.score(family)
-    recalibrated = mass.recalibrated().score(family)
-    constant = mass.constant().score(family)
-    parts = (recalibrated - forecast, recalibrated - constant, -constant)
+    parts = mass.parts(lambda one: one.score(family))
     if by == "pooled":
-        return TPSDecomposition(float(forecast[0]), *(float(part[0]) for part in parts))
+        return TPSDecomposition(**{name: float(part[0]) for name, part in parts.items()})
     share = np.add.reduceat(mass.success + mass.failure, _run_starts(mass.group))
-    columns = {"n_runs": counts, "weight": share, "score": forecast / share}
-    columns |= {name: part / share for name, part in zip(PARTS, parts, strict=True)}
+    columns = {"n_runs": counts, "weight": share}
+    columns |= {name: part / share for name, part in parts.items()}
     return pd.DataFrame(columns, index=pd.Index(steps, name="step"))
 
 

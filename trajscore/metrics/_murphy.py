@@ -74,18 +74,8 @@ def murphy_curve(
     cuts = _check_thresholds(thresholds)
     y, X = check_scored(y_true, traces)
     mass, _, _ = weighted_mass(y, X, check_sample_weight(sample_weight, len(X)), weights)
-    forecast = _elementary(mass, cuts)
-    recalibrated = _elementary(mass.recalibrated(), cuts)
-    constant = _elementary(mass.constant(), cuts)
-    return pd.DataFrame(
-        {
-            "score": forecast,
-            "miscalibration": recalibrated - forecast,
-            "discrimination": recalibrated - constant,
-            "uncertainty": -constant,
-        },
-        index=pd.Index(cuts, name="threshold"),
-    )
+    parts = mass.parts(lambda one: _elementary(one, cuts))
+    return pd.DataFrame(parts, index=pd.Index(cuts, name="threshold"))
 
 
 def _check_thresholds(thresholds: ArrayLike | None) -> FloatArray:

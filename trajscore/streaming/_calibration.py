@@ -14,7 +14,7 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count
 from trajscore.core.weights import Weights, get_schedule
 from trajscore.metrics._binning import quantile_bins
-from trajscore.metrics._decomposition import Mass
+from trajscore.metrics._decomposition import PARTS, Mass
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._step_calibration import PARTS_OF_A_RUN
 from trajscore.streaming._batches import check_batch, check_mergeable
@@ -223,10 +223,9 @@ class CalibrationAccumulator:
             counted.failure / self.n_runs,
             np.zeros(len(counted.values), dtype=np.int64),
         )
-        best, constant = mass.recalibrated().score(family)[0], mass.constant().score(family)[0]
-        found["miscalibration"] = best - mass.score(family)[0]
-        found["discrimination"], found["uncertainty"] = best - constant, -constant
-        return pd.Series(found | {"success_rate": counted.base_rate})
+        parts = mass.parts(lambda one: one.score(family))
+        found |= {name: parts[name][0] for name in PARTS} | {"success_rate": counted.base_rate}
+        return pd.Series(found)
 
 
 def _error(sums: FloatArray, n_bins: int) -> float:
