@@ -137,8 +137,14 @@ def risk_coverage_curve(
     >>> risk_coverage_curve([1, 0], [0.9, 0.1])
     (array([0.5, 1. ]), array([0. , 0.5]), array([0.9, 0.1]))
     """
-    right, c, weight = check_answers(correct, confidence, sample_weight)
-    ties = _ranking.TieGroups(c, right)
+    return risk_by_coverage(*check_answers(correct, confidence, sample_weight))
+
+
+def risk_by_coverage(
+    right: FloatArray, confidence: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Coverage, risk and threshold of checked answers, which may be graded."""
+    ties = _ranking.TieGroups(confidence, right)
     wrong, right = (part[::-1] for part in ties.sums(weight))
     accepted = np.cumsum(wrong + right)
     used = accepted > 0

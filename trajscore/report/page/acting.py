@@ -9,6 +9,7 @@ import numpy as np
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import first_step_above, run_numbers, step_numbers
 from trajscore.inference._wilson import wilson_interval
+from trajscore.metrics._selective import risk_by_coverage
 from trajscore.report._data import RAW
 from trajscore.report.page.charts import Axis, Panel
 from trajscore.report.page.view import Section, View
@@ -144,19 +145,15 @@ def _saved(after: np.ndarray, cost: FloatArray) -> dict[str, float]:
 
 def _risk_coverage(view: View, name: str, number: FloatArray, labels: FloatArray) -> Panel:
     """Draw the share of successes among the accepted runs against the share accepted."""
-    order = np.argsort(-number, kind="stable")
-    # ties enter together
-    last = np.flatnonzero(np.append(np.diff(number[order].round(12)) != 0, True))
-    rate = np.cumsum(labels[order])[last] / (last + 1)
-    share = (last + 1) / len(number)
+    share, risk, _ = risk_by_coverage(labels, number, np.ones(len(number)))
     if len(share) > 200:
         pick = np.unique(np.linspace(0, len(share) - 1, 200).astype(int))
-        share, rate = share[pick], rate[pick]
+        share, risk = share[pick], risk[pick]
     panel = Panel(
         Axis(0, 1, 52, 240, "share of runs accepted"),
         Axis(0, 1, 150, 20, "successes among them"),
         f"{view.called(name)}: success rate of the accepted runs by the share that is accepted",
     )
     panel.line([0, 1], [labels.mean()] * 2, "reference")
-    panel.line(share, rate, view.acted_on(name)[1])
+    panel.line(share, 1 - risk, view.acted_on(name)[1])
     return panel
