@@ -363,8 +363,10 @@ def _table(
         by_cell = table[name].groupby(level=["score", "weights"])
         table[f"rank_{name}"] = by_cell.transform(lambda scores: ranks(scores.to_numpy()))
     table["rank_flip"] = table["rank_complete"] != table["rank_extended"]
-    margins = table[["margin_complete", "margin_extended"]].round(12)
-    table["sign_flip"] = margins.prod(axis=1) < 0
+    rank = table[["rank_complete", "rank_extended"]].to_numpy()
+    rank = rank.reshape(len(index.levels[0]), -1, 2)
+    signs = np.sign(rank[-1] - rank)  # of the margins, where rounding is no difference
+    table["sign_flip"] = (signs.prod(axis=-1) < 0).ravel()
     return table
 
 
