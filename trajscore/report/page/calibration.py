@@ -9,10 +9,11 @@ import numpy as np
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.weights import step_weights
-from trajscore.core.within_runs import run_numbers, step_numbers
+from trajscore.core.within_runs import run_numbers
 from trajscore.inference._wilson import Z
 from trajscore.metrics._binning import bins_of, uniform_bins
 from trajscore.metrics._step_calibration import PARTS_OF_A_RUN
+from trajscore.metrics._weighted_steps import step_thirds
 from trajscore.report._data import FORMS, VALUE
 from trajscore.report.page.charts import Axis, Panel
 from trajscore.report.page.view import Section, View
@@ -77,11 +78,10 @@ def _part_of(
     X: TrajectoryArray, weights: Any, part: str
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """Return forecast, weight and run of the steps of a third of the run that weigh something."""
-    run = run_numbers(X)
     w = step_weights(X.lengths, X.horizon, weights)
-    middle = (step_numbers(X) - 0.5) / X.horizon[run]
-    used = np.flatnonzero((np.floor(3 * middle) == PARTS_OF_A_RUN.index(part)) & (w > 0))
-    return X.cells[used], w[used], run[used]
+    third = step_thirds(X.lengths, X.horizon)
+    used = np.flatnonzero((third == PARTS_OF_A_RUN.index(part)) & (w > 0))
+    return X.cells[used], w[used], run_numbers(X)[used]
 
 
 def _curve(
