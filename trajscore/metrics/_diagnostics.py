@@ -18,6 +18,7 @@ from trajscore.core.weights import Weights
 from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import AGGREGATORS, collapse
 from trajscore.metrics._binning import STRATEGIES, bins_of
+from trajscore.metrics._proper_scores import BrierScore
 from trajscore.metrics._statistics import (
     CalibrationError,
     MeanOfRuns,
@@ -25,6 +26,7 @@ from trajscore.metrics._statistics import (
     Statistic,
     all_at_once,
 )
+from trajscore.metrics._tps import score_cells
 
 DIAGNOSTICS = ("AUROC", "AUPRC", "AURC", "T-ECE", "T-Brier")
 
@@ -153,6 +155,5 @@ def diagnostic_statistics(
         bins = bins_of(confidence, counted, n_bins, strategy)
         gaps = (success - confidence)[:, None] * (bins[:, None] == np.unique(bins))
         metrics["T-ECE"] = CalibrationError(gaps, np.ones(len(confidence)), rows)
-        squared = success * (1 - confidence) ** 2 + (1 - success) * confidence**2
-        metrics["T-Brier"] = MeanOfRuns(squared, rows)
+        metrics["T-Brier"] = MeanOfRuns(-score_cells(BrierScore(), confidence, success), rows)
     return metrics

@@ -27,6 +27,8 @@ from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, run_label, unknown_name
 from trajscore.metrics._aggregate import collapse, weighted_mean
+from trajscore.metrics._proper_scores import BrierScore
+from trajscore.metrics._tps import score_cells
 from trajscore.report._data import (
     BASE_RATE,
     CALIBRATED,
@@ -35,7 +37,6 @@ from trajscore.report._data import (
     LENGTH,
     LEVELS,
     MARGIN,
-    OVER_LENGTH,
     RAW,
     REFERENCES,
     VALUE,
@@ -47,7 +48,7 @@ from trajscore.report._margins import cost_of_reliance
 from trajscore.report._missing import MISSING, lost_runs, whole_runs
 from trajscore.report._report import Report
 from trajscore.report._runs import counted
-from trajscore.report._tables import gain_table
+from trajscore.report._tables import gain_table, with_differences
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming._batches import hashed
 from trajscore.streaming._labelled import LabelledRuns
@@ -196,9 +197,8 @@ class RowSums:
 
 def _costs(label: FloatArray, confidence: FloatArray) -> FloatArray:
     """Add up the cost of relying on each run's forecast, and its squared error."""
-    squared = label * (1 - confidence) ** 2 + (1 - label) * confidence**2
     costs = [cost_of_reliance(confidence, label, n).sum() for n in ECUAS_METRICS.values()]
-    return np.array([*costs, squared.sum()])
+    return np.array([*costs, -score_cells(BrierScore(), confidence, label).sum()])
 
 
 class HashSample:
@@ -469,9 +469,4 @@ def _row_table(
         table[name] = values[name]
     of_all = ~table.index.isin([(LENGTH, CALIBRATED)])
     table.loc[of_all, ["n_runs", "n_censored"]] = n_runs, n_censored
-    columns = [(name, MARGIN) for name in options.score_names] + [("AUROC", OVER_LENGTH)]
-    for metric, ends in columns:
-        differences = intervals.xs(metric, level="metric")
-        for column in ends:
-            table[f"{metric} {column}"] = differences[column]
-    return table
+    return with_differences(table, options, intervals)

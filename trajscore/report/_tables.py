@@ -23,11 +23,16 @@ def row_table(rows: list[Row], options: Options, intervals: pd.DataFrame) -> pd.
     table = values.reindex(index=index, columns=options.metrics)
     table.insert(0, "n_runs", [len(row.runs) for row in rows])
     table.insert(1, "n_censored", [int((~row.runs.observed).sum()) for row in rows])
-    for metric, columns in [(name, MARGIN) for name in options.score_names] + [
-        ("AUROC", OVER_LENGTH)
-    ]:
+    return with_differences(table, options, intervals)
+
+
+def with_differences(
+    table: pd.DataFrame, options: Options, intervals: pd.DataFrame
+) -> pd.DataFrame:
+    """Add the scores' margins, and AUROC above that of length."""
+    for metric in (*options.score_names, "AUROC"):
         differences = intervals.xs(metric, level="metric")
-        for column in columns:
+        for column in OVER_LENGTH if metric == "AUROC" else MARGIN:
             table[f"{metric} {column}"] = differences[column]
     return table
 
