@@ -46,7 +46,8 @@ _MOST_DRAWS = 4000
 
 MARGINS = {RAW: "as_given", CALIBRATED: "recalibrated"}
 GAINED = "gain"
-_ENDS = ("", "_low", "_high")
+ENDS = ("", "_low", "_high")
+"""What the columns of an estimate and its interval end in."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> di
     )
     for name in (*MARGINS.values(), GAINED):
         three = ends.get(name, (np.nan,) * 3)
-        row |= {f"{name}{end}": value for end, value in zip(_ENDS, three, strict=True)}
+        row |= {f"{name}{end}": value for end, value in zip(ENDS, three, strict=True)}
     return row | {"matters": matters, "confidence_level": draws.confidence_level}
 
 

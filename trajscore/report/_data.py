@@ -61,6 +61,11 @@ class Options:
         return isinstance(get_family(self.scores[0]), LogScore)
 
     @property
+    def unit(self) -> str:
+        """Unit of the leading score, after a space."""
+        return " nats" if self.is_log else ""
+
+    @property
     def miscalibration(self) -> str:
         """Column of what the best monotone recalibration would gain of the leading score."""
         return f"MCB {family_name(self.scores[0])}"

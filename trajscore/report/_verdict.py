@@ -9,6 +9,7 @@ import pandas as pd
 from trajscore.report._cards import (
     AVOID,
     CARDS,
+    ENDS,
     FEWEST,
     MATTERS,
     RECALIBRATE,
@@ -29,6 +30,7 @@ from trajscore.report._data import (
     VALUE,
     ReportData,
 )
+from trajscore.report.render.cells import digits_of, interval, with_interval
 
 # A difference of two numbers that is smaller than this share of them is rounding.
 _ROUNDING = 1e-12
@@ -199,27 +201,20 @@ def _why_few(card: pd.Series, data: ReportData) -> str:
     form = "as_given" if pd.isna(card["recalibrated"]) else "recalibrated"
     if pd.isna(card[form]):
         return more
-    digits = _digits(data)
     how = "recalibrated" if form == "recalibrated" else "as given"
-    said = (
-        f"{how}, anywhere from {card[f'{form}_low']:+{digits}} to {card[f'{form}_high']:+{digits}}"
-    )
+    low, high = (f"{card[f'{form}{end}']:+.{_digits(data)}f}" for end in ENDS[1:])
+    said = f"{how}, anywhere from {low} to {high}"
     worse = "as given it is worse than the base rate; " * bool(card["as_given_high"] < 0)
     return f"{worse}{said} over the base rate; {more}"
 
 
 def _size(card: pd.Series, name: str, data: ReportData, sign: int = 1) -> str:
-    ends = sorted(sign * card[f"{name}{end}"] for end in ("_low", "_high"))
-    digits = _digits(data)
-    return f"{_most(sign * card[name], data)} [{ends[0]:{digits}}, {ends[1]:{digits}}]"
+    low, high = sorted(sign * card[f"{name}{end}"] for end in ENDS[1:])
+    return f"{_most(sign * card[name], data)} {interval(low, high, _digits(data))}"
 
 
 def _most(value: float, data: ReportData) -> str:
-    return f"{max(value, 0):{_digits(data)}}{_unit(data)}"
-
-
-def _unit(data: ReportData) -> str:
-    return " nats" if data.options.is_log else ""
+    return f"{max(value, 0):.{_digits(data)}f}{data.options.unit}"
 
 
 def of_stopping(data: ReportData) -> str:
@@ -266,8 +261,7 @@ def _over_base_rate(row: pd.Series, data: ReportData) -> str:
     margin, low, high = (row[name] for name in MARGIN)
     if max(abs(margin), abs(low), abs(high)) <= _ROUNDING * abs(row["value"]):
         return "the same as the base rate"
-    digits, unit = _digits(data), _unit(data)
-    size, span = f"{abs(margin):{digits}}{unit}", f"[{low:+{digits}}, {high:+{digits}}]"
+    size, span = _most(abs(margin), data), interval(low, high, _digits(data), "+")
     return {
         1: f"{size} better than the base rate {span}",
         -1: f"{size} worse than the base rate {span}",
@@ -280,8 +274,8 @@ def _calibration(data: ReportData, name: str) -> list[str]:
     parts = []
     for form, words in FORMS.items():
         if (name, form, "S-ECE") in data.intervals.index:
-            error, low, high = data.intervals.loc[(name, form, "S-ECE"), list(VALUE)]
-            parts.append(f"{error:.3f} [{low:.3f}, {high:.3f}] {words}")
+            error = data.intervals.loc[(name, form, "S-ECE"), list(VALUE)]
+            parts.append(f"{with_interval(*error)} {words}")
     return [f"its forecasts at a step are off by {', '.join(parts)} (S-ECE)"] if parts else []
 
 
@@ -310,8 +304,7 @@ def than_length(row: pd.Series) -> str:
 
 
 def _signed(row: pd.Series) -> str:
-    margin, low, high = row[list(OVER_LENGTH)]
-    return f"{margin:+.3f} [{low:+.3f}, {high:+.3f}]"
+    return with_interval(*row[list(OVER_LENGTH)], sign="+")
 
 
 def _other_clip(data: ReportData, name: str) -> list[str]:
@@ -343,13 +336,13 @@ def _without_unobserved(data: ReportData, name: str) -> list[str]:
             low, high = data.intervals.loc[(name, form, data.score_name), list(MARGIN[1:])]
             flips = ", the other sign" if is_told_apart(low, high) * other < 0 else ""
             digits = _digits(data)
-            parts.append(f"{other:+{digits}} {words} (by {other - margin:+{digits}}{flips})")
+            parts.append(f"{other:+.{digits}f} {words} (by {other - margin:+.{digits}f}{flips})")
     runs = f"{data.facts.n_censored} unobserved run{'s' * (data.facts.n_censored > 1)}"
     return [f"Without the {runs} these margins would be {', '.join(parts)}."] if parts else []
 
 
-def _digits(data: ReportData) -> str:
-    return ".3f" if data.options.is_log else ".3g"
+def _digits(data: ReportData) -> int:
+    return digits_of(data.score_name)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from trajscore.inference._wilson import wilson_interval
 from trajscore.metrics._selective import risk_by_coverage
 from trajscore.report._data import RAW
 from trajscore.report.page.charts import Axis, Panel
-from trajscore.report.page.view import Section, View
+from trajscore.report.page.view import NO_PROBABILITY, Section, View
 
 PRICE = 2.0
 """What a failing run that is let through costs, in reviews, until the reader says."""
@@ -53,7 +53,7 @@ def best_threshold(view: View) -> float | None:
 
 def _sentence(tables: list[dict[str, Any]]) -> str:
     if not tables:
-        return "No predictor is a probability, as given or recalibrated."
+        return NO_PROBABILITY
     first = tables[0]
     best, all_in = first["best"], first["accept"][0]
     where = f"{first['called']}: where a failure let through costs {PRICE:g} reviews,"

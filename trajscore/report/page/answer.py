@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from trajscore.report._cards import AVOID, MARGINS, RECALIBRATE, TOO_FEW, USE
+from trajscore.report._cards import AVOID, ENDS, MARGINS, RECALIBRATE, TOO_FEW, USE
 from trajscore.report._data import CALIBRATED, RAW, VALUE
 from trajscore.report._verdict import answer as say_answer
 from trajscore.report._verdict import card_reason, than_length
@@ -39,7 +39,7 @@ def card(view: View, name: str) -> dict[str, Any]:
         "mark": mark,
         "why": card_reason(row, data),
         "margins": {
-            form: tuple(row[f"{margin}{end}"] for end in ("", "_low", "_high"))
+            form: tuple(row[f"{margin}{end}"] for end in ENDS)
             for form, margin in MARGINS.items()
             if not pd.isna(row[margin])
         },

@@ -16,7 +16,8 @@ from trajscore.metrics._step_calibration import PARTS_OF_A_RUN
 from trajscore.metrics._weighted_steps import step_thirds
 from trajscore.report._data import FORMS, VALUE
 from trajscore.report.page.charts import Axis, Panel
-from trajscore.report.page.view import Section, View
+from trajscore.report.page.view import NO_PROBABILITY, Section, View
+from trajscore.report.render.cells import with_interval
 
 _FEWEST_IN_A_BIN = 10
 _MOST_BINS = 10
@@ -33,12 +34,12 @@ def calibration(view: View) -> Section:
 
 def _sentence(view: View) -> str:
     if not view.drawn:
-        return "No predictor is a probability, as given or recalibrated."
+        return NO_PROBABILITY
     name = view.drawn[0]
     parts = []
     for form in view.forms(name):
-        error, low, high = view.data.intervals.loc[(name, form, "S-ECE"), list(VALUE)]
-        parts.append(f"{error:.3f} [{low:.3f}, {high:.3f}] {FORMS[form]}")
+        error = view.data.intervals.loc[(name, form, "S-ECE"), list(VALUE)]
+        parts.append(f"{with_interval(*error)} {FORMS[form]}")
     return f"{name}: the forecast of a step is off by {', '.join(parts)}, on average."
 
 

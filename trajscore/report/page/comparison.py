@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trajscore.report._cards import MARGINS, say_nothing
+from trajscore.report._cards import ENDS, MARGINS, say_nothing
 from trajscore.report._data import CALIBRATED, FORMS, RAW
 from trajscore.report._verdict import card_reason, of_groups
 from trajscore.report.page.answer import MARKS
@@ -16,7 +16,6 @@ from trajscore.report.page.view import Section, View
 _WIDTH = 230
 _MOST_GROUPS = 40
 _MOST_FEW = 5  # groups that say nothing
-_ENDS = ("", "_low", "_high")
 
 
 def comparison(view: View) -> Section:
@@ -50,7 +49,7 @@ def _sentence(view: View) -> str:
 def _column(view: View, form: str) -> dict[str, Any]:
     """Return strips of a form's margins, on an axis of their own."""
     margin = MARGINS[form]
-    rows = view.cards[[f"{margin}{end}" for end in _ENDS]]
+    rows = view.cards[[f"{margin}{end}" for end in ENDS]]
     axis = axis_of(rows, 8, _WIDTH - 8, zero=True)
     strips = {}
     for name, (value, low, high) in zip(rows.index, rows.to_numpy(dtype=float), strict=True):

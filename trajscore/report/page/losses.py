@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trajscore.report._data import FORMS
-from trajscore.report.page.view import Section, View
+from trajscore.report.page.view import NO_PROBABILITY, Section, View
 
 
 def losses(view: View) -> Section:
@@ -30,10 +30,11 @@ def losses(view: View) -> Section:
 def _sentence(view: View, rows: list[dict[str, object]]) -> str:
     by_key = {(row["name"], row["form"]): row for row in rows}
     if not view.is_scored(view.best):
-        return "No predictor is a probability, as given or recalibrated."
+        return NO_PROBABILITY
     row = by_key[view.acted_on(view.best)]
+    unit = view.data.options.unit
     knows, lost = f"{row['knows']:.{view.digits}f}", f"{row['lost']:.{view.digits}f}"
     return (
-        f"{view.called(view.best)}: its ranking of steps could be worth {knows}{view.unit} over "
+        f"{view.called(view.best)}: its ranking of steps could be worth {knows}{unit} over "
         f"the base rate, of which miscalibration loses {lost}."
     )

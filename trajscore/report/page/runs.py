@@ -10,7 +10,7 @@ from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.metrics._tps import run_scores
 from trajscore.report.page.charts import sparkline
 from trajscore.report.page.transcripts import transcripts
-from trajscore.report.page.view import Section, View
+from trajscore.report.page.view import NO_PROBABILITY, Section, View
 
 _ROWS = 240  # of all predictors together
 _FEWEST_ROWS = 20
@@ -43,7 +43,7 @@ def read_first(view: View) -> list[str]:
 
 def _sentence(view: View, rows: list[dict[str, Any]]) -> str:
     if not rows:
-        return "No predictor is a probability, as given or recalibrated."
+        return NO_PROBABILITY
     one = rows[0]
     among = ", of the runs with an outcome" if view.data.facts.n_censored else ""
     return (

@@ -102,7 +102,8 @@ def _panels(view: View, profiles: dict[str, _Profile]) -> list[dict[str, Any]]:
     """Draw each predictor on the axes of all."""
     if not profiles:
         return []
-    y = axis_of(_range(profiles), 150, 20, zero=True, label=f"margin{view.unit.replace(' ', ', ')}")
+    label = f"margin{view.data.options.unit.replace(' ', ', ')}"
+    y = axis_of(_range(profiles), 150, 20, zero=True, label=label)
     last = max(one.step[-1] for one in profiles.values())
     x = Axis(1 if last > 1 else 0, last if last > 1 else 2, 52, 240, "step")
     panels = []

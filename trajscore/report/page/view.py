@@ -17,9 +17,11 @@ from trajscore.io._run import Run, Step
 from trajscore.metrics._aggregate import collapse
 from trajscore.report._cards import RECALIBRATE, USE, form_of, ranked
 from trajscore.report._data import BASE_RATE, CALIBRATED, CONSTANT, FORMS, RAW, ReportData
+from trajscore.report.render.cells import digits_of
 
 _USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 _MOSTLY = 0.9  # of the steps have to say what they cost
+NO_PROBABILITY = "No predictor is a probability, as given or recalibrated."
 MOST_DRAWN = 12
 """Predictors beyond the first so many are in tables, not in pictures."""
 
@@ -55,14 +57,9 @@ class View:
         return bool(self.data.cards["card"].isin([USE, RECALIBRATE]).any())
 
     @property
-    def unit(self) -> str:
-        """Unit of the leading score."""
-        return " nats" if self.data.options.is_log else ""
-
-    @property
     def digits(self) -> int:
         """Digits of the leading score."""
-        return 5 if "beta" in self.data.score_name else 3
+        return digits_of(self.data.score_name)
 
     @cached_property
     def best(self) -> str:

@@ -14,12 +14,8 @@ def margin_cells(data: ReportData) -> pd.DataFrame:
     table = table[table[f"{data.score_name} margin"].notna()]
     cells = {}
     for name in data.options.score_names:
-        digits = digits_of(name)
         numbers = zip(*(table[f"{name} {part}"] for part in MARGIN), strict=True)
-        cells[name] = [
-            f"{value:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
-            for value, low, high in numbers
-        ]
+        cells[name] = [with_interval(*three, digits_of(name), "+") for three in numbers]
     return pd.DataFrame(cells, index=table.index)
 
 
@@ -28,12 +24,9 @@ def gain_cells(data: ReportData) -> pd.DataFrame:
     table = data.calibration_gain
     cells = {}
     for key, row in table.iterrows():
-        metric = key[1]
-        n, (gain, low, high) = digits_of(metric), (row[name] for name in GAIN)
-        cells[key] = (
-            f"{row['raw']:.{n}f} -> {row['calibrated']:.{n}f}  "
-            f"{gain:+.{n}f} [{low:+.{n}f}, {high:+.{n}f}]"
-        )
+        n = digits_of(key[1])
+        gain = with_interval(*row[list(GAIN)], n, "+")
+        cells[key] = f"{row['raw']:.{n}f} -> {row['calibrated']:.{n}f}  {gain}"
     if not cells:
         return pd.DataFrame()
     wide = pd.Series(cells).unstack(level=0)
@@ -47,8 +40,8 @@ def step_cells(data: ReportData) -> pd.DataFrame:
     if table.empty:
         return pd.DataFrame()
     cells = [
-        "" if pd.isna(value) else f"{value:.3f} [{low:.3f}, {high:.3f}]"
-        for value, low, high in zip(*(table[name] for name in AUROC), strict=True)
+        "" if pd.isna(three[0]) else with_interval(*three)
+        for three in zip(*(table[name] for name in AUROC), strict=True)
     ]
     wide = pd.Series(cells, index=table.index).unstack("predictor").fillna("")
     wide.insert(0, "runs", table["n_runs"].groupby("step").max())
@@ -68,6 +61,16 @@ def short_number(value: float, digits: int) -> str:
 def digits_of(metric: str) -> int:
     """How many digits a metric is written with: the scores of the beta family are small."""
     return 5 if "beta" in metric else 3
+
+
+def with_interval(value: float, low: float, high: float, digits: int = 3, sign: str = "") -> str:
+    """Write a number with its interval, the sign of positive ones too if it is "+"."""
+    return f"{value:{sign}.{digits}f} {interval(low, high, digits, sign)}"
+
+
+def interval(low: float, high: float, digits: int, sign: str = "") -> str:
+    """Write an interval."""
+    return f"[{low:{sign}.{digits}f}, {high:{sign}.{digits}f}]"
 
 
 def stopping_cells(data: ReportData) -> pd.DataFrame:
@@ -102,7 +105,7 @@ def _rate(rate: float, low: float, high: float) -> str:
     """Write a rate with its interval, as far as there are runs and splits to have them of."""
     if pd.isna(rate):
         return ""
-    return f"{rate:.3f}" if pd.isna(low) else f"{rate:.3f} [{low:.3f}, {high:.3f}]"
+    return f"{rate:.3f}" if pd.isna(low) else with_interval(rate, low, high)
 
 
 def _shares(column: pd.Series) -> list[str]:
