@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from trajscore.cli.compare import add_censored, read
-from trajscore.cli.inputs import TABLE, add_input_options
+from trajscore.cli.compare import read
+from trajscore.cli.inputs import TABLE, add_censored, add_input_options, check_folder
 from trajscore.core.storage import replacing
 from trajscore.gates import Gate, check, read_gates
 from trajscore.gates._check import CheckResult
@@ -50,8 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the verdict, write what is wanted, and return the exit code."""
     wanted = {kind: getattr(arguments, kind) for kind in ("json", "junit", "markdown")}
     for kind, path in wanted.items():
-        if path is not None and not path.parent.is_dir():
-            raise ValueError(f"--{kind}: there is no folder {path.parent}; make it first")
+        if path is not None:
+            check_folder(f"--{kind}", path)
     rules = _rules(arguments)
     baseline = None if arguments.baseline is None else read(arguments.baseline, arguments)
     new = read(arguments.new, arguments)

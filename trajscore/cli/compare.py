@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from trajscore.cli.inputs import TABLE, add_input_options, reading
+from trajscore.cli.inputs import TABLE, add_censored, add_input_options, reading
 from trajscore.gates import RunSet, compare
 
 
@@ -24,16 +24,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add_input_options(parser)
     add_censored(parser)
     return parser
-
-
-def add_censored(parser: argparse.ArgumentParser) -> None:
-    """Add the option that says what runs without an outcome count as."""
-    parser.add_argument(
-        "--censored",
-        choices=("failure", "drop"),
-        default="failure",
-        help="what runs without an observed outcome count as",
-    )
 
 
 def run(arguments: argparse.Namespace) -> None:

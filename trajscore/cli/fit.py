@@ -13,7 +13,7 @@ import numpy as np
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.cli.compare import read
-from trajscore.cli.inputs import TABLE, add_input_options
+from trajscore.cli.inputs import TABLE, add_input_options, check_folder
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.gates import RunSet
@@ -56,8 +56,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit a process and write it."""
-    if not arguments.out.parent.is_dir():
-        raise ValueError(f"--out: there is no folder {arguments.out.parent}; make it first")
+    check_folder("--out", arguments.out)
     if arguments.out.suffix != ".skops":
         raise ValueError(f"--out: {arguments.out} must end in .skops")
     runs = read(arguments.table, arguments)

@@ -82,6 +82,22 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_censored(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says what runs without an outcome count as."""
+    parser.add_argument(
+        "--censored",
+        choices=("failure", "drop"),
+        default="failure",
+        help="what runs without an observed outcome count as (%(default)s)",
+    )
+
+
+def check_folder(option: str, path: Path) -> None:
+    """Refuse a file that cannot be written before the work is done, not after it."""
+    if not path.parent.is_dir():
+        raise ValueError(f"{option}: there is no folder {path.parent}; make it first")
+
+
 def reading(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what `load` is to know beside the file."""
     ids = tuple(arguments.id)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.cli.batches import batches_of, is_folder_of_parquet
-from trajscore.cli.inputs import TABLE, add_input_options, reading
+from trajscore.cli.inputs import TABLE, add_censored, add_input_options, check_folder, reading
 from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.io._run import Run
 from trajscore.metrics._aggregate import AGGREGATORS
@@ -80,12 +80,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         help="where a value is missing: leave the run out for all predictors (same_runs) or for "
         "that one (own_runs), or let the value before hold (ffill) (%(default)s)",
     )
-    add(
-        "--censored",
-        choices=("failure", "drop"),
-        default="failure",
-        help="what runs without an observed outcome count as (%(default)s)",
-    )
+    add_censored(parser)
     add(
         "--by",
         action="append",
@@ -200,11 +195,12 @@ def _monitoring(arguments: argparse.Namespace, inputs: Inputs | None) -> bool | 
 
 def _check_out(out: Path | None) -> None:
     """Refuse a page that cannot be written before the work is done, not after it."""
-    if out is not None and not out.parent.is_dir():
-        raise ValueError(f"--out: there is no folder {out.parent}; make it first")
-    if out is not None and out.is_dir():
+    if out is None:
+        return
+    check_folder("--out", out)
+    if out.is_dir():
         raise ValueError(f"--out: {out} is a folder; name a file in it, say {out / 'report.html'}")
-    if out is not None and out.suffix.lower() not in _WRITERS:
+    if out.suffix.lower() not in _WRITERS:
         raise ValueError(
             f"--out: {out} ends in none of {', '.join(_WRITERS)}; the ending says what is written"
         )
