@@ -21,12 +21,12 @@ from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_array
+from trajscore.core.values import as_array, several
 from trajscore.core.weights import WEIGHT_SCHEDULES, Weights, schedule_name, step_weights
 from trajscore.inference import bootstrap
 from trajscore.inference._intervals import percentile_interval
 from trajscore.metrics._proper_scores import family_name, several_families
-from trajscore.metrics._sensitivity import BASE_RATE, panel_index, ranks, several
+from trajscore.metrics._sensitivity import BASE_RATE, panel_index, ranks
 from trajscore.metrics._tps import run_scores
 
 _STEPS = "number of steps"
@@ -193,7 +193,7 @@ def practice_shift(
     sample = check_sample(_predictors(X), y, groups=groups, single_channel=True)
     enters = _enters(sample, scored)
     # q_z is not read for runs that do not enter
-    scores, weights = several_families(scores), several(weights, schedule_name)
+    scores, weights = several_families(scores), several(weights, schedule_name, "weights")
     used = np.where(enters, sample.y, 0)
     labels = (as_labels(used) if q_z is None else as_labels(used, censored="q_z", q_z=q_z)).value
     rows = sample.id_order()

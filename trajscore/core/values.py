@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,20 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
         *most, last = map(repr, choices)
         words = f"{', '.join(most)} or {last}" if most else last
         raise ValueError(f"{name} must be {words}, got {value!r}")
+
+
+def several(given: Any, name_of: Callable[[Any], str], what: str) -> list[Any]:
+    """Return what is given as a list, of which nothing occurs twice."""
+    if isinstance(given, str) or not is_iterable(given):
+        raise ValueError(f"{what} must be a list of some, got {given!r}")
+    listed = list(given)
+    if not listed:
+        raise ValueError(f"{what} is empty; name at least one")
+    names = [name_of(one) for one in listed]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{what} names {name} more than once; name each once")
+    return listed
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:

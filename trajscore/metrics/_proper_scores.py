@@ -14,7 +14,7 @@ from scipy.special import beta as beta_function
 from scipy.special import betainc, comb
 
 from trajscore.core.type_aliases import BoolArray, FloatArray, RunsLike
-from trajscore.core.values import as_numbers, is_iterable, is_number
+from trajscore.core.values import as_numbers, is_iterable, is_number, several
 
 CLIP = 1e-6
 """Unless another clip is asked for, forecasts are held in [CLIP, 1 - CLIP] under a logarithm."""
@@ -246,14 +246,8 @@ def is_tuple_family(score: Any) -> bool:
 def several_families(scores: Any) -> tuple[Any, ...]:
     """Return what stands for score families, of which one may be given alone, each once."""
     alone = isinstance(scores, str) or hasattr(scores, "success") or is_tuple_family(scores)
-    chosen = (scores,) if alone or not is_iterable(scores) else tuple(scores)
-    if not chosen:
-        raise ValueError("scores is empty; name at least one score family, such as 'log'")
-    names = [family_name(score) for score in chosen]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"scores names {name} more than once; name every family once")
-    return chosen
+    chosen = (scores,) if alone or not is_iterable(scores) else scores
+    return tuple(several(chosen, family_name, "scores"))
 
 
 def family_name(score: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.sample import channels_by_name, check_sample
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import is_iterable
+from trajscore.core.values import several
 from trajscore.core.weights import WEIGHT_SCHEDULES, Weights, schedule_name
 from trajscore.metrics._proper_scores import family_name
 from trajscore.metrics._ties import group_ties
@@ -99,7 +99,8 @@ def tps_sensitivity(
         probabilities=True,
         single_channel=True,
     )
-    scores, weights = several(scores, family_name, "scores"), several(weights, schedule_name)
+    scores = several(scores, family_name, "scores")
+    weights = several(weights, schedule_name, "weights")
     y = np.asarray(sample.y, dtype=np.float64)
     forecasts = dict(sample.traces)
     rate = average(y, sample.weight)
@@ -132,15 +133,3 @@ def ranks(scores: FloatArray) -> IntArray:
     """
     group = group_ties(np.asarray(scores))[1]
     return np.asarray(1 + (group > group[:, None]).sum(axis=1))
-
-
-def several(given: Any, name_of: Callable[[Any], str], what: str = "weights") -> list[Any]:
-    """Return what is given as a list, of which nothing occurs twice."""
-    if isinstance(given, str) or not is_iterable(given) or not list(given):
-        raise ValueError(f"{what} must be a list of some, got {given!r}")
-    listed = list(given)
-    names = [name_of(one) for one in listed]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"{what} names {name} more than once; name each once")
-    return listed

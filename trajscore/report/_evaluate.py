@@ -180,8 +180,6 @@ def evaluate(
         )
         rules = batch_rules(X.columns.meta, censored, missing, q_z, stop_reason, by)
         return evaluate_batches(X, options, rules, calibrator_maker(calibrator, weights), of_sample)
-    if y is None:
-        raise ValueError("there are no outcomes: y is None; give one for each run")
     made = intervals
     if not isinstance(made, IntervalOptions):
         made = IntervalOptions(method=intervals)  # type: ignore[arg-type]

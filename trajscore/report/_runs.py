@@ -80,10 +80,8 @@ class Judged:
         return self.take(np.flatnonzero(self.runs.observed))
 
 
-def check_predictors(X: Any, y: ArrayLike, groups: Any, q_z: Any) -> Sample:
+def check_predictors(X: Any, y: ArrayLike | None, groups: Any, q_z: Any) -> Sample:
     """Check what `evaluate` is given, and name each predictor's traces."""
-    if y is None:
-        raise ValueError("there are no outcomes: y is None; give one for each run")
     several = isinstance(X, Mapping)
     sample = check_sample(X, y, groups=groups, q_z=q_z, single_channel=several, allow_missing=True)
     if not several:
