@@ -12,6 +12,7 @@ from collections import Counter
 import numpy as np
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.parallel import Work
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import AVOID, CARDS, USE, card_table
@@ -41,8 +42,8 @@ def simulate(kind: str, n_runs: int, seed: int) -> str:
 def card_of(X: TrajectoryArray, y: np.ndarray) -> str:
     """Decide as `evaluate` does, without the rest of a report."""
     judged = choose_runs(check_predictors(X, y, None, None), None, "failure")
-    rows = make_rows(judged, calibrator_maker("platt", "linear_front"), IntervalOptions(), [])
-    return str(card_table(rows, OPTIONS, IntervalOptions())["card"].iloc[0])
+    rows = make_rows(judged, calibrator_maker("platt", "linear_front"), Work(), [])
+    return str(card_table(rows, OPTIONS, IntervalOptions(), Work())["card"].iloc[0])
 
 
 def main(n_simulations: int = 1000) -> None:

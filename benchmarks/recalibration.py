@@ -23,7 +23,6 @@ from trajscore.calibration import (
 from trajscore.datasets import fetch_evaluator, load_chess
 from trajscore.inference import compare_predictors
 from trajscore.metrics import censored_tps_samples
-from trajscore.report import IntervalOptions
 
 SCORES = {"log": "log", "Brier": "brier", "beta(2,4)": ("beta", 2, 4)}
 CALIBRATORS = {
@@ -63,7 +62,7 @@ def main() -> None:
     else:
         sets = {name: fetch_evaluator(name, return_X_y=True) for name in ("hotpotqa", "gsm8k")}
     for name, (X, y) in sets.items():
-        report = evaluate({"judge": X}, y, intervals=IntervalOptions(n_jobs=2))
+        report = evaluate({"judge": X}, y, n_jobs=2)
         print(f"== {name}\n{report}\n")
         value = report.intervals["value"].unstack("form").loc["judge"]
         print((value["calibrated"] - value["raw"]).round(4).rename("calibrated - raw").to_string())

@@ -35,7 +35,6 @@ from trajscore.metrics import _weighted_steps, tps_samples
 from trajscore.metrics._decomposition import recalibrated_scores
 from trajscore.metrics._step_calibration import step_calibration_statistics
 from trajscore.metrics._weighted_steps import weighted_steps
-from trajscore.report import IntervalOptions
 from trajscore.streaming import TPSAccumulator, iter_batches
 
 PREDICTORS = ("judge", "verbal", "entropy")
@@ -85,9 +84,8 @@ def in_memory(n_runs: int, n_jobs: int) -> None:
     """Time evaluate."""
     traces, y = make_runs(n_runs)
     n_steps = len(traces[PREDICTORS[0]].cells)
-    options = IntervalOptions(n_jobs=n_jobs)
     name = f"evaluate, {n_runs:,} runs, {n_jobs} threads"
-    measure(name, lambda: evaluate(traces, y, intervals=options), n_steps)
+    measure(name, lambda: evaluate(traces, y, n_jobs=n_jobs), n_steps)
 
 
 def from_tables(n_runs: int) -> None:

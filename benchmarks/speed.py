@@ -22,7 +22,6 @@ from trajscore import TrajectoryArray, evaluate
 from trajscore.datasets import fetch_evaluator, make_trajectories
 from trajscore.inference import SequentialComparison, compare_predictors, paired_bootstrap
 from trajscore.metrics import ecuas_score, murphy_curve, tps_decomposition, tps_samples
-from trajscore.report import IntervalOptions
 
 
 def big_runs(n_runs: int) -> tuple[TrajectoryArray, np.ndarray]:
@@ -153,9 +152,7 @@ def evaluate_speed(table: Path | None) -> None:
             print(f"(HotpotQA cannot be fetched: {type(error).__name__}; made runs instead)")
             X, y = make_trajectories(16_110, lengths=(2, 7), random_state=0, return_X_y=True)
             name = "made runs"
-    seconds = median_seconds(
-        lambda: evaluate({"judge": X}, y, intervals=IntervalOptions(n_jobs=2)), 3
-    )
+    seconds = median_seconds(lambda: evaluate({"judge": X}, y, n_jobs=2), 3)
     against_target(f"evaluate, {name}, {len(X):,} runs, 1,000 replicates, 2 jobs", seconds, "s", 5)
 
 

@@ -9,6 +9,7 @@ import pytest
 from trajscore import evaluate
 from trajscore.calibration._maker import calibrator_maker
 from trajscore.core.errors import ArgumentError
+from trajscore.core.parallel import Work
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import (
@@ -45,9 +46,9 @@ def made(kind, n, seed):
 def card_of(X, y):
     """Decide as `evaluate` does, without the rest of a report."""
     judged = choose_runs(check_predictors(X, y, None, None), None, "failure")
-    rows = make_rows(judged, calibrator_maker("platt", "linear_front"), QUICK, [])
+    rows = make_rows(judged, calibrator_maker("platt", "linear_front"), Work(), [])
     options = Options(("log",), "linear_front", "weighted")
-    return card_table(rows, options, QUICK)["card"].iloc[0]
+    return card_table(rows, options, QUICK, Work())["card"].iloc[0]
 
 
 @pytest.mark.parametrize(

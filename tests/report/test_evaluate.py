@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -64,9 +66,28 @@ def test_rows_and_threads_do_not_matter(chess):
     X, y = chess
     order = np.random.default_rng(0).permutation(len(y))
     one = evaluate(X, y, intervals=IntervalOptions(100))
-    other = evaluate(X[order], y[order], intervals=IntervalOptions(100, n_jobs=2))
+    other = evaluate(X[order], y[order], intervals=IntervalOptions(100), n_jobs=2)
     assert one.table.equals(other.table)
     assert one.intervals.equals(other.intervals)
+
+
+def test_progress_wraps_what_takes_long(chess):
+    X, y = chess
+    seen = []
+
+    def progress(jobs):
+        seen.append(list(jobs))
+        return seen[-1]
+
+    plain = evaluate(X, y, intervals=IntervalOptions(20))
+    report = evaluate(X, y, intervals=IntervalOptions(20), progress=progress)
+    assert report.table.equals(plain.table)
+    assert 4 in [len(jobs) for jobs in seen]  # three predictors, and length
+    seen.clear()
+    assert pickle.loads(pickle.dumps(report)).to_html(progress=progress)
+    assert [len(jobs) for jobs in seen] == [11]
+    with pytest.raises(ValueError, match="progress must be a function"):
+        evaluate(X, y, progress=True)
 
 
 def test_inputs_in_other_forms(chess):

@@ -25,7 +25,7 @@ from trajscore.report._monitoring import tokens_of
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
 _WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
-    ".html": lambda report, path, log: report.to_html(path, log=log),
+    ".html": lambda report, path, log: report.to_html(path, log=log, progress=_progress()),
     ".json": lambda report, path, log: report.to_json(path),
     ".md": lambda report, path, log: report.to_markdown(path),
 }
@@ -168,11 +168,10 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
         "phi": arguments.phi,
         "censored": arguments.censored,
         "intervals": IntervalOptions(
-            n_resamples=arguments.n_resamples,
-            random_state=arguments.random_state,
-            n_jobs=arguments.n_jobs,
-            progress=_progress(),
+            n_resamples=arguments.n_resamples, random_state=arguments.random_state
         ),
+        "n_jobs": arguments.n_jobs,
+        "progress": _progress(),
     }
 
 

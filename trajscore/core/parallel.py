@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from joblib import Parallel, delayed
 
@@ -11,6 +12,8 @@ from trajscore.core.values import check_jobs
 
 One = TypeVar("One")
 Made = TypeVar("Made")
+Progress = Callable[[Any], Any]
+"""Wraps jobs to show how far they are, as ``tqdm`` does."""
 
 
 def in_threads(
@@ -24,3 +27,28 @@ def in_threads(
     check_jobs(n_jobs)
     threads = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     return iter(threads(delayed(function)(one) for one in items))
+
+
+@dataclass(frozen=True)
+class Work:
+    """How what takes long is done: by how many threads, and what wraps it to show how far it is."""
+
+    n_jobs: int | None = None
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        check_jobs(self.n_jobs)
+        if self.progress is not None and not callable(self.progress):
+            raise ValueError(f"progress must be a function such as tqdm, got {self.progress!r}")
+
+    def track(self, jobs: Sequence[One]) -> Iterable[One]:
+        """Go through jobs, and show it."""
+        return jobs if self.progress is None or len(jobs) < 2 else self.progress(jobs)
+
+    def share(self, function: Callable[[One], Made], jobs: Sequence[One]) -> Iterator[Made]:
+        """Call a function with each job in threads, in their order, and show it.
+
+        >>> list(Work(n_jobs=2).share(abs, [-2, 1]))
+        [2, 1]
+        """
+        return in_threads(function, self.track(jobs), self.n_jobs)

@@ -11,18 +11,12 @@ import numpy as np
 from scipy.special import comb
 
 from trajscore.calibration._maker import calibrator_maker
+from trajscore.core.parallel import Work
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics._statistics import MeanOfRuns, Statistic
-from trajscore.report._data import (
-    CALIBRATED,
-    FORMS,
-    STEP_ERRORS,
-    IntervalOptions,
-    Note,
-    Options,
-)
+from trajscore.report._data import CALIBRATED, FORMS, STEP_ERRORS, Note, Options
 from trajscore.report._disclosures import sentence
 from trajscore.report._margins import row_metrics
 from trajscore.report._missing import leave_out_missing
@@ -136,7 +130,7 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], St
     notes: list[Note] = []
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
     alone = leave_out_missing(alone, "own_runs", notes)
-    rows = make_rows(alone, calibrator_maker("platt", OPTIONS.weights), IntervalOptions(), notes)
+    rows = make_rows(alone, calibrator_maker("platt", OPTIONS.weights), Work(), notes)
     found: dict[tuple[str, str], Statistic] = {}
     for row in rows:
         if row.predictor != predictor:

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
-from trajscore.core.parallel import in_threads
+from trajscore.core.parallel import Work
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.inference._bootstrap import bootstrap_units
 from trajscore.inference._choice import by_bootstrap, by_influence
@@ -88,13 +88,19 @@ def decide(found: Evidence) -> str:
 # -------------------------------------------------------------------- from rows to cards
 
 
-def card_table(rows: list[Row], options: Options, draws: IntervalOptions) -> pd.DataFrame:
+def card_table(
+    rows: list[Row], options: Options, draws: IntervalOptions, work: Work
+) -> pd.DataFrame:
     """Return the card of each predictor, and what it was decided by."""
-    return _table(rows, options, draws, n_tables=1)
+    return _table(rows, options, draws, work, n_tables=1)
 
 
 def group_table(
-    rows: list[Row], by: Mapping[str, NDArray[Any]], options: Options, draws: IntervalOptions
+    rows: list[Row],
+    by: Mapping[str, NDArray[Any]],
+    options: Options,
+    draws: IntervalOptions,
+    work: Work,
 ) -> pd.DataFrame:
     """Return the cards within each group of runs, held against that group's own base rate.
 
@@ -106,9 +112,9 @@ def group_table(
         for group in dict.fromkeys(sorted(labels))
     }
     tables = {}
-    for key, members in parts.items():
+    for key, members in work.track(list(parts.items())):
         of_group = [_within(row, members) for row in rows if row.predictor not in REFERENCES]
-        tables[key] = _table(of_group, options, draws, n_tables=len(parts))
+        tables[key] = _table(of_group, options, draws, Work(work.n_jobs), n_tables=len(parts))
     return pd.concat(tables, names=["by", "group"])
 
 
@@ -126,7 +132,7 @@ def _within(row: Row, members: BoolArray) -> Row:
 
 
 def _table(
-    rows: list[Row], options: Options, draws: IntervalOptions, n_tables: int
+    rows: list[Row], options: Options, draws: IntervalOptions, work: Work, n_tables: int
 ) -> pd.DataFrame:
     forms: dict[str, dict[str, Row]] = {}
     for row in rows:
@@ -134,7 +140,7 @@ def _table(
             forms.setdefault(row.predictor, {})[row.form] = row
     shared = 1 - (1 - draws.confidence_level) / (len(forms) * n_tables)
     level = replace(draws, confidence_level=shared)
-    cards = in_threads(lambda one: _card(one, options, level), forms.values(), draws.n_jobs)
+    cards = work.share(lambda one: _card(one, options, level), list(forms.values()))
     return pd.DataFrame(list(cards), index=list(forms)).rename_axis("predictor")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,11 +101,6 @@ class IntervalOptions:
         Level of the intervals.
     random_state : int, RandomState instance or None, default=0
         Seed of the bootstrap.
-    n_jobs : int, optional
-        Threads; the result does not depend on it.
-    progress : callable, optional
-        Wraps what takes long, as ``tqdm`` does: the lists of predictors, of blocks of replicates
-        and of sections of the page.
 
     Examples
     --------
@@ -119,12 +113,6 @@ class IntervalOptions:
     method: str = "auto"
     confidence_level: float = 0.95
     random_state: Any = 0
-    n_jobs: int | None = None
-    progress: Callable[[Any], Any] | None = None
-
-    def track(self, jobs: list[Any]) -> Iterable[Any]:
-        """Go through some work, and show it."""
-        return jobs if self.progress is None or len(jobs) < 2 else self.progress(jobs)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pandas as pd
 from trajscore.calibration._cross_fit import folds_of
 from trajscore.calibration._fixed_step import AUROC, auroc_estimate, step_table
 from trajscore.core.ids import pair_codes
-from trajscore.core.parallel import in_threads
+from trajscore.core.parallel import Work
 from trajscore.core.type_aliases import FloatArray
 from trajscore.inference._choice import interval_of
 from trajscore.metrics._aggregate import collapse
@@ -21,7 +21,9 @@ from trajscore.report._rows import Row
 _COLUMNS = ("n_runs", *AUROC, *OVER_LENGTH)
 
 
-def by_step_table(rows: list[Row], options: Options, draws: IntervalOptions) -> pd.DataFrame:
+def by_step_table(
+    rows: list[Row], options: Options, draws: IntervalOptions, work: Work
+) -> pd.DataFrame:
     """Return AUROC and leading score at steps, of the runs that are at least that long."""
     judged = [row for row in rows if row.predictor not in REFERENCES]
 
@@ -35,17 +37,19 @@ def by_step_table(rows: list[Row], options: Options, draws: IntervalOptions) -> 
             confidence_level=draws.confidence_level,
         )
 
-    tables = in_threads(table, judged, draws.n_jobs)
+    tables = work.share(table, judged)
     keys = [row.key for row in judged]
     return pd.concat(list(tables), keys=keys, names=["predictor", "form"])
 
 
-def equal_length_table(rows: list[Row], options: Options, draws: IntervalOptions) -> pd.DataFrame:
+def equal_length_table(
+    rows: list[Row], options: Options, draws: IntervalOptions, work: Work
+) -> pd.DataFrame:
     """Return AUROC over pairs of equally long runs, and what it is above that of length there."""
     judged = [row for row in rows if row.predictor not in REFERENCES]
     index = pd.MultiIndex.from_tuples([row.key for row in judged], names=["predictor", "form"])
     level = draws.confidence_level
-    numbers = in_threads(lambda row: _of_equals(row, options, level), judged, draws.n_jobs)
+    numbers = work.share(lambda row: _of_equals(row, options, level), judged)
     table = pd.DataFrame(list(numbers), index=index, columns=list(_COLUMNS), dtype=np.float64)
     return table.astype({"n_runs": np.int64})
 

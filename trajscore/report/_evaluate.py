@@ -14,6 +14,7 @@ import trajscore
 from trajscore.calibration._maker import calibrator_maker
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED_AS
+from trajscore.core.parallel import Progress, Work
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Weights
 from trajscore.inference._choice import METHODS
@@ -59,6 +60,8 @@ def evaluate(
     by: Any = None,
     monitoring: bool | StoppingRule | MonitoringOptions = False,
     intervals: str | IntervalOptions = "auto",
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Judge every predictor: what it is worth as given, and what recalibration would buy.
 
@@ -118,7 +121,12 @@ def evaluate(
         runs; by bootstrap; or by influence where at least 30 runs or clusters (or a quarter of all,
         if that is less) carry the variance and no clipped forecast may hide a loss, and else by
         bootstrap. Calibration errors have bounds of their own. `trajscore.report.IntervalOptions`
-        also has their level, the number of replicates, the seed, threads and progress.
+        also has their level, the number of replicates and the seed.
+    n_jobs : int, optional
+        Threads; the result does not depend on it.
+    progress : callable, optional
+        Wraps what takes long, as ``tqdm`` does: the lists of predictors, of groups and of blocks
+        of replicates.
 
     Returns
     -------
@@ -177,6 +185,8 @@ def evaluate(
             by=by,
             monitoring=monitoring,
             intervals=intervals,
+            n_jobs=n_jobs,
+            progress=progress,
         )
         rules = batch_rules(X.columns.meta, censored, missing, q_z, stop_reason, by)
         return evaluate_batches(X, options, rules, calibrator_maker(calibrator, weights), of_sample)
@@ -184,6 +194,7 @@ def evaluate(
     if not isinstance(made, IntervalOptions):
         made = IntervalOptions(method=intervals)  # type: ignore[arg-type]
     check_choice(made.method, "intervals", METHODS)
+    work = Work(n_jobs, progress)
     maker = calibrator_maker(calibrator, weights)
     check_choice(censored, "censored", CENSORED_AS)
     censored = "q_z" if censored == "failure" and q_z is not None else censored
@@ -194,9 +205,9 @@ def evaluate(
     judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
     groupings = group_labels(by, sample, judged)
     clusters = np.asarray(groups, dtype=object)
-    rows = make_rows(judged, maker, made, notes)
-    cards = card_table(rows, options, made)
-    table, methods = interval_table(rows, judged.runs, options, made)
+    rows = make_rows(judged, maker, work, notes)
+    cards = card_table(rows, options, made, work)
+    table, methods = interval_table(rows, judged.runs, options, made, work)
     notes += [*risks(table), *few_clusters(judged.runs)]
     notes += link_notes(rows, cards, options, maker)
     return Report(
@@ -205,13 +216,13 @@ def evaluate(
         interval_methods=methods,
         excluded=excluded_table(judged),
         calibration_gain=gain_table(options, table),
-        monitoring=(None if stopping is None else monitoring_table(rows, stopping, made, notes)),
+        monitoring=(None if stopping is None else monitoring_table(rows, stopping, work, notes)),
         cards=cards,
         pairs=pair_table(rows, cards, options, made),
-        by=group_table(rows, groupings, options, made) if groupings else None,
-        sensitivity=sensitivity_table(rows, judged, options, maker, made),
-        by_step=by_step_table(rows, options, made),
-        equal_length=equal_length_table(rows, options, made),
+        by=group_table(rows, groupings, options, made, work) if groupings else None,
+        sensitivity=sensitivity_table(rows, judged, options, maker, work),
+        by_step=by_step_table(rows, options, made, work),
+        equal_length=equal_length_table(rows, options, made, work),
         options=options,
         facts=Facts(
             n_runs=len(judged.runs),

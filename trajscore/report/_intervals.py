@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from trajscore.core.parallel import in_threads
+from trajscore.core.parallel import Work
 from trajscore.core.type_aliases import FloatArray
 from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units, check_resamples
@@ -40,7 +40,7 @@ _MANY_RUNS = 1 << 16
 
 
 def interval_table(
-    rows: list[Row], runs: Coverage, options: Options, draws: IntervalOptions
+    rows: list[Row], runs: Coverage, options: Options, draws: IntervalOptions, work: Work
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return every row and metric with its differences and intervals, and how these were made."""
     check_resamples(draws.n_resamples)
@@ -66,8 +66,8 @@ def interval_table(
 
     needed: dict[int, list[Metrics]] = {}
     # memory would not hold the metrics of two predictors with very many steps
-    n_jobs = draws.n_jobs if max(len(row.traces.cells) for row in rows) <= MANY else 1
-    for more in in_threads(judge, draws.track(_by_predictor(rows)), n_jobs):
+    is_large = max(len(row.traces.cells) for row in rows) > MANY
+    for more in (replace(work, n_jobs=1) if is_large else work).share(judge, _by_predictor(rows)):
         needed |= more
     needed = {
         place: levels
@@ -75,7 +75,8 @@ def interval_table(
         if not _drawn_quickly(cells, place, levels, runs, names, draws)
     }
     if needed:
-        replicates = _replicates(list(zip(*needed.values(), strict=True)), runs, names, draws)
+        levels = list(zip(*needed.values(), strict=True))
+        replicates = _replicates(levels, runs, names, draws, work)
         for place, drawn in zip(needed, np.moveaxis(replicates, 2, 0), strict=True):
             expanded = units[place].expanded_level(sizes[place], draws.confidence_level)
             cells.resample(place, drawn, expanded)
@@ -266,7 +267,11 @@ def _replicates_of_means(
 
 
 def _replicates(
-    levels: Sequence[Sequence[Metrics]], runs: Coverage, names: list[str], draws: IntervalOptions
+    levels: Sequence[Sequence[Metrics]],
+    runs: Coverage,
+    names: list[str],
+    draws: IntervalOptions,
+    work: Work,
 ) -> FloatArray:
     statistic, units = as_one_function(levels, names), units_of(runs.groups, len(runs))
     return bootstrap_units(
@@ -274,6 +279,6 @@ def _replicates(
         units,
         n_resamples=draws.n_resamples,
         random_state=draws.random_state,
-        n_jobs=draws.n_jobs,
-        progress=draws.progress,
+        n_jobs=work.n_jobs,
+        progress=work.progress,
     )

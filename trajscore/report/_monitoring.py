@@ -11,10 +11,11 @@ import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import check_outcomes
+from trajscore.core.parallel import Work
 from trajscore.core.values import as_count, as_fraction
 from trajscore.io import Run
 from trajscore.monitoring import DensityRatioEProcess, StoppingRule, split_report
-from trajscore.report._data import RAW, IntervalOptions, MonitoringOptions, Note
+from trajscore.report._data import RAW, MonitoringOptions, Note
 from trajscore.report._rows import Row
 from trajscore.tracer._action_signals import n_tokens
 from trajscore.tracer._turns import take_turns
@@ -42,13 +43,13 @@ def monitoring_options(
 
 
 def monitoring_table(
-    rows: list[Row], options: MonitoringOptions, draws: IntervalOptions, notes: list[Note]
+    rows: list[Row], options: MonitoringOptions, work: Work, notes: list[Note]
 ) -> pd.DataFrame:
     """Follow predictors as given, and the length of runs; the table of `split_report` for each."""
     tables = {}
-    for row in draws.track([row for row in rows if row.form == RAW]):
+    for row in work.track([row for row in rows if row.form == RAW]):
         try:
-            tables[row.predictor] = _follow(row, options, draws.n_jobs)
+            tables[row.predictor] = _follow(row, options, work.n_jobs)
         except ValueError as error:
             notes.append(Note(row.predictor, "not monitored", {"why": str(error)}))
     return pd.concat(tables, names=["predictor"]) if tables else pd.DataFrame()

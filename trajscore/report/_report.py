@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pandas as pd
 
+from trajscore.core.parallel import Progress
 from trajscore.core.storage import replacing
 from trajscore.core.values import unknown_name
 from trajscore.io._run import Run
@@ -204,10 +205,20 @@ class Report(ReportData):
         return counts.merge(long, on=["predictor", "form"])
 
     @overload
-    def to_html(self, path: None = ..., *, log: Iterable[Run] = ...) -> str: ...
+    def to_html(
+        self, path: None = ..., *, log: Iterable[Run] = ..., progress: Progress | None = ...
+    ) -> str: ...
     @overload
-    def to_html(self, path: str | Path, *, log: Iterable[Run] = ...) -> Path: ...
-    def to_html(self, path: str | Path | None = None, *, log: Iterable[Run] = ()) -> str | Path:
+    def to_html(
+        self, path: str | Path, *, log: Iterable[Run] = ..., progress: Progress | None = ...
+    ) -> Path: ...
+    def to_html(
+        self,
+        path: str | Path | None = None,
+        *,
+        log: Iterable[Run] = (),
+        progress: Progress | None = None,
+    ) -> str | Path:
         """Write one self-contained page to decide from.
 
         Parameters
@@ -216,6 +227,8 @@ class Report(ReportData):
             The file to write; default: the page is returned.
         log : iterable of trajscore.io.Run, optional
             The runs that were judged, for their transcripts and what their steps cost.
+        progress : callable, optional
+            Wraps the list of sections, as ``tqdm`` does.
 
         Returns
         -------
@@ -229,7 +242,7 @@ class Report(ReportData):
         """
         from trajscore.report.page.build import to_html  # which needs Jinja2
 
-        return _written(to_html(self, log), path)
+        return _written(to_html(self, log, progress), path)
 
     @overload
     def to_json(self, path: None = ...) -> str: ...

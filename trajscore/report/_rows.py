@@ -13,18 +13,10 @@ from trajscore.calibration._cross_fit import CrossFitCalibrator, cross_fit_sampl
 from trajscore.calibration._maker import CalibratorMaker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
-from trajscore.core.parallel import in_threads
+from trajscore.core.parallel import Work
 from trajscore.core.sample import Sample
 from trajscore.core.within_runs import step_numbers
-from trajscore.report._data import (
-    BASE_RATE,
-    CALIBRATED,
-    CONSTANT,
-    LENGTH,
-    RAW,
-    IntervalOptions,
-    Note,
-)
+from trajscore.report._data import BASE_RATE, CALIBRATED, CONSTANT, LENGTH, RAW, Note
 from trajscore.report._missing import whole_runs
 from trajscore.report._runs import Coverage, Judged
 
@@ -47,7 +39,7 @@ class Row:
 
 
 def make_rows(
-    judged: Judged, maker: CalibratorMaker | None, draws: IntervalOptions, notes: list[Note]
+    judged: Judged, maker: CalibratorMaker | None, work: Work, notes: list[Note]
 ) -> list[Row]:
     """Return the rows of all predictors, each on its whole runs, and of the references."""
     calibrators: list[tuple[Row, Any]] = []
@@ -63,7 +55,7 @@ def make_rows(
     length = Row(LENGTH, RAW, elapsed, judged.runs, is_probability=False)
     calibrators.append((length, maker and _calibrator_of_length(maker)))
     rows = []
-    jobs = in_threads(lambda job: recalibrated(*job), draws.track(calibrators), draws.n_jobs)
+    jobs = work.share(lambda job: recalibrated(*job), calibrators)
     for (raw, _), (made, said) in zip(calibrators, jobs, strict=True):
         rows.append([raw, *made])
         notes += said

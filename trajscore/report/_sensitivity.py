@@ -9,11 +9,12 @@ import pandas as pd
 
 from trajscore.calibration import PlattCrossFitCalibrator
 from trajscore.calibration._maker import CalibratorMaker
+from trajscore.core.parallel import Work
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Weights
 from trajscore.metrics._proper_scores import CLIP, LogScore, count_clipped
 from trajscore.metrics._tps import run_scores
-from trajscore.report._data import CALIBRATED, RAW, IntervalOptions, Note, Options
+from trajscore.report._data import CALIBRATED, RAW, Note, Options
 from trajscore.report._rows import Row, base_rate, make_rows, recalibrated
 from trajscore.report._runs import Judged
 
@@ -29,7 +30,7 @@ def sensitivity_table(
     judged: Judged,
     options: Options,
     maker: CalibratorMaker | None,
-    draws: IntervalOptions,
+    work: Work,
 ) -> pd.DataFrame:
     """Return the margin of each row that is a probability, and what else it might be.
 
@@ -39,7 +40,7 @@ def sensitivity_table(
     leading, weights = options.scores[0], options.weights
     columns: dict[str, dict[tuple[str, str], float]] = {"margin": _margins(rows, leading, weights)}
     if not judged.runs.observed.all():
-        alone = make_rows(judged.observed(), maker, draws, [])
+        alone = make_rows(judged.observed(), maker, work, [])
         columns["observed_only"] = _margins(alone, leading, weights)
     if options.log_scores:
         columns["clipped"] = {

@@ -275,7 +275,7 @@ def _calibration(data: ReportData, name: str) -> list[str]:
     for form, words in FORMS.items():
         if (name, form, "S-ECE") in data.intervals.index:
             error = data.intervals.loc[(name, form, "S-ECE"), list(VALUE)]
-            parts.append(f"{with_interval(*error)} {words}")
+            parts.append(f"{with_interval(error)} {words}")
     return [f"its forecasts at a step are off by {', '.join(parts)} (S-ECE)"] if parts else []
 
 
@@ -304,7 +304,7 @@ def than_length(row: pd.Series) -> str:
 
 
 def _signed(row: pd.Series) -> str:
-    return with_interval(*row[list(OVER_LENGTH)], sign="+")
+    return with_interval(row[list(OVER_LENGTH)], sign="+")
 
 
 def _other_clip(data: ReportData, name: str) -> list[str]:

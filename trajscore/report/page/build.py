@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.optional import optional
+from trajscore.core.parallel import Progress, Work
 from trajscore.io._run import Run
 from trajscore.plotting._display import COLORS
 from trajscore.report._data import CALIBRATED, CONSTANT, FORMS, RAW, ReportData
@@ -33,10 +34,10 @@ _SECTIONS = (
 )  # fmt: skip
 
 
-def to_html(data: ReportData, log: Iterable[Run] = ()) -> str:
+def to_html(data: ReportData, log: Iterable[Run] = (), progress: Progress | None = None) -> str:
     """Return the report as one page without anything outside of it."""
     view = View(data, log)
-    sections = [make(view) for make in data.facts.intervals.track(list(_SECTIONS))]
+    sections = [make(view) for make in Work(progress=progress).track(_SECTIONS)]
     return _render("page.html.j2", view, sections=sections, title="trajscore report")
 
 

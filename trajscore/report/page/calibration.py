@@ -39,7 +39,7 @@ def _sentence(view: View) -> str:
     parts = []
     for form in view.forms(name):
         error = view.data.intervals.loc[(name, form, "S-ECE"), list(VALUE)]
-        parts.append(f"{with_interval(*error)} {FORMS[form]}")
+        parts.append(f"{with_interval(error)} {FORMS[form]}")
     return f"{name}: the forecast of a step is off by {', '.join(parts)}, on average."
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from trajscore.calibration._fixed_step import AUROC
@@ -15,7 +17,7 @@ def margin_cells(data: ReportData) -> pd.DataFrame:
     cells = {}
     for name in data.options.score_names:
         numbers = zip(*(table[f"{name} {part}"] for part in MARGIN), strict=True)
-        cells[name] = [with_interval(*three, digits_of(name), "+") for three in numbers]
+        cells[name] = [with_interval(three, digits_of(name), "+") for three in numbers]
     return pd.DataFrame(cells, index=table.index)
 
 
@@ -25,7 +27,7 @@ def gain_cells(data: ReportData) -> pd.DataFrame:
     cells = {}
     for key, row in table.iterrows():
         n = digits_of(key[1])
-        gain = with_interval(*row[list(GAIN)], n, "+")
+        gain = with_interval(row[list(GAIN)], n, "+")
         cells[key] = f"{row['raw']:.{n}f} -> {row['calibrated']:.{n}f}  {gain}"
     if not cells:
         return pd.DataFrame()
@@ -40,7 +42,7 @@ def step_cells(data: ReportData) -> pd.DataFrame:
     if table.empty:
         return pd.DataFrame()
     cells = [
-        "" if pd.isna(three[0]) else with_interval(*three)
+        "" if pd.isna(three[0]) else with_interval(three)
         for three in zip(*(table[name] for name in AUROC), strict=True)
     ]
     wide = pd.Series(cells, index=table.index).unstack("predictor").fillna("")
@@ -63,8 +65,13 @@ def digits_of(metric: str) -> int:
     return 5 if "beta" in metric else 3
 
 
-def with_interval(value: float, low: float, high: float, digits: int = 3, sign: str = "") -> str:
-    """Write a number with its interval, the sign of positive ones too if it is "+"."""
+def with_interval(estimate: Iterable[float], digits: int = 3, sign: str = "") -> str:
+    """Write a number with its interval; with "+", signs of positive ones too.
+
+    >>> with_interval((0.1, -0.05, 0.2512), sign="+")
+    '+0.100 [-0.050, +0.251]'
+    """
+    value, low, high = estimate
     return f"{value:{sign}.{digits}f} {interval(low, high, digits, sign)}"
 
 
@@ -105,7 +112,7 @@ def _rate(rate: float, low: float, high: float) -> str:
     """Write a rate with its interval, as far as there are runs and splits to have them of."""
     if pd.isna(rate):
         return ""
-    return f"{rate:.3f}" if pd.isna(low) else with_interval(rate, low, high)
+    return f"{rate:.3f}" if pd.isna(low) else with_interval((rate, low, high))
 
 
 def _shares(column: pd.Series) -> list[str]:
