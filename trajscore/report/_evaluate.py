@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 import trajscore
 from trajscore.calibration._maker import calibrator_maker
 from trajscore.core.errors import ArgumentError
-from trajscore.core.outcomes import CENSORED_AS
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Weights
@@ -31,6 +30,7 @@ from trajscore.report._monitoring import monitoring_options, monitoring_table
 from trajscore.report._report import Report
 from trajscore.report._rows import calibrators_of, make_rows
 from trajscore.report._runs import (
+    censored_as,
     check_predictors,
     choose_runs,
     few_clusters,
@@ -165,39 +165,17 @@ def evaluate(
     calibrated    0.08
     Name: TPS log margin, dtype: float64
     """
-    options = _options(scores, weights, phi)
+    check_choice(phi, "phi", AGGREGATORS)
+    options = Options(several_families(scores), weights, phi)
     if isinstance(X, (RunBatches, DaskBatches)):
-        if y is not None or groups is not None:
-            raise ValueError("batches hold outcomes and groups themselves; leave out y and groups")
-        if missing == "own_runs":
-            raise ArgumentError(
-                "batches are judged on the same runs; leave out {argument}", "missing", missing
-            )
-        if calibrator not in ("platt", None):
-            raise ValueError("batches are calibrated by 'platt' or None")
-        of_sample = partial(
-            evaluate,
-            scores=scores,
-            weights=weights,
-            phi=phi,
-            calibrator=calibrator,
-            censored=censored,
-            by=by,
-            monitoring=monitoring,
-            intervals=intervals,
-            n_jobs=n_jobs,
+        return _of_batches(
+            X, options, y, groups, missing, q_z, stop_reason, calibrator=calibrator,
+            censored=censored, by=by, monitoring=monitoring, intervals=intervals, n_jobs=n_jobs,
             progress=progress,
-        )
-        rules = batch_rules(X.columns.meta, censored, missing, q_z, stop_reason, by)
-        return evaluate_batches(X, options, rules, calibrator_maker(calibrator, weights), of_sample)
-    made = intervals
-    if not isinstance(made, IntervalOptions):
-        made = IntervalOptions(method=intervals)  # type: ignore[arg-type]
-    check_choice(made.method, "intervals", METHODS)
-    work = Work(n_jobs, progress)
+        )  # fmt: skip
+    draws, work = _interval_options(intervals), Work(n_jobs, progress)
     maker = calibrator_maker(calibrator, weights)
-    check_choice(censored, "censored", CENSORED_AS)
-    censored = "q_z" if censored == "failure" and q_z is not None else censored
+    censored = censored_as(censored, q_z)
     stopping = monitoring_options(monitoring)
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), missing, notes)
@@ -206,8 +184,8 @@ def evaluate(
     groupings = group_labels(by, sample, judged)
     clusters = np.asarray(groups, dtype=object)
     rows = make_rows(judged, maker, work, notes)
-    cards = card_table(rows, options, made, work)
-    table, methods = interval_table(rows, judged.runs, options, made, work)
+    cards = card_table(rows, options, draws, work)
+    table, methods = interval_table(rows, judged.runs, options, draws, work)
     notes += [*risks(table), *few_clusters(judged.runs)]
     notes += link_notes(rows, cards, options, maker)
     return Report(
@@ -218,11 +196,11 @@ def evaluate(
         calibration_gain=gain_table(options, table),
         monitoring=(None if stopping is None else monitoring_table(rows, stopping, work, notes)),
         cards=cards,
-        pairs=pair_table(rows, cards, options, made),
-        by=group_table(rows, groupings, options, made, work) if groupings else None,
+        pairs=pair_table(rows, cards, options, draws),
+        by=group_table(rows, groupings, options, draws, work) if groupings else None,
         sensitivity=sensitivity_table(rows, judged, options, maker, work),
-        by_step=by_step_table(rows, options, made, work),
-        equal_length=equal_length_table(rows, options, made, work),
+        by_step=by_step_table(rows, options, draws, work),
+        equal_length=equal_length_table(rows, options, draws, work),
         options=options,
         facts=Facts(
             n_runs=len(judged.runs),
@@ -231,7 +209,7 @@ def evaluate(
             censored=censored,
             n_beyond=judged.n_beyond(),
             is_clustered=groups is not None,
-            intervals=made,
+            intervals=draws,
             calibrators=None if maker is None else calibrators_of(rows),
             monitoring=stopping,
         ),
@@ -244,10 +222,39 @@ def evaluate(
     )
 
 
-def _options(scores: Any, weights: Weights, phi: str) -> Options:
-    """Check what is to be computed; a score family may be given alone."""
-    check_choice(phi, "phi", AGGREGATORS)
-    return Options(several_families(scores), weights, phi)
+def _interval_options(intervals: Any) -> IntervalOptions:
+    if not isinstance(intervals, IntervalOptions):
+        intervals = IntervalOptions(method=intervals)
+    check_choice(intervals.method, "intervals", METHODS)
+    return intervals
+
+
+def _of_batches(
+    X: Any,
+    options: Options,
+    y: Any,
+    groups: Any,
+    missing: str,
+    q_z: Any,
+    stop_reason: Any,
+    **as_given: Any,
+) -> Report:
+    """Refuse what is not for batches, and go through them; of a sample a usual report is made."""
+    if y is not None or groups is not None:
+        raise ValueError("batches hold outcomes and groups themselves; leave out y and groups")
+    if missing == "own_runs":
+        raise ArgumentError(
+            "batches are judged on the same runs; leave out {argument}", "missing", missing
+        )
+    calibrator, censored, by = (as_given[name] for name in ("calibrator", "censored", "by"))
+    if calibrator not in ("platt", None):
+        raise ValueError("batches are calibrated by 'platt' or None")
+    of_sample = partial(
+        evaluate, scores=options.scores, weights=options.weights, phi=options.phi, **as_given
+    )
+    rules = batch_rules(X.columns.meta, censored, missing, q_z, stop_reason, by)
+    maker = calibrator_maker(calibrator, options.weights)
+    return evaluate_batches(X, options, rules, maker, of_sample)
 
 
 def _now() -> str:

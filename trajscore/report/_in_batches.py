@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from trajscore.calibration._maker import CalibratorMaker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
-from trajscore.core.outcomes import CENSORED, CENSORED_AS, FAILURE, as_labels, as_q_z
+from trajscore.core.outcomes import CENSORED, FAILURE, as_labels, as_q_z
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, run_label, unknown_name
@@ -47,7 +47,7 @@ from trajscore.report._disclosures import UNOBSERVED
 from trajscore.report._margins import cost_of_reliance
 from trajscore.report._missing import MISSING, lost_runs, whole_runs
 from trajscore.report._report import Report
-from trajscore.report._runs import counted
+from trajscore.report._runs import censored_as, counted
 from trajscore.report._tables import gain_table, with_differences
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming._batches import hashed
@@ -100,7 +100,6 @@ def batch_rules(
     columns: Sequence[str], censored: str, missing: str, q_z: Any, stop_reason: Any, by: Any
 ) -> Rules:
     """Check that what is given of single runs is columns that the batches keep."""
-    check_choice(censored, "censored", CENSORED_AS)
     check_choice(missing, "missing", MISSING)
     given = {"q_z": [q_z], "stop_reason": [stop_reason]}
     given["by"] = list(by.values()) if isinstance(by, Mapping) else [by]
@@ -113,8 +112,7 @@ def batch_rules(
                     f"{part}: {unknown_name('column', name, columns)}; iter_batches(meta=...) "
                     f"says which are read"
                 )
-    censored = "q_z" if censored == "failure" and q_z is not None else censored
-    return Rules(censored, missing, q_z, stop_reason)
+    return Rules(censored_as(censored, q_z), missing, q_z, stop_reason)
 
 
 class OutsideUnitError(ValueError):

@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index
-from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels, differ
+from trajscore.core.outcomes import CENSORED, CENSORED_AS, FAILURE, SUCCESS, as_labels, differ
 from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import classify_stops, is_scored, normalize_reasons, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import unknown_name
+from trajscore.core.values import check_choice, unknown_name
 from trajscore.inference._influence import FEW_CLUSTERS
 from trajscore.inference._units import units_of
 from trajscore.report._data import REFERENCES, Note
@@ -90,6 +90,12 @@ def check_predictors(X: Any, y: ArrayLike | None, groups: Any, q_z: Any) -> Samp
         if name in sample.traces:
             raise ValueError(f"{name!r} is the name of a reference; rename the predictor")
     return sample
+
+
+def censored_as(censored: str, q_z: Any) -> str:
+    """Return what unobserved runs stand for: q_z, where it is given."""
+    check_choice(censored, "censored", CENSORED_AS)
+    return "q_z" if censored == "failure" and q_z is not None else censored
 
 
 def choose_runs(
