@@ -11,6 +11,7 @@ from trajscore.cli.main import main
 from trajscore.report import _in_batches
 from trajscore.report._in_batches import HashSample
 from trajscore.streaming import _batches, iter_batches
+from trajscore.streaming._batches import Batch
 
 COLUMNS = {"id": "run", "step": "t", "value": ["judge", "verbal"], "outcome": "solved"}
 
@@ -115,17 +116,17 @@ def test_runs_that_do_not_count(frame):
 
 def test_the_sample_knows_no_order(rng):
     X = TrajectoryArray(rng.random(900), np.full(300, 3), ids=[f"r{k}" for k in range(300)])
-    y, groups = rng.integers(0, 2, 300), np.arange(300) // 3
+    runs = Batch(rng.integers(0, 2, 300), X, np.arange(300) // 3)
     parts = []
     for order in (np.arange(300), rng.permutation(300)):
         ours, theirs = HashSample(50), HashSample(50)
         for rows in np.array_split(order, 7):
-            (ours if rows[0] % 2 else theirs).update(y[rows], X[rows], groups[rows])
+            (ours if rows[0] % 2 else theirs).update(runs.take(rows))
         ours.merge(theirs)
         parts.append(ours.runs())
-    assert sorted(parts[0][1].ids) == sorted(parts[1][1].ids)
-    kept = set(parts[0][2].tolist())
-    assert len(parts[0][1]) == 3 * len(kept)  # whole clusters
+    assert sorted(parts[0].X.ids) == sorted(parts[1].X.ids)
+    kept = set(parts[0].groups.tolist())
+    assert len(parts[0].X) == 3 * len(kept)  # whole clusters
 
 
 def test_what_is_not_for_batches(frame):

@@ -50,7 +50,7 @@ from trajscore.report._report import Report
 from trajscore.report._runs import censored_as, counted
 from trajscore.report._tables import gain_table, with_differences
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
-from trajscore.streaming._batches import hashed
+from trajscore.streaming._batches import Batch
 from trajscore.streaming._labelled import LabelledRuns
 
 Key = tuple[str, str]
@@ -204,17 +204,12 @@ class HashSample:
 
     def __init__(self, size: int) -> None:
         self.size, self.limit = size, np.iinfo(np.int64).max
-        self.parts: list[tuple[IntArray, NDArray[Any], TrajectoryArray, NDArray[Any] | None]] = []
+        self.parts: list[tuple[IntArray, Batch]] = []  # hashes, and runs
 
-    def update(self, y: NDArray[Any], X: TrajectoryArray, groups: NDArray[Any] | None) -> None:
+    def update(self, runs: Batch) -> None:
         """Take in what may be of the sample."""
-        key = hashed(X.ids if groups is None else groups)
-        rows = np.flatnonzero(key <= self.limit)
-        if len(rows):
-            self.parts.append(
-                (key[rows], y[rows], X[rows], None if groups is None else groups[rows])
-            )
-        if sum(len(part[0]) for part in self.parts) > 2 * self.size:
+        self.parts += self._chosen([(runs.hashes(), runs)])
+        if sum(len(hashes) for hashes, _ in self.parts) > 2 * self.size:
             self._tighten()
 
     def merge(self, other: Self) -> None:
@@ -226,25 +221,26 @@ class HashSample:
     def _tighten(self) -> None:
         if not self.parts:
             return
-        keys = np.sort(np.concatenate([part[0] for part in self.parts]))
-        if len(keys) > self.size:  # whole clusters, at least one
-            self.limit = min(self.limit, int(keys[self.size - 1]))
-        kept = []
-        for key, y, X, groups in self.parts:
-            rows = np.flatnonzero(key <= self.limit)
-            if len(rows):
-                kept.append((key[rows], y[rows], X[rows], None if groups is None else groups[rows]))
-        self.parts = kept
+        every = np.sort(np.concatenate([hashes for hashes, _ in self.parts]))
+        if len(every) > self.size:  # whole clusters, at least one
+            self.limit = min(self.limit, int(every[self.size - 1]))
+        self.parts = self._chosen(self.parts)
 
-    def runs(self) -> tuple[NDArray[Any], TrajectoryArray, NDArray[Any] | None]:
-        """Return outcomes, traces and clusters."""
+    def _chosen(self, parts: list[tuple[IntArray, Batch]]) -> list[tuple[IntArray, Batch]]:
+        """Keep the runs within the limit."""
+        rows = [np.flatnonzero(hashes <= self.limit) for hashes, _ in parts]
+        return [
+            (hashes[own], runs.take(own))
+            for (hashes, runs), own in zip(parts, rows, strict=True)
+            if len(own)
+        ]
+
+    def runs(self) -> Batch:
+        """Return the runs of the sample."""
         self._tighten()
-        groups = [part[3] for part in self.parts]
-        return (
-            np.concatenate([part[1] for part in self.parts]),
-            TrajectoryArray.concat([part[2] for part in self.parts]),
-            None if groups[0] is None else np.concatenate(groups),  # type: ignore[arg-type]
-        )
+        y, X, groups = zip(*(runs for _, runs in self.parts), strict=True)
+        clusters = None if groups[0] is None else np.concatenate(groups)
+        return Batch(np.concatenate(y), TrajectoryArray.concat(X), clusters)
 
 
 class Pass:
@@ -265,13 +261,12 @@ class Pass:
             X = self._filled(X)
         counts, label, excluded = self.rules.apply(y, X)
         self.excluded.update(excluded)
-        half = hashed(X.ids if groups is None else groups) & 1  # another bit than the sample's
+        batch = Batch(y, X, groups)
+        half = batch.hashes() & 1  # another bit than the sample's
         for k in (0, 1):
             rows = np.flatnonzero(counts & (half == k))
             if len(rows):
-                chosen, of_rows = X[rows], None if groups is None else groups[rows]
-                runs = LabelledRuns(label[rows], chosen, self.options.weights, of_rows)
-                self.add(runs, y[rows], k)
+                self.add(batch.take(rows), label[rows], k)
 
     def _filled(self, X: TrajectoryArray) -> TrajectoryArray:
         """Let values hold until the next one is stated, and count these."""
@@ -281,11 +276,12 @@ class Pass:
         self.n_steps += len(X.cells)
         return found
 
-    def add(self, runs: LabelledRuns, y: NDArray[Any], half: int) -> None:
+    def add(self, batch: Batch, label: FloatArray, half: int) -> None:
         """Add runs of one half that count."""
+        runs = LabelledRuns(label, batch.X, self.options.weights, batch.groups)
         for (name, k), sums in self.rows.items():
             if k == half:
-                sums.add(runs, self.forecasts(runs.X[name], name, half))
+                sums.add(runs, self.forecasts(batch.X[name], name, half))
 
     def forecasts(self, X: TrajectoryArray, name: str, half: int) -> TrajectoryArray:
         """Return the forecasts that are added up of a predictor."""
@@ -318,13 +314,13 @@ class FirstPass(Pass):
         self.length = RankingAccumulator("last", bounds=(-float(1 << 14), 0.0))
         self.counts = np.zeros(3)  # runs, those with an observed outcome, and its sum
 
-    def add(self, runs: LabelledRuns, y: NDArray[Any], half: int) -> None:
+    def add(self, batch: Batch, label: FloatArray, half: int) -> None:
         """Add runs of one half that count."""
-        super().add(runs, y, half)
-        self.sample.update(y, runs.X, runs.groups)
-        self.length._add(runs.label, -runs.X.lengths.astype(np.float64))
-        observed = y != CENSORED
-        self.counts += [len(y), observed.sum(), y[observed].sum()]
+        super().add(batch, label, half)
+        self.sample.update(batch)
+        self.length._add(label, -batch.X.lengths.astype(np.float64))
+        observed = batch.y != CENSORED
+        self.counts += [len(label), observed.sum(), batch.y[observed].sum()]
 
     def merge(self, other: Self) -> None:
         """Add another's sums."""
@@ -335,7 +331,7 @@ class FirstPass(Pass):
 
     def notes(self) -> list[Note]:
         """Return what a reader should know of the runs."""
-        facts = {"n": len(self.sample.runs()[0]), "n_runs": int(self.counts[0])}
+        facts = {"n": len(self.sample.runs().y), "n_runs": int(self.counts[0])}
         filled = {name: n / self.n_steps for name, n in self.n_filled.items() if n}
         return [Note("all", "sampled", facts)] + [
             Note(name, "filled", {"share": share}) for name, share in filled.items()
@@ -360,7 +356,7 @@ def first_pass(batches: Any, options: Options, rules: Rules) -> FirstPass:
     try:
         found: FirstPass = batches.reduce(FirstPass(options, rules, dict.fromkeys(names)))
     except OutsideUnitError:
-        drawn = batches.reduce(FirstPass(options, rules, {})).sample.runs()[1]
+        drawn = batches.reduce(FirstPass(options, rules, {})).sample.runs().X
         bounds = {name: _ends_of_signal(drawn[name].cells) for name in names}
         found = batches.reduce(FirstPass(options, rules, bounds))
     if not found.counts[0]:

@@ -39,6 +39,15 @@ class Batch(NamedTuple):
     X: TrajectoryArray
     groups: NDArray[Any] | None
 
+    def take(self, rows: IntArray) -> Batch:
+        """Return some of the runs."""
+        groups = None if self.groups is None else self.groups[rows]
+        return Batch(self.y[rows], self.X[rows], groups)
+
+    def hashes(self) -> IntArray:
+        """Return a number for each run by its cluster, or by its id."""
+        return hashed(self.X.ids if self.groups is None else self.groups)
+
 
 @dataclass(frozen=True)
 class Columns:
