@@ -55,8 +55,8 @@ def interval_table(
         needed = {}
         of_rows = references.of([rows[place] for place in places])
         for place, (own, *others) in zip(places, of_rows, strict=True):
-            for number, other in enumerate([None, *others]):
-                cells.fill((number, place), own, other, units[place], options, draws)
+            for level, other in enumerate([None, *others]):
+                cells.fill(level, place, own, other, units[place], options, draws)
             cells.fill_errors(place, own, others, units[place], options, draws)
             if draws.method == "auto" and is_rare(rows[place].runs.labels):
                 cells.draw_all(place)
@@ -134,7 +134,8 @@ class _Cells:
 
     def fill(
         self,
-        at: tuple[int, int],
+        level: int,
+        place: int,
         own: _Known,
         reference: _Known | None,
         units: Units,
@@ -142,40 +143,41 @@ class _Cells:
         draws: IntervalOptions,
     ) -> None:
         """Fill in the intervals of a row that need no replicates, and mark the others."""
-        names, confidence = options.metrics, draws.confidence_level
+        at, names = (level, place), options.metrics
         both = [own] if reference is None else [own, reference]
         self.estimate[at] = own.values if reference is None else own.values - reference.values
-        missing = np.isnan(self.estimate[at])
-        if missing.all():
+        known = np.flatnonzero(~np.isnan(self.estimate[at]))
+        if not len(known):
             return
-        there = np.array(
-            [place for place in np.flatnonzero(~missing) if names[place] not in own.errors]
-        )
-        influence = np.stack([own.influence[names[place]] for place in there])
+        columns = np.array([column for column in known if names[column] not in own.errors])
+        influence = np.stack([own.influence[names[column]] for column in columns])
         if reference is not None:
-            for row, place in zip(influence, there, strict=True):
-                np.subtract(row, reference.influence[names[place]], out=row)
+            for ours, column in zip(influence, columns, strict=True):
+                np.subtract(ours, reference.influence[names[column]], out=ours)
         found = by_influence(
-            self.estimate[at][there],
+            self.estimate[at][columns],
             influence.T,
             units,
-            confidence,
-            on_logit=[reference is None and names[place] in RANK_METRICS for place in there],
+            draws.confidence_level,
+            on_logit=[reference is None and names[column] in RANK_METRICS for column in columns],
         )
-        holds = found.holds & ~np.any([one.has_unseen[there] for one in both], axis=0)
+        holds = found.holds & ~np.any([one.has_unseen[columns] for one in both], axis=0)
         if draws.method != "auto":
             holds = np.array(draws.method == INFLUENCE)
-        self.low[at][there], self.high[at][there] = found.low, found.high
-        self.skewness[at][there] = found.skewness
-        self.method[at][there] = np.where(holds, INFLUENCE, BOOTSTRAP)
-        if LEVELS[at[0]] in (VALUE, MARGIN):  # in sample it is too large, by how much is not known
-            place = *at, names.index(options.miscalibration)
-            if place[-1] in there:
-                self.low[place], self.method[place] = 0.0, BOUNDS
+        self.low[at][columns], self.high[at][columns] = found.low, found.high
+        self.skewness[at][columns] = found.skewness
+        self.method[at][columns] = np.where(holds, INFLUENCE, BOOTSTRAP)
+        if LEVELS[level] in (VALUE, MARGIN):
+            self._bound_miscalibration(level, place, names.index(options.miscalibration))
+
+    def _bound_miscalibration(self, *cell: int) -> None:
+        """Let its interval start at zero: in sample it is too large, by how much is not known."""
+        if not np.isnan(self.estimate[cell]):
+            self.low[cell], self.method[cell] = 0.0, BOUNDS
 
     def fill_errors(
         self,
-        row: int,
+        place: int,
         own: _Known,
         references: list[_Known],
         units: Units,
@@ -187,16 +189,16 @@ class _Cells:
             if name not in own.errors:
                 continue
             ours = own.parts(name)
-            for number, reference in enumerate([None, *references]):
-                place = number, row, column
-                if np.isnan(self.estimate[place]):
+            for level, reference in enumerate([None, *references]):
+                cell = level, place, column
+                if np.isnan(self.estimate[cell]):
                     continue
                 ends = (0.0, 0.0)
                 if own.values[column] > _ROUNDING:
                     is_zero = reference is None or reference.values[column] <= _ROUNDING
                     theirs = None if reference is None or is_zero else reference.parts(name)
                     ends = absolute_interval(ours, theirs, units, draws.confidence_level)
-                self.low[place], self.high[place], self.method[place] = *ends, BOUNDS
+                self.low[cell], self.high[cell], self.method[cell] = *ends, BOUNDS
 
     def draw_all(self, place: int) -> None:
         """Mark all of a row's intervals by influences to be made by bootstrap."""
