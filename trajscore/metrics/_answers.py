@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_expit
 
 from trajscore.core.checks import check_sample_weight
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_flag, as_numbers, is_number
 
 
@@ -27,14 +27,8 @@ def check_answers(
     if right.ndim != 1 or right.shape != c.shape or not len(c):
         raise ValueError(f"correct has shape {right.shape} and confidence {c.shape}; give one each")
     fine = (c >= 0) & (c <= 1) if probability else ~np.isnan(c)
-    for name, values, bad in (
-        ("confidence", c, ~fine),
-        ("correct", right, ~np.isin(right, (0.0, 1.0))),
-    ):
-        if bad.any():
-            row = int(np.argmax(bad))
-            kind = "0 or 1" if name == "correct" else "in [0, 1]" if probability else "a number"
-            raise ValueError(f"row {row}: {name} is {values[row]:g}; it must be {kind}")
+    check_rows(c, fine, "confidence", "in [0, 1]" if probability else "a number")
+    check_rows(right, np.isin(right, (0.0, 1.0)), "correct", "0 or 1")
     return right, c, check_sample_weight(sample_weight, len(c))
 
 
@@ -45,13 +39,22 @@ def check_decisions(
     costs, uncertainty = as_numbers(paid, "paid"), as_numbers(u, "u")
     if costs.ndim != 1 or costs.shape != uncertainty.shape or not len(costs):
         raise ValueError(f"paid has shape {costs.shape} and u {uncertainty.shape}; give one each")
-    for name, values in (("paid", costs), ("u", uncertainty)):
-        bad = ~(np.isfinite(values) & (values >= 0))
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise ValueError(f"row {row}: {name} is {values[row]:g}; it must be finite and >= 0")
+    check_amounts(costs, "paid")
+    check_amounts(uncertainty, "u")
     with np.errstate(divide="ignore"):  # an uncertainty of 0
         return np.log(uncertainty), costs, check_sample_weight(sample_weight, len(costs))
+
+
+def check_amounts(values: FloatArray, name: str) -> None:
+    """Refuse what is negative, infinite or missing, with its row."""
+    check_rows(values, np.isfinite(values) & (values >= 0), name, "finite and >= 0")
+
+
+def check_rows(values: FloatArray, fine: BoolArray, name: str, kind: str) -> None:
+    """Name the first row that is not fine."""
+    if not fine.all():
+        row = int(np.argmin(fine))
+        raise ValueError(f"row {row}: {name} is {values[row]:g}; it must be {kind}")
 
 
 def check_u_max(u_max: float) -> float:

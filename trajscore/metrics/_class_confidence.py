@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from trajscore.core.checks import check_groups
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_array, as_numbers
+from trajscore.metrics._answers import check_amounts
 from trajscore.metrics._ties import ROUNDING
 
 # Probabilities of one question may add up to this much more than 1, as those of single precision.
@@ -118,10 +119,7 @@ def _weights(count: ArrayLike | None, proba: ArrayLike | None, n_answers: int) -
     weight = as_numbers(values, name)
     if weight.shape != (n_answers,):
         raise ValueError(f"{name} must be {n_answers} numbers, got shape {weight.shape}")
-    bad = ~(np.isfinite(weight) & (weight >= 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(f"row {row}: {name} is {weight[row]:g}; it must be finite and >= 0")
+    check_amounts(weight, name)
     return weight
 
 
