@@ -25,5 +25,5 @@ def runs_as_html(X: Any) -> str:
     for k, name in enumerate(few.channels or ("",)):
         columns[f"{name} first".strip()] = cells[few.offsets[:-1], k]
         columns[f"{name} last".strip()] = cells[few.offsets[1:] - 1, k]
-    rows = pd.DataFrame(columns, index=None if few.ids is None else pd.Index(few.ids, name="run"))
+    rows = pd.DataFrame(columns, index=pd.Index(few.ids, name="run"))
     return as_html(repr(X)[1:-1], pd.concat([rows, few.meta.set_axis(rows.index)], axis=1))

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from trajscore.core.optional import optional
 from trajscore.core.outcomes import check_outcomes
 from trajscore.core.sample import ended_where_known
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import FloatArray
 from trajscore.inference._wilson import wilson_interval
 
 # One palette, for displays and pages: contrast of 3:1 or more on white and on a dark page, and told
@@ -175,15 +175,9 @@ class AnswerDisplayMixin(PredictionDisplayMixin):
 
     @classmethod
     def _predict(cls, estimator: Any, X: Any, y: ArrayLike) -> dict[str, Any]:
-        correct, confidence = likeliest_answers(estimator, X, y)
-        return {"correct": correct, "confidence": confidence}
-
-
-def likeliest_answers(estimator: Any, X: Any, y: ArrayLike) -> tuple[BoolArray, FloatArray]:
-    """Return whether a classifier's likeliest class is right, and its probability."""
-    proba = np.asarray(estimator.predict_proba(X), dtype=np.float64)
-    answer = np.asarray(estimator.classes_)[proba.argmax(axis=1)]
-    return answer == np.asarray(y), proba.max(axis=1)
+        proba = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+        likeliest = np.asarray(estimator.classes_)[proba.argmax(axis=1)]
+        return {"correct": likeliest == np.asarray(y), "confidence": proba.max(axis=1)}
 
 
 def pyplot() -> Any:

@@ -23,6 +23,7 @@ from trajscore.inference._bootstrap import bootstrap_units
 from trajscore.inference._choice import by_bootstrap, by_influence
 from trajscore.inference._sample_size import runs_needed
 from trajscore.inference._units import Units, any_units
+from trajscore.metrics._equal_length import FEWEST
 from trajscore.metrics._tps import run_scores
 from trajscore.report._data import CALIBRATED, RAW, REFERENCES, IntervalOptions, Options
 from trajscore.report._rows import Row, base_rate
@@ -35,8 +36,6 @@ USE, RECALIBRATE, AVOID, TOO_FEW = CARDS = (
 )
 MATTERS = 0.02
 """Share of the base rate's own loss below which a difference of scores does not matter."""
-FEWEST = 10
-"""Runs of each outcome below which no interval is believed."""
 
 # Expected number with which a Poisson number is at least FEWEST with a chance of 0.8.
 _WANTED = float(gammaincinv(FEWEST, 0.8))
@@ -120,8 +119,13 @@ def group_table(
 
 def say_nothing(cards: pd.DataFrame) -> pd.Series:
     """Tell cards of so few runs of an outcome that no interval is believed."""
+    return n_rarer(cards) < FEWEST
+
+
+def n_rarer(cards: Any) -> Any:
+    """Return the runs of the rarer outcome, of cards or of one."""
     rate = cards["success_rate"]
-    return np.minimum(rate, 1 - rate) * cards["n_runs"] < FEWEST
+    return np.minimum(rate, 1 - rate) * cards["n_runs"]
 
 
 def _within(row: Row, members: BoolArray) -> Row:

@@ -213,8 +213,7 @@ def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[A
     return found
 
 
-def _column_of(meta: pd.DataFrame | None, name: str) -> Any:
-    columns = [] if meta is None else list(meta.columns)
-    if meta is None or name not in columns:
-        raise ArgumentError(f"{{argument}}: {unknown_name('column', name, columns)}", "by")
+def _column_of(meta: pd.DataFrame, name: str) -> Any:
+    if name not in meta:
+        raise ArgumentError(f"{{argument}}: {unknown_name('column', name, list(meta))}", "by")
     return meta[name]

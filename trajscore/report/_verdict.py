@@ -6,15 +6,16 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from trajscore.metrics._equal_length import FEWEST
 from trajscore.report._cards import (
     AVOID,
     CARDS,
     ENDS,
-    FEWEST,
     MATTERS,
     RECALIBRATE,
     TOO_FEW,
     USE,
+    n_rarer,
     ranked,
     say_nothing,
 )
@@ -191,8 +192,7 @@ def _why_avoid(card: pd.Series, data: ReportData) -> str:
 
 def _why_few(card: pd.Series, data: ReportData) -> str:
     more = f"at least about {card['n_needed']:,} more are needed"
-    rarer = min(card["success_rate"], 1 - card["success_rate"]) * card["n_runs"]
-    if rarer < FEWEST:
+    if (rarer := n_rarer(card)) < FEWEST:
         outcome = "failures" if card["success_rate"] > 0.5 else "successes"
         return (
             f"only {rarer:.0f} of its {card['n_runs']} runs are {outcome}, and fewer than "

@@ -65,7 +65,7 @@ def _panel(view: View, name: str, part: str) -> Panel:
         edges = np.arange(21) / 20
         height = 0.22 * share / share.max()
         panel.bars(edges[:-1] + 0.006, edges[1:] - 0.006, height, form)
-        x, y, half = _curve(cells, weight, run, labels, len(traces))
+        x, y, half = _curve(cells, weight, run, labels)
         panel.spans(x, np.clip(y - half, 0, 1), np.clip(y + half, 0, 1), form)
         panel.line(x, y, form)
         panel.points(x, y, form)
@@ -86,7 +86,7 @@ def _part_of(
 
 
 def _curve(
-    cells: FloatArray, w: FloatArray, run: IntArray, labels: FloatArray, n_runs: int
+    cells: FloatArray, w: FloatArray, run: IntArray, labels: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return mean forecast, share of successes and half its interval in bins of equal weight."""
     n_bins = int(np.clip(len(np.unique(run)) // (2 * _FEWEST_IN_A_BIN), 1, _MOST_BINS))

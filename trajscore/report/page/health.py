@@ -77,7 +77,7 @@ def _length(view: View) -> Panel:
 def _stops(view: View) -> list[dict[str, Any]]:
     """Count the stop reasons, where the runs have some."""
     meta = view.constant.meta
-    if meta is None or "stop_reason" not in meta:
+    if "stop_reason" not in meta:
         return []
     reasons = meta["stop_reason"].astype(object).where(meta["stop_reason"].notna(), "(none)")
     y = view.data.outcomes[BASE_RATE, CONSTANT]

@@ -7,7 +7,7 @@ from trajscore.report._glossary import GLOSSARY
 from trajscore.report._verdict import contradictions, verdicts
 from trajscore.report.page.view import Section, View
 
-REFERENCES = (
+LITERATURE = (
     "Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification: the scores.",
     "Estienne et al. (2026), arXiv:2605.20490: ECUAS.",
     "Sadhuka et al. (2025), E-valuator, arXiv:2512.03109: stopping early.",
@@ -29,7 +29,7 @@ def method(view: View) -> Section:
             "verdicts": verdicts(data),
             "contradictions": [f"{one}." for one in contradictions(data)],
             "glossary": GLOSSARY,
-            "references": REFERENCES,
+            "references": LITERATURE,
             "command": data.source.command,
         },
     )

@@ -98,10 +98,8 @@ class View:
         return collapse(self.data.traces[key], options.phi, options.weights)
 
     def ids(self, key: tuple[str, str]) -> list[str]:
-        """Return the names of a row's runs; their numbers where they have none."""
-        trace = self.data.traces[key]
-        names = trace.ids if trace.ids is not None else np.arange(len(trace))
-        return [str(name) for name in names]
+        """Return the names of a row's runs."""
+        return [str(name) for name in self.data.traces[key].ids]
 
     # ---------------------------------------------------------------- turns of a log
 
