@@ -16,19 +16,6 @@ Progress = Callable[[Any], Any]
 """Wraps jobs to show how far they are, as ``tqdm`` does."""
 
 
-def in_threads(
-    function: Callable[[One], Made], items: Iterable[One], n_jobs: int | None
-) -> Iterator[Made]:
-    """Call a function with each item, and yield what it returns in their order.
-
-    >>> list(in_threads(abs, [-2, 1], n_jobs=2))
-    [2, 1]
-    """
-    check_jobs(n_jobs)
-    threads = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    return iter(threads(delayed(function)(one) for one in items))
-
-
 @dataclass(frozen=True)
 class Work:
     """How what takes long is done: by how many threads, and what wraps it to show how far it is."""
@@ -46,9 +33,10 @@ class Work:
         return jobs if self.progress is None or len(jobs) < 2 else self.progress(jobs)
 
     def share(self, function: Callable[[One], Made], jobs: Sequence[One]) -> Iterator[Made]:
-        """Call a function with each job in threads, in their order, and show it.
+        """Call a function with each job, and yield what it returns in their order.
 
         >>> list(Work(n_jobs=2).share(abs, [-2, 1]))
         [2, 1]
         """
-        return in_threads(function, self.track(jobs), self.n_jobs)
+        threads = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
+        return iter(threads(delayed(function)(one) for one in self.track(jobs)))

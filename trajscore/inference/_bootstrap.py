@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from typing import Any, Literal
 
 import numpy as np
@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_groups
 from trajscore.core.errors import ArgumentError
-from trajscore.core.parallel import in_threads
+from trajscore.core.parallel import Progress, Work
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_numbers, as_random_state, check_choice, check_jobs, is_count
+from trajscore.core.values import as_numbers, as_random_state, check_choice, is_count
 from trajscore.inference._influence import Spread
 from trajscore.inference._intervals import (
     bca_interval,
@@ -39,7 +39,7 @@ def bootstrap(
     strata: ArrayLike | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
-    progress: Callable[[Iterator[Any]], Any] | None = None,
+    progress: Progress | None = None,
 ) -> FloatArray:
     """Evaluate a statistic on bootstrap replicates, given as weightings of the runs.
 
@@ -62,7 +62,7 @@ def bootstrap(
     n_jobs : int, optional
         Threads; the result does not depend on it.
     progress : callable, optional
-        Wraps the iterator over blocks of replicates, as ``tqdm`` does.
+        Wraps the list of blocks of replicates, as ``tqdm`` does.
 
     Returns
     -------
@@ -97,24 +97,19 @@ def bootstrap_units(
     n_resamples: int,
     random_state: Any,
     n_jobs: int | None = None,
-    progress: Callable[[Iterator[Any]], Any] | None = None,
+    progress: Progress | None = None,
 ) -> FloatArray:
     """Evaluate a statistic of the counts of units, of shape (n_replicates, n_units)."""
     check_resamples(n_resamples)
-    check_jobs(n_jobs)
-    if progress is not None and not callable(progress):
-        raise ValueError(f"progress must be a function of the blocks, got {progress!r}")
-    seed = _seed(random_state)
+    work, seed = Work(n_jobs, progress), _seed(random_state)
     at_once = max(1, min(_BLOCK, _MOST_COUNTS // units.n_units))
     sizes = [min(at_once, n_resamples - start) for start in range(0, n_resamples, at_once)]
     seeds = np.random.SeedSequence(seed).spawn(len(sizes))
 
-    def block(size: int, own_seed: np.random.SeedSequence) -> FloatArray:
-        return statistic(draw_counts(size, units, np.random.default_rng(own_seed)))
+    def block(job: tuple[int, np.random.SeedSequence]) -> FloatArray:
+        return statistic(draw_counts(job[0], units, np.random.default_rng(job[1])))
 
-    jobs = zip(sizes, seeds, strict=True)
-    shown = jobs if progress is None else progress(jobs)
-    return np.concatenate(list(in_threads(lambda job: block(*job), shown, n_jobs)))
+    return np.concatenate(list(work.share(block, list(zip(sizes, seeds, strict=True)))))
 
 
 def bootstrap_many_means(
