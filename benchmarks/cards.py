@@ -11,13 +11,14 @@ from collections import Counter
 
 import numpy as np
 
+from trajscore.calibration._maker import calibrator_maker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.parallel import Work
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import AVOID, CARDS, USE, card_table
 from trajscore.report._data import Options
-from trajscore.report._rows import calibrator_maker, make_rows
+from trajscore.report._rows import make_rows
 from trajscore.report._runs import check_predictors, choose_runs
 
 OPTIONS = Options(("log",), "linear_front", "weighted")
