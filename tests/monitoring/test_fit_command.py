@@ -55,7 +55,7 @@ def test_several_scores_are_sent_by_name(folder, capsys, monkeypatch):
         "--alpha", 0.2, "--end", "unknown", "--threshold", "ville",
     )  # fmt: skip
     assert code == 0
-    assert '"score": {"judge": 0.7, "noise": 0.7}' in out
+    assert '"score": {"judge": 0.552, "noise": 0.637}' in out
     process = load_process("p.skops")
     assert process.threshold == "ville"
     assert isinstance(process.forecaster_, PrefixForecaster)

@@ -115,7 +115,8 @@ def _told(process: DensityRatioEProcess, X: TrajectoryArray, runs: RunSet, whole
         f"alpha = {alpha:g}: a run is flagged once M, its evidence of failing, is above {limit:.3g}"
         for alpha, limit in process.thresholds_.items()
     ]
-    names, first = X.channels or (), X.cells[X.offsets[whole[0]]].ravel().tolist()
+    names = X.channels or ()
+    first = [float(f"{one:.3g}") for one in X.cells[X.offsets[whole[0]]].ravel()]
     score = first[0] if len(names) == 1 else dict(zip(names, first, strict=True))
     lines.append(f"send lines such as {json.dumps({'id': 'run 1', 'step': 1, 'score': score})}")
     return "\n".join(lines)
