@@ -362,3 +362,11 @@ def test_reports_that_have_not_all_runs_are_refused():
         compare(evaluate(X, censored, q_z=0.5), BASE)
     with pytest.raises(ValueError, match="baseline must be a RunSet or a Report, got str"):
         check(BASE, "baseline.json")
+
+
+def test_what_rounding_changes_is_no_change():
+    cost = BASE.spent["cost"] * (1 + 1e-14)
+    again = RunSet(BASE.traces, BASE.y, tasks=BASE.tasks, spent={"cost": cost})
+    found = compare(BASE, again)
+    assert found.table.loc[("cost", "", ""), "change_low"] > 0
+    assert found.changes() == []
