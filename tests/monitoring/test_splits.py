@@ -104,6 +104,8 @@ def test_too_few_successes_flag_nothing_without_a_warning(runs):
 def test_bad_options(runs, options, message):
     with pytest.raises(ValueError, match=message):
         split_report(RULE, *runs, **options)
+    with pytest.raises(ValueError, match=r"rule must be a stopping rule, got \[\]"):
+        split_report([], *runs)
 
 
 def test_a_level_of_no_interval_is_refused(runs):

@@ -75,8 +75,8 @@ def split_report(
     Raises
     ------
     ValueError
-        If `known_share` or `n_splits` cannot be used, no outcome is observed or one is a grade,
-        costs are of other runs or negative, or the rule cannot be fitted on a split.
+        If `rule` is none or cannot be fitted on a split, `known_share` or `n_splits` cannot be
+        used, no outcome is observed or one is a grade, or costs are of other runs or negative.
 
     See Also
     --------
@@ -92,6 +92,8 @@ def split_report(
     >>> table[["false_alarm_rate", "power", "power_before_end"]].round(2).to_dict("list")
     {'false_alarm_rate': [0.13], 'power': [0.62], 'power_before_end': [0.37]}
     """
+    if not isinstance(rule, StoppingRule):
+        raise ValueError(f"rule must be a stopping rule, got {rule!r}")
     as_fraction(known_share, "known_share")
     as_fraction(confidence_level, "confidence_level")
     n_splits = as_count(n_splits, "n_splits")
@@ -121,6 +123,7 @@ def _one_split(rule: StoppingRule, sample: Sample, known_share: float, seed: int
         warnings.filterwarnings("ignore", message=".*successes are too few")
         warnings.filterwarnings("ignore", message="the forecasts of all .* are alike")
         warnings.filterwarnings("ignore", message=".*steps of the longest run in fitting")
+        warnings.filterwarnings("ignore", message=".*far from all scores of the fit")
         fitted = clone(rule).fit(known.X, known.y, **given)
         spent = {"cost": new.traces[_COST]} if _COST in new.traces else {}
         table = fitted.report(new.X, new.y, **spent)
