@@ -32,12 +32,13 @@ print(check(old, new, Gate("success", margin=0.05)))
 import matplotlib.pyplot as plt
 import numpy as np
 
-table = compare(old, new).table.loc[("success", "", "")]
-half = (table["change_high"] - table["change_low"]) / 2
+found = compare(old, new)
+success, n = found.table.loc[("success", "", "")], found.matched.n_common
+half = (success["change_high"] - success["change_low"]) / 2
 tasks = np.geomspace(25, 800, 50)
 _, ax = plt.subplots(layout="constrained")
-ax.plot(tasks, half * np.sqrt(49 / tasks))
-ax.axvline(49, color="#777777", linestyle="--", label="here")
+ax.plot(tasks, half * np.sqrt(n / tasks))
+ax.axvline(n, color="#777777", linestyle="--", label="here")
 ax.set(xscale="log", xlabel="tasks, one run each", ylabel="half the interval of the change")
 ax.set_xticks([25, 50, 100, 200, 400, 800], ["25", "50", "100", "200", "400", "800"])
 ax.minorticks_off()
