@@ -148,6 +148,9 @@ def test_missing_files(tmp_path):
         io.read_tau2(tmp_path / "none.json")
     with pytest.raises(FileNotFoundError, match="holds no .json"):
         io.read_tau2(tmp_path)
+    (tmp_path / "a.parquet").touch()
+    with pytest.raises(FileNotFoundError, match="Parquet files are read by trajscore report alone"):
+        io.read_tau2(tmp_path)
 
 
 def test_several_files(write, tmp_path):

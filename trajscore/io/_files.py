@@ -141,7 +141,9 @@ def find_files(place: Path, endings: Sequence[str]) -> list[Path]:
     if place.is_dir():
         found = sorted(p for p in place.iterdir() if p.is_file() and has_ending(p, endings))
         if not found:
-            raise FileNotFoundError(f"the folder {place} holds no {' or '.join(endings)} file")
+            tables = any(place.glob("*.parquet"))
+            aside = "; Parquet files are read by trajscore report alone" if tables else ""
+            raise FileNotFoundError(f"the folder {place} holds no {', '.join(endings)} file{aside}")
         return found
     if not place.exists():
         raise FileNotFoundError(f"{place} does not exist; give the path of a log file")
