@@ -120,6 +120,8 @@ def test_a_table_that_would_be_refused_or_lacks_values(describe):
     mixed = [0.1, 0.2, "high", 0.3, 0.4, 0.5, 0.6, 0.7]
     _, out, _ = describe(table.assign(seen=mixed), name="t.csv")
     assert "correct 'high' in row 2 of 'seen', which else holds fractions" in out
+    _, out, _ = describe(table.assign(judge=np.nan), "--score", "judge", name="t.csv")
+    assert "would be refused: no predictor has enough runs without missing values" in out
     lacking = [np.nan, 0.2, 0.3, np.nan, 0.4, 0.5, 0.6, 0.7]
     _, out, _ = describe(table.assign(judge=lacking), name="t.csv")
     assert "left out: 2 runs: a value of judge is missing" in out

@@ -175,6 +175,20 @@ def test_a_stop_that_no_run_has_is_named(read):
     assert "--stop: no run was stopped by 'stepz'; there are: done, max_steps" in str(inputs)
 
 
+def test_a_stop_without_a_column_of_reasons_is_named(read):
+    said = str(read(steps(), "--stop", "budget=excluded"))
+    assert "--stop: no column of stop reasons was found; name it with --stop-reason" in said
+
+
+@pytest.mark.parametrize("kind", ["float64", "Int64"])
+def test_a_missing_time_is_no_order(tmp_path, kind):
+    table = steps().rename(columns={"step": "time"})
+    table["time"] = pd.array([1005, None, *range(2000, 2010)], dtype="Float64").astype(kind)
+    table.to_parquet(tmp_path / "runs.parquet")
+    with pytest.raises(ValueError, match="row 1: step .* in column 'time' is not a whole number"):
+        load(tmp_path / "runs.parquet")
+
+
 def test_a_table_in_json(read):
     rows = steps().to_dict("records")
     assert read(rows, name="rows.jsonl").y.tolist() == [0, 1] * 3

@@ -93,7 +93,7 @@ def test_what_is_wrong_is_said(X, others, message):
 @pytest.mark.parametrize("ids", [list("bca"), [7, 3, 5]])
 def test_a_series_that_names_the_runs_in_another_order_is_refused(ids):
     X = TrajectoryArray.from_list([[0.9], [0.2], [0.4]], ids=ids)
-    y = pd.Series([1, 0, 1], index=ids)
+    y = pd.Series([1, 0, 1], index=pd.Index(ids, name="run"))
     for right in (y, y.reset_index(drop=True), y.to_numpy(), y.rename(str), y.set_axis([8, 9, 0])):
         assert check_sample(X, right, groups=right, sample_weight=right).y.tolist() == [1, 0, 1]
     other = y.sort_index()
@@ -116,6 +116,16 @@ def test_an_index_that_may_be_of_another_table_says_nothing():
     X = TrajectoryArray.from_list([[0.9], [0.2], [0.4]], ids=[2, 0, 1])
     y = pd.Series([1, 0, 1], index=[1, 2, 0])
     assert check_sample(X, y).y.tolist() == [1, 0, 1]
+    assert check_sample(X[:2], y[:2].set_axis([0, 2])).y.tolist() == [1, 0]
     with pytest.raises(ValueError, match="row 0: y is of run 1, X of run 2"):
         check_sample(X, y.rename_axis("run"))
     assert check_sample([[0.9], [0.2], [0.4]], y.rename_axis("run")).y.tolist() == [1, 0, 1]
+
+
+def test_an_index_of_several_levels_is_joined_as_ids_are():
+    table = pd.DataFrame({"model": list("abab"), "task": [2, 1, 1, 2], "t": 1, "p": 0.5, "y": 1})
+    X = TrajectoryArray.from_frame(table, id=["model", "task"], step="t", value="p")
+    y = table.set_index(["model", "task"])["y"]
+    assert check_sample(X, y).y.tolist() == [1, 1, 1, 1]
+    with pytest.raises(ValueError, match="row 0: y is of run 'a-1', X of run 'a-2'"):
+        check_sample(X, y.sort_index())

@@ -141,6 +141,20 @@ def test_a_run_that_crashed_is_a_failure_of_the_agent_and_no_forecast_to_judge()
         assert values[0] == pytest.approx(values[1], abs=1e-12)
 
 
+def test_a_fault_of_the_test_bench_is_no_run_of_the_agent():
+    faulty = np.arange(200) % 4 == 0
+    stops, hidden = (
+        np.where(faulty, "infrastructure_error", "done"),
+        lambda y: np.where(faulty, -1, y),
+    )
+    cut = runs_of(1, stop_reason=stops, outcomes=hidden)
+    assert (cut.n_runs, cut.n_left_out, cut.n_unobserved) == (150, 50, 0)
+    assert cut.labels.mean() == BASE.labels[~faulty].mean()
+    assert "150 runs of 40 tasks (50 that a fault of the test bench ended, left out)" in cut.counted
+    again = RunSet._of_json(cut.to_json())
+    assert (again.counted, again.labels.tolist()) == (cut.counted, cut.labels.tolist())
+
+
 def test_data_must_be_what_is_asked_for():
     other = runs_of(3, n_tasks=39)
     for rules, said in (
@@ -341,7 +355,9 @@ def test_reports_leave_out_unobserved_runs_where_an_evaluation_did():
     runs = RunSet(BASE.traces, y, tasks=BASE.tasks, censored="drop")
     report = evaluate(BASE.traces, y, groups=BASE.tasks, censored="drop")
     found = compare(report, report)
-    assert (found.base.n_runs, found.base.n_left_out) == (180, 20)
+    assert (found.base.n_runs, found.base.n_left_out, found.base.n_unobserved) == (180, 20, 20)
+    assert found.base.counted == runs.counted
+    assert RunSet._of_json(found.base.to_json()).counted == runs.counted
     pd.testing.assert_frame_equal(found.table, compare(runs, runs).table)
     stops = np.where(np.arange(200) % 20 == 0, "max_steps", "crash")
     report = evaluate(BASE.traces, y, groups=BASE.tasks, stop_reason=stops)

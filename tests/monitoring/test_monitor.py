@@ -484,6 +484,8 @@ def test_a_score_on_another_scale_is_warned_of_once(runs):
     monitor.update(70, "b")
     with pytest.warns(UserWarning, match=f"score 70 is far .* go from {low:g} to {high:g}"):
         process.predict(X.with_cells(np.where(np.arange(len(X.cells)) == 3, 70, X.cells)))
+    flag = Runs(np.column_stack([X.cells, 0 * X.cells]), X.lengths, channels=["a", "set"])
+    DensityRatioEProcess(alpha=0.3).fit(flag, y).monitor().update({"a": 0.5, "set": 1})
     two = Runs(np.column_stack([X.cells, 9 * X.cells]), X.lengths, channels=["a", "b"])
     monitor = DensityRatioEProcess(alpha=0.3).fit(two, y).monitor()
     monitor.update({"a": 0.5, "b": 7})

@@ -144,6 +144,10 @@ def test_parquet_in_files_that_split_no_run(runs, frame, tmp_path, small_batches
     edges = X.offsets[[5, 700, 701]]
     source = folder(tmp_path, frame, edges)
     (tmp_path / "README.md").write_text("What these files are.")
+    (tmp_path / "._part-0.parquet").write_text("of a system")
+    (tmp_path / "_temporary").mkdir()
+    (tmp_path / "_temporary" / "p.parquet").touch()
+    (tmp_path / "empty.parquet").mkdir()
     batches = iter_batches(source, **COLUMNS, group="task")
     assert sum(len(X) for _, X, _ in batches) == len(X)
     assert max(len(X.cells) for _, X, _ in batches) < 2100

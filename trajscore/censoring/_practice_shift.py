@@ -144,7 +144,8 @@ def practice_shift(
     calibrator : "platt", forecaster or None, default="platt"
         Makes out-of-fold forecasts of all scored runs. "platt" is a `PlattCrossFitCalibrator` on
         the pseudo-label (or on `q_z`), fitted anew for each schedule, with its weights: otherwise
-        the mismatch of calibration and score would count as an effect of the schedule. A
+        the mismatch of calibration and score would count as an effect of the schedule. A signal
+        outside [0, 1] is higher where success is more likely: turn a risk round first. A
         forecaster is taken as it is, once for all schedules, as by
         `trajscore.calibration.cross_fit_traces`: in its own folds if it cross-fits by itself, else
         in five; it is told `groups`, and `q_z` if it has ``censored="q_z"``. None takes the traces

@@ -72,10 +72,11 @@ def check_values(traces: TrajectoryArray, probabilities: bool, allow_missing: bo
     cells = traces.cells
     if np.isnan(low) and not allow_missing:
         empty = np.isnan(cells.reshape(-1, traces.n_channels)).all(axis=0)
-        if traces.channels and empty.any():
+        if traces.channels and empty.any() and not empty.all():
+            there = [traces.channels[k] for k in np.flatnonzero(~empty)]
             raise ValueError(
                 f"channel {traces.channels[int(np.argmax(empty))]!r} has no value at any step; "
-                f"leave it out: X[[...]]"
+                f"leave it out: X[{there!r}]"
             )
         raise ValueError(
             f"{_first(traces, np.isnan(cells))}: the value is missing; drop the run or fill "

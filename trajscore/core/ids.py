@@ -77,10 +77,11 @@ def check_index(given: Any, ids: NDArray[Any], name: str) -> None:
     if not isinstance(given, pd.Series) or isinstance(given.index, pd.RangeIndex):
         return
     index = given.index
+    if isinstance(index, pd.MultiIndex):  # ids of several columns are joined by dashes
+        index = pd.Index(["-".join(map(str, one)) for one in index])
     if len(index) != len(ids) or are_default_ids(ids) or index.equals(pd.Index(ids)):
         return
-    # without a name, 0, 1, 2, ... in any order may be rows of another table
-    if index.name is None and are_default_ids(np.sort(ids)):
+    if index.name is None and ids.dtype.kind == "i":  # may be rows of another table
         return
     if index.is_unique and index.isin(ids).all():
         row = int(np.argmax(index.to_numpy() != ids))

@@ -59,10 +59,10 @@ def check_outcomes(
     array([ 1.  ,  0.25, -1.  ])
     """
     values = _as_numbers(y)
-    n_runs = runs if runs is None or isinstance(runs, int) else len(runs)
+    n_runs = runs if runs is None or isinstance(runs, (int, np.integer)) else len(runs)
     if n_runs is not None and len(values) != n_runs:
         raise ValueError(f"there are {len(values)} outcomes for {n_runs} runs; give one for each")
-    if runs is not None and not isinstance(runs, int):
+    if runs is not None and hasattr(runs, "ids"):
         check_index(y, runs.ids, "y")
     if values.dtype == np.int64 and len(values) and values.min() >= 0 and values.max() <= 1:
         return values  # plain labels, the common case, are not copied

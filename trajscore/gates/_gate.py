@@ -83,9 +83,9 @@ class Gate:
     def _check_share(self, name: str, holds: Callable[[float], bool]) -> None:
         given = getattr(self, name)
         if _is_finite(given) and not holds(given):
+            hundredth = f"; of a hundred it would be {given / 100:g}" if given > 1 else ""
             raise ValueError(
-                f"{self.metric} lies in [0, 1], so {name} = {given:g} decides nothing; of a "
-                f"hundred it would be {given / 100:g}"
+                f"{self.metric} lies in [0, 1], so {name} = {given:g} decides nothing{hundredth}"
             )
 
     @property

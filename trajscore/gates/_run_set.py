@@ -14,10 +14,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.outcomes import as_labels
+from trajscore.core.ids import check_index
+from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample
-from trajscore.core.stops import recorded_stops
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.stops import EXCLUDED, classify_stops, recorded_stops
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers, as_path
 from trajscore.io._fields import USUAL_FIELDS, Fields
 from trajscore.report._data import RAW, ReportData
@@ -57,7 +58,7 @@ class RunSet:
         What runs with outcome -1 count as, crashed ones too.
     n_unread : int, default=0
         Runs that are not here because they could not be read, or a fault of the test bench ended
-        them; they count as left out.
+        them; they are left out and counted, as are those whose `stop_reason` is such a fault.
 
     Attributes
     ----------
@@ -93,8 +94,11 @@ class RunSet:
         censored: str = "failure",
         n_unread: int = 0,
     ) -> None:
-        self._sample: Sample = check_predictors(X, y, tasks, None)
         labels = None if tasks is None else np.asarray(tasks, dtype=object).astype(str)
+        self._sample: Sample = check_predictors(X, y, labels, None)
+        of_runs = {"tasks": tasks, "stop_reason": stop_reason, **(spent or {})}
+        for name, given in of_runs.items():
+            check_index(given, self._sample.X.ids, name)
         self._stop_reason = stop_reason
         self._stops = recorded_stops(self._sample.X.meta, stop_reason)
         self._spent = {
@@ -103,11 +107,12 @@ class RunSet:
         self._n_unread = n_unread
         self.censored = censored
         self.said = ""
+        self._n_dropped = 0  # runs without an outcome that are not here
         outcomes, rows = as_labels(self._sample.y, censored=censored), self._sample.id_order()
-        if lacks := lacks_outcomes(self._sample.y, needs_both=False):
+        is_own = ~self._are_faults()
+        if lacks := lacks_outcomes(self._sample.y[is_own], needs_both=False):
             raise ValueError(lacks)
-        self._rows: IntArray = rows[outcomes.counts[rows]]  # that count
-        self.n_unobserved = int((~outcomes.observed).sum())
+        self._rows: IntArray = rows[(outcomes.counts & is_own)[rows]]  # that count
         self.labels: FloatArray = outcomes.value[self._rows]
         self._labels = labels
         self.tasks: NDArray[Any] | None = None if labels is None else labels[self._rows]
@@ -179,6 +184,7 @@ class RunSet:
             "predictors": {name: _null(one.cells) for name, one in self._sample.traces.items()},
             "spent": {name: _null(one) for name, one in self._spent.items()},
             "n_unread": self._n_unread,
+            "n_dropped": self._n_dropped,
         }
 
     @classmethod
@@ -194,7 +200,9 @@ class RunSet:
         }
         spent = {name: _numbers(one) for name, one in runs["spent"].items()}
         options = {name: runs[name] for name in ("tasks", "censored", "n_unread")}
-        return cls(X, runs["outcomes"], spent=spent, **options)
+        made = cls(X, runs["outcomes"], spent=spent, **options)
+        made._n_dropped = int(runs["n_dropped"])
+        return made
 
     @property
     def traces(self) -> dict[str, TrajectoryArray]:
@@ -205,6 +213,13 @@ class RunSet:
     def y(self) -> NDArray[Any]:
         """Outcomes of the runs that count, -1 where they were not observed."""
         return np.asarray(self._sample.y[self._rows])
+
+    def _are_faults(self) -> BoolArray:
+        """Tell runs that a fault of the test bench ended, which are no runs of the agent."""
+        reasons, kinds = self._stops
+        if reasons is None:
+            return np.zeros(len(self._sample), dtype=bool)
+        return np.asarray(classify_stops(self._sample.y, reasons, kinds=kinds) == EXCLUDED)
 
     @cached_property
     def judged(self) -> Judged:
@@ -225,7 +240,13 @@ class RunSet:
     @property
     def n_left_out(self) -> int:
         """Number of runs that do not count."""
-        return self._n_unread + len(self._sample) - self.n_runs
+        return self._n_unread + self._n_dropped + len(self._sample) - self.n_runs
+
+    @property
+    def n_unobserved(self) -> int:
+        """Number of runs without an observed outcome, but for those that a fault ended."""
+        hidden = (self._sample.y == CENSORED) & ~self._are_faults()
+        return self._n_dropped + int(hidden.sum())
 
     @property
     def predictors(self) -> list[str]:
@@ -250,12 +271,16 @@ class RunSet:
     @property
     def counted(self) -> str:
         """How many runs of how many tasks there are, and what those without an outcome count as."""
-        said = [f"{self._n_unread} not read"] if self._n_unread else []
+        said = [f"{self._n_unread} left out as they were read"] if self._n_unread else []
+        faults = self._are_faults()
+        if faults.any():
+            said.append(f"{int(faults.sum())} that a fault of the test bench ended, left out")
         if n := self.n_unobserved:
             as_what = "left out" if self.censored == "drop" else "counted as failures"
             said.append(f"{n} without an outcome, {as_what}")
-        _, excluded = counted(self._sample.y, *self._stops)
         if self.predictors and self.censored != "drop":
+            stops = (None if one is None else one[~faults] for one in self._stops)
+            _, excluded = counted(self._sample.y[~faults], *stops)
             said += [f"forecasts of {n} not judged: {why}" for (_, why), n in excluded.items()]
         tasks = f" of {self.n_tasks} tasks" if self.n_tasks else ""
         aside = f" ({'; '.join(said)})" if said else ""
@@ -311,13 +336,14 @@ def _of_report(name: str, report: ReportData) -> RunSet:
             f"{name} is a report without {number_of_runs(int(others['n_runs'].sum()))} that count "
             f"here ({'; '.join(others['reason'])}); give a RunSet"
         )
-    return RunSet(
+    made = RunSet(
         traces,
         report.outcomes[keys[0]],
         tasks=report.groups.get(keys[0]),
         censored=facts.censored,
-        n_unread=int(report.excluded["n_runs"].sum()),
     )
+    made._n_dropped = int(report.excluded["n_runs"].sum())
+    return made
 
 
 def _format_of(path: Path) -> str:

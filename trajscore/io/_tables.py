@@ -276,7 +276,8 @@ def with_times(frame: pd.DataFrame, step: str | None) -> tuple[pd.DataFrame, str
     if step is None or (step == ROWS and step not in frame.columns):
         return frame, None
     numbers = parse_numbers(frame[step])
-    if not words_of(step) & {"time", "timestamp", "ts", "at"} or not np.isfinite(numbers).all():
+    lacks = numbers.isna().any() or not np.isfinite(numbers).all()
+    if not words_of(step) & {"time", "timestamp", "ts", "at"} or lacks:
         return frame, step  # what makes the container will name the row
     if numbers.min() in (0, 1) and (numbers == numbers.round()).all():
         return frame, step

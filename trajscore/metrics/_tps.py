@@ -176,7 +176,10 @@ def score_cells(
             return np.asarray(family.observed(p, np.repeat(1.0 - y, lengths)))
         return np.where(np.repeat(y == 1, lengths), family.success(p), family.failure(p))
     label = np.repeat(y.astype(np.float64), lengths)
-    return earned(label, family.success(p)) + earned(1 - label, family.failure(p))
+    success, failure = family.success(p), family.failure(p)
+    if np.isfinite(success).all() and np.isfinite(failure).all():
+        return np.asarray(label * success + (1 - label) * failure)
+    return earned(label, success) + earned(1 - label, failure)
 
 
 def earned(weight: FloatArray, score: FloatArray) -> FloatArray:

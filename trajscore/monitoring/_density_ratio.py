@@ -107,14 +107,6 @@ def final_forecaster(forecaster: Any) -> Any:
     return forecaster if inside is None else final_forecaster(inside)
 
 
-def near_scores(cells: FloatArray) -> tuple[tuple[float, float], ...]:
-    """Range of each channel's scores, as wide again on either side."""
-    columns = cells.reshape(len(cells), -1)
-    low, high = columns.min(axis=0), columns.max(axis=0)
-    with np.errstate(over="ignore"):
-        return tuple(zip((2 * low - high).tolist(), (2 * high - low).tolist(), strict=True))
-
-
 class Progress(NamedTuple):
     """How far a run has come: for each ratio the forecaster's state, and the largest look."""
 
@@ -143,9 +135,8 @@ class FittedTest:
         Scores a step, and their names.
     longest : int
         Steps of the longest run in fitting.
-    near : tuple of (float, float)
-        Of each channel, where scores are expected: among those of the fit, or no further from them
-        than they are from each other.
+    seen : tuple of (float, float)
+        Least and largest score of each channel in fitting.
     """
 
     ratio: DensityRatio
@@ -157,7 +148,7 @@ class FittedTest:
     n_channels: int
     channels: tuple[str, ...] | None
     longest: int
-    near: tuple[tuple[float, float], ...]
+    seen: tuple[tuple[float, float], ...]
 
     def threshold(self, alpha: float) -> Threshold:
         """Return the threshold of a fitted level."""
@@ -210,6 +201,13 @@ class FittedTest:
         ratios = [self.ratio, *(fold.ratio for fold in self.folds)]
         return [(one, live_form(one.forecaster, self.n_channels, self.channels)) for one in ratios]
 
+    @property
+    def near(self) -> list[tuple[float, float]]:
+        """Of each channel, where scores are expected: as far again from those of the fit."""
+        # a flag that was never set may be set later
+        wide = [high - low or max(1.0, abs(low)) for low, high in self.seen]
+        return [(low - w, high + w) for (low, high), w in zip(self.seen, wide, strict=True)]
+
     def far(self, cells: FloatArray) -> str:
         """Say which score is on another scale than those of the fit; empty if none."""
         low, high = np.array(self.near).T
@@ -218,11 +216,11 @@ class FittedTest:
         if not is_far.any():
             return ""
         row, channel = np.unravel_index(np.argmax(is_far), is_far.shape)
-        width = (high - low) / 3
         name = f" of {self.channels[channel]!r}" if self.channels else ""
+        least, most = self.seen[channel]
         return (
             f"{columns[row, channel]:g}{name} is far from all scores of the fit, which go from "
-            f"{(low + width)[channel]:g} to {(high - width)[channel]:g}"
+            f"{least:g} to {most:g}"
         )
 
     @property

@@ -23,7 +23,6 @@ from trajscore.monitoring._density_ratio import (
     FittedTest,
     Fold,
     final_forecaster,
-    near_scores,
 )
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._stopping_rule import (
@@ -236,6 +235,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         self.forecaster_ = ratio.forecaster
         self.base_rate_ = float(outcomes[~held_out].mean())
         self.n_calibration_successes_ = len(maxima)
+        cells = runs.cells.reshape(-1, self.n_channels_in_)
         self.test_ = FittedTest(
             ratio=ratio,
             alphas=tuple(self.alphas_.tolist()),
@@ -246,7 +246,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             n_channels=self.n_channels_in_,
             channels=self.channels_in_,
             longest=self.longest_,
-            near=near_scores(runs.cells),
+            seen=tuple(zip(cells.min(axis=0).tolist(), cells.max(axis=0).tolist(), strict=True)),
         )
         # those of all runs are asked for only where those of the held-out ones do not differ
         if folds or len(maxima) < 2 or np.ptp(maxima) < TIE:

@@ -113,7 +113,7 @@ class EProcessMonitor:
         self._journal: Journal | None = None
         self._scores = _ScoreCheck(test.n_channels, test.channels, test.ratio.forecaster is None)
         self._warn_at = test.longest + 1 if test.beyond else -1
-        self._has_warned = False
+        self._near, self._has_warned = test.near, False
         if state is not None:
             self._resume(
                 Journal(as_path(state, "state"), {"alpha": self.alpha, **_fingerprint(test)})
@@ -179,19 +179,19 @@ class EProcessMonitor:
                 )
             scores = self._scores(score, run_id, due)
             after = self._after(one, scores, done=done)
-            told = round(after.last.log_e_value, 9)
-            self._keep("step", run_id, scores.tolist(), done, round(after.time, 1), told)
-            self._take(after, scores, done)  # only now: what is refused leaves no trace
             if due == self._warn_at:
                 self._warn_longer(run_id)
             if not (self._has_warned or self._is_near(scores)):
                 self._has_warned = True
                 said = f"run {run_id!r}, step {due}: score {self.test.far(scores[None])}"
                 warnings.warn(f"{said}; is it on their scale?", UserWarning, stacklevel=2)
+            told = round(after.last.log_e_value, 9)
+            self._keep("step", run_id, scores.tolist(), done, round(after.time, 1), told)
+            self._take(after, scores, done)  # only now: what is refused leaves no trace
             return after.last
 
     def _is_near(self, scores: FloatArray) -> bool:
-        near = zip(scores.tolist(), self.test.near, strict=True)
+        near = zip(scores.tolist(), self._near, strict=True)
         return all(low <= one <= high for one, (low, high) in near)
 
     def _is_repeat(self, one: _Run, step: int | None, score: Any, done: bool) -> bool:

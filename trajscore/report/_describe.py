@@ -14,7 +14,7 @@ import pandas as pd
 
 from trajscore import io
 from trajscore.core.errors import ArgumentError
-from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, differ
 from trajscore.core.stops import mechanism_of
 from trajscore.io._choice import Chooser
 from trajscore.io._fields import USUAL_FIELDS, Fields
@@ -23,7 +23,15 @@ from trajscore.io._reading import stream_runs
 from trajscore.io._runs import count_left_out
 from trajscore.io._tables import read_table
 from trajscore.report._disclosures import lacking
-from trajscore.report._inputs import FromLog, FromTable, Inputs, find_confidences, format_of, load
+from trajscore.report._inputs import (
+    FromLog,
+    FromTable,
+    Inputs,
+    find_confidences,
+    format_of,
+    load,
+    stops_not_met,
+)
 from trajscore.report._missing import whole_runs
 from trajscore.report._runs import lacks_outcomes
 
@@ -133,7 +141,8 @@ def _of_log(
     tasks = {run.task for run in runs}
     found.tasks = len(tasks) if None not in tasks and len(tasks) > 1 else None
     found.fields = _fields_of(runs)
-    found.not_used = [ArgumentError(one).in_options(options) for one in stream.chooser.remarks()]
+    remarks = (*stream.chooser.remarks(), *stops_not_met(asked.get("rule"), runs, stream.left_out))
+    found.not_used = [ArgumentError(one).in_options(options) for one in remarks]
     found.left_out = dict(Counter(one.reason for one in stream.left_out).most_common(_MOST))
     seen = FromLog(len(runs), stream.left_out)
     y = np.array([run.outcome for run in runs])
@@ -223,11 +232,13 @@ def _of_table(
         return found
     origin, X = inputs.origin, inputs.predictors
     if isinstance(origin, FromTable) and not isinstance(X, dict):
-        _tell(found, frame, inputs, origin)
+        _tell(found, frame, inputs, origin, asked.get("rule"))
     return found
 
 
-def _tell(found: Description, frame: pd.DataFrame, inputs: Inputs, origin: FromTable) -> None:
+def _tell(
+    found: Description, frame: pd.DataFrame, inputs: Inputs, origin: FromTable, rule: Any
+) -> None:
     X = inputs.predictors
     chosen = origin.chosen
     parts = {
@@ -253,7 +264,7 @@ def _tell(found: Description, frame: pd.DataFrame, inputs: Inputs, origin: FromT
     if chosen.stop_reason is not None:
         once = frame.groupby([frame[name] for name in chosen.ids])[chosen.stop_reason].first()
         found.stops = {
-            str(reason): {"runs": int(count), "kind": mechanism_of(reason)}
+            str(reason): {"runs": int(count), "kind": mechanism_of(reason, rule)}
             for reason, count in once.value_counts().head(_MOST).items()
         }
     taken = {*chosen.ids, chosen.step, chosen.outcome, chosen.stop_reason, origin.group}
@@ -261,11 +272,14 @@ def _tell(found: Description, frame: pd.DataFrame, inputs: Inputs, origin: FromT
     found.fields = {"the table": [str(n) for n in frame.columns if n not in taken]}
     found.fields = {} if not found.fields["the table"] else found.fields
     found.not_used = origin.not_used()
-    lacking_runs = {name: int((~whole_runs(X[name])).sum()) for name in X.channels or ()}  # type: ignore[union-attr]
-    found.left_out = {lacking([name]): n for name, n in lacking_runs.items() if n}
-    lacks = lacks_outcomes(inputs.y)
-    judged = f"would judge {', '.join(X.channels or ())}"  # type: ignore[union-attr]
-    found.report = f"would be refused: {lacks}" if lacks else judged
+    whole = {name: whole_runs(X[name]) for name in X.channels or ()}  # type: ignore[union-attr]
+    found.left_out = {lacking([name]): int((~w).sum()) for name, w in whole.items() if not w.all()}
+    judged = [name for name, of_runs in whole.items() if differ(inputs.y[of_runs])]
+    found.report = f"would judge {', '.join(judged)}"
+    if lacks := lacks_outcomes(inputs.y):
+        found.report = f"would be refused: {lacks}"
+    elif not judged:
+        found.report = "would be refused: no predictor has enough runs without missing values"
 
 
 # ------------------------------------------------------------------ sentences

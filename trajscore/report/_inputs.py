@@ -291,9 +291,17 @@ def _load_table(
     left = skipped(frame, chosen)
     if chosen.stop_reason is not None:
         remarks += _not_met(rule, X.meta[chosen.stop_reason])
+    elif rule is not None:
+        remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
     found = FromTable(chosen, guessed, counted, refused, group, n_groups, left, remarks)
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
     return Inputs(X, y, groups, stop_reason if rule is None else None, found, spent)
+
+
+def stops_not_met(rule: Rule | None, runs: Sequence[io.Run], left_out: Any) -> tuple[str, ...]:
+    """Say which stop reasons of a rule no run of a log has."""
+    excluded = [one.reason for one in left_out if one.kind == "excluded"]
+    return _not_met(rule, [*(run.stop_reason for run in runs), *excluded])
 
 
 def _not_met(rule: Rule | None, reasons: Any) -> tuple[str, ...]:
@@ -381,7 +389,8 @@ def _load_log(
     named = {name: getattr(fields, name) for name in ("id", "outcome", "confidence", "stop_reason")}
     stream = stream_runs(path, format, asked | named)
     runs = io.Runs(stream)
-    unused = (*stream.chooser.remarks(), *_not_met(asked["rule"], [r.stop_reason for r in runs]))
+    unmet = stops_not_met(asked["rule"], runs, runs.left_out)
+    unused = (*stream.chooser.remarks(), *unmet)
     found = FromLog(len(runs), runs.left_out, unused=unused)
     if not runs:
         raise ValueError(f"{path}: the log holds no run that can be judged")

@@ -153,7 +153,9 @@ def lacks_outcomes(y: NDArray[Any], needs_both: bool = True) -> str:
     if needs_both and not differ(y):
         same = _constant_outcome(len(observed), observed[0])
         n = len(y) - len(observed)
-        hidden = f", and {n} of -1 are not observed: a failure is 0 (--map=-1=0,1=1)" if n else ""
+        hidden = f", and {number_of_runs(n)} without an outcome" if n else ""
+        if n and observed[0] == SUCCESS:
+            hidden += " (write 0 where -1 stands for a failure: --map=-1=0,1=1)"
         return f"{same}{hidden}; an evaluation needs both outcomes"
     return ""
 

@@ -250,8 +250,15 @@ def _rows_before_last(ids: Any) -> int:
 def parquet_dataset(path: str | Path) -> Any:
     """Open a Parquet file, or a folder in which other files may lie as well."""
     _, dataset = _arrow()
-    files = sorted(map(str, Path(path).rglob("*.parquet"))) if Path(path).is_dir() else []
+    folder = Path(path)
+    found = folder.rglob("*.parquet") if folder.is_dir() else ()
+    files = sorted(str(one) for one in found if one.is_file() and not _is_hidden(one, folder))
     return dataset.dataset(files or str(path), format="parquet")
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    """Tell what others keep beside data: checkpoints, temporary files, those of a system."""
+    return any(part.startswith(("_", ".")) for part in file.relative_to(folder).parts)
 
 
 def _arrow() -> list[Any]:
