@@ -386,3 +386,14 @@ def test_what_rounding_changes_is_no_change():
     found = compare(BASE, again)
     assert found.table.loc[("cost", "", ""), "change_low"] > 0
     assert found.changes() == []
+
+
+def test_what_is_of_other_runs_is_refused_by_its_name():
+    X = TrajectoryArray.from_list([[0.1], [0.2], [0.4]], ids=list("bca"))
+    other = pd.Series([1, 2, 3], index=list("abc"))
+    for name, given in (("tasks", other), ("stop_reason", other.astype(str)), ("cost", other)):
+        kwargs = {"spent": {name: given}} if name == "cost" else {name: given}
+        with pytest.raises(ValueError, match=f"row 0: {name} is of run 'a', X of run 'b'"):
+            RunSet(X, [1, 0, 1], **kwargs)
+    with pytest.raises(ValueError, match=r"spent must be a dict of numbers by name, got \[1, 2\]"):
+        RunSet(X, [1, 0, 1], spent=[1, 2])

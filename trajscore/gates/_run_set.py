@@ -94,10 +94,10 @@ class RunSet:
         censored: str = "failure",
         n_unread: int = 0,
     ) -> None:
-        labels = None if tasks is None else np.asarray(tasks, dtype=object).astype(str)
-        self._sample: Sample = check_predictors(X, y, labels, None)
-        of_runs = {"tasks": tasks, "stop_reason": stop_reason, **(spent or {})}
-        for name, given in of_runs.items():
+        given_tasks = None if tasks is None else np.asarray(tasks, dtype=object)
+        self._sample: Sample = check_predictors(X, y, given_tasks, None)
+        labels = None if given_tasks is None else given_tasks.astype(str)
+        for name, given in {"tasks": tasks, "stop_reason": stop_reason, **_named(spent)}.items():
             check_index(given, self._sample.X.ids, name)
         self._stop_reason = stop_reason
         self._stops = recorded_stops(self._sample.X.meta, stop_reason)
