@@ -201,7 +201,7 @@ class RunSet:
         spent = {name: _numbers(one) for name, one in runs["spent"].items()}
         options = {name: runs[name] for name in ("tasks", "censored", "n_unread")}
         made = cls(X, runs["outcomes"], spent=spent, **options)
-        made._n_dropped = int(runs["n_dropped"])
+        made._n_dropped = int(runs.get("n_dropped", 0))  # files of before have none
         return made
 
     @property
