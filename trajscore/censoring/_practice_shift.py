@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 
 from trajscore.calibration import cross_fit_traces
 from trajscore.calibration._cross_fit import CrossFitCalibrator
@@ -281,14 +282,17 @@ def _calibrated(
     censored: str,
 ) -> list[TrajectoryArray]:
     """Return out-of-fold forecasts of a predictor for each schedule."""
-    if calibrator is None:
+    make = calibrator_maker(calibrator, weights[0])
+    if make is None:
         return [_checked(name, trace)] * len(weights)
     if not isinstance(calibrator, str):
         return [_checked(name, _out_of_fold(calibrator, trace, sample, labels))] * len(weights)
     inside = bool(trace.cells.min() >= 0 and trace.cells.max() <= 1)
-    makers = [calibrator_maker(calibrator, one) for one in weights]
-    platts = [make(inside).set_params(censored=censored) for make in makers if make]
-    return [_checked(name, _out_of_fold(platt, trace, sample, labels)) for platt in platts]
+    platt = make(inside).set_params(censored=censored)
+    return [
+        _checked(name, _out_of_fold(clone(platt).set_params(weights=one), trace, sample, labels))
+        for one in weights
+    ]
 
 
 def _out_of_fold(

@@ -10,6 +10,7 @@ from typing import Any
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import unknown_name
 from trajscore.io._fields import Fields
+from trajscore.io._files import parquet_files
 from trajscore.io._tables import choose_columns, guess_first_step
 
 _HEAD = 10_000
@@ -17,7 +18,7 @@ _HEAD = 10_000
 
 def is_folder_of_parquet(path: Path | None) -> bool:
     """Tell a folder of Parquet files from a log in a folder."""
-    return path is not None and path.is_dir() and next(path.rglob("*.parquet"), None) is not None
+    return path is not None and next(parquet_files(path), None) is not None
 
 
 def batches_of(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.core.values import as_path, check_choice, is_count, is_number, unknown_name
-from trajscore.gates._measures import SUCCESS, is_share
+from trajscore.gates._measures import SUCCESS, is_fraction
 from trajscore.report._data import CALIBRATED, RAW
 
 PASS, FAIL, UNDECIDED, UNUSABLE = "pass", "fail", "undecided", "unusable"
@@ -74,13 +74,13 @@ class Gate:
             )
         if self.share is None and not _is_finite(self.margin):
             raise ValueError(f'margin must be a number, or such as "10%", got {self.margin!r}')
-        if is_share(self.metric):
-            self._check_share("margin", lambda given: -1 < given < 1)
-            self._check_share("versus", lambda given: 0 <= given <= 1)
+        if is_fraction(self.metric):
+            self._check_fraction("margin", lambda given: -1 < given < 1)
+            self._check_fraction("versus", lambda given: 0 <= given <= 1)
         if self.share is not None and self.versus != BASELINE:
             raise ValueError(f"margin {self.margin!r} is a share of the baseline; give a number")
 
-    def _check_share(self, name: str, holds: Callable[[float], bool]) -> None:
+    def _check_fraction(self, name: str, holds: Callable[[float], bool]) -> None:
         given = getattr(self, name)
         if _is_finite(given) and not holds(given):
             hundredth = f"; of a hundred it would be {given / 100:g}" if given > 1 else ""

@@ -11,10 +11,12 @@ import numpy as np
 from scipy.special import comb
 
 from trajscore.calibration._maker import calibrator_maker
+from trajscore.core.outcomes import differ
 from trajscore.core.parallel import Work
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
 from trajscore.gates._run_set import RunSet
+from trajscore.metrics._diagnostics import DIAGNOSTICS
 from trajscore.metrics._statistics import MeanOfRuns, Statistic
 from trajscore.report._data import CALIBRATED, FORMS, STEP_ERRORS, Note, Options
 from trajscore.report._disclosures import sentence
@@ -25,7 +27,6 @@ from trajscore.report._rows import base_rate, make_rows
 OPTIONS = Options(("log", "brier", ("beta", 4, 2)), "linear_front", "weighted")
 SUCCESS, LENGTH = "success", "length"
 MARGIN = " margin"
-_SHARES = (*STEP_ERRORS, "AUROC", "AUPRC", "AURC", "T-ECE", "T-Brier")
 _PASS = re.compile(r"pass\^([1-9][0-9]?)")
 
 
@@ -104,9 +105,9 @@ def is_lower_better(metric: str, runs: RunSet) -> bool:
     return name in (*OPTIONS.lower_is_better, LENGTH, *runs.spent)
 
 
-def is_share(metric: str) -> bool:
+def is_fraction(metric: str) -> bool:
     """Whether a metric lies in [0, 1]."""
-    return metric in (SUCCESS, *_SHARES) or bool(_PASS.fullmatch(metric))
+    return metric in (SUCCESS, *STEP_ERRORS, *DIAGNOSTICS) or bool(_PASS.fullmatch(metric))
 
 
 def most_trials(runs: RunSet) -> int:
@@ -122,7 +123,7 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], St
     judged = runs.judged
     if predictor not in runs.predictors:
         raise ValueError(unknown_name("predictor", predictor, runs.predictors))
-    if len(np.unique(judged.runs.labels)) < 2:
+    if not differ(judged.runs.labels):
         raise ValueError(
             f"all {len(judged.runs)} runs have the same outcome, so nothing can be said of the "
             f"forecasts of {predictor!r}"

@@ -97,22 +97,21 @@ class RunSet:
         given_tasks = None if tasks is None else np.asarray(tasks, dtype=object)
         self._sample: Sample = check_predictors(X, y, given_tasks, None)
         labels = None if given_tasks is None else given_tasks.astype(str)
-        for name, given in {"tasks": tasks, "stop_reason": stop_reason, **_named(spent)}.items():
+        named = _named(spent)
+        for name, given in {"tasks": tasks, "stop_reason": stop_reason, **named}.items():
             check_index(given, self._sample.X.ids, name)
         self._stop_reason = stop_reason
         self._stops = recorded_stops(self._sample.X.meta, stop_reason)
-        self._spent = {
-            name: _one_a_run(name, one, len(self._sample)) for name, one in _named(spent).items()
-        }
+        self._spent = {n: _one_a_run(n, one, len(self._sample)) for n, one in named.items()}
         self._n_unread = n_unread
         self.censored = censored
         self.said = ""
         self._n_dropped = 0  # runs without an outcome that are not here
         outcomes, rows = as_labels(self._sample.y, censored=censored), self._sample.id_order()
-        is_own = ~self._are_faults()
-        if lacks := lacks_outcomes(self._sample.y[is_own], needs_both=False):
+        self._faults = _are_faults(self._sample.y, *self._stops)
+        if lacks := lacks_outcomes(self._sample.y[~self._faults], needs_both=False):
             raise ValueError(lacks)
-        self._rows: IntArray = rows[(outcomes.counts & is_own)[rows]]  # that count
+        self._rows: IntArray = rows[(outcomes.counts & ~self._faults)[rows]]  # that count
         self.labels: FloatArray = outcomes.value[self._rows]
         self._labels = labels
         self.tasks: NDArray[Any] | None = None if labels is None else labels[self._rows]
@@ -214,13 +213,6 @@ class RunSet:
         """Outcomes of the runs that count, -1 where they were not observed."""
         return np.asarray(self._sample.y[self._rows])
 
-    def _are_faults(self) -> BoolArray:
-        """Tell runs that a fault of the test bench ended, which are no runs of the agent."""
-        reasons, kinds = self._stops
-        if reasons is None:
-            return np.zeros(len(self._sample), dtype=bool)
-        return np.asarray(classify_stops(self._sample.y, reasons, kinds=kinds) == EXCLUDED)
-
     @cached_property
     def judged(self) -> Judged:
         """Return the runs on which forecasts are judged."""
@@ -245,7 +237,7 @@ class RunSet:
     @property
     def n_unobserved(self) -> int:
         """Number of runs without an observed outcome, but for those that a fault ended."""
-        hidden = (self._sample.y == CENSORED) & ~self._are_faults()
+        hidden = (self._sample.y == CENSORED) & ~self._faults
         return self._n_dropped + int(hidden.sum())
 
     @property
@@ -272,15 +264,14 @@ class RunSet:
     def counted(self) -> str:
         """How many runs of how many tasks there are, and what those without an outcome count as."""
         said = [f"{self._n_unread} left out as they were read"] if self._n_unread else []
-        faults = self._are_faults()
-        if faults.any():
-            said.append(f"{int(faults.sum())} that a fault of the test bench ended, left out")
+        if n := int(self._faults.sum()):
+            said.append(f"{n} that a fault of the test bench ended, left out")
         if n := self.n_unobserved:
             as_what = "left out" if self.censored == "drop" else "counted as failures"
             said.append(f"{n} without an outcome, {as_what}")
         if self.predictors and self.censored != "drop":
-            stops = (None if one is None else one[~faults] for one in self._stops)
-            _, excluded = counted(self._sample.y[~faults], *stops)
+            stops = (None if one is None else one[~self._faults] for one in self._stops)
+            _, excluded = counted(self._sample.y[~self._faults], *stops)
             said += [f"forecasts of {n} not judged: {why}" for (_, why), n in excluded.items()]
         tasks = f" of {self.n_tasks} tasks" if self.n_tasks else ""
         aside = f" ({'; '.join(said)})" if said else ""
@@ -288,6 +279,15 @@ class RunSet:
 
     def __repr__(self) -> str:
         return f"<RunSet: {self.counted}, success {self.labels.mean():.3f}>"
+
+
+def _are_faults(
+    y: NDArray[Any], reasons: NDArray[Any] | None, kinds: NDArray[Any] | None
+) -> BoolArray:
+    """Tell runs that a fault of the test bench ended, which are no runs of the agent."""
+    if reasons is None:
+        return np.zeros(len(y), dtype=bool)
+    return np.asarray(classify_stops(y, reasons, kinds=kinds) == EXCLUDED)
 
 
 def _named(spent: Any) -> dict[str, Any]:

@@ -141,13 +141,24 @@ def find_files(place: Path, endings: Sequence[str]) -> list[Path]:
     if place.is_dir():
         found = sorted(p for p in place.iterdir() if p.is_file() and has_ending(p, endings))
         if not found:
-            tables = any(place.glob("*.parquet"))
+            tables = next(parquet_files(place), None)
             aside = "; Parquet files are read by trajscore report alone" if tables else ""
             raise FileNotFoundError(f"the folder {place} holds no {', '.join(endings)} file{aside}")
         return found
     if not place.exists():
         raise FileNotFoundError(f"{place} does not exist; give the path of a log file")
     return [place]
+
+
+def parquet_files(folder: Path) -> Iterator[Path]:
+    """Go through a folder's Parquet files, but for what others keep beside data.
+
+    Those are checkpoints, temporary files, and files of a system.
+    """
+    for path in folder.rglob("*.parquet"):
+        parts = path.relative_to(folder).parts
+        if path.is_file() and not any(part.startswith(("_", ".")) for part in parts):
+            yield path
 
 
 def has_ending(path: Path, endings: Sequence[str]) -> bool:

@@ -14,6 +14,7 @@ from trajscore.calibration._forecaster import Live, live_form
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.estimator import inside_of
+from trajscore.core.outcomes import differ
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import last_cells, run_maxima, running_max
 from trajscore.metrics._proper_scores import CLIP
@@ -44,7 +45,7 @@ class DensityRatio(NamedTuple):
     @classmethod
     def fit(cls, forecaster: Any, X: TrajectoryArray, y: IntArray, wait: float = 0.0) -> Self:
         """Fit to runs with outcomes 0 and 1."""
-        if len(np.unique(y)) < 2:
+        if not differ(y):
             raise ValueError(
                 f"the runs that the density ratio is learned from (n_samples = {len(y)}) are "
                 f"all of one outcome; both are needed"
@@ -219,8 +220,8 @@ class FittedTest:
         name = f" of {self.channels[channel]!r}" if self.channels else ""
         least, most = self.seen[channel]
         return (
-            f"{columns[row, channel]:g}{name} is far from all scores of the fit, which go from "
-            f"{least:g} to {most:g}"
+            f"score {columns[row, channel]:g}{name} is far from all scores of the fit, which go "
+            f"from {least:g} to {most:g}; is it on their scale?"
         )
 
     @property

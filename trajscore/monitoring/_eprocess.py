@@ -436,7 +436,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         traces = super()._check(X)
         warn_longer(traces, self.longest_, self.test_.beyond)
         if far := self.test_.far(traces.cells):
-            warnings.warn(f"score {far}; is it on their scale?", UserWarning, stacklevel=2)
+            warnings.warn(far, UserWarning, stacklevel=2)
         return traces
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:

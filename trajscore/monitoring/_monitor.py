@@ -183,8 +183,8 @@ class EProcessMonitor:
                 self._warn_longer(run_id)
             if not (self._has_warned or self._is_near(scores)):
                 self._has_warned = True
-                said = f"run {run_id!r}, step {due}: score {self.test.far(scores[None])}"
-                warnings.warn(f"{said}; is it on their scale?", UserWarning, stacklevel=2)
+                said = f"run {run_id!r}, step {due}: {self.test.far(scores)}"
+                warnings.warn(said, UserWarning, stacklevel=2)
             told = round(after.last.log_e_value, 9)
             self._keep("step", run_id, scores.tolist(), done, round(after.time, 1), told)
             self._take(after, scores, done)  # only now: what is refused leaves no trace

@@ -20,6 +20,7 @@ from trajscore.core.optional import optional
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.weights import Weights
+from trajscore.io._files import parquet_files
 from trajscore.streaming._labelled import LabelledRuns
 
 Reduced = TypeVar("Reduced")
@@ -250,15 +251,8 @@ def _rows_before_last(ids: Any) -> int:
 def parquet_dataset(path: str | Path) -> Any:
     """Open a Parquet file, or a folder in which other files may lie as well."""
     _, dataset = _arrow()
-    folder = Path(path)
-    found = folder.rglob("*.parquet") if folder.is_dir() else ()
-    files = sorted(str(one) for one in found if one.is_file() and not _is_hidden(one, folder))
+    files = sorted(map(str, parquet_files(Path(path))))  # none of a file
     return dataset.dataset(files or str(path), format="parquet")
-
-
-def _is_hidden(file: Path, folder: Path) -> bool:
-    """Tell what others keep beside data: checkpoints, temporary files, those of a system."""
-    return any(part.startswith(("_", ".")) for part in file.relative_to(folder).parts)
 
 
 def _arrow() -> list[Any]:
