@@ -2,6 +2,7 @@
 
 from trajscore.calibration._affine import AffineCalibrator
 from trajscore.calibration._aggregator import TraceAggregator
+from trajscore.calibration._alive_rate import AliveRate
 from trajscore.calibration._beta import BetaCrossFitCalibrator
 from trajscore.calibration._cross_fit import cross_fit_traces
 from trajscore.calibration._isotonic import IsotonicCrossFitCalibrator
@@ -10,6 +11,7 @@ from trajscore.calibration._prefix import PrefixForecaster
 
 __all__ = [
     "AffineCalibrator",
+    "AliveRate",
     "BetaCrossFitCalibrator",
     "IsotonicCrossFitCalibrator",
     "PlattCrossFitCalibrator",

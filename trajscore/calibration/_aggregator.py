@@ -13,7 +13,7 @@ from trajscore.core.estimator import like_input
 from trajscore.core.outcomes import check_outcomes
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice
-from trajscore.core.weights import Weights, get_schedule
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.metrics._aggregate import AGGREGATORS, aggregate
 
 
@@ -28,8 +28,8 @@ class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):
     ----------
     phi : {"last", "mean", "min", "weighted"}, default="last"
         How a trace is collapsed.
-    weights : str or callable, default="linear_front"
-        Step weights, read for ``phi="weighted"``.
+    weights, horizon : str or callable, and int, "own" or None
+        Step weights as in `trajscore.metrics.tps_score`, read for ``phi="weighted"``.
 
     Attributes
     ----------
@@ -53,9 +53,12 @@ class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):
            [0.8, 0.2]])
     """
 
-    def __init__(self, phi: str = "last", weights: Weights = "linear_front") -> None:
+    def __init__(
+        self, phi: str = "last", weights: Weights = "early", horizon: Horizon = None
+    ) -> None:
         self.phi = phi
         self.weights = weights
+        self.horizon = horizon
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Check parameters and data; nothing is learned.
@@ -79,7 +82,7 @@ class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):
             not one outcome for each run; the message names the run and the step.
         """
         check_choice(self.phi, "phi", AGGREGATORS)
-        get_schedule(self.weights)
+        as_step_weights(self.weights, self.horizon)
         traces = self._check_runs(X, reset=True)
         if y is not None:
             check_outcomes(y, traces)
@@ -123,7 +126,7 @@ class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):
             Columns as in `classes_`.
         """
         traces = self._check_runs(X, reset=False)
-        success = aggregate(traces, self.phi, weights=self.weights)
+        success = aggregate(traces, self.phi, weights=self.weights, horizon=self.horizon)
         return np.stack([1 - success, success], axis=1)
 
     def predict(self, X: Any) -> IntArray:

@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 from trajscore.calibration._cross_fit import CalibrationSample, CrossFitCalibrator
 from trajscore.calibration._platt import fit_logistic
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weights import Weights
+from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics._proper_scores import CLIP
 
 
@@ -32,8 +32,8 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
         Inverse of the penalty on a and b; c is not penalised.
     cv : int, splitter or list of (train, test), default=2
         Folds of the cross-fit, as in `PlattCrossFitCalibrator`.
-    weights : str or callable, default="linear_front"
-        Step weights; should be those of the score that judges the result.
+    weights, horizon : str or callable, and int, "own" or None
+        Step weights, as in `PlattCrossFitCalibrator`.
     censored : {"failure", "drop", "q_z"}, default="failure"
         What runs with outcome -1 are in training, as in `PlattCrossFitCalibrator`.
 
@@ -74,12 +74,14 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
         self,
         C: float = 1.0,
         cv: Any = 2,
-        weights: Weights = "linear_front",
+        weights: Weights = "early",
+        horizon: Horizon = None,
         censored: str = "failure",
     ) -> None:
         self.C = C
         self.cv = cv
         self.weights = weights
+        self.horizon = horizon
         self.censored = censored
 
     def _check_parameters(self) -> None:

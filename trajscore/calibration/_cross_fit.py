@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -35,7 +35,7 @@ from trajscore.core.outcomes import Labels, as_labels, check_outcomes
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_jobs
-from trajscore.core.weights import Weights, get_schedule, step_weights
+from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.metrics._ties import rises
 
 Map = Callable[[FloatArray], FloatArray]
@@ -230,6 +230,10 @@ class CalibrationSample:
         """Weighted success rate."""
         return float(self.success.sum() / (self.success + self.failure).sum())
 
+    def scaled(self, factor: float) -> CalibrationSample:
+        """Return the same with all weights times a factor."""
+        return replace(self, success=self.success * factor, failure=self.failure * factor)
+
 
 class _Steps:
     """All training runs, flat; `of` adds up those of some folds."""
@@ -239,11 +243,13 @@ class _Steps:
         X: TrajectoryArray,
         labels: FloatArray,
         run_weight: FloatArray,
-        weights: Weights,
+        weights: StepWeights,
         fold: IntArray,
     ) -> None:
         self.X, self._run_weight, self.fold = X, run_weight, fold
-        weight = step_weights(X.lengths, X.horizon, weights)
+        of_runs = weights.of(X)
+        self._divisor = run_weight * of_runs.divisor()
+        weight = of_runs.cells()
         weight *= np.repeat(run_weight, X.lengths)
         # signals take few distinct values (verbal confidence, judges): fit on those
         order = np.argsort(X.cells)
@@ -272,7 +278,9 @@ class _Steps:
             )
         used = success + failure > 0
         n_runs = int(((self._run_weight > 0) & train).sum())
-        return CalibrationSample(self._values[used], success[used], failure[used], n_runs)
+        sample = CalibrationSample(self._values[used], success[used], failure[used], n_runs)
+        # the weights of a run add up to one on average, so that a penalty means the same for all
+        return sample.scaled(self._run_weight[train].sum() / self._divisor[train].sum())
 
     def range_of(self, cells: FloatArray) -> tuple[float, float]:
         """Smallest and largest value of the runs of positive weight."""
@@ -283,14 +291,15 @@ class _Steps:
 class CrossFitCalibrator(Forecaster, BaseEstimator):
     """Base of calibrators: one map of a signal's values to probabilities, fitted over all steps.
 
-    A subclass has the parameters `cv`, `weights` and `censored`, and says in `_fit_map` how a map
-    is fitted to a `CalibrationSample`; cross-fitting, weights, unobserved outcomes and the form of
-    the output follow. A map is called with values and returns probabilities; its numbers, such as
-    ``slope``, become the columns of `summary`.
+    A subclass has the parameters `cv`, `weights`, `horizon` and `censored`, and says in `_fit_map`
+    how a map is fitted to a `CalibrationSample`; cross-fitting, weights, unobserved outcomes and
+    the form of the output follow. A map is called with values and returns probabilities; its
+    numbers, such as ``slope``, become the columns of `summary`.
     """
 
     cv: Any
     weights: Weights
+    horizon: Horizon
     censored: str
 
     # unless `set_fit_request` says otherwise: groups stay whole here as in scikit-learn's splitters
@@ -423,7 +432,7 @@ class CrossFitCalibrator(Forecaster, BaseEstimator):
         self, traces: TrajectoryArray, labels: Labels, weight: FloatArray, groups: IntArray | None
     ) -> TrajectoryArray:
         """Fit all maps to checked runs, and return their out-of-fold traces."""
-        get_schedule(self.weights)
+        weights = as_step_weights(self.weights, self.horizon)
         self._check_parameters()
         track_channels(self, traces, reset=True)
         if not len(traces):
@@ -434,7 +443,7 @@ class CrossFitCalibrator(Forecaster, BaseEstimator):
         self.n_dropped_ = int((weight == 0).sum())
         # all sums run in the order of the ids, so that the order of rows cannot matter
         order = id_order(traces.ids)
-        steps = _Steps(traces[order], labels.value[order], weight[order], self.weights, fold[order])
+        steps = _Steps(traces[order], labels.value[order], weight[order], weights, fold[order])
         self.full_map_ = self._fit_map(steps.of(np.ones(len(traces), dtype=bool)))
         calibrated = self._cross_fit(steps)
         self._value_range = steps.range_of(steps.X.cells)

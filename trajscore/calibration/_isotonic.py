@@ -12,7 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from trajscore.calibration._cross_fit import CalibrationSample, CrossFitCalibrator
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weights import Weights
+from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics._proper_scores import CLIP
 
 
@@ -35,8 +35,8 @@ class IsotonicCrossFitCalibrator(CrossFitCalibrator):
         0 is plain isotonic regression, clipped to [1e-6, 1 - 1e-6].
     cv : int, splitter or list of (train, test), default=2
         Folds of the cross-fit, as in `PlattCrossFitCalibrator`.
-    weights : str or callable, default="linear_front"
-        Step weights; should be those of the score that judges the result.
+    weights, horizon : str or callable, and int, "own" or None
+        Step weights, as in `PlattCrossFitCalibrator`.
     censored : {"failure", "drop", "q_z"}, default="failure"
         What runs with outcome -1 are in training, as in `PlattCrossFitCalibrator`.
 
@@ -77,12 +77,14 @@ class IsotonicCrossFitCalibrator(CrossFitCalibrator):
         self,
         prior: float = 0.5,
         cv: Any = 2,
-        weights: Weights = "linear_front",
+        weights: Weights = "early",
+        horizon: Horizon = None,
         censored: str = "failure",
     ) -> None:
         self.prior = prior
         self.cv = cv
         self.weights = weights
+        self.horizon = horizon
         self.censored = censored
 
     def _check_parameters(self) -> None:

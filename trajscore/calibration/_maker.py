@@ -9,11 +9,12 @@ from sklearn.base import clone
 
 from trajscore.calibration._forecaster import check_forecaster, check_refitted
 from trajscore.calibration._platt import PlattCrossFitCalibrator
+from trajscore.core.weights import StepWeights
 
 CalibratorMaker = Callable[[bool], Any]
 
 
-def calibrator_maker(calibrator: Any, weights: Any) -> CalibratorMaker | None:
+def calibrator_maker(calibrator: Any, weights: StepWeights) -> CalibratorMaker | None:
     """Return what makes a fresh calibrator, told whether a signal is a probability."""
     if calibrator is None:
         return None
@@ -25,7 +26,7 @@ def calibrator_maker(calibrator: Any, weights: Any) -> CalibratorMaker | None:
         return lambda is_probability: clone(calibrator)
 
     def platt(is_probability: bool) -> PlattCrossFitCalibrator:
-        made = PlattCrossFitCalibrator(weights=weights)
+        made = PlattCrossFitCalibrator(weights=weights.schedule, horizon=weights.horizon)
         # a signal is said to be higher where success is more likely, and judged as that
         return made if is_probability else made.set_params(link="identity", increasing=True)
 

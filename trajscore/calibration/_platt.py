@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from trajscore.calibration._cross_fit import CalibrationSample, CrossFitCalibrator
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
-from trajscore.core.weights import Weights
+from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics._proper_scores import CLIP
 
 _LINKS = ("logit", "identity")
@@ -43,8 +43,8 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
     ----------
     C : float, default=1.0
         Inverse of the penalty lambda on the slope b: lambda b^2 / 2 is added to the log-loss summed
-        over runs (each run's step weights add up to one over its horizon), for standardised values.
-        The intercept is not penalised.
+        over runs, whose step weights add up to one on average, for standardised values. The
+        intercept is not penalised.
     cv : int, splitter or list of (train, test), default=2
         Folds of the cross-fit. A number of folds alternates within each outcome, over runs sorted
         by id; with `groups`, the folds are those of scikit-learn's ``StratifiedGroupKFold`` over
@@ -52,8 +52,11 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
         outcomes as many runs as there are folds. A splitter sees the runs in the order of their
         ids; lists and ``PredefinedSplit`` mean the rows as they are given. Every run is held out
         once, and trained on otherwise.
-    weights : str or callable, default="linear_front"
-        Step weights; should be those of the score that judges the result.
+    weights, horizon : str or callable, and int, "own" or None
+        Step weights, as in `trajscore.metrics.tps_score`; should be those of the score that judges
+        the result. Default: "early", 1/sqrt(t). They depend on the step alone, so that forecasts
+        state what happens among the runs that are still going; ``weights="linear_front"`` with
+        ``horizon="own"`` is the paper's calibration.
     link : {"logit", "identity"}, default="logit"
         "logit" takes log-odds of forecasts in [0, 1], clipped to [1e-6, 1 - 1e-6]; "identity"
         takes any real signal as it is.
@@ -113,7 +116,8 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
         self,
         C: float = 1.0,
         cv: Any = 2,
-        weights: Weights = "linear_front",
+        weights: Weights = "early",
+        horizon: Horizon = None,
         link: str = "logit",
         censored: str = "failure",
         increasing: bool | str | None = None,
@@ -121,6 +125,7 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
         self.C = C
         self.cv = cv
         self.weights = weights
+        self.horizon = horizon
         self.link = link
         self.censored = censored
         self.increasing = increasing

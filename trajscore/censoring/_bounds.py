@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weights import Weights
-from trajscore.metrics._censored import contrast_samples
-from trajscore.metrics._tps import run_scores
+from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
+from trajscore.metrics._censored import contrast_sums
+from trajscore.metrics._tps import run_sums
 
 
 class TPSBounds(NamedTuple):
@@ -62,7 +62,8 @@ def tps_bounds(
     *,
     reference: Any = None,
     score: Any = "log",
-    weights: Weights = "linear_front",
+    weights: Weights = "early",
+    horizon: Horizon = None,
     sample_weight: ArrayLike | None = None,
 ) -> TPSBounds:
     """Sharp bounds of the mean censored score for q_Z anywhere in a range, run by run.
@@ -80,7 +81,7 @@ def tps_bounds(
         Another predictor's forecasts of the same runs, in the same order: bounds of the
         *difference* from its score. They are tighter than the difference of bounds, as both are
         scored with the same q_Z.
-    score, weights : score family and step weights
+    score, weights, horizon : score family and step weights
         As in `trajscore.metrics.tps_score`.
     sample_weight : array-like of shape (n_runs,), optional
         Weight of each run.
@@ -109,7 +110,8 @@ def tps_bounds(
     >>> round(bounds.low, 3), round(bounds.high, 3), bounds.q_high
     (-0.2, -0.1, array([nan,  1.]))
     """
-    y, base, slope, weight = _linear_form(y_true, traces, reference, sample_weight, score, weights)
+    how = as_step_weights(weights, horizon)
+    y, base, slope, weight = _linear_form(y_true, traces, reference, sample_weight, score, how)
     lower, upper = (as_labels(y, censored="q_z", q_z=end).value for end in (low, high))
     censored = y == CENSORED
     crossed = censored & (lower > upper)
@@ -134,7 +136,8 @@ def break_even_q(
     other: Any,
     *,
     score: Any = "log",
-    weights: Weights = "linear_front",
+    weights: Weights = "early",
+    horizon: Horizon = None,
     sample_weight: ArrayLike | None = None,
 ) -> BreakEven:
     """Find the common q_Z at which the verdict between two predictors flips.
@@ -145,7 +148,7 @@ def break_even_q(
         Outcomes: 1 success, 0 failure, -1 not observed, or a grade in [0, 1].
     traces, other : TrajectoryArray or array-like of shape (n_runs, T_max)
         Forecasts of the two predictors, of the same runs in the same order.
-    score, weights : score family and step weights
+    score, weights, horizon : score family and step weights
         As in `trajscore.metrics.tps_score`.
     sample_weight : array-like of shape (n_runs,), optional
         Weight of each run.
@@ -169,7 +172,8 @@ def break_even_q(
     >>> break_even_q([1, -1], [[0.8], [0.6]], [[0.7], [0.3]], score="brier").q
     0.366...
     """
-    y, base, slope, weight = _linear_form(y_true, traces, other, sample_weight, score, weights)
+    how = as_step_weights(weights, horizon)
+    y, base, slope, weight = _linear_form(y_true, traces, other, sample_weight, score, how)
     censored = y == CENSORED
     if not censored.any():
         raise ValueError("every outcome was observed; the verdict does not depend on any q_Z")
@@ -185,9 +189,12 @@ def _linear_form(
     other: Any,
     sample_weight: ArrayLike | None,
     score: Any,
-    weights: Weights,
+    weights: StepWeights,
 ) -> tuple[NDArray[Any], FloatArray, FloatArray, FloatArray]:
-    """Return outcomes, the scores (or their differences) as base + q_Z slope, and run weights."""
+    """Return outcomes, numbers base + q_Z slope of runs, and their weights in the mean of these.
+
+    That mean is the score of the set (or the difference of two): runs share one divisor.
+    """
     given = {"traces": traces} | ({} if other is None else {"other": other})
     sample = check_sample(
         given, y_true, sample_weight=sample_weight, probabilities=True, single_channel=True
@@ -196,6 +203,9 @@ def _linear_form(
     failed = as_labels(y).value
     base, slope = np.zeros((2, len(sample)))
     for sign, X in zip((1, -1), sample.traces.values(), strict=False):
-        base += sign * run_scores(failed, X, score, weights)
-        slope += sign * contrast_samples(X, score, weights)
+        base += sign * run_sums(failed, X, score, weights).total
+        slope += sign * contrast_sums(X, score, weights).total
+    if len(sample):
+        unit = np.average(weights.of(sample.X).divisor(), weights=sample.weight)
+        base, slope = base / unit, slope / unit
     return y, base, slope, sample.weight

@@ -12,8 +12,8 @@ from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import as_count, as_lengths, is_iterable
-from trajscore.core.weights import Weights
-from trajscore.metrics._tps import run_scores
+from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.metrics._tps import run_sums
 
 
 def censoring_shift(
@@ -23,14 +23,15 @@ def censoring_shift(
     *,
     q_z: ArrayLike = 0.0,
     score: Any = "log",
-    weights: Weights = "linear_front",
+    weights: Weights = "early",
+    horizon: Horizon = None,
     sample_weight: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Say by outcome what cutting complete runs off does to their Trajectory Proper Score.
 
     A run that is cut loses the outcome and the rest of its steps. The first swaps its own outcome
-    for `q_z` on the prefix, which moves the score either way; the second leaves out what the rest
-    would have cost, which never lowers it.
+    for `q_z` on the prefix, which moves the score either way; the second leaves out the forecasts
+    of the rest. Where these are worse than those of the prefix, leaving them out raises the score.
 
     Parameters
     ----------
@@ -43,15 +44,16 @@ def censoring_shift(
     q_z : float or array-like of shape (n_runs,), default=0.0
         Continuation-success probability that stands for the outcome of a cut run; 0 is the simple
         censored score.
-    score, weights, sample_weight : score family, step weights and array-like
+    score, weights, horizon, sample_weight : score family, step weights and array-like
         As in `trajscore.metrics.tps_score`.
 
     Returns
     -------
     DataFrame indexed by outcome: "failure", "success", "all"
         n_runs and n_cut, numbers of runs; complete and censored, mean scores before and after;
-        shift = censored - complete = prefix_swap + tail_omission. Means are over all runs of the
-        outcome, cut or not; NaN where there are none.
+        shift = censored - complete = prefix_swap + tail_omission. Scores are of all runs of the
+        outcome, cut or not; NaN where there are none. With ``horizon="own"`` a cut run keeps the
+        weights of its whole length, and an omitted tail never lowers the score, as in the paper.
 
     Raises
     ------
@@ -71,7 +73,8 @@ def censoring_shift(
     Examples
     --------
     >>> traces = [[0.8, 0.9, 0.9], [0.6, 0.4, 0.2], [0.7, 0.8]]
-    >>> censoring_shift([1, 0, 1], traces, 2, score="brier").round(3).T
+    >>> own = {"weights": "linear_front", "horizon": "own"}
+    >>> censoring_shift([1, 0, 1], traces, 2, score="brier", **own).round(3).T
     outcome        failure  success    all
     n_runs           1.000    2.000  3.000
     n_cut            1.000    1.000  2.000
@@ -94,25 +97,28 @@ def censoring_shift(
     short = whole.truncate(np.minimum(_kept(lengths, len(whole)), whole.lengths))
     cut = short.lengths < whole.lengths
     labels = as_labels(np.where(cut, CENSORED, y), censored="q_z", q_z=q_z).value
-    complete, prefix = (run_scores(y, X, score, weights) for X in (whole, short))
-    censored = run_scores(labels, short, score, weights)
-    runs = pd.DataFrame(
-        {
-            "complete": complete,
-            "censored": censored,
-            "shift": censored - complete,
-            "prefix_swap": censored - prefix,
-            "tail_omission": prefix - complete,
-        }
-    )
+    how = as_step_weights(weights, horizon)
+    complete, prefix = (run_sums(y, X, score, how) for X in (whole, short))
+    censored = run_sums(labels, short, score, how)
     of = {"failure": y == FAILURE, "success": y == SUCCESS, "all": np.ones(len(y), dtype=bool)}
     rows = {}
     for name, here in of.items():
         counts = {"n_runs": int(here.sum()), "n_cut": int((here & cut).sum())}
-        weight = sample.weight[here]
-        means = weight @ runs[here] / weight.sum() if weight.any() else runs[:0].mean()
-        rows[name] = counts | dict(zip(runs.columns, np.asarray(means), strict=True))
+        weight, scores = sample.weight[here], [np.nan] * 3
+        if weight.any():
+            scores = [sums[here].mean(weight) for sums in (complete, prefix, censored)]
+        rows[name] = counts | _parts(*scores)
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("outcome")
+
+
+def _parts(complete: float, prefix: float, censored: float) -> dict[str, float]:
+    return {
+        "complete": complete,
+        "censored": censored,
+        "shift": censored - complete,
+        "prefix_swap": censored - prefix,
+        "tail_omission": prefix - complete,
+    }
 
 
 def _kept(lengths: ArrayLike, n_runs: int) -> IntArray:

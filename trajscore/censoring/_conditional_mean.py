@@ -13,8 +13,8 @@ from trajscore.core.checks import check_groups, check_trajectories
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers
-from trajscore.core.weights import Weights
-from trajscore.metrics._censored import contrast_samples
+from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.metrics._censored import contrast_sums
 
 # the normal approximation needs some independent units, runs or clusters
 _AT_LEAST = 10
@@ -29,7 +29,8 @@ def conditional_mean_test(
     *,
     traces: Any = None,
     score: Any = "log",
-    weights: Weights = "linear_front",
+    weights: Weights = "early",
+    horizon: Horizon = None,
     groups: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Test on held-out runs whether the mean outcome given the history is the estimated q_Z.
@@ -51,7 +52,7 @@ def conditional_mean_test(
     traces : TrajectoryArray or array-like of shape (n_runs, T_max), optional
         Forecasts under test. Adds the row "score", whose mean is the *bias of the plug-in score*
         on these runs: residual times the sum of w_t {S(F_t, 1) - S(F_t, 0)}.
-    score, weights : score family and step weights
+    score, weights, horizon : score family and step weights
         As in `trajscore.metrics.tps_score`.
     groups : array-like of shape (n_runs,), optional
         Clusters of runs that are not independent.
@@ -113,7 +114,8 @@ def conditional_mean_test(
         X = check_trajectories(traces, probabilities=True, single_channel=True)
         if len(X) != len(observed):
             raise ValueError(f"there are {len(X)} traces for {len(observed)} runs")
-        instruments["score"] = contrast_samples(X, score, weights)
+        slope = contrast_sums(X, score, as_step_weights(weights, horizon))
+        instruments["score"] = slope.total / slope.divisor[known].mean()
     residual = (observed - estimate)[known]
     if np.ptp(residual) <= _ROUNDING:
         raise ValueError(

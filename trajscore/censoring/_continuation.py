@@ -26,7 +26,7 @@ from trajscore.core.folds import assign_folds
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import check_choice
-from trajscore.core.weights import Weights
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.core.within_runs import last_cells, run_numbers, step_numbers
 
 
@@ -226,7 +226,12 @@ class ContinuationModel(BaseEstimator):
         )
 
     def check(
-        self, traces: Any = None, *, score: Any = "log", weights: Weights = "linear_front"
+        self,
+        traces: Any = None,
+        *,
+        score: Any = "log",
+        weights: Weights = "early",
+        horizon: Horizon = None,
     ) -> pd.DataFrame:
         """Test the conditional-mean criterion on held-out training prefixes.
 
@@ -235,7 +240,7 @@ class ContinuationModel(BaseEstimator):
         traces : TrajectoryArray or array-like of shape (n_runs, T_max), optional
             Forecasts under test, of the runs given to `fit`, found by their identifiers: adds the
             bias of the score.
-        score, weights : score family and step weights
+        score, weights, horizon : score family and step weights
             As in `trajscore.metrics.tps_score`.
 
         Returns
@@ -261,6 +266,7 @@ class ContinuationModel(BaseEstimator):
             traces=forecasts,
             score=score,
             weights=weights,
+            horizon=horizon,
             groups=self.training_groups_,
         )
 
@@ -271,7 +277,8 @@ class ContinuationModel(BaseEstimator):
         traces: Any = None,
         *,
         score: Any = "log",
-        weights: Weights = "linear_front",
+        weights: Weights = "early",
+        horizon: Horizon = None,
         n_resamples: int = 1000,
         random_state: Any = 0,
     ) -> pd.DataFrame:
@@ -285,7 +292,7 @@ class ContinuationModel(BaseEstimator):
             Their outcomes. Default: none was observed.
         traces : TrajectoryArray or array-like of shape (n_runs, T_max), optional
             Forecasts under test, of these runs.
-        score, weights : score family and step weights
+        score, weights, horizon : score family and step weights
             As in `trajscore.metrics.tps_score`.
         n_resamples : int, default=1000
             Bootstrap replicates over runs; the model is not refitted, see
@@ -320,7 +327,13 @@ class ContinuationModel(BaseEstimator):
             counts["runs audited"] = float(len(valid))
             counts["valid branches per run"] = float(valid.mean())
         return continuation_summary(
-            self.predict(runs[rows]), counts, forecasts, score, weights, n_resamples, random_state
+            self.predict(runs[rows]),
+            counts,
+            forecasts,
+            score,
+            as_step_weights(weights, horizon),
+            n_resamples,
+            random_state,
         )
 
     def __sklearn_tags__(self) -> Any:

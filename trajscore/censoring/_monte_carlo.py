@@ -18,10 +18,10 @@ from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, as_numbers, check_choice, is_number
-from trajscore.core.weights import Weights
+from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.inference import paired_bootstrap
-from trajscore.metrics._censored import contrast_samples
-from trajscore.metrics._tps import run_scores
+from trajscore.metrics._censored import contrast_sums
+from trajscore.metrics._tps import RunSums, run_sums
 
 Branches = Sequence[ArrayLike | None] | NDArray[Any]
 
@@ -156,7 +156,8 @@ class MonteCarloContinuation(BaseEstimator):
         traces: Any = None,
         *,
         score: Any = "log",
-        weights: Weights = "linear_front",
+        weights: Weights = "early",
+        horizon: Horizon = None,
         n_resamples: int = 1000,
         random_state: Any = 0,
     ) -> pd.DataFrame:
@@ -167,7 +168,7 @@ class MonteCarloContinuation(BaseEstimator):
         traces : TrajectoryArray or array-like of shape (n_runs, T_max), optional
             Forecasts of the runs given to `fit`, found by their identifiers: adds the simple and
             exact scores of the audited runs and their difference.
-        score, weights : score family and step weights
+        score, weights, horizon : score family and step weights
             As in `trajscore.metrics.tps_score`.
         n_resamples : int, default=1000
             Bootstrap replicates over runs.
@@ -211,7 +212,13 @@ class MonteCarloContinuation(BaseEstimator):
         }
         forecasts = None if traces is None else forecasts_of(self.ids_, traces)[rows]
         return continuation_summary(
-            self.q_z_[rows], counts, forecasts, score, weights, n_resamples, random_state
+            self.q_z_[rows],
+            counts,
+            forecasts,
+            score,
+            as_step_weights(weights, horizon),
+            n_resamples,
+            random_state,
         )
 
     def _intervals(self, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -281,16 +288,18 @@ def continuation_summary(
     counts: dict[str, float],
     traces: TrajectoryArray | None,
     score: Any,
-    weights: Weights,
+    weights: StepWeights,
     n_resamples: int,
     random_state: Any,
 ) -> pd.DataFrame:
     """Tabulate counts, estimates of q_Z, and the simple and exact scores of the same runs."""
     samples = {"mean q_Z": q, "share q_Z = 0": q == 0, "share q_Z > 0.5": q > 0.5}
     if traces is not None:
-        simple = run_scores(np.zeros(len(q)), traces, score, weights)
-        shift = q * contrast_samples(traces, score, weights)
-        samples |= {"simple score": simple, "exact score": simple + shift, "exact - simple": shift}
+        simple = run_sums(np.zeros(len(q)), traces, score, weights)
+        shift = RunSums(q * contrast_sums(traces, score, weights).total, simple.divisor)
+        exact = RunSums(simple.total + shift.total, simple.divisor)
+        named = {"simple score": simple, "exact score": exact, "exact - simple": shift}
+        samples |= {name: sums.samples() for name, sums in named.items()}
     values = pd.DataFrame(samples).astype(np.float64)
     table = pd.DataFrame({"value": values.to_numpy().mean(axis=0)}, index=values.columns)
     table[["low", "high"]] = np.nan

@@ -22,13 +22,14 @@ from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_array, several
-from trajscore.core.weights import WEIGHT_SCHEDULES, Weights, schedule_name, step_weights
+from trajscore.core.values import as_array
+from trajscore.core.weights import Horizon, StepWeights, Weights, schedules_of
 from trajscore.inference import bootstrap
 from trajscore.inference._intervals import percentile_interval
+from trajscore.metrics._aggregate import weighted_mean
 from trajscore.metrics._proper_scores import family_name, several_families
 from trajscore.metrics._sensitivity import BASE_RATE, panel_index, ranks
-from trajscore.metrics._tps import run_scores
+from trajscore.metrics._tps import RunSums, run_sums
 
 _STEPS = "number of steps"
 
@@ -119,7 +120,8 @@ def practice_shift(
     *,
     scored: ArrayLike | None = None,
     scores: Sequence[Any] = ("log", "brier", ("beta", 4, 2)),
-    weights: Sequence[Weights] = WEIGHT_SCHEDULES,
+    weights: Sequence[Weights] | None = None,
+    horizon: Horizon = None,
     calibrator: Any = "platt",
     q_z: ArrayLike | None = None,
     groups: ArrayLike | None = None,
@@ -140,8 +142,10 @@ def practice_shift(
         `termination_audit` scores, and all where the meta of the runs has no stop reasons.
     scores : sequence of score families, default=("log", "brier", ("beta", 4, 2))
         Families.
-    weights : sequence of str or callable, default=all four schedules
-        Step weights.
+    weights : sequence of str or callable, optional
+        Step weights. Default: all schedules that need no horizon, or with one all.
+    horizon : int, "own" or None, default=None
+        Of all these, as in `trajscore.metrics.tps_score`; "own" is the convention of the paper.
     calibrator : "platt", forecaster or None, default="platt"
         Makes out-of-fold forecasts of all scored runs. "platt" is a `PlattCrossFitCalibrator` on
         the pseudo-label (or on `q_z`), fitted anew for each schedule, with its weights: otherwise
@@ -174,7 +178,8 @@ def practice_shift(
 
     Notes
     -----
-    The base rate is the mean pseudo-label of all scored runs, the same constant in both scores.
+    The base rate is the mean pseudo-label over the forecasts of all scored runs (with
+    ``horizon="own"`` over the runs), the same constant in both scores.
     A shift is an effect of the evaluation: nothing about the agent has changed.
 
     References
@@ -187,7 +192,7 @@ def practice_shift(
     >>> from trajscore.datasets import make_trajectories
     >>> runs = make_trajectories(300, budget=8, random_state=0)
     >>> shift = practice_shift({"signal": runs.data}, runs.target, n_resamples=200)
-    >>> shift.signs().loc["signal", "linear_front"]
+    >>> shift.signs().loc["signal", "early"]
     '+'
     >>> shift.selection.loc["number of steps", ["complete", "censored"]].round(1).tolist()
     [5.5, 8.0]
@@ -195,7 +200,7 @@ def practice_shift(
     sample = check_sample(_predictors(X), y, groups=groups, single_channel=True)
     enters = _enters(sample, scored)
     # q_z is not read for runs that do not enter
-    scores, weights = several_families(scores), several(weights, schedule_name, "weights")
+    scores, schedules = several_families(scores), schedules_of(weights, horizon)
     used = np.where(enters, sample.y, 0)
     labels = (as_labels(used) if q_z is None else as_labels(used, censored="q_z", q_z=q_z)).value
     rows = sample.id_order()
@@ -205,23 +210,25 @@ def practice_shift(
     _check_both(observed)
     censored = "failure" if q_z is None else "q_z"
     forecasts = {  # of each predictor one for each schedule
-        name: _calibrated(name, trace, sample, labels, calibrator, weights, censored)
+        name: _calibrated(name, trace, sample, labels, calibrator, schedules, censored)
         for name, trace in sample.traces.items()
     }
-    base_rate = sample.X.with_cells(np.full(len(sample.X.cells), labels.mean()))
-    forecasts[BASE_RATE] = [base_rate] * len(weights)
-    names = [list(forecasts), [family_name(s) for s in scores], [schedule_name(w) for w in weights]]
-    samples = [
-        run_scores(labels, trace, score, schedule)
+    rates = [how.of(sample.X).rate(labels) for how in schedules]
+    n_cells = len(sample.X.cells)
+    forecasts[BASE_RATE] = [sample.X.with_cells(np.full(n_cells, rate)) for rate in rates]
+    names = [list(forecasts), [family_name(s) for s in scores]]
+    names.append([how.schedule_name for how in schedules])
+    sums = [
+        run_sums(labels, trace, score, how)
         for of_predictor, score in product(forecasts.values(), scores)
-        for trace, schedule in zip(of_predictor, weights, strict=True)
+        for trace, how in zip(of_predictor, schedules, strict=True)
     ]
-    figures = _Figures(np.stack(samples, axis=1), observed, len(forecasts))
+    figures = _Figures(sums, observed, len(forecasts))
     options = {"random_state": 0} | bootstrap_options
     replicates = bootstrap(figures, len(sample), groups=sample.groups, **options)
     values = figures(np.ones((1, len(sample))))[0]
     of_first = {name: traces[0] for name, traces in forecasts.items()}
-    known = _known_of_runs(of_first, weights[0])
+    known = _known_of_runs(of_first, schedules[0])
     gap = _Gap(known.to_numpy(), observed)
     gaps = bootstrap(gap, len(sample), groups=sample.groups, **options)[:, 2]
     selection = pd.DataFrame(
@@ -278,21 +285,19 @@ def _calibrated(
     sample: Sample,
     labels: FloatArray,
     calibrator: Any,
-    weights: Sequence[Weights],
+    schedules: Sequence[StepWeights],
     censored: str,
 ) -> list[TrajectoryArray]:
     """Return out-of-fold forecasts of a predictor for each schedule."""
-    make = calibrator_maker(calibrator, weights[0])
+    make = calibrator_maker(calibrator, schedules[0])
     if make is None:
-        return [_checked(name, trace)] * len(weights)
+        return [_checked(name, trace)] * len(schedules)
     if not isinstance(calibrator, str):
-        return [_checked(name, _out_of_fold(calibrator, trace, sample, labels))] * len(weights)
+        return [_checked(name, _out_of_fold(calibrator, trace, sample, labels))] * len(schedules)
     inside = bool(trace.cells.min() >= 0 and trace.cells.max() <= 1)
     platt = make(inside).set_params(censored=censored)
-    return [
-        _checked(name, _out_of_fold(clone(platt).set_params(weights=one), trace, sample, labels))
-        for one in weights
-    ]
+    made = [clone(platt).set_params(weights=how.schedule, horizon=how.horizon) for how in schedules]
+    return [_checked(name, _out_of_fold(one, trace, sample, labels)) for one in made]
 
 
 def _out_of_fold(
@@ -321,15 +326,17 @@ class _Figures:
         "margin_shift",
     )
 
-    def __init__(self, samples: FloatArray, complete: BoolArray, n_predictors: int) -> None:
-        self._samples, self._complete, self._n = samples, complete, n_predictors
+    def __init__(self, sums: list[RunSums], complete: BoolArray, n_predictors: int) -> None:
+        self._totals = np.stack([one.total for one in sums], axis=1)
+        self._divisors = np.stack([one.divisor for one in sums], axis=1)
+        self._complete, self._n = complete, n_predictors
 
     def __call__(self, counts: FloatArray) -> FloatArray:
         """Return shape (n_replicates, 6, n_cells); a draw without complete runs is NaN."""
-        observed = counts[:, self._complete]
+        seen, rows = counts[:, self._complete], self._complete
         with np.errstate(invalid="ignore"):
-            complete = observed @ self._samples[self._complete] / observed.sum(1, keepdims=True)
-        extended = counts @ self._samples / counts.sum(axis=1, keepdims=True)
+            complete = seen @ self._totals[rows] / (seen @ self._divisors[rows])
+        extended = counts @ self._totals / (counts @ self._divisors)
         margins = [self._margin(complete), self._margin(extended)]
         return np.stack(
             [complete, extended, extended - complete, *margins, margins[1] - margins[0]], axis=1
@@ -375,11 +382,9 @@ def _table(
     return table
 
 
-def _known_of_runs(forecasts: dict[str, TrajectoryArray], weights: Weights) -> pd.DataFrame:
+def _known_of_runs(forecasts: dict[str, TrajectoryArray], weights: StepWeights) -> pd.DataFrame:
     """Return the number of steps and the mean forecasts of each run."""
     columns: dict[str, Any] = {_STEPS: forecasts[BASE_RATE].lengths}
     for name, X in forecasts.items():
-        w = step_weights(X.lengths, X.horizon, weights)
-        starts = X.offsets[:-1]
-        columns[name] = np.add.reduceat(w * X.cells, starts) / np.add.reduceat(w, starts)
+        columns[name] = weighted_mean(X, weights.of(X).cells())
     return pd.DataFrame(columns)

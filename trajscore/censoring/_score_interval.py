@@ -16,11 +16,11 @@ from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weights import Weights
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference import bootstrap
 from trajscore.inference._intervals import percentile_interval
-from trajscore.metrics._censored import contrast_samples
-from trajscore.metrics._tps import run_scores
+from trajscore.metrics._censored import contrast_sums
+from trajscore.metrics._tps import RunSums, run_sums
 
 
 class ScoreInterval(NamedTuple):
@@ -66,7 +66,8 @@ def censored_tps_interval(
     history: Any = None,
     branches: Any = None,
     score: Any = "log",
-    weights: Weights = "linear_front",
+    weights: Weights = "early",
+    horizon: Horizon = None,
     groups: ArrayLike | None = None,
     confidence_level: float = 0.95,
     **bootstrap_options: Any,
@@ -85,7 +86,7 @@ def censored_tps_interval(
         What the estimator learns from.
     branches : sequence of n_runs array-likes, optional
         Continuations for the estimator to learn from. Default: it learns from `y_true`.
-    score, weights : score family and step weights
+    score, weights, horizon : score family and step weights
         As in `trajscore.metrics.tps_score`.
     groups : array-like of shape (n_runs,), optional
         Clusters of runs that are drawn together.
@@ -122,13 +123,15 @@ def censored_tps_interval(
     if isinstance(q_z, MonteCarloContinuation):
         raise ValueError("give the shares of continuations themselves: q_z=estimator.predict(X)")
     y = sample.y
-    base = run_scores(as_labels(y).value, sample.X, score, weights)
-    slope = np.where(y == CENSORED, contrast_samples(sample.X, score, weights), 0.0)
+    how = as_step_weights(weights, horizon)
+    base = run_sums(as_labels(y).value, sample.X, score, how)
+    slope = np.where(y == CENSORED, contrast_sums(sample.X, score, how).total, 0.0)
     mean: _Known | _Refitted
     if hasattr(q_z, "fit"):
         mean = _Refitted(q_z, sample, history, branches, base, slope)
     else:
-        mean = _Known(base + as_labels(y, censored="q_z", q_z=q_z).value * slope)
+        q = as_labels(y, censored="q_z", q_z=q_z).value
+        mean = _Known(RunSums(base.total + q * slope, base.divisor))
     # runs are drawn in the order of their ids, so that the order of rows cannot matter
     place = np.arange(len(sample)) if groups is not None else np.argsort(sample.id_order())
     replicates = bootstrap(
@@ -144,23 +147,23 @@ def censored_tps_interval(
             f"interval is rough",
             stacklevel=2,
         )
-    value, std_error = float(mean.values.mean()), float(replicates.std(ddof=1))
+    value, std_error = mean.sums.mean(np.ones(len(sample))), float(replicates.std(ddof=1))
     low, high = percentile_interval(replicates, confidence_level)
     return ScoreInterval(value, float(low), float(high), std_error)
 
 
 class _Known:
-    """Mean score of draws of runs, where that of each run is known."""
+    """Score of draws of runs, where that of each run is known."""
 
-    def __init__(self, values: FloatArray) -> None:
-        self.values = values
+    def __init__(self, sums: RunSums) -> None:
+        self.sums = sums
 
     def __call__(self, counts: FloatArray) -> FloatArray:
-        return np.asarray(counts @ self.values / counts.sum(axis=1))
+        return np.asarray(counts @ self.sums.total / (counts @ self.sums.divisor))
 
 
 class _Refitted:
-    """Mean score of draws of runs, where q_Z is learnt anew from each draw."""
+    """Score of draws of runs, where q_Z is learnt anew from each draw."""
 
     def __init__(
         self,
@@ -168,7 +171,7 @@ class _Refitted:
         sample: Sample,
         history: Any,
         branches: Any,
-        base: FloatArray,
+        base: RunSums,
         slope: FloatArray,
     ) -> None:
         if history is None:
@@ -182,18 +185,19 @@ class _Refitted:
         self._y, self._branches = sample.y, {} if branches is None else {"branches": branches}
         self._base, self._slope = base, slope
         self._censored = sample.y == CENSORED
-        self.values = base + self._learnt(None, predictor=sample.X) * slope
+        q = self._learnt(None, predictor=sample.X)
+        self.sums = RunSums(base.total + q * slope, base.divisor)
         if "allow_predictor" in self._model.get_params():
             self._model.set_params(allow_predictor=True)  # looked at once, just now
         self.constant: list[float] = []  # shares that stood for what could not be learnt
 
     def __call__(self, counts: FloatArray) -> FloatArray:
         q = np.stack([self._learnt_of_draw(weight) for weight in counts])
-        values = self._base + q * self._slope
-        return np.asarray((counts * values).sum(axis=1) / counts.sum(axis=1))
+        values = self._base.total + q * self._slope
+        return np.asarray((counts * values).sum(axis=1) / (counts @ self._base.divisor))
 
     def _learnt(self, weight: FloatArray | None, predictor: Any = None) -> FloatArray:
-        q = np.zeros(len(self._base))
+        q = np.zeros(len(self._censored))
         model = clone(self._model).fit(
             self._history, self._y, sample_weight=weight, predictor=predictor, **self._branches
         )

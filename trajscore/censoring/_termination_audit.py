@@ -28,8 +28,8 @@ from trajscore.core.stops import (
 )
 from trajscore.core.type_aliases import BoolArray, IntArray
 from trajscore.core.values import as_array, check_choice
-from trajscore.core.weights import Weights
-from trajscore.metrics._tps import run_scores
+from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.metrics._tps import run_sums
 
 _TREATMENTS = ("exclude", "administrative")
 
@@ -98,7 +98,8 @@ class TerminationAudit:
         informative: str = "exclude",
         q_z: ArrayLike = 0.0,
         score: Any = "log",
-        weights: Weights = "linear_front",
+        weights: Weights = "early",
+        horizon: Horizon = None,
     ) -> float:
         """Censored Trajectory Proper Score of the runs that may be scored.
 
@@ -111,7 +112,7 @@ class TerminationAudit:
             "administrative" makes the sensitivity run of Appendix G.2.
         q_z : float or array-like of shape (n_runs,), default=0.0
             Continuation-success probability of the unobserved runs, in the order of the audit's.
-        score, weights : score family and step weights
+        score, weights, horizon : score family and step weights
             As in `trajscore.metrics.tps_score`.
 
         Returns
@@ -140,7 +141,8 @@ class TerminationAudit:
             )
         # q_z is not read for runs that are not scored
         labels = as_labels(np.where(scored, self.y, 0), censored="q_z", q_z=q_z)
-        return float(run_scores(labels.value[scored], X[scored], score, weights).mean())
+        sums = run_sums(labels.value[scored], X[scored], score, as_step_weights(weights, horizon))
+        return sums.mean(np.ones(len(sums.total)))
 
     def _forecasts(self, traces: Any) -> TrajectoryArray:
         if self.ids is not None:

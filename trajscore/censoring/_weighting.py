@@ -18,10 +18,10 @@ from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_flag
-from trajscore.core.weights import Weights
+from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.core.within_runs import last_cells, run_numbers, running_sum, step_numbers
 from trajscore.metrics._proper_scores import get_family
-from trajscore.metrics._tps import run_scores
+from trajscore.metrics._tps import RunSums, run_sums
 
 
 def ipcw_tps_score(
@@ -31,7 +31,8 @@ def ipcw_tps_score(
     *,
     q_z: ArrayLike = 0.0,
     score: Any = "log",
-    weights: Weights = "linear_front",
+    weights: Weights = "early",
+    horizon: Horizon = None,
     sample_weight: ArrayLike | None = None,
     return_samples: bool = False,
 ) -> float | tuple[float, FloatArray]:
@@ -51,7 +52,7 @@ def ipcw_tps_score(
     q_z : float or array-like of shape (n_runs,), default=0.0
         Continuation-success probability of unobserved runs that a budget stopped; these are
         scored on their prefix, as by `censored_tps_score`.
-    score, weights : score family and step weights
+    score, weights, horizon : score family and step weights
         As in `trajscore.metrics.tps_score`.
     sample_weight : array-like of shape (n_runs,), optional
         Weight of each run in the mean.
@@ -79,6 +80,10 @@ def ipcw_tps_score(
 
     Notes
     -----
+    The target is the score of all steps that runs would have come to by themselves: inverse weights
+    multiply the scores and the weights of steps alike. `censored_tps_score` targets the steps that
+    were taken.
+
     Consistent if (1) given the history at a step, a stop says nothing of what would have come,
     (2) the model of stops is right, and (3) runs of every history had a chance to go on. If stops
     depend on what the history does not hold, no weighting helps: see `tps_bounds`. If nothing was
@@ -100,9 +105,10 @@ def ipcw_tps_score(
     sample = check_sample(
         traces, y_true, sample_weight=sample_weight, probabilities=True, single_channel=True
     )
-    stops, g = _stops_and_scores(sample, hazard, q_z, score, weights)
-    samples = g if stops is None else _inverse_weighted(stops, g)
-    value = float(np.average(samples, weights=sample.weight))
+    stops, sums = _stops_and_sums(sample, hazard, q_z, score, as_step_weights(weights, horizon))
+    if stops is not None:
+        sums = _times(sums, _inverse_weights(stops))
+    value, samples = _score_and_samples(sums, sample.weight)
     return (value, samples) if as_flag(return_samples, "return_samples") else value
 
 
@@ -114,7 +120,8 @@ def doubly_robust_tps_score(
     regressor: Any = None,
     q_z: ArrayLike = 0.0,
     score: Any = "log",
-    weights: Weights = "linear_front",
+    weights: Weights = "early",
+    horizon: Horizon = None,
     sample_weight: ArrayLike | None = None,
     return_samples: bool = False,
 ) -> float | tuple[float, FloatArray]:
@@ -132,7 +139,7 @@ def doubly_robust_tps_score(
         score of the steps so far on success, on failure, and as expected if the latest forecast is
         right, and the expected score of the step itself. Default: ridge regression on these,
         standardised; with many runs, something richer pays.
-    q_z, score, weights, sample_weight, return_samples : optional
+    q_z, score, weights, horizon, sample_weight, return_samples : optional
         As in `ipcw_tps_score`.
 
     Returns
@@ -151,9 +158,9 @@ def doubly_robust_tps_score(
     -----
     Conditions (1) and (3) of `ipcw_tps_score` remain; of the two models, one must be right. The
     model of the score is fitted backwards, step by step, to its own value at the next step, as
-    in Bang and Robins (2005), so that it does not lean on the model of stops. It is not told
-    the step weights, nor the horizon: how long a run was going to be is not known at its steps, and
-    the length that it came to would tell a stop before it happens.
+    in Bang and Robins (2005), so that it does not lean on the model of stops. The weight of the
+    steps that a stopped run would have come to is estimated in the same way. With ``horizon="own"``
+    the model is not told the step weights, which would tell a stop before it happens.
 
     With contributions c of n runs, the score plus and minus ``1.96 * c.std(ddof=1) / n**0.5`` is
     an interval of 95% in large samples: both models are fitted out of fold, so that their errors
@@ -175,26 +182,36 @@ def doubly_robust_tps_score(
     sample = check_sample(
         traces, y_true, sample_weight=sample_weight, probabilities=True, single_channel=True
     )
-    stops, g = _stops_and_scores(sample, hazard, q_z, score, weights)
-    samples = g
+    how = as_step_weights(weights, horizon)
+    stops, sums = _stops_and_sums(sample, hazard, q_z, score, how)
     if stops is not None:
-        known = np.column_stack([stops.features_, _known_of_the_score(sample.X, score)])
-        samples = _augmented(stops, g, _expected_scores(stops, known, g, regressor))
-    value = float(np.average(samples, weights=sample.weight))
+        known = np.column_stack([stops.features_, _known_of_the_score(sample.X, score, how)])
+        total = _augmented(stops, sums.total, known, regressor)
+        divisor = sums.divisor
+        if not how.is_own:  # which runs that were stopped would have come to, too
+            divisor = _augmented(stops, divisor, known, regressor)
+        sums = RunSums(total, divisor)
+    value, samples = _score_and_samples(sums, sample.weight)
     return (value, samples) if as_flag(return_samples, "return_samples") else value
 
 
-def _stops_and_scores(
-    sample: Sample, hazard: StopHazard | None, q_z: ArrayLike, score: Any, weights: Weights
-) -> tuple[StopHazard | None, FloatArray]:
-    """Return the fitted hazard (None if no run was stopped), and scores, 0 for stopped runs."""
+def _stops_and_sums(
+    sample: Sample, hazard: StopHazard | None, q_z: ArrayLike, score: Any, weights: StepWeights
+) -> tuple[StopHazard | None, RunSums]:
+    """Return the fitted hazard (None if no run was stopped), and sums, whose scores are 0 there."""
     y = sample.y
     stops = _fitted(hazard, sample.X, y == CENSORED)
     stopped = np.zeros(len(sample), dtype=bool) if stops is None else stops.stopped_
     # q_z is not read for informative stops: these get no score of their own
     labels = as_labels(np.where(stopped, 0, y), censored="q_z", q_z=q_z)
-    scores = run_scores(labels.value, sample.X, score, weights)
-    return stops, np.where(stopped, 0.0, scores)
+    sums = run_sums(labels.value, sample.X, score, weights)
+    return stops, RunSums(np.where(stopped, 0.0, sums.total), sums.divisor)
+
+
+def _score_and_samples(sums: RunSums, weight: FloatArray) -> tuple[float, FloatArray]:
+    """Return the score, and linearised contributions of the runs, of which it is the mean."""
+    value, unit = sums.mean(weight), float(np.average(sums.divisor, weights=weight))
+    return value, np.asarray(value + (sums.total - value * sums.divisor) / unit)
 
 
 def _fitted(
@@ -208,33 +225,44 @@ def _fitted(
     return hazard if hazard.stopped_.any() else None
 
 
-def _inverse_weighted(stops: StopHazard, g: FloatArray) -> FloatArray:
-    weight = np.where(stops.stopped_, 0.0, 1 / stops.survival_[last_cells(stops.history_)])
-    value = float(np.average(g, weights=weight))
-    return value + weight / weight.mean() * (g - value)
+def _inverse_weights(stops: StopHazard) -> FloatArray:
+    """One over the chance of each run to go on; 0 where it did not."""
+    return np.where(stops.stopped_, 0.0, 1 / stops.survival_[last_cells(stops.history_)])
 
 
-def _augmented(stops: StopHazard, g: FloatArray, expected: FloatArray) -> FloatArray:
+def _times(sums: RunSums, weight: FloatArray) -> RunSums:
+    return RunSums(sums.total * weight, sums.divisor * weight)
+
+
+def _augmented(
+    stops: StopHazard, final: FloatArray, known: FloatArray, regressor: Any
+) -> FloatArray:
+    """What each run adds to the mean of a number that is final where it was not stopped."""
+    expected = _expected_final(stops, known, final, regressor)
     event = steps_at_risk(stops.history_, stops.stopped_)[1]
     surprise = (event - stops.hazard_) / stops.survival_ * expected  # 0 where not at risk
-    weighted = np.where(stops.stopped_, 0.0, g / stops.survival_[last_cells(stops.history_)])
+    weighted = _inverse_weights(stops) * final
     return weighted + np.add.reduceat(surprise, stops.history_.offsets[:-1])
 
 
-def _known_of_the_score(X: TrajectoryArray, score: Any) -> FloatArray:
-    """Mean scores so far, by outcome and in expectation; step weights would tell the horizon."""
+def _known_of_the_score(X: TrajectoryArray, score: Any, weights: StepWeights) -> FloatArray:
+    """Scores so far, by outcome and in expectation: sums, or means where weights tell the end."""
     family = get_family(score)
     each = np.column_stack([family.success(X.cells), family.failure(X.cells)])
-    so_far = running_sum(X, each) / step_numbers(X)[:, None]
+    if weights.is_own:
+        so_far = running_sum(X, each) / step_numbers(X)[:, None]
+    else:
+        each *= weights.of(X).cells()[:, None]
+        so_far = running_sum(X, each)
     chance = np.column_stack([X.cells, 1 - X.cells])
     # a linear model needs to be given these products
     return np.column_stack([so_far, (chance * so_far).sum(axis=1), (chance * each).sum(axis=1)])
 
 
-def _expected_scores(
+def _expected_final(
     stops: StopHazard, known: FloatArray, g: FloatArray, regressor: Any
 ) -> FloatArray:
-    """Expected final score given the history at each step, out of fold."""
+    """Expected final number given the history at each step, out of fold."""
     X, went_through = stops.history_, ~stops.stopped_
     at_risk, event = steps_at_risk(X, stops.stopped_)
     step, ends = step_numbers(X), last_cells(X)[went_through]

@@ -13,7 +13,7 @@ from typing import Any
 
 from trajscore.cli.batches import batches_of, is_folder_of_parquet
 from trajscore.cli.inputs import TABLE, add_censored, add_input_options, check_folder, reading
-from trajscore.core.weights import WEIGHT_SCHEDULES
+from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io._run import Run
 from trajscore.metrics._aggregate import AGGREGATORS
 from trajscore.report import IntervalOptions, MonitoringOptions, Report, evaluate
@@ -58,8 +58,19 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add(
         "--weights",
         choices=WEIGHT_SCHEDULES,
-        default="linear_front",
-        help="what the steps of a run weigh (%(default)s)",
+        default="early",
+        help="what the forecast at step t counts; early is 1/sqrt(t) (%(default)s)",
+    )
+    add(
+        "--horizon",
+        type=_horizon,
+        help="number of steps over which weights are taken; own: each run's own length, as in the "
+        "paper (--weights linear_front --horizon own)",
+    )
+    add(
+        "--end",
+        choices=("known", "unknown"),
+        help="whether predictors know, with the last step of a run, that it is the last",
     )
     add(
         "--family",
@@ -165,6 +176,8 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
         "scores": families,
         "weights": arguments.weights,
+        "horizon": arguments.horizon,
+        "end": None if arguments.end is None else arguments.end == "known",
         "phi": arguments.phi,
         "censored": arguments.censored,
         "intervals": IntervalOptions(
@@ -203,6 +216,15 @@ def _check_out(out: Path | None) -> None:
         raise ValueError(
             f"--out: {out} ends in none of {', '.join(_WRITERS)}; the ending says what is written"
         )
+
+
+def _horizon(text: str) -> int | str:
+    """Read a number of steps, or own."""
+    if text == OWN:
+        return OWN
+    if text.isdigit() and int(text):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps, such as 30, or own")
 
 
 def _family(text: str) -> Any:

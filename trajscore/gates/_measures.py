@@ -15,6 +15,7 @@ from trajscore.core.outcomes import differ
 from trajscore.core.parallel import Work
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
+from trajscore.core.weights import as_step_weights
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics._diagnostics import DIAGNOSTICS
 from trajscore.metrics._statistics import MeanOfRuns, Statistic
@@ -24,7 +25,7 @@ from trajscore.report._margins import row_metrics
 from trajscore.report._missing import leave_out_missing
 from trajscore.report._rows import base_rate, make_rows
 
-OPTIONS = Options(("log", "brier", ("beta", 4, 2)), "linear_front", "weighted")
+OPTIONS = Options(("log", "brier", ("beta", 4, 2)), as_step_weights(), "weighted")
 SUCCESS, LENGTH = "success", "length"
 MARGIN = " margin"
 _PASS = re.compile(r"pass\^([1-9][0-9]?)")
@@ -131,7 +132,9 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], St
     notes: list[Note] = []
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
     alone = leave_out_missing(alone, "own_runs", notes)
-    rows = make_rows(alone, calibrator_maker("platt", OPTIONS.weights), Work(), notes)
+    rows = make_rows(
+        alone, calibrator_maker("platt", OPTIONS.weights), OPTIONS.weights, Work(), notes
+    )
     found: dict[tuple[str, str], Statistic] = {}
     for row in rows:
         if row.predictor != predictor:
@@ -139,13 +142,14 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], St
         # places among all runs that count, of which some have no forecast that is judged
         covered = replace(row.runs, rows=runs.places(row.runs.given))
         own = row_metrics(replace(row, runs=covered), OPTIONS)
-        constant = row_metrics(base_rate(row.traces, covered), OPTIONS)
+        constant = row_metrics(base_rate(row.traces, covered, OPTIONS.weights), OPTIONS)
         for name, one in own.items():
             found[row.form, name] = one
             reference = constant[name]
             if isinstance(one, MeanOfRuns) and isinstance(reference, MeanOfRuns):
                 above = one.samples - reference.samples
-                found[row.form, f"{name}{MARGIN}"] = MeanOfRuns(above, one.rows)
+                margin = MeanOfRuns(above, one.rows, divisor=one.divisor)
+                found[row.form, f"{name}{MARGIN}"] = margin
     if not found:
         raise ValueError(" ".join(sentence(note) for note in notes))
     return found

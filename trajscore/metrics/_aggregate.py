@@ -9,15 +9,16 @@ import numpy as np
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import check_choice
-from trajscore.core.weights import Weights, step_weights
+from trajscore.core.values import check_choice, run_label
+from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.core.within_runs import last_cells
 
 AGGREGATORS = ("last", "mean", "min", "weighted")
+_MEAN = as_step_weights("uniform")
 
 
 def aggregate(
-    traces: Any, phi: str = "weighted", *, weights: Weights = "linear_front"
+    traces: Any, phi: str = "weighted", *, weights: Weights = "early", horizon: Horizon = None
 ) -> FloatArray:
     """Collapse each trace to a scalar.
 
@@ -27,7 +28,7 @@ def aggregate(
         One value a step.
     phi : {"last", "mean", "min", "weighted"}, default="weighted"
         The aggregator; "weighted" is the mean over the observed steps with `weights`.
-    weights : str or callable, default="linear_front"
+    weights, horizon : str or callable, and int, "own" or None
         Step weights as in `tps_score`, read for "weighted" only.
 
     Returns
@@ -53,14 +54,14 @@ def aggregate(
     Examples
     --------
     >>> [float(aggregate([[0.9, 0.6]], phi)[0]) for phi in ("last", "mean", "min", "weighted")]
-    [0.6, 0.75, 0.6, 0.8]
+    [0.6, 0.75, 0.6, 0.775...]
     """
     X = check_trajectories(traces, single_channel=True)
     check_choice(phi, "phi", AGGREGATORS)
-    return collapse(X, phi, weights)
+    return collapse(X, phi, as_step_weights(weights, horizon))
 
 
-def collapse(X: TrajectoryArray, phi: str, weights: Weights) -> FloatArray:
+def collapse(X: TrajectoryArray, phi: str, weights: StepWeights) -> FloatArray:
     """Collapse trusted traces of one channel."""
     if not len(X):
         return np.empty(0)
@@ -68,14 +69,20 @@ def collapse(X: TrajectoryArray, phi: str, weights: Weights) -> FloatArray:
         return X.cells[last_cells(X)]
     if phi == "min":
         return np.minimum.reduceat(X.cells, X.offsets[:-1])
-    schedule = "uniform" if phi == "mean" else weights
-    return weighted_mean(X, step_weights(X.lengths, X.horizon, schedule))
+    return weighted_mean(X, (_MEAN if phi == "mean" else weights).of(X).cells())
 
 
 def weighted_mean(X: TrajectoryArray, w: FloatArray) -> FloatArray:
     """Mean of each trusted run's values, which have the weights w."""
     starts = X.offsets[:-1]
-    mean = np.add.reduceat(w * X.cells, starts) / np.add.reduceat(w, starts)
+    total = np.add.reduceat(w, starts)
+    if not total.all():
+        row = int(np.argmin(total))
+        raise ValueError(
+            f"run {run_label(X.ids[row])} (row {row}): its steps weigh nothing, so they have no "
+            f"weighted mean; give weights above zero at step 1, or another aggregator"
+        )
+    mean = np.add.reduceat(w * X.cells, starts) / total
     # rounding must not carry a mean outside the values it averages, nor split ties of constants
     low, high = np.minimum.reduceat(X.cells, starts), np.maximum.reduceat(X.cells, starts)
     return np.clip(mean, low, high)

@@ -11,8 +11,9 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.outcomes import soft_outcomes
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weights import Weights
-from trajscore.metrics._tps import average, check_scored, run_scores
+from trajscore.core.values import as_flag
+from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
+from trajscore.metrics._tps import RunSums, check_scored, run_sums
 
 
 def censored_tps_score(
@@ -21,14 +22,16 @@ def censored_tps_score(
     *,
     q_z: ArrayLike = 0.0,
     score: Any = "log",
-    weights: Weights = "linear_front",
+    weights: Weights = "early",
+    horizon: Horizon = None,
+    normalize: bool = True,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Mean censored Trajectory Proper Score; higher is better.
+    """Censored Trajectory Proper Score of a set of runs; higher is better.
 
     A run whose outcome was observed is scored as by `tps_score`. One that was stopped at step
     Z before its outcome showed is scored on its prefix with the soft outcome q_Z, the chance
-    that it would have succeeded. Step weights are those of the whole horizon, cut off at Z.
+    that it would have succeeded, given its history and that it was still going when it was stopped.
 
     Parameters
     ----------
@@ -37,16 +40,18 @@ def censored_tps_score(
     traces : TrajectoryArray or array-like of shape (n_runs, T_max)
         Forecasts of success in [0, 1], one a step.
     q_z : float or array-like of shape (n_runs,), default=0.0
-        Continuation-success probability of the runs that were not observed; other entries are
-        not read and may be NaN. 0 is the *simple* score, the true q_Z gives the *exact* one, and
-        the mean outcome of a run's continuations the *abstract* one.
-    score, weights, sample_weight : score family, step weights and array-like
-        As in `tps_score`.
+        P(success | history, stopped, still going) of the runs that were not observed; other
+        entries are not read and may be NaN. 0 is the *simple* score, the true q_Z gives the *exact*
+        one, and the mean outcome of a run's continuations the *abstract* one.
+    score, weights, horizon, normalize, sample_weight : score family, step weights, array-like
+        As in `tps_score`. Only the steps up to the stop are scored, with weights that depend on the
+        step: no run needs a horizon. With ``horizon="own"`` the weights are those of the horizon
+        that the container holds, cut off at the stop and not renormalised, as in the paper.
 
     Returns
     -------
     float
-        The (weighted) mean over runs.
+        The score.
 
     Raises
     ------
@@ -60,9 +65,11 @@ def censored_tps_score(
 
     Notes
     -----
-    The exact score is proper for q_t if stops are administrative: Y is independent of the stop
-    given the stopped history. The simple score elicits m_t = P(observed and success | H_t)
-    instead (Proposition C.3).
+    The exact score is proper for q_t if stops are administrative, so that a stop says nothing of
+    the outcome given the history, or if q_Z is told of the stop; a run that ended by itself is no
+    run that was stopped, so q_Z is learnt from runs that went on. The simple score elicits
+    m_t = P(observed and success | H_t) instead (Proposition C.3). Forecasts that stop their own
+    runs cannot be judged on these runs: replay all predictors on the same logs.
 
     References
     ----------
@@ -77,9 +84,11 @@ def censored_tps_score(
     >>> round(censored_tps_score([1, -1], traces, q_z=0.5, score="brier"), 4)
     -0.15
     """
-    y, X = check_scored(y_true, traces, allow_censored=True)
+    how = as_step_weights(weights, horizon)
+    y, X = check_scored(y_true, traces, how, allow_censored=True)
     weight = check_sample_weight(sample_weight, len(X))
-    return average(run_scores(soft_outcomes(y, q_z), X, score, weights), weight)
+    labels, normalize = soft_outcomes(y, q_z), as_flag(normalize, "normalize")
+    return run_sums(labels, X, score, how, normalize=normalize).mean(weight)
 
 
 def censored_tps_samples(
@@ -88,19 +97,24 @@ def censored_tps_samples(
     *,
     q_z: ArrayLike = 0.0,
     score: Any = "log",
-    weights: Weights = "linear_front",
+    weights: Weights = "early",
+    horizon: Horizon = None,
+    normalize: bool = True,
+    sample_weight: ArrayLike | None = None,
 ) -> FloatArray:
-    """Censored Trajectory Proper Score of every run; higher is better.
+    """Return one number a run whose mean is the censored score; higher is better.
 
     Parameters
     ----------
-    y_true, traces, q_z, score, weights : array-likes, score family and step weights
-        As in `censored_tps_score`, which is the mean.
+    y_true, traces, q_z, score, weights, horizon, normalize : array-likes, score and step weights
+        As in `censored_tps_score`.
+    sample_weight : array-like of shape (n_runs,), optional
+        Weight of each run in that mean.
 
     Returns
     -------
     ndarray of shape (n_runs,)
-        The score of each run.
+        Pseudo-values, as of `tps_samples`.
 
     Raises
     ------
@@ -122,11 +136,14 @@ def censored_tps_samples(
     >>> censored_tps_samples([1, -1], traces, q_z=q_z, score="brier")
     array([-0.04, -0.26])
     """
-    y, X = check_scored(y_true, traces, allow_censored=True)
-    return run_scores(soft_outcomes(y, q_z), X, score, weights)
+    how = as_step_weights(weights, horizon)
+    y, X = check_scored(y_true, traces, how, allow_censored=True)
+    weight = check_sample_weight(sample_weight, len(X))
+    labels, normalize = soft_outcomes(y, q_z), as_flag(normalize, "normalize")
+    return run_sums(labels, X, score, how, normalize=normalize).samples(weight)
 
 
-def contrast_samples(X: TrajectoryArray, score: Any, weights: Weights) -> FloatArray:
+def contrast_sums(X: TrajectoryArray, score: Any, weights: StepWeights) -> RunSums:
     """Return what success is worth over failure on each run's prefix: the score's slope in q_Z."""
-    success = run_scores(np.ones(len(X)), X, score, weights)
-    return success - run_scores(np.zeros(len(X)), X, score, weights)
+    success = run_sums(np.ones(len(X)), X, score, weights)
+    return success - run_sums(np.zeros(len(X)), X, score, weights)

@@ -15,11 +15,11 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import check_choice
-from trajscore.core.weights import Weights, step_weights
+from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._ties import order_within, rises
-from trajscore.metrics._tps import check_scored, earned, run_scores
+from trajscore.metrics._tps import RunSums, check_scored, earned, run_sums
 from trajscore.metrics._weighted_steps import WeightedSteps
 
 PARTS = ("miscalibration", "discrimination", "uncertainty")
@@ -87,6 +87,7 @@ def tps_decomposition(
     *,
     score: Any = ...,
     weights: Weights = ...,
+    horizon: Horizon = ...,
     by: Literal["pooled"] = ...,
     sample_weight: ArrayLike | None = ...,
 ) -> TPSDecomposition: ...
@@ -97,6 +98,7 @@ def tps_decomposition(
     *,
     score: Any = ...,
     weights: Weights = ...,
+    horizon: Horizon = ...,
     by: Literal["step"],
     sample_weight: ArrayLike | None = ...,
 ) -> pd.DataFrame: ...
@@ -105,7 +107,8 @@ def tps_decomposition(
     traces: Any,
     *,
     score: Any = "log",
-    weights: Weights = "linear_front",
+    weights: Weights = "early",
+    horizon: Horizon = None,
     by: Literal["pooled", "step"] = "pooled",
     sample_weight: ArrayLike | None = None,
 ) -> TPSDecomposition | pd.DataFrame:
@@ -122,7 +125,7 @@ def tps_decomposition(
 
     Parameters
     ----------
-    y_true, traces, score, weights : array-likes, score family and step weights
+    y_true, traces, score, weights, horizon : array-likes, score family and step weights
         As in `tps_score`. For runs that were cut off, give their continuation-success probability.
     by : {"pooled", "step"}, default="pooled"
         "pooled" recalibrates all steps with one function and compares with one constant; "step"
@@ -137,7 +140,8 @@ def tps_decomposition(
         miscalibration: what the best monotone recalibration would gain; not negative, smaller is
         better. discrimination: what the recalibrated forecast gains over the constant one; not
         negative, larger is better. uncertainty: minus the score of the constant forecast, the
-        weighted success rate; the same for every forecast of the same runs.
+        success rate over forecasts, each with its weight; the same for every forecast of the same
+        runs.
 
         With ``by="step"`` a table of their means at each step, and beside them n_runs, the runs
         that count there, and weight, their share of the score: weight times score sums to the
@@ -182,9 +186,10 @@ def tps_decomposition(
     """
     check_choice(by, "by", ("pooled", "step"))
     family = get_family(score)
-    y, X = check_scored(y_true, traces)
+    how = as_step_weights(weights, horizon)
+    y, X = check_scored(y_true, traces, how)
     weight = check_sample_weight(sample_weight, len(X))
-    mass, steps, counts = weighted_mass(y, X, weight, weights, by_step=by == "step")
+    mass, steps, counts = weighted_mass(y, X, weight, how, by_step=by == "step")
     parts = mass.parts(lambda one: one.score(family))
     if by == "pooled":
         return TPSDecomposition(**{name: float(part[0]) for name, part in parts.items()})
@@ -194,16 +199,16 @@ def tps_decomposition(
     return pd.DataFrame(columns, index=pd.Index(steps, name="step"))
 
 
-def recalibrated_scores(steps: WeightedSteps, score: Any) -> FloatArray:
-    """Score of each trusted run with the best monotone recalibration of all their forecasts.
+def recalibrated_sums(steps: WeightedSteps, score: Any) -> RunSums:
+    """Scores of trusted runs with the best monotone recalibration of all their forecasts.
 
-    Its mean is above that of the forecasts by their miscalibration.
+    Their score is above that of the forecasts by their miscalibration.
 
     >>> from trajscore.metrics._weighted_steps import weighted_steps
     >>> X = TrajectoryArray.from_list([[0.5, 0.9], [0.5, 0.5]])
     >>> parts = tps_decomposition([1, 0], X, score="brier")
-    >>> best = recalibrated_scores(weighted_steps(np.array([1.0, 0.0]), X), "brier")
-    >>> bool(np.isclose(best.mean() - parts.score, parts.miscalibration))
+    >>> best = recalibrated_sums(weighted_steps(np.array([1.0, 0.0]), X), "brier")
+    >>> bool(np.isclose(best.mean(np.ones(2)) - parts.score, parts.miscalibration))
     True
     """
     total = steps.by_tie(steps.weight)
@@ -212,14 +217,14 @@ def recalibrated_scores(steps: WeightedSteps, score: Any) -> FloatArray:
     best = np.full(len(total), 0.5)  # where nothing weighs, any
     best[used] = isotonic_regression(success[used] / total[used], sample_weight=total[used])
     recalibrated = steps.X.with_cells(best[steps.tie])
-    return run_scores(steps.success, recalibrated, score, steps.weights)
+    return run_sums(steps.success, recalibrated, score, steps.weights)
 
 
 def weighted_mass(
     y: NDArray[Any],
     X: TrajectoryArray,
     run_weight: FloatArray,
-    weights: Weights,
+    weights: StepWeights,
     *,
     by_step: bool = False,
 ) -> tuple[Mass, IntArray, IntArray]:
@@ -229,15 +234,17 @@ def weighted_mass(
     each group (from 1, zero where all are one) and how many forecasts it has.
 
     >>> X = TrajectoryArray.from_list([[0.5, 0.9], [0.5, 0.5]])
-    >>> mass, _, counts = weighted_mass(np.array([1, 0]), X, np.ones(2), "uniform")
+    >>> uniform = as_step_weights("uniform")
+    >>> mass, _, counts = weighted_mass(np.array([1, 0]), X, np.ones(2), uniform)
     >>> mass.forecast, mass.success, mass.failure, counts
     (array([0.5, 0.9]), array([0.25, 0.25]), array([0.5, 0. ]), array([4]))
     """
     if len(X) == 0:
         raise ValueError("there are no runs; a score needs at least one")
     lengths = X.lengths
-    w = step_weights(lengths, X.horizon, weights)
-    w *= np.repeat(run_weight / run_weight.sum(), lengths)
+    of_runs = weights.of(X)
+    w = of_runs.cells()
+    w *= np.repeat(run_weight / (run_weight @ of_runs.divisor()), lengths)
     step = step_numbers(X) if by_step else np.zeros(len(w), dtype=np.int64)
     order = order_within(X.cells, step)
     if not w.all():

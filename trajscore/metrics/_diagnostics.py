@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, check_choice
-from trajscore.core.weights import Weights
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import AGGREGATORS, collapse
 from trajscore.metrics._binning import STRATEGIES, bins_of
@@ -36,7 +36,8 @@ def trajectory_diagnostics(
     traces: Any,
     *,
     phi: str = "weighted",
-    weights: Weights = "linear_front",
+    weights: Weights = "early",
+    horizon: Horizon = None,
     sample_weight: ArrayLike | None = None,
     n_bins: int = 10,
     strategy: str = "quantile",
@@ -51,7 +52,7 @@ def trajectory_diagnostics(
         Any signal that is higher where success is more likely, one a step.
     phi : {"last", "mean", "min", "weighted"}, default="weighted"
         How a trace is collapsed, see `aggregate`.
-    weights : str or callable, default="linear_front"
+    weights, horizon : str or callable, and int, "own" or None
         Step weights as in `tps_score`, for ``phi="weighted"``.
     sample_weight : array-like of shape (n_runs,), optional
         Weight of each run.
@@ -119,7 +120,7 @@ def trajectory_diagnostics(
         raise ValueError("there are no runs to score; give at least one")
     low, high = runs.X.value_range()
     metrics = diagnostic_statistics(
-        collapse(runs.X, phi, weights),
+        collapse(runs.X, phi, as_step_weights(weights, horizon)),
         np.asarray(runs.y, dtype=np.float64),
         is_probability=low >= 0 and high <= 1,
         n_bins=n_bins,

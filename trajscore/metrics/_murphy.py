@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_numbers
-from trajscore.core.weights import Weights
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.metrics._decomposition import Mass, weighted_mass
 from trajscore.metrics._ties import ROUNDING
 from trajscore.metrics._tps import check_scored
@@ -22,7 +22,8 @@ def murphy_curve(
     traces: Any,
     *,
     thresholds: ArrayLike | None = None,
-    weights: Weights = "linear_front",
+    weights: Weights = "early",
+    horizon: Horizon = None,
     sample_weight: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Elementary score at each threshold, with its parts; higher is better.
@@ -72,8 +73,9 @@ def murphy_curve(
     [-0.1, 0.0]
     """
     cuts = _check_thresholds(thresholds)
-    y, X = check_scored(y_true, traces)
-    mass, _, _ = weighted_mass(y, X, check_sample_weight(sample_weight, len(X)), weights)
+    how = as_step_weights(weights, horizon)
+    y, X = check_scored(y_true, traces, how)
+    mass, _, _ = weighted_mass(y, X, check_sample_weight(sample_weight, len(X)), how)
     parts = mass.parts(lambda one: _elementary(one, cuts))
     return pd.DataFrame(parts, index=pd.Index(cuts, name="threshold"))
 

@@ -10,7 +10,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.ids import check_same_runs
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weights import Weights, step_weights
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.metrics._proper_scores import LogScore, get_family
 
 
@@ -24,7 +24,12 @@ class RegretParts(NamedTuple):
 
 
 def regret(
-    q_true: Any, traces: Any, *, score: Any = "log", weights: Weights = "linear_front"
+    q_true: Any,
+    traces: Any,
+    *,
+    score: Any = "log",
+    weights: Weights = "early",
+    horizon: Horizon = None,
 ) -> FloatArray:
     """Expected loss of each trace against the true success probabilities.
 
@@ -34,14 +39,15 @@ def regret(
         True q_t = P(Y=1 | history up to t).
     traces : TrajectoryArray or array-like of shape (n_runs, T_max)
         Forecasts, for the same steps.
-    score, weights : score family and step weights
+    score, weights, horizon : score family and step weights
         As in `tps_score`.
 
     Returns
     -------
     ndarray of shape (n_runs,)
-        Sum over t of w_t {q (S(q,1) - S(F,1)) + (1-q) (S(q,0) - S(F,0))}; zero if and only if
-        F = q at every step with a positive weight, never negative.
+        Sum over t of w_t {q (S(q,1) - S(F,1)) + (1-q) (S(q,0) - S(F,0))}, divided by the mean
+        weight of a run, so that the mean over runs is what the score of the set loses; zero if and
+        only if F = q at every step with a positive weight, never negative.
 
     Raises
     ------
@@ -59,7 +65,7 @@ def regret(
     (array([0.]), array([0.01]))
     """
     q, F = _same_runs(q_true=q_true, traces=traces)
-    w = step_weights(F.lengths, F.horizon, weights)
+    w = _shared_weights(F, weights, horizon)
     return _sum_steps(w * _expected_gain(get_family(score), q.cells, q.cells, F.cells), q)
 
 
@@ -69,7 +75,8 @@ def plug_in_regret(
     surrogate: Any,
     *,
     score: Any = ("beta", 2, 4),
-    weights: Weights = "linear_front",
+    weights: Weights = "early",
+    horizon: Horizon = None,
 ) -> RegretParts:
     """Split the regret under a surrogate outcome into the true regret and a bias term.
 
@@ -83,7 +90,7 @@ def plug_in_regret(
         As in `regret`.
     surrogate : TrajectoryArray or array-like of shape (n_runs, T_max)
         Conditional mean a_t of the surrogate outcome, for the same steps.
-    score, weights : score family and step weights
+    score, weights, horizon : score family and step weights
         As in `tps_score`.
 
     Returns
@@ -112,7 +119,7 @@ def plug_in_regret(
     (array([-0.]), array([0.01]), array([-0.01]))
     """
     q, F, a = _same_runs(q_true=q_true, traces=traces, surrogate=surrogate)
-    w = step_weights(F.lengths, F.horizon, weights)
+    w = _shared_weights(F, weights, horizon)
     family = get_family(score)
     shift = a.cells - q.cells
     contrast = _contrast(family, q.cells) - _contrast(family, F.cells)
@@ -133,6 +140,12 @@ def _same_runs(**given: Any) -> list[TrajectoryArray]:
     for name, one in checked.items():
         check_same_runs(one, checked["traces"], name, "traces")
     return list(checked.values())
+
+
+def _shared_weights(X: TrajectoryArray, weights: Weights, horizon: Horizon) -> FloatArray:
+    """Weight of each step over the mean weight of a run."""
+    of_runs = as_step_weights(weights, horizon).of(X)
+    return np.asarray(of_runs.cells() / of_runs.divisor().mean()) if len(X) else np.empty(0)
 
 
 def _expected_gain(family: Any, mean: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:

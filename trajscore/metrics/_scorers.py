@@ -17,13 +17,15 @@ from trajscore.core.checks import check_sample_weight, check_trajectories
 from trajscore.core.estimator import censored_of
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.sample import ended_where_known
-from trajscore.core.values import as_numbers
-from trajscore.core.weights import Weights, get_schedule
+from trajscore.core.values import as_flag, as_numbers
+from trajscore.core.weights import OWN, Horizon, Weights, as_step_weights
 from trajscore.metrics._censored import censored_tps_score
 from trajscore.metrics._ecuas import check_n, ecuas_score
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._tps import tps_score
 
+# Means of ratios of smaller sets mislead (benchmarks/proper.py).
+_FEW = 20
 _NOT_OBSERVED = (
     "tps_scorer is for observed outcomes, and y has some that were not (-1), so there is no score; "
     "use censored_tps_scorer, or make_censored_tps_scorer(censored=...)"
@@ -39,6 +41,7 @@ class TPSScorer:
 
     # by which learning curves and other reports label a callable
     __name__ = tps_score.__name__
+    maker = "make_tps_scorer"
 
     def __init__(self, **options: Any) -> None:
         self.options = options
@@ -57,8 +60,18 @@ class TPSScorer:
                 raise ValueError(_NOT_OBSERVED)
             _warn_once(_NOT_OBSERVED)
             return np.nan
+        self._warn_of_few(len(outcomes))
         traces = estimator.transform(ended_where_known(X, outcomes))
         return tps_score(outcomes, traces, sample_weight=sample_weight, **self.options)
+
+    def _warn_of_few(self, n_runs: int) -> None:
+        """Warn of folds so small that a mean of their scores may prefer the wrong model."""
+        if n_runs < _FEW and self.options["normalize"] and self.options["horizon"] != OWN:
+            _warn_once(
+                f"the set that is scored has {n_runs} runs: the score divides by the weight of its "
+                f"steps, and means of such ratios over folds of fewer than {_FEW} runs may prefer "
+                f"the wrong model; use fewer folds, or {type(self).maker}(normalize=False)"
+            )
 
     def set_score_request(self, **requests: bool | str | None) -> Self:
         """Say which metadata the scorer takes, as scikit-learn's scorers do.
@@ -112,6 +125,7 @@ class CensoredTPSScorer(TPSScorer):
     """The same for runs that were not all observed; made by `make_censored_tps_scorer`."""
 
     __name__ = censored_tps_score.__name__
+    maker = "make_censored_tps_scorer"
 
     def __init__(self, *, censored: str, q_z: ArrayLike | None, **options: Any) -> None:
         self.censored = censored
@@ -136,6 +150,7 @@ class CensoredTPSScorer(TPSScorer):
         if not labels.observed.all():
             self._check_agreement(estimator)
         kept = labels.counts
+        self._warn_of_few(int(kept.sum()))
         return censored_tps_score(
             codes[kept],
             check_trajectories(estimator.transform(ended_where_known(X, codes)))[kept],
@@ -178,13 +193,19 @@ def _warn_once(message: str) -> None:
         _warned.add(message)
 
 
-def make_tps_scorer(score: Any = "log", weights: Weights = "linear_front") -> TPSScorer:
+def make_tps_scorer(
+    score: Any = "log",
+    weights: Weights = "early",
+    horizon: Horizon = None,
+    normalize: bool = True,
+) -> TPSScorer:
     """Make a scorer of Trajectory Proper Scores; higher is better.
 
     Parameters
     ----------
-    score, weights : score family and step weights
-        As in `tps_score`.
+    score, weights, horizon, normalize : score family, step weights and bool
+        As in `tps_score`. Where folds have fewer than 20 runs, ``normalize=False`` makes the mean
+        over folds as proper as the score; a warning says so.
 
     Returns
     -------
@@ -206,25 +227,26 @@ def make_tps_scorer(score: Any = "log", weights: Weights = "linear_front") -> TP
     >>> import numpy as np
     >>> from trajscore import PlattCrossFitCalibrator, make_tps_scorer
     >>> X, y = np.array([[0.9], [0.8], [0.4], [0.3]]), np.array([1, 1, 0, 0])
-    >>> scorer = make_tps_scorer("brier")
+    >>> scorer = make_tps_scorer("brier", normalize=False)
     >>> round(scorer(PlattCrossFitCalibrator().fit(X, y), X, y), 3)
     -0.079
     """
-    _check(score, weights)
-    return TPSScorer(score=score, weights=weights)
+    return TPSScorer(**_checked(score, weights, horizon, normalize))
 
 
 def make_censored_tps_scorer(
     score: Any = "log",
-    weights: Weights = "linear_front",
+    weights: Weights = "early",
+    horizon: Horizon = None,
     censored: str = "failure",
     q_z: ArrayLike | None = None,
+    normalize: bool = True,
 ) -> CensoredTPSScorer:
     """Make a scorer for runs whose outcome may be -1, not observed; higher is better.
 
     Parameters
     ----------
-    score, weights : score family and step weights
+    score, weights, horizon : score family and step weights
         As in `tps_score`.
     censored : {"failure", "drop", "q_z"}, default="failure"
         What runs with outcome -1 are: failures (the simple censored score), left out, or the soft
@@ -234,6 +256,8 @@ def make_censored_tps_scorer(
         Continuation-success probability of the runs that were not observed. One for each run goes
         by metadata routing: ``make_censored_tps_scorer(censored="q_z")`` with
         ``.set_score_request(q_z=True)``.
+    normalize : bool, default=True
+        As in `make_tps_scorer`.
 
     Returns
     -------
@@ -255,21 +279,23 @@ def make_censored_tps_scorer(
     >>> import numpy as np
     >>> from trajscore import PlattCrossFitCalibrator, make_censored_tps_scorer
     >>> X, y = np.array([[0.9], [0.8], [0.4], [0.3]]), np.array([1, 1, -1, 0])
-    >>> scorer = make_censored_tps_scorer("brier")
+    >>> scorer = make_censored_tps_scorer("brier", normalize=False)
     >>> round(scorer(PlattCrossFitCalibrator().fit(X, y), X, y), 3)
     -0.079
     """
-    _check(score, weights)
+    options = _checked(score, weights, horizon, normalize)
     as_labels(np.empty(0), censored=censored, q_z=None if q_z is None else 0.0)  # refuses words
     if q_z is not None:
         _check_q_z(q_z)
-    return CensoredTPSScorer(score=score, weights=weights, censored=censored, q_z=q_z)
+    return CensoredTPSScorer(censored=censored, q_z=q_z, **options)
 
 
-def _check(score: Any, weights: Weights) -> None:
+def _checked(score: Any, weights: Weights, horizon: Horizon, normalize: bool) -> dict[str, Any]:
     # a wrong name should fail where it is written, not inside a grid search
     get_family(score)
-    get_schedule(weights)
+    as_step_weights(weights, horizon)
+    normalize = as_flag(normalize, "normalize")
+    return {"score": score, "weights": weights, "horizon": horizon, "normalize": normalize}
 
 
 def _check_q_z(q_z: ArrayLike) -> None:
@@ -354,10 +380,10 @@ def _ecuas_cost(
 
 
 tps_scorer = make_tps_scorer()
-"""Log score with linear-front weights."""
+"""Log score with weights 1/sqrt(t)."""
 
 censored_tps_scorer = make_censored_tps_scorer()
-"""Simple censored log score (unobserved runs are failures) with linear-front weights."""
+"""Simple censored log score (unobserved runs are failures) with weights 1/sqrt(t)."""
 
 ecuas_scorer = make_ecuas_scorer()
 """Negated ECUAS_1 for the 0-1 cost."""

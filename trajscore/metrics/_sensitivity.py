@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 from trajscore.core.sample import channels_by_name, check_sample
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import several
-from trajscore.core.weights import WEIGHT_SCHEDULES, Weights, schedule_name
+from trajscore.core.weights import Horizon, Weights, schedules_of
 from trajscore.metrics._proper_scores import family_name
 from trajscore.metrics._ties import group_ties
-from trajscore.metrics._tps import average, run_scores
+from trajscore.metrics._tps import run_sums
 
 BASE_RATE = "base rate"
 
@@ -26,7 +26,8 @@ def tps_sensitivity(
     traces: Any,
     *,
     scores: Sequence[Any] = ("log", "brier", ("beta", 4, 2)),
-    weights: Sequence[Weights] = WEIGHT_SCHEDULES,
+    weights: Sequence[Weights] | None = None,
+    horizon: Horizon = None,
     sample_weight: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Score and rank predictors by every score family and weight schedule.
@@ -43,18 +44,20 @@ def tps_sensitivity(
         channels of a container.
     scores : sequence of score families, default=("log", "brier", ("beta", 4, 2))
         Families, as in `tps_score`.
-    weights : sequence of str or callable, default=all four schedules
-        Step weights.
+    weights : sequence of str or callable, optional
+        Step weights. Default: all schedules that need no horizon, or with one all.
+    horizon : int, "own" or None, default=None
+        Of all these, as in `tps_score`; "own" is the convention of the paper's tables.
     sample_weight : array-like of shape (n_runs,), optional
         Weight of each run.
 
     Returns
     -------
     DataFrame indexed by predictor, score, weights
-        score: the mean Trajectory Proper Score; margin: what it is above that of the constant base
-        rate, which is a predictor too; rank: 1 for the best, ties alike; rank_flip and sign_flip:
-        whether the rank, or the sign of the margin, is another than under the first of `scores` and
-        `weights`.
+        score: the Trajectory Proper Score; margin: what it is above that of the best constant, the
+        base rate over forecasts, which is a predictor too; rank: 1 for the best, ties alike;
+        rank_flip and sign_flip: whether the rank, or the sign of the margin, is another than under
+        the first of `scores` and `weights`.
 
     Raises
     ------
@@ -79,12 +82,13 @@ def tps_sensitivity(
     Examples
     --------
     >>> late = {"early bird": [[0.9, 0.6], [0.2, 0.5]], "late riser": [[0.5, 0.9], [0.6, 0.1]]}
-    >>> table = tps_sensitivity([1, 0], late, scores=["brier"])
+    >>> table = tps_sensitivity([1, 0], late, scores=["brier"], horizon="own")
     >>> table.loc["early bird", ["score", "rank", "rank_flip"]].round(3)
                               score  rank  rank_flip
     score weights
-    brier linear_front       -0.085     1      False
+    brier early              -0.102     1      False
           uniform            -0.115     1      False
+          linear_front       -0.085     1      False
           exponential_front  -0.085     1      False
           linear_back        -0.145     2       True
     """
@@ -100,16 +104,20 @@ def tps_sensitivity(
         single_channel=True,
     )
     scores = several(scores, family_name, "scores")
-    weights = several(weights, schedule_name, "weights")
+    schedules = schedules_of(weights, horizon)
     y = np.asarray(sample.y, dtype=np.float64)
-    forecasts = dict(sample.traces)
-    rate = average(y, sample.weight)
-    forecasts[BASE_RATE] = sample.X.with_cells(np.full(len(sample.X.cells), rate))
-    cells = product(forecasts.values(), scores, weights)
-    means = [average(run_scores(y, trace, *cell), sample.weight) for trace, *cell in cells]
-    names = [list(forecasts), [family_name(s) for s in scores], [schedule_name(w) for w in weights]]
+    names = [[*sample.traces, BASE_RATE], [family_name(s) for s in scores]]
+    names.append([one.schedule_name for one in schedules])
+    means = [
+        run_sums(y, X, score, how).mean(sample.weight)
+        for X, score, how in product(sample.traces.values(), scores, schedules)
+    ]
+    for score, how in product(scores, schedules):
+        rate = how.of(sample.X).rate(y, sample.weight)
+        constant = sample.X.with_cells(np.full(len(sample.X.cells), rate))
+        means.append(run_sums(y, constant, score, how).mean(sample.weight))
     table = pd.DataFrame({"score": means}, index=panel_index(names))
-    wide = table["score"].to_numpy().reshape(len(forecasts), -1)
+    wide = table["score"].to_numpy().reshape(len(names[0]), -1)
     margin = wide - wide[-1]
     rank = np.stack([ranks(column) for column in wide.T], axis=1)
     sign = np.sign(rank[-1] - rank)  # of the margin, where rounding is no difference

@@ -24,7 +24,7 @@ from trajscore.metrics._ranking import TieGroups
 
 @dataclass(frozen=True)
 class MeanOfRuns:
-    """Mean of one number a run.
+    """Mean of one number a run, or sum of it over that of a divisor.
 
     Attributes
     ----------
@@ -35,21 +35,33 @@ class MeanOfRuns:
     has_unseen : bool
         Whether numbers far from the others may be as likely as unseen, so that neither influences
         nor a bootstrap know how much the mean varies.
+    divisor : ndarray of shape (n_rows,) or None
+        What each run adds to the divisor, such as the weight of its steps; None for one each.
     """
 
     samples: FloatArray
     rows: IntArray | None = None
     has_unseen: bool = False
+    divisor: FloatArray | None = None
 
     def __call__(self, counts: FloatArray) -> FloatArray:
         """Return the mean for each weighting, NaN where no run counts."""
-        return _means(_columns(counts, self.rows), self.samples[:, None])[..., 0]
+        return _means(_columns(counts, self.rows), self.samples[:, None], self.divisor)[..., 0]
 
     def influence(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
         """Return the influence of each of n_runs runs."""
         used = _columns(np.ones(n_runs) if weight is None else weight, self.rows)
-        deviations = used * (self.samples - np.average(self.samples, weights=used)) / used.sum()
+        sizes = np.ones(len(used)) if self.divisor is None else self.divisor
+        total = used @ sizes
+        deviations = used * (self.samples - (used @ self.samples / total) * sizes) / total
         return _on_all_runs(n_runs * deviations, self.rows, n_runs)
+
+    def pseudo_values(self) -> FloatArray:
+        """Return numbers whose plain mean is this one, and which vary as it does."""
+        if self.divisor is None:
+            return self.samples
+        mean = self.samples.sum() / self.divisor.sum()
+        return np.asarray(mean + (self.samples - mean * self.divisor) / self.divisor.mean())
 
 
 @dataclass(frozen=True)
@@ -130,14 +142,14 @@ Statistic = MeanOfRuns | OfTies | CalibrationError
 def all_at_once(metrics: Mapping[str, Statistic]) -> Callable[[FloatArray], FloatArray]:
     """Return a function from counts (..., n_runs) to all metrics (..., n_metrics), in their order.
 
-    Runs are picked and added up once for metrics that hold the same `rows` and `ties` (the same
-    objects, not equal ones).
+    Runs are picked and added up once for metrics that hold the same `rows`, `ties` and `divisor`
+    (the same objects, not equal ones).
     """
     statistics = list(metrics.values())
-    groups: dict[tuple[int, type, int], list[int]] = {}
+    groups: dict[tuple[int, type, int, int], list[int]] = {}
     for column, one in enumerate(statistics):
-        key = (id(one.rows), type(one), id(one.ties) if isinstance(one, OfTies) else 0)
-        groups.setdefault(key, []).append(column)
+        shared = id(getattr(one, "ties", None)), id(getattr(one, "divisor", None))
+        groups.setdefault((id(one.rows), type(one), *shared), []).append(column)
     joint = [_joint([statistics[column] for column in columns]) for columns in groups.values()]
 
     def values(counts: FloatArray) -> FloatArray:
@@ -165,12 +177,14 @@ def _joint(group: Sequence[Statistic]) -> Callable[[FloatArray], FloatArray]:
     if isinstance(group[0], CalibrationError):
         errors = [replace(one, rows=None) for one in group]
         return lambda counts: np.stack([one(counts) for one in errors], axis=-1)
-    samples = np.stack([one.samples for one in group if isinstance(one, MeanOfRuns)], axis=1)
-    return lambda counts: _means(counts, samples)
+    means = [one for one in group if isinstance(one, MeanOfRuns)]
+    samples, divisor = np.stack([one.samples for one in means], axis=1), means[0].divisor
+    return lambda counts: _means(counts, samples, divisor)
 
 
-def _means(counts: FloatArray, samples: FloatArray) -> FloatArray:
-    sums = counts @ np.concatenate([samples, np.ones((len(samples), 1))], axis=1)
+def _means(counts: FloatArray, samples: FloatArray, divisor: FloatArray | None) -> FloatArray:
+    sizes = np.ones(len(samples)) if divisor is None else divisor
+    sums = counts @ np.column_stack([samples, sizes])
     with np.errstate(invalid="ignore"):
         return np.asarray(sums[..., :-1] / sums[..., -1:])
 

@@ -10,20 +10,19 @@ from numpy.typing import ArrayLike
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import as_count, check_choice
-from trajscore.core.weights import Weights
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.metrics._binning import STRATEGIES, quantile_bins, uniform_bins
 from trajscore.metrics._statistics import CalibrationError
 from trajscore.metrics._tps import check_scored, row_chunks
-from trajscore.metrics._weighted_steps import WeightedSteps, weighted_steps
-
-PARTS_OF_A_RUN = ("early", "middle", "late")
+from trajscore.metrics._weighted_steps import PARTS, WeightedSteps, weighted_steps
 
 
 def step_calibration_error(
     y_true: ArrayLike,
     traces: Any,
     *,
-    weights: Weights = "linear_front",
+    weights: Weights = "early",
+    horizon: Horizon = None,
     n_bins: int = 10,
     strategy: str = "quantile",
     part: str | None = None,
@@ -38,7 +37,7 @@ def step_calibration_error(
 
     Parameters
     ----------
-    y_true, traces, weights : array-likes and step weights
+    y_true, traces, weights, horizon : array-likes and step weights
         As in `tps_score`.
     n_bins : int, default=10
         Number of bins.
@@ -47,9 +46,8 @@ def step_calibration_error(
         tie, to 12 significant digits, share a bin: that of their middle rank, and on an edge the
         lower one.
     part : {"early", "middle", "late"}, optional
-        The third of each run's horizon whose steps alone count, the middle of a step deciding: of
-        two steps one is early and one late, and the only step of a run is in the middle. The bins
-        are then those of these steps. Default: all steps.
+        The steps that alone count: 1 to 3, 4 to 10, or from 11 on. The bins are then those of
+        these steps. Default: all steps.
     sample_weight : array-like of shape (n_runs,), optional
         Weight of each run.
 
@@ -84,20 +82,20 @@ def step_calibration_error(
     >>> step_calibration_error(y, traces, part="early")
     0.0
     """
-    y, X = check_scored(y_true, traces)
+    how = as_step_weights(weights, horizon)
+    y, X = check_scored(y_true, traces, how)
     if not len(X):
         raise ValueError("there are no runs to score; give at least one")
     check_choice(strategy, "strategy", STRATEGIES)
-    third = None if _check_part(part) is None else PARTS_OF_A_RUN.index(str(part))
+    if part is not None:
+        check_choice(part, "part", tuple(PARTS))
     statistics = step_calibration_statistics(
-        weighted_steps(
-            y.astype(np.float64), X, weights, check_sample_weight(sample_weight, len(X))
-        ),
+        weighted_steps(y.astype(np.float64), X, how, check_sample_weight(sample_weight, len(X))),
         n_bins=as_count(n_bins, "n_bins"),
         strategy=strategy,
-        by_third=third is not None,
+        by_part=part is not None,
     )
-    return float(statistics[third or 0](np.ones(len(X))))
+    return float(statistics[list(PARTS).index(part) if part else 0](np.ones(len(X))))
 
 
 def step_calibration_statistics(
@@ -105,15 +103,15 @@ def step_calibration_statistics(
     *,
     n_bins: int = 10,
     strategy: str = "quantile",
-    by_third: bool = False,
+    by_part: bool = False,
     rows: IntArray | None = None,
 ) -> list[CalibrationError]:
     """Return the error as a function of counts of trusted runs, all of which fix the bins.
 
-    With `by_third`, return that of the early, of the middle and of the late steps.
+    With `by_part`, return that of the early, of the middle and of the late steps.
     """
-    X, n_parts = steps.X, len(PARTS_OF_A_RUN) if by_third else 1
-    part = (steps.third if by_third else np.zeros_like(steps.third)).astype(np.int64)
+    X, n_parts = steps.X, len(PARTS) if by_part else 1
+    part = (steps.part if by_part else np.zeros_like(steps.part)).astype(np.int64)
     place = part * steps.n_ties + steps.tie
     if strategy == "quantile":
         sizes = np.bincount(place, steps.weight, n_parts * steps.n_ties).reshape(n_parts, -1)
@@ -139,9 +137,3 @@ def step_calibration_statistics(
             -1, n_parts
         )
     return [CalibrationError(gaps[k], total[:, k], rows) for k in range(n_parts)]
-
-
-def _check_part(part: str | None) -> str | None:
-    if part is not None:
-        check_choice(part, "part", PARTS_OF_A_RUN)
-    return part

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.weights import Weights, step_weights
+from trajscore.core.weights import StepWeights, as_step_weights
 from trajscore.metrics._ties import group_ties
 
 # With more steps, forecasts that share one of as many cells are ties, so that none need be sorted:
@@ -19,21 +19,25 @@ MANY = 1 << 22
 _N_CELLS = 1 << 20
 _MOST_IN_A_CELL = 1e-3
 
+PARTS = {"early": 1, "middle": 4, "late": 11}
+"""First step of each part of a run; never thirds of it, as its length is not known before its end.
+"""
+
 
 @dataclass(frozen=True)
 class WeightedSteps:
-    """Steps in the order of their runs: weight (step times run weight), third, and tie.
+    """Steps in the order of their runs: weight (step times run weight), part, and tie.
 
     >>> steps = weighted_steps(np.array([1.0, 0.0]), TrajectoryArray.from_list([[0.5], [0.9, 0.4]]))
     >>> steps.weight.round(3), steps.tie, steps.by_tie(steps.weight).round(3)
-    (array([1.   , 0.667, 0.333]), array([1, 2, 0]), array([0.333, 1.   , 0.667]))
+    (array([1.   , 1.   , 0.707]), array([1, 2, 0]), array([0.707, 1.   , 1.   ]))
     """
 
     X: TrajectoryArray
     success: FloatArray  # of the runs
-    weights: Weights
+    weights: StepWeights
     weight: FloatArray
-    third: NDArray[Any]  # 0, 1, 2: the third of its run's horizon that the middle of a step lies in
+    part: NDArray[Any]  # 0 early, 1 middle, 2 late: see `step_parts`
     tie: NDArray[Any]  # place among the distinct forecasts
     n_ties: int
 
@@ -52,15 +56,16 @@ class WeightedSteps:
 def weighted_steps(
     success: FloatArray,
     X: TrajectoryArray,
-    weights: Weights = "linear_front",
+    weights: StepWeights | None = None,
     run_weight: FloatArray | None = None,
 ) -> WeightedSteps:
     """Gather the steps of trusted runs; `success` and `run_weight` (None: ones) are of runs."""
-    w = step_weights(X.lengths, X.horizon, weights)
+    how = as_step_weights() if weights is None else weights
+    w = how.of(X).cells()
     if run_weight is not None:
         w *= np.repeat(run_weight, X.lengths)
     tie, n_ties = _ties(X.cells)
-    return WeightedSteps(X, success, weights, w, step_thirds(X.lengths, X.horizon), tie, n_ties)
+    return WeightedSteps(X, success, how, w, step_parts(X.lengths), tie, n_ties)
 
 
 def _ties(forecasts: FloatArray) -> tuple[NDArray[Any], int]:
@@ -76,8 +81,7 @@ def _ties(forecasts: FloatArray) -> tuple[NDArray[Any], int]:
     return tie, len(distinct)
 
 
-def step_thirds(lengths: IntArray, horizon: IntArray) -> NDArray[Any]:
-    """Return 0, 1 or 2: the third of its run's horizon that the middle of each step lies in."""
-    step = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    middle = (step + 0.5) * np.repeat(3 / horizon, lengths)
-    return middle.astype(np.int8)
+def step_parts(lengths: IntArray) -> NDArray[Any]:
+    """Return the place in `PARTS` of each step, which depends on its number alone."""
+    step = np.arange(1, lengths.sum() + 1) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.searchsorted(list(PARTS.values()), step, side="right").astype(np.int8) - np.int8(1)

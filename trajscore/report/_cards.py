@@ -24,7 +24,7 @@ from trajscore.inference._choice import by_bootstrap, by_influence
 from trajscore.inference._sample_size import runs_needed
 from trajscore.inference._units import Units, any_units
 from trajscore.metrics._equal_length import FEWEST
-from trajscore.metrics._tps import run_scores
+from trajscore.metrics._tps import run_sums
 from trajscore.report._data import CALIBRATED, RAW, REFERENCES, IntervalOptions, Options
 from trajscore.report._rows import Row, base_rate
 
@@ -180,19 +180,21 @@ def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, Flo
     score, weights, runs = options.scores[0], options.weights, forms[RAW].runs
     if not len(runs):
         return {}, 0.0
-    constant = base_rate(forms[RAW].traces, runs)
-    reference = run_scores(runs.labels, constant.traces, score, weights)
+    constant = base_rate(forms[RAW].traces, runs, weights)
+    reference = run_sums(runs.labels, constant.traces, score, weights)
     scores = {
-        form: run_scores(runs.labels, row.traces, score, weights)
+        form: run_sums(runs.labels, row.traces, score, weights)
         for form, row in forms.items()
         if row.is_probability
     }
-    found = {MARGINS[form]: own - reference for form, own in scores.items()}
+    sums = {MARGINS[form]: own - reference for form, own in scores.items()}
     if len(scores) == 2:
-        found[GAINED] = scores[CALIBRATED] - scores[RAW]
-    for own in found.values():  # a constant is not better than the same one by a rounding error
-        own[np.abs(own) <= _ROUNDING * np.abs(reference).max()] = 0.0
-    return found, MATTERS * abs(float(reference.mean()))
+        sums[GAINED] = scores[CALIBRATED] - scores[RAW]
+    largest = np.abs(reference.total).max()
+    for own in sums.values():  # a constant is not better than the same one by a rounding error
+        own.total[np.abs(own.total) <= _ROUNDING * largest] = 0.0
+    found = {name: own.samples() for name, own in sums.items()}
+    return found, MATTERS * abs(reference.mean(np.ones(len(runs))))
 
 
 def _intervals(
@@ -264,13 +266,15 @@ def pair_table(
         return None
     runs, names = chosen[0].runs, [row.predictor for row in chosen]
     score, weights = options.scores[0], options.weights
-    scores = [run_scores(runs.labels, row.traces, score, weights) for row in chosen]
+    scores = [run_sums(runs.labels, row.traces, score, weights) for row in chosen]
     n_pairs = max(1, len(chosen) * (len(chosen) - 1) // 2)
     level = replace(draws, confidence_level=1 - (1 - draws.confidence_level) / n_pairs)
     units = any_units(runs.groups, len(runs))
     table = []
     for place, name in enumerate(names[:-1]):
-        others = {other: scores[place] - one for other, one in zip(names, scores, strict=True)}
+        others = {
+            other: (scores[place] - one).samples() for other, one in zip(names, scores, strict=True)
+        }
         ends = _intervals({other: others[other] for other in names[place + 1 :]}, units, level)
         table += [(name, other, *three) for other, three in ends.items()]
     return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])

@@ -10,26 +10,33 @@ from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weights import Weights
+from trajscore.core.weights import StepWeights
 from trajscore.metrics._diagnostics import DIAGNOSTICS
 from trajscore.metrics._proper_scores import LogScore, family_name, get_family
-from trajscore.metrics._step_calibration import PARTS_OF_A_RUN
+from trajscore.metrics._weighted_steps import PARTS
 
-BASE_RATE, LENGTH = REFERENCES = ("base rate", "length")
+BASE_RATE, ALIVE, ALIVE_END = REFERENCES = ("base rate", "alive rate", "alive rate, end known")
 RAW, CALIBRATED, CONSTANT = "raw", "calibrated", "constant"
 FORMS = {RAW: "as given", CALIBRATED: "calibrated"}
 
 ECUAS_METRICS = {"ECUAS_0": 0, "ECUAS_1": 1, "ECUAS_128": 128}
 SCALAR_METRICS = (*DIAGNOSTICS, *ECUAS_METRICS)
-STEP_ERRORS = {"S-ECE": None} | {f"S-ECE {part}": part for part in PARTS_OF_A_RUN}
+STEP_ERRORS = {"S-ECE": None} | {f"S-ECE {part}": part for part in PARTS}
 RANK_METRICS = ("AUROC", "AUPRC", "AURC")
 PRICED_METRICS = ("T-ECE", "T-Brier", *ECUAS_METRICS)  # which read a value as a probability
 
 VALUE = ("value", "low", "high")
 MARGIN = ("margin", "margin_low", "margin_high")
-OVER_LENGTH = ("over_length", "over_length_low", "over_length_high")
+OVER_ALIVE = ("over_alive", "over_alive_low", "over_alive_high")
+OVER_ALIVE_END = ("over_alive_end", "over_alive_end_low", "over_alive_end_high")
 OVER_RAW = ("over_raw", "over_raw_low", "over_raw_high")
-LEVELS = (VALUE, MARGIN, OVER_LENGTH, OVER_RAW)  # a row, and what it is above its references
+LEVELS = (
+    VALUE,
+    MARGIN,
+    OVER_ALIVE,
+    OVER_ALIVE_END,
+    OVER_RAW,
+)  # a row, and what it is above its references
 GAIN = ("gain", "gain_low", "gain_high")
 
 INFLUENCE, BOOTSTRAP, BOUNDS = "influence", "bootstrap", "bounds"  # how intervals are made
@@ -40,7 +47,7 @@ class Options:
     """What is computed of each row: Trajectory Proper Scores, step weights, and the aggregator."""
 
     scores: tuple[Any, ...]
-    weights: Weights
+    weights: StepWeights
     phi: str
 
     @property
@@ -166,7 +173,10 @@ class Facts:
     n_observed: int  # of these, with an observed outcome
     success_rate: float  # of these
     censored: str  # what unobserved runs stand for: "failure", "q_z", or "drop": left out
-    n_beyond: int  # runs with an observed outcome whose horizon is longer than they are
+    rate: float  # success rate over forecasts, the best constant under the step weights
+    n_beyond: int  # runs with an observed outcome whose own horizon is longer than they are
+    n_unscored: int  # steps beyond the horizon
+    knows_end: dict[str, bool | None]  # whether each predictor knows the end of a run; None: unsaid
     is_clustered: bool
     intervals: IntervalOptions
     calibrators: dict[str, str] | None  # of each predictor; None if none was asked for
@@ -228,5 +238,5 @@ class ReportData:
     @property
     def metrics(self) -> list[str]:
         """Columns of `table` that are metrics or numbers of runs, not differences."""
-        differences = (*MARGIN, *OVER_LENGTH)
+        differences = (*MARGIN, *OVER_ALIVE, *OVER_ALIVE_END)
         return [name for name in self.table if name.split(" ")[-1] not in differences]

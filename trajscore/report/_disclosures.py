@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trajscore.core.weights import schedule_name
 from trajscore.inference._choice import ENOUGH
 from trajscore.inference._influence import FEW_CLUSTERS
 from trajscore.metrics._proper_scores import BetaScore, get_family
@@ -26,6 +25,7 @@ from trajscore.report._data import (
 
 # An error as small is that of a mean.
 _ROUNDING = 1e-9
+_SAME_RATE = 5e-4
 
 UNOBSERVED = "the outcome was not observed"
 """Why a run is left out with ``censored="drop"``."""
@@ -88,6 +88,20 @@ NOTES: dict[str, Callable[..., str]] = {
         f"{share:.1%} of its forecasts are 0 or 1, whose log-odds outweigh all others in Platt's "
         f"map; mapped by their values instead they come to {by_value:+.3f} over the base rate, not "
         f"{by_odds:+.3f}: give calibrator=PlattCrossFitCalibrator(link='identity')."
+    ),
+    "heavy run": lambda run, steps, share: (
+        f"run {run} with its {steps:,} steps holds {share:.0%} of the weight of all forecasts, so "
+        f"that it moves every score; a horizon, such as horizon=30, bounds what a run weighs."
+    ),
+    "small groups": lambda kind, n, n_groups: (
+        f"{n} of {n_groups} groups by {kind} have fewer than 20 runs; a score divides by the "
+        f"weight of the group's steps, so averages over such groups may prefer the wrong predictor."
+    ),
+    "conventions": lambda best, other, ours, theirs, leaning, unit: (
+        f"with the published weights (weights='linear_front', horizon='own') {other} leads {best} "
+        f"by {theirs:.3f}{unit}; with these step weights {best} leads by {ours:.3f}{unit}. "
+        f"Published weights reward leaning towards how short runs end; here that alone is worth "
+        f"{leaning:+.3f}{unit}."
     ),
     "too few runs": lambda: "left out; it has too few complete runs with both outcomes.",
     "not calibrated": lambda why: f"not calibrated; {why}",
@@ -196,7 +210,13 @@ def _what_beta_asks(a: float, b: float) -> str:
 
 
 def _weights(data: ReportData) -> str:
-    said = f"{schedule_name(data.options.weights)}, adding up to one over each run's horizon"
+    weights = data.options.weights
+    if not weights.is_own:
+        return _step_weights(data)
+    said = (
+        f"{weights.schedule_name}, adding up to one over each run's own horizon (the convention of "
+        f"the paper, which rewards leaning towards how short runs end)"
+    )
     if data.facts.n_beyond:
         said += (
             f"; {number_of_runs(data.facts.n_beyond)} with an observed outcome have a horizon "
@@ -208,6 +228,25 @@ def _weights(data: ReportData) -> str:
         said += (
             f"; runs that were cut off before their horizon weigh less than the others, so that "
             f"the base rate, the mean over runs, has an S-ECE of {error:.3f}"
+        )
+    return said
+
+
+def _step_weights(data: ReportData) -> str:
+    """Say what a forecast counts, and where the rates over forecasts and over runs differ."""
+    weights, facts = data.options.weights, data.facts
+    counts = "1/sqrt(t)" if weights.schedule == "early" else f"its {weights.schedule_name} weight"
+    said = (
+        f"{weights.name}: the forecast at step t counts {counts}, whatever the length of its run, "
+        f"and a score is divided by the weight of all forecasts"
+    )
+    if facts.n_unscored:
+        said += f"; {facts.n_unscored:,} steps beyond the horizon are not scored"
+    of_runs = float(data.labels[BASE_RATE, CONSTANT].mean())
+    if abs(facts.rate - of_runs) > _SAME_RATE:
+        said += (
+            f"; the best constant is the success rate over forecasts, {facts.rate:.3f}, where the "
+            f"rate over runs is {of_runs:.3f}"
         )
     return said
 

@@ -15,9 +15,11 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.inference._choice import interval_of
 from trajscore.metrics._aggregate import collapse
 from trajscore.metrics._equal_length import has_both, length_bins, runs_with_a_partner
-from trajscore.report._data import OVER_LENGTH, REFERENCES, IntervalOptions, Options
+from trajscore.report._data import REFERENCES, IntervalOptions, Options
 from trajscore.report._rows import Row
 
+OVER_LENGTH = ("over_length", "over_length_low", "over_length_high")
+"""What a ranking of equally long runs is above that by what is left of their length."""
 _COLUMNS = ("n_runs", *AUROC, *OVER_LENGTH)
 
 

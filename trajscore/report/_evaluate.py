@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -15,13 +16,23 @@ from trajscore.calibration._maker import calibrator_maker
 from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.values import check_choice
-from trajscore.core.weights import Weights
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._choice import METHODS
 from trajscore.metrics._aggregate import AGGREGATORS
 from trajscore.metrics._proper_scores import several_families
 from trajscore.monitoring import StoppingRule
 from trajscore.report._cards import card_table, group_table, pair_table
-from trajscore.report._data import Facts, IntervalOptions, MonitoringOptions, Note, Options, Source
+from trajscore.report._conventions import convention_notes, weight_notes
+from trajscore.report._data import (
+    BASE_RATE,
+    CONSTANT,
+    Facts,
+    IntervalOptions,
+    MonitoringOptions,
+    Note,
+    Options,
+    Source,
+)
 from trajscore.report._equal_length import by_step_table, equal_length_table
 from trajscore.report._in_batches import batch_rules, evaluate_batches
 from trajscore.report._intervals import interval_table
@@ -35,6 +46,7 @@ from trajscore.report._runs import (
     choose_runs,
     few_clusters,
     group_labels,
+    knows_end,
     stray_values,
 )
 from trajscore.report._sensitivity import link_notes, sensitivity_table
@@ -49,7 +61,8 @@ def evaluate(
     y: ArrayLike | None = None,
     *,
     scores: Any = ("log", "brier", ("beta", 4, 2)),
-    weights: Weights = "linear_front",
+    weights: Weights = "early",
+    horizon: Horizon = None,
     phi: str = "weighted",
     calibrator: Any = "platt",
     censored: str = "failure",
@@ -58,6 +71,7 @@ def evaluate(
     missing: str = "same_runs",
     groups: ArrayLike | None = None,
     by: Any = None,
+    end: bool | Mapping[str, bool] | None = None,
     monitoring: bool | StoppingRule | MonitoringOptions = False,
     intervals: str | IntervalOptions = "auto",
     n_jobs: int | None = None,
@@ -80,8 +94,10 @@ def evaluate(
         first. Beta(4, 2) punishes overconfidence in runs that fail, which is what somebody who lets
         an agent go on has to fear; the tables of Raghu et al. have Beta(2, 4), which punishes
         pessimism about runs that succeed.
-    weights : str or callable, default="linear_front"
-        Step weights of scores, calibration and aggregation.
+    weights, horizon : str or callable, and int, "own" or None
+        Step weights of scores, calibration and aggregation, as in `trajscore.metrics.tps_score`.
+        Default: "early", 1/sqrt(t). ``weights="linear_front", horizon="own"`` is the convention of
+        Raghu et al., which is not proper where the length of a run tells how it ends.
     phi : {"last", "mean", "min", "weighted"}, default="weighted"
         How traces are collapsed for the scalar diagnostics.
     calibrator : "platt", forecaster or None, default="platt"
@@ -111,6 +127,10 @@ def evaluate(
         kind of task: a column of the container's meta, or labels; a dict has several of these.
         Each group is held against its own base rate, and the error rate is shared out over all
         groups. Empty labels are a group of their own.
+    end : bool or dict of str to bool, optional
+        Whether predictors know, with the last step of a run, that it is the last: what counting
+        steps is worth, which they are held against, is then counted with that knowledge. A dict
+        says so by predictor. Default: it is not said, and both are told where they differ.
     monitoring : bool, StoppingRule or MonitoringOptions, default=False
         Whether to report what stopping failing runs early would do, on runs that the rule was not
         fitted on; True is a `DensityRatioEProcess` at the levels 0.05, 0.1 and 0.2.
@@ -144,9 +164,10 @@ def evaluate(
     Notes
     -----
     All numbers of a table are of the same runs and labels. Scalar diagnostics are failure-oriented.
-    The two references are the constant base rate, and the number of steps taken so far: a predictor
-    that does not beat both has shown nothing. Runs are put in the order of their ids first, so the
-    order of rows does not matter.
+    The references are the best constant, which is the success rate over forecasts with their
+    weights, and what counting steps is worth: the alive rate, P(Y = 1 | still running at t), by
+    `trajscore.calibration.AliveRate`. A predictor that does not beat both has shown nothing. Runs
+    are put in the order of their ids first, so the order of rows does not matter.
 
     References
     ----------
@@ -166,15 +187,15 @@ def evaluate(
     Name: TPS log margin, dtype: float64
     """
     check_choice(phi, "phi", AGGREGATORS)
-    options = Options(several_families(scores), weights, phi)
+    options = Options(several_families(scores), as_step_weights(weights, horizon), phi)
     if isinstance(X, (RunBatches, DaskBatches)):
         return _of_batches(
             X, options, y, groups, missing, q_z, stop_reason, calibrator=calibrator,
-            censored=censored, by=by, monitoring=monitoring, intervals=intervals, n_jobs=n_jobs,
-            progress=progress,
+            censored=censored, by=by, end=end, monitoring=monitoring, intervals=intervals,
+            n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
     draws, work = _interval_options(intervals), Work(n_jobs, progress)
-    maker = calibrator_maker(calibrator, weights)
+    maker = calibrator_maker(calibrator, options.weights)
     censored = censored_as(censored, q_z)
     stopping = monitoring_options(monitoring)
     notes: list[Note] = []
@@ -183,11 +204,12 @@ def evaluate(
     judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
     groupings = group_labels(by, sample, judged)
     clusters = np.asarray(groups, dtype=object)
-    rows = make_rows(judged, maker, work, notes)
+    rows = make_rows(judged, maker, options.weights, work, notes)
     cards = card_table(rows, options, draws, work)
     table, methods = interval_table(rows, judged.runs, options, draws, work)
     notes += [*risks(table), *few_clusters(judged.runs)]
-    notes += link_notes(rows, cards, options, maker)
+    notes += [*link_notes(rows, cards, options, maker), *weight_notes(rows, groupings, options)]
+    notes += convention_notes(rows, cards, options)
     return Report(
         table=row_table(rows, options, table),
         intervals=table,
@@ -207,7 +229,10 @@ def evaluate(
             n_observed=int(judged.runs.observed.sum()),
             success_rate=float(judged.runs.y[judged.runs.observed].mean()),
             censored=censored,
+            rate=float({row.key: row for row in rows}[BASE_RATE, CONSTANT].traces.cells[0]),
             n_beyond=judged.n_beyond(),
+            n_unscored=options.weights.n_unscored(sample.X.lengths[judged.runs.given]),
+            knows_end=knows_end(end, list(judged.traces)),
             is_clustered=groups is not None,
             intervals=draws,
             calibrators=None if maker is None else calibrators_of(rows),
@@ -250,7 +275,12 @@ def _of_batches(
     if calibrator not in ("platt", None):
         raise ValueError("batches are calibrated by 'platt' or None")
     of_sample = partial(
-        evaluate, scores=options.scores, weights=options.weights, phi=options.phi, **as_given
+        evaluate,
+        scores=options.scores,
+        weights=options.weights.schedule,
+        horizon=options.weights.horizon,
+        phi=options.phi,
+        **as_given,
     )
     rules = batch_rules(X.columns.meta, censored, missing, q_z, stop_reason, by)
     maker = calibrator_maker(calibrator, options.weights)

@@ -7,11 +7,11 @@ from trajscore.report._data import RAW, Options
 GLOSSARY = {
     "n_runs": "Runs that this row is judged on.",
     "n_censored": "Of these, runs whose outcome was not observed.",
-    "TPS": "Trajectory Proper Score: the score of the forecast of every step, weighted over the "
-    "run; higher is better, and highest for the true chance of success.",
+    "TPS": "Trajectory Proper Score: the score of the forecast of every step, weighted by "
+    "step; higher is better, and highest for the true chance of success.",
     "margin": "What the score is above that of the base rate on the same runs; above 0 is better.",
     "S-ECE": "Calibration error of the forecasts of steps: how far they are from the share of "
-    "successes, on average; 0 is best. Early, middle, late: by third of the run.",
+    "successes, on average; 0 is best. Early: steps 1 to 3; middle: 4 to 10; late: from 11 on.",
     "MCB": "Miscalibration: what the best monotone recalibration would gain; 0 is best.",
     "DSC": "Discrimination: what the forecasts would be worth over the base rate, once "
     "recalibrated; higher is better.",
@@ -26,11 +26,14 @@ GLOSSARY = {
     "T-Brier": "Squared error of one number a run; lower is better.",
     "ECUAS": "Mean cost of accepting or rejecting runs by one number a run, over all prices of a "
     "rejection; with 0, 1 or 128 the weight moves to cheap rejections; lower is better.",
-    "over_length": "What the AUROC is above that of the number of steps; above 0 is better.",
+    "over_length": "What the AUROC is above that of length over the same pairs; above 0 is better.",
+    "over_alive": "What it is above counting steps, the end of a run not known; above 0 is better.",
+    "over_alive_end": "What it is above counting steps that knows which step is the last.",
     "nats": "Unit of the log score: 0.1 nats is a factor of 1.1 in the chance given to what "
     "happened.",
-    "base rate": "A constant forecast of the share of successes among the same runs.",
-    "length": "The number of steps taken so far, as a forecast: it knows nothing of what happens.",
+    "base rate": "The best constant: the success rate over forecasts, with their weights; for one "
+    "number a run, over runs.",
+    "alive rate": "What counting steps is worth: the success rate of the runs still going.",
     "as given": "The values as they are in the data.",
     "calibrated": "Recalibrated on other runs than those that are judged.",
     RAW: "As given.",
@@ -84,8 +87,8 @@ def explain(name: str) -> str:
     """
     if name in GLOSSARY:
         return GLOSSARY[name]
-    if name.endswith("over_length"):
-        return GLOSSARY["over_length"]
+    if " over_" in name:
+        return GLOSSARY[name.rpartition(" ")[2]]
     if " margin" in name:
         return GLOSSARY["margin"]
     return GLOSSARY[next(one for one in GLOSSARY if name.startswith(one))]

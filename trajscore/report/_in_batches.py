@@ -3,7 +3,8 @@
 A first pass adds up the metrics of forecasts as given and the counts that calibrators are fitted
 from, and draws a sample, the runs of the smallest hashes. A second one adds up the metrics of
 calibrated forecasts. Of the sample a usual report is made; then its values make room for those of
-all runs, and its intervals shrink to their number. Those of scores are of all runs, too.
+all runs, and its intervals shrink to their number. Those of scores are of all runs, too; what is
+held against counting steps stays that of the sample.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ from trajscore.metrics._aggregate import collapse, weighted_mean
 from trajscore.metrics._proper_scores import BrierScore
 from trajscore.metrics._tps import score_cells
 from trajscore.report._data import (
+    ALIVE,
+    ALIVE_END,
     BASE_RATE,
     CALIBRATED,
     CONSTANT,
     ECUAS_METRICS,
-    LENGTH,
     LEVELS,
     MARGIN,
     RAW,
@@ -132,8 +134,8 @@ class RowSums:
     def __init__(self, options: Options, bounds: tuple[float, float] | None = None) -> None:
         self.options, self.is_probability = options, bounds is None
         self.scores = TPSAccumulator(options.scores, options.weights)
-        self.steps = CalibrationAccumulator(options.weights, bounds)
-        self.runs = RankingAccumulator(options.phi, options.weights, bounds)
+        self.steps = CalibrationAccumulator(options.weights, bounds=bounds)
+        self.runs = RankingAccumulator(options.phi, options.weights, bounds=bounds)
         self.costs = np.zeros(len(ECUAS_METRICS) + 1)  # and squared errors
 
     def add(self, runs: LabelledRuns, X: TrajectoryArray) -> None:
@@ -152,12 +154,13 @@ class RowSums:
             self.scores._add(runs, np.full(len(X.cells), 0.5))
 
     def of_base_rate(self) -> RowSums:
-        """Return the sums of the success rate as the only forecast of the same runs."""
+        """Return the sums of the best constants, for steps and for runs, as the only forecasts."""
         n_runs = self.runs.sums[:2].sum(axis=1)  # failures, successes
         rate = float(n_runs[1] / n_runs.sum())
+        of_steps = rate if self.options.weights.is_own else self.scores.success_rate
         base = RowSums(self.options)
-        base.scores = self.scores._constant(rate)
-        base.steps = self.steps._constant(rate)
+        base.scores = self.scores._constant(of_steps)
+        base.steps = self.steps._constant(of_steps)
         base.runs = self.runs._constant(rate)
         base.costs = sum(
             n * _costs(np.array([label]), np.array([rate])) for label, n in enumerate(n_runs)
@@ -311,14 +314,12 @@ class FirstPass(Pass):
     def __init__(self, options: Options, rules: Rules, bounds: Mapping[str, Any]) -> None:
         super().__init__(options, rules, bounds)
         self.sample = HashSample(SAMPLE_RUNS)
-        self.length = RankingAccumulator("last", bounds=(-float(1 << 14), 0.0))
         self.counts = np.zeros(3)  # runs, those with an observed outcome, and its sum
 
     def add(self, batch: Batch, label: FloatArray, half: int) -> None:
         """Add runs of one half that count."""
         super().add(batch, label, half)
         self.sample.update(batch)
-        self.length._add(label, -batch.X.lengths.astype(np.float64))
         observed = batch.y != CENSORED
         self.counts += [len(label), observed.sum(), batch.y[observed].sum()]
 
@@ -326,7 +327,6 @@ class FirstPass(Pass):
         """Add another's sums."""
         super().merge(other)
         self.sample.merge(other.sample)
-        self.length.merge(other.length)
         self.counts = self.counts + other.counts
 
     def notes(self) -> list[Note]:
@@ -393,9 +393,10 @@ def evaluate_batches(
             )
     rows = {(name, RAW): sums for name, sums in raw.items()}
     rows |= {(name, CALIBRATED): sums for name, sums in calibrated.items()}
-    rows[BASE_RATE, CONSTANT] = next(iter(raw.values())).of_base_rate()
+    one = next(iter(raw.values()))
+    rows[BASE_RATE, CONSTANT] = one.of_base_rate()
+    rate = one.scores.success_rate
     found = {key: sums.values() for key, sums in rows.items()}
-    found[LENGTH, RAW] = first.length.compute()["value"].to_dict()
     n_runs, n_observed, total = first.counts.tolist()
     intervals = _of_all(report.intervals, found, np.sqrt(len(X) / n_runs))
     for key, sums in rows.items():
@@ -413,6 +414,7 @@ def evaluate_batches(
             n_runs=int(n_runs),
             n_observed=int(n_observed),
             success_rate=total / n_observed,
+            rate=rate,
         ),
         remarks=[*first.notes(), *report.remarks],
     )
@@ -424,7 +426,6 @@ def _of_all(
     """Put the values of all runs in place of the sample's, and shrink the intervals around them."""
     columns = [list(sampled.columns).index(name) for level in LEVELS for name in level]
     numbers = sampled.to_numpy(dtype=float).copy()
-    of_length = found[LENGTH, RAW]["AUROC"]  # of which either direction may be the better
     for row, (predictor, form, metric) in zip(numbers, sampled.index, strict=True):
         own = found.get((predictor, form), {}).get(metric)
         if own is None:
@@ -433,7 +434,8 @@ def _of_all(
         others: list[Mapping[str, float]] = [
             {metric: 0.0},
             found[BASE_RATE, CONSTANT],
-            {"AUROC": max(of_length, 1 - of_length)},
+            {},  # alive rates are of the sample
+            {},
             {} if predictor in REFERENCES else raw,
         ]
         cells = row[columns].reshape(len(LEVELS), 3)
@@ -461,6 +463,6 @@ def _row_table(
     values = intervals["value"].unstack("metric").reindex(index=table.index)
     for name in options.metrics:
         table[name] = values[name]
-    of_all = ~table.index.isin([(LENGTH, CALIBRATED)])
+    of_all = ~table.index.get_level_values("predictor").isin([ALIVE, ALIVE_END])
     table.loc[of_all, ["n_runs", "n_censored"]] = n_runs, n_censored
     return with_differences(table, options, intervals)

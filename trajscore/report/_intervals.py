@@ -260,7 +260,8 @@ def _replicates_of_means(
     """Return replicates of shape (n_replicates, n_levels, n_metrics) of one row."""
     level = [k for k, metrics in enumerate(levels) for _ in metrics]
     place = [names.index(name) for metrics in levels for name in metrics]
-    columns = [one.samples for metrics in levels for one in metrics.values()]  # type: ignore[union-attr]
+    every = [one for metrics in levels for one in metrics.values()]
+    columns = [one.pseudo_values() for one in every if isinstance(one, MeanOfRuns)]
     out = np.full((draws.n_resamples, len(levels), len(names)), np.nan)
     out[:, level, place] = bootstrap_many_means(
         np.stack(columns, axis=1), n_resamples=draws.n_resamples, random_state=draws.random_state

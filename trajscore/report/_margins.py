@@ -1,6 +1,7 @@
 """Metrics of rows, and what they are above references on the same runs.
 
-The references are the base rate, the length of runs, and the predictor as it was given.
+The references are the base rate, the alive rate (what counting steps is worth, the end of a run
+known or not), and the predictor as it was given.
 """
 
 from __future__ import annotations
@@ -11,24 +12,27 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from trajscore.calibration._cross_fit import folds_of
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.inference._choice import ENOUGH
 from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import collapse
-from trajscore.metrics._decomposition import recalibrated_scores
+from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._diagnostics import diagnostic_statistics
 from trajscore.metrics._ecuas import price
 from trajscore.metrics._proper_scores import LogScore, get_family
 from trajscore.metrics._statistics import MeanOfRuns, OfTies, Statistic, all_at_once
 from trajscore.metrics._step_calibration import step_calibration_statistics
-from trajscore.metrics._tps import run_scores
+from trajscore.metrics._ties import group_ties
+from trajscore.metrics._tps import run_sums
 from trajscore.metrics._weighted_steps import WeightedSteps, weighted_steps
 from trajscore.report._data import (
+    ALIVE,
+    ALIVE_END,
     BASE_RATE,
     CALIBRATED,
     CONSTANT,
     ECUAS_METRICS,
-    LENGTH,
     RAW,
     REFERENCES,
     STEP_ERRORS,
@@ -51,7 +55,7 @@ def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) 
     `steps` are those of the same runs with any forecasts, if they are known already.
     """
     labels, rows = row.runs.labels, row.runs.rows
-    confidence = collapse(row.traces, options.phi, options.weights)
+    confidence = confidence_of(row, options)
     metrics = diagnostic_statistics(
         confidence, labels, is_probability=row.is_probability, rows=rows
     )
@@ -62,27 +66,44 @@ def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) 
             np.maximum(confidence, 0.5), labels, np.arange(len(labels) + 1), _LEAST_UNCERTAINTY
         )
         metrics[name] = MeanOfRuns(cost_of_reliance(confidence, labels, n), rows, unseen)
-    for name, score in zip(options.score_names, options.scores, strict=True):
-        scores = run_scores(labels, row.traces, score, options.weights)
-        family = get_family(score)
-        unseen = isinstance(family, LogScore) and hides_losses(
-            row.traces.cells, labels, row.traces.offsets, family.clip
-        )
-        metrics[name] = MeanOfRuns(scores, rows, unseen)
-    leading = metrics[options.score_names[0]].samples  # type: ignore[union-attr]
+    metrics |= _scores(row, options)
     if steps is None:
         steps = weighted_steps(labels, row.traces, options.weights)
     else:
         steps = steps.of(row.traces)
     errors = [
         *step_calibration_statistics(steps, rows=rows),
-        *step_calibration_statistics(steps, by_third=True, rows=rows),
+        *step_calibration_statistics(steps, by_part=True, rows=rows),
     ]
     metrics |= zip(STEP_ERRORS, errors, strict=True)
     # the recalibration stays what it is: to first order the best one gains nothing by moving
-    gained = recalibrated_scores(steps, options.scores[0]) - leading
-    metrics[options.miscalibration] = MeanOfRuns(gained, rows)
+    leading = metrics[options.score_names[0]]
+    assert isinstance(leading, MeanOfRuns)
+    gained = recalibrated_sums(steps, options.scores[0]).total - leading.samples
+    metrics[options.miscalibration] = MeanOfRuns(gained, rows, divisor=leading.divisor)
     return metrics
+
+
+def confidence_of(row: Row, options: Options) -> FloatArray:
+    """Return one number a run: the collapsed trace, or the best constant."""
+    if row.rate is not None:
+        return np.full(len(row.runs), row.rate)
+    return collapse(row.traces, options.phi, options.weights)
+
+
+def _scores(row: Row, options: Options) -> dict[str, MeanOfRuns]:
+    """Return the Trajectory Proper Scores of a row, which share their divisor."""
+    labels, rows, found = row.runs.labels, row.runs.rows, {}
+    divisor = None
+    for name, score in zip(options.score_names, options.scores, strict=True):
+        sums = run_sums(labels, row.traces, score, options.weights)
+        family = get_family(score)
+        unseen = isinstance(family, LogScore) and hides_losses(
+            row.traces.cells, labels, row.traces.offsets, family.clip
+        )
+        divisor = sums.divisor if divisor is None else divisor
+        found[name] = MeanOfRuns(sums.total, rows, unseen, divisor)
+    return found
 
 
 def cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> FloatArray:
@@ -106,25 +127,28 @@ def hides_losses(p: FloatArray, success: FloatArray, offsets: IntArray, clip: fl
 class References(Generic[Known]):
     """What is `known` of the metrics of what predictors are held against, on the same runs.
 
-    That is the base rate, and the length of runs, which has an AUROC only.
+    That is the base rate, and the alive rate, which has scores and an AUROC.
     """
 
     def __init__(
         self, rows: list[Row], options: Options, known: Callable[[Metrics, int], Known]
     ) -> None:
         place = {row.key: row for row in rows}
-        constant, elapsed = place[BASE_RATE, CONSTANT], place[LENGTH, RAW]
+        constant = place[BASE_RATE, CONSTANT]
+        alive = [place[name, RAW] for name in (ALIVE, ALIVE_END)]
         self._options, self._known = options, known
         self._steps: dict[int, WeightedSteps] = {}
         self._base_rates: dict[int, Known] = {}
-        self._lengths: dict[int, Known] = {}
+        self._alive: dict[int, list[Known]] = {}
         for runs, row in {id(row.runs): (row.runs, row) for row in rows}.values():
-            same = constant if runs is constant.runs else base_rate(row.traces, runs)
-            length = _length_metrics(_on(runs, elapsed), options)
+            same = constant
+            if runs is not constant.runs:
+                same = base_rate(row.traces, runs, options.weights)
             steps = weighted_steps(runs.labels, same.traces, options.weights)
             self._steps[id(runs)] = steps
             self._base_rates[id(runs)] = known(row_metrics(same, options, steps), len(runs))
-            self._lengths[id(runs)] = known(length, len(runs))
+            of_steps = [_alive_metrics(_on(runs, one), options) for one in alive]
+            self._alive[id(runs)] = [known(metrics, len(runs)) for metrics in of_steps]
 
     def of(self, rows: list[Row]) -> Iterator[list[Known]]:
         """For each row of a predictor what is known of it and its references, as in `LEVELS`.
@@ -139,27 +163,38 @@ class References(Generic[Known]):
                 metrics = row_metrics(row, self._options, self._steps[id(row.runs)])
                 own = self._known(metrics, len(row.runs))
             is_reference = row.predictor in REFERENCES
-            length = nothing if is_reference else self._lengths[id(row.runs)]
+            alive = [nothing] * 2 if is_reference else self._alive[id(row.runs)]
             before = raw if row.form == CALIBRATED and not is_reference and raw else nothing
-            yield [own, constant, length, before]
+            yield [own, constant, *alive, before]
             raw = own if row.form == RAW else None
 
 
 def _on(runs: Coverage, reference: Row) -> Row:
-    """Take the length of runs, which covers all that count, on some of them."""
+    """Take a reference, which covers all runs that count, on some of them."""
     if runs.rows is None:
         return reference
     return replace(reference, traces=reference.traces[runs.rows], runs=runs)
 
 
-def _length_metrics(elapsed: Row, options: Options) -> Metrics:
-    """AUROC of run length in the direction in which it ranks the runs better."""
-    labels, rows = elapsed.runs.labels, elapsed.runs.rows
-    confidence = collapse(elapsed.traces, options.phi, options.weights)
-    ties = _ranking.TieGroups(confidence, labels)
-    if _ranking.auroc(*ties.sums(np.ones(len(labels)))) < 0.5:  # longer is better
-        ties = _ranking.TieGroups(-confidence, labels)
-    return {"AUROC": OfTies(ties, _ranking.auroc, rows)}
+def _alive_metrics(alive: Row, options: Options) -> Metrics:
+    """Scores of the alive rate, and its AUROC: where counting ranks worse than chance, chance."""
+    labels, confidence = alive.runs.labels, collapse(alive.traces, options.phi, options.weights)
+    ties = _ranking.TieGroups(_places_in_folds(confidence, folds_of(alive.traces)), labels)
+    if not _ranking.auroc(*ties.sums(np.ones(len(labels)))) >= 0.5:
+        ties = _ranking.TieGroups(np.zeros(len(labels)), labels)
+    area = OfTies(ties, _ranking.auroc, alive.runs.rows)
+    return {**_scores(alive, options), "AUROC": area}
+
+
+def _places_in_folds(confidence: FloatArray, fold: IntArray) -> FloatArray:
+    """Middle rank of each run within its fold, as a share: other folds have other rates."""
+    places = np.empty(len(confidence))
+    for k in np.unique(fold):
+        rows = np.flatnonzero(fold == k)
+        _, tie = group_ties(confidence[rows])
+        size = np.bincount(tie)
+        places[rows] = ((np.cumsum(size) - (size - 1) / 2) / len(rows))[tie]
+    return places
 
 
 def as_one_function(levels: Sequence[Sequence[Metrics]], names: list[str]) -> Statistics:

@@ -13,9 +13,10 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import check_outcomes
 from trajscore.core.parallel import Work
 from trajscore.core.values import as_count, as_fraction
+from trajscore.core.within_runs import step_numbers
 from trajscore.io import Run
 from trajscore.monitoring import DensityRatioEProcess, StoppingRule, split_report
-from trajscore.report._data import RAW, MonitoringOptions, Note
+from trajscore.report._data import ALIVE, RAW, REFERENCES, MonitoringOptions, Note
 from trajscore.report._rows import Row
 from trajscore.tracer._action_signals import n_tokens
 from trajscore.tracer._turns import take_turns
@@ -45,9 +46,14 @@ def monitoring_options(
 def monitoring_table(
     rows: list[Row], options: MonitoringOptions, work: Work, notes: list[Note]
 ) -> pd.DataFrame:
-    """Follow predictors as given, and the length of runs; the table of `split_report` for each."""
+    """Follow predictors as given, and the number of steps; the table of `split_report` for each."""
     tables = {}
-    for row in work.track([row for row in rows if row.form == RAW]):
+    followed = [row for row in rows if row.form == RAW and row.predictor not in REFERENCES]
+    # the rule learns the alive rate from the steps taken, on the runs that it is fitted on alone
+    alive = next(row for row in rows if row.predictor == ALIVE)
+    steps = -step_numbers(alive.traces).astype(np.float64)
+    followed.append(replace(alive, traces=alive.traces.with_cells(steps)))
+    for row in work.track(followed):
         try:
             tables[row.predictor] = _follow(row, options, work.n_jobs)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""The rows of the report: a predictor in a form, raw or calibrated, and the two references."""
+"""The rows of the report: a predictor in a form, raw or calibrated, and the references."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from trajscore.calibration import PlattCrossFitCalibrator
-from trajscore.calibration._cross_fit import CrossFitCalibrator, cross_fit_sample
+from trajscore.calibration import AliveRate
+from trajscore.calibration._cross_fit import cross_fit_sample
 from trajscore.calibration._maker import CalibratorMaker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
 from trajscore.core.parallel import Work
 from trajscore.core.sample import Sample
-from trajscore.core.within_runs import step_numbers
-from trajscore.report._data import BASE_RATE, CALIBRATED, CONSTANT, LENGTH, RAW, Note
+from trajscore.core.weights import StepWeights
+from trajscore.report._data import ALIVE, ALIVE_END, BASE_RATE, CALIBRATED, CONSTANT, RAW, Note
 from trajscore.report._missing import whole_runs
 from trajscore.report._runs import Coverage, Judged
 
@@ -31,6 +31,7 @@ class Row:
     runs: Coverage  # the same object for the rows of one predictor, and for all that cover all
     is_probability: bool
     calibrator: str = ""  # what made a calibrated row
+    rate: float | None = None  # of the base rate: the best constant for one number a run
 
     @property
     def key(self) -> tuple[str, str]:
@@ -39,7 +40,11 @@ class Row:
 
 
 def make_rows(
-    judged: Judged, maker: CalibratorMaker | None, work: Work, notes: list[Note]
+    judged: Judged,
+    maker: CalibratorMaker | None,
+    weights: StepWeights,
+    work: Work,
+    notes: list[Note],
 ) -> list[Row]:
     """Return the rows of all predictors, each on its whole runs, and of the references."""
     calibrators: list[tuple[Row, Any]] = []
@@ -50,33 +55,47 @@ def make_rows(
         raw = Row(name, RAW, covered, judged.runs.take(whole), is_probability)
         calibrators.append((raw, maker and maker(is_probability)))
     trace = next(iter(judged.traces.values()))
-    # minus the number of steps taken so far: known at each step, and long runs rank as risky
-    elapsed = trace.with_cells(-step_numbers(trace).astype(np.float64))
-    length = Row(LENGTH, RAW, elapsed, judged.runs, is_probability=False)
-    calibrators.append((length, maker and _calibrator_of_length(maker)))
-    rows = []
+    rows: list[list[Row]] = []
     jobs = work.share(lambda job: recalibrated(*job), calibrators)
     for (raw, _), (made, said) in zip(calibrators, jobs, strict=True):
         rows.append([raw, *made])
         notes += said
-    constant = base_rate(trace, judged.runs)
-    return [*chain(*rows[:-1]), constant, *rows[-1]]
+    return [*chain(*rows), base_rate(trace, judged.runs, weights), *alive_rates(trace, judged.runs)]
 
 
-def base_rate(trace: TrajectoryArray, runs: Coverage) -> Row:
-    """Return the constant forecast of the success rate of the very runs that it is scored on."""
-    rate = trace.with_cells(np.full(len(trace.cells), runs.labels.mean()))
-    return Row(BASE_RATE, CONSTANT, rate, runs, is_probability=True)
+def base_rate(trace: TrajectoryArray, runs: Coverage, weights: StepWeights) -> Row:
+    """Return the best constant forecast for the very runs that it is scored on.
+
+    For the forecasts of steps that is the success rate over forecasts, with their weights; for one
+    number a run, the rate over runs.
+    """
+    rate = weights.of(trace).rate(runs.labels)
+    constant = trace.with_cells(np.full(len(trace.cells), rate))
+    of_runs = float(runs.labels.mean())
+    return Row(BASE_RATE, CONSTANT, constant, runs, is_probability=True, rate=of_runs)
+
+
+def alive_rates(trace: TrajectoryArray, runs: Coverage) -> list[Row]:
+    """Return what counting steps is worth, out of fold: the end of a run not known, and known."""
+    forecasters = {ALIVE: AliveRate(), ALIVE_END: AliveRate(end="step")}
+    return [
+        Row(name, RAW, out_of_fold(one, trace, runs), runs, is_probability=True)
+        for name, one in forecasters.items()
+    ]
+
+
+def out_of_fold(forecaster: AliveRate, trace: TrajectoryArray, runs: Coverage) -> TrajectoryArray:
+    """Return traces from five folds, or two; of runs too few for these, in sample."""
+    sample = Sample({"": trace}, runs.labels, np.ones(len(runs)), runs.groups)
+    for cv in (5, 2):
+        try:
+            return cross_fit_sample(forecaster, sample, cv)
+        except ValueError:
+            continue
+    return trace.with_cells(forecaster.fit(trace, runs.labels).transform(trace).cells)
 
 
 # -------------------------------------------------------------------- calibration
-
-
-def _calibrator_of_length(maker: CalibratorMaker) -> PlattCrossFitCalibrator:
-    """Platt with the weights of the others; length may point either way."""
-    made = PlattCrossFitCalibrator(link="identity", increasing="auto")
-    other = maker(False)
-    return made.set_params(weights=other.weights) if isinstance(other, CrossFitCalibrator) else made
 
 
 def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:

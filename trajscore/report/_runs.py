@@ -21,6 +21,7 @@ from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, unknown_name
 from trajscore.inference._influence import FEW_CLUSTERS
 from trajscore.inference._units import units_of
+from trajscore.metrics._tps import beyond_end
 from trajscore.report._data import REFERENCES, Note
 from trajscore.report._disclosures import UNOBSERVED, left_out_reason, number_of_runs
 
@@ -73,7 +74,7 @@ class Judged:
     def n_beyond(self) -> int:
         """Count the observed runs whose horizon is longer than they are."""
         X = next(iter(self.traces.values()))
-        return int(((X.horizon > X.lengths) & self.runs.observed).sum())
+        return int((beyond_end(X) & self.runs.observed).sum())
 
     def observed(self) -> Judged:
         """Keep the runs with an observed outcome alone, as if there were no others."""
@@ -191,6 +192,17 @@ def stray_values(traces: Mapping[str, TrajectoryArray]) -> list[Note]:
             facts = {"place": trace.place(cell), "value": trace.cells[cell], "n": n_outside}
             notes.append(Note(name, "outside", facts))
     return notes
+
+
+def knows_end(end: Any, predictors: list[str]) -> dict[str, bool | None]:
+    """Return of each predictor whether it knows that a run has ended; None where it is not said."""
+    said = end if isinstance(end, Mapping) else dict.fromkeys(predictors, end)
+    for name, one in said.items():
+        if name not in predictors:
+            raise ValueError(f"end: {unknown_name('predictor', str(name), predictors)}")
+        if one is not None and not isinstance(one, (bool, np.bool_)):
+            raise ArgumentError(f"{{argument}} must be True, False or None, got {one!r}", "end")
+    return {name: said.get(name) for name in predictors}
 
 
 def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[Any]]:

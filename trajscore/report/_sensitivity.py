@@ -10,10 +10,9 @@ import pandas as pd
 from trajscore.calibration import PlattCrossFitCalibrator
 from trajscore.calibration._maker import CalibratorMaker
 from trajscore.core.parallel import Work
-from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weights import Weights
+from trajscore.core.weights import StepWeights
 from trajscore.metrics._proper_scores import CLIP, LogScore, count_clipped
-from trajscore.metrics._tps import run_scores
+from trajscore.metrics._tps import RunSums, run_sums
 from trajscore.report._data import CALIBRATED, RAW, Note, Options
 from trajscore.report._rows import Row, base_rate, make_rows, recalibrated
 from trajscore.report._runs import Judged
@@ -40,7 +39,7 @@ def sensitivity_table(
     leading, weights = options.scores[0], options.weights
     columns: dict[str, dict[tuple[str, str], float]] = {"margin": _margins(rows, leading, weights)}
     if not judged.runs.observed.all():
-        alone = make_rows(judged.observed(), maker, work, [])
+        alone = make_rows(judged.observed(), maker, weights, work, [])
         columns["observed_only"] = _margins(alone, leading, weights)
     if options.log_scores:
         columns["clipped"] = {
@@ -54,17 +53,17 @@ def sensitivity_table(
     return pd.DataFrame(columns, index=index).dropna(subset="margin")
 
 
-def _margins(rows: list[Row], score: Any, weights: Weights) -> dict[tuple[str, str], float]:
+def _margins(rows: list[Row], score: Any, weights: StepWeights) -> dict[tuple[str, str], float]:
     margins = {}
-    constants: dict[int, FloatArray] = {}  # scores of the base rate, of the runs that it is of
+    constants: dict[int, RunSums] = {}  # scores of the base rate, of the runs that it is of
     for row in rows:
         if row.is_probability:
             labels, of_runs = row.runs.labels, id(row.runs)
             if of_runs not in constants:
-                constant = base_rate(row.traces, row.runs).traces
-                constants[of_runs] = run_scores(labels, constant, score, weights)
-            gained = run_scores(labels, row.traces, score, weights) - constants[of_runs]
-            margins[row.key] = float(gained.mean())
+                constant = base_rate(row.traces, row.runs, weights).traces
+                constants[of_runs] = run_sums(labels, constant, score, weights)
+            gained = run_sums(labels, row.traces, score, weights) - constants[of_runs]
+            margins[row.key] = gained.mean(np.ones(len(labels)))
     return margins
 
 

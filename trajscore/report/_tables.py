@@ -8,7 +8,8 @@ from trajscore.report._data import (
     CALIBRATED,
     GAIN,
     MARGIN,
-    OVER_LENGTH,
+    OVER_ALIVE,
+    OVER_ALIVE_END,
     OVER_RAW,
     Options,
 )
@@ -17,7 +18,7 @@ from trajscore.report._runs import Judged
 
 
 def row_table(rows: list[Row], options: Options, intervals: pd.DataFrame) -> pd.DataFrame:
-    """Return all metrics of each row, the scores' margins, and AUROC above that of length."""
+    """Return all metrics of each row, and what scores and AUROC are above the references."""
     index = pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])
     values = intervals["value"].unstack("metric")
     table = values.reindex(index=index, columns=options.metrics)
@@ -29,10 +30,11 @@ def row_table(rows: list[Row], options: Options, intervals: pd.DataFrame) -> pd.
 def with_differences(
     table: pd.DataFrame, options: Options, intervals: pd.DataFrame
 ) -> pd.DataFrame:
-    """Add the scores' margins, and AUROC above that of length."""
+    """Add the scores' margins over the base rate, and theirs and AUROC's over the alive rate."""
     for metric in (*options.score_names, "AUROC"):
         differences = intervals.xs(metric, level="metric")
-        for column in OVER_LENGTH if metric == "AUROC" else MARGIN:
+        over = (*OVER_ALIVE, *OVER_ALIVE_END)
+        for column in over if metric == "AUROC" else (*MARGIN, *over):
             table[f"{metric} {column}"] = differences[column]
     return table
 

@@ -1,8 +1,8 @@
-"""What each predictor is worth against the base rate and the length of runs, in a few sentences."""
+"""What each predictor is worth against the base rate and counting steps, in a few sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
@@ -15,6 +15,7 @@ from trajscore.report._cards import (
     RECALIBRATE,
     TOO_FEW,
     USE,
+    form_of,
     n_rarer,
     ranked,
     say_nothing,
@@ -23,7 +24,8 @@ from trajscore.report._data import (
     FORMS,
     GAIN,
     MARGIN,
-    OVER_LENGTH,
+    OVER_ALIVE,
+    OVER_ALIVE_END,
     RAW,
     REFERENCES,
     SCALAR_METRICS,
@@ -31,11 +33,13 @@ from trajscore.report._data import (
     VALUE,
     ReportData,
 )
+from trajscore.report._equal_length import OVER_LENGTH
 from trajscore.report.render.cells import digits_of, interval, with_interval
 
 # A difference of two numbers that is smaller than this share of them is rounding.
 _ROUNDING = 1e-12
 _MOST_NAMED = 5
+KNOWING_THE_END = "if the count knows which step is the last (end= says whether it should)"
 
 
 def verdicts(data: ReportData) -> list[str]:
@@ -44,6 +48,7 @@ def verdicts(data: ReportData) -> list[str]:
     for name in data.predictors:
         parts = [
             *_margins(data, name),
+            *_over_counting(data, name),
             *_calibration(data, name),
             _rank(data, name),
             _of_equals(data, name),
@@ -280,9 +285,13 @@ def _calibration(data: ReportData, name: str) -> list[str]:
 
 
 def _rank(data: ReportData, name: str) -> str:
-    """Hold the ranking against that of length."""
+    """Hold the ranking against that by counting steps."""
     row = data.intervals.loc[(name, RAW, "AUROC")]
-    return f"it {than_length(row)} (AUROC {_signed(row)})"
+    first, *other = [
+        f"{than_counting(row, over)} (AUROC {with_interval(row[list(over)], sign='+')})"
+        for over in _references(data, name, row)
+    ]
+    return f"it {first}" + "".join(f", and {one}, {KNOWING_THE_END}" for one in other)
 
 
 def _of_equals(data: ReportData, name: str) -> str:
@@ -290,21 +299,57 @@ def _of_equals(data: ReportData, name: str) -> str:
     row = data.equal_length.loc[(name, RAW)]
     if pd.isna(row["AUROC"]):
         return "too few runs are as long as one with another outcome to compare equally long ones"
-    words = f"among runs of equal length it {than_length(row)}"
-    return f"{words} (AUROC {row['AUROC']:.3f}, {_signed(row)})"
-
-
-def than_length(row: pd.Series) -> str:
-    """Say whether a signal is shown to rank better than the number of steps."""
-    return {
+    over = with_interval(row[list(OVER_LENGTH)], sign="+")
+    what = {
         1: "ranks better than length does",
         -1: "ranks worse than length does",
         0: "is not shown to rank better than length does",
     }[is_told_apart(*row[list(OVER_LENGTH[1:])])]
+    return f"among runs of equal length it {what} (AUROC {row['AUROC']:.3f}, {over})"
 
 
-def _signed(row: pd.Series) -> str:
-    return with_interval(row[list(OVER_LENGTH)], sign="+")
+def than_counting(row: pd.Series, over: Sequence[str] = OVER_ALIVE) -> str:
+    """Say whether a signal is shown to rank better than counting steps does."""
+    return {
+        1: "ranks better than counting steps does",
+        -1: "ranks worse than counting steps does",
+        0: "is not shown to rank better than counting steps does",
+    }[is_told_apart(*row[list(over[1:])])]
+
+
+def _references(data: ReportData, name: str, row: pd.Series) -> list[tuple[str, ...]]:
+    """Return the ways of counting steps that a row of intervals is held against.
+
+    That with the knowledge that the predictor has; where it is not said, both if they tell another
+    side.
+    """
+    knows = data.facts.knows_end.get(name)
+    if knows is not None:
+        return [OVER_ALIVE_END if knows else OVER_ALIVE]
+    sides = [is_told_apart(*row[list(over[1:])]) for over in (OVER_ALIVE, OVER_ALIVE_END)]
+    return [OVER_ALIVE] if sides[0] == sides[1] else [OVER_ALIVE, OVER_ALIVE_END]
+
+
+def _over_counting(data: ReportData, name: str) -> list[str]:
+    """Hold the leading score of the form that is acted on against that of counting steps."""
+    form = form_of(data.cards, name)
+    key = (name, form, data.score_name)
+    if key not in data.intervals.index:
+        return []
+    row = data.intervals.loc[key]
+    parts = []
+    for over in _references(data, name, row):
+        margin, low, high = (row[one] for one in over)
+        size, span = _most(abs(margin), data), interval(low, high, _digits(data), "+")
+        parts.append(
+            {
+                1: f"{size} better than counting steps {span}",
+                -1: f"{size} worse than counting steps {span}",
+                0: f"not distinguishable from counting steps {span}",
+            }[is_told_apart(low, high)]
+        )
+    first, *other = parts
+    return [f"{FORMS[form]} {first}" + "".join(f", and {one}, {KNOWING_THE_END}" for one in other)]
 
 
 def _other_clip(data: ReportData, name: str) -> list[str]:

@@ -19,7 +19,7 @@ from trajscore.core.checks import check_labels
 from trajscore.core.optional import optional
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import IntArray
-from trajscore.core.weights import Weights
+from trajscore.core.weights import StepWeights
 from trajscore.io._files import parquet_files
 from trajscore.streaming._labelled import LabelledRuns
 
@@ -204,7 +204,7 @@ def merge(accumulator: Any, other: Any) -> None:
 
 
 def check_batch(
-    y: Any, X: Any, weights: Weights, groups: Any = None, *, probabilities: bool = True
+    y: Any, X: Any, weights: StepWeights, groups: Any = None, *, probabilities: bool = True
 ) -> LabelledRuns:
     """Check the runs that an accumulator is to add; each needs an outcome."""
     runs = check_sample(

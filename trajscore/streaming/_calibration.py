@@ -12,11 +12,11 @@ from trajscore.calibration import IsotonicCrossFitCalibrator
 from trajscore.calibration._cross_fit import CalibrationSample, CrossFitCalibrator
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count
-from trajscore.core.weights import Weights, get_schedule
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.metrics._binning import quantile_bins
 from trajscore.metrics._decomposition import PARTS, Mass
 from trajscore.metrics._proper_scores import get_family
-from trajscore.metrics._step_calibration import PARTS_OF_A_RUN
+from trajscore.metrics._weighted_steps import PARTS as PARTS_OF_A_RUN
 from trajscore.streaming._batches import check_batch, check_mergeable
 from trajscore.streaming._grid import Grid
 from trajscore.streaming._labelled import LabelledRuns
@@ -32,8 +32,8 @@ class CalibrationAccumulator:
 
     Parameters
     ----------
-    weights : str or callable, default="linear_front"
-        Step weights.
+    weights, horizon : str or callable, and int, "own" or None
+        Step weights, as in `trajscore.metrics.tps_score`.
     bounds : tuple of float, optional
         Smallest and largest value of a signal that is no probability, which is counted on an even
         grid between them. Default: forecasts in [0, 1].
@@ -67,13 +67,15 @@ class CalibrationAccumulator:
     """
 
     def __init__(
-        self, weights: Weights = "linear_front", bounds: tuple[float, float] | None = None
+        self,
+        weights: Weights = "early",
+        horizon: Horizon = None,
+        bounds: tuple[float, float] | None = None,
     ) -> None:
-        self.weights = weights
-        get_schedule(weights)  # which refuses unknown ones
+        self.weights = as_step_weights(weights, horizon)
         self.grid = Grid.between(bounds, _N_CELLS)
-        self.n_runs = 0
-        # weight of successes, of failures, and of either times the value; by third and cell
+        self.n_runs, self.divisor = 0, 0.0
+        # weight of successes, of failures, and of either times the value; by part and cell
         self.sums: FloatArray = np.zeros((4, 3, _N_CELLS))
 
     def update(self, y: ArrayLike, X: Any, groups: ArrayLike | None = None) -> Self:
@@ -105,7 +107,8 @@ class CalibrationAccumulator:
     def _add(self, runs: LabelledRuns, values: FloatArray) -> Self:
         """Add trusted runs."""
         self.n_runs += len(runs.label)
-        key = runs.third * _N_CELLS + self.grid.cells(values)
+        self.divisor += float(runs.divisor.sum())
+        key = runs.part * _N_CELLS + self.grid.cells(values)
         parts = (runs.won, runs.lost, runs.won * values, runs.lost * values)
         for place, part in enumerate(parts):
             self.sums[place] += np.bincount(key, part, 3 * _N_CELLS).reshape(3, _N_CELLS)
@@ -116,7 +119,8 @@ class CalibrationAccumulator:
         found = CalibrationAccumulator(self.weights)
         (cell,) = found.grid.cells(np.array([forecast]))
         weight = self.sums[:2].sum(axis=2)
-        found.n_runs, found.sums[:, :, cell] = self.n_runs, [*weight, *(weight * forecast)]
+        found.n_runs, found.divisor = self.n_runs, self.divisor
+        found.sums[:, :, cell] = [*weight, *(weight * forecast)]
         return found
 
     def merge(self, other: Self) -> Self:
@@ -140,6 +144,7 @@ class CalibrationAccumulator:
         check_mergeable(self, other, "weights", "grid")
         self.sums = self.sums + other.sums
         self.n_runs += other.n_runs
+        self.divisor += other.divisor
         return self
 
     def _pooled(self) -> CalibrationSample:
@@ -181,16 +186,19 @@ class CalibrationAccumulator:
             raise ValueError(
                 f"calibrator must be a PlattCrossFitCalibrator or the like, got {calibrator!r}"
             )
-        if calibrator.weights != self.weights:
+        theirs = as_step_weights(calibrator.weights, calibrator.horizon)
+        if theirs != self.weights:
             raise ValueError(
-                f"the calibrator has weights {calibrator.weights!r}, the counts {self.weights!r}"
+                f"the calibrator has weights {theirs.name}, the counts {self.weights.name}; give "
+                f"both the same"
             )
         # a step function would tell apart what lies in one cell
         is_step_function = isinstance(calibrator, IsotonicCrossFitCalibrator)
         sample = self._pooled() if is_step_function else self._apart()
         if not (sample.success.any() and sample.failure.any()):
             raise ValueError("calibration needs successes and failures; add more runs")
-        return calibrator._fit_map(sample)
+        # weights of a run add up to one on average, as in memory, so that penalties mean the same
+        return calibrator._fit_map(sample.scaled(self.n_runs / self.divisor))
 
     def compute(self, score: Any = "log", n_bins: int = 10) -> pd.Series:
         """Return calibration errors and the parts of a score so far.
@@ -205,7 +213,7 @@ class CalibrationAccumulator:
         Returns
         -------
         Series
-            S-ECE and that of the early, middle and late thirds of runs; miscalibration,
+            S-ECE and that of steps 1 to 3, 4 to 10 and from 11 on; miscalibration,
             discrimination and uncertainty, as in `trajscore.metrics.tps_decomposition`; and
             success_rate, weighted by step.
         """
@@ -216,11 +224,10 @@ class CalibrationAccumulator:
         errors |= {f"S-ECE {part}": self.sums[:, k] for k, part in enumerate(PARTS_OF_A_RUN)}
         found = {name: _error(sums, n_bins) for name, sums in errors.items()}
         family, counted = get_family(score), self._pooled()
-        # each score is a mean over runs, as the weights of a run add up to one
         mass = Mass(
             counted.values,
-            counted.success / self.n_runs,
-            counted.failure / self.n_runs,
+            counted.success / self.divisor,
+            counted.failure / self.divisor,
             np.zeros(len(counted.values), dtype=np.int64),
         )
         parts = mass.parts(lambda one: one.score(family))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.weights import Weights, step_weights
-from trajscore.metrics._weighted_steps import step_thirds
+from trajscore.core.weights import RunWeights, StepWeights, as_step_weights
+from trajscore.metrics._weighted_steps import step_parts
 
 
 @dataclass(frozen=True)
@@ -20,24 +20,33 @@ class LabelledRuns:
     """Trusted runs, of which there are some, with outcomes in [0, 1]; forecasts go beside them.
 
     >>> runs = LabelledRuns(np.array([1.0, 0.0]), TrajectoryArray.from_list([[0.5, 0.8], [0.2]]))
-    >>> runs.sums(runs.X.cells)
-    array([0.6, 0.2])
+    >>> runs.sums(runs.X.cells).round(3)
+    array([1.066, 0.2  ])
     """
 
     label: FloatArray
     X: TrajectoryArray  # of whose cells only the layout is read
-    weights: Weights = "linear_front"
+    weights: StepWeights = field(default_factory=as_step_weights)
     groups: NDArray[Any] | None = None
+
+    @cached_property
+    def _of_runs(self) -> RunWeights:
+        return self.weights.of(self.X)
 
     @cached_property
     def weight(self) -> FloatArray:
         """Weight of each step."""
-        return step_weights(self.X.lengths, self.X.horizon, self.weights)
+        return self._of_runs.cells()
 
-    @cached_property
+    @property
     def total(self) -> FloatArray:
-        """Weight of each run, which is less than one where it was cut short."""
-        return self.sums(np.ones(len(self.weight)))
+        """Weight of each run."""
+        return self._of_runs.total
+
+    @property
+    def divisor(self) -> FloatArray:
+        """What each run adds to the divisor of a set's score."""
+        return self._of_runs.divisor()
 
     @cached_property
     def step_label(self) -> FloatArray:
@@ -55,9 +64,9 @@ class LabelledRuns:
         return self.weight * (1 - self.step_label)
 
     @cached_property
-    def third(self) -> IntArray:
-        """Third of its run in which each step lies."""
-        return step_thirds(self.X.lengths, self.X.horizon).astype(np.int64)
+    def part(self) -> IntArray:
+        """Part of a run, early, middle or late, in which each step lies."""
+        return step_parts(self.X.lengths).astype(np.int64)
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Weighted sum of each run's values, one a step."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
-from trajscore.core.weights import Weights, get_schedule
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._influence import bounds as interval_bounds
 from trajscore.inference._units import any_units
 from trajscore.metrics import _ranking
@@ -33,8 +33,8 @@ class RankingAccumulator:
     ----------
     phi : {"last", "mean", "min", "weighted"}, default="weighted"
         How a trace is collapsed, see `trajscore.metrics.aggregate`.
-    weights : str or callable, default="linear_front"
-        Step weights, for ``phi="weighted"``.
+    weights, horizon : str or callable, and int, "own" or None
+        Step weights as in `trajscore.metrics.tps_score`, for ``phi="weighted"``.
     bounds : tuple of float, optional
         Smallest and largest value of a signal that is no probability. Default: forecasts in [0, 1].
 
@@ -64,12 +64,12 @@ class RankingAccumulator:
     def __init__(
         self,
         phi: str = "weighted",
-        weights: Weights = "linear_front",
+        weights: Weights = "early",
+        horizon: Horizon = None,
         bounds: tuple[float, float] | None = None,
     ) -> None:
         check_choice(phi, "phi", AGGREGATORS)
-        self.phi, self.weights = phi, weights
-        get_schedule(weights)  # which refuses unknown ones
+        self.phi, self.weights = phi, as_step_weights(weights, horizon)
         self.grid = Grid.between(bounds, _N_CELLS)
         self.sums: FloatArray = np.zeros((3, _N_CELLS))  # failures, successes, confidence
 

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weights import Weights, get_schedule
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._units import left_out_factor, n_equal, t_quantile
 from trajscore.metrics._proper_scores import family_name, get_family, several_families
 from trajscore.metrics._tps import score_cells
@@ -31,8 +31,8 @@ class TPSAccumulator:
     ----------
     score : score family or sequence of them, default="log"
         As in `trajscore.metrics.tps_score`.
-    weights : str or callable, default="linear_front"
-        Step weights.
+    weights, horizon : str or callable, and int, "own" or None
+        Step weights, as in `trajscore.metrics.tps_score`.
 
     See Also
     --------
@@ -56,11 +56,13 @@ class TPSAccumulator:
     brier       3  -0.09    -0.2222
     """
 
-    def __init__(self, score: Any = "log", weights: Weights = "linear_front") -> None:
+    def __init__(
+        self, score: Any = "log", weights: Weights = "early", horizon: Horizon = None
+    ) -> None:
         self.scores = several_families(score)
-        get_schedule(weights)  # which refuses unknown ones
-        self.weights = weights
-        n_sums = len(self.scores) + 3  # and weight of successes, of failures, number of runs
+        self.weights = as_step_weights(weights, horizon)
+        # and the divisor, weight of successes, of failures, number of runs
+        n_sums = len(self.scores) + 4
         self.moments: FloatArray = np.zeros((n_sums, n_sums))
         self.by_cluster: FloatArray | None = None
 
@@ -96,7 +98,8 @@ class TPSAccumulator:
         families = [get_family(score) for score in self.scores]
         scored = [runs.sums(score_cells(one, forecasts, runs.step_label)) for one in families]
         won = runs.total * runs.label
-        sums = np.stack([*scored, won, runs.total - won, np.ones(len(won))], axis=1)
+        columns = [*scored, runs.divisor, won, runs.total - won, np.ones(len(won))]
+        sums = np.stack(columns, axis=1)
         self.moments += sums.T @ sums
         if runs.groups is not None:
             if self.by_cluster is None:
@@ -120,6 +123,12 @@ class TPSAccumulator:
     def n_runs(self) -> int:
         """Number of runs so far."""
         return int(self.moments[-1, -1])
+
+    @property
+    def success_rate(self) -> float:
+        """Success rate over forecasts, each with its weight."""
+        won, lost = self.moments[-1, -3:-1]
+        return float(won / (won + lost))
 
     def merge(self, other: Self) -> Self:
         """Add what another accumulator has added up.
@@ -178,8 +187,9 @@ class TPSAccumulator:
             directions[j, [j, k + j]] = 1.0
             # the rate itself may vary: to first order that changes nothing, as it is the best one
             directions[-3:-1, k + j] = -np.nan_to_num(_earned(score, won / (won + lost)))
+        directions /= mean[-4]  # a score is a ratio of sums
         value = mean @ directions
-        directions[-1] = -value
+        directions[-4] -= value / mean[-4]
         error, quantile = self._error(directions, confidence_level)
         low, high = value - quantile * error, value + quantile * error
         table = {"n_runs": n, "value": value[:k], "low": low[:k], "high": high[:k]}

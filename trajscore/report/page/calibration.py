@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.weights import step_weights
+from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import run_numbers
 from trajscore.inference._wilson import Z
 from trajscore.metrics._binning import bins_of, uniform_bins
-from trajscore.metrics._step_calibration import PARTS_OF_A_RUN
-from trajscore.metrics._weighted_steps import step_thirds
+from trajscore.metrics._weighted_steps import PARTS, step_parts
 from trajscore.report._data import FORMS, VALUE
 from trajscore.report.page.charts import Axis, Panel
 from trajscore.report.page.view import NO_PROBABILITY, Section, View
@@ -24,10 +21,10 @@ _MOST_BINS = 10
 
 
 def calibration(view: View) -> Section:
-    """Return curves of each predictor, by third of the run."""
+    """Return curves of each predictor, by range of steps."""
     groups = []
     for name in view.drawn:
-        panels = [_panel(view, name, part) for part in PARTS_OF_A_RUN]
+        panels = [_panel(view, name, part) for part in PARTS]
         groups.append({"name": name, "panels": [one for one in panels if one.layers[1:]]})
     return Section("calibration", "Does 70% mean 70%?", _sentence(view), {"groups": groups})
 
@@ -45,13 +42,12 @@ def _sentence(view: View) -> str:
 
 def _panel(view: View, name: str, part: str) -> Panel:
     """Draw the share of successes against the forecast, and below how forecasts are spread."""
-    data, titles = view.data, {"early": "early third", "middle": "middle", "late": "late third"}
-    ends = []
+    data, title, ends = view.data, _title(part), []
     panel = Panel(
         Axis(0, 1, 38, 172, "forecast", n_ticks=2),
         Axis(0, 1, 160, 22, "share of successes", n_ticks=2),
         "",
-        title=titles[part],
+        title=title,
         width=184,
         height=196,
     )
@@ -71,17 +67,23 @@ def _panel(view: View, name: str, part: str) -> Panel:
         panel.points(x, y, form)
         error = data.table.loc[(name, form), f"S-ECE {part}"]
         ends.append(f"{FORMS[form]} off by {error:.3f}")
-    panel.about = f"{name}, {titles[part]}: {', '.join(ends)}"
+    panel.about = f"{name}, {title}: {', '.join(ends)}"
     return panel
 
 
+def _title(part: str) -> str:
+    """Name the steps of a part: "steps 1 to 3", "steps from 11 on"."""
+    first = PARTS[part]
+    last = min((start - 1 for start in PARTS.values() if start > first), default=0)
+    return f"steps {first} to {last}" if last else f"steps from {first} on"
+
+
 def _part_of(
-    X: TrajectoryArray, weights: Any, part: str
+    X: TrajectoryArray, weights: StepWeights, part: str
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return forecast, weight and run of the steps of a third of the run that weigh something."""
-    w = step_weights(X.lengths, X.horizon, weights)
-    third = step_thirds(X.lengths, X.horizon)
-    used = np.flatnonzero((third == PARTS_OF_A_RUN.index(part)) & (w > 0))
+    """Return forecast, weight and run of the steps of a part that weigh something."""
+    w = weights.of(X).cells()
+    used = np.flatnonzero((step_parts(X.lengths) == list(PARTS).index(part)) & (w > 0))
     return X.cells[used], w[used], run_numbers(X)[used]
 
 

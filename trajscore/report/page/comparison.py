@@ -37,7 +37,7 @@ def comparison(view: View) -> Section:
 def _sentence(view: View) -> str:
     pairs = view.data.pairs
     if len(view.names) == 1:
-        return f"There is one predictor, {view.best}, beside the base rate and the length of runs."
+        return f"There is one predictor, {view.best}, beside the base rate and counting steps."
     if pairs is None or not len(pairs):
         return "They are judged on different runs, so that only each margin counts."
     apart = ((pairs["low"] > 0) | (pairs["high"] < 0)).sum()

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from trajscore.calibration._fixed_step import auroc_estimate
 from trajscore.core.outcomes import CENSORED
+from trajscore.inference._choice import interval_of
 from trajscore.metrics._equal_length import span, success_by_length
 from trajscore.metrics._ties import group_ties
-from trajscore.report._data import BASE_RATE, CONSTANT, FORMS, LENGTH, RAW
+from trajscore.report._data import BASE_RATE, CONSTANT, FORMS, RAW
 from trajscore.report._disclosures import sentence
 from trajscore.report.page.charts import Axis, Panel
 from trajscore.report.page.view import Section, View
@@ -39,11 +41,16 @@ def health(view: View) -> Section:
 
 
 def _sentence(view: View) -> str:
-    area = view.data.table.loc[(LENGTH, RAW), "AUROC"]
-    interval = view.data.intervals.loc[(LENGTH, RAW, "AUROC")]
+    key = BASE_RATE, CONSTANT
+    labels, groups = view.data.labels[key], view.data.groups.get(key)
+    units = None if groups is None else np.unique(groups.astype(str), return_inverse=True)[1]
+    steps = -view.constant.lengths.astype(np.float64)
+    estimate = auroc_estimate(steps, labels, np.zeros(len(labels), dtype=np.int64))
+    level = view.data.facts.intervals.confidence_level
+    area, low, high = interval_of(*estimate, units, level, on_logit=True)
     cut = view.data.facts.n_censored and view.data.facts.censored != "drop"
     aside = "; runs without an outcome count here, and are left out of the chart" if cut else ""
-    if interval["low"] <= 0.5 <= interval["high"]:
+    if low <= 0.5 <= high:
         return f"The length of a run does not tell how it ends (AUROC {area:.3f}{aside})."
     side, share = ("shorter", area) if area > 0.5 else ("longer", 1 - area)
     return (

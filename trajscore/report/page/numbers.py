@@ -7,17 +7,19 @@ from typing import Any
 
 import pandas as pd
 
-from trajscore.report._data import FORMS, REFERENCES
+from trajscore.report._data import FORMS, OVER_ALIVE, OVER_ALIVE_END, REFERENCES
 from trajscore.report._glossary import arrow, explain
 from trajscore.report.page.view import Section, View
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.cells import digits_of, short_number
 
+_OVER = tuple(f"AUROC {over[0]}" for over in (OVER_ALIVE, OVER_ALIVE_END))
+
 
 def numbers(view: View) -> Section:
     """Return the main table, best values marked, and the files to save."""
     data = view.data
-    columns = ["n_runs", "n_censored", *data.options.metrics, "AUROC over_length"]
+    columns = ["n_runs", "n_censored", *data.options.metrics, *_OVER]
     best = {name: _best(data.table[name], arrow(name, data.options)) for name in columns}
     rows = []
     ordered = [
@@ -29,7 +31,13 @@ def numbers(view: View) -> Section:
             {"value": row[one], "text": _text(row[one], one), "best": (name, form) in best[one]}
             for one in columns
         ]
-        rows.append({"name": name, "form": FORMS.get(form, ""), "cells": cells})
+        rows.append(
+            {
+                "name": name,
+                "form": "" if name in REFERENCES else FORMS.get(form, ""),
+                "cells": cells,
+            }
+        )
     heads = [
         {
             "parts": _short(one).replace("_", "_ ").split(" "),
@@ -66,7 +74,9 @@ def _frame(view: View) -> pd.DataFrame:
 
 
 def _short(name: str) -> str:
-    names = {"n_runs": "runs", "n_censored": "no outcome", "AUROC over_length": "over length"}
+    names = {"n_runs": "runs", "n_censored": "no outcome"} | dict(
+        zip(_OVER, ("over counting", "over counting, end known"), strict=True)
+    )
     return names.get(name, name)
 
 

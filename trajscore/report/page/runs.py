@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.metrics._tps import run_scores
+from trajscore.metrics._tps import run_sums
 from trajscore.report.page.charts import sparkline
 from trajscore.report.page.transcripts import transcripts
 from trajscore.report.page.view import NO_PROBABILITY, Section, View
@@ -57,7 +57,7 @@ def _worst(view: View, name: str) -> list[dict[str, Any]]:
     """Return the runs that cost a predictor most; first those whose outcome contradicts it."""
     key, data = view.acted_on(name), view.data
     trace, labels, y = data.traces[key], data.labels[key], data.outcomes[key]
-    scores = run_scores(labels, trace, data.options.scores[0], data.options.weights)
+    scores = run_sums(labels, trace, data.options.scores[0], data.options.weights).samples()
     n = max(_FEWEST_ROWS, _ROWS // max(len(view.drawn), 1))
     worst = np.lexsort((scores, y == CENSORED))[:n]
     ids = view.ids(key)

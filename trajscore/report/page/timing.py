@@ -89,7 +89,7 @@ def _profile(view: View, key: tuple[str, str]) -> _Profile:
     """Return the mean margin of the leading score at each step, over the runs that reach it."""
     trace, labels = view.data.traces[key], view.data.labels[key]
     family = get_family(view.data.options.scores[0])
-    constant = np.full(len(trace.cells), labels.mean())
+    constant = np.full(len(trace.cells), view.data.facts.rate)
     score = score_cells(family, trace.cells, labels, trace.lengths)
     score -= score_cells(family, constant, labels, trace.lengths)
     n, mean, error = mean_by_step(step_numbers(trace) - 1, np.ones(len(score)), score)

@@ -10,12 +10,11 @@ from typing import Any
 import pandas as pd
 
 from trajscore.core.plain import plain
-from trajscore.core.weights import schedule_name
 from trajscore.report._data import LEVELS, REFERENCES, VALUE, ReportData
 from trajscore.report._disclosures import disclosures, sentence
 from trajscore.report._verdict import verdicts
 
-FORMAT, VERSION = "trajscore report", 1
+FORMAT, VERSION = "trajscore report", 2
 
 
 def to_json(data: ReportData) -> str:
@@ -43,7 +42,7 @@ def document(data: ReportData) -> dict[str, Any]:
         "options": {
             "scores": options.score_names,
             "leading": data.score_name,
-            "weights": schedule_name(options.weights),
+            "weights": options.weights.name,
             "phi": options.phi,
             "confidence_level": facts.intervals.confidence_level,
             "lower_is_better": options.lower_is_better,

@@ -60,8 +60,8 @@ def _steps(data: ReportData) -> str:
     text = _columns(rows, ["n_runs", *data.options.step_metrics])
     title = (
         "the forecast of every step: scores (higher is better), calibration error S-ECE, in all "
-        "and by third of the run, and miscalibration MCB, what recalibration could gain (lower is "
-        "better)"
+        "and at steps 1 to 3, 4 to 10 and from 11 on, and miscalibration MCB, what recalibration "
+        "could gain (lower is better)"
     )
     short = text.rename(columns=lambda name: name.removeprefix("TPS ").removeprefix("S-ECE "))
     return f"{lines([title])}\n{in_blocks(short)}"

@@ -1,0 +1,177 @@
+"""What counting steps is worth: the success rate among the runs that are still going."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from trajscore.calibration._forecaster import Forecaster
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_sample_weight
+from trajscore.core.estimator import require_y
+from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.values import is_number
+from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.core.within_runs import last_cells, step_numbers
+from trajscore.metrics._equal_length import length_bins
+
+
+class AliveRate(Forecaster, BaseEstimator):
+    """Forecast the success rate of the runs that are still going, P(Y = 1 | still running at t).
+
+    It reads nothing but the number of steps, so a forecast that is worth its cost has a better
+    score. Beyond 10 steps, steps that differ by a tenth share a rate. Where few runs are left, the
+    rate leans towards the one before.
+
+    Parameters
+    ----------
+    end : {"step"} or None, default=None
+        Whether it is known, with the last step of a run, that the run has ended. There are then
+        two rates at a step, of the runs that end there and of those that go on. In fitting, runs
+        with an observed outcome have ended unless ``X.ended`` says which; of new ones ``X.ended``
+        says so.
+    prior : float, default=5.0
+        Number of runs with which a rate leans towards the one before.
+    weights, horizon : str or callable, and int, "own" or None
+        Weights of the steps in the rates. Those that depend on the step alone change nothing;
+        ``weights="linear_front", horizon="own"`` tilts the rate towards the outcome of short runs,
+        as the weights of the paper reward.
+    censored : {"failure", "drop"}, default="failure"
+        What runs with outcome -1 are in fitting.
+
+    Attributes
+    ----------
+    going_, ended_ : ndarray of shape (n_bins,)
+        Rates by bin of steps, of runs that go on (without `end`: of all) and of runs that end.
+    n_channels_in_ : int
+        Number of channels, which are not read.
+
+    See Also
+    --------
+    PrefixForecaster : Reads the scores, too.
+    trajscore.calibration.cross_fit_traces : Gives its forecasts out of fold.
+
+    Examples
+    --------
+    >>> from trajscore.calibration import AliveRate
+    >>> X, y = [[0.5], [0.5, 0.5], [0.5, 0.5]], [1, 0, 0]
+    >>> AliveRate(prior=1).fit(X, y).transform(X).round(2)
+    array([[0.33,  nan],
+           [0.33, 0.11],
+           [0.33, 0.11]])
+    """
+
+    def __init__(
+        self,
+        end: str | None = None,
+        prior: float = 5.0,
+        weights: Weights = "uniform",
+        horizon: Horizon = None,
+        censored: str = "failure",
+    ) -> None:
+        self.end = end
+        self.prior = prior
+        self.weights = weights
+        self.horizon = horizon
+        self.censored = censored
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Count successes among the runs that are still going.
+
+        Parameters
+        ----------
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            Runs, of which the lengths alone are read.
+        y : array-like of shape (n_runs,)
+            Outcomes: 1 success, 0 failure, -1 not observed, or a grade in [0, 1].
+        sample_weight : array-like of shape (n_runs,), optional
+            Weight of each run.
+
+        Returns
+        -------
+        AliveRate
+            The fitted forecaster.
+
+        Raises
+        ------
+        ValueError
+            If a parameter cannot be used, or no run counts.
+        """
+        require_y(self, y)
+        if self.end not in ("step", None):
+            raise ValueError(f"end must be 'step' or None, got {self.end!r}")
+        if not is_number(self.prior) or not 0 < self.prior < np.inf:
+            raise ValueError(f"prior must be a positive number of runs, got {self.prior!r}")
+        weights = as_step_weights(self.weights, self.horizon)
+        traces = self._check_runs(X, reset=True)
+        codes = check_outcomes(y, traces)
+        labels = as_labels(codes, censored=self.censored)
+        weight = np.where(labels.counts, check_sample_weight(sample_weight, len(traces)), 0.0)
+        if not weight.any():
+            raise ValueError("no training run counts; give runs with an observed outcome")
+        counted = np.repeat(weight, traces.lengths)
+        mass = weights.of(traces).cells() * counted
+        label = np.repeat(labels.value, traces.lengths)
+        is_end = np.zeros(len(mass), dtype=bool)
+        if self.end is not None:
+            ended = traces.ended if traces.ended.any() else codes != CENSORED
+            is_end[last_cells(traces)[ended]] = True
+        step = step_numbers(traces)
+        bins = length_bins(step)
+        with np.errstate(invalid="ignore"):  # in runs, as the prior is
+            mass *= (np.bincount(bins, counted) / np.bincount(bins, mass))[bins]
+        width = np.bincount(length_bins(np.arange(1, step.max() + 1)))
+        base = float(np.average(labels.value, weights=weight))
+        going = _counts(bins, mass, label, ~is_end) / np.maximum(width, 1)
+        self.going_ = _leaning(going, base, self.prior)
+        ends = _counts(bins, mass, label, is_end)
+        self.ended_ = (ends[0] + self.prior * self.going_) / (ends[1] + self.prior)
+        return self
+
+    def _reads(self) -> dict[str, bool]:
+        return {"probabilities": False, "single_channel": False, "allow_missing": True}
+
+    def _begin(self, n: int) -> int:
+        return 0
+
+    def _advance(
+        self, state: int, scores: FloatArray, done: BoolArray | None
+    ) -> tuple[int, FloatArray]:
+        t = np.full(len(scores), state + 1)
+        is_end = np.zeros(len(scores), dtype=bool) if done is None else done
+        return state + 1, self._rates(t, is_end)
+
+    def _forecasts(self, X: TrajectoryArray) -> FloatArray:
+        is_end = np.zeros(len(X.cells), dtype=bool)
+        is_end[last_cells(X)[X.ended]] = True
+        return self._rates(step_numbers(X), is_end)
+
+    def _rates(self, step: IntArray, is_end: BoolArray) -> FloatArray:
+        bins = np.minimum(length_bins(step), len(self.going_) - 1)
+        if self.end is None:
+            return self.going_[bins]
+        return np.where(is_end, self.ended_[bins], self.going_[bins])
+
+    @property
+    def _output_channels(self) -> tuple[str, ...]:
+        return ("probability",)
+
+
+def _counts(bins: IntArray, mass: FloatArray, label: FloatArray, used: BoolArray) -> FloatArray:
+    """Weight of successes and of all runs in each bin of steps."""
+    size = int(bins.max()) + 1
+    sums = [np.bincount(bins[used], part[used], size) for part in (mass * label, mass)]
+    return np.stack(sums)
+
+
+def _leaning(counts: FloatArray, rate: float, prior: float) -> FloatArray:
+    """Rate of each bin, leaning towards the one before by `prior` runs; bins are few."""
+    rates = np.empty(counts.shape[1])
+    for k, (won, total) in enumerate(counts.T):
+        rate = (won + prior * rate) / (total + prior)
+        rates[k] = rate
+    return rates

@@ -1,0 +1,87 @@
+"""What step weights are to a report: runs that outweigh others, and the published convention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from trajscore.calibration import AliveRate
+from trajscore.core.weights import OWN, as_step_weights
+from trajscore.metrics._tps import run_sums
+from trajscore.report._cards import form_of
+from trajscore.report._data import ALIVE, BASE_RATE, CONSTANT, RAW, Note, Options
+from trajscore.report._rows import Row, out_of_fold
+
+# A run that holds more of the weight than this, and than twice its equal share, is named.
+_HEAVY = 0.05
+_FEWEST = 20  # runs of a group whose scores are compared with those of others
+
+
+def weight_notes(
+    rows: list[Row], groupings: Mapping[str, NDArray[Any]], options: Options
+) -> list[Note]:
+    """Warn of a run that holds much of the weight, and of groups of few runs."""
+    base = next(row for row in rows if row.key == (BASE_RATE, CONSTANT))
+    divisor = options.weights.of(base.traces).divisor()
+    share = divisor / divisor.sum()
+    heaviest, notes = int(np.argmax(share)), []
+    if share[heaviest] > max(_HEAVY, 2 / len(share)):
+        facts = {
+            "run": base.traces.ids[heaviest],
+            "steps": int(base.traces.lengths[heaviest]),
+            "share": float(share[heaviest]),
+        }
+        notes.append(Note("weights", "heavy run", facts))
+    for kind, labels in groupings.items():
+        sizes = pd.Series(labels).value_counts()
+        if n_small := int((sizes < _FEWEST).sum()):
+            facts = {"kind": kind, "n": n_small, "n_groups": len(sizes)}
+            notes.append(Note("weights", "small groups", facts))
+    return notes
+
+
+def convention_notes(rows: list[Row], cards: pd.DataFrame, options: Options) -> list[Note]:
+    """Say where the weights of the paper prefer another predictor, and what leaning is worth there.
+
+    None where these are the weights, and where predictors are judged on different runs.
+    """
+    if options.weights.horizon == OWN or len(cards) < 2:
+        return []
+    place = {row.key: row for row in rows}
+    chosen = [place[name, form_of(cards, name)] for name in cards.index]
+    chosen = [row for row in chosen if row.is_probability]
+    if len(chosen) < 2 or len({id(row.runs) for row in chosen}) > 1:
+        return []
+    published, score = as_step_weights("linear_front", OWN), options.scores[0]
+    runs = chosen[0].runs
+    ones = np.ones(len(runs))
+
+    def scores(weights: Any) -> dict[str, float]:
+        return {
+            row.predictor: run_sums(runs.labels, row.traces, score, weights).mean(ones)
+            for row in chosen
+        }
+
+    ours, theirs = scores(options.weights), scores(published)
+    best, other = max(ours, key=lambda name: ours[name]), max(theirs, key=lambda name: theirs[name])
+    if not (ours[best] > ours[other] and theirs[other] > theirs[best]):
+        return []
+    alive = place[ALIVE, RAW]
+    if len(alive.runs) != len(runs):
+        return []
+    tilted = out_of_fold(AliveRate(weights="linear_front", horizon=OWN), alive.traces, runs)
+    leaning = run_sums(runs.labels, tilted, score, published).mean(ones)
+    leaning -= run_sums(runs.labels, alive.traces, score, published).mean(ones)
+    facts = {
+        "best": best,
+        "other": other,
+        "ours": ours[best] - ours[other],
+        "theirs": theirs[other] - theirs[best],
+        "leaning": leaning,
+        "unit": options.unit,
+    }
+    return [Note("weights", "conventions", facts)]
