@@ -13,6 +13,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.sample import check_forecasts
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import as_horizon
 from trajscore.core.weights import Weights, get_schedule
 from trajscore.metrics._proper_scores import get_family
 
@@ -124,12 +125,13 @@ def check_scored(
 ) -> tuple[NDArray[Any], TrajectoryArray]:
     """Check outcomes and forecasts, and warn of horizons beyond the end of observed runs."""
     y, X = check_forecasts(y_true, traces, allow_censored=allow_censored)
-    beyond = (X.horizon > X.lengths) & ((y == 0) | (y == 1))
+    horizon = as_horizon(X.horizon, X.lengths)
+    beyond = (horizon > X.lengths) & ((y == 0) | (y == 1))
     if beyond.any():
         row = int(np.argmax(beyond))
         warnings.warn(
             f"row {row}: the outcome was observed after {X.lengths[row]} steps, but the horizon is "
-            f"{X.horizon[row]} ({int(beyond.sum())} such runs): weights are shared out over steps "
+            f"{horizon[row]} ({int(beyond.sum())} such runs): weights are shared out over steps "
             f"that never came; the horizon of a run that came to its end is its length",
             UserWarning,
             stacklevel=3,
@@ -141,11 +143,11 @@ def run_scores(y: ArrayLike, X: TrajectoryArray, score: Any, weights: Weights) -
     """Sum over t of w_t S(F_t, y) for each trusted run, in chunks of runs; y lies in [0, 1]."""
     family, schedule = get_family(score), get_schedule(weights)
     outcomes, offsets = np.asarray(y), X.offsets
-    out = np.empty(len(X))
+    horizons, out = as_horizon(X.horizon, X.lengths), np.empty(len(X))
     for rows in row_chunks(offsets):
         starts = offsets[rows] - offsets[rows.start]
         lengths = np.diff(offsets[rows.start : rows.stop + 1])
-        horizon = X.horizon[rows].astype(np.float64)
+        horizon = horizons[rows].astype(np.float64)
         cells = X.cells[offsets[rows.start] : offsets[rows.stop]]
         scored = score_cells(family, cells, outcomes[rows], lengths)
         scored *= schedule.cell_ramp(starts, lengths, horizon)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import as_horizon
 from trajscore.core.weights import Weights, step_weights
 from trajscore.metrics._ties import group_ties
 
@@ -76,8 +77,8 @@ def _ties(forecasts: FloatArray) -> tuple[NDArray[Any], int]:
     return tie, len(distinct)
 
 
-def step_thirds(lengths: IntArray, horizon: IntArray) -> NDArray[Any]:
+def step_thirds(lengths: IntArray, horizon: IntArray | None) -> NDArray[Any]:
     """Return 0, 1 or 2: the third of its run's horizon that the middle of each step lies in."""
     step = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    middle = (step + 0.5) * np.repeat(3 / horizon, lengths)
+    middle = (step + 0.5) * np.repeat(3 / as_horizon(horizon, lengths), lengths)
     return middle.astype(np.int8)

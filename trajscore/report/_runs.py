@@ -18,7 +18,7 @@ from trajscore.core.outcomes import CENSORED, CENSORED_AS, FAILURE, SUCCESS, as_
 from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import classify_stops, is_scored, normalize_reasons, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import check_choice, unknown_name
+from trajscore.core.values import as_horizon, check_choice, unknown_name
 from trajscore.inference._influence import FEW_CLUSTERS
 from trajscore.inference._units import units_of
 from trajscore.report._data import REFERENCES, Note
@@ -73,7 +73,7 @@ class Judged:
     def n_beyond(self) -> int:
         """Count the observed runs whose horizon is longer than they are."""
         X = next(iter(self.traces.values()))
-        return int(((X.horizon > X.lengths) & self.runs.observed).sum())
+        return int(((as_horizon(X.horizon, X.lengths) > X.lengths) & self.runs.observed).sum())
 
     def observed(self) -> Judged:
         """Keep the runs with an observed outcome alone, as if there were no others."""
