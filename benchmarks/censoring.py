@@ -42,7 +42,7 @@ class Population:
     def __init__(self, X: TrajectoryArray, y: np.ndarray, score: Any) -> None:
         self.X, self.y, self.score = X, y, score
         self.long = X.lengths > BUDGET
-        self.short = X.prefix(BUDGET)
+        self.short = X.prefix(BUDGET).with_horizon(X.lengths)
         # P(Y = 1 | first three values, still going): a share, as the table is the population
         prefix = pd.DataFrame(self.X.steps(BUDGET + 1)[:, :BUDGET])
         keys = prefix.groupby(list(prefix.columns)).ngroup()
@@ -76,7 +76,7 @@ class Population:
         whole = self.X[rows]
         lengths = np.where(cut, BUDGET, whole.lengths)
         X = TrajectoryArray(
-            whole.truncate(lengths).cells, lengths, horizon=whole.horizon, ids=np.arange(n_runs)
+            whole.truncate(lengths).cells, lengths, horizon=whole.lengths, ids=np.arange(n_runs)
         )
         outcome = self.y[rows]
         y = np.where(cut, -1, outcome)

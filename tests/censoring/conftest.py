@@ -10,6 +10,11 @@ from scipy.special import expit
 from trajscore.datasets import make_trajectories
 
 
+def _cut(X, lengths):
+    """Cut runs whose horizon is known, as theirs was drawn before they began."""
+    return X.truncate(lengths).with_horizon(X.lengths)
+
+
 def _coin_budget(n, seed, budget=3, **options):
     """Half of the runs, by a coin, have a budget; returns runs, X, y, true q of X, cut."""
     runs = make_trajectories(n, lengths=(2, 8), information=0.7, random_state=seed, **options)
@@ -17,7 +22,8 @@ def _coin_budget(n, seed, budget=3, **options):
     cut = coin & (runs.data.lengths > budget)
     lengths = np.where(cut, budget, runs.data.lengths)
     y = np.where(cut, -1, runs.target)
-    return runs, runs.data.truncate(lengths), y, runs.q.truncate(lengths), cut
+    X, q = (_cut(one, lengths) for one in (runs.data, runs.q))
+    return runs, X, y, q, cut
 
 
 def _monitored(n, seed, smooth=True):
@@ -31,7 +37,7 @@ def _monitored(n, seed, smooth=True):
     first = np.minimum.reduceat(np.where(hit, step, 10**6), X.offsets[:-1])
     stopped = first < 10**6
     y = np.where(stopped, -1, runs.target)
-    return runs, X.truncate(np.where(stopped, first, X.lengths)), y, stopped
+    return runs, _cut(X, np.where(stopped, first, X.lengths)), y, stopped
 
 
 @pytest.fixture(scope="session")

@@ -69,7 +69,8 @@ def test_criterion_sees_a_bad_model(world):
     assert table.loc["all", "pvalue"] < 1e-6
     # the row "score" is the bias of the plug-in score, here on held-out training prefixes
     residual = bad.outcome_ - bad.held_out_
-    prefix = X[bad.training_rows_].truncate(bad.training_steps_)
+    runs = X[bad.training_rows_]
+    prefix = runs.truncate(bad.training_steps_).with_horizon(runs.horizon)
     ones = np.ones(len(prefix))
     slope = tps_samples(ones, prefix, score="brier") - tps_samples(0 * ones, prefix, score="brier")
     np.testing.assert_allclose(table.loc["score", "mean"], (residual * slope).mean())

@@ -39,7 +39,7 @@ def test_estimated_shares_come_close_and_their_intervals_cover(population):
 def test_bounds_hold_the_complete_score_and_stops_pass_the_test(population):
     X, y = population.X, population.y
     cut = population.long & (np.random.default_rng(0).random(len(y)) < 0.5)
-    prefix = X.truncate(np.where(cut, 3, X.lengths))
+    prefix = X.truncate(np.where(cut, 3, X.lengths)).with_horizon(X.lengths)
     bounds = tps_bounds(np.where(cut, -1, y), prefix, score="brier")
     assert bounds.low < population.target < bounds.high
     fair = administrative_stop_test(prefix, np.where(cut, -1, y))

@@ -31,7 +31,7 @@ def containers(draw, least=0):
         cells,
         lengths,
         ids=draw(st.sampled_from([None, rng.permutation(n) - 2, [f"r{k}" for k in range(n)]])),
-        horizon=lengths + rng.integers(0, 3, n),
+        horizon=draw(st.sampled_from([None, lengths + rng.integers(0, 3, n)])),
         meta=draw(st.sampled_from([None, {"task": np.arange(n) % 2, "note": ["é"] * n}])),
         missing="allow",
     )
@@ -57,7 +57,7 @@ def details(X):
     return (
         [repr(run.tolist()) for run in X],
         X.ids.tolist(),
-        X.horizon.tolist(),
+        None if X.horizon is None else X.horizon.tolist(),
         X.meta.to_dict("list"),
     )
 
@@ -72,7 +72,7 @@ def test_rows_are_picked_as_from_an_array(data):
     assert details(part) == (
         [runs[row] for row in rows],
         [ids[row] for row in rows],
-        [horizon[row] for row in rows],
+        None if horizon is None else [horizon[row] for row in rows],
         {name: [values[row] for row in rows] for name, values in meta.items()},
     )
     assert part.shape == (len(rows), *X.shape[1:])  # the nominal number of steps stays
@@ -122,7 +122,8 @@ def test_prefixes_are_the_first_steps_of_every_run(X, t):
     short = X.prefix(t)
     assert details(short) == details(X.truncate(np.minimum(X.lengths, t)))
     assert [run.tobytes() for run in short] == [run[:t].tobytes() for run in X]
-    assert short.horizon.tolist() == X.horizon.tolist()
+    assert short.horizon is None
+    assert not X.with_ended().prefix(t).ended.any()
     alive = [run[:t].tobytes() for run in X if len(run) >= t]
     assert [run.tobytes() for run in X.steps(t)] == alive
 
@@ -161,6 +162,7 @@ def test_index_of_steps_is_refused_with_the_remedy(X):
 
 
 def test_is_immutable(X):
+    X = X.with_horizon(X.lengths)
     with pytest.raises(AttributeError, match="immutable"):
         X.cells = np.zeros(6)
     with pytest.raises(ValueError, match="read-only"):
@@ -378,8 +380,26 @@ def test_stack_wants_the_same_runs_and_horizons():
     with pytest.raises(ValueError, match="row 0 is run 'a' in container 0, but run 'b' in contain"):
         TrajectoryArray.stack([X, X[::-1]])
     longer = TrajectoryArray.from_list([[0.1], [0.2]], ids=["a", "b"], horizon=[1, 4])
-    with pytest.raises(ValueError, match="row 1 has horizon 1 in container 0, but 4 in container"):
-        TrajectoryArray.stack([X, longer])
+    message = "row 1 has horizon 1 in container 1, but 4 in container 2"
+    with pytest.raises(ValueError, match=message):
+        TrajectoryArray.stack([X, X.with_horizon([1, 1]), longer])
+    assert TrajectoryArray.stack([X, longer]).horizon.tolist() == [1, 4]
+    assert TrajectoryArray.stack([X, X]).horizon is None
+
+
+def test_a_run_has_a_horizon_only_where_it_is_given():
+    X = TrajectoryArray.from_list([[0.1, 0.2], [0.3]])
+    known = X.with_horizon([2, 5])
+    assert X.horizon is None
+    assert known.horizon.tolist() == [2, 5]
+    assert known != X
+    assert known.with_horizon(None) == X
+    assert known[[1]].with_cells([0.7]).horizon.tolist() == [5]
+    assert X[[1]].horizon is X[:1].horizon is None
+    assert TrajectoryArray.concat([X, X]).horizon is None
+    assert TrajectoryArray.concat([X, known]).horizon.tolist() == [2, 1, 2, 5]
+    with pytest.raises(ValueError, match="row 0: horizon 1 is shorter than the run's 2 steps"):
+        X.with_horizon([1, 1])
 
 
 def test_a_run_has_ended_only_where_it_is_said():
@@ -387,7 +407,7 @@ def test_a_run_has_ended_only_where_it_is_said():
     assert X.ended.tolist() == [False, False]  # length == horizon says nothing
     X = X.with_ended([True, True])
     assert X[[1, 0]].with_cells(np.ones(4)).ended.tolist() == [True, True]
-    assert X.prefix(1).ended.tolist() == [False, True]  # a run that is cut goes on
+    assert not X.prefix(1).ended.any()  # nor does a prefix say so that is as long as its run
     assert X.with_ended(False) != X
     joined = TrajectoryArray.concat([X[:1], X.prefix(1)[:1]])
     assert joined.ended.tolist() == [True, False]

@@ -35,6 +35,7 @@ def test_reads_runs_outcomes_horizons_and_meta():
     assert [run.tolist() for run in X] == [[0.1, 0.2], [0.3, 0.4]]
     assert y.tolist() == [1, 0]
     assert X.horizon.tolist() == [5, 2]
+    assert read(table()).horizon is None
     assert X.meta["task"].tolist() == ["x", "y"]
 
 

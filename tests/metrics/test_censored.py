@@ -81,7 +81,7 @@ def test_artificial_censoring_identity_on_real_traces(hotpotqa, rate, score, wei
     rng = np.random.default_rng(int(100 * rate))
     cut = (rng.random(len(y)) < rate) & (X.lengths > 1)
     Z = np.where(cut, rng.integers(1, np.maximum(X.lengths, 2)), X.lengths)
-    short = X.truncate(Z)
+    short = X.truncate(Z).with_horizon(X.lengths)
     codes = np.where(cut, -1, y)
     direct = censored_tps_samples(codes, short, score=score, weights=weights) - tps_samples(
         y, X, score=score, weights=weights

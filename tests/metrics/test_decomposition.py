@@ -223,9 +223,9 @@ def test_custom_weights_may_leave_steps_out():
     assert table["weight"].tolist() == [1]
 
 
-def test_truncated_runs_keep_their_weights(rng):
+def test_cut_runs_with_a_horizon_keep_their_weights(rng):
     X, y = tied(rng)
-    X = X.truncate(np.maximum(X.lengths - 2, 1))
+    X = X.truncate(np.maximum(X.lengths - 2, 1)).with_horizon(X.lengths)
     total = tps_score(y, X)
     assert rebuilt(tps_decomposition(y, X)) == pytest.approx(total, abs=1e-12)
     table = tps_decomposition(y, X, by="step")
@@ -265,6 +265,8 @@ def test_nothing_to_decompose():
     X = TrajectoryArray.from_list([[0.9, 0.5, 0.8]])
     zeros = pytest.warns(UserWarning, match="are zero at step 1")
     with zeros, pytest.raises(ValueError, match="no step has a positive weight"):
-        tps_decomposition([1], X.truncate([2]), weights=lambda T: [0] * (T - 1) + [1])
+        tps_decomposition(
+            [1], X.truncate([2]).with_horizon([3]), weights=lambda T: [0] * (T - 1) + [1]
+        )
     with pytest.raises(ValueError, match="there are no runs"):
         tps_decomposition([], X[:0])

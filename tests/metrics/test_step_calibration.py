@@ -14,7 +14,7 @@ def cells_of(y, X, weights):
     for k, length in enumerate(X.lengths):
         for t in range(1, length + 1):
             cell = X.offsets[k] + t - 1
-            yield k, w[cell], X.cells[cell], y[k], (t - 0.5) / X.horizon[k]
+            yield k, w[cell], X.cells[cell], y[k], (t - 0.5) / length
 
 
 @pytest.mark.parametrize("weights", ["linear_front", "uniform", "linear_back"])

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import IntArray
-from trajscore.core.values import as_count, as_lengths, is_iterable
+from trajscore.core.values import as_count, as_horizon, as_lengths, is_iterable
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.metrics._tps import run_sums
 
@@ -94,7 +94,9 @@ def censoring_shift(
         single_channel=True,
     )
     whole, y = sample.X, sample.y
-    short = whole.truncate(np.minimum(_kept(lengths, len(whole)), whole.lengths))
+    # with horizon="own" a prefix keeps the weights of the whole run
+    kept = np.minimum(_kept(lengths, len(whole)), whole.lengths)
+    short = whole.truncate(kept).with_horizon(as_horizon(whole.horizon, whole.lengths))
     cut = short.lengths < whole.lengths
     labels = as_labels(np.where(cut, CENSORED, y), censored="q_z", q_z=q_z).value
     how = as_step_weights(weights, horizon)

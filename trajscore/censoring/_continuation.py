@@ -258,7 +258,8 @@ class ContinuationModel(BaseEstimator):
         forecasts = None
         if traces is not None:
             whole = forecasts_of(self.ids_, traces)
-            forecasts = whole[self.training_rows_].truncate(self.training_steps_)
+            runs = whole[self.training_rows_]
+            forecasts = runs.truncate(self.training_steps_).with_horizon(runs.horizon)
         return conditional_mean_test(
             self.outcome_,
             self.held_out_,

@@ -45,8 +45,8 @@ class TrajectoryArray(Ragged):
     ids : array-like of shape (n_runs,), optional
         Stable identifiers, all integers or all strings. Default: 0, 1, 2, ...
     horizon : array-like of int of shape (n_runs,), optional
-        The length T_i over which step weights are normalised, at least the length.
-        Default: the length.
+        The length T_i over which step weights are normalised, at least the length. Default: none
+        is given, and the length is taken where one is needed.
     meta : DataFrame with n_runs rows, or mapping of column name to values, optional
         One row a run: stop reason, task, trial, tokens.
     ended : bool or array-like of bool of shape (n_runs,), default=False
@@ -216,7 +216,7 @@ class TrajectoryArray(Ragged):
             What the words of outcomes mean: ``{"pass": 1, "fail": 0, "timeout": -1}``, or in text
             ``"pass=1,fail=0,timeout=-1"``.
         horizon : str, optional
-            Column of horizons T_i, the same in all rows of a run.
+            Column of horizons T_i, the same in all rows of a run. Default: none is given.
         meta : str or list of str, optional
             Columns that are the same in all rows of a run, kept in `meta`.
         first_step : int, default=1
@@ -276,7 +276,8 @@ class TrajectoryArray(Ragged):
         ----------
         arrays : sequence of TrajectoryArray
             Containers with the same channels, or what `check_trajectories` makes one of. Columns
-            of `meta` that some do not have are filled with missing values, as pandas.concat does.
+            of `meta` that some do not have are filled with missing values, as pandas.concat does,
+            and horizons with lengths.
 
         Returns
         -------
@@ -331,7 +332,10 @@ class TrajectoryArray(Ragged):
     # ---------------------------------------------------------------- steps
 
     def truncate(self, lengths: ArrayLike) -> Self:
-        """Cut every run to a given number of steps; horizons stay, and a run that is cut goes on.
+        """Cut every run to a given number of steps, and forget what came after.
+
+        A prefix does not know how long the run was, nor that it has ended: `horizon` and `ended`
+        are dropped, also of runs that keep all their steps. Ids and `meta` stay.
 
         Parameters
         ----------
@@ -341,19 +345,25 @@ class TrajectoryArray(Ragged):
         Returns
         -------
         TrajectoryArray
-            The prefixes, weighted as parts of the whole runs.
+            The prefixes.
 
         Raises
         ------
         ValueError
             If a length is not a whole number from 1 to the present length of the run.
 
+        See Also
+        --------
+        TrajectoryArray.with_horizon, TrajectoryArray.with_ended : Give back what is known.
+
         Examples
         --------
         >>> from trajscore import TrajectoryArray
-        >>> X = TrajectoryArray.from_list([[0.5, 0.6, 0.7]])
-        >>> X.truncate([2]).horizon
-        array([3])
+        >>> X = TrajectoryArray.from_list([[0.5, 0.6, 0.7], [0.4]], ended=True)
+        >>> X.truncate([2, 1]).to_list()
+        [array([0.5, 0.6]), array([0.4])]
+        >>> X.truncate([2, 1]).ended
+        array([False, False])
         """
         new, old = np.asarray(lengths), self.lengths
         if new.shape != old.shape or new.dtype.kind not in "iu":
@@ -366,11 +376,15 @@ class TrajectoryArray(Ragged):
                 f"be cut to {new[row]}; give a number from 1 to {old[row]}"
             )
         kept = step_numbers(self) <= np.repeat(new, old)
-        ended = self.ended & (new == old)
-        return self._replace(cells=self.cells[kept], offsets=offsets_of(new), ended=ended)
+        return self._replace(
+            cells=self.cells[kept],
+            offsets=offsets_of(new),
+            horizon=None,
+            ended=np.zeros(len(new), dtype=bool),
+        )
 
     def prefix(self, t: int) -> Self:
-        """Return the first `t` steps of every run, all of a shorter one; horizons stay.
+        """Return the first `t` steps of every run, all of a shorter one, as `truncate` does.
 
         Parameters
         ----------

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 
 
 def width(cells: FloatArray) -> int:
@@ -71,15 +71,5 @@ def as_row_index(key: Any, n_runs: int) -> Any:
     return index
 
 
-def concat_meta(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    # frames without a run would only blur the dtypes, and newer pandas warns of them
-    with_runs = [frame for frame in frames if len(frame)]
-    return pd.concat(with_runs or frames, ignore_index=True)
-
-
-def distinct(names: Sequence[str]) -> list[str]:
-    """Number names that occur more than once: value, value -> value0, value1."""
-    return [
-        f"{name}{names[:j].count(name)}" if names.count(name) > 1 else name
-        for j, name in enumerate(names)
-    ]
+def same_horizons(one: IntArray | None, other: IntArray | None) -> bool:
+    return one is other if one is None or other is None else np.array_equal(one, other)

@@ -11,15 +11,15 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.ids import as_ids, check_same_runs
+from trajscore.core.joins import joined_parts, stacked_parts
 from trajscore.core.notebook import runs_as_html
 from trajscore.core.parts import (
     as_channels,
     as_ended,
     as_meta,
     as_row_index,
-    concat_meta,
-    distinct,
     row_key,
+    same_horizons,
     width,
 )
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, Missing
@@ -58,7 +58,7 @@ class Ragged:
     _cells: FloatArray
     _channels: tuple[str, ...] | None
     _ended: BoolArray
-    _horizon: IntArray
+    _horizon: IntArray | None
     _ids: NDArray[Any]
     _meta: pd.DataFrame | None
     _n_steps: int  # the width of the padded array, which slicing keeps
@@ -83,7 +83,7 @@ class Ragged:
         self._set(
             cells=values,
             offsets=offsets_of(run_lengths),
-            horizon=as_horizon(horizon, run_lengths),
+            horizon=None if horizon is None else as_horizon(horizon, run_lengths),
             ids=as_ids(ids, n_runs),
             channels=as_channels(channels, values),
             meta=as_meta(meta, n_runs),
@@ -98,7 +98,7 @@ class Ragged:
         self,
         cells: FloatArray,
         offsets: IntArray,
-        horizon: IntArray,
+        horizon: IntArray | None,
         ids: NDArray[Any],
         channels: tuple[str, ...] | None,
         meta: pd.DataFrame | None,
@@ -106,7 +106,8 @@ class Ragged:
         n_steps: int,
     ) -> None:
         for array in (cells, offsets, horizon, ids, ended):
-            array.flags.writeable = False
+            if array is not None:
+                array.flags.writeable = False
         put = object.__setattr__
         put(self, "_cells", cells)
         put(self, "_offsets", offsets)
@@ -218,8 +219,8 @@ class Ragged:
         return _read_only(np.diff(self._offsets))
 
     @property
-    def horizon(self) -> IntArray:
-        """The length T_i over which the step weights of each run are normalised."""
+    def horizon(self) -> IntArray | None:
+        """Length over which step weights of each run are normalised; None where none was given."""
         return self._horizon
 
     @property
@@ -265,7 +266,7 @@ class Ragged:
         return _read_only(np.arange(self._n_steps) < self.lengths[:, None])
 
     def __len__(self) -> int:
-        return len(self._horizon)
+        return len(self._ids)
 
     def __iter__(self) -> Iterator[FloatArray]:
         return (self._cells[a:b] for a, b in pairwise(self._offsets))
@@ -287,7 +288,7 @@ class Ragged:
             same_meta
             and self._channels == other._channels
             and np.array_equal(self._offsets, other._offsets)
-            and np.array_equal(self._horizon, other._horizon)
+            and same_horizons(self._horizon, other._horizon)
             and np.array_equal(self._ended, other._ended)
             # as lists: the oldest numpy does not compare an array of numbers with one of names
             and self._ids.tolist() == other._ids.tolist()
@@ -333,7 +334,7 @@ class Ragged:
         return self._replace(
             cells=self._cells[low:high],
             offsets=self._offsets[start : stop + 1] - low,
-            horizon=self._horizon[start:stop],
+            horizon=None if self._horizon is None else self._horizon[start:stop],
             ids=self._ids[start:stop],
             ended=self._ended[start:stop],
             meta=None if self._meta is None else self._meta.iloc[start:stop].reset_index(drop=True),
@@ -348,7 +349,7 @@ class Ragged:
         return self._replace(
             cells=self._cells[cells],
             offsets=offsets,
-            horizon=self._horizon[rows],
+            horizon=None if self._horizon is None else self._horizon[rows],
             ids=self._ids[rows],
             ended=self._ended[rows],
             meta=None if self._meta is None else self._meta.iloc[rows].reset_index(drop=True),
@@ -435,10 +436,42 @@ class Ragged:
         --------
         >>> from trajscore import TrajectoryArray
         >>> X = TrajectoryArray.from_list([[0.5, 0.6], [0.4]])
-        >>> X.ended, X.with_ended([True, False]).prefix(1).with_ended([False, True]).ended
-        (array([False, False]), array([False,  True]))
+        >>> X.ended, X.with_ended([True, False]).ended
+        (array([False, False]), array([ True, False]))
         """
         return self._replace(ended=as_ended(ended, len(self)))
+
+    def with_horizon(self, horizon: ArrayLike | None) -> Self:
+        """Return the same runs with these horizons.
+
+        Prefixes have none. Give it back where the horizon was fixed before the runs began, or where
+        prefixes shall weigh what they do in the whole runs.
+
+        Parameters
+        ----------
+        horizon : array-like of int of shape (n_runs,) or None
+            Length over which step weights of each run are normalised, at least its own. None: not
+            given.
+
+        Returns
+        -------
+        TrajectoryArray
+            The runs.
+
+        Raises
+        ------
+        ValueError
+            If there is not one whole number for each run, or one is less than the run's length.
+
+        Examples
+        --------
+        >>> from trajscore import TrajectoryArray
+        >>> X = TrajectoryArray.from_list([[0.5, 0.6], [0.4]])
+        >>> X.prefix(1).with_horizon(X.lengths).horizon
+        array([2, 1])
+        """
+        given = None if horizon is None else as_horizon(horizon, self.lengths)
+        return self._replace(horizon=given)
 
     def ffill(self) -> Self:
         """Fill missing values with the last one recorded before, in the same run and channel.
@@ -469,23 +502,7 @@ class Ragged:
         """Put the runs of several containers after one another."""
         if not arrays:
             raise ValueError(f"concat needs at least one {cls.__name__}")
-        channels = {array._channels for array in arrays}
-        if len(channels) > 1:
-            raise ValueError(
-                f"concat needs the same channels everywhere, got {sorted(map(str, channels))}"
-            )
-        ids = np.concatenate([array._ids.astype(object) for array in arrays])
-        has_meta = any(array._meta is not None for array in arrays)
-        return cls._trusted(
-            cells=np.concatenate([array._cells for array in arrays]),
-            offsets=offsets_of(np.concatenate([array.lengths for array in arrays])),
-            horizon=np.concatenate([array._horizon for array in arrays]),
-            ids=as_ids(ids, len(ids)),
-            ended=np.concatenate([array._ended for array in arrays]),
-            channels=arrays[0]._channels,
-            meta=concat_meta([array.meta for array in arrays]) if has_meta else None,
-            n_steps=max(array._n_steps for array in arrays),
-        )
+        return cls._trusted(**joined_parts([array._parts() for array in arrays]))
 
     @classmethod
     def stack(cls, arrays: Sequence[Self], channels: Sequence[str] | None = None) -> Self:
@@ -494,7 +511,7 @@ class Ragged:
         Parameters
         ----------
         arrays : sequence of TrajectoryArray
-            Containers of the same runs, in the same order, with the same horizons.
+            Containers of the same runs, in the same order; horizons must agree where given.
         channels : sequence of str, optional
             New names. Default: the containers' own, numbered where two are alike.
 
@@ -502,7 +519,7 @@ class Ragged:
         -------
         TrajectoryArray
             The runs with all channels; ids and meta are those of the first container. A run has
-            ended if one of the containers says so.
+            ended, and has a horizon, if one of the containers says so.
 
         Raises
         ------
@@ -519,17 +536,9 @@ class Ragged:
         arrays = list(arrays)
         if not arrays:
             raise ValueError(f"stack needs at least one {cls.__name__}")
-        first = arrays[0]
         for k, array in enumerate(arrays[1:], start=1):
-            check_same_runs(first, array, "container 0", f"container {k}")
-            _check_same_horizons(first.horizon, array.horizon, k)
-        cells = np.concatenate([array._table() for array in arrays], axis=1)
-        names = [name for array in arrays for name in (array._channels or ("value",))]
-        return first._replace(
-            cells=cells,
-            channels=as_channels(channels or distinct(names), cells),
-            ended=np.logical_or.reduce([array._ended for array in arrays]),
-        )
+            check_same_runs(arrays[0], array, "container 0", f"container {k}")
+        return cls._trusted(**stacked_parts([array._parts() for array in arrays], channels))
 
 
 def _rebuild(cls: type[Ragged], parts: dict[str, Any]) -> Ragged:
@@ -539,12 +548,3 @@ def _rebuild(cls: type[Ragged], parts: dict[str, Any]) -> Ragged:
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     array.flags.writeable = False  # writing to a copy would be lost without a word
     return array
-
-
-def _check_same_horizons(first: IntArray, other: IntArray, k: int) -> None:
-    if not np.array_equal(first, other):
-        row = int(np.argmax(first != other))
-        raise ValueError(
-            f"row {row} has horizon {first[row]} in container 0, but {other[row]} in container "
-            f"{k}; step weights need one horizon a run, so build both with the same"
-        )

@@ -126,14 +126,14 @@ def _write_npz(parts: Parts, meta: pd.DataFrame, file: BinaryIO) -> None:
     arrays: dict[str, Any] = {
         "cells": parts["cells"],
         "lengths": np.diff(parts["offsets"]),
-        "horizon": parts["horizon"],
         "ids": parts["ids"],
         "ended": parts["ended"],
         "n_steps": np.int64(parts["n_steps"]),
         "meta": np.array(json.dumps([(name, *_to_json(meta[name])) for name in meta])),
     }
-    if parts["channels"] is not None:
-        arrays["channels"] = np.array(parts["channels"])
+    for name in ("channels", "horizon"):
+        if parts[name] is not None:
+            arrays[name] = np.array(parts[name])
     # as np.savez_compressed does, whose older versions leave the archive open where writing fails
     with ZipFile(file, "w", ZIP_DEFLATED) as archive:
         for name, array in arrays.items():
@@ -147,7 +147,8 @@ def _read_npz(path: Path) -> Parts:
         meta = {name: _from_json(*column) for name, *column in json.loads(str(arrays["meta"]))}
         channels = arrays["channels"].tolist() if "channels" in arrays else None
         return {
-            **{name: arrays[name] for name in ("cells", "lengths", "horizon", "ended")},
+            **{name: arrays[name] for name in ("cells", "lengths", "ended")},
+            "horizon": arrays.get("horizon"),
             "channels": channels,
             "ids": arrays["ids"].astype(object),
             "meta": pd.DataFrame(meta) if meta else None,
@@ -199,7 +200,7 @@ def _write_container(parts: Parts, meta: pd.DataFrame, file: BinaryIO) -> None:
     table = {
         "row": rows,
         "id": parts["ids"][rows],
-        "horizon": parts["horizon"][rows],
+        **({} if parts["horizon"] is None else {"horizon": parts["horizon"][rows]}),
         "ended": parts["ended"][rows],
         **{_VALUE + name: column for name, column in zip(channels or [""], columns, strict=True)},
         **{_META + str(name): column.array.take(rows) for name, column in meta.items()},
@@ -230,7 +231,7 @@ def _read_container(path: Path) -> Parts:
         "lengths": lengths,
         "channels": channels,
         "ids": first["id"].to_numpy(dtype=object),
-        "horizon": first["horizon"].to_numpy(),
+        "horizon": first["horizon"].to_numpy() if "horizon" in first else None,
         "ended": first["ended"].to_numpy(),
         "meta": meta,
         "n_steps": int(header["n_steps"]),

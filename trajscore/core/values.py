@@ -206,7 +206,7 @@ def as_lengths(lengths: ArrayLike, n_cells: int | None = None) -> IntArray:
 
 
 def as_horizon(horizon: ArrayLike | None, lengths: IntArray) -> IntArray:
-    """Return the horizon of each run: by default its length, and never less."""
+    """Return the horizon of each run, never less than its length, and that where none is given."""
     if horizon is None:
         return lengths.copy()
     array = np.asarray(horizon)

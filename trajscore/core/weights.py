@@ -175,7 +175,7 @@ class RunWeights:
                 out[here] = self._of_horizon[T][index[here]]
             return out
         schedule = _SCHEDULES[named]
-        steps: FloatArray = index + 1.0
+        steps: Any = index + 1.0
         if schedule.from_end:
             steps = np.repeat(horizon, lengths) - index
         return np.asarray(schedule.ramp(steps) / np.repeat(schedule.total(horizon), lengths))

@@ -115,10 +115,15 @@ def make_trajectories(
     y = outcome.copy()
     if budget is not None:
         y[budget < T] = -1
-        X, truth = X.prefix(budget), truth.prefix(budget)
+        X, truth = (_cut(one, budget) for one in (X, truth))
     if as_flag(return_X_y, "return_X_y"):
         return X, y
     return Bunch(data=X, target=y, q=truth, final_outcome=outcome)
+
+
+def _cut(X: TrajectoryArray, budget: int) -> TrajectoryArray:
+    """Cut runs at a budget; their horizon is known, as lengths are drawn before runs begin."""
+    return X.prefix(budget).with_horizon(X.lengths).with_ended(X.lengths <= budget)
 
 
 def _draw_lengths(lengths: Any, n_runs: int, rng: Any) -> NDArray[np.int64]:

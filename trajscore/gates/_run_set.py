@@ -179,7 +179,7 @@ class RunSet:
             "stop_reason": None if reasons is None else [_text(one) for one in reasons],
             "stop_kind": None if kinds is None else [_text(one) for one in kinds],
             "lengths": X.lengths.tolist(),
-            "horizon": X.horizon.tolist(),
+            "horizon": None if X.horizon is None else X.horizon.tolist(),
             "predictors": {name: _null(one.cells) for name, one in self._sample.traces.items()},
             "spent": {name: _null(one) for name, one in self._spent.items()},
             "n_unread": self._n_unread,
