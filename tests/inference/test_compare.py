@@ -4,13 +4,23 @@ import pytest
 from scipy import stats
 
 from trajscore.inference import compare_predictors
-from trajscore.inference._compare import _holm, _Moments, _pairs
+from trajscore.inference._compare import _critical_values, _holm, _Moments, _pairs
 from trajscore.inference._units import draw_counts, resampling_units
 
 
 def three(rng, n=60):
     shared = rng.normal(size=n)
     return pd.DataFrame({name: shared + rng.normal(size=n) for name in "abc"})
+
+
+def critical_values(out):
+    return ((out["high"] - out["low"]) / (2 * out["std_error"])).to_numpy()
+
+
+def with_rare(rng, n_apart, n=1000):
+    """Three ordinary predictors, and "rare", which has the scores of "a" in all runs but a few."""
+    table = three(rng, n)
+    return table.assign(rare=table["a"] + np.where(np.arange(n) < n_apart, 0.2, 0.0))
 
 
 def slow_moments(d, group_of, stratum_of, drawn):
@@ -57,9 +67,9 @@ def test_single_runs_give_the_paired_t_test(rng):
         assert row.difference / row.std_error == pytest.approx(test.statistic)
         assert row.p_value == pytest.approx(test.pvalue, abs=0.02)
     # wider than one at a time, narrower than Bonferroni
-    critical = ((out["high"] - out["low"]) / (2 * out["std_error"])).to_numpy()
-    np.testing.assert_allclose(critical, critical[0])
-    assert stats.t.ppf(0.975, 399) < critical[0] < stats.t.ppf(1 - 0.025 / 3, 399) + 0.05
+    critical = critical_values(out)
+    assert (stats.t.ppf(0.975, 399) < critical).all()
+    assert (critical < stats.t.ppf(1 - 0.025 / 3, 399) + 0.05).all()
 
 
 def test_simultaneous_coverage_over_clusters():
@@ -74,6 +84,94 @@ def test_simultaneous_coverage_over_clusters():
         )
         held += ((out["low"] <= 0) & (out["high"] >= 0)).all()
     assert 0.92 <= held / 300 <= 0.98
+
+
+def test_each_comparison_has_its_own_quantile_at_a_common_level(rng):
+    t = np.abs(rng.normal(size=(9999, 4))) * [1, 1, 1, 100]
+    critical = _critical_values(t, 0.05)
+    outside = t >= critical
+    np.testing.assert_array_equal(outside.sum(axis=0), outside.sum(axis=0)[0])
+    assert 480 < outside.any(axis=1).sum() <= 500
+    np.testing.assert_allclose(_critical_values(t * [1, 1, 1, 7], 0.05), critical * [1, 1, 1, 7])
+    # of one comparison, the quantile
+    assert _critical_values(t[:, :1], 0.05) == np.sort(t[:, 0])[-500]
+
+
+@pytest.mark.parametrize("n_apart", [0, 1, 2, 4, 8])
+def test_a_predictor_that_seldom_differs_widens_no_other_interval(rng, n_apart):
+    table = with_rare(rng, n_apart)
+    options = {"reference": "a", "n_resamples": 4999, "random_state": 0}
+    out = compare_predictors(table, **options).set_index("predictor")
+    without = compare_predictors(table.drop(columns="rare"), **options).set_index("predictor")
+    others = without.index
+    np.testing.assert_allclose(out.loc[others, "difference"], without["difference"])
+    # no wider than one more comparison makes them by Bonferroni's inequality
+    more = stats.norm.ppf(1 - 0.025 / 3) / stats.norm.ppf(1 - 0.025 / 2)
+    assert (critical_values(out.loc[others]) < 1.03 * more * critical_values(without)).all()
+    rare = out.loc["rare"]
+    assert np.isfinite(rare[["low", "high"]].astype(float)).all()
+    assert rare["low"] < 0 < rare["high"]
+    assert rare["low"] <= rare["difference"] <= rare["high"]
+    assert rare["p_value"] > 0.01
+
+
+def test_equal_scores_are_reported(rng):
+    table = three(rng, 500)
+    table["same"] = table["a"]
+    out = compare_predictors(table, n_resamples=999, random_state=0)
+    row = out.set_index(["predictor", "reference"]).loc[("a", "same")]
+    assert row[["difference", "std_error"]].tolist() == [0, 0]
+    assert row[["p_value", "p_holm"]].tolist() == [1, 1]
+    # no run differs: fewer than 6 in 500 do, and none by more than the range of the scores
+    share = 1 - 0.0025 ** (1 / 500)
+    assert row["high"] == pytest.approx(share * np.ptp(table["a"]))
+    assert row["low"] == -row["high"]
+    twins = out.set_index(["predictor", "reference"])
+    np.testing.assert_allclose(
+        critical_values(twins.loc[[("a", "b")]]), critical_values(twins.loc[[("b", "same")]])
+    )
+
+
+@pytest.mark.parametrize(("n", "p"), [(3, 1.0), (30, 0.1), (300, 0.001)])
+def test_one_difference_in_all_runs_needs_runs_to_be_believed(n, p):
+    a = np.linspace(-1, -0.5, n)
+    out = compare_predictors({"a": a, "b": a - 0.1}, n_resamples=999, random_state=0).iloc[0]
+    assert out["difference"] == pytest.approx(0.1)
+    assert out["std_error"] == 0
+    # of the same level as the interval: a share of .1 / (.1 + .6) would make the mean 0
+    assert out["p_value"] == pytest.approx(max(min(1, 2 * (6 / 7) ** n), 0.001))
+    assert out["p_value"] <= p
+    assert (out["low"] > 0) == (out["p_value"] <= 0.05)
+
+
+def test_few_runs_have_the_range_of_scores():
+    out = compare_predictors({"a": [1.0, 2, 3], "b": [3.0, 2, 2]}, random_state=0).iloc[0]
+    assert -2 <= out["low"] < out["difference"] < out["high"] <= 2
+    assert out["high"] - out["low"] > 3.5
+
+
+def test_tiny_differences_elsewhere_do_not_make_an_interval_without_bounds(rng):
+    table = with_rare(rng, 3)
+    table["rare"] += 1e-6 * rng.normal(size=len(table))
+    out = compare_predictors(table, reference="a", n_resamples=999, random_state=0)
+    assert out["high"].iloc[-1] - out["low"].iloc[-1] < 0.02 * np.ptp(table["a"])
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_intervals_by_range_hold_where_runs_seldom_differ(clustered):
+    # a predictor is right where the other is wrong in 1 of 25 runs or clusters
+    groups = np.r_[np.arange(50), np.repeat(np.arange(10), 4)] if clustered else None
+    n, held = 90 if clustered else 50, 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        apart = rng.random(50) < 0.04
+        a = np.r_[0, 1, np.zeros(n - 2)]
+        scores = {"a": a, "b": np.maximum(a, apart[groups] if clustered else apart)}
+        out = compare_predictors(
+            scores, reference="a", groups=groups, n_resamples=99, random_state=0
+        ).iloc[0]
+        held += out["low"] <= 0.04 * (n - 1) / n <= out["high"]
+    assert held >= 94
 
 
 def test_holm():
@@ -91,8 +189,9 @@ def test_against_a_reference(rng):
     np.testing.assert_allclose(some["p_value"], every["p_value"][1:])
 
 
-def test_same_for_any_threads_form_and_row_order(rng):
-    table = three(rng)
+@pytest.mark.parametrize("n_apart", [0, 3, 60])
+def test_same_for_any_threads_form_and_row_order(rng, n_apart):
+    table = with_rare(rng, n_apart, 60).round(1)
     groups = pd.Series(rng.integers(12, size=60)).map("task {:02d}".format)
     order = rng.permutation(60)
     options = {"n_resamples": 200, "random_state": 0}
@@ -121,11 +220,14 @@ def test_strata_sharpen_the_comparison(rng):
         ({"a": [1.0, 2, 3]}, {}, "at least 2 predictors"),
         ({"a": [1.0], "b": [2.0]}, {}, "at least 2 runs"),
         ({"a": [1.0, 2, np.nan], "b": [1.0, 2, 3]}, {}, "row 2: the score of 'a' is missing"),
-        ({"a": [1.0, 2, 3], "b": [1.1, 2.1, 3.1]}, {}, "between 'a' and 'b' does not vary"),
-        ({"a": [1.0, 2, 3], "b": [3.0, 2, 2]}, {}, "3 runs or clusters.*too few"),
         ({"a": [1.0, 2, 3], "b": [3.0, 2, 2]}, {"groups": [0, 0, 0]}, "one cluster"),
         ({"a": [1.0, 2, 3], "b": [3.0, 2, 2]}, {"reference": "c"}, "'c' is none of"),
         ({"a": [1.0, 2, 3], "b": [3.0, 2, 2]}, {"n_resamples": 18}, "at least 19 are needed"),
+        (
+            {"a": [1.0, 2, 3], "b": [3.0, 2, 2], "c": [0.0, 2, 1]},
+            {"n_resamples": 50},
+            "too few for 3 comparisons at a level of 0.95; at least 59 are needed",
+        ),
         ({"a": [1.0, 2, 3], "b": [3.0, 2, 2]}, {"confidence_level": 95}, "confidence_level"),
         (
             {"a": [1.0, 2, 3], "b": [3.0, 2, 2]},

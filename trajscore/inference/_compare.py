@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv
 
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_fraction, as_numbers
 from trajscore.inference._bootstrap import bootstrap_units, check_resamples
 from trajscore.inference._units import Units, resampling_units
 
 # Variances below this share of the largest there could be are rounding errors of zero.
 _ROUNDING = 1e-24
+# Replicates that are closer than this, relative to their size, are the same.
+_TIE = 1e-9
+# The most of the error that intervals by range take: to them a tenth is nearly as good as all.
+_RANGE_SHARE = 0.1
 
 
 def compare_predictors(
@@ -56,20 +62,37 @@ def compare_predictors(
     Raises
     ------
     ValueError
-        If predictors have scores of different runs, a score is missing, a difference does not
-        vary, or there are too few runs, clusters or replicates for the level.
+        If predictors have scores of different runs, a score is missing, there are fewer than two
+        runs or clusters, or too few replicates for so many comparisons.
 
     Notes
     -----
     With the difference :math:`d`, its standard error :math:`s` over clusters, and
-    :math:`t^* = (d^* - d) / s^*` in each replicate, the intervals are :math:`d \pm c\,s` for the
-    quantile :math:`c` of :math:`\max |t^*|` over all comparisons, and the p-value is
+    :math:`t^* = (d^* - d) / s^*` in each replicate, the intervals are :math:`d \pm c\,s`. Each
+    comparison has its own quantile :math:`c` of :math:`|t^*|`. All quantiles are at one level, such
+    that all intervals hold at once (Beran 1988). So a predictor that seldom differs from the others
+    does not widen their intervals. The p-value is
     :math:`(1 + \#\{|t^*| \ge |d / s|\}) / (1 + B)` for :math:`B` replicates.
+
+    Where so few runs differ that :math:`c` is infinite, or the interval very wide, it rests on the
+    range of scores instead. Let :math:`u` be the median difference, :math:`R` the range of both
+    predictors' scores, and :math:`q_-, q_+` the Clopper-Pearson bounds on the shares of runs (or
+    clusters) whose difference lies below and above :math:`u`, by more than :math:`R / n`. The
+    interval is from :math:`u - q_- (R + u)` to :math:`u + q_+ (R - u)`, with :math:`q` times the
+    largest cluster over the mean one, and wider by the largest difference from :math:`u` that is
+    not counted. It holds as long as scores of other runs lie in the same range. Such intervals take
+    a tenth of the error at most, unless all are.
+
+    Two predictors with the same scores in all :math:`n` runs have difference 0, standard error 0
+    and p-value 1. Their interval ends at about :math:`\pm 6 R / n` at a level of .95, not at 0, as
+    they may differ in other runs. Where all runs have one difference that is not 0, the p-value is
+    the error at which the interval by range would end at 0.
 
     References
     ----------
-    Romano and Wolf (2005), Exact and Approximate Stepdown Methods for Multiple Hypothesis
-    Testing; Holm (1979), A Simple Sequentially Rejective Multiple Test Procedure.
+    Beran (1988), Balanced Simultaneous Confidence Sets; Clopper and Pearson (1934), The Use of
+    Confidence or Fiducial Limits Illustrated in the Case of the Binomial; Holm (1979), A Simple
+    Sequentially Rejective Multiple Test Procedure.
 
     Examples
     --------
@@ -83,30 +106,28 @@ def compare_predictors(
       predictor reference  difference   low  high  p_holm
     0         a         b       -0.41 -0.58 -0.24    0.00
     1         a         c        0.01 -0.21  0.23    0.91
-    2         b         c        0.42  0.15  0.69    0.00
+    2         b         c        0.42  0.15  0.70    0.00
     """
     table = _checked_table(samples)
-    _check_level(confidence_level, n_resamples)
     pairs = _pairs(list(table.columns), reference)
+    _check_level(confidence_level, n_resamples, len(pairs))
     units = resampling_units(len(table), groups, strata)
     moments = _Moments(table.to_numpy(), pairs, units)
-    moments.check_variation(list(table.columns))
     t = bootstrap_units(
         moments.studentised, units, n_resamples=n_resamples, random_state=random_state,
         n_jobs=n_jobs,
     )  # fmt: skip
-    critical = _critical_value(t.max(axis=1), confidence_level, units.n_units)
-    difference, std_error = moments.difference, moments.std_error
-    p = (1 + (t >= np.abs(difference / std_error)).sum(axis=0)) / (1 + n_resamples)
+    low, high = _intervals(moments, t, 1 - confidence_level)
+    p = _p_values(moments, t)
     names = table.columns.to_numpy()
     return pd.DataFrame(
         {
             "predictor": names[pairs[:, 0]],
             "reference": names[pairs[:, 1]],
-            "difference": difference,
-            "low": difference - critical * std_error,
-            "high": difference + critical * std_error,
-            "std_error": std_error,
+            "difference": moments.difference,
+            "low": low,
+            "high": high,
+            "std_error": moments.std_error,
             "p_value": p,
             "p_holm": _holm(p),
         }
@@ -123,7 +144,7 @@ class _Moments:
         residuals = units.sums(values - mean)
         between = residuals[:, pairs[:, 0]] - residuals[:, pairs[:, 1]]
         self.difference = mean[pairs[:, 0]] - mean[pairs[:, 1]]
-        self._pairs, self._units = pairs, units
+        self._values, self._pairs, self._units = values, pairs, units
         self._edges = np.cumsum([m, m, len(pairs), 1])
         self._columns = np.concatenate(
             [
@@ -138,18 +159,9 @@ class _Moments:
         largest = np.abs(values).max(axis=0)
         scale = np.maximum(largest[pairs[:, 0]], largest[pairs[:, 1]])
         variance = self._moments(np.ones((1, units.n_units)))[1][0]
-        constant = variance <= _ROUNDING * scale**2
-        self._floor = np.where(constant, np.inf, 1e-12 * variance)
-        self.std_error = np.sqrt(np.maximum(variance, 0.0))
-
-    def check_variation(self, names: list[Hashable]) -> None:
-        constant = np.isinf(self._floor)
-        if constant.any():
-            one, other = (names[k] for k in self._pairs[int(np.argmax(constant))])
-            raise ValueError(
-                f"the difference between {one!r} and {other!r} does not vary, so it has no "
-                f"standard error; leave one of them out"
-            )
+        self.is_constant = variance <= _ROUNDING * scale**2
+        self._floor = np.where(self.is_constant, np.inf, 1e-12 * variance)
+        self.std_error = np.where(self.is_constant, 0.0, np.sqrt(np.maximum(variance, 0.0)))
 
     def studentised(self, counts: FloatArray) -> FloatArray:
         """Return abs(t) of each replicate and pair; infinite where a replicate does not vary."""
@@ -171,8 +183,108 @@ class _Moments:
         spread -= (linear - shift * runs) ** 2 / n_units
         return shift, (spread * n_units / (n_units - 1)).sum(axis=0) / total**2
 
+    def range_of(self, pair: int) -> _Range:
+        """Return what an interval by range needs to know of a pair."""
+        scores = self._values[:, self._pairs[pair]]
+        sizes = self._units.sizes(len(scores))
+        means = self._units.sums(scores[:, [0]] - scores[:, [1]])[:, 0] / sizes
+        usual, width = float(np.median(means)), float(np.ptp(scores))
+        apart = means - usual
+        is_near = np.abs(apart) <= width / len(means)
+        return _Range(
+            usual,
+            width,
+            near=float(np.abs(apart[is_near]).max(initial=0.0)),
+            n_far=np.array([(~is_near & (apart < 0)).sum(), (~is_near & (apart > 0)).sum()]),
+            n_units=len(means),
+            largest=float(sizes.max() / sizes.mean()),
+        )
+
     def _contrast(self, sums: FloatArray) -> FloatArray:
         return sums[..., self._pairs[:, 0]] - sums[..., self._pairs[:, 1]]
+
+
+@dataclass(frozen=True)
+class _Range:
+    """How many units are far from the usual difference of a pair, and how far any could be."""
+
+    usual: float
+    width: float  # of all scores of both predictors, so that differences lie within +- width
+    near: float  # the farthest of the units that are not far, by less than width / n_units
+    n_far: NDArray[np.int64]  # units below the usual difference, and above it
+    n_units: int
+    largest: float  # size of the largest unit, over their mean
+
+    def interval(self, error: float) -> FloatArray:
+        """Bound the mean by the share of units that may be far, and the farthest they can be."""
+        share = betaincinv(self.n_far + 1, self.n_units - self.n_far, 1 - error / 2)
+        ends = np.array([-1.0, 1.0])
+        farthest = ends * self.width - self.usual
+        bounds = self.usual + ends * self.near + np.minimum(1.0, self.largest * share) * farthest
+        return np.clip(bounds, -self.width, self.width)
+
+    def p_value(self) -> float:
+        """Return the error of the interval that ends at 0, where all units have one difference."""
+        usual = abs(self.usual)
+        share = usual / ((usual + self.width) * self.largest) if usual else 0.0
+        return float(min(1.0, 2 * (1 - share) ** self.n_units))
+
+
+def _intervals(moments: _Moments, t: FloatArray, error: float) -> tuple[FloatArray, FloatArray]:
+    """Return bounds of all differences that hold at once."""
+    n_pairs = t.shape[1]
+    ranges = [moments.range_of(pair) for pair in range(n_pairs)]
+    by_range = _are_by_range(ranges, moments.std_error, t, error / n_pairs)
+    share = float(by_range.mean())
+    error_by_range = error * (share if share == 1 else min(share, _RANGE_SHARE))
+    critical = np.zeros(n_pairs)
+    if share < 1:
+        critical[~by_range] = _critical_values(t[:, ~by_range], error - error_by_range)
+    low = moments.difference - critical * moments.std_error
+    high = moments.difference + critical * moments.std_error
+    for pair in np.flatnonzero(by_range).tolist():
+        low[pair], high[pair] = ranges[pair].interval(error_by_range / by_range.sum())
+    return low, high
+
+
+def _are_by_range(
+    ranges: list[_Range], std_error: FloatArray, t: FloatArray, error: float
+) -> BoolArray:
+    """Tell which intervals are narrower by range, be it because no quantile is finite."""
+    widths = np.array([np.ptp(one.interval(error)) for one in ranges])
+    n_beyond = _n_replicates(len(t), error)
+    critical = np.partition(t, -n_beyond, axis=0)[-n_beyond]
+    finite = np.isfinite(critical)
+    return np.asarray(~finite | (2 * np.where(finite, critical, 0.0) * std_error > widths))
+
+
+def _n_replicates(n_resamples: int, error: float) -> int:
+    """Count the replicates that may lie outside at a level."""
+    return min(int(error * (n_resamples + 1) + 1e-9), n_resamples)
+
+
+def _critical_values(t: FloatArray, error: float) -> FloatArray:
+    """Return the quantile of each column, at a level common to all with which all hold at once."""
+    n_resamples = len(t)
+    n_outside = min(_n_replicates(n_resamples, error), n_resamples - 1)
+    n_largest = n_outside + 1  # of each comparison; no replicate below them can be outside
+    largest = np.sort(np.partition(t.T, -n_largest, axis=1)[:, -n_largest:], axis=1)
+    # of each replicate, its rank from above in the comparison where it is most extreme
+    rank = np.full(n_resamples, n_largest)
+    for column, tail in zip(t.T, largest, strict=True):
+        np.minimum(rank, n_largest - np.searchsorted(tail, column * (1 - _TIE)), out=rank)
+    n_beyond = max(1, int(np.sort(rank)[n_outside]) - 1)
+    return np.asarray(largest[:, -n_beyond])
+
+
+def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:
+    n_resamples = len(t)
+    constant = moments.is_constant
+    size = np.abs(moments.difference) / np.where(constant, 1.0, moments.std_error)
+    p = (1 + (t >= size * (1 - _TIE)).sum(axis=0)) / (1 + n_resamples)
+    for pair in np.flatnonzero(constant).tolist():
+        p[pair] = max(moments.range_of(pair).p_value(), 1 / (1 + n_resamples))
+    return np.asarray(p)
 
 
 def _checked_table(samples: Mapping[Any, ArrayLike] | pd.DataFrame) -> pd.DataFrame:
@@ -220,13 +332,14 @@ def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _check_level(confidence_level: float, n_resamples: int) -> None:
+def _check_level(confidence_level: float, n_resamples: int, n_pairs: int) -> None:
     check_resamples(n_resamples)
-    as_fraction(confidence_level, "confidence_level")
-    if (n_resamples + 1) * (1 - confidence_level) < 1 - 1e-9:
+    error = 1 - as_fraction(confidence_level, "confidence_level")
+    if (n_resamples + 1) * error < n_pairs * (1 - 1e-9):
+        comparisons = "1 comparison" if n_pairs == 1 else f"{n_pairs} comparisons"
         raise ValueError(
-            f"n_resamples={n_resamples} is too few for a level of {confidence_level:g}; "
-            f"at least {int(np.ceil(1 / (1 - confidence_level) - 1e-9)) - 1} are needed"
+            f"n_resamples={n_resamples} is too few for {comparisons} at a level of "
+            f"{confidence_level:g}; at least {int(np.ceil(n_pairs / error - 1e-9)) - 1} are needed"
         )
 
 
@@ -237,17 +350,6 @@ def _pairs(names: list[Hashable], reference: Hashable | None) -> NDArray[np.int6
         raise ValueError(f"reference {reference!r} is none of the predictors {names}")
     base = names.index(reference)
     return np.array([(k, base) for k in range(len(names)) if k != base])
-
-
-def _critical_value(largest: FloatArray, confidence_level: float, n_units: int) -> float:
-    rank = int(np.ceil((len(largest) + 1) * confidence_level - 1e-9))
-    critical = float(np.sort(largest)[rank - 1])
-    if not np.isfinite(critical):
-        raise ValueError(
-            f"{n_units} runs or clusters, or the few in which a difference is not zero, are too "
-            f"few for a studentised interval at level {confidence_level:g}"
-        )
-    return critical
 
 
 def _holm(p: FloatArray) -> FloatArray:
