@@ -1,11 +1,24 @@
+import gzip
 import hashlib
+import io
+import json
 import shutil
+import tarfile
 
 import numpy as np
 import pytest
 
 from trajscore import metrics
-from trajscore.datasets import fetch_evaluator, fetch_expected_cost, load_chess, make_trajectories
+from trajscore.datasets import (
+    _balrog,
+    _intercode,
+    fetch_balrog,
+    fetch_evaluator,
+    fetch_expected_cost,
+    fetch_intercode,
+    load_chess,
+    make_trajectories,
+)
 
 
 def test_chess_is_what_its_description_says():
@@ -146,3 +159,133 @@ def test_a_changed_file_is_not_fetched_anew_unasked(tmp_path, monkeypatch):
         np.save(tmp_path / "trajscore" / f"sst2_gpt2_{part}.npy", np.zeros(3))
     with pytest.raises(ValueError, match="sst2_gpt2_scores.npy is not the published file"):
         fetch_expected_cost("sst2_gpt2", data_home=tmp_path, download_if_missing=False)
+
+
+def _bytes_of(log):
+    return json.dumps(log).encode()
+
+
+def _intercode_run(query, valid, reward):
+    return {
+        "query": query,
+        "turn_history": {"valid_action": valid},
+        "summary": {"max_reward": reward},
+    }
+
+
+def _publish(folder, files):
+    """Put files where the fetcher of InterCode looks, and take their checksums for published."""
+    (folder / "trajscore").mkdir()
+    for path, content in files.items():
+        (folder / "trajscore" / path.rpartition("/")[2]).write_bytes(content)
+    return {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
+
+
+def test_intercode_names_tasks_and_databases(tmp_path, monkeypatch):
+    runs = {"0": _intercode_run("who?", [False, True], 1), "1": _intercode_run("how?", [True], 0.5)}
+    asked = [{"query": "how?", "db": "cars"}, {"query": "who?", "db": "poker"}]
+    files = {"results/runs.json": _bytes_of(runs), "sql/asked.json": _bytes_of(asked)}
+    (of_runs, log), (of_asked, questions) = _publish(tmp_path, files).items()
+    monkeypatch.setattr(_intercode, "_FILES", {"sql_react": {of_runs: log}})
+    monkeypatch.setattr(_intercode, "_DATABASES", {of_asked: questions})
+    bunch = fetch_intercode("sql_react", data_home=tmp_path, download_if_missing=False)
+    assert [run.tolist() for run in bunch.data] == [[0, 1], [1]]
+    assert bunch.target.tolist() == [1, 0]
+    assert bunch.data.meta["environment"].tolist() == ["poker", "cars"]
+    assert bunch.data.meta["task"].tolist() == ["poker/0", "cars/1"]
+    assert len(bunch.filenames) == 2
+
+
+def test_intercode_counts_tasks_by_file_system(tmp_path, monkeypatch):
+    runs = {"0": _intercode_run("list", [True], 1)}
+    files = {f"results/fs_{k}.json": _bytes_of(runs) for k in (1, 2)}
+    known = _publish(tmp_path, files)
+    monkeypatch.setattr(_intercode, "_FILES", {"bash_react": known})
+    X, _ = fetch_intercode("bash_react", data_home=tmp_path, return_X_y=True)
+    assert X.ids.tolist() == ["fs_1/0", "fs_2/0"]
+    assert X.meta["environment"].tolist() == ["fs_1", "fs_2"]
+
+
+def test_fetch_intercode_from_a_local_copy(tmp_path, public_file):
+    (tmp_path / "trajscore").mkdir()
+    packed = public_file("intercode", "sql__gpt-3.5__ic_sql_react_10_turns.json.gz")
+    name = "ic_sql_react_10_turns.json"
+    (tmp_path / "trajscore" / name).write_bytes(gzip.decompress(packed.read_bytes()))
+    questions = public_file("intercode", "ic_spider_dev.json")
+    shutil.copyfile(questions, tmp_path / "trajscore" / questions.name)
+    X, y = fetch_intercode("sql_react", data_home=tmp_path, return_X_y=True)
+    assert (len(X), y.sum(), X.lengths.max()) == (1034, 607, 11)
+    assert X.meta["environment"].nunique() == 20
+
+
+def test_intercode_says_what_is_wrong(tmp_path):
+    with pytest.raises(ValueError, match="name must be 'sql_react', .*, got 'sql'"):
+        fetch_intercode("sql")
+    with pytest.raises(OSError, match="download_if_missing=True"):
+        fetch_intercode("bash_react", data_home=tmp_path, download_if_missing=False)
+
+
+def _archive(folder, results):
+    """Pack results as GitHub packs a commit, where the fetcher of BALROG looks."""
+    (folder / "trajscore").mkdir(exist_ok=True)
+    with tarfile.open(folder / "trajscore" / _balrog._FILE, "w:gz") as archive:
+        for path, result in results.items():
+            content = _bytes_of(result)
+            member = tarfile.TarInfo(f"experiments-abc/submissions/{path}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+
+
+def _played(task, n_steps, progression):
+    return {"task": task, "num_steps": n_steps, "progression": progression}
+
+
+def test_balrog_reads_one_game_of_an_archive(tmp_path, monkeypatch):
+    results = {
+        "LLM/b-agent/babyai/goto/goto_run_00.json": _played("goto", 3, 1.0),
+        "LLM/a-agent/babyai/open/open_run_01.json": _played("open", 2, 0.5),
+        "LLM/a-agent/babyai/babyai_summary.json": {},
+        "LLM/a-agent/minihack/maze/maze_run_00.json": _played("maze", 9, 0.0),
+        "VLM/a-agent/babyai/open/open_run_00.json": _played("open", 4, 0.0),
+    }
+    _archive(tmp_path, results)
+    with pytest.raises(ValueError, match="does not hold the published results of babyai: their"):
+        fetch_balrog("babyai", data_home=tmp_path)
+    monkeypatch.setattr(_balrog, "_checksum", lambda results: _balrog._RESULTS["babyai"])
+    bunch = fetch_balrog("babyai", data_home=tmp_path, download_if_missing=False)
+    assert [run.tolist() for run in bunch.data] == [[1, 2], [1, 2, 3]]
+    assert bunch.target.tolist() == [0, 1]
+    assert bunch.data.meta["agent"].tolist() == ["a-agent", "b-agent"]
+    assert bunch.data.meta["task"].tolist() == ["open", "goto"]
+    assert bunch.data.meta["progression"].tolist() == [0.5, 1.0]
+
+
+def test_balrog_checks_contents_whatever_the_archive(tmp_path):
+    results = {f"LLM/agent/babyai/go/go_run_0{k}.json": _played("go", k + 1, 0.0) for k in (0, 1)}
+    _archive(tmp_path, results)
+    path = tmp_path / "trajscore" / _balrog._FILE
+    checksum = _balrog._checksum(_balrog._read(path, "babyai"))
+    _archive(tmp_path, dict(reversed(results.items())))
+    assert _balrog._checksum(_balrog._read(path, "babyai")) == checksum
+    _archive(tmp_path, {**results, "LLM/agent/babyai/go/go_run_00.json": _played("go", 1, 1.0)})
+    assert _balrog._checksum(_balrog._read(path, "babyai")) != checksum
+
+
+@pytest.mark.parametrize(
+    ("name", "n_runs", "n_won"),
+    [("babaisai", 1920, 590), ("babyai", 800, 415), ("minihack", 640, 63), ("textworld", 510, 66)],
+)
+def test_fetch_balrog_from_a_local_copy(name, n_runs, n_won, tmp_path, public_file):
+    (tmp_path / "trajscore").mkdir()
+    archive = public_file("balrog", _balrog._FILE)
+    shutil.copyfile(archive, tmp_path / "trajscore" / archive.name)
+    X, y = fetch_balrog(name, data_home=tmp_path, return_X_y=True)
+    assert (len(X), y.sum()) == (n_runs, n_won)
+    assert X.meta["agent"].nunique() == 16
+
+
+def test_balrog_says_what_is_wrong(tmp_path):
+    with pytest.raises(ValueError, match="name must be 'babaisai', .*, got 'nle'"):
+        fetch_balrog("nle")
+    with pytest.raises(OSError, match="download_if_missing=True"):
+        fetch_balrog("babyai", data_home=tmp_path, download_if_missing=False)

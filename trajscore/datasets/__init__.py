@@ -1,8 +1,17 @@
 """Data to try things on: bundled, public, and made with a known truth."""
 
+from trajscore.datasets._balrog import fetch_balrog
 from trajscore.datasets._chess import load_chess
 from trajscore.datasets._evaluator import fetch_evaluator
 from trajscore.datasets._expected_cost import fetch_expected_cost
+from trajscore.datasets._intercode import fetch_intercode
 from trajscore.datasets._synthetic import make_trajectories
 
-__all__ = ["fetch_evaluator", "fetch_expected_cost", "load_chess", "make_trajectories"]
+__all__ = [
+    "fetch_balrog",
+    "fetch_evaluator",
+    "fetch_expected_cost",
+    "fetch_intercode",
+    "load_chess",
+    "make_trajectories",
+]

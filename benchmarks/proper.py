@@ -1,0 +1,488 @@
+"""Which weights let the truth win, where the length of a run depends on its outcome?
+
+    python benchmarks/proper.py [--seed 1] [--quick] [--data-home FOLDER] [--logs FOLDER]
+
+Step weights known when the forecast is made ("early", 1 / sqrt(t), is the default) are held against
+the published ones, which are normalised over each run's own length ("own"). Four tables:
+
+1. Simulation: runs that succeed take 1 to 10 steps, those that fail 11 to 30. The truth is the
+   chance of success of a run that has come so far; the tilted forecast is the one that the
+   published weights reward: E[w_t(T) Y] / E[w_t(T)] over the runs that have come so far.
+2. Real logs: the same two forecasts as rates of the other runs, out of fold by group, and what the
+   truth is ahead by, in nats, with its 95% interval over groups.
+3. Calibration in the simulation: `PlattCrossFitCalibrator` on a noisy forecast; what it states and
+   what happens, on average over the steps, and in the decile where they differ most.
+4. Schedules of weights. In how many of the real logs the tilted forecast wins with z > 2. In how
+   many random laws (tests/joint_laws.py) some forecast beats the truth by more than three standard
+   errors: where the end of a run is not known and where it is, and in sets of 10 and of 30 runs, by
+   the ratio of sums and by the mean of sums. Runs needed to tell the truth from a noisy forecast
+   (median over the laws, 1 under the published weights). The share of the weight that lies on the
+   first third of each run. By how many standard errors the margin of the truth over a constant
+   moves when one run of a log is ten times as long (median and largest). And table 3.
+
+Scores are computed from their definition here, not by the package. BALROG, InterCode, HotpotQA and
+GSM8k are fetched to `--data-home` (default: that of scikit-learn), chess is bundled, and files of
+tau-bench and tau2 are read from the folders tau_bench and tau2 of `--logs` (default:
+$TRAJSCORE_TEST_DATA). Sets that are not at hand are named. All tables take about four minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, logit
+
+from trajscore import PlattCrossFitCalibrator, TrajectoryArray, io
+from trajscore.datasets import fetch_balrog, fetch_evaluator, fetch_intercode, load_chess
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from joint_laws import JointLaw, Runs, draw_law, linear_front
+
+Array = np.ndarray
+CLIP = 1e-6
+LONGEST = 30  # of the simulation
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Weights w(step, length of the run, longest run), and how the package is asked for them."""
+
+    name: str
+    weight: Callable[[Array, Array, int], Array]
+    asked: dict[str, object]
+
+
+def of_step(name: str, weight: Callable[[Array], Array], asked: object = None) -> Schedule:
+    """Make a schedule of the step alone."""
+    return Schedule(name, lambda t, T, H: weight(t), {"weights": asked or weight})
+
+
+OWN = Schedule(
+    "own, linear front",
+    lambda t, T, H: linear_front(t, T),
+    {"weights": "linear_front", "horizon": "own"},
+)
+EARLY = of_step("1 / sqrt(t)", lambda t: 1 / np.sqrt(t), "early")
+COMMON = Schedule(
+    "linear front, H = max",
+    lambda t, T, H: (H + 1 - t) / (H * (H + 1) / 2),
+    {"weights": "linear_front", "horizon": LONGEST},
+)
+SCHEDULES = (
+    OWN,
+    of_step("uniform", np.ones_like, "uniform"),
+    COMMON,
+    EARLY,
+    of_step("1 / (1 + t/10)", lambda t: 1 / (1 + t / 10)),
+    of_step("1 / t", lambda t: 1 / t),
+    of_step(".9^t", lambda t: 0.9**t),
+    of_step("2^-t", lambda t: 2.0**-t),
+)
+
+
+# --------------------------------------------------------------------------- scores
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Runs with outcomes, and the group that each belongs to."""
+
+    lengths: Array
+    y: Array
+    groups: Array
+
+    def __post_init__(self) -> None:
+        """Number the steps of all runs, one after the other."""
+        starts = np.cumsum(self.lengths) - self.lengths
+        steps = np.arange(self.lengths.sum()) - np.repeat(starts, self.lengths) + 1.0
+        object.__setattr__(self, "starts", starts)
+        object.__setattr__(self, "steps", steps)
+
+    @classmethod
+    def of_runs(cls, runs: Runs) -> Sample:
+        """Take runs drawn from a law, each a group."""
+        return cls(runs.lengths, runs.y, np.arange(len(runs.y)))
+
+    def per_cell(self, values: Array) -> Array:
+        """Repeat a value of each run for its steps."""
+        return np.repeat(values, self.lengths)
+
+    def log_score(self, forecasts: Array) -> Array:
+        """Log score of each forecast."""
+        p = np.clip(forecasts, CLIP, 1 - CLIP)
+        return np.log(np.where(self.per_cell(self.y) == 1, p, 1 - p))
+
+    def weights(self, schedule: Schedule) -> Array:
+        """Weight of each step."""
+        return schedule.weight(self.steps, self.per_cell(self.lengths), self.lengths.max())
+
+    def sums(self, cells: Array) -> Array:
+        """Sum over the steps of each run."""
+        return np.add.reduceat(cells, self.starts)
+
+
+@dataclass(frozen=True)
+class Margin:
+    """By how much one forecast is ahead of another: sum N / sum D, and its standard error."""
+
+    value: float
+    error: float
+
+    @classmethod
+    def of(cls, N: Array, D: Array, groups: Array) -> Margin:
+        """Take the sums of weighted differences and of weights of each run."""
+        value = N.sum() / D.sum()
+        of_group = np.bincount(groups, (N - value * D) / D.mean())
+        n = len(of_group)
+        return cls(value, np.sqrt((of_group**2).sum() * n / (n - 1)) / len(N))
+
+    @property
+    def z(self) -> float:
+        """Return standard errors above zero."""
+        return self.value / self.error if self.error else 0.0
+
+    def __str__(self) -> str:
+        low, high = (self.value + side * 1.96 * self.error for side in (-1, 1))
+        return f"{self.value:+.4f} [{low:+.4f}, {high:+.4f}], z {self.z:+.1f}"
+
+
+def margin(sample: Sample, schedule: Schedule, first: Array, second: Array) -> Margin:
+    """Return what one forecast is ahead by."""
+    weight = sample.weights(schedule)
+    ahead = sample.log_score(first) - sample.log_score(second)
+    return Margin.of(sample.sums(weight * ahead), sample.sums(weight), sample.groups)
+
+
+# --------------------------------------------------------------------------- the simulation
+
+
+def draw(n_runs: int, rng: np.random.Generator) -> tuple[Sample, Array, Array]:
+    """Draw runs of the simulation, with the truth and the tilted forecast at each step."""
+    y = rng.integers(0, 2, n_runs)
+    lengths = np.where(y == 1, rng.integers(1, 11, n_runs), rng.integers(11, LONGEST + 1, n_runs))
+    sample = Sample(lengths, y, np.arange(n_runs))
+    step, length = np.arange(1, LONGEST + 1)[:, None], np.arange(1, LONGEST + 1)
+    chance = np.where(length <= 10, 1 / 10, 1 / 20) * (length >= step) / 2
+    forecasts = []
+    for weight in (chance, chance * linear_front(step, np.maximum(length, step))):
+        rate = (weight * (length <= 10)).sum(axis=1) / weight.sum(axis=1)
+        forecasts.append(rate[sample.steps.astype(int) - 1])
+    return sample, *forecasts
+
+
+def truth_and_tilt(n_runs: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Table 1: the mean score of the truth and of the tilted forecast."""
+    sample, truth, tilted = draw(n_runs, rng)
+    rows = {}
+    for name, schedule in {"own": OWN, "horizon of 30": COMMON, "early": EARLY}.items():
+        weight = sample.weights(schedule)
+        scores = [(weight * sample.log_score(one)).sum() for one in (truth, tilted)]
+        row = dict(zip(("truth", "tilted"), np.array(scores) / weight.sum(), strict=True))
+        means = dict(zip(("truth a run", "tilted a run"), np.array(scores) / n_runs, strict=True))
+        ahead = margin(sample, schedule, truth, tilted)
+        rows[name] = {**row, **means, "the truth is ahead by": str(ahead)}
+    return pd.DataFrame(rows).T
+
+
+def calibrated(
+    sample: Sample, truth: Array, noise: tuple[float, float], asked: dict[str, object], seed: int
+) -> tuple[float, float, float]:
+    """Recalibrate a noisy forecast: stated, happened, and the largest difference of ten parts."""
+    clip, spread = noise
+    odds = logit(np.clip(truth, clip, 1 - clip))
+    noisy = expit(odds + spread * np.random.default_rng(seed).normal(size=len(odds)))
+    X = TrajectoryArray(noisy, sample.lengths)
+    stated = PlattCrossFitCalibrator(**asked).fit_transform(X, sample.y).cells
+    happened = sample.per_cell(sample.y)
+    parts = np.array_split(np.argsort(stated), 10)
+    worst = max(abs(stated[part].mean() - happened[part].mean()) for part in parts)
+    return stated.mean(), happened.mean(), worst
+
+
+NOISE = {
+    "log-odds within 9.2, noise 1": (1e-4, 1.0),
+    "log-odds within 9.2, noise .5": (1e-4, 0.5),
+    "log-odds within 4.6, noise 1": (1e-2, 1.0),
+    "log-odds within 4.6, noise 2": (1e-2, 2.0),
+}
+
+
+def calibration(n_runs: int, seed: int) -> pd.DataFrame:
+    """Table 3: what a recalibrated forecast states and what happens."""
+    sample, truth, _ = draw(n_runs, np.random.default_rng(seed))
+    rows = {}
+    for name, noise in NOISE.items():
+        for title, schedule in {"own": OWN, "early": EARLY}.items():
+            found = calibrated(sample, truth, noise, schedule.asked, seed)
+            rows[name, title] = dict(
+                zip(("stated", "happened", "worst decile"), found, strict=True)
+            )
+    return pd.DataFrame(rows).T
+
+
+# --------------------------------------------------------------------------- real logs
+
+
+def as_sample(lengths: Array, y: Array, groups: object) -> Sample:
+    """Number the groups, and leave out runs without an outcome."""
+    observed = y >= 0
+    codes = pd.factorize(np.asarray(groups)[observed])[0]
+    return Sample(np.asarray(lengths)[observed], np.asarray(y)[observed], codes)
+
+
+def from_balrog(name: str, data_home: Path | None) -> Sample:
+    """Group by task where there are many, else by agent."""
+    X, y = fetch_balrog(name, data_home=data_home, return_X_y=True)
+    by = max(("agent", "task"), key=lambda column: X.meta[column].nunique())
+    return as_sample(X.lengths, y, X.meta[by])
+
+
+def from_intercode(name: str, data_home: Path | None) -> Sample:
+    """Group by database; the tasks of Bash, which differ, are groups of their own."""
+    X, y = fetch_intercode(name, data_home=data_home, return_X_y=True)
+    by = "environment" if name.startswith("sql") else "task"
+    return as_sample(X.lengths, y, X.meta[by])
+
+
+def from_evaluator(name: str, data_home: Path | None) -> Sample:
+    """Take each question as a group."""
+    X, y = fetch_evaluator(name, data_home=data_home, return_X_y=True)
+    return as_sample(X.lengths, y, X.ids)
+
+
+def from_chess(data_home: Path | None) -> Sample:
+    """Take each game as a group."""
+    X, y = load_chess(return_X_y=True)
+    return as_sample(X.lengths, y, X.ids)
+
+
+def from_logs(folder: Path) -> Sample:
+    """Read runs of tau-bench or tau2, in steps of the agent; group by domain and task."""
+    table = io.meta(io.read_runs(folder))
+    domain = table["file"].map(lambda file: Path(file).stem).str.extract("(airline|retail|telecom)")
+    return as_sample(
+        table["n_agent"], table["outcome"], domain[0] + " " + table["task"].astype(str)
+    )
+
+
+def real_logs(data_home: Path | None, logs: Path | None) -> Iterator[tuple[str, Sample]]:
+    """Go through the sets that can be had, and name the others."""
+    sources: dict[str, Callable[[], Sample]] = {}
+    for name in ("babaisai", "babyai", "minihack", "textworld"):
+        sources[f"BALROG {name}"] = partial(from_balrog, name, data_home)
+    for name in ("sql_react", "sql_try_again", "bash_react", "bash_try_again"):
+        sources[f"InterCode {name}"] = partial(from_intercode, name, data_home)
+    for name in ("hotpotqa", "gsm8k"):
+        sources[name] = partial(from_evaluator, name, data_home)
+    sources["chess"] = partial(from_chess, data_home)
+    for name in ("tau_bench", "tau2"):
+        sources[name] = partial(from_logs, (logs or Path()) / name)
+    for name, source in sources.items():
+        try:
+            yield name, source()
+        except (OSError, ImportError) as error:
+            print(f"{name} is not at hand: {error}")
+
+
+PRIOR = 5  # runs that the rate at the step before counts for
+
+
+def rate_of(sample: Sample, rows: Array, tilt: bool, longest: int) -> Array:
+    """Rate of success of the runs that have come to each step, tilted or not, shrunk."""
+    length = np.arange(1, longest + 1)
+    n = np.bincount(sample.lengths[rows], minlength=longest + 1)[1:]
+    won = np.bincount(sample.lengths[rows], sample.y[rows], minlength=longest + 1)[1:]
+    rate, out = sample.y[rows].mean(), np.empty(longest)
+    for t in range(1, longest + 1):
+        alive = length >= t
+        weight = alive * (linear_front(t, length) if tilt else 1.0)
+        scale = (n * alive).sum() / max((n * weight).sum(), 1e-300)  # 1 on average
+        rate = (scale * (won * weight).sum() + PRIOR * rate) / ((n * alive).sum() + PRIOR)
+        out[t - 1] = rate
+    return out
+
+
+def rates(
+    sample: Sample, rng: np.random.Generator, n_folds: int = 10
+) -> tuple[Array, Array, Array]:
+    """Out of fold by group: the rates of the runs still running, tilted or not, and that of all."""
+    n_groups = sample.groups.max() + 1
+    fold = (rng.permutation(n_groups) % min(n_folds, n_groups))[sample.groups]
+    out = np.empty((3, len(sample.steps)))
+    longest = sample.lengths.max()
+    for k in range(fold.max() + 1):
+        rows, cells = fold != k, sample.per_cell(fold == k)
+        alive, tilted = (rate_of(sample, rows, tilt, longest) for tilt in (False, True))
+        step = sample.steps[cells].astype(int) - 1
+        out[:, cells] = alive[step], tilted[step], np.full(len(step), sample.y[rows].mean())
+    return tuple(out)
+
+
+def before_and_after(sets: dict[str, Sample], rng: np.random.Generator) -> pd.DataFrame:
+    """Table 2: what the rate of runs still running is ahead of the tilted one by."""
+    rows = {}
+    for name, sample in sets.items():
+        alive, tilted, _ = rates(sample, rng)
+        rows[name] = {
+            "runs": len(sample.y),
+            "groups": sample.groups.max() + 1,
+            "success": f"{sample.y.mean():.3f}",
+            "steps": f"{sample.lengths.mean():.1f}",
+            **{
+                title: str(margin(sample, schedule, alive, tilted))
+                for title, schedule in {"own": OWN, "early": EARLY}.items()
+            },
+        }
+    return pd.DataFrame(rows).T
+
+
+# --------------------------------------------------------------------------- schedules
+
+
+def tilt_wins(sets: dict[str, Sample], schedule: Schedule, seed: int) -> int:
+    """Count the sets in which the tilted rate is ahead with z > 2."""
+    wins = 0
+    for sample in sets.values():
+        alive, tilted, _ = rates(sample, np.random.default_rng(seed))
+        wins += margin(sample, schedule, tilted, alive).z > 2
+    return wins
+
+
+def on_first_third(sample: Sample, schedule: Schedule) -> float:
+    """Share of the weight on the first third of each run; a step may lie in it in part."""
+    weight, third = sample.weights(schedule), sample.per_cell(sample.lengths) / 3
+    return float((weight * np.clip(third - sample.steps + 1, 0, 1)).sum() / weight.sum())
+
+
+def moved_by_one(
+    sample: Sample, schedule: Schedule, n_tried: int, rng: np.random.Generator
+) -> list[float]:
+    """Standard errors by which the margin of the rate over a constant moves with one long run."""
+    alive, _, constant = rates(sample, rng)
+    before = margin(sample, schedule, alive, constant)
+    out = []
+    for row in rng.choice(len(sample.y), min(n_tried, len(sample.y)), replace=False):
+        times = np.where(np.arange(len(sample.y)) == row, 10, 1)
+        cells = sample.per_cell(times)  # each step of that run comes ten times
+        longer = Sample(sample.lengths * times, sample.y, sample.groups)
+        after = margin(longer, schedule, np.repeat(alive, cells), np.repeat(constant, cells))
+        out.append(abs(after.value - before.value) / before.error)
+    return out
+
+
+SETS_OF = (10, 30)
+
+
+def tried_in(law: JointLaw, n_runs: int, rng: np.random.Generator) -> pd.DataFrame:
+    """For each schedule, the largest z of a forecast against the truth; and the runs needed."""
+    runs = law.sample(n_runs, rng)
+    sample = Sample.of_runs(runs)
+    ahead = {}
+    for knows_end in (False, True):
+        forecasts = law.forecasts(runs, knows_end=knows_end)
+        truth = sample.log_score(forecasts.pop("truth").cells)
+        ahead[knows_end] = [sample.log_score(one.cells) - truth for one in forecasts.values()]
+    odds = logit(law.forecast(runs))
+    noisy = expit(odds + rng.normal(size=len(odds)) / 2)
+    behind = sample.log_score(noisy) - sample.log_score(expit(odds))
+    rows = {}
+    for schedule in SCHEDULES:
+        weight = sample.weights(schedule)
+        D = sample.sums(weight)
+        N = {end: [sample.sums(weight * one) for one in ahead[end]] for end in ahead}
+        row = {f"end {end}": largest(N[end], D) for end in N}
+        for size in SETS_OF:
+            row[f"ratio of {size}"], row[f"mean of {size}"] = largest_in_sets(N[False], D, size)
+        lost = Margin.of(sample.sums(weight * behind), D, sample.groups)
+        rows[schedule.name] = {**row, "runs needed": 1 / lost.z**2}
+    table = pd.DataFrame(rows).T
+    return table.assign(**{"runs needed": table["runs needed"] / table["runs needed"].iloc[0]})
+
+
+def largest(N: list[Array], D: Array) -> float:
+    """Return the largest z of several forecasts against the truth."""
+    return max(Margin.of(one, D, np.arange(len(D))).z for one in N)
+
+
+def largest_in_sets(N: list[Array], D: Array, size: int) -> tuple[float, float]:
+    """Return the largest z of the mean over sets of `size` runs, of ratios and of plain means."""
+    n_sets = len(D) // size
+    divisor = D[: n_sets * size].reshape(n_sets, size).sum(axis=1)
+    found = []
+    for one in N:
+        total = one[: n_sets * size].reshape(n_sets, size).sum(axis=1)
+        each = (total / divisor, total / size)
+        found.append([x.mean() / (x.std(ddof=1) / np.sqrt(n_sets)) for x in each])
+    return tuple(np.max(found, axis=0))
+
+
+def in_random_laws(n_laws: int, n_runs: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Count the laws in which the truth is beaten by more than three standard errors."""
+    tables = [tried_in(draw_law(rng), n_runs, rng) for _ in range(n_laws)]
+    every = pd.concat(tables, keys=range(n_laws), names=["law", "schedule"])
+    by = every.drop(columns="runs needed").gt(3).groupby("schedule", sort=False).sum()
+    needed = every["runs needed"].groupby("schedule", sort=False).median()
+    return by.rename(columns={"end False": "lost", "end True": "lost, end known"}).assign(
+        **{"runs needed": needed}
+    )
+
+
+def schedules(
+    sets: dict[str, Sample], n_laws: int, n_runs: int, n_tried: int, seed: int
+) -> pd.DataFrame:
+    """Table 4: one row a schedule."""
+    laws = in_random_laws(n_laws, n_runs, np.random.default_rng([seed, 4]))
+    simulated, truth, _ = draw(n_runs, np.random.default_rng(seed))
+    noise = next(iter(NOISE.values()))
+    rows = {}
+    for schedule in SCHEDULES:
+        moved = [
+            move
+            for sample in sets.values()
+            for move in moved_by_one(sample, schedule, n_tried, np.random.default_rng(seed))
+        ]
+        stated, _, worst = calibrated(simulated, truth, noise, schedule.asked, seed)
+        rows[schedule.name] = {
+            f"tilt wins, of {len(sets)}": tilt_wins(sets, schedule, seed),
+            **laws.loc[schedule.name],
+            "first third": np.mean([on_first_third(one, schedule) for one in sets.values()]),
+            "one long run": np.median(moved),
+            "at worst": np.max(moved),
+            "stated": stated,
+            "worst decile": worst,
+        }
+    return pd.DataFrame(rows).T
+
+
+def main() -> None:
+    """Print the four tables."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="20 laws of 5,000 runs")
+    parser.add_argument("--data-home", type=Path, help="folder for downloads")
+    parser.add_argument("--logs", type=Path, default=os.environ.get("TRAJSCORE_TEST_DATA"))
+    args = parser.parse_args()
+    n_laws, n_runs, n_tried = (20, 5_000, 5) if args.quick else (200, 20_000, 30)
+    rng = np.random.default_rng([args.seed, 1])
+    print("\n1. The truth and the tilted forecast, in the simulation; scores in nats")
+    print(truth_and_tilt(10 * n_runs, rng).to_string(float_format="{:.3f}".format), flush=True)
+    sets = dict(real_logs(args.data_home, args.logs))
+    print("\n2. What the rate of runs still running is ahead of the tilted one by, in nats")
+    print(before_and_after(sets, np.random.default_rng(args.seed)).to_string(), flush=True)
+    print("\n3. A noisy forecast, recalibrated, in the simulation; all steps")
+    print(calibration(n_runs, args.seed).round(3).to_string(), flush=True)
+    print(f"\n4. Schedules; {n_laws} random laws of {n_runs:,} runs each")
+    table = schedules(sets, n_laws, n_runs, n_tried, args.seed)
+    print(table.to_string(float_format=lambda value: f"{value:.3f}".rstrip("0").rstrip(".")))
+
+
+if __name__ == "__main__":
+    main()

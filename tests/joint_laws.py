@@ -1,0 +1,194 @@
+"""Random laws of length, history and outcome together, whose true chances are known exactly.
+
+A run is in one of a few states at each step, moves between them, ends after a step with a chance
+that depends on step and state, and succeeds with another that does too. So its length depends on
+its outcome, at random in strength and in direction.
+
+`benchmarks/proper.py` draws its laws here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from trajscore import TrajectoryArray
+
+OwnWeights = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def linear_front(step, length):
+    """Weigh steps as the paper does: falling in a line to the end, over the run's own length."""
+    return 2 * (length + 1 - step) / (length * (length + 1))
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs drawn from a law: state and step of each cell, one run after the other."""
+
+    lengths: np.ndarray
+    states: np.ndarray
+    steps: np.ndarray  # from 1
+    y: np.ndarray
+
+    @property
+    def at_end(self):
+        """Whether each cell is the last one of its run."""
+        return self.steps == np.repeat(self.lengths, self.lengths)
+
+    def container(self, values):
+        """Make a container of one value a cell."""
+        return TrajectoryArray(values, self.lengths)
+
+    def parts(self, n_runs):
+        """Split into sets of `n_runs` runs each; what is left over is left out."""
+        ends = np.append(0, np.cumsum(self.lengths))
+        for first in range(0, len(self.y) - n_runs + 1, n_runs):
+            rows, cells = slice(first, first + n_runs), slice(ends[first], ends[first + n_runs])
+            yield Runs(self.lengths[rows], self.states[cells], self.steps[cells], self.y[rows])
+
+
+@dataclass(frozen=True)
+class JointLaw:
+    """A law of runs over `n_states` states and at most `longest` steps.
+
+    Attributes
+    ----------
+    start : ndarray of shape (n_states,)
+        Chance of each state at step 1.
+    move : ndarray of shape (n_states, n_states)
+        Chance of the next state, by the present one, of a run that goes on.
+    stop : ndarray of shape (longest, n_states)
+        Chance that a run ends after this step; 1 at the last step.
+    success : ndarray of shape (longest, n_states)
+        Chance of success of a run that ends there.
+    """
+
+    start: np.ndarray
+    move: np.ndarray
+    stop: np.ndarray
+    success: np.ndarray
+
+    @cached_property
+    def ends(self):
+        """P(T = u | state k at step t, still running), of shape (t, k, u)."""
+        longest, n_states = self.stop.shape
+        ends = np.zeros((longest, n_states, longest))
+        for t in reversed(range(longest)):
+            if t + 1 < longest:
+                ends[t] = (1 - self.stop[t])[:, None] * (self.move @ ends[t + 1])
+            ends[t, :, t] = self.stop[t]
+        return ends
+
+    @cached_property
+    def wins(self):
+        """P(T = u, Y = 1 | state k at step t, still running), of shape (t, k, u)."""
+        longest, n_states = self.stop.shape
+        wins = np.zeros((longest, n_states, longest))
+        for t in reversed(range(longest)):
+            if t + 1 < longest:
+                wins[t] = (1 - self.stop[t])[:, None] * (self.move @ wins[t + 1])
+            wins[t, :, t] = self.stop[t] * self.success[t]
+        return wins
+
+    def chances(self, weights: OwnWeights | None = None, *, end: bool | None = None):
+        """Best forecast of each step and state: E[w_t(T) Y | H_t] / E[w_t(T) | H_t].
+
+        Parameters
+        ----------
+        weights : callable, optional
+            w_t(T), of arrays of steps and of lengths. Default: 1, which gives q_t, the truth.
+        end : bool, optional
+            Whether the step is the last one of its run, where that is known. Default: not known.
+
+        Returns
+        -------
+        ndarray of shape (longest, n_states)
+            Chances; NaN where no run is.
+        """
+        longest = len(self.stop)
+        step, length = np.arange(1, longest + 1)[:, None], np.arange(1, longest + 1)[None]
+        kept = length >= step
+        if end is not None:
+            kept = length == step if end else length > step
+        weight = kept * (1.0 if weights is None else weights(step, np.maximum(length, step)))
+        with np.errstate(invalid="ignore"):
+            return np.einsum("tku,tu->tk", self.wins, weight) / np.einsum(
+                "tku,tu->tk", self.ends, weight
+            )
+
+    def sample(self, n_runs: int, rng: np.random.Generator) -> Runs:
+        """Draw runs."""
+        longest, n_states = self.stop.shape
+        states = np.empty((n_runs, longest), dtype=np.int64)
+        lengths, wins = np.empty(n_runs, dtype=np.int64), np.empty(n_runs, dtype=np.int64)
+        going = np.arange(n_runs)
+        state = rng.choice(n_states, n_runs, p=self.start)
+        move = np.cumsum(self.move, axis=1)[:, :-1]
+        for t in range(longest):
+            states[going, t] = state
+            stops = rng.random(len(going)) < self.stop[t, state]
+            lengths[going[stops]] = t + 1
+            wins[going[stops]] = rng.random(int(stops.sum())) < self.success[t, state[stops]]
+            going, state = going[~stops], state[~stops]
+            state = (rng.random(len(going))[:, None] > move[state]).sum(axis=1)
+        kept = np.arange(longest) < lengths[:, None]
+        steps = np.broadcast_to(np.arange(1, longest + 1), kept.shape)[kept]
+        return Runs(lengths, states[kept], steps, wins)
+
+    def forecast(self, runs: Runs, weights: OwnWeights | None = None, *, knows_end: bool = False):
+        """State the chances of `chances` for each cell of the runs, flat."""
+        here = runs.steps - 1, runs.states
+        if not knows_end:
+            return self.chances(weights)[here]
+        ended, going = (self.chances(weights, end=end)[here] for end in (True, False))
+        return np.where(runs.at_end, ended, going)
+
+    def forecasts(self, runs: Runs, weights: OwnWeights = linear_front, *, knows_end: bool = False):
+        """Return the truth and forecasts that are not the truth, as containers.
+
+        Parameters
+        ----------
+        runs : Runs
+            Runs drawn from this law.
+        weights : callable, default=linear_front
+            w_t(T) to which the tilted forecast gives in.
+        knows_end : bool, default=False
+            Whether all of them know of each step if it is the last one.
+
+        Returns
+        -------
+        dict of str to TrajectoryArray
+            truth, tilted, up and down (log-odds moved by .3), sharpened and flattened (log-odds
+            times 1.25 and .8).
+        """
+        truth = self.forecast(runs, knows_end=knows_end)
+        odds = np.log(truth) - np.log1p(-truth)
+        rivals = {"up": odds + 0.3, "down": odds - 0.3, "sharpened": 1.25 * odds}
+        flat = {
+            "truth": truth,
+            "tilted": self.forecast(runs, weights, knows_end=knows_end),
+            **{name: 1 / (1 + np.exp(-rival)) for name, rival in rivals.items()},
+            "flattened": 1 / (1 + np.exp(-0.8 * odds)),
+        }
+        return {name: runs.container(values) for name, values in flat.items()}
+
+
+def draw_law(rng: np.random.Generator) -> JointLaw:
+    """Draw a law: 2 to 5 states, at most 4 to 30 steps."""
+    n_states, longest = int(rng.integers(2, 6)), int(rng.integers(4, 31))
+    late = np.linspace(0, 1, longest)[:, None]  # how far a step is towards the last one
+
+    def chance(spread, mean):
+        level = mean + spread * rng.normal(size=n_states) + rng.normal() * late
+        wiggle = 0.3 * rng.normal(size=(longest, n_states))
+        return 1 / (1 + np.exp(-np.clip(level + wiggle, -4, 4)))
+
+    stop = chance(1.0, np.log(2 / longest))
+    stop[-1] = 1.0
+    stays = rng.uniform(0.3, 0.95)
+    move = (1 - stays) * rng.dirichlet(np.ones(n_states), n_states) + stays * np.eye(n_states)
+    return JointLaw(rng.dirichlet(np.ones(n_states)), move, stop, chance(1.5, rng.normal()))

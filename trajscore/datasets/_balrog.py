@@ -1,0 +1,138 @@
+"""Public results of language models that play games."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.values import as_flag, check_choice
+from trajscore.datasets._fetch import retrieve
+
+_COMMIT = "989931c5f7acb66ace99d423a480fd537d74e749"
+_URL = f"https://github.com/balrog-ai/experiments/archive/{_COMMIT}.tar.gz"
+_FILE = f"balrog-experiments-{_COMMIT[:12]}.tar.gz"
+# SHA-256 of the paths and contents of the results of each game: archives are not the same byte for
+# byte each time that GitHub makes one
+_RESULTS = {
+    "babaisai": "fc042c05d73b052de31db0033616136686bfbbc1086c957aefc6a185c8e9722e",
+    "babyai": "dfd3a817ffc692f5014c53b9b20109adb109ed306ff9216fc59dfd3eb629f9a2",
+    "minihack": "7bcfaccbfd077b5a849c82e4dae5fdd8f904342257de22b8a2dabaf059f46948",
+    "textworld": "406936a3a5216184cd373dff2c1e20b1bcecf31f8066610fde90a25ea8a4e925",
+}
+
+
+def fetch_balrog(
+    name: str,
+    *,
+    data_home: str | Path | None = None,
+    download_if_missing: bool = True,
+    return_X_y: bool = False,
+) -> Any:
+    """Fetch how long 16 language models played a game of the BALROG benchmark, and who won.
+
+    The results state no licence: they are fetched, and may not be passed on. All games come in one
+    archive, of about 80 MB.
+
+    Parameters
+    ----------
+    name : {"babaisai", "babyai", "minihack", "textworld"}
+        Which game.
+    data_home : str or Path, optional
+        Folder for downloads. Default: scikit-learn's data home.
+    download_if_missing : bool, default=True
+        Whether to download what is not there.
+    return_X_y : bool, default=False
+        Whether to return ``(X, y)`` instead of a Bunch.
+
+    Returns
+    -------
+    Bunch or tuple
+        data: TrajectoryArray of the number of every step, 1, 2, ..., which is all that these
+        results tell of it; its meta names the agent, the task, and the progression in [0, 1].
+        target: 1 where the progression is 1, else 0. DESCR; filename.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or the SHA-256 of the results is not the one of the pinned commit.
+    OSError
+        If the archive is missing and `download_if_missing` is False.
+    ImportError
+        If pooch is not installed.
+
+    Notes
+    -----
+    Where only git reaches GitHub, make the archive from a clone of the repository, at the path that
+    the error under ``download_if_missing=False`` names::
+
+        git archive --prefix=experiments/ -o PATH 989931c5f7ac submissions/LLM
+
+    References
+    ----------
+    Paglieri et al. (2024), BALROG: Benchmarking Agentic LLM and VLM Reasoning On Games; results at
+    github.com/balrog-ai/experiments.
+
+    Examples
+    --------
+    >>> from trajscore.datasets import fetch_balrog
+    >>> X, y = fetch_balrog("babyai", return_X_y=True)  # doctest: +SKIP
+    """
+    check_choice(name, "name", tuple(_RESULTS))
+    path = retrieve(_URL, _FILE, None, data_home, download_if_missing)
+    results = _read(path, name)
+    found = _checksum(results)
+    if found != _RESULTS[name]:
+        raise ValueError(
+            f"{path} does not hold the published results of {name}: their SHA-256 starts with "
+            f"{found[:12]}, not with {_RESULTS[name][:12]}; delete it and fetch it again"
+        )
+    X, y = _as_runs({file: json.loads(content) for file, content in results.items()})
+    if as_flag(return_X_y, "return_X_y"):
+        return X, y
+    return Bunch(
+        data=X,
+        target=y,
+        DESCR=f"{name}: {len(X)} runs of 16 language models and their lengths; BALROG, no licence.",
+        filename=str(path),
+    )
+
+
+def _read(archive: Path, name: str) -> dict[str, bytes]:
+    """Return the result of each run of language models in a game, by path."""
+    wanted = re.compile(rf"[^/]*/submissions/LLM/([^/]+/{name}/.*_run_\d+)\.json")
+    found = {}
+    with tarfile.open(archive) as files:
+        for member in files:
+            path = wanted.fullmatch(member.name)
+            if path and (content := files.extractfile(member)):
+                found[path[1]] = content.read()
+    return dict(sorted(found.items()))
+
+
+def _checksum(results: dict[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for file, content in results.items():
+        digest.update(f"{file}\n{len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def _as_runs(results: dict[str, dict[str, Any]]) -> tuple[TrajectoryArray, Any]:
+    """Make runs of what results say of each."""
+    lengths = np.array([one["num_steps"] for one in results.values()])
+    progression = np.array([one["progression"] for one in results.values()], dtype=np.float64)
+    steps = np.concatenate([np.arange(1.0, length + 1) for length in lengths])
+    meta = {
+        "agent": [file.partition("/")[0] for file in results],
+        "task": [one["task"] for one in results.values()],
+        "progression": progression,
+    }
+    X = TrajectoryArray(steps, lengths, ids=list(results), meta=meta)
+    return X, (progression == 1).astype(np.int64)
