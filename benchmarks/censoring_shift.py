@@ -18,10 +18,10 @@ import pandas as pd
 
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.censoring import censoring_shift
-from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.datasets import fetch_evaluator
 from trajscore.metrics._proper_scores import family_name
 
+SCHEDULES = ("linear_front", "uniform", "exponential_front", "linear_back")  # of the paper
 FAMILIES = ("log", "brier", ("beta", 2, 4))
 
 
@@ -87,12 +87,13 @@ def table(X: TrajectoryArray, y: np.ndarray, rates: list[float]) -> pd.DataFrame
         One row for each combination.
     """
     rows = []
-    for weights in WEIGHT_SCHEDULES:
-        forecasts = PlattCrossFitCalibrator(weights=weights).fit_transform(X, y)
+    for weights in SCHEDULES:
+        how = {"weights": weights, "horizon": "own"}
+        forecasts = PlattCrossFitCalibrator(**how).fit_transform(X, y)
         for rate in rates:
             kept = kept_steps(X.lengths, rate)
             for score in FAMILIES:
-                found = censoring_shift(y, forecasts, kept, score=score, weights=weights)
+                found = censoring_shift(y, forecasts, kept, score=score, **how)
                 whole = found.loc["all"].drop(["n_runs", "n_cut", "censored"]).to_dict()
                 by = {"failures": found.loc["failure", "shift"],
                       "successes": found.loc["success", "shift"]}  # fmt: skip

@@ -19,6 +19,9 @@ from censoring_shift import load
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.metrics import tps_score, trajectory_diagnostics
 
+# weights over the length of each run, as in the paper
+PUBLISHED = {"weights": "linear_front", "horizon": "own"}
+
 
 def table(X: TrajectoryArray, y: np.ndarray) -> pd.DataFrame:
     """Return fixed rank metrics and scores by transform.
@@ -41,13 +44,13 @@ def table(X: TrajectoryArray, y: np.ndarray) -> pd.DataFrame:
         "0.4 + 0.2 x": 0.4 + 0.2 * X.cells,
         "square root": np.sqrt(X.cells),
         "square": X.cells**2,
-        "Platt, out of fold": PlattCrossFitCalibrator().fit_transform(X, y).cells,
+        "Platt, out of fold": PlattCrossFitCalibrator(**PUBLISHED).fit_transform(X, y).cells,
     }
-    scores = {name: tps_score(y, X.with_cells(one)) for name, one in cells.items()}
+    scores = {name: tps_score(y, X.with_cells(one), **PUBLISHED) for name, one in cells.items()}
     rows = pd.DataFrame([ranked] * len(scores), index=scores.keys())
     rows["TPS log"] = scores
     constant = X.with_cells(np.full(len(X.cells), y.mean()))
-    rows.loc["base rate"] = [0.5, 1 - y.mean(), 1 - y.mean(), tps_score(y, constant)]
+    rows.loc["base rate"] = [0.5, 1 - y.mean(), 1 - y.mean(), tps_score(y, constant, **PUBLISHED)]
     return rows
 
 

@@ -13,7 +13,6 @@ import fixed_rank
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.calibration import cross_fit_traces
 from trajscore.censoring import censoring_shift, termination_audit
-from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.metrics import (
     censored_tps_samples,
     censored_tps_score,
@@ -26,6 +25,8 @@ from trajscore.plotting import TerminationDisplay
 from .items import Cell, Data, Item, Paper, at_least, at_most, numbers
 
 FAMILIES = {"log": "log", "Brier": "brier", "Beta(2,4)": ("beta", 2, 4)}
+# weights over the length of each run, as in the paper
+PUBLISHED = {"weights": "linear_front", "horizon": "own"}
 DIAGNOSTICS = ("AUROC", "AUPRC", "AURC", "T-ECE", "T-Brier")
 NOT_PUBLIC = "the paper's runs are not public"
 MIXTURE = (
@@ -85,9 +86,9 @@ def base_rate(name: str) -> list[Cell]:
     n, successes, printed = BASE_RATES[name]
     y = (np.arange(n) < successes).astype(int)
     F = constant(n, successes / n)
-    found = trajectory_diagnostics(y, F)
+    found = trajectory_diagnostics(y, F, **PUBLISHED)
     ours = [found[column] for column in DIAGNOSTICS]
-    ours += [tps_score(y, F, score=score) for score in FAMILIES.values()]
+    ours += [tps_score(y, F, score=score, **PUBLISHED) for score in FAMILIES.values()]
     columns = [*DIAGNOSTICS, *(f"TPS {family}" for family in FAMILIES)]
     return [
         Cell("base rate", column, text, float(value))
@@ -107,11 +108,11 @@ def shifts(data: Data) -> list[Cell]:
     y, F = webshop()
     done = y != -1
     cells = []
-    for weights in WEIGHT_SCHEDULES:
+    for weights in shift_benchmark.SCHEDULES:
         for (family, score), text in zip(
             FAMILIES.items(), ("+0.1623", "+0.0797", "+0.00057"), strict=True
         ):
-            options = {"score": score, "weights": weights}
+            options = {"score": score, "weights": weights, "horizon": "own"}
             extended = censored_tps_score(y, F, **options)
             ours = extended - tps_score(y[done], F[done], **options)
             cells.append(Cell(f"base rate, {weights}", family, text, ours))
@@ -149,8 +150,8 @@ def margins(data: Data) -> list[Cell]:
     y, F = webshop()
     done = y != -1
     return [
-        Cell("base rate, log", "complete", "-0.8279", tps_score(y[done], F[done])),
-        Cell("base rate, log", "extended", "-0.6656", censored_tps_score(y, F)),
+        Cell("base rate, log", "complete", "-0.8279", tps_score(y[done], F[done], **PUBLISHED)),
+        Cell("base rate, log", "extended", "-0.6656", censored_tps_score(y, F, **PUBLISHED)),
         *(
             Cell(f"verbal confidence, {weights}", "shrinkage, %", printed,
                  100 * (after / before - 1))
@@ -185,7 +186,8 @@ def continuation(data: Data) -> list[Cell]:
     n, successes, _ = BASE_RATES["HotpotQA"]
     F = constant(87, successes / (n + AUDIT["HotpotQA"][1]))
     y = np.full(87, -1)
-    simple, exact = censored_tps_score(y, F), censored_tps_score(y, F, q_z=np.full(87, 0.240))
+    simple = censored_tps_score(y, F, **PUBLISHED)
+    exact = censored_tps_score(y, F, q_z=np.full(87, 0.240), **PUBLISHED)
     row = "base rate, linear-front"
     return [
         Cell(row, "simple", "-0.596", simple),
@@ -204,8 +206,8 @@ def projection(data: Data) -> list[Cell]:
         return []
     X = found[0][found[0].lengths == 7][:87]
     branches = np.random.default_rng(0).integers(0, 2, (87, 10))
-    exact = censored_tps_samples(np.full(87, -1), X, q_z=branches.mean(axis=1))
-    one_by_one = np.mean([tps_samples(y, X) for y in branches.T], axis=0)
+    exact = censored_tps_samples(np.full(87, -1), X, q_z=branches.mean(axis=1), **PUBLISHED)
+    one_by_one = np.mean([tps_samples(y, X, **PUBLISHED) for y in branches.T], axis=0)
     error = float(np.abs(exact - one_by_one).max())
     return [at_most("HotpotQA, e-valuator's runs", "largest error of the identity", 1e-14, error)]
 
@@ -223,9 +225,10 @@ def decomposition(data: Data) -> list[Cell]:
     X, y = found
     kept = shift_benchmark.kept_steps(X.lengths, 0.75)
     errors = []
-    for weights in WEIGHT_SCHEDULES:
+    for weights in shift_benchmark.SCHEDULES:
         for score in FAMILIES.values():
-            table = censoring_shift(y, X, kept, score=score, weights=weights)
+            how = {"weights": weights, "horizon": "own"}
+            table = censoring_shift(y, X, kept, score=score, **how)
             gap = table["shift"] - table["prefix_swap"] - table["tail_omission"]
             errors.append(float(np.abs(gap).max()))
     return [at_most("HotpotQA, e-valuator's runs", "largest error", 1e-14, max(errors))]
@@ -237,7 +240,7 @@ def table_10(data: Data) -> list[Cell]:
     for name, family, *values in numbers(TABLE_10):
         n, successes, _ = BASE_RATES[name]
         rate = successes / n
-        for k, weights in enumerate(WEIGHT_SCHEDULES):
+        for k, weights in enumerate(shift_benchmark.SCHEDULES):
             mean, failure, success = values[3 * k : 3 * k + 3]
             ours = rate * float(success) + (1 - rate) * float(failure)
             cells.append(Cell(f"{name}, {family}", weights, mean, ours, MIXTURE, slack=0.00056))
@@ -285,11 +288,14 @@ def recalibrated(data: Data) -> pd.DataFrame:
         if found is None:
             continue
         X, y = found
-        platt = cross_fit_traces(PlattCrossFitCalibrator(), X, y)
+        platt = cross_fit_traces(PlattCrossFitCalibrator(**PUBLISHED), X, y)
         base = X.with_cells(np.full(len(X.cells), y.mean()))
         for form, F in (("raw", X), ("Platt", platt), ("base rate", base)):
-            scores = {f"TPS {key}": tps_score(y, F, score=one) for key, one in FAMILIES.items()}
-            rows[name, form] = trajectory_diagnostics(y, F).to_dict() | scores
+            scores = {
+                f"TPS {key}": tps_score(y, F, score=one, **PUBLISHED)
+                for key, one in FAMILIES.items()
+            }
+            rows[name, form] = trajectory_diagnostics(y, F, **PUBLISHED).to_dict() | scores
     return pd.DataFrame.from_dict(rows, orient="index")
 
 

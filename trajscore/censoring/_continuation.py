@@ -25,7 +25,7 @@ from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.folds import assign_folds
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import check_choice
+from trajscore.core.values import as_horizon, check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.core.within_runs import last_cells, run_numbers, step_numbers
 
@@ -259,7 +259,8 @@ class ContinuationModel(BaseEstimator):
         if traces is not None:
             whole = forecasts_of(self.ids_, traces)
             runs = whole[self.training_rows_]
-            forecasts = runs.truncate(self.training_steps_).with_horizon(runs.horizon)
+            own = as_horizon(runs.horizon, runs.lengths)
+            forecasts = runs.truncate(self.training_steps_).with_horizon(own)
         return conditional_mean_test(
             self.outcome_,
             self.held_out_,
