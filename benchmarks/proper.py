@@ -24,7 +24,7 @@ the published ones, which are normalised over each run's own length ("own"). Fou
 Scores are computed from their definition here, not by the package. BALROG, InterCode, HotpotQA and
 GSM8k are fetched to `--data-home` (default: that of scikit-learn), chess is bundled, and files of
 tau-bench and tau2 are read from the folders tau_bench and tau2 of `--logs` (default:
-$TRAJSCORE_TEST_DATA). Sets that are not at hand are named. All tables take about four minutes.
+$TRAJSCORE_TEST_DATA). Sets that are not at hand are named. All tables take about three minutes.
 """
 
 from __future__ import annotations
