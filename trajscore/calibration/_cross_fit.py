@@ -21,6 +21,11 @@ from trajscore.calibration._forecaster import (
     check_refitted,
     fit_arguments,
 )
+from trajscore.calibration._look_ahead import (
+    LookAhead,
+    sample_look_ahead,
+    warn_of_look_ahead,
+)
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import (
     check_groups,
@@ -113,6 +118,13 @@ def cross_fit_traces(
         ``transform``, or does not give one number for each step; if weights are given and no fit
         takes them; or if there are too few runs or groups.
 
+    Warns
+    -----
+    UserWarning
+        If a value depends on anything but the steps so far. Of the first fold, up to 20 runs are
+        cut at some step and forecast again, without ids, horizon, meta and `ended`; the warning
+        names the first run and step at which the forecast is another one, and what it depends on.
+
     See Also
     --------
     trajscore.PlattCrossFitCalibrator : Cross-fits by itself, in ``fit_transform``.
@@ -177,7 +189,13 @@ def cross_fit_sample(
 
     jobs = [(*fitted_on, traces[rows]) for rows, fitted_on in out_of_fold(fold, job)]
     check_jobs(n_jobs)
-    parts = Parallel(n_jobs=n_jobs)(delayed(_fitted_trace)(*one) for one in jobs)
+    parts, found = zip(
+        *Parallel(n_jobs=n_jobs)(
+            delayed(_fitted_trace)(*one, is_checked=k == 0) for k, one in enumerate(jobs)
+        ),
+        strict=True,
+    )
+    warn_of_look_ahead(forecaster, found[0])
     cells, cell_fold = np.empty(len(traces.cells)), np.repeat(fold, traces.lengths)
     for k, part in enumerate(parts):
         cells[cell_fold == k] = part.cells
@@ -190,8 +208,9 @@ def _fitted_trace(
     y: NDArray[Any],
     given: dict[str, NDArray[Any]],
     held_out: TrajectoryArray,
-) -> TrajectoryArray:
-    """Fit on some runs and return the traces of others."""
+    is_checked: bool = False,
+) -> tuple[TrajectoryArray, LookAhead | None]:
+    """Fit on some runs and return the traces of others, and whether a sample looks ahead."""
     fitted = clone(forecaster).fit(X, y, **fit_arguments(forecaster, given))
     out = check_trajectories(fitted.transform(held_out), allow_missing=True)
     if out.n_channels != 1 or not np.array_equal(out.lengths, held_out.lengths):
@@ -199,7 +218,8 @@ def _fitted_trace(
             f"the transform of {type(forecaster).__name__} does not give one number for each step "
             f"of each run, so it is no trace"
         )
-    return held_out.with_cells(out.cells.ravel(), channels=out.channels)
+    trace = held_out.with_cells(out.cells.ravel(), channels=out.channels)
+    return trace, sample_look_ahead(fitted.transform, held_out, trace) if is_checked else None
 
 
 # --------------------------------------------------------------------------- calibrators
