@@ -20,6 +20,7 @@ from trajscore.metrics._proper_scores import get_family
 
 # Cells worked on at a time: all temporaries of a chunk together stay inside a core's cache.
 _CHUNK_CELLS = 1 << 16
+NOTHING_COUNTS = "no step has a positive weight; at least one must count"
 
 
 def tps_score(
@@ -212,7 +213,10 @@ class RunSums:
         """Score of the set, of which there must be some runs."""
         if not len(self.total):
             raise ValueError("there are no runs to score; give at least one")
-        return float(weight @ self.total / (weight @ self.divisor))
+        divisor = float(weight @ self.divisor)
+        if not divisor:
+            raise ValueError(NOTHING_COUNTS)
+        return float(weight @ self.total / divisor)
 
     def samples(self, weight: FloatArray | None = None) -> FloatArray:
         """Pseudo-values, whose mean is the score and which vary as it does."""
