@@ -121,9 +121,7 @@ def test_aggregators():
         "exponential_front": [(4 * 0.9 + 2 * 0.6 + 0.3) / 7, 0.2],
         "uniform": [0.6, 0.2],
     }.items():
-        np.testing.assert_allclose(
-            metrics.aggregate(traces, weights=own, horizon="own"), expected
-        )
+        np.testing.assert_allclose(metrics.aggregate(traces, weights=own, horizon="own"), expected)
     # steps beyond a horizon weigh nothing
     np.testing.assert_allclose(
         metrics.aggregate(traces, weights="linear_front", horizon=2),

@@ -7,21 +7,21 @@ from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.metrics import tps_score, tps_sensitivity
 
 
+RAMPS = {  # w_t up to a factor
+    "early": lambda t: t**-0.5,
+    "uniform": np.ones_like,
+    "linear_front": lambda t: 8 - t,  # over a horizon of 7
+    "exponential_front": lambda t: 2.0**-t,
+    "linear_back": lambda t: t,
+}
+
+
 def weight_of_runs(X, weights, horizon):
     """Weight of each run in the base rate over forecasts; in the paper each counts alike."""
     if horizon == "own":
         return np.ones(len(X))
-    ramps = {
-        "early": lambda t: t**-0.5,
-        "uniform": np.ones_like,
-        "linear_front": lambda t: np.maximum(8 - t, 0),
-        "exponential_front": lambda t: 0.5**t * (1 if horizon is None else t < 8),
-        "linear_back": lambda t: t,
-    }
-    steps = [np.arange(1.0, T + 1) for T in X.lengths]
-    return np.array(
-        [(ramps[weights](t) * (t < (8 if horizon else np.inf))).sum() for t in steps]
-    )
+    scored = X.lengths if horizon is None else np.minimum(X.lengths, horizon)
+    return np.array([RAMPS[weights](np.arange(1.0, T + 1)).sum() for T in scored])
 
 
 @pytest.mark.filterwarnings("ignore:horizon=7 leaves:UserWarning")

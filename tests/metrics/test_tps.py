@@ -125,7 +125,9 @@ def test_a_weight_of_two_is_the_run_twice(ragged, rng, how):
     v = rng.integers(0, 3, len(y))
     rows = np.repeat(np.arange(len(y)), v)
     again = X[rows]
-    assert tps_score(y, X, sample_weight=v, **how) == pytest.approx(tps_score(y[rows], again, **how))
+    assert tps_score(y, X, sample_weight=v, **how) == pytest.approx(
+        tps_score(y[rows], again, **how)
+    )
     samples = tps_samples(y, X, sample_weight=v, **how)[rows]
     np.testing.assert_allclose(samples, tps_samples(y[rows], again, **how), rtol=1e-12)
 
