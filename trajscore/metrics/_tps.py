@@ -202,7 +202,7 @@ class RunSums:
     """Weighted sum of scores of each run, and what the run adds to the divisor of a set's score.
 
     >>> sums = RunSums(np.array([-1.0, -3.0]), np.array([1.0, 2.0]))
-    >>> float(sums.mean(np.ones(2)).round(3)), sums.samples().round(3)
+    >>> round(sums.mean(np.ones(2)), 3), sums.samples().round(3)
     (-1.333, array([-1.111, -1.556]))
     """
 
