@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from joint_laws import JointLaw
+from joint_laws import short_runs_succeed
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.core.weights import as_step_weights
 from trajscore.metrics import step_calibration_error, trajectory_diagnostics
@@ -57,15 +57,8 @@ def test_a_part_of_early_steps_is_the_runs_cut_there(long_runs):
 
 @pytest.mark.parametrize("end", [False, True])
 def test_the_error_of_the_truth_goes_to_zero_in_every_part(end):
-    # short runs succeed and long ones fail; in state 1 more of them
-    step = np.arange(1, 31)[:, None]
-    stop = 1 / (1 + np.exp(2 - 0.05 * step - np.array([0.0, 1.0])))
-    stop[-1] = 1.0
-    success = 1 / (1 + np.exp(0.4 * step - np.array([1.0, 4.0])))
-    law = JointLaw(np.array([0.6, 0.4]), np.array([[0.9, 0.1], [0.2, 0.8]]), stop, success)
-    rng, sizes = np.random.default_rng(0), (200, 3_200, 51_200)
-    errors = []
-    for size in sizes:
+    law, rng, errors = short_runs_succeed(), np.random.default_rng(0), []
+    for size in (200, 3_200, 51_200):
         runs = law.sample(size, rng)
         forecasts = law.forecasts(runs, knows_end=end)
         truth = forecasts["truth"]

@@ -279,6 +279,20 @@ def test_contrast_is_extreme_at_the_ends():
         assert (np.diff(contrast) > -1e-15).all()
 
 
+@pytest.mark.parametrize("how", [*WAYS, OWN], ids=lambda how: str(how)[:40])
+@pytest.mark.filterwarnings("ignore:horizon=3 leaves:UserWarning")
+def test_regret_is_what_the_score_loses(ragged, how):
+    # where the chance is one in a run, it is the run's soft outcome too
+    F, q = ragged[0], np.linspace(0.1, 0.9, 200)
+    truth = F.with_cells(np.repeat(q, F.lengths))
+    found = regret(truth, F, score="brier", **how)
+    lost = tps_score(q, truth, score="brier", **how) - tps_score(q, F, score="brier", **how)
+    assert found.mean() == pytest.approx(lost, rel=1e-12)
+    assert (found >= 0).all()
+    parts = plug_in_regret(truth, F, truth, score="brier", **how)
+    np.testing.assert_allclose(parts.total, found, atol=1e-15)
+
+
 def test_regret_needs_the_same_runs():
     with pytest.raises(ValueError, match="q_true and traces have . and . (runs|steps)"):
         regret([[0.5, 0.5]], [[0.5]])
