@@ -2,9 +2,21 @@ import numpy as np
 import pytest
 
 from trajscore import TrajectoryArray
+from trajscore.core.weights import as_step_weights
 from trajscore.metrics import _weighted_steps, step_calibration_error, tps_decomposition
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._weighted_steps import PARTS, weighted_steps
+
+
+@pytest.mark.parametrize("how", [{}, {"weights": "linear_front", "horizon": "own"}], ids=str)
+def test_recalibrated_forecasts_gain_the_miscalibration(ragged, rng, how):
+    X, y = ragged
+    for labels in (y.astype(float), rng.random(len(y))):
+        best = recalibrated_sums(weighted_steps(labels, X, as_step_weights(**how)), "brier")
+        parts = tps_decomposition(labels, X, score="brier", **how)
+        expected = parts.score + parts.miscalibration
+        assert best.mean(np.ones(len(y))) == pytest.approx(expected, rel=1e-12)
+        assert best.samples().mean() == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("spread", [0.3, 3.0, 20.0])

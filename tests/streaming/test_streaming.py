@@ -125,6 +125,23 @@ def test_parts_are_merged_in_any_order(runs, how, order):
         compare(table(kind, [PIECES[k] for k in order]), whole, rtol=1e-10, atol=1e-12)
 
 
+def test_steps_that_were_cut_off_have_no_weight_in_the_paper(runs):
+    # each run counts alike, and one that was cut off adds the weight of the steps that are seen
+    X, y = runs
+    cut = X.lengths > 4
+    q_z = np.where(cut, 0.3, y)
+    seen = X.truncate(np.minimum(X.lengths, 4)).with_horizon(X.lengths)
+    total = TPSAccumulator(**OWN).update(q_z, seen)
+    weight = step_weights(seen.lengths, "linear_front", X.lengths)
+    rate = np.average(np.repeat(q_z, seen.lengths), weights=weight)
+    assert total.success_rate == pytest.approx(rate, rel=1e-12)
+    table = total.compute()
+    assert table["value"].item() == pytest.approx(tps_score(q_z, seen, **OWN), rel=1e-12)
+    constant = seen.with_cells(np.full(len(seen.cells), rate))
+    base = tps_score(q_z, constant, **OWN)
+    assert table["base_rate"].item() == pytest.approx(base, rel=1e-12)
+
+
 def test_constants_of_parts_are_those_of_all(runs):
     X, y = runs
     constant = X.with_cells(np.full(len(X.cells), 0.3))
