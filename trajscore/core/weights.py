@@ -148,6 +148,7 @@ class RunWeights:
     ) -> None:
         self._weights, self.lengths = weights, lengths
         self._longest = int(lengths.max(initial=0))
+        self._places = np.arange(0, dtype=np.int32)  # kept from one slice of runs to the next
         if weights.is_own:
             self._own = as_horizon(own_horizon, lengths).astype(np.float64)
             self._of_horizon: dict[int, FloatArray] = {}  # by a function, each called once
@@ -174,9 +175,12 @@ class RunWeights:
             weighted = self.cells(rows) * values
             return np.add.reduceat(weighted, offsets[:-1]) if len(lengths) else np.empty(0)
         # as a sparse matrix of runs by steps, times the weights of the steps: one pass
-        step = np.arange(offsets[-1], dtype=np.int32)
-        step -= np.repeat(offsets[:-1].astype(np.int32), lengths)
-        matrix = csr_array((values, step, offsets), shape=(len(lengths), len(self._table)))
+        n_cells = int(offsets[-1])
+        if len(self._places) < n_cells:
+            self._places = np.arange(n_cells, dtype=np.int32)
+        starts = offsets.astype(np.int32)
+        step = self._places[:n_cells] - np.repeat(starts[:-1], lengths)
+        matrix = csr_array((values, step, starts), shape=(len(lengths), len(self._table)))
         return np.asarray(matrix @ self._table)
 
     def _own_cells(self, index: IntArray, lengths: IntArray, horizon: FloatArray) -> FloatArray:

@@ -213,10 +213,10 @@ class RunSums:
         """Score of the set, of which there must be some runs."""
         if not len(self.total):
             raise ValueError("there are no runs to score; give at least one")
-        divisor = float(weight @ self.divisor)
+        divisor = float((weight * self.divisor).sum())
         if not divisor:
             raise ValueError(NOTHING_COUNTS)
-        return float(weight @ self.total / divisor)
+        return float((weight * self.total).sum() / divisor)
 
     def samples(self, weight: FloatArray | None = None) -> FloatArray:
         """Pseudo-values, whose mean is the score and which vary as it does."""
@@ -242,9 +242,8 @@ def run_sums(
     outcomes, offsets = np.asarray(y), X.offsets
     out = np.empty(len(X))
     for rows in row_chunks(offsets):
-        lengths = np.diff(offsets[rows.start : rows.stop + 1])
         cells = X.cells[offsets[rows.start] : offsets[rows.stop]]
-        scored = score_cells(family, cells, outcomes[rows], lengths)
+        scored = score_cells(family, cells, outcomes[rows], of_runs.lengths[rows])
         out[rows] = of_runs.sums(scored, rows)
     return RunSums(out, of_runs.divisor(normalize))
 
