@@ -187,7 +187,7 @@ def statistics(
         pairs = zip(traces, both, strict=True)
         functions[f"step {t}"] = mean_over([within(at_step(X, t), y, one) for X, one in pairs])
     if probabilities:
-        for name, weights in (("TPS", "early"), ("TPS, uniform", "uniform")):
+        for name, weights in (("TPS", "linear_front"), ("TPS, uniform", "uniform")):
             samples = [tps_samples(y, trace, weights=weights) for trace in traces]
             functions[name] = MeanOfRuns(np.mean(samples, axis=0))
         for t in steps:

@@ -20,7 +20,7 @@ from joblib import Parallel, delayed
 from trajscore import TrajectoryArray
 from trajscore.censoring import ContinuationModel, censored_tps_interval
 from trajscore.datasets import fetch_evaluator
-from trajscore.metrics import tps_score
+from trajscore.metrics import censored_tps_samples, tps_samples
 
 BUDGET = 3
 AUDITED = 0.4
@@ -48,10 +48,10 @@ class Population:
         keys = prefix.groupby(list(prefix.columns)).ngroup()
         self.share = np.full(len(y), np.nan)
         self.share[self.long] = pd.Series(y[self.long]).groupby(keys).transform("mean")
-        # each long run is whole in half of the draws, and cut off in the other half
-        halves = TrajectoryArray.concat([X.with_horizon(X.lengths), self.short[self.long]])
-        weight = np.append(np.where(self.long, 0.5, 1.0), np.full(self.long.sum(), 0.5))
-        self.target = tps_score(np.append(y, y[self.long]), halves, score=score, sample_weight=weight)
+        whole = tps_samples(y, X, score=score)
+        unobserved = np.where(self.long, -1, y)
+        cut = censored_tps_samples(unobserved, self.short, q_z=y, score=score)
+        self.target = float(np.where(self.long, (whole + cut) / 2, whole).mean())
 
     def estimates(
         self, n_runs: int, n_resamples: int, seed: int, refit: bool = True
