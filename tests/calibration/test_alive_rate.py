@@ -169,9 +169,12 @@ def test_scores_are_not_read_and_may_be_missing_or_many(runs):
     F = AliveRate().fit(X, y).transform(X)
     cells = np.stack([X.cells, np.where(steps_of(X) == 2, np.nan, 7.0)], axis=1)
     other = X.with_cells(cells, channels=["a", "b"])
-    found = AliveRate().fit(other, y).transform(other)
+    fitted = AliveRate().fit(other, y)
+    found = fitted.transform(other)
     assert found.cells.tolist() == F.cells.tolist()
     assert found.channels == F.channels == ("probability",)
+    _, p = fitted.advance(fitted.begin(2), [[np.nan, 7.0], [0.5, np.nan]])
+    assert p.tolist() == [F.cells[0]] * 2
 
 
 def test_what_censored_runs_are(runs):

@@ -136,6 +136,9 @@ class AliveRate(Forecaster, BaseEstimator):
     def _reads(self) -> dict[str, bool]:
         return {"probabilities": False, "single_channel": False, "allow_missing": True}
 
+    def _takes_missing(self) -> bool:
+        return True
+
     def _begin(self, n: int) -> int:
         return 0
 
