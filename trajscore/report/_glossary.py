@@ -33,7 +33,9 @@ GLOSSARY = {
     "happened.",
     "base rate": "The best constant: the success rate over forecasts, with their weights; for one "
     "number a run, over runs.",
-    "alive rate": "What counting steps is worth: the success rate of the runs still going.",
+    "alive rate": "What counting steps is worth: the success rate of the runs still going, "
+    "learnt from other runs. Runs are ranked by it within folds; where that is worse than chance, "
+    "its rank metrics are those of chance.",
     "as given": "The values as they are in the data.",
     "calibrated": "Recalibrated on other runs than those that are judged.",
     RAW: "As given.",

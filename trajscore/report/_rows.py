@@ -47,6 +47,18 @@ def make_rows(
     notes: list[Note],
 ) -> list[Row]:
     """Return the rows of all predictors, each on its whole runs, and of the references."""
+    trace = next(iter(judged.traces.values()))
+    return [
+        *predictor_rows(judged, maker, work, notes),
+        base_rate(trace, judged.runs, weights),
+        *alive_rates(trace, judged.runs),
+    ]
+
+
+def predictor_rows(
+    judged: Judged, maker: CalibratorMaker | None, work: Work, notes: list[Note]
+) -> list[Row]:
+    """Return the rows of all predictors, each on its whole runs."""
     calibrators: list[tuple[Row, Any]] = []
     for name, given in judged.traces.items():
         whole = np.flatnonzero(whole_runs(given))
@@ -54,13 +66,12 @@ def make_rows(
         is_probability = bool(covered.cells.min() >= 0 and covered.cells.max() <= 1)
         raw = Row(name, RAW, covered, judged.runs.take(whole), is_probability)
         calibrators.append((raw, maker and maker(is_probability)))
-    trace = next(iter(judged.traces.values()))
     rows: list[list[Row]] = []
     jobs = work.share(lambda job: recalibrated(*job), calibrators)
     for (raw, _), (made, said) in zip(calibrators, jobs, strict=True):
         rows.append([raw, *made])
         notes += said
-    return [*chain(*rows), base_rate(trace, judged.runs, weights), *alive_rates(trace, judged.runs)]
+    return list(chain(*rows))
 
 
 def base_rate(trace: TrajectoryArray, runs: Coverage, weights: StepWeights) -> Row:
