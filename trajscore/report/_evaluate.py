@@ -130,7 +130,8 @@ def evaluate(
     end : bool or dict of str to bool, optional
         Whether predictors know, with the last step of a run, that it is the last: what counting
         steps is worth, which they are held against, is then counted with that knowledge. A dict
-        says so by predictor. Default: it is not said, and both are told where they differ.
+        says so by predictor. Default: what the calibrator says by its `end`, if it has one; else
+        both are told where they differ.
     monitoring : bool, StoppingRule or MonitoringOptions, default=False
         Whether to report what stopping failing runs early would do, on runs that the rule was not
         fitted on; True is a `DensityRatioEProcess` at the levels 0.05, 0.1 and 0.2.
@@ -200,7 +201,7 @@ def evaluate(
     stopping = monitoring_options(monitoring)
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), missing, notes)
-    knowing = knows_end(end, list(sample.traces))
+    knowing = knows_end(end, list(sample.traces), calibrator)
     notes += [*stray_values(sample.traces), *giveaways(sample.traces, sample.y)]
     judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
     groupings = group_labels(by, sample, judged)
@@ -283,7 +284,7 @@ def _of_batches(
         phi=options.phi,
         **as_given,
     )
-    knows_end(as_given["end"], list(X.columns.values))
+    knows_end(as_given["end"], list(X.columns.values), calibrator)
     rules = batch_rules(X.columns.meta, censored, missing, q_z, stop_reason, by)
     maker = calibrator_maker(calibrator, options.weights)
     return evaluate_batches(X, options, rules, maker, of_sample)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -100,7 +101,9 @@ def out_of_fold(forecaster: AliveRate, trace: TrajectoryArray, runs: Coverage) -
     sample = Sample({"": trace}, runs.labels, np.ones(len(runs)), runs.groups)
     for cv in (5, 2):
         try:
-            return cross_fit_sample(forecaster, sample, cv)
+            with warnings.catch_warnings():  # of an outcome that some folds lack
+                warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+                return cross_fit_sample(forecaster, sample, cv)
         except ValueError:
             continue
     return trace.with_cells(forecaster.fit(trace, runs.labels).transform(trace).cells)
