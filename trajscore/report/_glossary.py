@@ -90,7 +90,7 @@ def explain(name: str) -> str:
     if name in GLOSSARY:
         return GLOSSARY[name]
     if " over_" in name:
-        return GLOSSARY[name.rpartition(" ")[2]]
+        return GLOSSARY[name.rpartition(" ")[2].removesuffix("_low").removesuffix("_high")]
     if " margin" in name:
         return GLOSSARY["margin"]
     return GLOSSARY[next(one for one in GLOSSARY if name.startswith(one))]
