@@ -15,15 +15,16 @@ the published ones, which are normalised over each run's own length ("own"). Fou
 4. Schedules of weights. In how many of the real logs the tilted forecast wins with z > 2. In how
    many random laws (tests/joint_laws.py) some forecast beats the truth by more than three standard
    errors: where the end of a run is not known and where it is, and in sets of 10 and of 30 runs, by
-   the ratio of sums and by the mean of sums. Runs needed to tell the truth from a noisy forecast
-   (median over the laws, 1 under the published weights). The share of the weight that lies on the
-   first third of each run. By how many standard errors the margin of the truth over a constant
-   moves when one run of a log is ten times as long (median and largest). And table 3.
+   the ratio of sums and by the mean of sums. Runs needed, 1 under the published weights, to tell
+   recalibrated forecasts of real runs from a constant, and the truth of the random laws from one
+   that is noisy, anew at each step or once a run (medians). The share of the weight on the first
+   third of each run. By how many standard errors the margin of the rate over a constant moves when
+   one run of a log goes on for ten times its length (median and largest). And table 3.
 
 Scores are computed from their definition here, not by the package. BALROG, InterCode, HotpotQA and
 GSM8k are fetched to `--data-home` (default: that of scikit-learn), chess is bundled, and files of
 tau-bench and tau2 are read from the folders tau_bench and tau2 of `--logs` (default:
-$TRAJSCORE_TEST_DATA). Sets that are not at hand are named. All tables take about four minutes.
+$TRAJSCORE_TEST_DATA). Sets that are not at hand are named. All tables take about three minutes.
 """
 
 from __future__ import annotations
@@ -313,7 +314,7 @@ def rate_of(sample: Sample, rows: Array, tilt: bool, longest: int) -> Array:
 def rates(
     sample: Sample, rng: np.random.Generator, n_folds: int = 10
 ) -> tuple[Array, Array, Array]:
-    """Out of fold by group: the rates of the runs still running, tilted or not, and that of all."""
+    """Out of fold by group: the rates of the runs still running, plain and tilted, and of all."""
     n_groups = sample.groups.max() + 1
     fold = (rng.permutation(n_groups) % min(n_folds, n_groups))[sample.groups]
     out = np.empty((3, len(sample.steps)))
@@ -370,10 +371,11 @@ def moved_by_one(
     before = margin(sample, schedule, alive, constant)
     out = []
     for row in rng.choice(len(sample.y), min(n_tried, len(sample.y)), replace=False):
-        times = np.where(np.arange(len(sample.y)) == row, 10, 1)
-        cells = sample.per_cell(times)  # each step of that run comes ten times
-        longer = Sample(sample.lengths * times, sample.y, sample.groups)
-        after = margin(longer, schedule, np.repeat(alive, cells), np.repeat(constant, cells))
+        more, times = 9 * sample.lengths[row], np.ones(len(alive), dtype=int)
+        times[sample.starts[row] + sample.lengths[row] - 1] += more  # its last forecast stays
+        lengths = sample.lengths + more * (np.arange(len(sample.y)) == row)
+        longer = Sample(lengths, sample.y, sample.groups)
+        after = margin(longer, schedule, np.repeat(alive, times), np.repeat(constant, times))
         out.append(abs(after.value - before.value) / before.error)
     return out
 
@@ -390,9 +392,6 @@ def tried_in(law: JointLaw, n_runs: int, rng: np.random.Generator) -> pd.DataFra
         forecasts = law.forecasts(runs, knows_end=knows_end)
         truth = sample.log_score(forecasts.pop("truth").cells)
         ahead[knows_end] = [sample.log_score(one.cells) - truth for one in forecasts.values()]
-    odds = logit(law.forecast(runs))
-    noisy = expit(odds + rng.normal(size=len(odds)) / 2)
-    behind = sample.log_score(noisy) - sample.log_score(expit(odds))
     rows = {}
     for schedule in SCHEDULES:
         weight = sample.weights(schedule)
@@ -401,10 +400,16 @@ def tried_in(law: JointLaw, n_runs: int, rng: np.random.Generator) -> pd.DataFra
         row = {f"end {end}": largest(N[end], D) for end in N}
         for size in SETS_OF:
             row[f"ratio of {size}"], row[f"mean of {size}"] = largest_in_sets(N[False], D, size)
-        lost = Margin.of(sample.sums(weight * behind), D, sample.groups)
-        rows[schedule.name] = {**row, "runs needed": 1 / lost.z**2}
-    table = pd.DataFrame(rows).T
-    return table.assign(**{"runs needed": table["runs needed"] / table["runs needed"].iloc[0]})
+        rows[schedule.name] = row
+    odds = logit(law.forecast(runs))
+    noise = {
+        "runs, noise a step": rng.normal(size=len(odds)),
+        "runs, noise a run": sample.per_cell(rng.normal(size=n_runs)),
+    }
+    of_noise = {
+        name: needed(sample, expit(odds), expit(odds + one / 2)) for name, one in noise.items()
+    }
+    return pd.DataFrame(rows).T.assign(**of_noise)
 
 
 def largest(N: list[Array], D: Array) -> float:
@@ -424,26 +429,50 @@ def largest_in_sets(N: list[Array], D: Array, size: int) -> tuple[float, float]:
     return tuple(np.max(found, axis=0))
 
 
+def needed(sample: Sample, first: Array, second: Array) -> Array:
+    """Runs needed to tell two forecasts apart, by each schedule; 1 by the published one."""
+    z = np.array([margin(sample, schedule, first, second).z for schedule in SCHEDULES])
+    return (z[0] / z) ** 2
+
+
+def needed_in_logs(data_home: Path | None) -> Array:
+    """Runs needed to tell recalibrated forecasts from a constant: the median over real ones."""
+    pairs = [load_chess(return_X_y=True)]
+    for name in ("hotpotqa", "gsm8k"):
+        try:
+            pairs.append(fetch_evaluator(name, data_home=data_home, return_X_y=True))
+        except (OSError, ImportError) as error:
+            print(f"{name} is not at hand: {error}")
+    found = []
+    for X, y in ((X[y >= 0], y[y >= 0]) for X, y in pairs):
+        sample = as_sample(X.lengths, y, X.ids)
+        constant = np.full(len(X.cells), y.mean())
+        for one in [X] if X.channels is None else [X[name] for name in X.channels]:
+            stated = PlattCrossFitCalibrator().fit_transform(one, y).cells
+            found.append(needed(sample, stated, constant))
+    return np.median(found, axis=0)
+
+
 def in_random_laws(n_laws: int, n_runs: int, rng: np.random.Generator) -> pd.DataFrame:
     """Count the laws in which the truth is beaten by more than three standard errors."""
     tables = [tried_in(draw_law(rng), n_runs, rng) for _ in range(n_laws)]
     every = pd.concat(tables, keys=range(n_laws), names=["law", "schedule"])
-    by = every.drop(columns="runs needed").gt(3).groupby("schedule", sort=False).sum()
-    needed = every["runs needed"].groupby("schedule", sort=False).median()
-    return by.rename(columns={"end False": "lost", "end True": "lost, end known"}).assign(
-        **{"runs needed": needed}
-    )
+    of_noise = every.columns[every.columns.str.startswith("runs")]
+    by_schedule = every.groupby("schedule", sort=False)
+    lost = by_schedule[every.columns.drop(of_noise).tolist()].agg(lambda z: (z > 3).sum())
+    lost = lost.rename(columns={"end False": "lost", "end True": "lost, end known"})
+    return lost.join(by_schedule[of_noise.tolist()].median())
 
 
 def schedules(
-    sets: dict[str, Sample], n_laws: int, n_runs: int, n_tried: int, seed: int
+    sets: dict[str, Sample], in_logs: Array, n_laws: int, n_runs: int, n_tried: int, seed: int
 ) -> pd.DataFrame:
     """Table 4: one row a schedule."""
     laws = in_random_laws(n_laws, n_runs, np.random.default_rng([seed, 4]))
     simulated, truth, _ = draw(n_runs, np.random.default_rng(seed))
     noise = next(iter(NOISE.values()))
     rows = {}
-    for schedule in SCHEDULES:
+    for schedule, in_log in zip(SCHEDULES, in_logs, strict=True):
         moved = [
             move
             for sample in sets.values()
@@ -453,6 +482,7 @@ def schedules(
         rows[schedule.name] = {
             f"tilt wins, of {len(sets)}": tilt_wins(sets, schedule, seed),
             **laws.loc[schedule.name],
+            "runs, logs": in_log,
             "first third": np.mean([on_first_third(one, schedule) for one in sets.values()]),
             "one long run": np.median(moved),
             "at worst": np.max(moved),
@@ -480,7 +510,8 @@ def main() -> None:
     print("\n3. A noisy forecast, recalibrated, in the simulation; all steps")
     print(calibration(n_runs, args.seed).round(3).to_string(), flush=True)
     print(f"\n4. Schedules; {n_laws} random laws of {n_runs:,} runs each")
-    table = schedules(sets, n_laws, n_runs, n_tried, args.seed)
+    in_logs = needed_in_logs(args.data_home)
+    table = schedules(sets, in_logs, n_laws, n_runs, n_tried, args.seed)
     print(table.to_string(float_format=lambda value: f"{value:.3f}".rstrip("0").rstrip(".")))
 
 

@@ -43,13 +43,6 @@ class Runs:
         """Make a container of one value a cell."""
         return TrajectoryArray(values, self.lengths)
 
-    def parts(self, n_runs):
-        """Split into sets of `n_runs` runs each; what is left over is left out."""
-        ends = np.append(0, np.cumsum(self.lengths))
-        for first in range(0, len(self.y) - n_runs + 1, n_runs):
-            rows, cells = slice(first, first + n_runs), slice(ends[first], ends[first + n_runs])
-            yield Runs(self.lengths[rows], self.states[cells], self.steps[cells], self.y[rows])
-
 
 @dataclass(frozen=True)
 class JointLaw:
