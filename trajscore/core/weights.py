@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_horizon, as_lengths, is_count, several
+from trajscore.core.within_runs import offsets_of
 
 OWN = "own"
 """The horizon of each run is its own: the paper's convention."""
@@ -162,6 +164,19 @@ class RunWeights:
         if not self._weights.is_own:
             return self._table[index]
         return self._own_cells(index, lengths, self._own[rows])
+
+    def sums(self, values: FloatArray, rows: slice = slice(None)) -> FloatArray:
+        """Weighted sum of each run's values, one a step of these runs."""
+        lengths = self.lengths[rows]
+        offsets = offsets_of(lengths)
+        if self._weights.is_own:
+            weighted = self.cells(rows) * values
+            return np.add.reduceat(weighted, offsets[:-1]) if len(lengths) else np.empty(0)
+        # as a sparse matrix of runs by steps, times the weights of the steps: one pass
+        step = np.arange(offsets[-1], dtype=np.int32)
+        step -= np.repeat(offsets[:-1].astype(np.int32), lengths)
+        matrix = csr_array((values, step, offsets), shape=(len(lengths), len(self._table)))
+        return np.asarray(matrix @ self._table)
 
     def _own_cells(self, index: IntArray, lengths: IntArray, horizon: FloatArray) -> FloatArray:
         named = self._weights.schedule

@@ -27,7 +27,9 @@ class SequentialComparison:
     Parameters
     ----------
     bound : float
-        Largest absolute difference of two scores of a run: 1 for Brier TPS, 13.82 for log TPS.
+        Largest absolute difference of two scores of a run: 1 for Brier TPS, 13.82 for log TPS,
+        with the numbers that ``tps_samples(..., horizon=30, normalize=False)`` gives. Weights over
+        a horizon add up to one at most, and no number depends on runs that have not arrived yet.
     alpha : float, default=0.05
         Chance that the interval ever misses.
     v_opt : float, optional

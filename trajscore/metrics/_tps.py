@@ -241,8 +241,7 @@ def run_sums(
         lengths = np.diff(offsets[rows.start : rows.stop + 1])
         cells = X.cells[offsets[rows.start] : offsets[rows.stop]]
         scored = score_cells(family, cells, outcomes[rows], lengths)
-        scored *= of_runs.cells(rows)
-        out[rows] = np.add.reduceat(scored, offsets[rows] - offsets[rows.start])
+        out[rows] = of_runs.sums(scored, rows)
     return RunSums(out, of_runs.divisor(normalize))
 
 

@@ -130,7 +130,8 @@ def evaluate(
     end : bool or dict of str to bool, optional
         Whether predictors know, with the last step of a run, that it is the last: what counting
         steps is worth, which they are held against, is then counted with that knowledge. A dict
-        says so by predictor. Default: it is not said, and both are told where they differ.
+        says so by predictor. Default: what the calibrator says by its `end`, if it has one; else
+        both are told where they differ.
     monitoring : bool, StoppingRule or MonitoringOptions, default=False
         Whether to report what stopping failing runs early would do, on runs that the rule was not
         fitted on; True is a `DensityRatioEProcess` at the levels 0.05, 0.1 and 0.2.
@@ -232,7 +233,7 @@ def evaluate(
             rate=float({row.key: row for row in rows}[BASE_RATE, CONSTANT].traces.cells[0]),
             n_beyond=judged.n_beyond(),
             n_unscored=options.weights.n_unscored(sample.X.lengths[judged.runs.given]),
-            knows_end=knows_end(end, list(judged.traces)),
+            knows_end=knows_end(end, list(judged.traces), calibrator),
             is_clustered=groups is not None,
             intervals=draws,
             calibrators=None if maker is None else calibrators_of(rows),

@@ -460,7 +460,8 @@ def _row_table(
     sampled: pd.DataFrame, intervals: pd.DataFrame, options: Options, n_runs: int, n_censored: int
 ) -> pd.DataFrame:
     table = sampled.copy()
-    values = intervals["value"].unstack("metric").reindex(index=table.index)
+    values = intervals["value"].unstack("metric")
+    values = values.reindex(index=table.index, columns=options.metrics)
     for name in options.metrics:
         table[name] = values[name]
     of_all = ~table.index.get_level_values("predictor").isin([ALIVE, ALIVE_END])

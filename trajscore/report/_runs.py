@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
+from trajscore.core.estimator import parts_of
 from trajscore.core.ids import check_index
 from trajscore.core.outcomes import CENSORED, CENSORED_AS, FAILURE, SUCCESS, as_labels, differ
 from trajscore.core.sample import Sample, channels_by_name, check_sample
@@ -194,8 +195,14 @@ def stray_values(traces: Mapping[str, TrajectoryArray]) -> list[Note]:
     return notes
 
 
-def knows_end(end: Any, predictors: list[str]) -> dict[str, bool | None]:
-    """Return of each predictor whether it knows that a run has ended; None where it is not said."""
+def knows_end(end: Any, predictors: list[str], calibrator: Any) -> dict[str, bool | None]:
+    """Return of each predictor whether it knows that a run has ended; None where it is not said.
+
+    A calibrator that has an `end` says so for all.
+    """
+    if end is None:
+        ends = [one.end for one in parts_of(calibrator) if hasattr(one, "end")]
+        end = any(one is not None for one in ends) if ends else None
     said = end if isinstance(end, Mapping) else dict.fromkeys(predictors, end)
     for name, one in said.items():
         if name not in predictors:
