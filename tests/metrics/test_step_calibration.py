@@ -8,7 +8,6 @@ from trajscore.metrics import step_calibration_error, trajectory_diagnostics
 from trajscore.metrics._step_calibration import step_calibration_statistics
 from trajscore.metrics._weighted_steps import weighted_steps
 
-
 OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
 STEPS = {None: (1, 99), "early": (1, 3), "middle": (4, 10), "late": (11, 99)}
 WAYS = [

@@ -125,7 +125,8 @@ class WorldOfLengths:
     def adapted(self, rng):
         """Any forecast of what is known at each step."""
         tables = [rng.uniform(0.01, 0.99, 2**t) for t in (1, 2, 3)]
-        return self.trace(np.stack([table[k] for table, k in zip(tables, self.prefix.T)], axis=1))
+        steps = zip(tables, self.prefix.T, strict=True)
+        return self.trace(np.stack([table[prefix] for table, prefix in steps], axis=1))
 
     def score(self, trace, score, how):
         return tps_score(self.y, trace, score=score, sample_weight=self.chance, **how)
