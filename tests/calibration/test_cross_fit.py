@@ -1,11 +1,12 @@
 """Out-of-fold traces: each run's by a forecaster that was fitted on the other folds."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from joblib import parallel_config
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.ensemble import StackingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier
 from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -18,17 +19,23 @@ from sklearn.model_selection import (
     ShuffleSplit,
     StratifiedGroupKFold,
     StratifiedKFold,
+    cross_validate,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from trajscore import (
+    ActionSignals,
     DensityRatioEProcess,
     PlattCrossFitCalibrator,
     PrefixForecaster,
     TraceAggregator,
+    TracerSignals,
     TrajectoryArray,
+    censored_tps_scorer,
+    evaluate,
+    io,
     make_tps_scorer,
     tps_scorer,
 )
@@ -345,3 +352,202 @@ def test_maps_are_named_by_letters_and_then_by_numbers():
     X, y = make_trajectories(120, lengths=2, random_state=0, return_X_y=True)
     names = list(PlattCrossFitCalibrator(cv=28).fit(X, y).maps_)
     assert names == [*"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "fold27", "fold28"]
+
+
+# ------------------------------------------------------------------ runs of a log
+
+SIGNALS = ActionSignals(["agent_turns", "writes", "refusals"], writes=["set"], transfers=[])
+LAST = PrefixForecaster(features="last", last=1, pooled=True)
+OVER_LOGS = make_pipeline(SIGNALS, LAST)
+
+
+@pytest.fixture(scope="module")
+def log():
+    """Runs that fail more often the more they write, in another order than their ids."""
+    rng = np.random.default_rng(0)
+    runs = []
+    for k in rng.permutation(60):
+        outcome = int(rng.integers(0, 2))
+        writes = [
+            io.ToolCall("set", {"x": j}) for j in range(rng.integers(0, 3) + 2 * (1 - outcome))
+        ]
+        steps = [io.Step("agent", tool_calls=[call]) for call in writes]
+        steps = [io.Step("user", "Hi"), *steps, io.Step("agent", "Done")]
+        runs.append(
+            io.Run(f"r{k:02d}", steps, outcome=outcome, task=f"t{k // 3}", trial=int(k % 3))
+        )
+    return runs
+
+
+def as_objects(runs):
+    held = np.empty(len(runs), dtype=object)
+    held[:] = runs
+    return held
+
+
+OPTIONS = {
+    "default": {},
+    "groups": {"groups": True},
+    "splitter of groups": {"groups": True, "cv": GroupKFold(3)},
+    "splitter": {"cv": KFold(3, shuffle=True, random_state=0)},
+    "folds of rows": {"cv": PredefinedSplit(np.arange(60) % 4)},
+    "weights": {"sample_weight": np.arange(60) % 3},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_runs_of_a_log_go_through_pipelines_as_their_signals_do(log, options, rng):
+    y, tasks = io.outcomes(log), np.array([run.task for run in log])
+    options = {**options, "groups": tasks} if "groups" in options else options
+    found = cross_fit_traces(OVER_LOGS, log, y, **options)
+    expected = cross_fit_traces(LAST, SIGNALS.fit_transform(log), y, **options)
+    assert found == expected  # steps, ids, meta with the folds, and what has ended
+    if "cv" not in options and "sample_weight" not in options:
+        order = rng.permutation(len(log))
+        groups = {name: values[order] for name, values in options.items()}
+        again = cross_fit_traces(OVER_LOGS, [log[row] for row in order], y[order], **groups)
+        assert again == found[order]
+
+
+@pytest.mark.parametrize("form", [tuple, io.Runs, pd.Series, as_objects])
+def test_a_log_in_any_list(log, form):
+    y = io.outcomes(log)
+    assert cross_fit_traces(OVER_LOGS, form(log), y) == cross_fit_traces(OVER_LOGS, log, y)
+
+
+class SeenBefore(TransformerMixin, BaseEstimator):
+    """1 for a run that was in the fit, at each of its steps."""
+
+    def fit(self, X, y):
+        self.ids_ = {run.id for run in X}
+        return self
+
+    def transform(self, X):
+        return TrajectoryArray.from_list([[float(run.id in self.ids_)] * len(run) for run in X])
+
+
+def test_what_reads_a_log_is_fitted_on_the_training_runs_too(log):
+    traces = cross_fit_traces(make_pipeline(SeenBefore()), log, io.outcomes(log))
+    assert (traces.cells == 0).all()
+    assert traces.lengths.tolist() == [len(run) for run in log]
+    assert traces.ids.tolist() == [run.id for run in log]  # though the transformer names none
+
+
+def test_a_held_out_run_has_ended_where_the_log_says_so(log):
+    """Fits learn from the outcomes in `y`; a forecast is told nothing of its run by them."""
+    y = io.outcomes(log)
+    knows_ends = make_pipeline(SIGNALS, clone(LAST).set_params(end="step"))
+    silent = [io.Run(run.id, run.steps, task=run.task, trial=run.trial) for run in log]
+    traces = cross_fit_traces(knows_ends, silent, y)
+    signals = SIGNALS.fit_transform(silent)
+    assert not signals.ended.any()
+    expected = by_hand(knows_ends[-1], signals, y, alternating(signals, y, 5))
+    np.testing.assert_array_equal(traces.cells, expected)
+    assert traces.ended.all()
+    assert (traces.cells != cross_fit_traces(knows_ends, log, y).cells).any()
+    one_less = [io.Run(run.id, run.steps[:-1]) for run in log]
+    fitted = knows_ends.fit(log, y)
+    uncut = fitted.transform(silent)
+    np.testing.assert_array_equal(
+        fitted.transform(one_less).cells, uncut.truncate(uncut.lengths - 1).cells
+    )
+
+
+def test_searches_and_scorers_over_a_log(log):
+    y, tasks = io.outcomes(log), np.array([run.task for run in log])
+    X = SIGNALS.fit_transform(log)
+    grid = {"last": [1, 2], "features": ["last", "summary"]}
+    over_logs = {f"prefixforecaster__{name}": values for name, values in grid.items()}
+    for cv in (3, KFold(3), StratifiedKFold(3, shuffle=True, random_state=0), GroupKFold(3)):
+        known = {"groups": tasks} if isinstance(cv, GroupKFold) else {}
+        for scoring in (tps_scorer, censored_tps_scorer):
+            searches = [
+                GridSearchCV(OVER_LOGS, over_logs, scoring=scoring, cv=cv).fit(
+                    io.Runs(log), y, **known
+                ),
+                GridSearchCV(LAST, grid, scoring=scoring, cv=cv).fit(X, y, **known),
+            ]
+            scores = [one.cv_results_["mean_test_score"] for one in searches]
+            np.testing.assert_array_equal(*scores)
+            assert searches[0].best_estimator_.transform(log) == searches[1].transform(X)
+    search = GridSearchCV(OVER_LOGS, over_logs, scoring=tps_scorer, cv=GroupKFold(2))
+    traces = cross_fit_traces(search, log, y, groups=tasks, cv=3)
+    own = GridSearchCV(LAST, grid, scoring=tps_scorer, cv=GroupKFold(2))
+    assert traces == cross_fit_traces(own, X, y, groups=tasks, cv=3)
+    ended = make_pipeline(SIGNALS, LAST, TraceAggregator())
+    scoring = {"tps": tps_scorer, "auroc": "roc_auc"}
+    found = cross_validate(ended, log, y, groups=tasks, scoring=scoring, cv=GroupKFold(3))
+    assert np.isfinite(found["test_tps"]).all()
+    assert found["test_auroc"].mean() > 0.7
+
+
+def test_evaluate_judges_pipelines_over_a_log_by_their_traces(log):
+    y, tasks = io.outcomes(log), np.array([run.task for run in log])
+    traces = cross_fit_traces(OVER_LOGS, log, y, groups=tasks)
+    report = evaluate({"actions": traces}, y, groups=tasks)
+    of_signals = cross_fit_traces(LAST, SIGNALS.fit_transform(log), y, groups=tasks)
+    pd.testing.assert_frame_equal(
+        report.table, evaluate({"actions": of_signals}, y, groups=tasks).table
+    )
+    assert report.table.loc[("actions", "raw"), "AUROC"] > 0.7
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda runs, y: evaluate(runs, y),
+        lambda runs, y: evaluate({"actions": runs}, y),
+        lambda runs, y: tps_score(y, runs),
+        lambda runs, y: cross_fit_traces(PlattCrossFitCalibrator(), runs, y),
+        lambda runs, y: cross_fit_traces(LAST, runs, y),
+        lambda runs, y: LAST.fit(runs, y),
+    ],
+)
+@pytest.mark.parametrize("n_steps", [None, 2])
+def test_what_reads_no_log_says_what_does(log, use, n_steps):
+    runs = [io.Run(run.id, run.steps[:n_steps]) for run in log]  # of one length, or of several
+    with pytest.raises(
+        ValueError,
+        match=r"runs of a log; make signals .* cross_fit_traces\(make_pipeline\(ActionSignals",
+    ):
+        use(runs, io.outcomes(log))
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "message"),
+    [
+        (SIGNALS, "the transform of ActionSignals does not give one number for each step"),
+        (
+            make_pipeline(SIGNALS, FunctionTransformer(lambda X: X["writes"][1:])),
+            "the transform of Pipeline does not give one number for each step of each run",
+        ),
+    ],
+)
+def test_pipelines_that_make_no_traces_of_a_log(log, pipeline, message):
+    with pytest.raises(ValueError, match=message):
+        cross_fit_traces(pipeline, log, io.outcomes(log))
+
+
+def test_bad_input_with_a_log(log):
+    y, ids = io.outcomes(log), [run.id for run in log]
+    with pytest.raises(ValueError, match="there are 59 outcomes for 60 runs"):
+        cross_fit_traces(OVER_LOGS, log, y[1:])
+    with pytest.raises(ValueError, match=f"row 0: y is of run '{ids[-1]}', X of run '{ids[0]}'"):
+        cross_fit_traces(OVER_LOGS, log, pd.Series(y, index=ids)[::-1])
+    with pytest.raises(ValueError, match="runs must be runs of a log, .* got 'r1'"):
+        cross_fit_traces(OVER_LOGS, [*log[1:], "r1"], y)
+
+
+def test_signals_that_a_public_log_does_not_hold(public_file):
+    runs = io.read_runs(public_file("tau2", "airline_gpt-oss-120b.json"))
+    y, tasks = io.outcomes(runs), [run.task for run in runs]
+    surprisal = TracerSignals().fit_transform(runs)["surprisal"].cells
+    assert np.isnan(surprisal).all()
+    trees = HistGradientBoostingClassifier(max_iter=5)
+    forecaster = PrefixForecaster(trees, features="summary", pooled=True)
+    traces = cross_fit_traces(make_pipeline(TracerSignals(), forecaster), runs, y, groups=tasks)
+    assert traces.ids.tolist() == [run.id for run in runs]
+    assert len(traces.cells) == len(surprisal)
+    assert ((traces.cells > 0) & (traces.cells < 1)).all()
+    with pytest.raises(ValueError, match="'surprisal' has no value at any step; leave it out"):
+        cross_fit_traces(make_pipeline(TracerSignals(), PrefixForecaster()), runs, y)

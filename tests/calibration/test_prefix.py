@@ -5,8 +5,11 @@ import pytest
 from joblib import parallel_config
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
@@ -445,3 +448,130 @@ def test_certain_forecasts_are_clipped_on_both_sides(runs):
     X, y = runs
     nearest = PrefixForecaster(KNeighborsClassifier(1), features="summary", pooled=True).fit(X, y)
     assert set(nearest.transform(X).cells) == {1e-6, 1 - 1e-6}
+
+
+# ------------------------------------------------------------------ scores that were not recorded
+
+TREES = HistGradientBoostingClassifier(max_iter=3)
+IMPUTED = make_pipeline(
+    SimpleImputer(keep_empty_features=True), StandardScaler(), LogisticRegression(max_iter=500)
+)
+FEATURES = {
+    "prefix": {},
+    "last": {"features": "last", "last": 2, "pooled": True},
+    "summary": {"features": "summary"},
+    "running": {"features": "running", "pooled": True, "end": "step"},
+    "function": {"features": lambda seen: seen[:, -1], "pooled": True},
+}
+
+
+@pytest.fixture(scope="module")
+def gaps(runs):
+    """Channels that are there always, sometimes and never."""
+    X, y = runs
+    rng = np.random.default_rng(5)
+    some = np.where(rng.random(len(X.cells)) < 0.4, np.nan, rng.normal(size=len(X.cells)))
+    never = np.full(len(X.cells), np.nan)
+    cells = np.column_stack([X.cells, some, never])
+    return X.with_cells(cells, channels=["judge", "logprob", "tokens"]).with_ended(), y
+
+
+@pytest.mark.parametrize("kind", ["summary", "running"])
+def test_statistics_are_of_the_scores_that_were_recorded(gaps, kind):
+    X, _ = gaps
+    X, n = X["logprob"], {"summary": 5, "running": 8}[kind]
+    features = PrefixFeatures(kind, 3, pooled=True)
+    rows = features.at_all_steps(X)
+    for run, found in zip(X, np.split(rows, X.offsets[1:-1]), strict=True):
+        recorded = run[~np.isnan(run)]
+        dense = features.at_all_steps(
+            TrajectoryArray(recorded, [len(recorded)] * bool(len(recorded)))
+        )
+        for t in range(1, len(run) + 1):
+            k = int((~np.isnan(run[:t])).sum())
+            expected = dense[k - 1, :n] if k else np.full(n, np.nan)
+            np.testing.assert_array_equal(found[t - 1, :n], expected)
+            if kind == "running":
+                np.testing.assert_array_equal(found[t - 1, n : 2 * n], expected * np.log(t))
+            assert not np.isnan(found[t - 1, -1])  # the step is always known
+
+
+@pytest.mark.parametrize("options", FEATURES.values(), ids=FEATURES)
+@pytest.mark.parametrize("classifier", [TREES, IMPUTED], ids=["trees", "imputed"])
+def test_missing_scores_reach_classifiers_that_take_them_live_and_in_a_batch(
+    gaps, classifier, options
+):
+    X, y = gaps
+    fitted = PrefixForecaster(classifier, **options).fit(X[:300], y[:300])
+    batch = fitted.transform(X)
+    live, state = np.empty(len(X.cells)), fitted.begin(len(X))
+    for here, ends in cells_by_step(X):
+        state, live[here] = fitted.advance(state, X.cells[here], ends)
+    np.testing.assert_allclose(live, batch.cells, rtol=0, atol=1e-15)
+    assert ((live > 0) & (live < 1)).all()
+    cut = fitted.transform(X.prefix(2).with_ended(X.lengths <= 2))
+    # nothing of later steps
+    np.testing.assert_allclose(cut.cells, batch.prefix(2).cells, rtol=0, atol=1e-15)
+    with pytest.raises(ValueError, match="a score is missing or infinite"):
+        fitted.advance(fitted.begin(), [[0.5, np.inf, np.nan]])
+
+
+@pytest.mark.parametrize("options", FEATURES.values(), ids=FEATURES)
+def test_a_channel_that_is_missing_everywhere_changes_nothing(gaps, options):
+    X, y = gaps
+    with_it = PrefixForecaster(TREES, **options).fit(X, y)
+    recorded = X[["judge", "logprob"]]
+    without_it = PrefixForecaster(TREES, **options).fit(recorded, y).transform(recorded)
+    assert with_it.transform(X) == without_it
+    new = X.with_cells(np.nan_to_num(X.cells, nan=0.7))  # where it is recorded for the first time
+    known = PrefixForecaster(TREES, **options).fit(recorded, y)
+    assert with_it.transform(new) == known.transform(new[["judge", "logprob"]])
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        RandomForestClassifier(5, random_state=0),
+        make_pipeline(StandardScaler(), "passthrough", VarianceThreshold(), TREES),
+        make_pipeline(SimpleImputer(), LogisticRegression()),
+        CalibratedClassifierCV(TREES, cv=2),
+        GridSearchCV(IMPUTED, {"logisticregression__C": [0.1]}, cv=2),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_what_takes_missing_scores_is_told_by_its_tags(gaps, classifier):
+    F = PrefixForecaster(classifier, features="last", pooled=True).fit(*gaps).transform(gaps[0])
+    assert np.isfinite(F.cells).all()
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        None,
+        LogisticRegression(),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        CalibratedClassifierCV(LogisticRegression()),
+    ],
+    ids=str,
+)
+def test_other_classifiers_refuse_missing_scores_and_name_the_channel(gaps, classifier):
+    X, y = gaps
+    remedy = (
+        r"; or give PrefixForecaster a classifier that takes missing values: "
+        r"HistGradientBoostingClassifier\(\), or make_pipeline\(SimpleImputer\("
+    )
+    forecaster = PrefixForecaster(classifier)
+    everywhere = (
+        rf"'tokens' has no value at any step; leave it out: X\[\['judge', 'logprob'\]\]{remedy}"
+    )
+    with pytest.raises(ValueError, match=everywhere):
+        forecaster.fit(X, y)
+    with pytest.raises(ValueError, match=f"'tokens' has no value at any step; give sig.*{remedy}"):
+        forecaster.fit(X["tokens"], y)
+    with pytest.raises(ValueError, match=rf"step \d, channel 'logprob': the value is .*{remedy}"):
+        forecaster.fit(X[["judge", "logprob"]], y)
+    forecaster.fit(X[["judge"]], y)
+    with pytest.raises(ValueError, match=r"the value is missing"):
+        forecaster.transform(X[["logprob"]].with_cells(X["logprob"].cells, channels=["judge"]))
+    with pytest.raises(ValueError, match="a score is missing or infinite"):
+        forecaster.advance(forecaster.begin(), [np.nan])

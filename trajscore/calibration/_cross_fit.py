@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -21,6 +21,11 @@ from trajscore.calibration._forecaster import (
     check_refitted,
     fit_arguments,
 )
+from trajscore.calibration._look_ahead import (
+    LookAhead,
+    sample_look_ahead,
+    warn_of_look_ahead,
+)
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import (
     check_groups,
@@ -31,11 +36,12 @@ from trajscore.core.checks import (
 from trajscore.core.estimator import censored_of, like_input, require_y, track_channels
 from trajscore.core.folds import folds_of_checked, out_of_fold
 from trajscore.core.ids import id_order, pair_codes
-from trajscore.core.outcomes import Labels, as_labels, check_outcomes
+from trajscore.core.outcomes import CENSORED, Labels, as_labels, check_outcomes
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_jobs
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
+from trajscore.io import Run, meta, outcomes
 from trajscore.metrics._ties import rises
 
 Map = Callable[[FloatArray], FloatArray]
@@ -80,8 +86,10 @@ def cross_fit_traces(
         one or in a `TraceAggregator`, or a search, which is then run anew for each fold, on its
         training runs. A calibrator that cross-fits by itself gives what its ``fit_transform`` with
         this `cv` gives.
-    X : TrajectoryArray or array-like of shape (n_runs, T_max)
-        Signals, one or more a step.
+    X : TrajectoryArray, array-like of shape (n_runs, T_max) or list of Run
+        Signals, one or more a step. Or the runs of a log, for a pipeline that starts with what
+        reads them, such as `trajscore.ActionSignals`: it is fitted on the training runs, too. Of
+        these runs, those with an outcome in the log have ended.
     y : array-like of shape (n_runs,)
         Outcomes: 1 success, 0 failure, -1 not observed, or a grade in [0, 1]. What -1 stands for,
         in fits and folds, says the forecaster by its `censored`.
@@ -103,8 +111,10 @@ def cross_fit_traces(
     Returns
     -------
     TrajectoryArray, or NaN-padded ndarray where X was a plain array
-        The same runs in the same order. The column "cross_fit_fold" of its meta says in which fold
-        each run was held out: forecasts of one step are compared within these.
+        The same runs in the same order; those of a log with their ids, the columns of
+        `trajscore.io.meta`, and the steps that the pipeline makes of them. The column
+        "cross_fit_fold" of its meta says in which fold each run was held out: forecasts of one step
+        are compared within these.
 
     Raises
     ------
@@ -112,6 +122,13 @@ def cross_fit_traces(
         If `forecaster` cannot be fitted anew (a class, a ``FrozenEstimator``, "prefit"), has no
         ``transform``, or does not give one number for each step; if weights are given and no fit
         takes them; or if there are too few runs or groups.
+
+    Warns
+    -----
+    UserWarning
+        If a value depends on anything but the steps so far. Of the first fold, up to 20 runs are
+        cut at some step and forecast again, without ids, horizon, meta and `ended`; the warning
+        names the first run and step at which the forecast is another one, and what it depends on.
 
     See Also
     --------
@@ -125,19 +142,58 @@ def cross_fit_traces(
     >>> X, y = make_trajectories(400, lengths=4, random_state=0, return_X_y=True)
     >>> cross_fit_traces(PrefixForecaster(), X, y)
     <TrajectoryArray: 400 runs of 4 to 4 steps, channels probability>
+
+    Runs of a log go through a pipeline that reads them. `trajscore.evaluate` judges the traces:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from trajscore import ActionSignals, io
+    >>> hello, sorry = (io.Step("agent", text) for text in ("Hello!", "I cannot do that."))
+    >>> runs = [io.Run(f"run {k}", [hello, [hello, sorry][k % 2]]) for k in range(30)]
+    >>> refuses = make_pipeline(ActionSignals(["errors", "refusals"]), PrefixForecaster())
+    >>> traces = cross_fit_traces(refuses, runs, [1 - k % 2 for k in range(30)])
+    >>> traces[:2].to_frame().round(1)
+         run  step  probability
+    0  run 0     1          0.5
+    1  run 0     2          0.9
+    2  run 1     1          0.5
+    3  run 1     2          0.1
     """
     check_forecaster(forecaster)
+    runs = _runs_of_log(X)
     if isinstance(forecaster, CrossFitCalibrator):
         own = clone(forecaster).set_params(cv=cv)
         soft = q_z if own.censored == "q_z" else None
         return own.fit_transform(X, y, sample_weight, groups, soft)
     sample = check_sample(
-        X, y, groups=groups, sample_weight=sample_weight, q_z=q_z, allow_missing=True
+        X if runs is None else _one_step_each(runs),
+        y,
+        groups=groups,
+        sample_weight=sample_weight,
+        q_z=q_z,
+        allow_missing=True,
     )
     traces = cross_fit_sample(
-        forecaster, sample, cv, n_jobs=n_jobs, is_weighted=sample_weight is not None
+        forecaster, sample, cv, runs=runs, n_jobs=n_jobs, is_weighted=sample_weight is not None
     )
-    return like_input(traces, X)
+    return traces if runs is not None else like_input(traces, X)
+
+
+def _runs_of_log(X: Any) -> list[Run] | None:
+    """Return the runs of a log as a list; None for traces in any form."""
+    is_flat = isinstance(X, (list, tuple, pd.Series, np.ndarray)) and getattr(X, "ndim", 1) == 1
+    return list(X) if is_flat and len(X) and isinstance(next(iter(X)), Run) else None
+
+
+def _one_step_each(runs: Sequence[Run]) -> TrajectoryArray:
+    """Return all that is known of runs of a log before a pipeline makes steps of them."""
+    table = meta(runs)
+    return TrajectoryArray(
+        np.zeros(len(runs)),
+        np.ones(len(runs), dtype=np.int64),
+        ids=table["run"],
+        meta=table.drop(columns=["run", "outcome"]),
+        ended=outcomes(runs) != CENSORED,
+    )
 
 
 def cross_fit_sample(
@@ -145,12 +201,14 @@ def cross_fit_sample(
     sample: Sample,
     cv: Any = 5,
     *,
+    runs: Sequence[Run] | None = None,
     n_jobs: int | None = None,
     is_weighted: bool = False,
 ) -> TrajectoryArray:
     """Return out-of-fold traces of checked runs; a calibrator that cross-fits is fitted in place.
 
-    Such a calibrator has its own `cv`.
+    Such a calibrator has its own `cv`. Others are given `runs`, the same ones as in a log, in place
+    of their traces.
     """
     if isinstance(forecaster, CrossFitCalibrator):
         check_values(sample.X, probabilities=forecaster._reads()["probabilities"])
@@ -170,36 +228,62 @@ def cross_fit_sample(
     fold = folds_of_checked(cv, traces.ids, labels.stratum, counts, sample.groups)
     order = sample.id_order()  # of the runs in each fit, so that the order of rows cannot matter
 
+    def taken(rows: IntArray) -> Any:
+        return traces[rows] if runs is None else [runs[row] for row in rows]
+
     def job(train: BoolArray) -> tuple[Any, ...]:
         rows = order[train[order]]
         known = {name: values[rows] for name, values in given.items()}
-        return forecaster, traces[rows], codes[rows], known
+        return forecaster, taken(rows), codes[rows], known
 
-    jobs = [(*fitted_on, traces[rows]) for rows, fitted_on in out_of_fold(fold, job)]
+    jobs = [(*fitted_on, taken(rows)) for rows, fitted_on in out_of_fold(fold, job)]
     check_jobs(n_jobs)
-    parts = Parallel(n_jobs=n_jobs)(delayed(_fitted_trace)(*one) for one in jobs)
-    cells, cell_fold = np.empty(len(traces.cells)), np.repeat(fold, traces.lengths)
+    parts, found = zip(
+        *Parallel(n_jobs=n_jobs)(
+            delayed(_fitted_trace)(*one, is_checked=k == 0) for k, one in enumerate(jobs)
+        ),
+        strict=True,
+    )
+    warn_of_look_ahead(forecaster, found[0])
+    if runs is not None:
+        traces = _with_lengths_of(traces, parts, fold)
+    cells, cell_fold = np.empty(int(traces.lengths.sum())), np.repeat(fold, traces.lengths)
     for k, part in enumerate(parts):
         cells[cell_fold == k] = part.cells
     return _with_folds(traces.with_cells(cells, channels=parts[0].channels), fold)
 
 
+def _with_lengths_of(
+    runs: TrajectoryArray, parts: Sequence[TrajectoryArray], fold: IntArray
+) -> TrajectoryArray:
+    """Return runs with as many steps as each has in the part of its fold."""
+    lengths = np.empty(len(runs), dtype=np.int64)
+    for k, part in enumerate(parts):
+        lengths[fold == k] = part.lengths
+    steps = np.zeros(int(lengths.sum()))
+    return TrajectoryArray(steps, lengths, ids=runs.ids, meta=runs.meta, ended=runs.ended)
+
+
 def _fitted_trace(
     forecaster: Any,
-    X: TrajectoryArray,
+    X: Any,
     y: NDArray[Any],
     given: dict[str, NDArray[Any]],
-    held_out: TrajectoryArray,
-) -> TrajectoryArray:
-    """Fit on some runs and return the traces of others."""
+    held_out: Any,
+    is_checked: bool = False,
+) -> tuple[TrajectoryArray, LookAhead | None]:
+    """Fit on some runs and return the traces of others, and whether a sample looks ahead."""
     fitted = clone(forecaster).fit(X, y, **fit_arguments(forecaster, given))
     out = check_trajectories(fitted.transform(held_out), allow_missing=True)
-    if out.n_channels != 1 or not np.array_equal(out.lengths, held_out.lengths):
+    is_log = not isinstance(held_out, TrajectoryArray)
+    same = len(out) == len(held_out) if is_log else np.array_equal(out.lengths, held_out.lengths)
+    if out.n_channels != 1 or not same:
         raise ValueError(
             f"the transform of {type(forecaster).__name__} does not give one number for each step "
             f"of each run, so it is no trace"
         )
-    return held_out.with_cells(out.cells.ravel(), channels=out.channels)
+    trace = out if is_log else held_out.with_cells(out.cells.ravel(), channels=out.channels)
+    return trace, sample_look_ahead(fitted.transform, held_out, trace) if is_checked else None
 
 
 # --------------------------------------------------------------------------- calibrators

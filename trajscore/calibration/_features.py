@@ -24,6 +24,8 @@ class PrefixFeatures(NamedTuple):
     """Features of runs after each step: ``seen = begin(...)``, then `push` scores and read `rows`.
 
     What has been seen is a tuple of arrays with one entry a run, and is never changed in place.
+    Statistics are those of the scores recorded so far, NaN while there are none; scores themselves
+    are NaN where they were not recorded.
 
     Attributes
     ----------
@@ -59,20 +61,19 @@ class PrefixFeatures(NamedTuple):
         """What is seen of runs before their first step."""
         zero = np.zeros((n_runs, n_channels))
         if self.kind == "summary":
-            return (zero, zero + np.inf, zero - np.inf, zero, zero)
+            return _Summary(zero, zero, zero + np.inf, zero - np.inf, zero, zero)
         if self.kind == "running":
-            return _Running(zero, zero, zero + np.inf, zero - np.inf, zero, zero, zero, zero)
+            return _Running(zero, zero, zero, zero + np.inf, zero - np.inf, zero, zero, zero, zero)
         return (np.empty((n_runs, 0, n_channels)),)
 
     def push(self, seen: Seen, scores: FloatArray, t: int) -> Seen:
         """What is seen with the scores of step `t`, of shape (n_runs, n_channels)."""
-        if self.kind == "summary":
-            total, low, high, value, _ = seen
-            change = scores - value if t > 1 else np.zeros_like(scores)
-            low, high = np.minimum(low, scores), np.maximum(high, scores)
-            return (total + scores, low, high, scores, change)
-        if self.kind == "running":
-            return _Running(*seen).push(scores, t)
+        if self.kind in ("summary", "running"):
+            statistics = _Summary if self.kind == "summary" else _Running
+            missing, new = np.isnan(scores), statistics(*seen).push(scores)
+            # a score that was not recorded leaves everything as it was
+            both = zip(seen, new, strict=True)
+            return tuple(np.where(missing, *one) for one in both) if missing.any() else new
         cells = np.concatenate([seen[0], scores[:, None]], axis=1)
         return (cells[:, -self.last :] if self.kind == "last" else cells,)
 
@@ -80,8 +81,7 @@ class PrefixFeatures(NamedTuple):
         """Features after step `t`, one row a run."""
         n_runs = len(seen[0])
         if self.kind == "summary":
-            total, *others = seen
-            rows = np.stack([total / t, *others], axis=2).reshape(n_runs, -1)
+            rows = _Summary(*seen).rows()
         elif self.kind == "running":
             return _Running(*seen).rows(t)
         elif callable(self.kind):
@@ -115,9 +115,41 @@ class PrefixFeatures(NamedTuple):
         return out
 
 
-class _Running(NamedTuple):
+class _Summary(NamedTuple):
     """Statistics of each channel so far, each of shape (n_runs, n_channels)."""
 
+    n: FloatArray  # scores that were recorded
+    total: FloatArray
+    low: FloatArray
+    high: FloatArray
+    last: FloatArray
+    change: FloatArray
+
+    def push(self, scores: FloatArray) -> _Summary:
+        change, none = scores - self.last, self.n == 0
+        return _Summary(
+            n=self.n + 1,
+            total=self.total + scores,
+            low=np.minimum(self.low, scores),
+            high=np.maximum(self.high, scores),
+            last=scores,
+            change=np.where(none, 0.0, change) if none.any() else change,
+        )
+
+    def rows(self) -> FloatArray:
+        """Mean, minimum, maximum, last value and last change of each channel."""
+        none = self.n == 0
+        mean = self.total / (self.n + none)
+        rows = np.stack([mean, self.low, self.high, self.last, self.change], axis=2)
+        if none.any():
+            rows[none] = np.nan
+        return rows.reshape(len(rows), -1)
+
+
+class _Running(NamedTuple):
+    """More statistics of each channel so far, each of shape (n_runs, n_channels)."""
+
+    n: FloatArray  # scores that were recorded
     mean: FloatArray
     squares: FloatArray  # sum of squared deviations from the mean
     low: FloatArray
@@ -127,25 +159,34 @@ class _Running(NamedTuple):
     previous: FloatArray
     last: FloatArray
 
-    def push(self, scores: FloatArray, t: int) -> _Running:
-        mean = self.mean + (scores - self.mean) / t
+    def push(self, scores: FloatArray) -> _Running:
+        n, none = self.n + 1, self.n == 0
+        mean = self.mean + (scores - self.mean) / n
         p = np.clip(scores, _CLIP, 1 - _CLIP)
+        first, previous = self.first, self.last
+        if none.any():
+            first, previous = np.where(none, scores, first), np.where(none, scores, previous)
         return _Running(
+            n=n,
             mean=mean,
             squares=self.squares + (scores - self.mean) * (scores - mean),
             low=np.minimum(self.low, scores),
             high=np.maximum(self.high, scores),
             log_odds=self.log_odds + np.log(p) - np.log1p(-p),
-            first=scores if t == 1 else self.first,
-            previous=scores if t == 1 else self.last,
+            first=first,
+            previous=previous,
             last=scores,
         )
 
     def rows(self, t: int) -> FloatArray:
         """Statistics, the same times log t, and the step: as it is up to 9, and its logarithm."""
-        spread = np.sqrt(np.maximum(self.squares / t, 0))
+        none = self.n == 0
+        n = self.n + none
+        spread = np.sqrt(np.maximum(self.squares / n, 0))
         of_scores = (self.last, self.mean, self.low, self.high, self.previous)
-        core = np.hstack([*of_scores, self.log_odds / t, spread, self.first])
+        core = np.hstack([*of_scores, self.log_odds / n, spread, self.first])
+        if none.any():
+            core[np.tile(none, 8)] = np.nan
         step = np.append(np.arange(1, _OWN_STEPS + 1) == min(t, _OWN_STEPS), np.log(t))
         return np.hstack([core, core * np.log(t), np.broadcast_to(step, (len(core), len(step)))])
 

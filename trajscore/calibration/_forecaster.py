@@ -9,9 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
+from sklearn.base import OneToOneFeatureMixin
+from sklearn.feature_selection import SelectorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -59,6 +62,10 @@ class Forecaster(TraceTransformer, ABC):
         """What scores must be, as in `check_trajectories`."""
         return {"probabilities": False, "single_channel": True}
 
+    def _takes_missing(self) -> bool:
+        """Whether scores may be missing."""
+        return False
+
     def _check_runs(self, X: Any, *, reset: bool) -> TrajectoryArray:
         return check_estimator_input(self, X, reset=reset, **self._reads())
 
@@ -80,9 +87,9 @@ class Forecaster(TraceTransformer, ABC):
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If the scores are in other channels than those of the training data, missing or
-            infinite, or outside [0, 1] where they must be forecasts; the message names the run and
-            the step.
+            If the scores are in other channels than those of the training data, infinite, missing
+            where `fit` refuses missing ones, or outside [0, 1] where they must be forecasts; the
+            message names the run and the step.
         """
         traces = self._check_runs(X, reset=False)
         out = traces.with_cells(self._forecasts(traces), channels=self._output_channels)
@@ -147,8 +154,8 @@ class Forecaster(TraceTransformer, ABC):
         Raises
         ------
         ValueError
-            If there is another number of scores a run, or one is not finite, or outside [0, 1]
-            where it must be a forecast.
+            If there is another number of scores a run, or one is infinite, missing where `fit`
+            refuses missing ones, or outside [0, 1] where it must be a forecast.
 
         Examples
         --------
@@ -173,7 +180,10 @@ class Forecaster(TraceTransformer, ABC):
             raise ValueError(
                 f"scores must have shape (n_runs, {self.n_channels_in_}), got {values.shape}"
             )
-        if not np.isfinite(values).all():
+        refused = ~np.isfinite(values)
+        if refused.any() and self._takes_missing():
+            refused = np.isinf(values)
+        if refused.any():
             raise ValueError("a score is missing or infinite; send finite numbers")
         outside = (values < 0) | (values > 1)
         if self._reads()["probabilities"] and outside.any():
@@ -218,7 +228,7 @@ class Replay:
         cells = seen.reshape(n * t, n_channels)
         cells = cells[:, 0] if n_channels == 1 else cells  # as `check_trajectories` has them
         ended = False if done is None else np.asarray(done, dtype=bool)
-        X = TrajectoryArray(cells, [t] * n, channels=self._channels, ended=ended)
+        X = TrajectoryArray(cells, [t] * n, channels=self._channels, ended=ended, missing="allow")
         p = self._forecaster.transform(X).cells.reshape(n, t)[:, -1]
         return seen if done is None else seen[~done], p
 
@@ -245,6 +255,30 @@ def _own_steps(forecaster: Any) -> list[Forecaster] | None:
 def is_passthrough(forecaster: Any) -> bool:
     """Tell whether scores are taken as forecasts."""
     return isinstance(forecaster, str) and forecaster == "passthrough"
+
+
+def takes_missing(estimator: Any) -> bool:
+    """Tell by scikit-learn's tags whether an estimator takes NaN."""
+    if isinstance(estimator, Pipeline):  # whose own tag is always False
+        return _passes_missing([step for _, step in estimator.steps])
+    if not hasattr(estimator, "__sklearn_tags__"):
+        return False
+    if {"estimator", "cv"} <= set(estimator.get_params(deep=False)):  # a search, a calibration
+        return takes_missing(estimator.estimator)
+    return bool(get_tags(estimator).input_tags.allow_nan)
+
+
+def _passes_missing(steps: list[Any]) -> bool:
+    """Tell whether every step that NaN reaches takes it: up to the first one that fills it in."""
+    for step in steps:
+        if step is None or is_passthrough(step):
+            continue
+        if not takes_missing(step):
+            return False
+        # scalers and selections of features keep NaN where it is; imputers do not
+        if not isinstance(step, (OneToOneFeatureMixin, SelectorMixin)):
+            return True
+    return True
 
 
 def check_forecaster(forecaster: Any) -> None:

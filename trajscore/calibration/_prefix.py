@@ -17,10 +17,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import ClassifierTags
 
 from trajscore.calibration._features import Features, PrefixFeatures, Seen, without
-from trajscore.calibration._forecaster import Forecaster, fit_arguments
+from trajscore.calibration._forecaster import Forecaster, fit_arguments, takes_missing
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_sample_weight
-from trajscore.core.estimator import require_y
+from trajscore.core.checks import check_sample_weight, check_values
+from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import as_labels, check_outcomes
 from trajscore.core.sample import ended_where_known
@@ -32,6 +32,12 @@ from trajscore.metrics._tps import row_chunks
 
 # Steps whose features are held at a time in forecasting.
 _CHUNK_CELLS = 1 << 18
+
+_FOR_MISSING = (
+    "; or give PrefixForecaster a classifier that takes missing values: "
+    "HistGradientBoostingClassifier(), or make_pipeline(SimpleImputer(keep_empty_features=True), "
+    "StandardScaler(), LogisticRegression())"
+)
 
 
 class State(NamedTuple):
@@ -46,7 +52,8 @@ class PrefixForecaster(Forecaster, BaseEstimator):
     """Forecast success after every step from the scores seen so far, P(Y = 1 | S_1..S_t).
 
     Any scikit-learn classifier with ``predict_proba`` can be used: one for each step, or one for
-    all steps. Several channels are several verifiers. A step at which too few runs of one outcome
+    all steps. Several channels are several verifiers, or the signals of a log, such as
+    `trajscore.ActionSignals` makes of its runs. A step at which too few runs of one outcome
     are left keeps the forecast of the step before, as do all steps beyond the last fitted one, and
     before the first the forecast is the success rate. One classifier for all steps extrapolates.
 
@@ -54,13 +61,16 @@ class PrefixForecaster(Forecaster, BaseEstimator):
     ----------
     estimator : classifier, optional
         Default: ``make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))``, with
-        ``C=0.3`` for ``features="running"``.
+        ``C=0.3`` for ``features="running"``. One that takes missing values (NaN), as its tags in
+        scikit-learn say, gets them: ``HistGradientBoostingClassifier()``, or a pipeline with a
+        ``SimpleImputer(keep_empty_features=True)``. Others refuse them.
     features : {"prefix", "last", "summary", "running"} or callable, default="prefix"
         What the classifier sees after step t: all scores so far; the `last` scores; for each
         channel, their mean, minimum, maximum, last value and last change ("summary"); or the first
         and the last two scores, mean, minimum, maximum, standard deviation and mean log-odds, the
         same times log t, and the step ("running"). A function gets an array of shape (n_runs, t,
-        n_channels) and returns one row a run.
+        n_channels) and returns one row a run. Statistics are of the scores that were recorded so
+        far, and missing while there are none.
     last : int, default=3
         Number of scores for ``features="last"``.
     pooled : bool, default=False
@@ -151,7 +161,8 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         Parameters
         ----------
         X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            Scores, one or more a step.
+            Scores, one or more a step. They may be missing for classifiers that take NaN; where a
+            classifier is fitted, a feature that is missing in all runs is 0 in all.
         y : array-like of shape (n_runs,)
             Outcomes: 1 success, 0 failure, -1 not observed, or a grade in [0, 1], for classifiers
             that take weights.
@@ -169,8 +180,8 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         ------
         ValueError
             If an outcome is none of those above, only failures or only successes are left, a
-            classifier is to take weights or soft outcomes and cannot, or a parameter cannot be
-            used.
+            classifier is to take missing values, weights or soft outcomes and cannot, or a
+            parameter cannot be used.
         """
         require_y(self, y)
         self._features().check()
@@ -237,6 +248,15 @@ class PrefixForecaster(Forecaster, BaseEstimator):
 
     def _reads(self) -> dict[str, bool]:
         return {"probabilities": False, "single_channel": False}
+
+    def _takes_missing(self) -> bool:
+        return self.estimator is not None and takes_missing(self.estimator)
+
+    def _check_runs(self, X: Any, *, reset: bool) -> TrajectoryArray:
+        traces = check_estimator_input(self, X, reset=reset, allow_missing=True, **self._reads())
+        if np.isnan(traces.value_range()[0]) and not self._takes_missing():
+            check_values(traces, probabilities=False, remedy=_FOR_MISSING)
+        return traces
 
     def _begin(self, n: int) -> State:
         seen = self._features().begin(n, self.n_channels_in_)
@@ -336,7 +356,9 @@ def _check_count(min_class_count: Any) -> None:
 
 def _fit_one(prototype: Any, rows: FloatArray, y: FloatArray, weight: FloatArray | None) -> Any:
     """Fit a classifier; a row of soft outcome q counts twice, with weights q and 1 - q."""
-    model = clone(prototype)
+    model, missing = clone(prototype), np.isnan(rows)
+    # a feature that no row has tells nothing, and some classifiers and imputers fail on it
+    rows = np.where(missing.all(axis=0), 0.0, rows) if missing.any() else rows
     share = np.stack([1 - y, y], axis=1)
     row, label = np.nonzero(share)
     if len(row) > len(y):

@@ -64,23 +64,29 @@ def check_trajectories(
     return traces
 
 
-def check_values(traces: TrajectoryArray, probabilities: bool, allow_missing: bool = False) -> None:
-    """Refuse values that are missing, or no probabilities where they must be."""
+def check_values(
+    traces: TrajectoryArray, probabilities: bool, allow_missing: bool = False, remedy: str = ""
+) -> None:
+    """Refuse values that are missing, or no probabilities where they must be.
+
+    `remedy` is what else helps where a value is missing.
+    """
     low, high = traces.value_range()
     if low >= (0 if probabilities else -np.inf) and high <= (1 if probabilities else np.inf):
         return
     cells = traces.cells
     if np.isnan(low) and not allow_missing:
         empty = np.isnan(cells.reshape(-1, traces.n_channels)).all(axis=0)
-        if traces.channels and empty.any() and not empty.all():
+        if traces.channels and empty.any():
             there = [traces.channels[k] for k in np.flatnonzero(~empty)]
+            other = f"leave it out: X[{there!r}]" if there else "give signals that were recorded"
             raise ValueError(
                 f"channel {traces.channels[int(np.argmax(empty))]!r} has no value at any step; "
-                f"leave it out: X[{there!r}]"
+                f"{other}{remedy}"
             )
         raise ValueError(
             f"{_first(traces, np.isnan(cells))}: the value is missing; drop the run or fill "
-            f"it in, for example with X.ffill()"
+            f"it in, for example with X.ffill(){remedy}"
         )
     outside = (cells < 0) | (cells > 1)
     if probabilities and outside.any():

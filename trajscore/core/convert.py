@@ -22,6 +22,7 @@ Parts = dict[str, Any]
 
 def parts_of_any(X: Any) -> Parts:
     """Read any plain form: a list of runs, a Series of them, a padded array or DataFrame."""
+    refuse_log(X)
     if holds_runs(X):
         return {**parts_of_list(list(X)), "ids": row_ids(X)}
     if isinstance(X, pd.DataFrame):
@@ -29,6 +30,17 @@ def parts_of_any(X: Any) -> Parts:
     if isinstance(X, (list, tuple)) and _is_ragged(X):
         return parts_of_list(X)
     return parts_of_padded(X)
+
+
+def refuse_log(X: Any) -> None:
+    """Say of runs of a log what makes numbers of them."""
+    first = next(iter(X), None) if isinstance(X, (list, tuple)) or holds_runs(X) else None
+    if hasattr(first, "steps") and hasattr(first, "outcome"):
+        raise ValueError(
+            "expected numbers, got runs of a log; make signals of them with "
+            "ActionSignals().fit_transform(runs), or traces with "
+            "cross_fit_traces(make_pipeline(ActionSignals(), PrefixForecaster()), runs, y)"
+        )
 
 
 def is_padded(X: Any) -> bool:

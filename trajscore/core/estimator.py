@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
-from trajscore.core.convert import check_columns, is_padded, row_ids
+from trajscore.core.convert import check_columns, is_padded, refuse_log, row_ids
 from trajscore.core.values import as_real, refuse_kind
 
 
@@ -145,7 +145,8 @@ def _is_plain_table(X: Any) -> bool:
 
 
 def _readable(X: Any) -> Any:
-    """Refuse, or read, what scikit-learn does not look at: dates and masks."""
+    """Refuse, or read, what scikit-learn does not look at: runs of a log, dates and masks."""
+    refuse_log(X)
     if isinstance(X, pd.DataFrame):
         check_columns(X)
     elif isinstance(X, np.ma.MaskedArray):

@@ -70,4 +70,4 @@ class LabelledRuns:
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Weighted sum of each run's values, one a step."""
-        return np.add.reduceat(self.weight * values, self.X.offsets[:-1])
+        return self._of_runs.sums(values)
