@@ -17,6 +17,7 @@ from trajscore import (
     tps_scorer,
 )
 from trajscore.calibration import (
+    AliveRate,
     BetaCrossFitCalibrator,
     IsotonicCrossFitCalibrator,
     cross_fit_traces,
@@ -65,6 +66,7 @@ FORECASTERS = {
     "map": (PlattCrossFitCalibrator(), Chain),
     "beta": (BetaCrossFitCalibrator(), Chain),
     "isotonic": (IsotonicCrossFitCalibrator(), Chain),
+    "alive rate": (AliveRate(end="step"), Chain),
     "chain": (make_pipeline(SUMMARY, "passthrough", PlattCrossFitCalibrator()), Chain),
     "search in a pipeline": (
         make_pipeline(

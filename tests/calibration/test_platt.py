@@ -26,9 +26,25 @@ def runs():
     return TrajectoryArray(X.cells, X.lengths, ids=ids), y
 
 
-def penalised_fit(X, y, C=1.0):
+PAPER = {"weights": "linear_front", "horizon": "own"}
+
+
+def early(X):
+    """1/sqrt(t), scaled so that the weights of a run add up to one on average."""
+    w = np.concatenate([1 / np.sqrt(np.arange(1, n + 1)) for n in X.lengths])
+    return w * len(X) / w.sum()
+
+
+def published(X):
+    """Weights that fall in a line, and add up to one over each run."""
+    return np.concatenate([np.arange(n, 0, -1) * 2 / (n * (n + 1)) for n in X.lengths])
+
+
+CONVENTIONS = [({}, early), (PAPER, published)]
+
+
+def penalised_fit(X, y, w, C=1.0):
     """Appendix D solved by a general optimiser."""
-    w = step_weights(X.lengths, X.horizon)
     label = np.repeat(y, X.lengths)
     raw = logit(np.clip(X.cells, 1e-6, 1 - 1e-6))
     center = np.average(raw, weights=w)
@@ -46,25 +62,28 @@ def penalised_fit(X, y, C=1.0):
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
-def test_is_the_penalised_likelihood_of_appendix_d(runs, C):
+@pytest.mark.parametrize(("how", "weights"), CONVENTIONS)
+def test_is_the_penalised_likelihood_of_appendix_d(runs, how, weights, C):
     X, y = runs
-    center, scale, (a, b) = penalised_fit(X, y, C)
-    fitted = PlattCrossFitCalibrator(C=C).fit(X, y).full_map_
+    center, scale, (a, b) = penalised_fit(X, y, weights(X), C)
+    fitted = PlattCrossFitCalibrator(C=C, **how).fit(X, y).full_map_
     assert fitted.center == pytest.approx(center)
     assert fitted.scale == pytest.approx(scale)
     assert fitted.intercept == pytest.approx(a, abs=1e-5)
     assert fitted.slope == pytest.approx(b, abs=1e-5)
 
 
-def test_halves_by_label_sorted_by_id_alternating(runs):
+@pytest.mark.parametrize(("how", "weights"), CONVENTIONS)
+def test_halves_by_label_sorted_by_id_alternating(runs, how, weights):
     X, y = runs
     part = np.empty(len(y), dtype=int)
     for label in (0, 1):
         rows = np.flatnonzero(y == label)
         part[rows[np.argsort(X.ids[rows])]] = np.arange(len(rows)) % 2
-    out = PlattCrossFitCalibrator().fit_transform(X, y)
+    out = PlattCrossFitCalibrator(**how).fit_transform(X, y)
     for half in (0, 1):
-        center, scale, (a, b) = penalised_fit(X[part != half], y[part != half])
+        others = X[part != half]
+        center, scale, (a, b) = penalised_fit(others, y[part != half], weights(others))
         held_out = X[part == half]
         expected = expit(a + b * (logit(np.clip(held_out.cells, 1e-6, 1 - 1e-6)) - center) / scale)
         np.testing.assert_allclose(out[part == half].cells, expected, atol=1e-6)

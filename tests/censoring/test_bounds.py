@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trajscore import TrajectoryArray
@@ -11,6 +11,11 @@ from trajscore.metrics import censored_tps_score, tps_score
 pytestmark = pytest.mark.filterwarnings("ignore:row .* the outcome was observed after:UserWarning")
 
 FAMILIES = ["log", "brier", ("beta", 2, 4)]
+HOW = [
+    {},
+    {"weights": "linear_front", "horizon": 9},
+    {"weights": "linear_front", "horizon": "own"},
+]
 
 
 def drawn(seed, n=12):
@@ -25,22 +30,28 @@ def drawn(seed, n=12):
     return rng, X, other, y, ends[0], ends[1]
 
 
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10_000))
 @pytest.mark.parametrize("score", FAMILIES, ids=str)
-def test_bounds_are_sharp_and_hold_the_truth(score, seed):
+@pytest.mark.parametrize("how", HOW, ids=str)
+def test_bounds_are_sharp_and_hold_the_truth(score, how, seed):
     rng, X, other, y, low, high = drawn(seed)
-    bounds = tps_bounds(y, X, low, high, score=score)
+    how = {"score": score, "sample_weight": rng.integers(1, 4, len(y)), **how}
+    bounds = tps_bounds(y, X, low, high, **how)
     for value, q in [(bounds.low, bounds.q_low), (bounds.high, bounds.q_high)]:
         np.testing.assert_allclose(
-            censored_tps_score(y, X, q_z=q, score=score), value, rtol=1e-12, atol=1e-15
+            censored_tps_score(y, X, q_z=q, **how), value, rtol=1e-12, atol=1e-15
         )
     q = low + rng.random(len(y)) * (high - low)
-    truth = censored_tps_score(y, X, q_z=q, score=score)
+    truth = censored_tps_score(y, X, q_z=q, **how)
     assert bounds.low - 1e-12 <= truth <= bounds.high + 1e-12
-    difference = tps_bounds(y, X, low, high, reference=other, score=score)
-    gap = truth - censored_tps_score(y, other, q_z=q, score=score)
+    difference = tps_bounds(y, X, low, high, reference=other, **how)
+    gap = truth - censored_tps_score(y, other, q_z=q, **how)
     assert difference.low - 1e-12 <= gap <= difference.high + 1e-12
-    rival = tps_bounds(y, other, low, high, score=score)
+    for value, q in [(difference.low, difference.q_low), (difference.high, difference.q_high)]:
+        ours, theirs = (censored_tps_score(y, one, q_z=q, **how) for one in (X, other))
+        np.testing.assert_allclose(ours - theirs, value, rtol=1e-9, atol=1e-12)
+    rival = tps_bounds(y, other, low, high, **how)
     assert difference.high <= bounds.high - rival.low + 1e-12
     assert np.isnan(bounds.q_low[y != -1]).all()
 
@@ -54,16 +65,18 @@ def test_bounds_hold_the_truth_in_a_known_world(coin_budget):
     np.testing.assert_allclose([observed.low, observed.high], truth)
 
 
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10_000))
 @pytest.mark.parametrize("score", FAMILIES, ids=str)
-def test_verdict_flips_at_break_even(score, seed):
-    _, X, other, y, _, _ = drawn(seed)
-    point = break_even_q(y, X, other, score=score)
+@pytest.mark.parametrize("how", HOW, ids=str)
+def test_verdict_flips_at_break_even(score, how, seed):
+    rng, X, other, y, _, _ = drawn(seed)
+    how = {"score": score, "sample_weight": rng.integers(1, 4, len(y)), **how}
+    point = break_even_q(y, X, other, **how)
 
     def gap(q):
-        return censored_tps_score(y, X, q_z=q, score=score) - censored_tps_score(
-            y, other, q_z=q, score=score
-        )
+        ours, theirs = (censored_tps_score(y, one, q_z=q, **how) for one in (X, other))
+        return ours - theirs
 
     np.testing.assert_allclose(point.difference_at_0, gap(0), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(point.difference_at_1, gap(1), rtol=1e-9, atol=1e-12)

@@ -8,60 +8,96 @@ from trajscore.metrics import censored_tps_score, tps_score
 from trajscore.metrics._proper_scores import get_family
 
 FAMILIES = ["log", "brier", ("beta", 2, 4)]
+STEP_WEIGHTS = [name for name in WEIGHT_SCHEDULES if name != "linear_front"]  # needs a horizon
 # outcomes are known here of runs that were cut off
 pytestmark = pytest.mark.filterwarnings("ignore:row .* the outcome was observed after:UserWarning")
 
 
-def by_hand(y, X, kept, q, score, weights):
-    """Mean prefix swap and tail omission, step by step (Appendix I)."""
-    family, swap, tail = get_family(score), 0.0, 0.0
+OWN = {"horizon": "own"}
+
+
+def by_hand(y, X, kept, q, score, weights, own):
+    """Prefix swap and tail omission, step by step (Appendix I)."""
+    family, swap, tail, before = get_family(score), 0.0, 0.0, 0.0
+    weight, weight_of_tail = 0.0, 0.0
     for run, label, n, chance in zip(X, y, kept, q, strict=True):
         success, failure = family.success(run), family.failure(run)
-        own = success if label == 1 else failure
-        w = step_weights([len(run)], weights=weights)
+        scored = success if label == 1 else failure
+        w = step_weights([len(run)], weights, horizon="own" if own else None)
         swapped = chance * success + (1 - chance) * failure
+        weight, before = weight + w[:n].sum(), before + w[:n] @ scored[:n]
         if n < len(run):
-            swap += w[:n] @ (swapped - own)[:n]
-            tail -= w[n:] @ own[n:]
-    return np.array([swap, tail]) / len(y)
+            swap += w[:n] @ (swapped - scored)[:n]
+            tail += w[n:] @ scored[n:]
+            weight_of_tail += w[n:].sum()
+    if own:  # a mean over runs, of which each lost its tail
+        return np.array([swap, -tail]) / len(y)
+    # a mean over steps: what the tail is worse by, times its share of the weight
+    share = weight_of_tail / (weight + weight_of_tail)
+    return np.array([swap / weight, share * (before / weight - tail / weight_of_tail)])
 
 
-@pytest.mark.parametrize("score", FAMILIES, ids=str)
-@pytest.mark.parametrize("weights", WEIGHT_SCHEDULES)
-def test_shift_is_prefix_swap_and_tail_omission(ragged, rng, score, weights):
-    X, y = ragged
+def check_against_hand(X, y, rng, own, **options):
     kept, q = rng.integers(1, X.lengths + 1), rng.random(len(y))
-    options = {"q_z": q, "score": score, "weights": weights}
-    table = censoring_shift(y, X, kept, **options)
+    how = options | (OWN if own else {})
+    table = censoring_shift(y, X, kept, q_z=q, **how)
     for name, here in (("failure", y == 0), ("success", y == 1), ("all", y >= 0)):
         row = table.loc[name]
-        parts = by_hand(y[here], X[here], kept[here], q[here], score, weights)
+        parts = by_hand(y[here], X[here], kept[here], q[here], own=own, **options)
         found = row[["prefix_swap", "tail_omission"]].to_numpy(dtype=float)
         np.testing.assert_allclose(found, parts, atol=1e-14)
         np.testing.assert_allclose(row["shift"], parts.sum(), atol=1e-14)
         assert (row["n_runs"], row["n_cut"]) == (here.sum(), (kept < X.lengths)[here].sum())
     cut = kept < X.lengths
     codes = np.where(cut, -1, y)
-    whole = tps_score(y, X, score=score, weights=weights)
-    np.testing.assert_allclose(table.loc["all", "complete"], whole)
+    np.testing.assert_allclose(table.loc["all", "complete"], tps_score(y, X, **how))
     short = X.truncate(kept).with_horizon(X.lengths)
-    np.testing.assert_allclose(
-        table.loc["all", "censored"], censored_tps_score(codes, short, **options)
-    )
+    censored = censored_tps_score(codes, short, q_z=q, **how)
+    np.testing.assert_allclose(table.loc["all", "censored"], censored)
+    return table
+
+
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+@pytest.mark.parametrize("weights", WEIGHT_SCHEDULES)
+def test_as_published_shift_is_prefix_swap_and_tail_omission(ragged, rng, score, weights):
+    table = check_against_hand(*ragged, rng, own=True, score=score, weights=weights)
     assert (table["tail_omission"] >= 0).all()
 
 
-def test_a_failure_swaps_nothing_and_shy_forecasts_gain(ragged):
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+@pytest.mark.parametrize("weights", STEP_WEIGHTS)
+def test_shift_is_prefix_swap_and_what_the_tail_is_worse_by(ragged, rng, score, weights):
+    check_against_hand(*ragged, rng, own=False, score=score, weights=weights)
+
+
+def test_leaving_out_the_tail_raises_the_score_only_where_the_tail_is_worse(ragged):
     X, y = ragged
-    shy = censoring_shift(y, X.with_cells(np.full(len(X.cells), 0.3)), 2)
-    bold = censoring_shift(y, X.with_cells(np.full(len(X.cells), 0.7)), 2)
+    step = np.concatenate([np.arange(n) for n in X.lengths])
+    label = np.repeat(y, X.lengths)
+    sure = 0.5 + 0.04 * step
+    learns = X.with_cells(np.where(label == 1, sure, 1 - sure))
+    table = censoring_shift(y, learns, 2, q_z=y)
+    assert (table["tail_omission"] < -0.05).all()
+    forgets = learns.with_cells(1 - learns.cells)
+    table = censoring_shift(y, forgets, 2, q_z=y)
+    assert (table["tail_omission"] > 0.05).all()
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_failure_swaps_nothing_and_shy_forecasts_gain(ragged, own):
+    X, y = ragged
+    how = {"weights": "linear_front", "horizon": "own"} if own else {}
+    shy = censoring_shift(y, X.with_cells(np.full(len(X.cells), 0.3)), 2, **how)
+    bold = censoring_shift(y, X.with_cells(np.full(len(X.cells), 0.7)), 2, **how)
     for table in (shy, bold):
         assert table.loc["failure", "prefix_swap"] == 0
-        assert table.loc["failure", "shift"] > 0
+        # one forecast for all steps is as good in the tail; as published, a tail always costs
+        assert (table.loc["failure", "shift"] > 0.01) == own
+        assert own or abs(table.loc["failure", "shift"]) < 1e-15
     assert shy.loc["success", "prefix_swap"] > 0 > bold.loc["success", "prefix_swap"]
-    true_q = censoring_shift(y, X, 2, q_z=y)
+    true_q = censoring_shift(y, X, 2, q_z=y, **how)
     np.testing.assert_allclose(true_q["prefix_swap"], 0, atol=1e-15)
-    whole = censoring_shift(y, X, int(X.lengths.max()))
+    whole = censoring_shift(y, X, int(X.lengths.max()), **how)
     assert (whole["shift"] == 0).all()
 
 

@@ -1,8 +1,17 @@
 import numpy as np
 import pytest
 
-from trajscore.metrics import censored_tps_samples, plug_in_regret
+from joint_laws import JointLaw, draw_law
+from trajscore.censoring import (
+    ContinuationModel,
+    StopHazard,
+    doubly_robust_tps_score,
+    ipcw_tps_score,
+)
+from trajscore.metrics import censored_tps_samples, censored_tps_score, plug_in_regret, tps_score
 
+RIVALS = ("tilted", "up", "down", "sharpened", "flattened")
+OWN = {"weights": "linear_front", "horizon": "own"}
 FAMILIES = ["log", "brier", ("beta", 2, 4)]
 
 
@@ -46,3 +55,106 @@ def test_plug_in_regret_is_as_remark_c5_says(score, coin_budget):
     )
     assert abs(z_score(found - parts.total)) < 3.5
     assert abs(z_score(found - parts.oracle)) > 5  # the bias is there
+
+
+# ---------------------------------------------------- runs whose length tells how they end
+
+
+@pytest.fixture(scope="module")
+def budgets():
+    """Runs of 20 random laws, each cut by a budget of its own: outcomes, q_Z and forecasts."""
+    rng, out = np.random.default_rng(0), []
+    for _ in range(20):
+        law = draw_law(rng)
+        runs = law.sample(4000, rng)
+        budget = rng.geometric(1 / max(2, np.median(runs.lengths)), 4000)
+        Z = np.minimum(runs.lengths, budget)
+        last = np.cumsum(runs.lengths) - runs.lengths + Z - 1
+        going = law.chances(end=False)[Z - 1, runs.states[last]]  # success, given that it goes on
+        y = np.where(budget < runs.lengths, -1, runs.y)
+        for knows_end in (False, True):
+            whole = law.forecasts(runs, knows_end=knows_end)
+            cut = {name: X.truncate(Z) for name, X in whole.items()}
+            out.append((y, np.where(y == -1, going, 0.0), cut))
+    return out
+
+
+def ahead(y, forecasts, q):
+    """Standard errors by which the best of the rivals is ahead of the truth."""
+    truth = censored_tps_samples(y, forecasts["truth"], q_z=q)
+    return max(z_score(censored_tps_samples(y, forecasts[name], q_z=q) - truth) for name in RIVALS)
+
+
+def test_with_the_chance_of_runs_that_go_on_the_truth_wins_in_every_law(budgets):
+    assert max(ahead(y, forecasts, q) for y, q, forecasts in budgets) < 3
+
+
+def test_runs_left_out_or_taken_for_failures_let_the_truth_lose(budgets):
+    failed = [ahead(y, forecasts, 0 * q) for y, q, forecasts in budgets]
+    assert min(failed) > 3
+    kept = [
+        ahead(y[y >= 0], {name: X[y >= 0] for name, X in forecasts.items()}, q[y >= 0])
+        for y, q, forecasts in budgets
+    ]
+    assert np.sum(np.greater(kept, 3)) > len(budgets) / 4
+
+
+def test_runs_that_ended_by_themselves_do_not_tell_of_those_that_were_stopped(rng):
+    # after step 3 half of the runs have ended, mostly well; the others fail at step 6
+    n = 4000
+    ends = rng.random(n) < 0.5
+    final = rng.random(n) < np.where(ends, 0.9, 0.3)
+    cut = ~ends & (rng.random(n) < 0.5)
+    lengths = np.where(ends | cut, 3, 6)
+    X = [[0.5] * k for k in lengths]
+    y = np.where(cut, -1, final)
+    model = ContinuationModel(allow_predictor=True).fit(X, y)
+    assert model.predict(X)[cut] == pytest.approx(0.3, abs=0.04)
+    assert y[y >= 0].mean() > 0.6
+    # the prefixes learnt from are of runs that went on beyond them, whatever the steps
+    for steps in ("stops", "all"):
+        model = ContinuationModel(allow_predictor=True, steps=steps, cv=None).fit(X, y)
+        assert (model.training_steps_ < lengths[model.training_rows_]).all()
+        assert (y[model.training_rows_] >= 0).all()
+
+
+# struggling runs are long and fail, the others short and good
+STRUGGLING = JointLaw(
+    start=np.array([0.5, 0.5]),
+    move=np.array([[0.85, 0.15], [0.15, 0.85]]),
+    stop=np.vstack([np.tile([0.1, 0.35], (9, 1)), [[1.0, 1.0]]]),
+    success=np.tile([0.2, 0.85], (10, 1)),
+)
+
+
+def stopped_where_struggling(seed, n_runs=2000):
+    """Runs, a forecast of the whole runs that grows hopeful, and states up to stops."""
+    rng = np.random.default_rng(seed)
+    runs = STRUGGLING.sample(n_runs, rng)
+    chance = np.where(runs.states == 0, 0.2, 0.03) * ~runs.at_end
+    hit = np.where(rng.random(len(chance)) < chance, runs.steps, 99)
+    first = np.minimum.reduceat(hit, np.cumsum(runs.lengths) - runs.lengths)
+    stopped, Z = first < 99, np.minimum(first, runs.lengths)
+    odds = np.log(STRUGGLING.forecast(runs)) - np.log1p(-STRUGGLING.forecast(runs))
+    F = runs.container(1 / (1 + np.exp(-odds - 0.3 * runs.steps)))
+    return runs, F, runs.container(runs.states.astype(float)).truncate(Z), stopped
+
+
+@pytest.mark.parametrize("how", [{}, {"weights": "uniform"}, OWN], ids=["early", "uniform", "own"])
+def test_repaired_scores_are_of_all_steps_that_runs_would_have_come_to(how):
+    errors = []
+    for seed in range(10):
+        runs, F, states, stopped = stopped_where_struggling(seed)
+        X, y = F.truncate(states.lengths), np.where(stopped, -1, runs.y)
+        hazard = StopHazard(cv=2, features=lambda X: X.cells).fit(states, stopped)
+        scores = [
+            ipcw_tps_score(y, X, hazard, **how),
+            doubly_robust_tps_score(y, X, hazard, **how),
+            tps_score(runs.y, X, **how),  # of the steps that were taken, had outcomes been seen
+            tps_score(y[~stopped], X[~stopped], **how),
+            censored_tps_score(y, X, **how),
+        ]
+        errors.append(np.array(scores) - tps_score(runs.y, F, **how))
+    z = [z_score(error) for error in np.transpose(errors)]
+    assert np.abs(z[:2]).max() < 3
+    assert np.abs(z[2:]).min() > 5

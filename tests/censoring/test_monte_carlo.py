@@ -5,7 +5,12 @@ from scipy.stats import beta
 
 from trajscore import TrajectoryArray
 from trajscore.censoring import MonteCarloContinuation
-from trajscore.metrics import censored_tps_samples, censored_tps_score, tps_samples
+from trajscore.metrics import (
+    censored_tps_samples,
+    censored_tps_score,
+    tps_samples,
+    tps_score,
+)
 
 FAMILIES = ["log", "brier", ("beta", 2, 4)]
 
@@ -16,22 +21,32 @@ def branches(rng):
 
 
 @pytest.mark.parametrize("score", FAMILIES, ids=str)
-def test_branch_identity(branches, rng, score):
+@pytest.mark.parametrize("how", [{}, {"weights": "linear_front", "horizon": "own"}], ids=str)
+def test_branch_identity(branches, rng, score, how):
     lengths = rng.integers(1, 8, 100)
     X = TrajectoryArray(rng.uniform(0.05, 0.95, lengths.sum()), lengths)
     audit = MonteCarloContinuation(min_branches=3).fit(X, branches)
-    table = audit.summary(X, score=score, n_resamples=50)
-    kept = audit.audited_
+    table = audit.summary(X, score=score, n_resamples=50, **how)
+    kept = np.flatnonzero(audit.audited_)
     q = audit.predict(X)[kept]
-    made = [(k, one[one >= 0]) for k, one in enumerate(branches) if kept[k]]
+    made = [branches[k][branches[k] >= 0] for k in kept]
+    unobserved, sums = -np.ones(len(kept)), {"score": score, "normalize": False, **how}
     over_branches = [
-        tps_samples(valid, X[np.full(len(valid), k)], score=score).mean() for k, valid in made
+        tps_samples(valid, X[np.full(len(valid), k)], **sums).mean()
+        for k, valid in zip(kept, made, strict=True)
     ]
-    unobserved = -np.ones(kept.sum())
-    exact = censored_tps_samples(unobserved, X[kept], q_z=q, score=score)
-    np.testing.assert_allclose(exact, over_branches, rtol=0, atol=1e-15)
-    exact = censored_tps_score(unobserved, X[kept], q_z=q, score=score)
+    exact = censored_tps_samples(unobserved, X[kept], q_z=q, **sums)
+    np.testing.assert_allclose(exact, over_branches, rtol=0, atol=1e-14)
+    # each branch stands for its share of the run
+    rows = np.repeat(kept, [len(valid) for valid in made])
+    share = np.concatenate([np.full(len(valid), 1 / len(valid)) for valid in made])
+    of_all = tps_score(np.concatenate(made), X[rows], score=score, sample_weight=share, **how)
+    exact = censored_tps_score(unobserved, X[kept], q_z=q, score=score, **how)
+    np.testing.assert_allclose(exact, of_all, rtol=1e-12)
     np.testing.assert_allclose(table.loc["exact score", "value"], exact, rtol=1e-13)
+    simple = censored_tps_score(unobserved, X[kept], score=score, **how)
+    np.testing.assert_allclose(table.loc["simple score", "value"], simple, rtol=1e-13)
+    np.testing.assert_allclose(table.loc["exact - simple", "value"], exact - simple, rtol=1e-10)
     assert table.loc["exact - simple", "low"] < table.loc["exact - simple", "high"]
 
 

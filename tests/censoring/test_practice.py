@@ -8,6 +8,8 @@ from trajscore.censoring import practice_shift, termination_audit
 from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.metrics import censored_tps_score, tps_score
 
+STEP_WEIGHTS = [name for name in WEIGHT_SCHEDULES if name != "linear_front"]  # needs a horizon
+CONVENTIONS = [(None, STEP_WEIGHTS), ("own", WEIGHT_SCHEDULES)]
 SHIFTS = {"log": "+0.1623", "brier": "+0.0797", "beta(2,4)": "+0.00057"}
 
 
@@ -24,29 +26,53 @@ def webshop():
     return X, y
 
 
+def uncalibrated(webshop, **options):
+    families = ["log", "brier", ("beta", 2, 4)]
+    return practice_shift(*webshop, scores=families, calibrator=None, n_resamples=300, **options)
+
+
 @pytest.fixture(scope="module")
 def shift(webshop):
-    families = ["log", "brier", ("beta", 2, 4)]
-    return practice_shift(*webshop, scores=families, calibrator=None, n_resamples=300)
+    return uncalibrated(webshop)
 
 
-def test_webshop_base_rate(shift):
-    assert (shift.n_complete, shift.n_censored, shift.n_excluded) == (163, 145, 192)
+@pytest.fixture(scope="module")
+def published(webshop):
+    return uncalibrated(webshop, horizon="own")
+
+
+def test_webshop_base_rate_as_published(published):
+    assert (published.n_complete, published.n_censored, published.n_excluded) == (163, 145, 192)
     for weights in WEIGHT_SCHEDULES:
-        for score, published in SHIFTS.items():
-            value = shift.table.loc[("base rate", score, weights), "shift"]
-            assert f"{value:+.{len(published) - 3}f}" == published
+        for score, expected in SHIFTS.items():
+            value = published.table.loc[("base rate", score, weights), "shift"]
+            assert f"{value:+.{len(expected) - 3}f}" == expected
+    assert published.shifts().shape == (15, 3)
+
+
+def test_webshop_base_rate_is_that_over_forecasts(webshop, shift):
+    X, y = webshop
+    weight = np.concatenate([1 / np.sqrt(np.arange(1, n + 1)) for n in X.lengths])
+    label = np.repeat(y, X.lengths)
+    scored, complete = np.repeat(np.arange(500) < 308, X.lengths), label >= 0
+    rate = np.average(label[scored] == 1, weights=weight[scored])
+    of_complete = np.average(label[complete], weights=weight[complete])
+    entropy = [p * np.log(rate) + (1 - p) * np.log(1 - rate) for p in (of_complete, rate)]
+    row = shift.table.loc[("base rate", "log", "early")]
+    np.testing.assert_allclose(row[["complete", "extended"]].astype(float), entropy)
     assert shift.shifts().shape == (12, 3)
 
 
-def test_every_figure_is_what_the_scores_say(webshop, shift):
+@pytest.mark.parametrize(("horizon", "names"), CONVENTIONS)
+def test_every_figure_is_what_the_scores_say(webshop, shift, published, horizon, names):
     X, y = webshop
+    shift = published if horizon else shift
     kept = np.arange(500) < 308
     complete = np.arange(500) < 163
-    for weights in WEIGHT_SCHEDULES:
+    for weights in names:
         row = shift.table.loc[("bold", "brier", weights)]
         F = X["bold"]
-        options = {"score": "brier", "weights": weights}
+        options = {"score": "brier", "weights": weights, "horizon": horizon}
         np.testing.assert_allclose(row["complete"], tps_score(y[complete], F[complete], **options))
         np.testing.assert_allclose(row["extended"], censored_tps_score(y[kept], F[kept], **options))
         base = shift.table.loc[("base rate", "brier", weights)]
@@ -67,10 +93,34 @@ def test_a_signal_that_points_the_other_way_is_worth_nothing(webshop):
     assert (table.loc["against", "margin_complete"] < 0.01).all()
 
 
-def test_signs_margins_and_ranks(shift):
+@pytest.mark.parametrize(("horizon", "names"), CONVENTIONS)
+def test_a_shift_is_the_share_of_weight_that_was_cut_times_the_gap(
+    webshop, shift, published, horizon, names
+):
+    X, y = webshop
+    shift = published if horizon else shift
+    cut = (np.arange(500) >= 163) & (np.arange(500) < 308)
+    for weights in names:
+        if horizon:
+            share = 145 / 308  # a run weighs as much as any other
+        else:
+            ramp = {"early": lambda t: 1 / np.sqrt(t), "uniform": np.ones_like}
+            ramp |= {"exponential_front": lambda t: 0.5 ** (t - 1), "linear_back": lambda t: t}
+            D = np.array([ramp[weights](np.arange(1.0, n + 1)).sum() for n in X.lengths[:308]])
+            share = D[cut[:308]].sum() / D.sum()
+        assert shift.censored_weight[weights] == pytest.approx(share)
+        options = {"score": "brier", "weights": weights, "horizon": horizon}
+        row = shift.table.loc[("bold", "brier", weights)]
+        gap = censored_tps_score(y[cut], X["bold"][cut], **options) - row["complete"]
+        np.testing.assert_allclose(row["shift"], share * gap, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("horizon", "names"), CONVENTIONS)
+def test_signs_margins_and_ranks(shift, published, horizon, names):
+    shift = published if horizon else shift
     signs = shift.signs()
-    assert (signs.loc["shy", list(WEIGHT_SCHEDULES)] == "+").all()
-    assert (signs.loc["bold", list(WEIGHT_SCHEDULES)] == "-").all()
+    assert (signs.loc["shy", list(names)] == "+").all()
+    assert (signs.loc["bold", list(names)] == "-").all()
     assert signs.loc["bold", "mean forecast"] > 0.5 > signs.loc["shy", "mean forecast"]
     # of the complete runs most succeed and bold forecasts win; with all runs they lose
     flips = shift.table.loc["bold"]
@@ -93,16 +143,18 @@ def test_sensitivity_to_parse_errors_is_one_argument_away(webshop):
     assert (strict.n_censored, strict.n_excluded) == (145, 192)
 
 
-def test_calibrated_for_each_schedule_or_once(webshop):
+@pytest.mark.parametrize(("horizon", "names"), CONVENTIONS)
+def test_calibrated_for_each_schedule_or_once(webshop, horizon, names):
     X, y = webshop
     X, y = X[:308], y[:308]
-    matched = practice_shift(X, y, n_resamples=5)
-    once = practice_shift(X, y, n_resamples=5, calibrator=PlattCrossFitCalibrator())
-    for weights in WEIGHT_SCHEDULES:
-        for found, fitted in ((matched, weights), (once, "linear_front")):
-            F = PlattCrossFitCalibrator(weights=fitted, censored="failure")
+    matched = practice_shift(X, y, n_resamples=5, horizon=horizon)
+    own = PlattCrossFitCalibrator(weights="uniform", horizon=horizon)
+    once = practice_shift(X, y, n_resamples=5, horizon=horizon, calibrator=own)
+    for weights in names:
+        for found, fitted in ((matched, weights), (once, "uniform")):
+            F = PlattCrossFitCalibrator(weights=fitted, horizon=horizon, censored="failure")
             F = F.fit_transform(X["shy"], y)
-            expected = censored_tps_score(y, F, weights=weights)
+            expected = censored_tps_score(y, F, weights=weights, horizon=horizon)
             row = found.table.loc[("shy", "log", weights)]
             np.testing.assert_allclose(row["extended"], expected)
 
@@ -117,7 +169,7 @@ def test_how_the_censored_runs_differ(webshop, shift):
     spread = lengths[complete].std() / np.sqrt(163)
     np.testing.assert_allclose(row["high"] - row["low"], 2 * 1.96 * spread, rtol=0.2)
     assert row["low"] < row["difference"] < row["high"]
-    weight = [np.arange(n, 0, -1) for n in lengths]
+    weight = [1 / np.sqrt(np.arange(1, n + 1)) for n in lengths]
     mean = np.array([np.average(F, weights=w) for F, w in zip(X["shy"], weight, strict=False)])
     row = shift.selection.loc["shy"]
     gap = mean[~complete].mean() - mean[complete].mean()
@@ -131,6 +183,11 @@ def test_q_z_is_used_throughout(webshop):
     X, y = webshop
     q = np.full(500, 0.3)
     found = practice_shift(X, y, q_z=q, n_resamples=50)
+    base = found.table.loc[("base rate", "log", "uniform"), "extended"]
+    steps = X.lengths[:308]
+    rate = (steps[:118].sum() + 0.3 * 30 * 145) / steps.sum()
+    np.testing.assert_allclose(base, rate * np.log(rate) + (1 - rate) * np.log(1 - rate))
+    found = practice_shift(X, y, q_z=q, n_resamples=50, weights=["uniform"], horizon="own")
     base = found.table.loc[("base rate", "log", "uniform"), "extended"]
     rate = (118 + 0.3 * 145) / 308
     np.testing.assert_allclose(base, rate * np.log(rate) + (1 - rate) * np.log(1 - rate))
@@ -221,7 +278,7 @@ def test_a_calibrator_of_ones_own_hears_of_groups_and_q_z(rng, q_z):
     y = np.where(rng.random(120) < 0.3, -1, rng.random(120) < chance)
     own = PlattCrossFitCalibrator(censored="failure" if q_z is None else "q_z")
     options = {"groups": task, "q_z": q_z, "n_resamples": 10}
-    options["weights"] = ["linear_front"]
+    options["weights"] = ["early"]
     mine = practice_shift({"a": X}, y, calibrator=own, **options).table
     pd.testing.assert_frame_equal(mine, practice_shift({"a": X}, y, **options).table)
     apart = practice_shift({"a": X}, y, **options | {"groups": None}).table

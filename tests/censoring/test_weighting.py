@@ -13,49 +13,52 @@ from trajscore.censoring import (
     doubly_robust_tps_score,
     ipcw_tps_score,
 )
-from trajscore.metrics import censored_tps_samples, censored_tps_score, tps_samples, tps_score
+from trajscore.metrics import censored_tps_score, tps_samples, tps_score
 
+OWN = {"weights": "linear_front", "horizon": "own"}
 # outcomes are known here of runs that were cut off
 pytestmark = pytest.mark.filterwarnings("ignore:row .* the outcome was observed after:UserWarning")
 
 REPEATS = 8
 
 
-def errors_of(monitored, estimators, smooth=True):
+def errors_of(monitored, estimators, smooth=True, **how):
     """Mean error of each estimator over repeats, and the same in standard errors."""
     errors = []
     for seed in range(REPEATS):
         runs, X, y, stopped = monitored(3000, seed, smooth)
-        truth = tps_score(runs.final_outcome, runs.data, score="brier")
-        errors.append([estimate(X, y, stopped) - truth for estimate in estimators])
+        truth = tps_score(runs.final_outcome, runs.data, score="brier", **how)
+        errors.append([estimate(X, y, stopped, **how) - truth for estimate in estimators])
     table = np.array(errors)
     mean = table.mean(axis=0)
     return mean, mean / (table.std(axis=0, ddof=1) / np.sqrt(REPEATS))
 
 
-def complete_only(X, y, stopped):
-    return tps_score(y[~stopped], X[~stopped], score="brier")
+def complete_only(X, y, stopped, **how):
+    return tps_score(y[~stopped], X[~stopped], score="brier", **how)
 
 
-def simple(X, y, stopped):
-    return censored_tps_score(y, X, score="brier")
+def simple(X, y, stopped, **how):
+    return censored_tps_score(y, X, score="brier", **how)
 
 
 def hazard_of(X, stopped, **options):
     return StopHazard(**{"cv": 2, **options}).fit(X, stopped)
 
 
-def ipcw(X, y, stopped, **options):
-    return ipcw_tps_score(y, X, hazard_of(X, stopped, **options), score="brier")
+def ipcw(X, y, stopped, classifier=None, **how):
+    hazard = hazard_of(X, stopped, classifier=classifier)
+    return ipcw_tps_score(y, X, hazard, score="brier", **how)
 
 
-def robust(X, y, stopped, regressor=None, **options):
-    hazard = hazard_of(X, stopped, **options)
-    return doubly_robust_tps_score(y, X, hazard, regressor=regressor, score="brier")
+def robust(X, y, stopped, classifier=None, **how):
+    hazard = hazard_of(X, stopped, classifier=classifier)
+    return doubly_robust_tps_score(y, X, hazard, score="brier", **how)
 
 
-def test_repaired_scores_are_right_where_the_others_are_not(monitored):
-    _, z = errors_of(monitored, [complete_only, simple, ipcw, robust])
+@pytest.mark.parametrize("how", [{}, OWN], ids=["step weights", "own"])
+def test_repaired_scores_are_right_where_the_others_are_not(monitored, how):
+    _, z = errors_of(monitored, [complete_only, simple, ipcw, robust], **how)
     assert (np.abs(z[:2]) > 4).all()
     assert (np.abs(z[2:]) < 3).all()
 
@@ -87,8 +90,8 @@ def test_contributions_average_to_the_score(monitored, score):
     assert value == score(y, X, hazard)
     np.testing.assert_allclose(samples.mean(), value)
     weight = np.arange(600) % 3
-    weighted, same = score(y, X, hazard, sample_weight=weight, return_samples=True)
-    np.testing.assert_array_equal(same, samples)
+    weighted, samples = score(y, X, hazard, sample_weight=weight, return_samples=True)
+    assert abs(weighted - value) > 1e-4
     np.testing.assert_allclose(np.average(samples, weights=weight), weighted)
 
 
@@ -98,27 +101,50 @@ def survival_by_hand(hazard):
     return np.array([np.prod(1 - steps) for steps in np.split(hazard.hazard_, ends)])
 
 
-def test_ipcw_is_the_weighted_mean_and_its_contributions_are_its_influence(monitored):
+def test_ipcw_weighs_scores_and_steps_and_its_contributions_are_its_influence(monitored):
     _, X, y, stopped = monitored(400, 3)
     hazard = hazard_of(X, stopped, min_probability=1e-6)
     value, samples = ipcw_tps_score(y, X, hazard, score="brier", return_samples=True)
-    g = tps_score_of_each(y, X, stopped)
+    N, D = sums_of_each(y, X, stopped)
+    inverse = np.where(stopped, 0.0, 1 / survival_by_hand(hazard))
+
+    def ratio(count):
+        return np.sum(count * inverse * N) / np.sum(count * inverse * D)
+
+    np.testing.assert_allclose(value, ratio(np.ones(400)), rtol=1e-12)
+    check_influence(samples, value, ratio)
+
+
+def test_ipcw_as_published_is_the_weighted_mean(monitored):
+    _, X, y, stopped = monitored(400, 3)
+    hazard = hazard_of(X, stopped, min_probability=1e-6)
+    value, samples = ipcw_tps_score(y, X, hazard, score="brier", return_samples=True, **OWN)
+    g = tps_samples(np.where(stopped, 0, y), X, score="brier", **OWN)
     inverse = np.where(stopped, 0.0, 1 / survival_by_hand(hazard))
 
     def weighted_mean(count):
         return np.sum(count * inverse * g) / np.sum(count * inverse)
 
     np.testing.assert_allclose(value, weighted_mean(np.ones(400)), rtol=1e-12)
-    # one more run of a kind moves the mean by (contribution - mean) / n
-    step = 1e-6
-    more = [weighted_mean(1 + step * (np.arange(400) == k)) for k in range(400)]
-    influence = 400 * (np.array(more) - value) / step
+    check_influence(samples, value, weighted_mean)
+
+
+def check_influence(samples, value, score):
+    """One more run of a kind moves the score by (contribution - score) / n."""
+    n, step = len(samples), 1e-6
+    more = [score(1 + step * (np.arange(n) == k)) for k in range(n)]
+    influence = n * (np.array(more) - value) / step
     np.testing.assert_allclose(samples - value, influence, atol=1e-4)
     assert np.abs(influence).max() > 1
 
 
-def tps_score_of_each(y, X, stopped):
-    return np.where(stopped, 0.0, tps_samples(np.where(stopped, 0, y), X, score="brier"))
+def sums_of_each(y, X, stopped):
+    """Sum of w_t S of each run, 0 where it was stopped, and of w_t; by the Brier score."""
+    N, D = np.zeros((2, len(X)))
+    for k, (run, outcome) in enumerate(zip(X, y, strict=True)):
+        w = 1 / np.sqrt(np.arange(1, len(run) + 1))
+        N[k], D[k] = 0.0 if stopped[k] else -(w @ (run - outcome) ** 2), w.sum()
+    return N, D
 
 
 def test_standard_error_of_contributions_is_the_spread_of_scores(monitored):
@@ -166,19 +192,39 @@ class Largest(RegressorMixin, BaseEstimator):
         return np.full(len(X), 1e9)
 
 
-@pytest.mark.parametrize(
-    ("regressor", "of_targets"), [(DummyRegressor(), np.mean), (Largest(), np.max)]
-)
-def test_doubly_robust_contributions_are_those_of_the_book(monitored, regressor, of_targets):
+@pytest.fixture
+def outlived(monitored):
+    """Runs of which nobody outlives one that was stopped, and their hazard."""
     _, X, y, stopped = monitored(400, 4)
-    # nobody outlives one more stopped run
     X = TrajectoryArray(np.r_[X.cells, np.full(14, 0.3)], np.r_[X.lengths, 14])
     y, stopped = np.r_[y, -1], np.r_[stopped, True]
-    hazard = hazard_of(X, stopped, classifier=DummyClassifier(strategy="prior"))
-    _, samples = doubly_robust_tps_score(
-        y, X, hazard, regressor=regressor, score="brier", return_samples=True
-    )
-    g = tps_score_of_each(y, X, stopped)
+    return X, y, stopped, hazard_of(X, stopped, classifier=DummyClassifier(strategy="prior"))
+
+
+MODELS = [(DummyRegressor(), np.mean), (Largest(), np.max)]
+
+
+@pytest.mark.parametrize(("regressor", "of_targets"), MODELS)
+def test_doubly_robust_contributions_are_those_of_the_book(outlived, regressor, of_targets):
+    X, y, stopped, hazard = outlived
+    options = {"regressor": regressor, "score": "brier", "return_samples": True}
+    value, samples = doubly_robust_tps_score(y, X, hazard, **options)
+    N, D = (augmented(X, stopped, g, hazard, of_targets) for g in sums_of_each(y, X, stopped))
+    np.testing.assert_allclose(value, N.mean() / D.mean(), rtol=1e-9)
+    np.testing.assert_allclose(samples, value + (N - value * D) / D.mean(), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("regressor", "of_targets"), MODELS)
+def test_doubly_robust_contributions_as_published(outlived, regressor, of_targets):
+    X, y, stopped, hazard = outlived
+    options = {"regressor": regressor, "score": "brier", "return_samples": True, **OWN}
+    _, samples = doubly_robust_tps_score(y, X, hazard, **options)
+    g = np.where(stopped, 0, tps_samples(np.where(stopped, 0, y), X, score="brier", **OWN))
+    np.testing.assert_allclose(samples, augmented(X, stopped, g, hazard, of_targets), rtol=1e-9)
+
+
+def augmented(X, stopped, g, hazard, of_targets):
+    """Inverse weights times g, and what was to be expected where a stop came, or did not."""
     models = [scores_to_come(X, stopped, g, hazard.fold_ != k, of_targets) for k in range(2)]
     expected = np.where(stopped, 0.0, g / survival_by_hand(hazard))
     for i in range(len(X)):
@@ -187,7 +233,7 @@ def test_doubly_robust_contributions_are_those_of_the_book(monitored, regressor,
         for t in range(len(own) - 1 + stopped[i]):
             surprise = (t == len(own) - 1) - hazard.hazard_[own[t]]
             expected[i] += surprise / stay[t] * models[hazard.fold_[i]][t]
-    np.testing.assert_allclose(samples, expected, rtol=1e-9)
+    return expected
 
 
 def scores_to_come(X, stopped, g, train, of_targets):
@@ -215,15 +261,20 @@ class Recorder(DummyRegressor):
         return super().fit(X, y)
 
 
-def test_the_model_of_the_score_knows_what_the_steps_so_far_score_on_average(monitored):
+@pytest.mark.parametrize("own", [False, True])
+def test_the_models_of_score_and_steps_know_what_the_steps_so_far_score(monitored, own):
     _, X, y, stopped = monitored(100, 5)
     hazard = hazard_of(X, stopped)
     Recorder.seen.clear()
-    doubly_robust_tps_score(y, X, hazard, regressor=Recorder(), score="brier")
+    how = OWN if own else {}
+    doubly_robust_tps_score(y, X, hazard, regressor=Recorder(), score="brier", **how)
     step = np.concatenate([np.arange(1, n + 1) for n in X.lengths])
+    # weights that tell the end of a run are left out, and means do not tell the number of steps
     each = np.column_stack([-((X.cells - 1) ** 2), -(X.cells**2)])
-    sums = np.concatenate([np.cumsum(run, axis=0) for run in np.split(each, X.offsets[1:-1])])
-    so_far = sums / step[:, None]
+    each *= 1 if own else 1 / np.sqrt(step)[:, None]
+    so_far = np.concatenate([np.cumsum(run, axis=0) for run in np.split(each, X.offsets[1:-1])])
+    if own:
+        so_far = so_far / step[:, None]
     expected = X.cells * so_far[:, 0] + (1 - X.cells) * so_far[:, 1]
     now = X.cells * each[:, 0] + (1 - X.cells) * each[:, 1]
     so_far = np.column_stack([so_far, expected, now])
@@ -236,19 +287,21 @@ def test_the_model_of_the_score_knows_what_the_steps_so_far_score_on_average(mon
         for k in range(2)
         for t in np.unique(step[at_risk])[::-1]
     ]
-    expected = [rows for rows in expected if len(rows)]
+    # a model of the score and, with weights by step, one of what the steps to come weigh
+    expected = [rows for rows in expected if len(rows)] * (1 if own else 2)
     assert len(Recorder.seen) == len(expected)
     for found, rows in zip(Recorder.seen, expected, strict=True):
         np.testing.assert_allclose(found, rows, rtol=1e-12)
 
 
-def test_the_horizon_of_a_stopped_run_is_not_read(monitored):
+@pytest.mark.parametrize("how", [{}, OWN], ids=["step weights", "own"])
+def test_the_horizon_of_a_stopped_run_is_not_read(monitored, how):
     _, X, y, stopped = monitored(400, 7)
     hazard = hazard_of(X, stopped)
     longer = TrajectoryArray(X.cells, X.lengths, horizon=np.where(stopped, X.lengths, X.horizon))
     assert (longer.horizon < X.horizon).any()
     for score in (ipcw_tps_score, doubly_robust_tps_score):
-        assert score(y, longer, hazard) == score(y, X, hazard)
+        assert score(y, longer, hazard, **how) == score(y, X, hazard, **how)
 
 
 def test_repaired_scores_are_right_where_nobody_knows_how_long_a_run_would_have_been(benchmark):
@@ -287,14 +340,15 @@ def test_budget_stops_keep_their_q(monitored, rng):
         np.testing.assert_allclose(same, score(y, X, hazard), rtol=1e-12)
         assert score(codes, X, hazard) == score(codes, X, hazard, q_z=0)
     # linear in each q_z, and so extreme where each run has its worse, or its better, outcome
-    worse = tps_samples(np.zeros(600), X) > tps_samples(np.ones(600), X)
+    worse, better = (tps_samples(np.full(600, one), X, normalize=False) for one in (0, 1))
+    worse = worse > better
     low, high, failed, solved, mixed, half = (
         ipcw_tps_score(codes, X, hazard, q_z=one) for one in (worse, ~worse, 0, 1, q, 0.5)
     )
     assert low < mixed < high < low + 0.3
     np.testing.assert_allclose(half, (failed + solved) / 2, rtol=1e-12)
     inverse = np.where(stopped, 0.0, 1 / survival_by_hand(hazard))
-    by_hand = np.average(censored_tps_samples(codes, X, q_z=q), weights=inverse)
+    by_hand = censored_tps_score(codes, X, q_z=q, sample_weight=inverse)
     np.testing.assert_allclose(mixed, by_hand, rtol=1e-9)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags
 
 from trajscore.calibration._forecaster import Forecaster
 from trajscore.core.array import TrajectoryArray
@@ -18,6 +19,7 @@ from trajscore.core.values import is_number
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.core.within_runs import last_cells, step_numbers
 from trajscore.metrics._equal_length import length_bins
+from trajscore.metrics._proper_scores import CLIP
 
 
 class AliveRate(Forecaster, BaseEstimator):
@@ -37,9 +39,9 @@ class AliveRate(Forecaster, BaseEstimator):
     prior : float, default=5.0
         Number of runs with which a rate leans towards the one before.
     weights, horizon : str or callable, and int, "own" or None
-        Weights of the steps in the rates. Those that depend on the step alone change nothing;
-        ``weights="linear_front", horizon="own"`` tilts the rate towards the outcome of short runs,
-        as the weights of the paper reward.
+        Weights of the steps in the rates. Those that depend on the step alone change hardly
+        anything; ``weights="linear_front", horizon="own"`` tilts the rate towards the outcome of
+        short runs, as the weights of the paper reward.
     censored : {"failure", "drop"}, default="failure"
         What runs with outcome -1 are in fitting.
 
@@ -59,7 +61,7 @@ class AliveRate(Forecaster, BaseEstimator):
     --------
     >>> from trajscore.calibration import AliveRate
     >>> X, y = [[0.5], [0.5, 0.5], [0.5, 0.5]], [1, 0, 0]
-    >>> AliveRate(prior=1).fit(X, y).transform(X).round(2)
+    >>> AliveRate(prior=1).fit(X, y).transform(X).padded().round(2)
     array([[0.33,  nan],
            [0.33, 0.11],
            [0.33, 0.11]])
@@ -122,8 +124,7 @@ class AliveRate(Forecaster, BaseEstimator):
             is_end[last_cells(traces)[ended]] = True
         step = step_numbers(traces)
         bins = length_bins(step)
-        with np.errstate(invalid="ignore"):  # in runs, as the prior is
-            mass *= (np.bincount(bins, counted) / np.bincount(bins, mass))[bins]
+        mass *= _in_runs(np.bincount(bins, counted), np.bincount(bins, mass))[bins]
         width = np.bincount(length_bins(np.arange(1, step.max() + 1)))
         base = float(np.average(labels.value, weights=weight))
         going = _counts(bins, mass, label, ~is_end) / np.maximum(width, 1)
@@ -134,6 +135,9 @@ class AliveRate(Forecaster, BaseEstimator):
 
     def _reads(self) -> dict[str, bool]:
         return {"probabilities": False, "single_channel": False, "allow_missing": True}
+
+    def _takes_missing(self) -> bool:
+        return True
 
     def _begin(self, n: int) -> int:
         return 0
@@ -152,13 +156,25 @@ class AliveRate(Forecaster, BaseEstimator):
 
     def _rates(self, step: IntArray, is_end: BoolArray) -> FloatArray:
         bins = np.minimum(length_bins(step), len(self.going_) - 1)
-        if self.end is None:
-            return self.going_[bins]
-        return np.where(is_end, self.ended_[bins], self.going_[bins])
+        rates = self.going_[bins]
+        if self.end is not None:
+            rates = np.where(is_end, self.ended_[bins], rates)
+        return np.clip(rates, CLIP, 1 - CLIP)
 
     @property
     def _output_channels(self) -> tuple[str, ...]:
         return ("probability",)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+
+def _in_runs(n_runs: FloatArray, mass: FloatArray) -> FloatArray:
+    """Factors that turn mass into numbers of runs, as the prior is; 1 where nothing weighs."""
+    return np.divide(n_runs, mass, out=np.ones_like(mass), where=mass > 0)
 
 
 def _counts(bins: IntArray, mass: FloatArray, label: FloatArray, used: BoolArray) -> FloatArray:

@@ -67,7 +67,7 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
     >>> from trajscore.calibration import BetaCrossFitCalibrator
     >>> X, y = [[0.99, 0.95], [0.99, 0.99], [0.95, 0.9], [0.9, 0.9]], [1, 1, 0, 0]
     >>> BetaCrossFitCalibrator().fit(X, y).full_map_([0.9, 0.99]).round(2)
-    array([0.26, 0.75])
+    array([0.28, 0.75])
     """
 
     def __init__(

@@ -103,13 +103,13 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
     >>> X, y = [[0.99, 0.95], [0.99, 0.99], [0.95, 0.9], [0.9, 0.9]], [1, 1, 0, 0]
     >>> calibrator = PlattCrossFitCalibrator().fit(X, y)
     >>> calibrator.full_map_([0.9, 0.99]).round(2)
-    array([0.27, 0.74])
+    array([0.28, 0.75])
     >>> calibrator.summary()[["slope", "fallback"]].round(2)
          slope  fallback
     map
-    A     0.50     False
+    A     0.48     False
     B     0.67     False
-    all   0.92     False
+    all   0.90     False
     """
 
     def __init__(

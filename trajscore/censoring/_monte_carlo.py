@@ -197,9 +197,9 @@ class MonteCarloContinuation(BaseEstimator):
         median q_Z                     0.400
         share q_Z = 0                  0.500
         share q_Z > 0.5                0.500
-        simple score                  -0.338
-        exact score                   -0.152
-        exact - simple                 0.187
+        simple score                  -0.342
+        exact score                   -0.148
+        exact - simple                 0.193
         Name: value, dtype: float64
         """
         check_is_fitted(self)

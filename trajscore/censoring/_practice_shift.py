@@ -48,6 +48,9 @@ class PracticeShift:
     n_complete, n_censored, n_excluded : int
         Runs of the complete-only score, those that the extension adds, and those left out
         because something other than a budget stopped them.
+    censored_weight : Series indexed by weights
+        Share of the weight that censored runs hold. It times what these score above the complete
+        runs is the shift.
     mean_forecast : Series indexed by predictor
         Mean forecast over runs, steps weighted by the first schedule.
     selection : DataFrame indexed by "number of steps" and predictor
@@ -60,12 +63,13 @@ class PracticeShift:
     n_complete: int
     n_censored: int
     n_excluded: int
+    censored_weight: pd.Series
     mean_forecast: pd.Series
     selection: pd.DataFrame
 
     @property
     def censoring_rate(self) -> float:
-        """Share of censored runs among those scored; a shift over it is one of a censored run."""
+        """Share of censored runs among those scored; with ``horizon="own"`` also of the weight."""
         return self.n_censored / (self.n_complete + self.n_censored)
 
     def shifts(self) -> pd.DataFrame:
@@ -242,9 +246,18 @@ def practice_shift(
         n_complete=int(observed.sum()),
         n_censored=int((~observed).sum()),
         n_excluded=int((~enters).sum()),
+        censored_weight=_share_of_weight(~observed, sample.X, schedules),
         mean_forecast=known.mean().drop(_STEPS),
         selection=selection.drop(index=BASE_RATE),
     )
+
+
+def _share_of_weight(
+    rows: BoolArray, X: TrajectoryArray, schedules: Sequence[StepWeights]
+) -> pd.Series:
+    """Share of the weight that some of the runs hold, by schedule."""
+    share = {how.schedule_name: how.of(X).rate(rows.astype(np.float64)) for how in schedules}
+    return pd.Series(share, name="censored weight").rename_axis("weights")
 
 
 def _predictors(X: Any) -> dict[str, Any]:

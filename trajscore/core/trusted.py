@@ -6,6 +6,7 @@ from __future__ import annotations
 _OURS = {
     "calibration._affine": ("AffineCalibrator",),
     "calibration._aggregator": ("TraceAggregator",),
+    "calibration._alive_rate": ("AliveRate",),
     "calibration._beta": ("BetaCrossFitCalibrator", "BetaMap"),
     "calibration._isotonic": ("IsotonicCrossFitCalibrator", "IsotonicMap"),
     "calibration._platt": ("PlattCrossFitCalibrator", "PlattMap"),
