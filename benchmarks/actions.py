@@ -98,7 +98,7 @@ def learned(logs: Logs) -> dict[str, tuple[Any, TrajectoryArray]]:
     so_far = ActionSignals().fit_transform(logs.runs)
     turns = ActionSignals(so_far=False).fit_transform(logs.runs)
     length = RunLength().fit_transform(so_far)
-    risk = TracerScorer().fit_transform(TracerSignals().fit_transform(logs.runs))
+    risk = tracer_risk(TracerSignals().fit_transform(logs.runs))
     both = so_far.with_cells(
         np.column_stack([so_far.cells, risk.cells]), channels=[*(so_far.channels or ()), "risk"]
     )
@@ -115,11 +115,18 @@ def learned(logs: Logs) -> dict[str, tuple[Any, TrajectoryArray]]:
     return rows
 
 
+def tracer_risk(signals: TrajectoryArray) -> TrajectoryArray:
+    """Return TRACER's risk, 0 before anything is recorded."""
+    risk = TracerScorer().fit_transform(signals)
+    return risk.with_cells(np.nan_to_num(risk.cells))
+
+
 def as_they_are(logs: Logs) -> dict[str, TrajectoryArray]:
     """Return risks that are not learned, as confidences."""
     signals = TracerSignals().fit_transform(logs.runs)
-    risks = {LENGTH: RunLength(), "tool calls": ToolCallCount(), "TRACER": TracerScorer()}
+    risks = {LENGTH: RunLength(), "tool calls": ToolCallCount()}
     found = {name: scorer.fit_transform(signals) for name, scorer in risks.items()}
+    found["TRACER"] = tracer_risk(signals)
     return {name: risk.with_cells(-risk.cells) for name, risk in found.items()}
 
 
