@@ -123,7 +123,6 @@ def test_pickles_copies_and_defaults_are_equal_in_effect(runs, weight):
         {"weights": lambda step: 1 / (1 + step)},
         OWN,
     ],
-    ids=str,
 )
 def test_a_scorer_is_its_metric(runs, weight, how):
     X, y = runs

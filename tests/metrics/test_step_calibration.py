@@ -27,7 +27,7 @@ def long_runs(rng):
     return TrajectoryArray(rng.random(lengths.sum()), lengths), rng.integers(0, 2, 150)
 
 
-@pytest.mark.parametrize(("how", "weight"), WAYS, ids=lambda how: str(how)[:40])
+@pytest.mark.parametrize(("how", "weight"), WAYS)
 @pytest.mark.parametrize("part", STEPS)
 def test_bins_of_equal_width_one_step_at_a_time(long_runs, rng, how, weight, part):
     X, y = long_runs

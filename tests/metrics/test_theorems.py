@@ -280,7 +280,7 @@ def test_contrast_is_extreme_at_the_ends():
         assert (np.diff(contrast) > -1e-15).all()
 
 
-@pytest.mark.parametrize("how", [*WAYS, OWN], ids=lambda how: str(how)[:40])
+@pytest.mark.parametrize("how", [*WAYS, OWN])
 @pytest.mark.filterwarnings("ignore:horizon=3 leaves:UserWarning")
 def test_regret_is_what_the_score_loses(ragged, how):
     # where the chance is one in a run, it is the run's soft outcome too
