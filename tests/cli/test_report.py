@@ -98,7 +98,7 @@ def test_horizon_and_end(table, capsys):
     [
         (
             ["--weights", "linear_front"],
-            "--weights linear_front needs a number of steps, over which it falls to zero; add --hor",
+            "--weights linear_front needs a number of steps, over which it falls to zero; add",
         ),
         (
             ["--horizon", "0"],
