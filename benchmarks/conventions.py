@@ -57,12 +57,15 @@ def sets(logs: Path | None, data_home: Path | None) -> Iterator[tuple[str, dict[
     for folder in ("tau_bench", "tau2"):
         for path in sorted((logs / folder).glob("*.json")) if logs is not None else []:
             found = load(path)
-            yield f"{folder}/{path.stem}", {
-                "X": found.predictors,
-                "y": found.y,
-                "groups": found.groups,
-                "stop_reason": found.stop_reason,
-            }
+            yield (
+                f"{folder}/{path.stem}",
+                {
+                    "X": found.predictors,
+                    "y": found.y,
+                    "groups": found.groups,
+                    "stop_reason": found.stop_reason,
+                },
+            )
 
 
 def margins(report: Report, predictor: str) -> dict[str, str]:

@@ -52,8 +52,10 @@ def censoring_shift(
     DataFrame indexed by outcome: "failure", "success", "all"
         n_runs and n_cut, numbers of runs; complete and censored, mean scores before and after;
         shift = censored - complete = prefix_swap + tail_omission. Scores are of all runs of the
-        outcome, cut or not; NaN where there are none. With ``horizon="own"`` a cut run keeps the
-        weights of its whole length, and an omitted tail never lowers the score, as in the paper.
+        outcome, cut or not; NaN where there are none. The tail omission is the share of the weight
+        that is left out, times what the forecasts there score below those that are kept. With
+        ``horizon="own"`` a cut run keeps the weights of its whole length, and an omitted tail never
+        lowers the score, as in the paper.
 
     Raises
     ------

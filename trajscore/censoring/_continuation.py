@@ -31,11 +31,14 @@ from trajscore.core.within_runs import last_cells, run_numbers, step_numbers
 
 
 class ContinuationModel(BaseEstimator):
-    """Estimate q_Z by a classifier of what is known of a run at its last step.
+    """Estimate q_Z, the chance of success of a run that was stopped while it was still going.
 
-    It learns from prefixes of observed runs that went on for at least one more step, by default
-    at the steps at which the unobserved ones were stopped; or, where `fit` is given ``branches=``,
-    from the stopped runs that were resumed, and then speaks for all of them.
+    q_Z = P(success | history, stopped, still going) comes from a classifier of what is known of a
+    run at its last step. It learns from prefixes of observed runs that went on for at least one
+    more step, by default at the steps at which the unobserved ones were stopped. A run that ended
+    by itself at such a step is not learnt from there, as it was not still going. Where `fit` is
+    given ``branches=``, it learns from the stopped runs that were resumed, and then speaks for all
+    of them.
 
     Parameters
     ----------
@@ -85,6 +88,9 @@ class ContinuationModel(BaseEstimator):
 
     Notes
     -----
+    A score with q_Z is that of the steps that were taken, by `trajscore.metrics.censored_tps_score`
+    with these estimates; no run needs a horizon.
+
     Observed runs stand for the stopped ones only if stopping does not select: with one fixed
     budget for all, no run went on beyond it and there is nothing to learn from; with budgets
     that differ, runs with short budgets say who *finished early*. Use `check`, and resume some
@@ -208,7 +214,10 @@ class ContinuationModel(BaseEstimator):
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Estimate the chance of success after each run's last step, observed or not.
+        """Estimate the chance of success of each run, were it stopped after its last step.
+
+        That the run was still going is taken for granted, also of runs that ended by themselves:
+        of these the outcome is known, and scores do not read q_Z.
 
         Parameters
         ----------

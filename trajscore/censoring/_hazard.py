@@ -28,7 +28,10 @@ class StopHazard(BaseEstimator):
 
     A run that came to its end, or to its budget, could have been stopped at every step but its
     last one; a stopped run at every step, and was at its last. What is learnt from these steps is
-    kept for the runs of `fit`, out of fold: `ipcw_tps_score` and `doubly_robust_tps_score` take it.
+    kept for the runs of `fit`, out of fold. `ipcw_tps_score` and `doubly_robust_tps_score` take it,
+    for the score of all steps that the runs would have come to had none been stopped. It does not
+    estimate how stopped runs would have ended, P(success | history, stopped, still going):
+    `ContinuationModel` does.
 
     Parameters
     ----------
@@ -64,6 +67,7 @@ class StopHazard(BaseEstimator):
     See Also
     --------
     administrative_stop_test : Tells whether stops depend on the recorded history at all.
+    ContinuationModel : Estimates how runs that a budget stopped would have ended.
 
     Examples
     --------

@@ -38,8 +38,9 @@ def ipcw_tps_score(
 ) -> float | tuple[float, FloatArray]:
     """Trajectory Proper Score had no run been stopped informatively, by inverse weights.
 
-    Runs that were not stopped stand for those with a like history that were: each counts with
-    the inverse of its chance of not being stopped at any of its steps.
+    It is the score of all steps that the runs would have come to. Runs that were not stopped stand
+    for those with a like history that were: each counts with the inverse of its chance of not being
+    stopped at any of its steps.
 
     Parameters
     ----------
@@ -50,8 +51,9 @@ def ipcw_tps_score(
         were stopped informatively, and how likely that was. Default: ``StopHazard()`` is fitted on
         the traces, with all unobserved runs as stopped.
     q_z : float or array-like of shape (n_runs,), default=0.0
-        Continuation-success probability of unobserved runs that a budget stopped; these are
-        scored on their prefix, as by `censored_tps_score`.
+        P(success | history, stopped, still going) of unobserved runs that a budget stopped, as by
+        `ContinuationModel`. Of these runs the steps up to the budget are scored, as by
+        `censored_tps_score`. Of runs that were stopped informatively no q_z is read.
     score, weights, horizon : score family and step weights
         As in `trajscore.metrics.tps_score`.
     sample_weight : array-like of shape (n_runs,), optional
@@ -80,9 +82,10 @@ def ipcw_tps_score(
 
     Notes
     -----
-    The target is the score of all steps that runs would have come to by themselves: inverse weights
-    multiply the scores and the weights of steps alike. `censored_tps_score` targets the steps that
-    were taken.
+    The target is the score of all steps that runs would have come to, by themselves or up to their
+    budget: sum v N / sum v D over all runs, where inverse weights multiply N, the weighted scores
+    of a run's steps, and D, the weights of these steps, alike. `censored_tps_score` targets the
+    steps that were taken. With ``horizon="own"`` D is 1, and this is the mean over runs.
 
     Consistent if (1) given the history at a step, a stop says nothing of what would have come,
     (2) the model of stops is right, and (3) runs of every history had a chance to go on. If stops
@@ -127,8 +130,9 @@ def doubly_robust_tps_score(
 ) -> float | tuple[float, FloatArray]:
     """Trajectory Proper Score had no run been stopped informatively, doubly robust.
 
-    Inverse weights as in `ipcw_tps_score`, and at every step a model of the score that the run
-    would have come to, given its history: the result is right if either model is.
+    It is the score of all steps that the runs would have come to. Inverse weights as in
+    `ipcw_tps_score`, and at every step a model of the score that the run would have come to, given
+    its history: the result is right if either model is.
 
     Parameters
     ----------
