@@ -4,12 +4,13 @@ import json
 import re
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore import DensityRatioEProcess
+from trajscore import DensityRatioEProcess, TrajectoryArray, metrics
 from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
 
@@ -60,6 +61,62 @@ def test_named_columns_and_page(table, capsys):
     assert "noise:" in out
     assert "uniform" in out
     assert page.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_horizon_and_end(table, capsys):
+    frame, folder = table
+    path = folder / "runs.csv"
+    frame.to_csv(path, index=False)
+    X, y = TrajectoryArray.from_frame(
+        frame, id="run_id", step="step", value="confidence", outcome="solved"
+    )
+    for options, weights in (
+        ([], {}),
+        (["--horizon", "4"], {"horizon": 4}),
+        (
+            ["--weights", "linear_front", "--horizon", "own"],
+            {"weights": "linear_front", "horizon": "own"},
+        ),
+    ):
+        for end, knows in (([], None), (["--end", "known"], True), (["--end", "unknown"], False)):
+            written = folder / "report.json"
+            code, out, err = run(capsys, path, *options, *end, "--out", written)
+            assert (code, err) == (0, "")
+            found = json.loads(written.read_text())
+            assert found["options"]["knows_end"] == {"confidence": knows}
+            value = found["predictors"]["confidence"]["forms"]["raw"]["metrics"]["TPS log"]["value"]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of steps beyond the horizon
+                assert value == pytest.approx(metrics.tps_score(y, X, **weights))
+        n_beyond = int(np.maximum(X.lengths - 4, 0).sum())
+        said = f"{n_beyond} steps beyond the horizon are not scored"
+        assert (said in " ".join(out.split())) == ("horizon" in weights and weights["horizon"] == 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ["--weights", "linear_front"],
+            "--weights linear_front needs a number of steps, over which it falls to zero; add",
+        ),
+        (
+            ["--horizon", "0"],
+            "argument --horizon: '0' is not a number of steps, such as 30, or own",
+        ),
+        (["--horizon", "its own"], "argument --horizon: 'its own' is not a number of steps"),
+        (["--end", "yes"], "argument --end: invalid choice: 'yes'"),
+        (["--weights", "early_front"], "argument --weights: invalid choice: 'early_front'"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused_at_once(capsys, options, said):
+    try:
+        code = main(["report", *options])
+    except SystemExit as error:
+        code = error.code
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert said in err
 
 
 def test_any_fraction_is_a_score_where_no_name_is_usual(table, capsys):

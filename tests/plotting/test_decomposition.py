@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from trajscore import PlattCrossFitCalibrator
-from trajscore.metrics import murphy_curve, tps_decomposition
-from trajscore.plotting import DecompositionDisplay, MurphyDisplay
+from trajscore.metrics import aggregate, murphy_curve, tps_decomposition, tps_score
+from trajscore.plotting import DecompositionDisplay, MurphyDisplay, ReliabilityDisplay
 
 
 def drawn(display):
@@ -73,3 +73,29 @@ def test_from_estimator(runs, display):
         display.from_estimator(object(), X, y)
     with pytest.raises(ValueError, match="no predictors"):
         display.from_predictions(y, {})
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {},
+        {"weights": "uniform"},
+        {"weights": "linear_front", "horizon": 9},
+        {"weights": "linear_front", "horizon": "own"},
+    ],
+    ids=["early", "uniform", "horizon", "as published"],
+)
+def test_weights_are_those_of_the_metrics(runs, weights):
+    X, y = runs
+    X = X.prefix(9)
+    parts = DecompositionDisplay.from_predictions(y, X, score="brier", **weights).table
+    found = parts.loc["forecast"].to_dict()
+    assert found == vars(tps_decomposition(y, X, score="brier", **weights))
+    assert found["score"] == pytest.approx(tps_score(y, X, score="brier", **weights))
+    curves = MurphyDisplay.from_predictions(y, X, **weights).curves
+    pd.testing.assert_frame_equal(curves.loc["forecast"], murphy_curve(y, X, **weights))
+    display = ReliabilityDisplay.from_predictions(y, X, n_bins=5, **weights)
+    confidence = aggregate(X, **weights)
+    assert display.n_runs @ display.forecast == pytest.approx(confidence.sum())
+    with pytest.raises(ValueError, match="'linear_front' fall to zero over a number of steps"):
+        MurphyDisplay.from_predictions(y, X, weights="linear_front")

@@ -96,7 +96,11 @@ def test_the_page_answers(report):
         in page
     )
     head = page[page.index("<thead", page.index('id="all-numbers"')) :]
-    assert head[: head.index("</thead>")].count('title="') == len(report.options.metrics) + 4
+    head = head[: head.index("</thead>")]
+    assert head.count('title="') == len(report.options.metrics) + 6
+    said = " ".join(unescape(re.sub("<[^>]*>", " ", head)).split())
+    for name in ("TPS log", "AUROC"):
+        assert f"{name} over counting \u2191 {name} over counting, end known \u2191" in said
     assert len(page) < 3e6
 
 

@@ -119,6 +119,11 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(arguments: argparse.Namespace) -> None:
     """Print the report, and write it as a page if that is wanted."""
     _check_out(arguments.out)
+    if arguments.weights == "linear_front" and arguments.horizon is None:
+        raise ValueError(
+            "--weights linear_front needs a number of steps, over which it falls to zero; add "
+            "--horizon 30, say, or --horizon own for the paper's convention"
+        )
     if is_folder_of_parquet(arguments.table):
         report, said, log = _judge_folder(arguments)
     else:
@@ -172,11 +177,6 @@ def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what is computed, of whatever was read."""
-    if arguments.weights == "linear_front" and arguments.horizon is None:
-        raise ValueError(
-            "--weights linear_front needs a number of steps, over which it falls to zero; add "
-            "--horizon 30, say, or --horizon own for the paper's convention"
-        )
     families = [arguments.family, *(one for one in _USUAL_FAMILIES if one != arguments.family)]
     return {
         "scores": families,

@@ -185,8 +185,8 @@ def evaluate(
     >>> report = evaluate(X, y)
     >>> report.table["TPS log margin"].round(2)["engine"]
     form
-    raw          -2.34
-    calibrated    0.08
+    raw          -2.28
+    calibrated    0.09
     Name: TPS log margin, dtype: float64
     """
     check_choice(phi, "phi", AGGREGATORS)

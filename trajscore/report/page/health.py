@@ -55,9 +55,9 @@ def _sentence(view: View) -> str:
         return f"The length of a run does not tell how it ends (AUROC {area:.3f}{aside})."
     side, share = ("shorter", area) if area > 0.5 else ("longer", 1 - area)
     return (
-        f"The length of a run tells something of how it ends: of a success and a failure, the "
-        f"success is the {side} run in {share:.0%} of pairs (AUROC {area:.3f} for few "
-        f"steps{aside}), so that a predictor has to beat that."
+        f"The length of a run tells how it ends: in {share:.0%} of pairs, the run that succeeded "
+        f"was {side} (AUROC {area:.3f} for few steps{aside}). A predictor has to beat counting "
+        f"steps."
     )
 
 

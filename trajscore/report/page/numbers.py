@@ -13,13 +13,14 @@ from trajscore.report.page.view import Section, View
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.cells import digits_of, short_number
 
-_OVER = tuple(f"AUROC {over[0]}" for over in (OVER_ALIVE, OVER_ALIVE_END))
+_COUNTING = {OVER_ALIVE[0]: "over counting", OVER_ALIVE_END[0]: "over counting, end known"}
 
 
 def numbers(view: View) -> Section:
     """Return the main table, best values marked, and the files to save."""
     data = view.data
-    columns = ["n_runs", "n_censored", *data.options.metrics, *_OVER]
+    over = [f"{name} {one}" for name in (data.score_name, "AUROC") for one in _COUNTING]
+    columns = ["n_runs", "n_censored", *data.options.metrics, *over]
     best = {name: _best(data.table[name], arrow(name, data.options)) for name in columns}
     rows = []
     ordered = [
@@ -74,10 +75,9 @@ def _frame(view: View) -> pd.DataFrame:
 
 
 def _short(name: str) -> str:
-    names = {"n_runs": "runs", "n_censored": "no outcome"} | dict(
-        zip(_OVER, ("over counting", "over counting, end known"), strict=True)
-    )
-    return names.get(name, name)
+    known = {"n_runs": "runs", "n_censored": "no outcome"}
+    metric, _, over = name.rpartition(" ")
+    return f"{metric} {_COUNTING[over]}" if over in _COUNTING else known.get(name, name)
 
 
 def _text(value: Any, name: str) -> str:
