@@ -70,7 +70,9 @@ def main() -> None:
         sets = {name: fetch_evaluator(name, return_X_y=True) for name in ("hotpotqa", "gsm8k")}
     for name, (X, y) in sets.items():
         report = evaluate({"judge": X}, y, n_jobs=2)
-        print(f"== {name}\n{report}\n\n{report.table.reindex(columns=SHOWN).round(4).T.to_string()}\n")
+        print(
+            f"== {name}\n{report}\n\n{report.table.reindex(columns=SHOWN).round(4).T.to_string()}\n"
+        )
         forms = [("judge", form) for form in ("raw", "calibrated")]
         parts = {
             form: asdict(tps_decomposition(report.labels[form], report.traces[form]))
