@@ -171,7 +171,7 @@ class JointLaw:
 
 
 def short_runs_succeed() -> JointLaw:
-    """Return a law of at most 30 steps in which short runs succeed, of state 1 more, and long fail."""
+    """Return a law of at most 30 steps: short runs succeed, in state 1 more of them; long fail."""
     step = np.arange(1, 31)[:, None]
     stop = 1 / (1 + np.exp(2 - 0.05 * step - np.array([0.0, 1.0])))
     stop[-1] = 1.0

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from trajscore import TrajectoryArray, metrics
-from trajscore.metrics import _gradients, _ranking
 from trajscore.core.weights import as_step_weights
+from trajscore.metrics import _gradients, _ranking
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._statistics import MeanOfRuns
 from trajscore.metrics._tps import RunSums, run_sums

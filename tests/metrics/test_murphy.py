@@ -87,7 +87,9 @@ def test_is_the_definition(weights, how):
     assert curve.index.name == "threshold"
     assert list(curve.columns) == COLUMNS
     label = np.repeat(y, X.lengths)
-    cell = np.concatenate([v * weights(np.arange(1, T + 1), T) for v, T in zip(w, X.lengths)])
+    cell = np.concatenate(
+        [v * weights(np.arange(1, T + 1), T) for v, T in zip(w, X.lengths, strict=True)]
+    )
     cell = cell / cell.sum()
     for c in cuts:
         goes_on = X.cells > c

@@ -6,7 +6,6 @@ from trajscore import TrajectoryArray
 from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.metrics import tps_score, tps_sensitivity
 
-
 RAMPS = {  # w_t up to a factor
     "early": lambda t: t**-0.5,
     "uniform": np.ones_like,

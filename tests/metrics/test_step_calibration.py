@@ -8,7 +8,6 @@ from trajscore.metrics import step_calibration_error, trajectory_diagnostics
 from trajscore.metrics._step_calibration import step_calibration_statistics
 from trajscore.metrics._weighted_steps import weighted_steps
 
-
 OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
 STEPS = {None: (1, 99), "early": (1, 3), "middle": (4, 10), "late": (11, 99)}
 WAYS = [
@@ -28,7 +27,7 @@ def long_runs(rng):
     return TrajectoryArray(rng.random(lengths.sum()), lengths), rng.integers(0, 2, 150)
 
 
-@pytest.mark.parametrize(("how", "weight"), WAYS, ids=lambda how: str(how)[:40])
+@pytest.mark.parametrize(("how", "weight"), WAYS)
 @pytest.mark.parametrize("part", STEPS)
 def test_bins_of_equal_width_one_step_at_a_time(long_runs, rng, how, weight, part):
     X, y = long_runs

@@ -125,7 +125,8 @@ class WorldOfLengths:
     def adapted(self, rng):
         """Any forecast of what is known at each step."""
         tables = [rng.uniform(0.01, 0.99, 2**t) for t in (1, 2, 3)]
-        return self.trace(np.stack([table[k] for table, k in zip(tables, self.prefix.T)], axis=1))
+        steps = zip(tables, self.prefix.T, strict=True)
+        return self.trace(np.stack([table[prefix] for table, prefix in steps], axis=1))
 
     def score(self, trace, score, how):
         return tps_score(self.y, trace, score=score, sample_weight=self.chance, **how)
@@ -279,7 +280,7 @@ def test_contrast_is_extreme_at_the_ends():
         assert (np.diff(contrast) > -1e-15).all()
 
 
-@pytest.mark.parametrize("how", [*WAYS, OWN], ids=lambda how: str(how)[:40])
+@pytest.mark.parametrize("how", [*WAYS, OWN])
 @pytest.mark.filterwarnings("ignore:horizon=3 leaves:UserWarning")
 def test_regret_is_what_the_score_loses(ragged, how):
     # where the chance is one in a run, it is the run's soft outcome too

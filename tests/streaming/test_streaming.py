@@ -83,7 +83,7 @@ def best_constant(X, y, how):
 
 
 @pytest.mark.parametrize("score", ["log", "brier", ("beta", 4, 2), ("log", 1e-2)], ids=str)
-@pytest.mark.parametrize("how", WAYS, ids=lambda how: str(how)[:40])
+@pytest.mark.parametrize("how", WAYS)
 def test_scores_of_parts_are_those_of_all(runs, score, how):
     X, y = runs
     rate = best_constant(X, y, how)
@@ -167,7 +167,7 @@ def test_clusters_may_come_in_parts(runs):
         parts[0].update(y, X)
 
 
-@pytest.mark.parametrize("how", WAYS, ids=lambda how: str(how)[:40])
+@pytest.mark.parametrize("how", WAYS)
 def test_calibration_on_the_grid(runs, how):
     X, y = runs
     parts = [CalibrationAccumulator(**how).update(y[k::3], X[k::3]) for k in range(3)]
@@ -186,7 +186,7 @@ def test_calibration_on_the_grid(runs, how):
     assert found["success_rate"] == pytest.approx(over_steps, rel=1e-12)
 
 
-@pytest.mark.parametrize("how", WAYS, ids=lambda how: str(how)[:40])
+@pytest.mark.parametrize("how", WAYS)
 def test_maps_fitted_to_counts_are_those_of_the_runs(runs, how):
     # a strong penalty and prior, so that the scale of the weights shows
     X, y = runs

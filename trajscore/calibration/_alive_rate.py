@@ -172,7 +172,7 @@ class AliveRate(Forecaster, BaseEstimator):
         return tags
 
 
-def _in_runs(n_runs: FloatArray, mass: FloatArray) -> FloatArray:
+def _in_runs(n_runs: Any, mass: Any) -> FloatArray:
     """Factors that turn mass into numbers of runs, as the prior is; 1 where nothing weighs."""
     return np.divide(n_runs, mass, out=np.ones_like(mass), where=mass > 0)
 

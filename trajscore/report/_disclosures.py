@@ -94,8 +94,9 @@ NOTES: dict[str, Callable[..., str]] = {
         f"that it moves every score; a horizon, such as horizon=30, bounds what a run weighs."
     ),
     "small groups": lambda kind, n, n_groups: (
-        f"{n} of {n_groups} groups by {kind} have fewer than 20 runs; a score divides by the "
-        f"weight of the group's steps, so averages over such groups may prefer the wrong predictor."
+        f"{n} of {n_groups} groups by {kind} {'has' if n == 1 else 'have'} fewer than 20 runs; a "
+        f"score divides by the weight of the group's steps, so averages over such groups may "
+        f"prefer the wrong predictor."
     ),
     "conventions": lambda best, other, ours, theirs, leaning, digits, unit: (
         f"with the published weights (weights='linear_front', horizon='own') {other} leads {best} "
