@@ -40,11 +40,13 @@ from trajscore import (
 )
 from trajscore.calibration import cross_fit_traces
 from trajscore.calibration._cross_fit import folds_of
+from trajscore.core.weights import as_step_weights
 from trajscore.core.within_runs import last_cells
 from trajscore.inference import bootstrap
 from trajscore.metrics import _equal_length as equal_length
 from trajscore.metrics import tps_samples
 from trajscore.metrics._statistics import MeanOfRuns
+from trajscore.metrics._tps import run_sums
 from trajscore.metrics._within_strata import AurocWithin
 from trajscore.tracer import RunLength, ToolCallCount
 
@@ -96,7 +98,7 @@ def learned(logs: Logs) -> dict[str, tuple[Any, TrajectoryArray]]:
     so_far = ActionSignals().fit_transform(logs.runs)
     turns = ActionSignals(so_far=False).fit_transform(logs.runs)
     length = RunLength().fit_transform(so_far)
-    risk = TracerScorer().fit_transform(TracerSignals().fit_transform(logs.runs))
+    risk = tracer_risk(TracerSignals().fit_transform(logs.runs))
     both = so_far.with_cells(
         np.column_stack([so_far.cells, risk.cells]), channels=[*(so_far.channels or ()), "risk"]
     )
@@ -113,11 +115,18 @@ def learned(logs: Logs) -> dict[str, tuple[Any, TrajectoryArray]]:
     return rows
 
 
+def tracer_risk(signals: TrajectoryArray) -> TrajectoryArray:
+    """Return TRACER's risk, 0 before anything is recorded."""
+    risk = TracerScorer().fit_transform(signals)
+    return risk.with_cells(np.nan_to_num(risk.cells))
+
+
 def as_they_are(logs: Logs) -> dict[str, TrajectoryArray]:
     """Return risks that are not learned, as confidences."""
     signals = TracerSignals().fit_transform(logs.runs)
-    risks = {LENGTH: RunLength(), "tool calls": ToolCallCount(), "TRACER": TracerScorer()}
+    risks = {LENGTH: RunLength(), "tool calls": ToolCallCount()}
     found = {name: scorer.fit_transform(signals) for name, scorer in risks.items()}
+    found["TRACER"] = tracer_risk(signals)
     return {name: risk.with_cells(-risk.cells) for name, risk in found.items()}
 
 
@@ -187,9 +196,11 @@ def statistics(
         pairs = zip(traces, both, strict=True)
         functions[f"step {t}"] = mean_over([within(at_step(X, t), y, one) for X, one in pairs])
     if probabilities:
-        for name, weights in (("TPS", "linear_front"), ("TPS, uniform", "uniform")):
-            samples = [tps_samples(y, trace, weights=weights) for trace in traces]
-            functions[name] = MeanOfRuns(np.mean(samples, axis=0))
+        for name, weights in (("TPS", "early"), ("TPS, uniform", "uniform")):
+            how = as_step_weights(weights)
+            sums = [run_sums(y, trace, "log", how) for trace in traces]
+            mean = np.mean([one.total for one in sums], axis=0)
+            functions[name] = MeanOfRuns(mean, divisor=sums[0].divisor)
         for t in steps:
             functions[f"TPS at {t}"] = mean_over([score_at(trace, y, t) for trace in traces])
     return functions

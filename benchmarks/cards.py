@@ -14,6 +14,7 @@ import numpy as np
 from trajscore.calibration._maker import calibrator_maker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.parallel import Work
+from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import AVOID, CARDS, USE, card_table
@@ -21,7 +22,7 @@ from trajscore.report._data import Options
 from trajscore.report._rows import make_rows
 from trajscore.report._runs import check_predictors, choose_runs
 
-OPTIONS = Options(("log",), "linear_front", "weighted")
+OPTIONS = Options(("log",), as_step_weights(), "weighted")
 WRONG = {"noise": USE, "base rate": USE, "near it": USE, "true": AVOID, "overconfident": AVOID}
 
 
@@ -43,7 +44,8 @@ def simulate(kind: str, n_runs: int, seed: int) -> str:
 def card_of(X: TrajectoryArray, y: np.ndarray) -> str:
     """Decide as `evaluate` does, without the rest of a report."""
     judged = choose_runs(check_predictors(X, y, None, None), None, "failure")
-    rows = make_rows(judged, calibrator_maker("platt", "linear_front"), Work(), [])
+    maker = calibrator_maker("platt", OPTIONS.weights)
+    rows = make_rows(judged, maker, OPTIONS.weights, Work(), [])
     return str(card_table(rows, OPTIONS, IntervalOptions(), Work())["card"].iloc[0])
 
 

@@ -19,8 +19,9 @@ from joblib import Parallel, delayed
 
 from trajscore import TrajectoryArray
 from trajscore.censoring import ContinuationModel, censored_tps_interval
+from trajscore.core.weights import as_step_weights
 from trajscore.datasets import fetch_evaluator
-from trajscore.metrics import censored_tps_samples, tps_samples
+from trajscore.metrics._tps import run_sums
 
 BUDGET = 3
 AUDITED = 0.4
@@ -42,16 +43,18 @@ class Population:
     def __init__(self, X: TrajectoryArray, y: np.ndarray, score: Any) -> None:
         self.X, self.y, self.score = X, y, score
         self.long = X.lengths > BUDGET
-        self.short = X.prefix(BUDGET).with_horizon(X.lengths)
+        self.short = X.prefix(BUDGET)
         # P(Y = 1 | first three values, still going): a share, as the table is the population
         prefix = pd.DataFrame(self.X.steps(BUDGET + 1)[:, :BUDGET])
         keys = prefix.groupby(list(prefix.columns)).ngroup()
         self.share = np.full(len(y), np.nan)
         self.share[self.long] = pd.Series(y[self.long]).groupby(keys).transform("mean")
-        whole = tps_samples(y, X, score=score)
-        unobserved = np.where(self.long, -1, y)
-        cut = censored_tps_samples(unobserved, self.short, q_z=y, score=score)
-        self.target = float(np.where(self.long, (whole + cut) / 2, whole).mean())
+        whole, cut = (run_sums(y, one, score, as_step_weights()) for one in (X, self.short))
+        total, weight = (
+            whole.total + cut.total,
+            whole.divisor + cut.divisor,
+        )  # one run in two is cut
+        self.target = float(total.sum() / weight.sum())
 
     def estimates(
         self, n_runs: int, n_resamples: int, seed: int, refit: bool = True
@@ -75,9 +78,7 @@ class Population:
         cut = self.long[rows] & (rng.random(n_runs) < 0.5)
         whole = self.X[rows]
         lengths = np.where(cut, BUDGET, whole.lengths)
-        X = TrajectoryArray(
-            whole.truncate(lengths).cells, lengths, horizon=whole.lengths, ids=np.arange(n_runs)
-        )
+        X = TrajectoryArray(whole.truncate(lengths).cells, lengths, ids=np.arange(n_runs))
         outcome = self.y[rows]
         y = np.where(cut, -1, outcome)
         audited = cut & (rng.random(n_runs) < AUDITED)

@@ -4,8 +4,7 @@
                                            [--repeats 200] [--jobs 1]
 
 Runs of `make_trajectories` are stopped at a step with the chance .04, or .24 where the forecast is
-below .4. The length of a stopped run is taken for its horizon, as where nobody knows what it would
-have been. Printed for the log score: the error against the score of the same runs had none been
+below .4. Printed for the log score: the error against the score of the same runs had none been
 stopped, with its standard error over the repeats; and how often the 95% interval from the
 contributions holds the score in the population.
 """

@@ -32,7 +32,7 @@ from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._choice import by_bootstrap, by_influence, is_rare
 from trajscore.inference._units import Units, draw_counts, units_of
 from trajscore.metrics import tps_samples
-from trajscore.metrics._decomposition import recalibrated_scores
+from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._diagnostics import diagnostic_statistics
 from trajscore.metrics._ecuas import price
 from trajscore.metrics._statistics import MeanOfRuns, Statistic, all_at_once
@@ -143,8 +143,8 @@ def statistics(success: FloatArray, forecast: FloatArray) -> dict[str, Statistic
 def bounded_statistics(success: FloatArray, forecast: FloatArray) -> dict[str, Statistic]:
     """Metrics of a forecast that are smallest, and not differentiable, where it is calibrated."""
     X = TrajectoryArray.from_flat(forecast, np.ones(len(forecast), dtype=np.int64))
-    best = recalibrated_scores(weighted_steps(success, X, "uniform"), "log")
-    gained = best - tps_samples(success, X, weights="uniform")
+    best = recalibrated_sums(weighted_steps(success, X), "log").samples()
+    gained = best - tps_samples(success, X)
     return {
         "T-ECE": diagnostic_statistics(forecast, success, is_probability=True)["T-ECE"],
         "MCB": MeanOfRuns(gained),

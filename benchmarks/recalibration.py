@@ -9,6 +9,7 @@ last, where runs that were not observed count as failures. Every recalibrated tr
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +23,15 @@ from trajscore.calibration import (
 )
 from trajscore.datasets import fetch_evaluator, load_chess
 from trajscore.inference import compare_predictors
-from trajscore.metrics import censored_tps_samples
+from trajscore.metrics import censored_tps_samples, tps_decomposition
 
 SCORES = {"log": "log", "Brier": "brier", "beta(2,4)": ("beta", 2, 4)}
+MARGINS = [f"TPS log {one}" for one in ("margin", "over_alive", "over_alive_end")]
+SHOWN = [
+    *("AUROC", "AURC", "TPS log"),
+    *(one + end for one in MARGINS for end in ("", "_low", "_high")),
+    *("S-ECE", "S-ECE early", "S-ECE middle", "S-ECE late", "T-ECE"),
+]
 CALIBRATORS = {
     "Platt": PlattCrossFitCalibrator(),
     "beta": BetaCrossFitCalibrator(),
@@ -63,7 +70,15 @@ def main() -> None:
         sets = {name: fetch_evaluator(name, return_X_y=True) for name in ("hotpotqa", "gsm8k")}
     for name, (X, y) in sets.items():
         report = evaluate({"judge": X}, y, n_jobs=2)
-        print(f"== {name}\n{report}\n")
+        print(
+            f"== {name}\n{report}\n\n{report.table.reindex(columns=SHOWN).round(4).T.to_string()}\n"
+        )
+        forms = [("judge", form) for form in ("raw", "calibrated")]
+        parts = {
+            form: asdict(tps_decomposition(report.labels[form], report.traces[form]))
+            for form in forms
+        }
+        print(f"{pd.DataFrame(parts).round(4).T.to_string()}\n")
         value = report.intervals["value"].unstack("form").loc["judge"]
         print((value["calibrated"] - value["raw"]).round(4).rename("calibrated - raw").to_string())
     games, ended = load_chess(return_X_y=True)

@@ -31,8 +31,10 @@ from pyarrow import dataset, parquet
 
 from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, TrajectoryArray, evaluate
 from trajscore.calibration import _platt
+from trajscore.core.weights import as_step_weights
+from trajscore.core.within_runs import step_numbers
 from trajscore.metrics import _weighted_steps, tps_samples
-from trajscore.metrics._decomposition import recalibrated_scores
+from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._step_calibration import step_calibration_statistics
 from trajscore.metrics._weighted_steps import weighted_steps
 from trajscore.streaming import TPSAccumulator, iter_batches
@@ -123,12 +125,14 @@ def passes(n_runs: int) -> None:
     X = traces["judge"]
     p, lengths = X.cells, X.lengths
     failed, starts = 1.0 - np.repeat(y, lengths), X.offsets[:-1]
+    step, table = step_numbers(X) - 1, as_step_weights().table(int(lengths.max()))
     parts = {
         "np.log": lambda: np.log(p),
         "outcomes repeated for each step": lambda: np.repeat(1.0 - y, lengths),
         "p or 1 - p, clipped, in place": lambda: np.clip(np.abs(failed - p), 1e-6, 1 - 1e-6),
-        "step counts of the ramp": lambda: np.repeat(starts - 1.0, lengths),
-        "times the ramp": lambda: p * failed,
+        "number of each step": lambda: np.arange(len(p)) - np.repeat(starts, lengths),
+        "its weight": lambda: table[step],
+        "times the weight": lambda: p * failed,
         "sums of runs": lambda: np.add.reduceat(p, starts),
         "tps_samples": lambda: tps_samples(y, X),
     }
@@ -163,10 +167,10 @@ def cells_of_steps(n_runs: int) -> None:
         steps = weighted_steps(y.astype(np.float64), X)
         found = [
             *step_calibration_statistics(steps),
-            *step_calibration_statistics(steps, by_third=True),
+            *step_calibration_statistics(steps, by_part=True),
         ]
         errors = [float(one(every)) for one in found]
-        return np.array([*errors, recalibrated_scores(steps, "log").mean()])
+        return np.array([*errors, recalibrated_sums(steps, "log").mean(every)])
 
     for name, X in traces.items():
         in_cells = numbers(X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 # threads of BLAS only contend on small arrays, the more so beside other workers
@@ -25,6 +26,13 @@ CODED_BY_FIRST_LABEL = (
     "check_pipeline_consistency",
     "check_sample_weight_equivalence_on_dense_data",
 )
+
+
+def pytest_make_parametrize_id(config, val):
+    """Name dicts of options and functions without addresses, which differ between workers."""
+    if isinstance(val, dict) or callable(val):
+        return re.sub(" at 0x[0-9a-f]+", "", str(val))[:60]
+    return None
 
 
 def pytest_collection_modifyitems(items):

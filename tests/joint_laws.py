@@ -170,6 +170,15 @@ class JointLaw:
         return {name: runs.container(values) for name, values in flat.items()}
 
 
+def short_runs_succeed() -> JointLaw:
+    """Return a law of at most 30 steps: short runs succeed, in state 1 more of them; long fail."""
+    step = np.arange(1, 31)[:, None]
+    stop = 1 / (1 + np.exp(2 - 0.05 * step - np.array([0.0, 1.0])))
+    stop[-1] = 1.0
+    success = 1 / (1 + np.exp(0.4 * step - np.array([1.0, 4.0])))
+    return JointLaw(np.array([0.6, 0.4]), np.array([[0.9, 0.1], [0.2, 0.8]]), stop, success)
+
+
 def draw_law(rng: np.random.Generator) -> JointLaw:
     """Draw a law: 2 to 5 states, at most 4 to 30 steps."""
     n_states, longest = int(rng.integers(2, 6)), int(rng.integers(4, 31))

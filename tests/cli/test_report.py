@@ -451,5 +451,5 @@ def test_help_has_defaults_and_examples(capsys):
     with pytest.raises(SystemExit):
         main(["report", "--help"])
     text = " ".join(capsys.readouterr().out.split())
-    for part in ("(linear_front)", "(weighted)", "(1000)", "examples: trajscore report runs.csv"):
+    for part in ("(early)", "(weighted)", "(1000)", "examples: trajscore report runs.csv"):
         assert part in text

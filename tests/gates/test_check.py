@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from known_agent import runs_of
-from trajscore import TrajectoryArray, evaluate
+from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.gates import Gate, RunSet, check, compare, read_gates
 from trajscore.gates._gate import DataRules, Rules
 
@@ -66,9 +66,15 @@ def test_forecasts_are_held_against_the_base_rate_and_numbers():
     found = check(WORSE, rules=Gate("TPS log", "judge", versus="base_rate")).gates[0]
     margin = compare(WORSE, WORSE).table.loc[("TPS log margin", "judge", "raw"), "new"]
     assert found.change == pytest.approx(margin)
-    assert found.verdict == "pass"
     number = check(WORSE, rules=Gate("TPS log margin", versus=0.0)).gates[0]
     assert (number.low, number.high) == pytest.approx((found.low, found.high))
+    X, y = WORSE.judged.traces["judge"], WORSE.judged.runs.labels
+    weight = 1 / np.sqrt(np.concatenate([np.arange(1, n + 1) for n in X.lengths]))
+    rate = np.average(np.repeat(y, X.lengths), weights=weight)  # the best constant
+    constant = X.with_cells(np.full(len(X.cells), rate))
+    assert margin == pytest.approx(metrics.tps_score(y, X) - metrics.tps_score(y, constant))
+    more = runs_of(2, 0.2, n_tasks=80)
+    assert verdicts(Gate("TPS log", "judge", versus="base_rate"), new=more) == ["pass"]
     assert verdicts(Gate("TPS log", versus=-0.01), Gate("success", versus=0.1)) == ["fail", "pass"]
     better = Gate("TPS log", versus="base_rate", margin=-0.5)
     assert str(better) == "TPS log better than the base rate by 0.5"

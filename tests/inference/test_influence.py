@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, ttest_1samp
 
+from joint_laws import short_runs_succeed
 from trajscore.inference import influence_interval
+from trajscore.metrics import tps_samples
 
 
 def test_interval_of_a_mean_is_that_of_student(rng):
@@ -81,3 +83,26 @@ def test_draws_do_not_jump_with_the_last_digit(rng):
     nudged = x * (1 + 1e-13 * rng.normal(size=x.shape))
     one, other = (influence_interval(np.zeros(4), psi, simultaneous=True)[0] for psi in (x, nudged))
     np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+def test_intervals_of_a_score_hold_where_length_tells(n_simulations):
+    law, rng = short_runs_succeed(), np.random.default_rng(0)
+
+    def numbers(n_runs):
+        """Samples of a score, and of its margin over that of another forecast."""
+        runs = law.sample(n_runs, rng)
+        forecasts = law.forecasts(runs)
+        first, second = (tps_samples(runs.y, forecasts[name]) for name in ("truth", "down"))
+        return np.stack([first, first - second], axis=1)
+
+    truth, hits, means, errors = numbers(200_000).mean(axis=0), np.zeros(2), [], []
+    for _ in range(n_simulations):
+        x = numbers(100)
+        low, high = influence_interval(x.mean(axis=0), x - x.mean(axis=0))
+        hits += (low <= truth) & (truth <= high)
+        means.append(x.mean(axis=0))
+        errors.append(x.std(axis=0, ddof=1) / 10)
+    for count in hits.astype(int):
+        assert binomtest(count, n_simulations, 0.94).proportion_ci(0.999).high > 0.94
+        assert count / n_simulations < 0.985  # not merely wide
+    np.testing.assert_allclose(np.mean(errors, axis=0), np.std(means, axis=0), rtol=0.15)

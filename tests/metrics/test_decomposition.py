@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sklearn.isotonic import isotonic_regression
 
 from trajscore import TrajectoryArray
-from trajscore.core.weights import WEIGHT_SCHEDULES, step_weights
+from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.metrics import tps_decomposition, tps_score
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._ties import group_ties
@@ -16,6 +16,13 @@ pytestmark = pytest.mark.filterwarnings("ignore:row .* the outcome was observed 
 
 FAMILIES = ["log", "brier", ("beta", 2, 4), ("beta", 0.5, 2.5)]
 PARTS = ["miscalibration", "discrimination", "uncertainty"]
+OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
+WAYS = [
+    *({"weights": name, "horizon": "own"} for name in WEIGHT_SCHEDULES),
+    *({"weights": name} for name in WEIGHT_SCHEDULES if name != "linear_front"),
+    {"weights": "linear_front", "horizon": 5},
+    {"weights": lambda step: 1 / (1 + step / 10)},
+]
 
 
 def rebuilt(parts):
@@ -52,10 +59,10 @@ def problems(draw):
 
 
 @pytest.mark.parametrize("score", FAMILIES, ids=str)
-@given(problem=problems(), weights=st.sampled_from(WEIGHT_SCHEDULES))
-def test_parts_add_to_the_score(score, problem, weights):
+@given(problem=problems(), way=st.sampled_from(WAYS))
+def test_parts_add_to_the_score(score, problem, way):
     y, X, w = problem
-    how = {"score": score, "weights": weights, "sample_weight": w}
+    how = {"score": score, "sample_weight": w, **way}
     total = tps_score(y, X, **how)
     parts = tps_decomposition(y, X, **how)
     assert parts.score == pytest.approx(total, rel=0, abs=1e-12)
@@ -85,7 +92,7 @@ def test_a_constant_forecast_has_no_discrimination(score, problem, constant, by)
 def test_an_isotonic_recalibration_has_no_miscalibration(score, problem):
     y, X, w = problem
     w = np.maximum(w, 0.1)
-    cell_weight = np.repeat(w, X.lengths) * step_weights(X.lengths, X.horizon)
+    cell_weight = np.repeat(w, X.lengths) * np.concatenate([early(T) for T in X.lengths])
     frame = pd.DataFrame(
         {
             "tie": group_ties(X.cells)[1],
@@ -103,11 +110,22 @@ def test_an_isotonic_recalibration_has_no_miscalibration(score, problem):
     assert after.score == pytest.approx(before.score + before.miscalibration, rel=0, abs=1e-9)
 
 
-def by_hand(y, X, score, w):
+def early(T):
+    """Weights of the steps of a run."""
+    return np.arange(1, T + 1) ** -0.5
+
+
+def falling(T):
+    """Weights of the paper, over the length of a run."""
+    return 2 * np.arange(T, 0, -1) / (T * (T + 1))
+
+
+def by_hand(y, X, score, w, weights=early):
     """The definition for one group of cells, via a recalibrated forecast a cell."""
     family = get_family(score)
     label = np.repeat(y, X.lengths).astype(float)
-    cell_weight = np.repeat(w / w.sum(), X.lengths) * step_weights(X.lengths, X.horizon)
+    cell_weight = np.repeat(w, X.lengths) * np.concatenate([weights(T) for T in X.lengths])
+    cell_weight /= cell_weight.sum()  # also the paper's: runs of which each weighs one
     _, place = np.unique(X.cells, return_inverse=True)
     mass = np.bincount(place, cell_weight)
     fit = isotonic_regression(np.bincount(place, cell_weight * label) / mass, sample_weight=mass)
@@ -125,29 +143,31 @@ def test_is_the_definition(rng, score):
     X, y = tied(rng)
     w = rng.random(len(X))
     for labels in (y, rng.random(len(y))):
-        parts = tps_decomposition(labels, X, score=score, sample_weight=w)
-        expected = by_hand(labels, X, score, w)
-        np.testing.assert_allclose(
-            [parts.score, parts.miscalibration, parts.discrimination, parts.uncertainty],
-            expected,
-            rtol=1e-12,
-            atol=1e-12,
-        )
+        for weights, how in ((early, {}), (falling, OWN)):
+            parts = tps_decomposition(labels, X, score=score, sample_weight=w, **how)
+            expected = by_hand(labels, X, score, w, weights)
+            np.testing.assert_allclose(
+                [parts.score, parts.miscalibration, parts.discrimination, parts.uncertainty],
+                expected,
+                rtol=1e-12,
+                atol=1e-12,
+            )
 
 
-def test_each_step_is_decomposed_by_itself(rng):
+@pytest.mark.parametrize(("weights", "how"), [(early, {}), (falling, OWN)], ids=["early", "own"])
+def test_each_step_is_decomposed_by_itself(rng, weights, how):
     X, y = tied(rng)
     w = rng.random(len(X))
-    table = tps_decomposition(y, X, by="step", sample_weight=w)
+    table = tps_decomposition(y, X, by="step", sample_weight=w, **how)
+    weight = w @ [weights(T).sum() for T in X.lengths]
     assert table.index.tolist() == list(range(1, 13))
     assert table["n_runs"].tolist() == [int((X.lengths >= t).sum()) for t in table.index]
     for t, row in table.iterrows():
         alive = np.flatnonzero(X.lengths >= t)
-        at_step = X.lengths[alive]
-        here = 2 * (at_step - t + 1) / (at_step * (at_step + 1)) * w[alive]  # linear_front
+        here = w[alive] * [weights(T)[t - 1] for T in X.lengths[alive]]
         cells = TrajectoryArray([X[int(run)][t - 1] for run in alive], np.ones(len(alive), int))
         parts = tps_decomposition(y[alive], cells, sample_weight=here)
-        assert row["weight"] == pytest.approx(here.sum() / w.sum())
+        assert row["weight"] == pytest.approx(here.sum() / weight)
         for name in ["score", *PARTS]:
             assert row[name] == pytest.approx(getattr(parts, name), rel=0, abs=1e-12)
 
@@ -217,28 +237,40 @@ def test_an_unbounded_family_may_lose_everything():
 
 def test_custom_weights_may_leave_steps_out():
     X = TrajectoryArray.from_list([[0.9, 0.5, 0.8], [0.2, 0.4, 0.1]])
-    with pytest.warns(UserWarning, match=r"weights\(3\) are zero at step 1: .*Theorem 4.1"):
-        table = tps_decomposition([1, 0], X, weights=lambda T: [0] * (T - 1) + [1], by="step")
+    with pytest.warns(UserWarning, match="weights for a horizon of 3 are zero at step 1: .*4.1"):
+        table = tps_decomposition(
+            [1, 0], X, weights=lambda T: [0] * (T - 1) + [1], horizon="own", by="step"
+        )
     assert table.index.tolist() == [3]
+    assert table["weight"].tolist() == [1]
+    with pytest.warns(UserWarning, match="weights for steps 1 to 3 are zero at step 1: .*4.1"):
+        table = tps_decomposition([1, 0], X, weights=lambda step: step % 2 == 0, by="step")
+    assert table.index.tolist() == [2]
     assert table["weight"].tolist() == [1]
 
 
 def test_cut_runs_with_a_horizon_keep_their_weights(rng):
     X, y = tied(rng)
     X = X.truncate(np.maximum(X.lengths - 2, 1)).with_horizon(X.lengths)
-    total = tps_score(y, X)
-    assert rebuilt(tps_decomposition(y, X)) == pytest.approx(total, abs=1e-12)
-    table = tps_decomposition(y, X, by="step")
+    total = tps_score(y, X, **OWN)
+    assert rebuilt(tps_decomposition(y, X, **OWN)) == pytest.approx(total, abs=1e-12)
+    table = tps_decomposition(y, X, by="step", **OWN)
     assert table["weight"].sum() < 1
     assert table["weight"] @ table["score"] == pytest.approx(total, abs=1e-12)
 
 
 def test_hotpotqa_recalibration_moves_calibration_alone(hotpotqa):
     X, y = hotpotqa
-    parts = tps_decomposition(y, X)
+    parts = tps_decomposition(y, X, **OWN)
     assert f"{parts.score:.3f}" == "-0.684"
     assert f"{parts.miscalibration:.4f} {parts.discrimination:.4f}" == "0.0525 0.0608"
-    assert rebuilt(parts) == pytest.approx(tps_score(y, X), abs=1e-12)
+    assert rebuilt(parts) == pytest.approx(tps_score(y, X, **OWN), abs=1e-12)
+    parts = tps_decomposition(y, X)
+    found = [parts.score, *(getattr(parts, name) for name in PARTS)]
+    assert [f"{part:.4f}" for part in found] == ["-0.7236", "0.0779", "0.0420", "0.6878"]
+    _, place = group_ties(X.cells)
+    rounded = X.with_cells(X.cells[np.unique(place, return_index=True)[1]][place])
+    np.testing.assert_allclose(found, by_hand(y, rounded, "log", np.ones(len(y))), atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +284,7 @@ def test_hotpotqa_recalibration_moves_calibration_alone(hotpotqa):
         ({"traces": [[0.5], [1.5]]}, r"forecast 1.5 lies outside \[0, 1\]"),
         ({"sample_weight": [1, -1]}, "row 1: sample_weight -1 is negative"),
         ({"sample_weight": [0, 0]}, "all sample weights are zero"),
-        ({"weights": lambda T: [0, 1]}, "weights\\(1\\) must be 1"),
+        ({"weights": lambda step: [0, 1]}, "weights for steps 1 to 1 must be 1"),
     ],
 )
 def test_bad_input(change, message):
@@ -266,7 +298,10 @@ def test_nothing_to_decompose():
     zeros = pytest.warns(UserWarning, match="are zero at step 1")
     with zeros, pytest.raises(ValueError, match="no step has a positive weight"):
         tps_decomposition(
-            [1], X.truncate([2]).with_horizon([3]), weights=lambda T: [0] * (T - 1) + [1]
+            [1],
+            X.truncate([2]).with_horizon([3]),
+            weights=lambda T: [0] * (T - 1) + [1],
+            horizon="own",
         )
     with pytest.raises(ValueError, match="there are no runs"):
         tps_decomposition([], X[:0])

@@ -113,9 +113,20 @@ def test_aggregators():
         "last": [0.3, 0.2],
         "mean": [0.6, 0.2],
         "min": [0.3, 0.2],
-        "weighted": [0.7, 0.2],
+        "weighted": [(0.9 + 0.6 / 2**0.5 + 0.3 / 3**0.5) / (1 + 1 / 2**0.5 + 1 / 3**0.5), 0.2],
     }.items():
         np.testing.assert_allclose(metrics.aggregate(traces, phi), expected)
+    for own, expected in {
+        "linear_front": [(3 * 0.9 + 2 * 0.6 + 0.3) / 6, 0.2],
+        "exponential_front": [(4 * 0.9 + 2 * 0.6 + 0.3) / 7, 0.2],
+        "uniform": [0.6, 0.2],
+    }.items():
+        np.testing.assert_allclose(metrics.aggregate(traces, weights=own, horizon="own"), expected)
+    # steps beyond a horizon weigh nothing
+    np.testing.assert_allclose(
+        metrics.aggregate(traces, weights="linear_front", horizon=2),
+        [(2 * 0.9 + 0.6) / 3, 0.2],
+    )
     with pytest.raises(
         ValueError, match="phi must be 'last', 'mean', 'min' or 'weighted', got 'max'"
     ):
@@ -144,11 +155,13 @@ def test_recalibration_moves_tps_and_hardly_auroc(hotpotqa):
     from trajscore import PlattCrossFitCalibrator
 
     X, y = hotpotqa
-    calibrated = PlattCrossFitCalibrator().fit_transform(X, y)
-    moved = metrics.tps_score(y, calibrated) - metrics.tps_score(y, X)
-    assert moved == pytest.approx(0.0358, abs=5e-4)
-    ranked = (diagnostics(y, calibrated) - diagnostics(y, X))["AUROC"]
-    assert ranked == pytest.approx(0.0097, abs=1e-4)
+    own = {"weights": "linear_front", "horizon": "own"}  # as the paper
+    for how, gain, ranked in ((own, 0.0358, 0.0097), ({}, 0.0691, 0.0138)):
+        calibrated = PlattCrossFitCalibrator(**how).fit_transform(X, y)
+        moved = metrics.tps_score(y, calibrated, **how) - metrics.tps_score(y, X, **how)
+        assert moved == pytest.approx(gain, abs=5e-4)
+        better = (diagnostics(y, calibrated, **how) - diagnostics(y, X, **how))["AUROC"]
+        assert better == pytest.approx(ranked, abs=1e-4)
 
 
 def test_step_profile(ragged):

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from trajscore import TrajectoryArray, metrics
+from trajscore.core.weights import as_step_weights
 from trajscore.metrics import _gradients, _ranking
-from trajscore.metrics._decomposition import recalibrated_scores
+from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._statistics import MeanOfRuns
+from trajscore.metrics._tps import RunSums, run_sums
 from trajscore.metrics._weighted_steps import weighted_steps
 
 
@@ -29,24 +31,36 @@ def test_derivatives(name, empty, rng):
 
 
 @pytest.mark.parametrize("score", ["log", "brier"])
-def test_parts_that_are_fitted_change_as_if_the_fit_stood_still(score, rng):
+@pytest.mark.parametrize("how", [{}, {"weights": "linear_front", "horizon": "own"}], ids=str)
+def test_parts_that_are_fitted_change_as_if_the_fit_stood_still(score, how, rng):
     # the best monotone recalibration, and the best constant, gain nothing by moving
-    X = TrajectoryArray.from_padded(rng.integers(1, 8, (25, 3)) / 8)
-    y = (rng.random(25) < X.padded().mean(axis=1)).astype(int)
-    constant = X.with_cells(np.full(len(X.cells), y.mean()))
-    best = recalibrated_scores(weighted_steps(y, X), score)
+    lengths = rng.integers(1, 6, 25)
+    X = TrajectoryArray.from_flat(rng.integers(1, 8, lengths.sum()) / 8, lengths)
+    y = rng.random(25) < 1 / lengths + 0.2
+    weights = as_step_weights(**how)
+    constant = X.with_cells(np.full(len(X.cells), weights.of(X).rate(y)))
+    sums = {
+        name: run_sums(y, one, score, weights) for name, one in (("raw", X), ("flat", constant))
+    }
+    best = recalibrated_sums(weighted_steps(y.astype(float), X, weights), score)
+    nothing = RunSums(np.zeros(25), best.divisor)
     parts = {
-        "miscalibration": best - metrics.tps_samples(y, X, score=score),
-        "uncertainty": -metrics.tps_samples(y, constant, score=score),
+        "miscalibration": best - sums["raw"],
+        "discrimination": best - sums["flat"],
+        "uncertainty": nothing - sums["flat"],
     }
     step = 1e-5 * np.eye(25)
-    for name, samples in parts.items():
+    for name, part in parts.items():
         above, below = (
             [
-                getattr(metrics.tps_decomposition(y, X, score=score, sample_weight=w), name)
+                getattr(metrics.tps_decomposition(y, X, score=score, sample_weight=w, **how), name)
                 for w in 1 + sign * step
             ]
             for sign in (1, -1)
         )
         numeric = 25 * (np.array(above) - below) / 2e-5
-        np.testing.assert_allclose(MeanOfRuns(samples).influence(25), numeric, atol=1e-6)
+        of_ratio = MeanOfRuns(part.total, divisor=part.divisor)
+        np.testing.assert_allclose(of_ratio.influence(25), numeric, atol=1e-6)
+        samples = part.samples()
+        np.testing.assert_allclose(samples - samples.mean(), numeric, atol=1e-6)
+        np.testing.assert_allclose(of_ratio.pseudo_values(), samples, atol=1e-14)

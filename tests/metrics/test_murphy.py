@@ -6,7 +6,6 @@ from scipy.special import beta as beta_function
 from scipy.special import betainc, expit, logit
 
 from trajscore import TrajectoryArray
-from trajscore.core.weights import step_weights
 from trajscore.metrics import murphy_curve, tps_decomposition, tps_score
 
 COLUMNS = ["score", "miscalibration", "discrimination", "uncertainty"]
@@ -70,15 +69,28 @@ def test_all_parts_mix_to_those_of_the_score(score):
         assert value == pytest.approx(getattr(parts, name), abs=2e-4), name
 
 
-def test_is_the_definition():
+@pytest.mark.parametrize(
+    ("weights", "how"),
+    [
+        (lambda t, T: t**-0.5, {}),
+        (lambda t, T: np.ones(T), {"weights": "uniform"}),
+        (lambda t, T: np.maximum(5 - t, 0), {"weights": "linear_front", "horizon": 4}),
+        (lambda t, T: (T + 1 - t) / (T * (T + 1)), {"weights": "linear_front", "horizon": "own"}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:horizon=4 leaves:UserWarning")
+def test_is_the_definition(weights, how):
     y, X, w = problem(2, soft=True)
     cuts = np.array([0.1, 0.7, 0.35, 0.5])
-    curve = murphy_curve(y, X, thresholds=cuts, weights="uniform", sample_weight=w)
+    curve = murphy_curve(y, X, thresholds=cuts, sample_weight=w, **how)
     np.testing.assert_array_equal(curve.index, cuts)
     assert curve.index.name == "threshold"
     assert list(curve.columns) == COLUMNS
     label = np.repeat(y, X.lengths)
-    cell = np.repeat(w / w.sum(), X.lengths) * step_weights(X.lengths, X.horizon, "uniform")
+    cell = np.concatenate(
+        [v * weights(np.arange(1, T + 1), T) for v, T in zip(w, X.lengths, strict=True)]
+    )
+    cell = cell / cell.sum()
     for c in cuts:
         goes_on = X.cells > c
         loss = cell @ np.where(goes_on, c * (1 - label), (1 - c) * label)

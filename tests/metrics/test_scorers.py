@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -27,8 +28,9 @@ from trajscore import (
     tps_scorer,
 )
 from trajscore.datasets import make_trajectories
-from trajscore.metrics import censored_tps_score, ecuas_score, tps_score
+from trajscore.metrics import _scorers, censored_tps_score, ecuas_score, tps_score
 
+OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
 FOLDS = PredefinedSplit(np.arange(80) % 2)
 
 
@@ -71,7 +73,7 @@ def test_a_scorer_reads_transform(runs):
     assert tps_scorer(forecaster, X, y) == tps_score(y, traces)
     codes = np.where(np.arange(80) % 4 == 0, -1, y)
     q_z = np.linspace(0, 1, 80)
-    scorer = make_censored_tps_scorer("brier", "uniform", "q_z", q_z=0.3)
+    scorer = make_censored_tps_scorer("brier", "uniform", censored="q_z", q_z=0.3)
     how = {"score": "brier", "weights": "uniform"}
     forecaster.set_params(censored="q_z")  # as the scorer; it was fitted to observed outcomes
     assert scorer(forecaster, X, codes) == censored_tps_score(codes, traces, q_z=0.3, **how)
@@ -95,8 +97,8 @@ def test_pickles_copies_and_defaults_are_equal_in_effect(runs, weight):
     X, y = runs
     forecaster = Weighted().fit(X, y)
     for scorer, made in (
-        (tps_scorer, make_tps_scorer("log", "linear_front")),
-        (censored_tps_scorer, make_censored_tps_scorer("log", "linear_front", "failure")),
+        (tps_scorer, make_tps_scorer("log", "early")),
+        (censored_tps_scorer, make_censored_tps_scorer("log", "early", None, "failure")),
         (ecuas_scorer, make_ecuas_scorer(1)),
     ):
         value = scorer(forecaster, X, y, sample_weight=weight)
@@ -110,6 +112,68 @@ def test_pickles_copies_and_defaults_are_equal_in_effect(runs, weight):
     )
 
 
+@pytest.mark.filterwarnings("ignore:horizon=5 leaves:UserWarning")
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"normalize": False},
+        {"weights": "uniform"},
+        {"weights": "linear_front", "horizon": 5},
+        {"weights": lambda step: 1 / (1 + step)},
+        OWN,
+    ],
+)
+def test_a_scorer_is_its_metric(runs, weight, how):
+    X, y = runs
+    forecaster = Weighted().fit(X, y)
+    codes = np.where(np.arange(80) % 4 == 0, -1, y)
+    for rows in (slice(None), slice(0, 30)):
+        given = {"sample_weight": weight[rows]}
+        found = make_tps_scorer("brier", **how)(forecaster, X[rows], y[rows], **given)
+        assert found == tps_score(y[rows], X[rows], score="brier", **how, **given)
+        scorer = make_censored_tps_scorer(censored="q_z", q_z=0.4, **how)
+        found = scorer(forecaster, X[rows], codes[rows], **given)
+        assert found == censored_tps_score(codes[rows], X[rows], q_z=0.4, **how, **given)
+
+
+@pytest.mark.parametrize(
+    ("maker", "n_runs"),
+    [(make_tps_scorer, 19), (partial(make_censored_tps_scorer, censored="drop"), 25)],
+)
+def test_small_sets_are_warned_of_once(runs, monkeypatch, maker, n_runs):
+    X, y = runs
+    forecaster = Weighted().fit(X, y)
+    if n_runs > 20:  # of which six are not scored
+        y = np.where((np.arange(80) < 24) & (np.arange(80) % 4 == 1), -1, y)
+    few = (X[:n_runs], y[:n_runs])
+    monkeypatch.setattr(_scorers, "_warned", set())
+    name = getattr(maker, "func", maker).__name__
+    message = rf"the set that is scored has 19 runs: .* or {name}\(normalize=False\)"
+    with pytest.warns(UserWarning, match=message):
+        maker()(forecaster, *few)
+    maker()(forecaster, *few)
+    # sets of 20 runs, plain means and means over runs are not
+    monkeypatch.setattr(_scorers, "_warned", set())
+    maker()(forecaster, X[: n_runs + 1], y[: n_runs + 1])
+    maker(normalize=False)(forecaster, *few)
+    maker(**OWN)(forecaster, *few)
+
+
+def test_a_search_over_small_folds_is_told_of_plain_means(runs, monkeypatch):
+    X, y = runs
+    monkeypatch.setattr(_scorers, "_warned", set())
+    folds = PredefinedSplit(np.arange(80) % 5)
+    with pytest.warns(UserWarning, match="has 16 runs: .* make_tps_scorer.normalize=False") as seen:
+        cross_validate(Weighted(), X, y, scoring=tps_scorer, cv=folds)
+    assert len(seen) == 1
+    plain = cross_validate(Weighted(), X, y, scoring=make_tps_scorer(normalize=False), cv=folds)[
+        "test_score"
+    ]
+    # of equal folds, the mean is that of all runs
+    assert plain.mean() == pytest.approx(tps_score(y, X, normalize=False))
+
+
 def test_copies_keep_their_requests():
     with config_context(enable_metadata_routing=True):
         scorer = make_censored_tps_scorer(censored="q_z")
@@ -121,9 +185,10 @@ def test_copies_keep_their_requests():
 
 
 def test_what_a_scorer_is_called():
-    assert repr(make_tps_scorer("brier")) == "TPSScorer(score='brier', weights='linear_front')"
+    settings = "weights='early', horizon=None, normalize=True"
+    assert repr(make_tps_scorer("brier")) == f"TPSScorer(score='brier', {settings})"
     made = make_censored_tps_scorer(censored="q_z", q_z=0.5)
-    assert repr(made).endswith("weights='linear_front', censored='q_z', q_z=0.5)")
+    assert repr(made).endswith(f"{settings}, censored='q_z', q_z=0.5)")
     assert "greater_is_better=False" in repr(ecuas_scorer)
     # reports tell a scorer from a metric by its arguments
     assert [*inspect.signature(tps_scorer).parameters] == ["estimator", "X", "y", "sample_weight"]
@@ -141,6 +206,12 @@ def test_a_bad_parameter_is_found_when_the_scorer_is_made():
         make_tps_scorer("logg")
     with pytest.raises(ValueError, match="unknown weights"):
         make_censored_tps_scorer(weights="front")
+    with pytest.raises(ValueError, match="give horizon=30, say, or horizon='own' for the paper's"):
+        make_tps_scorer(weights="linear_front")
+    with pytest.raises(ValueError, match="horizon must be a number of steps"):
+        make_tps_scorer(horizon="max")
+    with pytest.raises(ValueError, match="normalize must be True or False, got 0.5"):
+        make_censored_tps_scorer(normalize=0.5)
     with pytest.raises(ValueError, match="censored must be .*, got 'ignore'"):
         make_censored_tps_scorer(censored="ignore")
     with pytest.raises(ValueError, match="q_z is read only with censored=\"q_z\", not 'failure'"):

@@ -32,18 +32,27 @@ def table(rng):
             f"{name} other": MeanOfRuns(rng.normal(size=n), here),
             f"{name} gap": CalibrationError(rng.normal(size=(n, 1)), rng.random(n), here),
         }
+        steps = rng.uniform(0.5, 3, n)  # what a run adds to the divisor of two scores
+        made |= {
+            f"{name} score": MeanOfRuns(rng.normal(size=n), here, divisor=steps),
+            f"{name} rival": MeanOfRuns(rng.normal(size=n), here, divisor=steps),
+            f"{name} ratio": MeanOfRuns(rng.normal(size=n), here, divisor=rng.random(n)),
+        }
     return made
 
 
 def test_a_count_is_that_many_runs(rng, counts):
     samples, c, y = rng.normal(size=N_RUNS), rng.integers(0, 9, N_RUNS) / 8, np.arange(N_RUNS) % 2.0
     found = MeanOfRuns(samples)(counts)
+    steps = rng.uniform(0.5, 3, N_RUNS)
+    ratio = MeanOfRuns(samples, divisor=steps)(counts)
     ranked = OfTies(_ranking.TieGroups(c, y), _ranking.aurc)(counts)
     gap = CalibrationError(samples[:, None], c)(counts)
     for k, row in enumerate(counts):
         repeated = np.repeat(np.arange(N_RUNS), row.astype(int))
         once = np.ones(len(repeated))
         assert found[k] == pytest.approx(samples[repeated].mean())
+        assert ratio[k] == pytest.approx(samples[repeated].sum() / steps[repeated].sum())
         assert gap[k] == pytest.approx(abs(samples[repeated].sum() / c[repeated].sum()))
         alone = OfTies(_ranking.TieGroups(c[repeated], y[repeated]), _ranking.aurc)
         assert ranked[k] == pytest.approx(float(alone(once)), abs=1e-12)
@@ -59,7 +68,7 @@ def test_rows_are_the_runs_that_count(table, counts):
 
 def test_a_table_is_its_metrics_one_by_one(table, counts):
     values = all_at_once(table)
-    assert values(counts).shape == (5, 10)
+    assert values(counts).shape == (5, 16)
     for column, one in enumerate(table.values()):
         np.testing.assert_allclose(values(counts)[:, column], one(counts), 1e-14, 1e-15)
         np.testing.assert_allclose(values(counts[2])[column], one(counts[2]), 1e-14, 1e-15)
@@ -92,7 +101,23 @@ def test_influences_are_derivatives_in_the_weights_of_runs(rng, grades):
     statistics = [OfTies(ties, function, rows) for function in functions]
     statistics.append(CalibrationError(rng.normal(size=(20, 3)), rng.random(20), rows))
     step = 1e-6 * np.eye(n_runs)
-    for one in [*statistics, MeanOfRuns(rng.normal(size=20), rows)]:
+    statistics.append(MeanOfRuns(rng.normal(size=20), rows))
+    statistics.append(MeanOfRuns(rng.normal(size=20), rows, divisor=rng.uniform(0.5, 3, 20)))
+    weight = rng.uniform(0.5, 2, n_runs)
+    for one in statistics:
         numeric = n_runs * (one(1 + step) - one(1 - step)) / 2e-6
         np.testing.assert_allclose(one.influence(n_runs), numeric, atol=1e-7)
         assert (one.influence(n_runs)[::2] == 0).all()
+        # in the logarithm of other weights
+        moved = weight * np.exp(np.stack([step, -step]))
+        numeric = n_runs * np.subtract(*one(moved)) / 2e-6
+        np.testing.assert_allclose(one.influence(n_runs, weight), numeric, atol=1e-7)
+
+
+def test_pseudo_values_have_the_mean_and_the_influences_of_a_ratio(rng):
+    samples, steps = rng.normal(size=N_RUNS), rng.uniform(0.5, 3, N_RUNS)
+    ratio = MeanOfRuns(samples, divisor=steps)
+    values = ratio.pseudo_values()
+    assert values.mean() == pytest.approx(samples.sum() / steps.sum(), abs=1e-14)
+    np.testing.assert_allclose(values - values.mean(), ratio.influence(N_RUNS), atol=1e-13)
+    np.testing.assert_array_equal(MeanOfRuns(samples).pseudo_values(), samples)

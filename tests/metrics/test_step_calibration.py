@@ -1,36 +1,77 @@
 import numpy as np
 import pytest
 
+from joint_laws import short_runs_succeed
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
-from trajscore.core.weights import step_weights
+from trajscore.core.weights import as_step_weights
 from trajscore.metrics import step_calibration_error, trajectory_diagnostics
 from trajscore.metrics._step_calibration import step_calibration_statistics
 from trajscore.metrics._weighted_steps import weighted_steps
 
+OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
+STEPS = {None: (1, 99), "early": (1, 3), "middle": (4, 10), "late": (11, 99)}
+WAYS = [
+    ({}, lambda t, T: t**-0.5),
+    ({"weights": "uniform"}, lambda t, T: 1.0),
+    ({"weights": "linear_back"}, lambda t, T: t),
+    ({"weights": "linear_front", "horizon": 30}, lambda t, T: 31 - t),
+    ({"weights": lambda step: 1 / (1 + step)}, lambda t, T: 1 / (1 + t)),
+    (OWN, lambda t, T: (T + 1 - t) / (T * (T + 1))),
+]
 
-def cells_of(y, X, weights):
-    """Weight, forecast, outcome and place in the run of each step, one by one."""
-    w = step_weights(X.lengths, X.horizon, weights)
-    for k, length in enumerate(X.lengths):
-        for t in range(1, length + 1):
-            cell = X.offsets[k] + t - 1
-            yield k, w[cell], X.cells[cell], y[k], (t - 0.5) / length
+
+@pytest.fixture
+def long_runs(rng):
+    """Runs of 1 to 25 steps."""
+    lengths = rng.integers(1, 26, 150)
+    return TrajectoryArray(rng.random(lengths.sum()), lengths), rng.integers(0, 2, 150)
 
 
-@pytest.mark.parametrize("weights", ["linear_front", "uniform", "linear_back"])
-@pytest.mark.parametrize("part", [None, "early", "middle", "late"])
-def test_bins_of_equal_width_one_step_at_a_time(ragged, rng, weights, part):
-    X, y = ragged
+@pytest.mark.parametrize(("how", "weight"), WAYS)
+@pytest.mark.parametrize("part", STEPS)
+def test_bins_of_equal_width_one_step_at_a_time(long_runs, rng, how, weight, part):
+    X, y = long_runs
     run_weight = rng.integers(0, 3, len(y))
     gaps, total = np.zeros(7), 0.0
-    for k, w, p, label, place in cells_of(y, X, weights):
-        third = "early" if place < 1 / 3 else "late" if place > 2 / 3 else "middle"
-        if part in (None, third):
-            gaps[min(int(p * 7), 6)] += run_weight[k] * w * (label - p)
-            total += run_weight[k] * w
-    how = {"weights": weights, "part": part, "n_bins": 7, "strategy": "uniform"}
-    found = step_calibration_error(y, X, sample_weight=run_weight, **how)
+    first, last = STEPS[part]
+    for v, run, label in zip(run_weight, X, y, strict=True):
+        for t, p in enumerate(run, start=1):
+            if first <= t <= last:
+                w = v * weight(t, len(run))
+                gaps[min(int(p * 7), 6)] += w * (label - p)
+                total += w
+    options = {"part": part, "n_bins": 7, "strategy": "uniform", **how}
+    found = step_calibration_error(y, X, sample_weight=run_weight, **options)
     assert found == pytest.approx(np.abs(gaps).sum() / total, abs=1e-12)
+
+
+def test_a_part_of_early_steps_is_the_runs_cut_there(long_runs):
+    # what comes after a step changes nothing before it
+    X, y = long_runs
+    short = X.truncate(np.minimum(X.lengths, 3))
+    early = step_calibration_error(y, X, part="early")
+    assert early == step_calibration_error(y, short, part="early")
+    assert early == pytest.approx(step_calibration_error(y, short), rel=1e-12)
+
+
+@pytest.mark.parametrize("end", [False, True])
+def test_the_error_of_the_truth_goes_to_zero_in_every_part(end):
+    law, rng, errors = short_runs_succeed(), np.random.default_rng(0), []
+    for size in (200, 3_200, 51_200):
+        runs = law.sample(size, rng)
+        forecasts = law.forecasts(runs, knows_end=end)
+        truth = forecasts["truth"]
+        errors.append([step_calibration_error(runs.y, truth, part=part) for part in STEPS])
+    small, medium, large = np.array(errors)
+    # as one over the root of the number of runs
+    assert (medium < small / 2).all()
+    assert (large < medium / 2).all()
+    assert (large < 0.005).all()
+    # that of a forecast which leans towards how short runs end stays, and so does that of the
+    # truth under weights that the realised length makes
+    tilted = forecasts["tilted"]
+    assert end or step_calibration_error(runs.y, tilted) > 0.04
+    assert end or step_calibration_error(runs.y, truth, **OWN) > 0.04
 
 
 def test_bins_of_equal_weight(rng):
@@ -51,22 +92,28 @@ def test_one_step_a_run_is_the_error_of_whole_runs(rng):
         how = {"sample_weight": weight, "strategy": strategy, "n_bins": 8}
         whole = trajectory_diagnostics(y, p, **how)["T-ECE"]
         assert step_calibration_error(y, p, **how) == pytest.approx(whole, abs=1e-13)
-        assert step_calibration_error(y, p, part="middle", **how) == pytest.approx(whole)
-        assert np.isnan(step_calibration_error(y, p, part="early", **how))
+        assert step_calibration_error(y, p, part="early", **how) == pytest.approx(whole)
+        for part in ("middle", "late"):
+            assert np.isnan(step_calibration_error(y, p, part=part, **how))
 
 
 def test_the_base_rate_has_no_error(ragged):
     X, y = ragged
+    over_forecasts = np.average(y, weights=[(np.arange(1, T + 1) ** -0.5).sum() for T in X.lengths])
     for strategy in ("quantile", "uniform"):
-        constant = X.with_cells(np.full(len(X.cells), y.mean()))
-        assert step_calibration_error(y, constant, strategy=strategy) == pytest.approx(0, abs=1e-15)
+        for how, rate in (({}, over_forecasts), (OWN, y.mean())):
+            constant = X.with_cells(np.full(len(X.cells), rate))
+            error = step_calibration_error(y, constant, strategy=strategy, **how)
+            assert error == pytest.approx(0, abs=1e-15)
 
 
-def test_a_run_that_was_cut_off_has_its_steps_where_its_horizon_puts_them():
+@pytest.mark.parametrize("horizon", [None, [12, 12]])
+def test_a_part_is_a_range_of_steps_wherever_the_run_may_end(horizon):
     # q_Z of the run that was cut off is .5
-    cut = TrajectoryArray.from_list([[0.4, 0.4, 0.4], [0.4] * 9], horizon=[9, 9])
-    assert step_calibration_error([0.5, 0.2], cut, part="early") == pytest.approx(0.05)
-    assert step_calibration_error([0.5, 0.2], cut, part="late") == pytest.approx(0.2)
+    cut = TrajectoryArray.from_list([[0.4, 0.4, 0.4], [0.4] * 12], horizon=horizon)
+    for part, error in {"early": 0.05, "middle": 0.2, "late": 0.2}.items():
+        found = step_calibration_error([0.5, 0.2], cut, part=part, weights="uniform")
+        assert found == pytest.approx(error), part
 
 
 def test_ties_to_twelve_digits_share_a_bin():
@@ -82,7 +129,7 @@ def test_ties_to_twelve_digits_share_a_bin():
 def test_counts_of_runs_change_the_sums_and_not_the_bins(ragged, rng):
     X, y = ragged
     (statistic,) = step_calibration_statistics(
-        weighted_steps(y.astype(float), X, "uniform"), n_bins=5, strategy="uniform"
+        weighted_steps(y.astype(float), X, as_step_weights("uniform")), n_bins=5, strategy="uniform"
     )
     counts = rng.integers(0, 3, (4, len(y))).astype(float)
     expected = [
@@ -103,12 +150,17 @@ def test_rows_and_order_do_not_matter(ragged, rng):
 
 def test_calibration_of_the_public_judge(hotpotqa):
     X, y = hotpotqa
-    calibrated = PlattCrossFitCalibrator().fit_transform(X, y)
-    assert step_calibration_error(y, X) == pytest.approx(0.0846, abs=5e-5)
-    assert step_calibration_error(y, calibrated) == pytest.approx(0.0473, abs=5e-5)
-    # the collapsed trace moves the other way
-    whole = [trajectory_diagnostics(y, F)["T-ECE"] for F in (X, calibrated)]
-    np.testing.assert_allclose(whole, [0.0429, 0.0778], atol=5e-5)
+    expected = {
+        "paper": (OWN, [0.0846, 0.0473], [0.0429, 0.0778]),
+        "early": ({}, [0.1113, 0.0339], [0.0494, 0.1123]),
+    }
+    for how, by_step, by_run in expected.values():
+        calibrated = PlattCrossFitCalibrator(**how).fit_transform(X, y)
+        found = [step_calibration_error(y, F, **how) for F in (X, calibrated)]
+        whole = [trajectory_diagnostics(y, F, **how)["T-ECE"] for F in (X, calibrated)]
+        np.testing.assert_allclose(found, by_step, atol=5e-5)
+        # the collapsed trace moves the other way
+        np.testing.assert_allclose(whole, by_run, atol=5e-5)
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,22 @@ from trajscore.metrics import (
     plug_in_regret,
     regret,
     tps_samples,
+    tps_score,
     trajectory_diagnostics,
 )
 from trajscore.metrics._proper_scores import get_family
 
 FAMILIES = ["log", "brier", ("beta", 2, 4)]
+OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
+# fixed exogenously, as Theorem 4.1 asks for
+WAYS = [
+    {},
+    {"weights": "uniform"},
+    {"weights": "exponential_front"},
+    {"weights": "linear_back"},
+    {"weights": "linear_front", "horizon": 3},
+    {"weights": lambda step: 1 / (1 + step / 10)},
+]
 inside = st.floats(0.02, 0.98)
 
 
@@ -48,9 +59,10 @@ class World:
     def q(self):
         return self.mean_given_prefix(self.leaf)
 
-    def expected(self, traces, score, weights="linear_front"):
-        ones = tps_samples(np.ones(8), traces, score=score, weights=weights)
-        zeros = tps_samples(np.zeros(8), traces, score=score, weights=weights)
+    def expected(self, traces, score, how):
+        # of runs of one length all samples are those of a mean
+        ones = tps_samples(np.ones(8), traces, score=score, **how)
+        zeros = tps_samples(np.zeros(8), traces, score=score, **how)
         return float(self.p_history @ (self.leaf * ones + (1 - self.leaf) * zeros))
 
 
@@ -70,14 +82,87 @@ def test_41_no_adapted_trace_beats_the_truth(score, world, seed):
     table = {t: rng.uniform(0.01, 0.99, 2**t) for t in (1, 2, 3)}
     code = world.histories @ np.array([4, 2, 1])
     trace = np.stack([table[t][code >> (3 - t)] for t in (1, 2, 3)], axis=1)
-    weights = ["linear_front", "uniform", "exponential_front", "linear_back"][seed % 4]
-    gain = world.expected(trace, score, weights) - world.expected(world.q, score, weights)
-    assert gain <= 1e-15
-    # and the loss is the expected regret, step by step (Eq. 9)
-    loss = world.p_history @ regret(world.q, trace, score=score, weights=weights)
-    assert gain == pytest.approx(-loss, abs=1e-12)
-    if np.abs(trace - world.q).max() > 0.05:
-        assert gain < 0
+    for how in (*WAYS, OWN):  # of one length, the own horizon of each is that of all
+        gain = world.expected(trace, score, how) - world.expected(world.q, score, how)
+        assert gain <= 1e-15
+        # and the loss is the expected regret, step by step (Eq. 9)
+        loss = world.p_history @ regret(world.q, trace, score=score, **how)
+        assert gain == pytest.approx(-loss, abs=1e-12)
+        if np.abs(trace - world.q).max() > 0.05:
+            assert gain < 0
+
+
+class WorldOfLengths:
+    """Histories of two states a step, and lengths of 1 to 3 that know the outcome.
+
+    All atoms of history, length and outcome are there, each a run that weighs its chance, so that
+    the score of the set is an expectation without error.
+    """
+
+    def __init__(self, rng):
+        atoms = list(itertools.product(range(8), (1, 2, 3), (0, 1)))
+        code, self.lengths, self.y = np.array(atoms).T
+        self.chance = rng.dirichlet(np.full(len(atoms), 0.3))
+        step = np.arange(1, 4)
+        self.prefix = code[:, None] >> (3 - step)  # the first t states of each run
+        self.alive = step <= self.lengths[:, None]
+
+    def trace(self, values):
+        """A container of values at each run and step."""
+        return TrajectoryArray.from_padded(np.where(self.alive, values, np.nan))
+
+    def best(self, weights):
+        """E[w_t(T) Y | H_t] / E[w_t(T) | H_t] of the runs that are still going."""
+        out = np.full(self.alive.shape, 0.5)
+        for t in (1, 2, 3):
+            for prefix in range(2**t):
+                here = self.alive[:, t - 1] & (self.prefix[:, t - 1] == prefix)
+                w = self.chance * here * weights(t, self.lengths)
+                if w.sum() > 1e-12:
+                    out[here, t - 1] = w @ self.y / w.sum()
+        return self.trace(out)
+
+    def adapted(self, rng):
+        """Any forecast of what is known at each step."""
+        tables = [rng.uniform(0.01, 0.99, 2**t) for t in (1, 2, 3)]
+        steps = zip(tables, self.prefix.T, strict=True)
+        return self.trace(np.stack([table[prefix] for table, prefix in steps], axis=1))
+
+    def score(self, trace, score, how):
+        return tps_score(self.y, trace, score=score, sample_weight=self.chance, **how)
+
+
+@pytest.mark.parametrize("score", FAMILIES, ids=str)
+@given(seed=st.integers(0, 10**6))
+def test_no_adapted_trace_beats_the_truth_whatever_tells_of_the_length(score, seed):
+    rng = np.random.default_rng(seed)
+    world = WorldOfLengths(rng)
+    truth = world.best(lambda t, T: 1.0)
+    tilted = world.best(lambda t, T: (T + 1 - t) / (T * (T + 1)))
+    for how in WAYS:
+        for normalize in (True, False):
+            options = {"normalize": normalize, **how}
+            best = world.score(truth, score, options)
+            assert world.score(tilted, score, options) <= best + 1e-14
+            assert world.score(world.adapted(rng), score, options) < best
+    # weights that the realised length makes elicit the tilted forecast
+    best = world.score(tilted, score, OWN)
+    assert world.score(truth, score, OWN) <= best + 1e-14
+    assert world.score(world.adapted(rng), score, OWN) < best
+
+
+def test_a_forecast_that_knows_the_length_at_the_start_is_judged_by_published_weights(rng):
+    # Remark A.4: within each length, the convention is one fixed horizon
+    world = WorldOfLengths(rng)
+    q = np.full(world.alive.shape, 0.5)
+    for t, T in itertools.product((1, 2, 3), repeat=2):
+        for prefix in range(2**t):
+            here = (world.lengths == T) & (world.prefix[:, t - 1] == prefix)
+            q[here, t - 1] = world.chance[here] @ world.y[here] / world.chance[here].sum()
+    truth = world.score(world.trace(q), "log", OWN)
+    for _ in range(20):
+        other = np.clip(q + rng.uniform(-0.1, 0.1, (3, 3))[world.lengths - 1], 0.01, 0.99)
+        assert world.score(world.trace(other), "log", OWN) < truth
 
 
 @pytest.mark.parametrize("score", FAMILIES, ids=str)
@@ -193,6 +278,20 @@ def test_contrast_is_extreme_at_the_ends():
         family = get_family(score)
         contrast = family.success(p) - family.failure(p)
         assert (np.diff(contrast) > -1e-15).all()
+
+
+@pytest.mark.parametrize("how", [*WAYS, OWN])
+@pytest.mark.filterwarnings("ignore:horizon=3 leaves:UserWarning")
+def test_regret_is_what_the_score_loses(ragged, how):
+    # where the chance is one in a run, it is the run's soft outcome too
+    F, q = ragged[0], np.linspace(0.1, 0.9, 200)
+    truth = F.with_cells(np.repeat(q, F.lengths))
+    found = regret(truth, F, score="brier", **how)
+    lost = tps_score(q, truth, score="brier", **how) - tps_score(q, F, score="brier", **how)
+    assert found.mean() == pytest.approx(lost, rel=1e-12)
+    assert (found >= 0).all()
+    parts = plug_in_regret(truth, F, truth, score="brier", **how)
+    np.testing.assert_allclose(parts.total, found, atol=1e-15)
 
 
 def test_regret_needs_the_same_runs():

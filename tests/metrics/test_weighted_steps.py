@@ -2,23 +2,34 @@ import numpy as np
 import pytest
 
 from trajscore import TrajectoryArray
+from trajscore.core.weights import as_step_weights
 from trajscore.metrics import _weighted_steps, step_calibration_error, tps_decomposition
-from trajscore.metrics._decomposition import recalibrated_scores
-from trajscore.metrics._step_calibration import PARTS_OF_A_RUN
-from trajscore.metrics._weighted_steps import weighted_steps
+from trajscore.metrics._decomposition import recalibrated_sums
+from trajscore.metrics._weighted_steps import PARTS, weighted_steps
+
+
+@pytest.mark.parametrize("how", [{}, {"weights": "linear_front", "horizon": "own"}], ids=str)
+def test_recalibrated_forecasts_gain_the_miscalibration(ragged, rng, how):
+    X, y = ragged
+    for labels in (y.astype(float), rng.random(len(y))):
+        best = recalibrated_sums(weighted_steps(labels, X, as_step_weights(**how)), "brier")
+        parts = tps_decomposition(labels, X, score="brier", **how)
+        expected = parts.score + parts.miscalibration
+        assert best.mean(np.ones(len(y))) == pytest.approx(expected, rel=1e-12)
+        assert best.samples().mean() == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("spread", [0.3, 3.0, 20.0])
 def test_cells_of_many_steps_change_nothing_that_shows(monkeypatch, rng, spread):
-    lengths = rng.integers(1, 9, 40_000)
+    lengths = rng.integers(1, 15, 30_000)
     chance = rng.beta(2, 2, len(lengths))
     noisy = np.repeat(np.log(chance / (1 - chance)), lengths) + rng.normal(0, 1, lengths.sum())
     X = TrajectoryArray.from_flat(1 / (1 + np.exp(-spread * noisy)), lengths)
     y = (rng.random(len(lengths)) < chance).astype(float)
 
     def numbers():
-        errors = [step_calibration_error(y, X, part=part) for part in (None, *PARTS_OF_A_RUN)]
-        return [*errors, recalibrated_scores(weighted_steps(y, X), "log").mean()]
+        errors = [step_calibration_error(y, X, part=part) for part in (None, *PARTS)]
+        return [*errors, recalibrated_sums(weighted_steps(y, X), "log").mean(np.ones(len(y)))]
 
     exact = numbers()
     parts = tps_decomposition(y, X)

@@ -10,6 +10,7 @@ from trajscore import evaluate
 from trajscore.calibration._maker import calibrator_maker
 from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import Work
+from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import (
@@ -23,7 +24,7 @@ from trajscore.report._cards import (
     ranked,
 )
 from trajscore.report._data import Options
-from trajscore.report._rows import make_rows
+from trajscore.report._rows import predictor_rows
 from trajscore.report._runs import check_predictors, choose_runs
 
 QUICK = IntervalOptions(50, method="influence")
@@ -46,8 +47,9 @@ def made(kind, n, seed):
 def card_of(X, y):
     """Decide as `evaluate` does, without the rest of a report."""
     judged = choose_runs(check_predictors(X, y, None, None), None, "failure")
-    rows = make_rows(judged, calibrator_maker("platt", "linear_front"), Work(), [])
-    options = Options(("log",), "linear_front", "weighted")
+    weights = as_step_weights()
+    rows = predictor_rows(judged, calibrator_maker("platt", weights), Work(), [])
+    options = Options(("log",), weights, "weighted")
     return card_table(rows, options, QUICK, Work())["card"].iloc[0]
 
 

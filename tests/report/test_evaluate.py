@@ -54,14 +54,6 @@ def test_margins_are_against_the_base_rate(report):
     assert constant["margin_low"] == constant["margin_high"] == 0
 
 
-def test_length_is_a_reference(chess, report):
-    X, y = chess
-    assert np.isnan(report.table.loc[("length", "raw"), "TPS log"])
-    shorter = -X.lengths.astype(float)[:, None]
-    by_length = metrics.trajectory_diagnostics(np.maximum(y, 0), shorter)["AUROC"]
-    assert report.table.loc[("length", "raw"), "AUROC"] == pytest.approx(by_length)
-
-
 def test_rows_and_threads_do_not_matter(chess):
     X, y = chess
     order = np.random.default_rng(0).permutation(len(y))
@@ -82,7 +74,7 @@ def test_progress_wraps_what_takes_long(chess):
     plain = evaluate(X, y, intervals=IntervalOptions(20))
     report = evaluate(X, y, intervals=IntervalOptions(20), progress=progress)
     assert report.table.equals(plain.table)
-    assert 4 in [len(jobs) for jobs in seen]  # three predictors, and length
+    assert {3, 6} <= {len(jobs) for jobs in seen}  # three predictors, with three references
     seen.clear()
     assert pickle.loads(pickle.dumps(report)).to_html(progress=progress)
     assert [len(jobs) for jobs in seen] == [11]
@@ -132,7 +124,8 @@ def test_runs_left_out_are_counted_by_reason(chess):
     )
     # the margin of a predictor with holes is taken on its own runs
     rows = np.setdiff1d(np.flatnonzero(reasons != "parse_error"), [hole])
-    rate = np.maximum(y, 0)[rows].mean()
+    weight = np.array([(1 / np.sqrt(np.arange(1, n + 1))).sum() for n in X.lengths[rows]])
+    rate = weight @ np.maximum(y, 0)[rows] / weight.sum()  # over forecasts
     base = X["shallow"].with_cells(np.full(len(X.cells), rate))[rows]
     expected = report.table.loc[("shallow", "raw"), "TPS log"] - metrics.censored_tps_score(
         y[rows], base
@@ -194,7 +187,7 @@ def test_page_is_self_contained(report, tmp_path):
         ([[0.5], [0.6]], [-1, -1], "none of the 2 runs has an observed outcome"),
         ([[0.5]], [1], "at least 2 runs, got 1"),
         ({}, [], "no predictor"),
-        ({"length": [[0.5], [0.4]]}, [0, 1], "name of a reference"),
+        ({"alive rate": [[0.5], [0.4]]}, [0, 1], "'alive rate' is the name of a reference"),
         (
             {"a": [[0.5], [0.4]], "b": [[0.5, 0.5], [0.4, 0.4]]},
             [0, 1],
@@ -233,7 +226,7 @@ def test_ecuas_columns_are_those_of_the_collapsed_traces(ragged):
     for n in (0, 1, 128):
         expected = metrics.ecuas_from_confidence(success, confidence, n=n)
         assert report.table.loc[("forecast", "calibrated"), f"ECUAS_{n}"] == pytest.approx(expected)
-    assert report.table["ECUAS_1"].isna().sum() == 1  # length as given is no probability
+    assert report.table["ECUAS_1"].notna().all()  # references are probabilities, too
 
 
 def test_monitoring_is_judged_out_of_fold(ragged):
@@ -242,7 +235,7 @@ def test_monitoring_is_judged_out_of_fold(ragged):
     report = evaluate(X, y, intervals=IntervalOptions(20), monitoring=rule)
     table = report.monitoring
     assert table.index.names == ["predictor", "alpha"]
-    assert set(table.index.get_level_values("predictor")) == {"forecast", "length"}
+    assert set(table.index.get_level_values("predictor")) == {"forecast", "alive rate"}
     assert (table["n_known"] == 160).all()
     assert (table["n_success"] + table["n_failure"] == 40).all()
     rates = table.loc["forecast", "false_alarm_rate"]
@@ -343,7 +336,6 @@ def test_every_calibrator_is_disclosed():
     ]
     assert "PlattCrossFitCalibrator() for p;" in said
     assert "PlattCrossFitCalibrator(increasing=True, link='identity') for logit;" in said
-    assert "PlattCrossFitCalibrator(increasing='auto', link='identity') for length;" in said
 
 
 def test_a_stray_value_among_probabilities_is_pointed_at():
@@ -432,48 +424,6 @@ def test_one_run_is_one_run(chess):
     assert "left out: 1 run (all predictors" in report.to_text(verbose=True)
 
 
-def test_predictors_are_held_against_the_length_of_their_runs():
-    X, y = make_trajectories(800, lengths=(2, 9), sharpness=1, random_state=0, return_X_y=True)
-    rng = np.random.default_rng(0)
-    cut = np.where((y == 1) & (X.lengths > 4), 4, X.lengths)  # runs that succeed are short
-    X = X.truncate(cut)
-    late = X.with_cells(-1.0 - np.concatenate([np.arange(n) for n in X.lengths]))
-    both = X.with_cells(late.cells - 3 * np.repeat(y == 0, X.lengths))
-    noise = X.with_cells(rng.random(len(X.cells)))
-    predictors = {"length again": late, "length and more": both, "noise": noise}
-    report = evaluate(predictors, y, intervals=IntervalOptions(100))
-    table = report.table.xs("raw", level="form")
-    expected = table["AUROC"] - table.loc["length", "AUROC"]
-    names = list(predictors)
-    assert table["AUROC over_length"][names].tolist() == pytest.approx(expected[names].tolist())
-    assert np.isnan(table.loc["length", "AUROC over_length"])
-    verdicts = "\n".join(report.verdicts())
-    assert "not shown to rank better than length does (AUROC +0.000" in verdicts
-    assert "it ranks better than length does (AUROC +" in verdicts
-    assert "it ranks worse than length does (AUROC -" in verdicts
-
-
-def test_length_is_calibrated_like_the_predictors():
-    made = make_trajectories(120, lengths=(2, 9), budget=6, random_state=0)
-    X, y, q = made.data, made.target, np.full(120, 0.4)
-    order = np.argsort(X.ids, kind="stable")
-    elapsed = X.with_cells(-1.0 - np.concatenate([np.arange(n) for n in X.lengths]))[order]
-    model = PlattCrossFitCalibrator(link="identity", increasing="auto")
-    for weights in ("uniform", "linear_back"):
-        report = evaluate(X, y, weights=weights, q_z=q, intervals=IntervalOptions(2))
-        expected = model.set_params(weights=weights, censored="q_z").fit_transform(
-            elapsed, y[order], q_z=q
-        )
-        found = report.traces["length", "calibrated"]
-        np.testing.assert_array_equal(found.cells, expected.cells)
-    # those of a calibrator that is given count, not those of the scores
-    own = PlattCrossFitCalibrator(weights="exponential_front", C=9)
-    report = evaluate(X, y, weights="uniform", calibrator=own, intervals=IntervalOptions(2))
-    model.set_params(weights="exponential_front", censored="failure")
-    found = report.traces["length", "calibrated"]
-    np.testing.assert_array_equal(found.cells, model.fit_transform(elapsed, y[order]).cells)
-
-
 def test_any_forecaster_calibrates_out_of_fold():
     X, y = make_trajectories(150, random_state=0, return_X_y=True)
     groups = np.arange(150) // 3
@@ -495,25 +445,6 @@ def test_what_renders_a_report_takes_numbers_alone(tmp_path):
     data = ReportData(**vars(report))
     assert to_text(data) == str(report)
     assert to_html(data) == report.to_html(tmp_path / "report.html").read_text()
-
-
-def test_length_counts_in_the_direction_in_which_it_ranks_better():
-    X, y = make_trajectories(300, lengths=(2, 9), random_state=0, return_X_y=True)
-    X = X.truncate(np.where(y == 0, 2, X.lengths))  # runs that fail are short
-    table = evaluate(X, y, intervals=IntervalOptions(50)).table
-    length, judge = table.loc[("length", "raw"), "AUROC"], table.loc[("forecast", "raw")]
-    assert length < 0.5
-    assert judge["AUROC over_length"] == pytest.approx(judge["AUROC"] - (1 - length))
-
-
-def test_length_is_compared_on_the_runs_that_a_predictor_covers():
-    X, y = make_trajectories(200, lengths=(2, 9), random_state=0, return_X_y=True)
-    gaps = X.with_cells(np.where(np.repeat(np.arange(200) < 60, X.lengths), np.nan, X.cells))
-    table = evaluate({"judge": X, "gaps": gaps}, y, intervals=IntervalOptions(50)).table
-    alone = evaluate(X[60:], y[60:], intervals=IntervalOptions(50)).table
-    assert table.loc[("gaps", "raw"), "AUROC over_length"] == pytest.approx(
-        alone.loc[("forecast", "raw"), "AUROC over_length"]
-    )
 
 
 TREES = PrefixForecaster(

@@ -13,11 +13,11 @@ from trajscore.report import IntervalOptions
 
 def test_json_holds_every_number(report):
     found = json.loads(report.to_json())
-    assert (found["format"], found["version"]) == ("trajscore report", 1)
+    assert (found["format"], found["version"]) == ("trajscore report", 2)
     assert found["runs"]["n_runs"] - found["runs"]["n_observed"] == 67
     assert found["options"]["leading"] == report.score_name
     assert list(found["predictors"]) == report.predictors
-    assert set(found["references"]) == {"base rate", "length"}
+    assert list(found["references"]) == ["base rate", "alive rate", "alive rate, end known"]
     n = 0
     for name, one in (found["predictors"] | found["references"]).items():
         for form, row in one["forms"].items():
@@ -26,7 +26,7 @@ def test_json_holds_every_number(report):
                 n += 1
                 assert (ends["value"], ends["low"]) == (expected["value"], expected["low"])
                 assert ends["method"] == report.interval_methods.loc[(name, form, metric), "value"]
-                for level in ("margin", "over_length", "over_raw"):
+                for level in ("margin", "over_alive", "over_alive_end", "over_raw"):
                     assert (level in ends) == math.isfinite(expected[level])
                     if level in ends:
                         assert ends[level]["high"] == expected[f"{level}_high"]

@@ -46,19 +46,21 @@ def of_predictors(table):
 
 @pytest.mark.parametrize("group", [None, "task"])
 def test_all_runs_in_the_sample(frame, group):
-    found = evaluate(iter_batches(pa.Table.from_pandas(frame), **COLUMNS, group=group))
+    batches = iter_batches(pa.Table.from_pandas(frame), **COLUMNS, group=group)
+    found = evaluate(batches, intervals="influence")  # as those of scores in batches are
     groups = None if group is None else frame.groupby("run", sort=False)["task"].first()
-    expected, _ = in_memory(frame, groups=groups)
+    expected, _ = in_memory(frame, groups=groups, intervals="influence")
     raw, close = (of_predictors(one.intervals.xs("raw", level="form")) for one in (found, expected))
     np.testing.assert_allclose(raw["value"], close["value"], atol=5e-3)
     np.testing.assert_allclose(raw["margin"], close["margin"], atol=5e-3)
     scores = raw.xs("TPS log", level="metric")
     exact = close.xs("TPS log", level="metric")
     # of clusters, the few that share a hash count as one
-    np.testing.assert_allclose(scores, exact, rtol=1e-9 if group is None else 0.01)
-    lengths = [one.table.loc[[("length", "raw")]].iloc[0] for one in (found, expected)]
-    shared = ["n_runs", "n_censored", "AUROC", "AUPRC", "AURC"]
-    np.testing.assert_allclose(*(one[shared].astype(float) for one in lengths), rtol=1e-9)
+    tolerance = {"rtol": 1e-9} if group is None else {"rtol": 0, "atol": 2e-3}
+    np.testing.assert_allclose(scores, exact, **tolerance)
+    # alive rates are of the sample, which is all runs here
+    alive = [one.table.loc[["alive rate", "alive rate, end known"]] for one in (found, expected)]
+    pd.testing.assert_frame_equal(*alive, check_dtype=False)
     # calibrated by other halves: the same within what halves are worth
     ours, theirs = (one.table.xs("calibrated", level="form") for one in (found, expected))
     np.testing.assert_allclose(ours["TPS log"], theirs["TPS log"], atol=0.01)
@@ -67,20 +69,24 @@ def test_all_runs_in_the_sample(frame, group):
 
 @pytest.mark.parametrize("group", [None, "task"])
 def test_the_base_rate_is_scored_as_any_constant_forecast(frame, group):
-    rate = frame.groupby("run")["solved"].first().mean()
-    columns = COLUMNS | {"value": ["judge", "verbal"], "group": group}
-    table = pa.Table.from_pandas(frame.assign(verbal=rate))
-    intervals = evaluate(iter_batches(table, **columns), calibrator=None).intervals
-    base, constant = (
-        intervals.xs(row, level=["predictor", "form"])
-        for row in (("base rate", "constant"), ("verbal", "raw"))
+    of_forecasts = np.average(frame["solved"], weights=1 / np.sqrt(frame["t"]))
+    of_runs = frame.groupby("run")["solved"].first().mean()
+    assert abs(of_forecasts - of_runs) > 1e-3
+    table = pa.Table.from_pandas(frame.assign(judge=of_runs, verbal=of_forecasts))
+    report = evaluate(iter_batches(table, **COLUMNS, group=group), calibrator=None)
+    assert report.facts.rate == pytest.approx(of_forecasts)
+    base, steps, runs = (
+        report.intervals.xs(row, level=["predictor", "form"])
+        for row in (("base rate", "constant"), ("verbal", "raw"), ("judge", "raw"))
     )
     scores = base.index.str.startswith("TPS")
     columns = ["value", "margin", "low", "high"]
     np.testing.assert_allclose(
-        base.loc[scores, columns], constant.loc[scores, columns], rtol=1e-12, atol=1e-12
+        base.loc[scores, columns], steps.loc[scores, columns], rtol=1e-12, atol=1e-12
     )
-    np.testing.assert_allclose(base["value"], constant["value"], atol=1e-12)
+    of_steps = base.index.isin(report.options.step_metrics)
+    np.testing.assert_allclose(base["value"][of_steps], steps["value"][of_steps], atol=1e-12)
+    np.testing.assert_allclose(base["value"][~of_steps], runs["value"][~of_steps], atol=1e-12)
 
 
 def test_intervals_of_a_sample_shrink_to_all_runs(frame, monkeypatch):
@@ -89,7 +95,10 @@ def test_intervals_of_a_sample_shrink_to_all_runs(frame, monkeypatch):
     expected, _ = in_memory(frame)
     assert len(next(iter(found.traces.values()))) == 200
     of_sample = found.table["n_runs"] == 200  # but for this all numbers are of all runs
-    assert of_sample[of_sample].index.tolist() == [("length", "calibrated")]
+    assert of_sample[of_sample].index.tolist() == [
+        ("alive rate", "raw"),
+        ("alive rate, end known", "raw"),
+    ]
     assert (found.table["n_runs"][~of_sample] == 600).all()
     metrics = ["AUROC", "AURC", "T-Brier", "TPS brier"]
     one, other = (
@@ -99,6 +108,46 @@ def test_intervals_of_a_sample_shrink_to_all_runs(frame, monkeypatch):
     ratio = (one["high"] - one["low"]) / (other["high"] - other["low"])
     assert ratio.between(0.7, 1.4).all()
     assert abs(ratio.mean() - 1) < 0.1
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {"weights": "uniform"},
+        {"weights": "linear_front", "horizon": 4},
+        {"weights": lambda t: 1 / t, "horizon": 3},
+        {"weights": "linear_front", "horizon": "own"},
+    ],
+    ids=["uniform", "horizon", "function", "as published"],
+)
+def test_the_same_under_any_weights(frame, monkeypatch, weights):
+    monkeypatch.setattr(_in_batches, "SAMPLE_RUNS", 200)
+    found = evaluate(iter_batches(pa.Table.from_pandas(frame), **COLUMNS), **weights)
+    expected, X = in_memory(frame, **weights)
+    assert found.facts.rate == pytest.approx(expected.facts.rate)
+    horizon = weights.get("horizon", "own")
+    beyond = 0 if horizon == "own" else int(np.maximum(X.lengths - horizon, 0).sum())
+    assert found.facts.n_unscored == expected.facts.n_unscored == beyond
+    said = [one.disclosures["weights"] for one in (found, expected)]
+    assert (f"{beyond:,} steps beyond the horizon are not scored" in said[0]) == (beyond > 0)
+    columns = found.options.step_metrics
+    ours, theirs = (
+        one.table.loc[["judge", "verbal", "base rate"]].drop("calibrated", level="form")[columns]
+        for one in (found, expected)
+    )
+    scores = found.options.score_names
+    np.testing.assert_allclose(ours[scores], theirs[scores], rtol=1e-9)
+    np.testing.assert_allclose(ours.astype(float), theirs.astype(float), atol=5e-3)
+
+
+def test_what_counting_is_worth_is_of_the_sample(frame, monkeypatch):
+    monkeypatch.setattr(_in_batches, "SAMPLE_RUNS", 200)
+    found = evaluate(iter_batches(pa.Table.from_pandas(frame), **COLUMNS))
+    rows = np.isin(frame["run"], found.traces["judge", "raw"].ids)
+    alone, _ = in_memory(frame[rows])
+    over = [name for name in alone.table if "over_alive" in name]
+    of_both = [of_predictors(one.table[over].xs("raw", level="form")) for one in (found, alone)]
+    pd.testing.assert_frame_equal(*of_both)
 
 
 def test_runs_that_do_not_count(frame):

@@ -55,7 +55,7 @@ def test_without_confidence_the_situation_is_judged(tmp_path, capsys):
     assert re.search("TRACER: [a-z ]+; as given it is not a probability", out)
     assert "turns, so many have each of TRACER's signals: 0 surprisal, " in out
     assert re.search(r"of (\d+) turns, .* (\d+) repetition, 0 agent_gap, \d+ user_gap", out)
-    assert "length raw" in out
+    assert re.search("^alive rate, end known +24", out, re.MULTILINE)
     assert "clusters of runs by 'task'" in out
     assert "1 of 24 runs not observed" in out
     assert page.exists()

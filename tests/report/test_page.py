@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate, io
+from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate, io, metrics
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions, MonitoringOptions
 from trajscore.report._glossary import GLOSSARY, explain
@@ -96,7 +96,7 @@ def test_the_page_answers(report):
         in page
     )
     head = page[page.index("<thead", page.index('id="all-numbers"')) :]
-    assert head[: head.index("</thead>")].count('title="') == len(report.options.metrics) + 3
+    assert head[: head.index("</thead>")].count('title="') == len(report.options.metrics) + 4
     assert len(page) < 3e6
 
 
@@ -128,13 +128,19 @@ def test_where_no_threshold_pays_none_is_named():
 def test_the_runs_to_read_first_say_where_a_forecast_is_furthest_off(report):
     page = report.to_html()
     said = re.search(r"the forecast that is furthest off is (\S+), at step (\d+)", page)
-    run = re.search(r"Run (\S+): shallow, calibrated loses most", page)[1]
-    trace = report.traces["shallow", "calibrated"]
+    run = re.search(r"Run (\S+): material, calibrated loses most", page)[1]
+    trace = report.traces["material", "calibrated"]
     row = [str(name) for name in trace.ids].index(run)
     cells = trace.cells[trace.offsets[row] : trace.offsets[row + 1]]
-    off = np.abs(cells - report.labels["shallow", "calibrated"][row])
+    off = np.abs(cells - report.labels["material", "calibrated"][row])
     assert said[1] == f"{cells[off.argmax()]:.2f}"
     assert int(said[2]) == off.argmax() + 1
+    # it is the run with an outcome whose own forecasts score worst, on average over its steps
+    observed = np.flatnonzero(report.outcomes["material", "calibrated"] >= 0)
+    labels = report.labels["material", "calibrated"]
+    scores = [metrics.tps_score([labels[k]], trace[[k]]) for k in observed]
+    assert row == observed[np.argmin(scores)]
+    assert f">{min(scores):.3f}</td>" in page
 
 
 def test_runs_without_an_outcome_do_not_crowd_out_those_that_contradict_their_forecast():

@@ -7,7 +7,8 @@ import pytest
 from pyarrow import dataset, parquet
 
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
-from trajscore.calibration import IsotonicCrossFitCalibrator
+from trajscore.calibration import BetaCrossFitCalibrator, IsotonicCrossFitCalibrator
+from trajscore.core.weights import step_weights
 from trajscore.inference import influence_interval
 from trajscore.metrics import (
     step_calibration_error,
@@ -59,22 +60,96 @@ def folder(path, frame, edges):
     return path
 
 
-@pytest.mark.parametrize("score", ["log", "brier", ("beta", 4, 2), ("log", 1e-2)])
-@pytest.mark.parametrize("weights", ["linear_front", "uniform", "exponential_front", "linear_back"])
-def test_scores_of_parts_are_those_of_all(runs, score, weights):
+OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
+WAYS = [
+    {},
+    {"weights": "uniform"},
+    {"weights": "exponential_front"},
+    {"weights": "linear_back"},
+    {"weights": "linear_front", "horizon": 8},
+    {"weights": lambda step: 1 / (1 + step / 10)},
+    OWN,
+    {"weights": "uniform", "horizon": "own"},
+]
+PIECES = (slice(0, 7), slice(7, 2000), slice(2000, None))
+
+
+def best_constant(X, y, how):
+    """The success rate over forecasts; in the paper over runs."""
+    if how.get("horizon") == "own":
+        return y.mean()
+    weight = step_weights(X.lengths, **how)
+    return np.average(np.repeat(y, X.lengths), weights=weight)
+
+
+@pytest.mark.parametrize("score", ["log", "brier", ("beta", 4, 2), ("log", 1e-2)], ids=str)
+@pytest.mark.parametrize("how", WAYS)
+def test_scores_of_parts_are_those_of_all(runs, score, how):
     X, y = runs
-    parts = [
-        TPSAccumulator(score, weights).update(y[rows], X[rows])
-        for rows in (slice(0, 7), slice(7, 2000), slice(2000, None))
-    ]
-    table = parts[2].merge(parts[0]).merge(parts[1]).compute()
-    scores = tps_samples(y, X, score=score, weights=weights)
-    base = tps_samples(y, X.with_cells(np.full(len(X.cells), y.mean())), score=score)
+    rate = best_constant(X, y, how)
+    scores = tps_samples(y, X, score=score, **how)
+    base = tps_samples(y, X.with_cells(np.full(len(X.cells), rate)), score=score, **how)
+    parts = [TPSAccumulator(score, **how).update(y[rows], X[rows]) for rows in PIECES]
+    total = parts[2].merge(parts[0]).merge(parts[1])
+    assert total.n_runs == len(y)
+    assert total.success_rate == pytest.approx(rate, rel=1e-12)
+    table = total.compute()
+    assert table["base_rate"].item() == pytest.approx(base.mean(), rel=1e-10)
+    assert table["value"].item() == pytest.approx(tps_score(y, X, score=score, **how), rel=1e-12)
     for name, samples in {"value": scores, "margin": scores - base}.items():
         low, high = influence_interval(samples.mean(), samples - samples.mean())
         ends = ["low", "high"] if name == "value" else ["margin_low", "margin_high"]
         found = table[[name, *ends]].to_numpy()[0]
-        np.testing.assert_allclose(found, [samples.mean(), low, high], rtol=1e-10)
+        np.testing.assert_allclose(found, [samples.mean(), low, high], rtol=1e-9)
+
+
+@pytest.mark.parametrize("how", [{}, OWN], ids=str)
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+def test_parts_are_merged_in_any_order(runs, how, order):
+    X, y = runs
+    groups = np.array([f"task {k}" for k in np.arange(len(y)) % 40])
+
+    def table(kind, parts):
+        made = [kind(**how).update(y[rows], X[rows], groups[rows]) for rows in parts]
+        first, *others = made
+        for one in others:
+            first.merge(one)
+        return first.compute()
+
+    for kind, compare in (
+        (TPSAccumulator, pd.testing.assert_frame_equal),
+        (CalibrationAccumulator, pd.testing.assert_series_equal),
+        (RankingAccumulator, pd.testing.assert_frame_equal),
+    ):
+        whole = table(kind, [slice(None)])
+        compare(table(kind, [PIECES[k] for k in order]), whole, rtol=1e-10, atol=1e-12)
+
+
+def test_steps_that_were_cut_off_have_no_weight_in_the_paper(runs):
+    # each run counts alike, and one that was cut off adds the weight of the steps that are seen
+    X, y = runs
+    cut = X.lengths > 4
+    q_z = np.where(cut, 0.3, y)
+    seen = X.truncate(np.minimum(X.lengths, 4)).with_horizon(X.lengths)
+    total = TPSAccumulator(**OWN).update(q_z, seen)
+    weight = step_weights(seen.lengths, "linear_front", X.lengths)
+    rate = np.average(np.repeat(q_z, seen.lengths), weights=weight)
+    assert total.success_rate == pytest.approx(rate, rel=1e-12)
+    table = total.compute()
+    assert table["value"].item() == pytest.approx(tps_score(q_z, seen, **OWN), rel=1e-12)
+    constant = seen.with_cells(np.full(len(seen.cells), rate))
+    base = tps_score(q_z, constant, **OWN)
+    assert table["base_rate"].item() == pytest.approx(base, rel=1e-12)
+
+
+def test_constants_of_parts_are_those_of_all(runs):
+    X, y = runs
+    constant = X.with_cells(np.full(len(X.cells), 0.3))
+    for how in ({}, OWN):
+        for kind in (TPSAccumulator, CalibrationAccumulator):
+            given = kind(**how).update(y, X)._constant(0.3).compute()
+            direct = kind(**how).update(y, constant).compute()
+            np.testing.assert_allclose(given, direct, rtol=1e-9, atol=1e-12)
 
 
 def test_clusters_may_come_in_parts(runs):
@@ -92,24 +167,49 @@ def test_clusters_may_come_in_parts(runs):
         parts[0].update(y, X)
 
 
-def test_calibration_on_the_grid(runs):
+@pytest.mark.parametrize("how", WAYS)
+def test_calibration_on_the_grid(runs, how):
     X, y = runs
-    parts = [CalibrationAccumulator().update(y[k::3], X[k::3]) for k in range(3)]
+    parts = [CalibrationAccumulator(**how).update(y[k::3], X[k::3]) for k in range(3)]
     counts = parts[1].merge(parts[2]).merge(parts[0])
-    found = counts.compute("brier")
-    exact = tps_decomposition(y, X, score="brier")
-    for part in ("miscalibration", "discrimination", "uncertainty"):
-        assert found[part] == pytest.approx(getattr(exact, part), abs=2e-4)
-    assert found["S-ECE"] == pytest.approx(step_calibration_error(y, X), abs=5e-4)
-    late = step_calibration_error(y, X, part="late")
-    assert found["S-ECE late"] == pytest.approx(late, abs=1e-3)
-    platt = PlattCrossFitCalibrator().fit(X, y).full_map_
-    assert abs(counts.fit(PlattCrossFitCalibrator())(X.cells) - platt(X.cells)).max() < 1e-6
-    isotonic = IsotonicCrossFitCalibrator().fit(X, y).full_map_
-    gap = counts.fit(IsotonicCrossFitCalibrator())(X.cells) - isotonic(X.cells)
+    for score in ("brier", "log"):
+        found = counts.compute(score)
+        exact = tps_decomposition(y, X, score=score, **how)
+        for part in ("miscalibration", "discrimination", "uncertainty"):
+            assert found[part] == pytest.approx(getattr(exact, part), abs=2e-4)
+    assert found["S-ECE"] == pytest.approx(step_calibration_error(y, X, **how), abs=5e-4)
+    for part in ("early", "middle", "late"):
+        error = step_calibration_error(y, X, part=part, **how)
+        assert found[f"S-ECE {part}"] == pytest.approx(error, abs=1e-3, nan_ok=True)
+        assert np.isnan(error) == (part == "late")  # from step 11 on
+    over_steps = np.average(np.repeat(y, X.lengths), weights=step_weights(X.lengths, **how))
+    assert found["success_rate"] == pytest.approx(over_steps, rel=1e-12)
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_maps_fitted_to_counts_are_those_of_the_runs(runs, how):
+    # a strong penalty and prior, so that the scale of the weights shows
+    X, y = runs
+    counts = CalibrationAccumulator(**how).update(y[:900], X[:900]).update(y[900:], X[900:])
+    platt = PlattCrossFitCalibrator(C=1e-3, **how)
+    gap = counts.fit(platt)(X.cells) - platt.fit(X, y).full_map_(X.cells)
+    assert abs(gap).max() < 1e-6
+    beta = BetaCrossFitCalibrator(C=1e-3, **how)
+    gap = counts.fit(beta)(X.cells) - beta.fit(X, y).full_map_(X.cells)
+    assert abs(gap).max() < 1e-5
+    isotonic = IsotonicCrossFitCalibrator(**how)
+    gap = counts.fit(isotonic)(X.cells) - isotonic.fit(X, y).full_map_(X.cells)
     assert abs(gap).mean() < 2e-3
-    with pytest.raises(ValueError, match="has weights 'uniform'"):
+
+
+def test_maps_need_the_weights_of_the_counts(runs):
+    X, y = runs
+    counts = CalibrationAccumulator().update(y, X)
+    message = "the calibrator has weights uniform, the counts early; give both the same"
+    with pytest.raises(ValueError, match=message):
         counts.fit(PlattCrossFitCalibrator(weights="uniform"))
+    with pytest.raises(ValueError, match="has weights early, horizon='own', the counts early;"):
+        counts.fit(PlattCrossFitCalibrator(horizon="own"))
 
 
 @pytest.mark.parametrize("rounded", [False, True])
@@ -226,6 +326,8 @@ def test_what_cannot_be_added_up_is_refused_in_words():
             counts.merge(other)
     with pytest.raises(ValueError, match="these differ in scores and weights"):
         counts.merge(TPSAccumulator("brier", "uniform"))
+    with pytest.raises(ValueError, match="these differ in weights"):
+        counts.merge(TPSAccumulator(horizon="own"))
     with pytest.raises(ValueError, match="outcomes"):
         counts.update(None, [[0.9]])
     with pytest.raises(ValueError, match="groups must be 1 labels"):

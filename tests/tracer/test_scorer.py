@@ -137,6 +137,32 @@ def test_no_look_ahead_and_no_company_counts(signals):
     assert np.array_equal(scorer.transform(signals[[4]]).cells.ravel(), trace[4].ravel())
 
 
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_there_is_no_risk_until_a_component_is_recorded(aggregation):
+    nan = np.nan
+    S = TrajectoryArray(
+        [[nan, nan], [nan, nan], [0.0, nan], [nan, 0.4], [nan, nan]], [5],
+        channels=["surprisal", "repetition"], missing="allow",
+    )  # fmt: skip
+    scorer = TracerScorer(aggregation=aggregation).fit(S)
+    trace = scorer.transform(S).cells.ravel()
+    assert np.isnan(trace).tolist() == [True, True, False, False, False]
+    assert trace[2] == 0
+    for t in range(1, 6):
+        assert np.array_equal(
+            scorer.transform(S.prefix(t)).cells.ravel(), trace[:t], equal_nan=True
+        )
+        assert np.array_equal(scorer.score_samples(S.prefix(t)), trace[[t - 1]], equal_nan=True)
+
+
+def test_a_multiple_of_surprisal_needs_one():
+    S = TrajectoryArray([[np.nan, 0.4], [0.2, 0.1]], [2], channels=["surprisal", "repetition"],
+                        missing="allow")  # fmt: skip
+    scorer = TracerScorer(aggregation="multiplicative").fit(S)
+    assert np.isnan(scorer.transform(S).cells.ravel()).tolist() == [True, False]
+    assert np.isnan(scorer.score_samples(S.prefix(1))).all()
+
+
 def test_absent_surprisal_is_left_out():
     without = TrajectoryArray([[np.nan, 0.4]], [1], channels=["surprisal", "repetition"],
                               missing="allow")  # fmt: skip

@@ -21,6 +21,11 @@ from trajscore.calibration._forecaster import (
     check_refitted,
     fit_arguments,
 )
+from trajscore.calibration._look_ahead import (
+    LookAhead,
+    sample_look_ahead,
+    warn_of_look_ahead,
+)
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import (
     check_groups,
@@ -117,6 +122,13 @@ def cross_fit_traces(
         If `forecaster` cannot be fitted anew (a class, a ``FrozenEstimator``, "prefit"), has no
         ``transform``, or does not give one number for each step; if weights are given and no fit
         takes them; or if there are too few runs or groups.
+
+    Warns
+    -----
+    UserWarning
+        If a value depends on anything but the steps so far. Of the first fold, up to 20 runs are
+        cut at some step and forecast again, without ids, horizon, meta and `ended`; the warning
+        names the first run and step at which the forecast is another one, and what it depends on.
 
     See Also
     --------
@@ -226,7 +238,13 @@ def cross_fit_sample(
 
     jobs = [(*fitted_on, taken(rows)) for rows, fitted_on in out_of_fold(fold, job)]
     check_jobs(n_jobs)
-    parts = Parallel(n_jobs=n_jobs)(delayed(_fitted_trace)(*one) for one in jobs)
+    parts, found = zip(
+        *Parallel(n_jobs=n_jobs)(
+            delayed(_fitted_trace)(*one, is_checked=k == 0) for k, one in enumerate(jobs)
+        ),
+        strict=True,
+    )
+    warn_of_look_ahead(forecaster, found[0])
     if runs is not None:
         traces = _with_lengths_of(traces, parts, fold)
     cells, cell_fold = np.empty(int(traces.lengths.sum())), np.repeat(fold, traces.lengths)
@@ -236,7 +254,7 @@ def cross_fit_sample(
 
 
 def _with_lengths_of(
-    runs: TrajectoryArray, parts: list[TrajectoryArray], fold: IntArray
+    runs: TrajectoryArray, parts: Sequence[TrajectoryArray], fold: IntArray
 ) -> TrajectoryArray:
     """Return runs with as many steps as each has in the part of its fold."""
     lengths = np.empty(len(runs), dtype=np.int64)
@@ -252,8 +270,9 @@ def _fitted_trace(
     y: NDArray[Any],
     given: dict[str, NDArray[Any]],
     held_out: Any,
-) -> TrajectoryArray:
-    """Fit on some runs and return the traces of others."""
+    is_checked: bool = False,
+) -> tuple[TrajectoryArray, LookAhead | None]:
+    """Fit on some runs and return the traces of others, and whether a sample looks ahead."""
     fitted = clone(forecaster).fit(X, y, **fit_arguments(forecaster, given))
     out = check_trajectories(fitted.transform(held_out), allow_missing=True)
     is_log = not isinstance(held_out, TrajectoryArray)
@@ -263,7 +282,8 @@ def _fitted_trace(
             f"the transform of {type(forecaster).__name__} does not give one number for each step "
             f"of each run, so it is no trace"
         )
-    return out
+    trace = out if is_log else held_out.with_cells(out.cells.ravel(), channels=out.channels)
+    return trace, sample_look_ahead(fitted.transform, held_out, trace) if is_checked else None
 
 
 # --------------------------------------------------------------------------- calibrators

@@ -172,6 +172,11 @@ def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what is computed, of whatever was read."""
+    if arguments.weights == "linear_front" and arguments.horizon is None:
+        raise ValueError(
+            "--weights linear_front needs a number of steps, over which it falls to zero; add "
+            "--horizon 30, say, or --horizon own for the paper's convention"
+        )
     families = [arguments.family, *(one for one in _USUAL_FAMILIES if one != arguments.family)]
     return {
         "scores": families,
@@ -222,7 +227,7 @@ def _horizon(text: str) -> int | str:
     """Read a number of steps, or own."""
     if text == OWN:
         return OWN
-    if text.isdigit() and int(text):
+    if text.isdecimal() and int(text):
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps, such as 30, or own")
 

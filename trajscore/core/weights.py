@@ -96,9 +96,9 @@ class StepWeights:
         H = self.horizon
         within = longest if H is None else min(longest, int(H))
         if callable(self.schedule):
-            weights = _called(self.schedule, within)
+            weights = _called(self.schedule, longest if H is None else int(H))
             if H is not None:
-                weights = weights / _called(self.schedule, int(H)).sum()
+                weights = weights[:within] / weights.sum()
         else:
             schedule, steps = _SCHEDULES[self.schedule], np.arange(1.0, within + 1)
             if H is None:
@@ -123,8 +123,9 @@ class StepWeights:
         if n := self.n_unscored(lengths):
             n_runs = int((lengths > int(self.horizon)).sum())  # type: ignore[arg-type]
             warnings.warn(
-                f"{n:,} steps of {n_runs:,} runs lie beyond horizon={self.horizon} and are not "
-                f"scored; give a horizon of {int(lengths.max())} to score them all",
+                f"horizon={self.horizon} leaves {n:,} step{'s' * (n != 1)} of {n_runs:,} "
+                f"run{'s' * (n_runs != 1)} unscored; give a horizon of {int(lengths.max())} to "
+                f"score them all",
                 UserWarning,
                 stacklevel=stacklevel + 1,
             )
@@ -147,6 +148,7 @@ class RunWeights:
     ) -> None:
         self._weights, self.lengths = weights, lengths
         self._longest = int(lengths.max(initial=0))
+        self._places = np.arange(0, dtype=np.int32)  # kept from one slice of runs to the next
         if weights.is_own:
             self._own = as_horizon(own_horizon, lengths).astype(np.float64)
             self._of_horizon: dict[int, FloatArray] = {}  # by a function, each called once
@@ -173,9 +175,12 @@ class RunWeights:
             weighted = self.cells(rows) * values
             return np.add.reduceat(weighted, offsets[:-1]) if len(lengths) else np.empty(0)
         # as a sparse matrix of runs by steps, times the weights of the steps: one pass
-        step = np.arange(offsets[-1], dtype=np.int32)
-        step -= np.repeat(offsets[:-1].astype(np.int32), lengths)
-        matrix = csr_array((values, step, offsets), shape=(len(lengths), len(self._table)))
+        n_cells = int(offsets[-1])
+        if len(self._places) < n_cells:
+            self._places = np.arange(n_cells, dtype=np.int32)
+        starts = offsets.astype(np.int32)
+        step = self._places[:n_cells] - np.repeat(starts[:-1], lengths)
+        matrix = csr_array((values, step, starts), shape=(len(lengths), len(self._table)))
         return np.asarray(matrix @ self._table)
 
     def _own_cells(self, index: IntArray, lengths: IntArray, horizon: FloatArray) -> FloatArray:
@@ -259,9 +264,11 @@ def schedules_of(weights: Any, horizon: Horizon) -> list[StepWeights]:
 
 def _called(function: Callable[[Any], Any], longest: int) -> FloatArray:
     """Weights of steps 1, ..., `longest` by a function of the array of steps."""
+    if not longest:
+        return np.empty(0)
     weights = _checked(function(np.arange(1, longest + 1)), longest, f"steps 1 to {longest}")
     half = (longest + 1) // 2
-    again = _checked(function(np.arange(1, half + 1)), half, f"steps 1 to {half}", True)
+    again = _as_weights(function(np.arange(1, half + 1)), half, f"steps 1 to {half}")
     if not np.allclose(weights[:half], again, rtol=1e-9, atol=0):
         step = int(np.argmin(np.isclose(weights[:half], again, rtol=1e-9, atol=0))) + 1
         raise ValueError(
@@ -272,7 +279,8 @@ def _called(function: Callable[[Any], Any], longest: int) -> FloatArray:
     return weights
 
 
-def _checked(returned: Any, n: int, of_what: str, is_warned: bool = False) -> FloatArray:
+def _as_weights(returned: Any, n: int, of_what: str) -> FloatArray:
+    """Return what a function gave for n steps as n numbers, none negative."""
     try:
         array = np.asarray(returned, dtype=np.float64)
     except (TypeError, ValueError):
@@ -283,6 +291,12 @@ def _checked(returned: Any, n: int, of_what: str, is_warned: bool = False) -> Fl
             f"{returned!r:.120}; a function takes the array of steps, or with horizon='own' a "
             f"number of steps"
         )
+    return array
+
+
+def _checked(returned: Any, n: int, of_what: str, is_warned: bool = False) -> FloatArray:
+    """Refuse weights that are all zero, and warn of some that are."""
+    array = _as_weights(returned, n, of_what)
     if not array.any():
         raise ValueError(f"weights for {of_what} are all zero; at least one step must count")
     if not array.all() and not is_warned:

@@ -23,7 +23,7 @@ from trajscore.report._data import CALIBRATED, FORMS, STEP_ERRORS, Note, Options
 from trajscore.report._disclosures import sentence
 from trajscore.report._margins import row_metrics
 from trajscore.report._missing import leave_out_missing
-from trajscore.report._rows import base_rate, make_rows
+from trajscore.report._rows import base_rate, predictor_rows
 
 OPTIONS = Options(("log", "brier", ("beta", 4, 2)), as_step_weights(), "weighted")
 SUCCESS, LENGTH = "success", "length"
@@ -132,13 +132,9 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], St
     notes: list[Note] = []
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
     alone = leave_out_missing(alone, "own_runs", notes)
-    rows = make_rows(
-        alone, calibrator_maker("platt", OPTIONS.weights), OPTIONS.weights, Work(), notes
-    )
+    rows = predictor_rows(alone, calibrator_maker("platt", OPTIONS.weights), Work(), notes)
     found: dict[tuple[str, str], Statistic] = {}
     for row in rows:
-        if row.predictor != predictor:
-            continue
         # places among all runs that count, of which some have no forecast that is judged
         covered = replace(row.runs, rows=runs.places(row.runs.given))
         own = row_metrics(replace(row, runs=covered), OPTIONS)

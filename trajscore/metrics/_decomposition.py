@@ -19,7 +19,7 @@ from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weight
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._ties import order_within, rises
-from trajscore.metrics._tps import RunSums, check_scored, earned, run_sums
+from trajscore.metrics._tps import NOTHING_COUNTS, RunSums, check_scored, earned, run_sums
 from trajscore.metrics._weighted_steps import WeightedSteps
 
 PARTS = ("miscalibration", "discrimination", "uncertainty")
@@ -243,14 +243,16 @@ def weighted_mass(
         raise ValueError("there are no runs; a score needs at least one")
     lengths = X.lengths
     of_runs = weights.of(X)
-    w = of_runs.cells()
-    w *= np.repeat(run_weight / (run_weight @ of_runs.divisor()), lengths)
+    w, divisor = of_runs.cells(), run_weight @ of_runs.divisor()
+    if not divisor:
+        raise ValueError(NOTHING_COUNTS)
+    w *= np.repeat(run_weight / divisor, lengths)
     step = step_numbers(X) if by_step else np.zeros(len(w), dtype=np.int64)
     order = order_within(X.cells, step)
     if not w.all():
         order = order[w[order] > 0]
     if not len(order):
-        raise ValueError("no step has a positive weight; at least one must count")
+        raise ValueError(NOTHING_COUNTS)
     step = step[order]
     w, label, forecast = w[order], np.repeat(y.astype(np.float64), lengths)[order], X.cells[order]
     new = rises(forecast)

@@ -40,7 +40,7 @@ def murphy_curve(
         As in `tps_score`.
     thresholds : array-like of shape (n_thresholds,), optional
         Thresholds strictly between 0 and 1. Default: 0.005, 0.010, ..., 0.995.
-    weights, sample_weight : step weights and array-like
+    weights, horizon, sample_weight : step weights and array-like
         As in `tps_score`.
 
     Returns

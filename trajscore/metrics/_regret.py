@@ -144,7 +144,9 @@ def _same_runs(**given: Any) -> list[TrajectoryArray]:
 
 def _shared_weights(X: TrajectoryArray, weights: Weights, horizon: Horizon) -> FloatArray:
     """Weight of each step over the mean weight of a run."""
-    of_runs = as_step_weights(weights, horizon).of(X)
+    how = as_step_weights(weights, horizon)
+    how.warn_unscored(X.lengths)
+    of_runs = how.of(X)
     return np.asarray(of_runs.cells() / of_runs.divisor().mean()) if len(X) else np.empty(0)
 
 

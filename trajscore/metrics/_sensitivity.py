@@ -84,13 +84,13 @@ def tps_sensitivity(
     >>> late = {"early bird": [[0.9, 0.6], [0.2, 0.5]], "late riser": [[0.5, 0.9], [0.6, 0.1]]}
     >>> table = tps_sensitivity([1, 0], late, scores=["brier"], horizon="own")
     >>> table.loc["early bird", ["score", "rank", "rank_flip"]].round(3)
-                              score  rank  rank_flip
+                             score  rank  rank_flip
     score weights
-    brier early              -0.102     1      False
-          uniform            -0.115     1      False
-          linear_front       -0.085     1      False
-          exponential_front  -0.085     1      False
-          linear_back        -0.145     2       True
+    brier early             -0.100     1      False
+          uniform           -0.115     1      False
+          linear_front      -0.085     1      False
+          exponential_front -0.085     1      False
+          linear_back       -0.145     2       True
     """
     given = channels_by_name(traces)
     if BASE_RATE in given:
@@ -105,6 +105,7 @@ def tps_sensitivity(
     )
     scores = several(scores, family_name, "scores")
     schedules = schedules_of(weights, horizon)
+    schedules[0].warn_unscored(sample.X.lengths, stacklevel=2)
     y = np.asarray(sample.y, dtype=np.float64)
     names = [[*sample.traces, BASE_RATE], [family_name(s) for s in scores]]
     names.append([one.schedule_name for one in schedules])

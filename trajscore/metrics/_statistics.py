@@ -52,8 +52,9 @@ class MeanOfRuns:
         """Return the influence of each of n_runs runs."""
         used = _columns(np.ones(n_runs) if weight is None else weight, self.rows)
         sizes = np.ones(len(used)) if self.divisor is None else self.divisor
-        total = used @ sizes
-        deviations = used * (self.samples - (used @ self.samples / total) * sizes) / total
+        total = (used * sizes).sum()
+        mean = (used * self.samples).sum() / total
+        deviations = used * (self.samples - mean * sizes) / total
         return _on_all_runs(n_runs * deviations, self.rows, n_runs)
 
     def pseudo_values(self) -> FloatArray:

@@ -20,6 +20,7 @@ from trajscore.metrics._proper_scores import get_family
 
 # Cells worked on at a time: all temporaries of a chunk together stay inside a core's cache.
 _CHUNK_CELLS = 1 << 16
+NOTHING_COUNTS = "no step has a positive weight; at least one must count"
 
 
 def tps_score(
@@ -201,7 +202,7 @@ class RunSums:
     """Weighted sum of scores of each run, and what the run adds to the divisor of a set's score.
 
     >>> sums = RunSums(np.array([-1.0, -3.0]), np.array([1.0, 2.0]))
-    >>> float(sums.mean(np.ones(2)).round(3)), sums.samples().round(3)
+    >>> round(sums.mean(np.ones(2)), 3), sums.samples().round(3)
     (-1.333, array([-1.111, -1.556]))
     """
 
@@ -212,7 +213,10 @@ class RunSums:
         """Score of the set, of which there must be some runs."""
         if not len(self.total):
             raise ValueError("there are no runs to score; give at least one")
-        return float(weight @ self.total / (weight @ self.divisor))
+        divisor = float((weight * self.divisor).sum())
+        if not divisor:
+            raise ValueError(NOTHING_COUNTS)
+        return float((weight * self.total).sum() / divisor)
 
     def samples(self, weight: FloatArray | None = None) -> FloatArray:
         """Pseudo-values, whose mean is the score and which vary as it does."""
@@ -238,9 +242,8 @@ def run_sums(
     outcomes, offsets = np.asarray(y), X.offsets
     out = np.empty(len(X))
     for rows in row_chunks(offsets):
-        lengths = np.diff(offsets[rows.start : rows.stop + 1])
         cells = X.cells[offsets[rows.start] : offsets[rows.stop]]
-        scored = score_cells(family, cells, outcomes[rows], lengths)
+        scored = score_cells(family, cells, outcomes[rows], of_runs.lengths[rows])
         out[rows] = of_runs.sums(scored, rows)
     return RunSums(out, of_runs.divisor(normalize))
 

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weights import Weights
+from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics._decomposition import PARTS, tps_decomposition
 from trajscore.metrics._proper_scores import family_name
 from trajscore.plotting._display import (
@@ -75,7 +75,8 @@ class DecompositionDisplay(PredictionDisplayMixin):
         traces: Any,
         *,
         score: Any = "log",
-        weights: Weights = "linear_front",
+        weights: Weights = "early",
+        horizon: Horizon = None,
         by: Literal["pooled", "step"] = "pooled",
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
@@ -89,7 +90,7 @@ class DecompositionDisplay(PredictionDisplayMixin):
             Forecasts in [0, 1]; several predictors by name.
         by : {"pooled", "step"}, default="pooled"
             All steps together, or each step of a single predictor.
-        y_true, score, weights, sample_weight
+        y_true, score, weights, horizon, sample_weight
             As in `trajscore.metrics.tps_decomposition`.
         name : str, optional
             Name of a single predictor.
@@ -106,7 +107,8 @@ class DecompositionDisplay(PredictionDisplayMixin):
             raise ValueError(
                 f'by="step" shows one predictor, got {len(named)}; make a display for each'
             )
-        how: dict[str, Any] = {"score": score, "weights": weights, "sample_weight": sample_weight}
+        how: dict[str, Any] = {"score": score, "weights": weights, "horizon": horizon}
+        how["sample_weight"] = sample_weight
         parts = [tps_decomposition(y_true, one, by=by, **how) for one in named.values()]
         if by == "step":
             table = parts[0]

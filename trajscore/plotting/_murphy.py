@@ -8,7 +8,7 @@ from typing import Any, Self
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.core.weights import Weights
+from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics._murphy import murphy_curve
 from trajscore.plotting._display import (
     REFERENCE,
@@ -58,7 +58,8 @@ class MurphyDisplay(PredictionDisplayMixin):
         traces: Any,
         *,
         thresholds: ArrayLike | None = None,
-        weights: Weights = "linear_front",
+        weights: Weights = "early",
+        horizon: Horizon = None,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
         **kwargs: Any,
@@ -69,7 +70,7 @@ class MurphyDisplay(PredictionDisplayMixin):
         ----------
         traces : TrajectoryArray, array-like of shape (n_runs, T_max) or mapping of these
             Forecasts in [0, 1]; several predictors by name.
-        y_true, thresholds, weights, sample_weight
+        y_true, thresholds, weights, horizon, sample_weight
             As in `trajscore.metrics.murphy_curve`.
         name : str, optional
             Name of a single predictor.
@@ -81,10 +82,9 @@ class MurphyDisplay(PredictionDisplayMixin):
         MurphyDisplay
             The display, drawn.
         """
+        how: dict[str, Any] = {"thresholds": thresholds, "weights": weights, "horizon": horizon}
         curves = {
-            key: murphy_curve(
-                y_true, one, thresholds=thresholds, weights=weights, sample_weight=sample_weight
-            )
+            key: murphy_curve(y_true, one, **how, sample_weight=sample_weight)
             for key, one in by_name(traces, name or "forecast", "predictors").items()
         }
         return cls(pd.concat(curves, names=["predictor"])).plot(**kwargs)

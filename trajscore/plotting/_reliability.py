@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.weights import Weights
+from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics._aggregate import aggregate
 from trajscore.metrics._binning import bins_of
 from trajscore.plotting._display import (
@@ -60,7 +60,8 @@ class ReliabilityDisplay(PredictionDisplayMixin):
         traces: Any,
         *,
         phi: str = "weighted",
-        weights: Weights = "linear_front",
+        weights: Weights = "early",
+        horizon: Horizon = None,
         n_bins: int | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -72,7 +73,7 @@ class ReliabilityDisplay(PredictionDisplayMixin):
             Outcomes; runs with -1 are ignored.
         traces : TrajectoryArray or array-like of shape (n_runs, T_max)
             Forecasts in [0, 1].
-        phi, weights
+        phi, weights, horizon
             As in `trajscore.metrics.aggregate`.
         n_bins : int, optional
             Number of bins of equal weight, as those of T-ECE; fewer where ties are large. Default:
@@ -88,7 +89,7 @@ class ReliabilityDisplay(PredictionDisplayMixin):
         X = check_trajectories(traces, probabilities=True, single_channel=True)
         y = check_outcomes(y_true, X)
         complete = np.flatnonzero(y != CENSORED)
-        confidence = aggregate(X[complete], phi, weights=weights)
+        confidence = aggregate(X[complete], phi, weights=weights, horizon=horizon)
         if n_bins is None:
             n_bins = min(10, max(1, len(complete) // 10))
         bins = bins_of(confidence, np.ones(len(complete)), n_bins, "quantile")

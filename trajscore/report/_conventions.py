@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from trajscore.calibration import AliveRate
 from trajscore.core.weights import OWN, as_step_weights
-from trajscore.metrics._tps import run_sums
+from trajscore.inference._choice import interval_of
+from trajscore.metrics._tps import RunSums, run_sums
 from trajscore.report._cards import form_of
 from trajscore.report._data import ALIVE, BASE_RATE, CONSTANT, RAW, Note, Options
 from trajscore.report._rows import Row, out_of_fold
+from trajscore.report._runs import Coverage
+from trajscore.report.render.cells import digits_of
 
 # A run that holds more of the weight than this, and than twice its equal share, is named.
 _HEAVY = 0.05
@@ -44,44 +47,54 @@ def weight_notes(
     return notes
 
 
-def convention_notes(rows: list[Row], cards: pd.DataFrame, options: Options) -> list[Note]:
+def convention_notes(
+    rows: list[Row], cards: pd.DataFrame, options: Options, confidence_level: float
+) -> list[Note]:
     """Say where the weights of the paper prefer another predictor, and what leaning is worth there.
 
-    None where these are the weights, and where predictors are judged on different runs.
+    None where these are the weights, where predictors are judged on different runs, and where
+    neither weights show one of the two to be better.
     """
     if options.weights.horizon == OWN or len(cards) < 2:
         return []
     place = {row.key: row for row in rows}
     chosen = [place[name, form_of(cards, name)] for name in cards.index]
     chosen = [row for row in chosen if row.is_probability]
-    if len(chosen) < 2 or len({id(row.runs) for row in chosen}) > 1:
-        return []
-    published, score = as_step_weights("linear_front", OWN), options.scores[0]
-    runs = chosen[0].runs
-    ones = np.ones(len(runs))
-
-    def scores(weights: Any) -> dict[str, float]:
-        return {
-            row.predictor: run_sums(runs.labels, row.traces, score, weights).mean(ones)
-            for row in chosen
-        }
-
-    ours, theirs = scores(options.weights), scores(published)
-    best, other = max(ours, key=lambda name: ours[name]), max(theirs, key=lambda name: theirs[name])
-    if not (ours[best] > ours[other] and theirs[other] > theirs[best]):
-        return []
     alive = place[ALIVE, RAW]
-    if len(alive.runs) != len(runs):
+    if len(chosen) < 2 or len({id(row.runs) for row in (*chosen, alive)}) > 1:
+        return []
+    published, score, runs = as_step_weights("linear_front", OWN), options.scores[0], alive.runs
+    of_ours, of_theirs = (
+        {row.predictor: run_sums(runs.labels, row.traces, score, weights) for row in chosen}
+        for weights in (options.weights, published)
+    )
+    ones = np.ones(len(runs))
+    best, other = (
+        max(sums, key=lambda name: sums[name].mean(ones)) for sums in (of_ours, of_theirs)
+    )
+    leads = [
+        _lead(sums, runs, confidence_level)
+        for sums in (of_ours[best] - of_ours[other], of_theirs[other] - of_theirs[best])
+    ]
+    if min(lead for lead, _ in leads) <= 0 or max(low for _, low in leads) <= 0:
         return []
     tilted = out_of_fold(AliveRate(weights="linear_front", horizon=OWN), alive.traces, runs)
-    leaning = run_sums(runs.labels, tilted, score, published).mean(ones)
-    leaning -= run_sums(runs.labels, alive.traces, score, published).mean(ones)
+    leaning = run_sums(runs.labels, tilted, score, published)
+    leaning -= run_sums(runs.labels, alive.traces, score, published)
     facts = {
         "best": best,
         "other": other,
-        "ours": ours[best] - ours[other],
-        "theirs": theirs[other] - theirs[best],
-        "leaning": leaning,
+        "ours": leads[0][0],
+        "theirs": leads[1][0],
+        "leaning": leaning.mean(ones),
+        "digits": digits_of(options.score_names[0]),
         "unit": options.unit,
     }
     return [Note("weights", "conventions", facts)]
+
+
+def _lead(difference: RunSums, runs: Coverage, level: float) -> tuple[float, float]:
+    """Return a difference of scores, and the lower end of its interval."""
+    mean = difference.mean(np.ones(len(runs)))
+    value, low, _ = interval_of(mean, difference.samples() - mean, runs.groups, level)
+    return value, low

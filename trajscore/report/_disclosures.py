@@ -94,14 +94,15 @@ NOTES: dict[str, Callable[..., str]] = {
         f"that it moves every score; a horizon, such as horizon=30, bounds what a run weighs."
     ),
     "small groups": lambda kind, n, n_groups: (
-        f"{n} of {n_groups} groups by {kind} have fewer than 20 runs; a score divides by the "
-        f"weight of the group's steps, so averages over such groups may prefer the wrong predictor."
+        f"{n} of {n_groups} groups by {kind} {'has' if n == 1 else 'have'} fewer than 20 runs; a "
+        f"score divides by the weight of the group's steps, so averages over such groups may "
+        f"prefer the wrong predictor."
     ),
-    "conventions": lambda best, other, ours, theirs, leaning, unit: (
+    "conventions": lambda best, other, ours, theirs, leaning, digits, unit: (
         f"with the published weights (weights='linear_front', horizon='own') {other} leads {best} "
-        f"by {theirs:.3f}{unit}; with these step weights {best} leads by {ours:.3f}{unit}. "
-        f"Published weights reward leaning towards how short runs end; here that alone is worth "
-        f"{leaning:+.3f}{unit}."
+        f"by {theirs:.{digits}f}{unit}; with these step weights {best} leads by "
+        f"{ours:.{digits}f}{unit}. Published weights reward leaning towards how short runs end; "
+        f"here that alone is worth {leaning:+.{digits}f}{unit}."
     ),
     "too few runs": lambda: "left out; it has too few complete runs with both outcomes.",
     "not calibrated": lambda why: f"not calibrated; {why}",

@@ -203,6 +203,7 @@ def evaluate(
     stopping = monitoring_options(monitoring)
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), missing, notes)
+    knowing = knows_end(end, list(sample.traces), calibrator)
     notes += [*stray_values(sample.traces), *giveaways(sample.traces, sample.y)]
     judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
     refuse_own_stops(sample.traces, stop_reason)
@@ -213,7 +214,7 @@ def evaluate(
     table, methods = interval_table(rows, judged.runs, options, draws, work)
     notes += [*risks(table), *few_clusters(judged.runs)]
     notes += [*link_notes(rows, cards, options, maker), *weight_notes(rows, groupings, options)]
-    notes += convention_notes(rows, cards, options)
+    notes += convention_notes(rows, cards, options, draws.confidence_level)
     return Report(
         table=row_table(rows, options, table),
         intervals=table,
@@ -236,7 +237,7 @@ def evaluate(
             rate=float({row.key: row for row in rows}[BASE_RATE, CONSTANT].traces.cells[0]),
             n_beyond=judged.n_beyond(),
             n_unscored=options.weights.n_unscored(sample.X.lengths[judged.runs.given]),
-            knows_end=knows_end(end, list(judged.traces), calibrator),
+            knows_end={name: knowing[name] for name in judged.traces},
             is_clustered=groups is not None,
             intervals=draws,
             calibrators=None if maker is None else calibrators_of(rows),
@@ -286,6 +287,7 @@ def _of_batches(
         phi=options.phi,
         **as_given,
     )
+    knows_end(as_given["end"], list(X.columns.values), calibrator)
     rules = batch_rules(X.columns.meta, censored, missing, q_z, stop_reason, by)
     maker = calibrator_maker(calibrator, options.weights)
     return evaluate_batches(X, options, rules, maker, of_sample)

@@ -33,7 +33,9 @@ GLOSSARY = {
     "happened.",
     "base rate": "The best constant: the success rate over forecasts, with their weights; for one "
     "number a run, over runs.",
-    "alive rate": "What counting steps is worth: the success rate of the runs still going.",
+    "alive rate": "What counting steps is worth: the success rate of the runs still going, "
+    "learnt from other runs. Runs are ranked by it within folds; where that is worse than chance, "
+    "its rank metrics are those of chance.",
     "as given": "The values as they are in the data.",
     "calibrated": "Recalibrated on other runs than those that are judged.",
     RAW: "As given.",
@@ -88,7 +90,7 @@ def explain(name: str) -> str:
     if name in GLOSSARY:
         return GLOSSARY[name]
     if " over_" in name:
-        return GLOSSARY[name.rpartition(" ")[2]]
+        return GLOSSARY[name.rpartition(" ")[2].removesuffix("_low").removesuffix("_high")]
     if " margin" in name:
         return GLOSSARY["margin"]
     return GLOSSARY[next(one for one in GLOSSARY if name.startswith(one))]

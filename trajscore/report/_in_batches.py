@@ -314,14 +314,16 @@ class FirstPass(Pass):
     def __init__(self, options: Options, rules: Rules, bounds: Mapping[str, Any]) -> None:
         super().__init__(options, rules, bounds)
         self.sample = HashSample(SAMPLE_RUNS)
-        self.counts = np.zeros(3)  # runs, those with an observed outcome, and its sum
+        # runs, those with an observed outcome and its sum, steps beyond the horizon
+        self.counts = np.zeros(4)
 
     def add(self, batch: Batch, label: FloatArray, half: int) -> None:
         """Add runs of one half that count."""
         super().add(batch, label, half)
         self.sample.update(batch)
         observed = batch.y != CENSORED
-        self.counts += [len(label), observed.sum(), batch.y[observed].sum()]
+        n_unscored = self.options.weights.n_unscored(batch.X.lengths)
+        self.counts += [len(label), observed.sum(), batch.y[observed].sum(), n_unscored]
 
     def merge(self, other: Self) -> None:
         """Add another's sums."""
@@ -397,7 +399,7 @@ def evaluate_batches(
     rows[BASE_RATE, CONSTANT] = one.of_base_rate()
     rate = one.scores.success_rate
     found = {key: sums.values() for key, sums in rows.items()}
-    n_runs, n_observed, total = first.counts.tolist()
+    n_runs, n_observed, total, n_unscored = first.counts.tolist()
     intervals = _of_all(report.intervals, found, np.sqrt(len(X) / n_runs))
     for key, sums in rows.items():
         for metric, ends in sums.ends(report.facts.intervals.confidence_level).items():
@@ -415,6 +417,7 @@ def evaluate_batches(
             n_observed=int(n_observed),
             success_rate=total / n_observed,
             rate=rate,
+            n_unscored=int(n_unscored),
         ),
         remarks=[*first.notes(), *report.remarks],
     )

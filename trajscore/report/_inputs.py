@@ -20,6 +20,7 @@ from trajscore.core.frame import joined_ids, parse_numbers
 from trajscore.core.outcomes import differ
 from trajscore.core.stops import Rule, mechanism_of, normalize_reasons
 from trajscore.core.values import unknown_name
+from trajscore.core.within_runs import last_cells
 from trajscore.datasets import load_chess
 from trajscore.io._choice import join_outcomes
 from trajscore.io._fields import USUAL_FIELDS, Fields, find
@@ -441,7 +442,14 @@ def _risks(runs: list[io.Run], embedder: str, found: FromLog) -> dict[str, Traje
         warnings.simplefilter("always")
         risks = {name: clone(scorer).fit(S).transform(S) for name, scorer in RISKS.items()}
     found.remarks = tuple(dict.fromkeys(str(one.message) for one in caught))
-    return {name: risk.with_cells(-risk.cells.ravel()) for name, risk in risks.items()}
+    return {name: _as_confidence(risk) for name, risk in risks.items()}
+
+
+def _as_confidence(risk: TrajectoryArray) -> TrajectoryArray:
+    """Return minus a risk: 0 before the first one of a run, missing where a run has none."""
+    values = -risk.cells.ravel()
+    has_one = np.repeat(~np.isnan(values[last_cells(risk)]), risk.lengths)
+    return risk.with_cells(np.where(np.isnan(values) & has_one, 0.0, values))
 
 
 def _groups(runs: list[io.Run], group: str | None, found: FromLog) -> NDArray[Any] | None:

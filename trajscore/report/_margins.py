@@ -59,6 +59,11 @@ def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) 
     metrics = diagnostic_statistics(
         confidence, labels, is_probability=row.is_probability, rows=rows
     )
+    if row.predictor in (ALIVE, ALIVE_END):
+        ties = _ties_of_counting(row, confidence)
+        for name, one in metrics.items():
+            if isinstance(one, OfTies):
+                metrics[name] = replace(one, ties=ties)
     if not row.is_probability:
         return metrics
     for name, n in ECUAS_METRICS.items():
@@ -177,13 +182,18 @@ def _on(runs: Coverage, reference: Row) -> Row:
 
 
 def _alive_metrics(alive: Row, options: Options) -> Metrics:
-    """Scores of the alive rate, and its AUROC: where counting ranks worse than chance, chance."""
-    labels, confidence = alive.runs.labels, collapse(alive.traces, options.phi, options.weights)
+    """Return what predictors are held against of the alive rate: its scores, and its AUROC."""
+    ties = _ties_of_counting(alive, confidence_of(alive, options))
+    return {**_scores(alive, options), "AUROC": OfTies(ties, _ranking.auroc, alive.runs.rows)}
+
+
+def _ties_of_counting(alive: Row, confidence: FloatArray) -> _ranking.TieGroups:
+    """Rank runs by the alive rate within folds; where that is worse than chance, by nothing."""
+    labels = alive.runs.labels
     ties = _ranking.TieGroups(_places_in_folds(confidence, folds_of(alive.traces)), labels)
     if not _ranking.auroc(*ties.sums(np.ones(len(labels)))) >= 0.5:
         ties = _ranking.TieGroups(np.zeros(len(labels)), labels)
-    area = OfTies(ties, _ranking.auroc, alive.runs.rows)
-    return {**_scores(alive, options), "AUROC": area}
+    return ties
 
 
 def _places_in_folds(confidence: FloatArray, fold: IntArray) -> FloatArray:

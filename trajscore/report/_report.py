@@ -32,14 +32,16 @@ class Report(ReportData):
     table : DataFrame indexed by (predictor, form)
         One row a predictor and form ("raw", "calibrated"; the base rate is "constant"). Counts. Of
         the forecasts of every step: Trajectory Proper Scores; S-ECE, their calibration error, in
-        all and in the early, middle and late third of the run; MCB, the miscalibration of the
-        leading score. Of one number a run: AUROC, AUPRC, AURC, T-ECE, T-Brier, ECUAS_0, ECUAS_1,
-        ECUAS_128. Then the scores' margins over the base rate and the AUROC above that of run
-        length (in the direction in which length ranks better), with their intervals. NaN where a
-        raw signal is not a probability.
+        all and at early, middle and late steps (1 to 3, 4 to 10, from 11 on); MCB, the
+        miscalibration of the leading score. Of one number a run: AUROC, AUPRC, AURC, T-ECE,
+        T-Brier, ECUAS_0, ECUAS_1, ECUAS_128. Then, with their intervals, the scores' margins over
+        the base rate, and what scores and AUROC are above counting steps: over_alive, and
+        over_alive_end where it is known which step is the last. NaN where a raw signal is not a
+        probability. The references are "base rate", the best constant; "alive rate", what counting
+        steps is worth; and "alive rate, end known".
     intervals : DataFrame indexed by (predictor, form, metric)
-        Value, margin over the base rate, what it is above run length (of AUROC) and (of calibrated
-        rows) above the predictor as given, each with its interval.
+        Value, margin over the base rate, what it is above counting steps (of scores and AUROC) and
+        (of calibrated rows) above the predictor as given, each with its interval.
     calibration_gain : DataFrame indexed by (predictor, metric)
         Each metric raw and calibrated, and the gain with its paired interval: above 0 where
         recalibration makes the metric better, whichever way it points.
@@ -105,7 +107,7 @@ class Report(ReportData):
         return [sentence(note) for note in self.remarks]
 
     def verdicts(self) -> list[str]:
-        """Say in a few sentences a predictor what it is worth against the two references.
+        """Say in a few sentences what each predictor is worth over base rate and counting steps.
 
         Returns
         -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -47,6 +48,18 @@ def make_rows(
     notes: list[Note],
 ) -> list[Row]:
     """Return the rows of all predictors, each on its whole runs, and of the references."""
+    trace = next(iter(judged.traces.values()))
+    return [
+        *predictor_rows(judged, maker, work, notes),
+        base_rate(trace, judged.runs, weights),
+        *alive_rates(trace, judged.runs),
+    ]
+
+
+def predictor_rows(
+    judged: Judged, maker: CalibratorMaker | None, work: Work, notes: list[Note]
+) -> list[Row]:
+    """Return the rows of all predictors, each on its whole runs."""
     calibrators: list[tuple[Row, Any]] = []
     for name, given in judged.traces.items():
         whole = np.flatnonzero(whole_runs(given))
@@ -54,13 +67,12 @@ def make_rows(
         is_probability = bool(covered.cells.min() >= 0 and covered.cells.max() <= 1)
         raw = Row(name, RAW, covered, judged.runs.take(whole), is_probability)
         calibrators.append((raw, maker and maker(is_probability)))
-    trace = next(iter(judged.traces.values()))
     rows: list[list[Row]] = []
     jobs = work.share(lambda job: recalibrated(*job), calibrators)
     for (raw, _), (made, said) in zip(calibrators, jobs, strict=True):
         rows.append([raw, *made])
         notes += said
-    return [*chain(*rows), base_rate(trace, judged.runs, weights), *alive_rates(trace, judged.runs)]
+    return list(chain(*rows))
 
 
 def base_rate(trace: TrajectoryArray, runs: Coverage, weights: StepWeights) -> Row:
@@ -89,7 +101,9 @@ def out_of_fold(forecaster: AliveRate, trace: TrajectoryArray, runs: Coverage) -
     sample = Sample({"": trace}, runs.labels, np.ones(len(runs)), runs.groups)
     for cv in (5, 2):
         try:
-            return cross_fit_sample(forecaster, sample, cv)
+            with warnings.catch_warnings():  # of an outcome that some folds lack
+                warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+                return cross_fit_sample(forecaster, sample, cv)
         except ValueError:
             continue
     return trace.with_cells(forecaster.fit(trace, runs.labels).transform(trace).cells)

@@ -208,8 +208,12 @@ def knows_end(end: Any, predictors: list[str], calibrator: Any) -> dict[str, boo
         if name not in predictors:
             raise ValueError(f"end: {unknown_name('predictor', str(name), predictors)}")
         if one is not None and not isinstance(one, (bool, np.bool_)):
-            raise ArgumentError(f"{{argument}} must be True, False or None, got {one!r}", "end")
-    return {name: said.get(name) for name in predictors}
+            which = f"end of predictor {name!r}" if isinstance(end, Mapping) else "end"
+            raise ValueError(
+                f"{which} must be True, False or None, got {one!r}; True says that the predictor "
+                f"knows which step is the last"
+            )
+    return {name: None if said.get(name) is None else bool(said[name]) for name in predictors}
 
 
 def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[Any]]:

@@ -39,7 +39,7 @@ from trajscore.report.render.cells import digits_of, interval, with_interval
 # A difference of two numbers that is smaller than this share of them is rounding.
 _ROUNDING = 1e-12
 _MOST_NAMED = 5
-KNOWING_THE_END = "if the count knows which step is the last (end= says whether it should)"
+KNOWING_THE_END = "where it is known which step is the last (end= or --end says whether it is)"
 
 
 def verdicts(data: ReportData) -> list[str]:
@@ -50,7 +50,7 @@ def verdicts(data: ReportData) -> list[str]:
             *_margins(data, name),
             *_over_counting(data, name),
             *_calibration(data, name),
-            _rank(data, name),
+            f"it {ranking(data, name)}",
             _of_equals(data, name),
         ]
         said = [f"{name}: {data.cards.loc[name, 'card']}; {'; '.join(parts)}."]
@@ -284,14 +284,20 @@ def _calibration(data: ReportData, name: str) -> list[str]:
     return [f"its forecasts at a step are off by {', '.join(parts)} (S-ECE)"] if parts else []
 
 
-def _rank(data: ReportData, name: str) -> str:
-    """Hold the ranking against that by counting steps."""
+def ranking(data: ReportData, name: str, *, brief: bool = False) -> str:
+    """Hold the ranking against that by counting steps; brief, without numbers."""
     row = data.intervals.loc[(name, RAW, "AUROC")]
-    first, *other = [
-        f"{than_counting(row, over)} (AUROC {with_interval(row[list(over)], sign='+')})"
-        for over in _references(data, name, row)
-    ]
-    return f"it {first}" + "".join(f", and {one}, {KNOWING_THE_END}" for one in other)
+    parts = []
+    for over in _references(data, name, row):
+        numbers = "" if brief else f" (AUROC {with_interval(row[list(over)], sign='+')})"
+        parts.append(f"{_than_counting(row, over)}{numbers}")
+    return _with_the_end(parts)
+
+
+def _with_the_end(parts: list[str]) -> str:
+    """Join what is said of one or both ways of counting steps."""
+    first, *other = parts
+    return first + "".join(f", and {one} {KNOWING_THE_END}" for one in other)
 
 
 def _of_equals(data: ReportData, name: str) -> str:
@@ -308,7 +314,7 @@ def _of_equals(data: ReportData, name: str) -> str:
     return f"among runs of equal length it {what} (AUROC {row['AUROC']:.3f}, {over})"
 
 
-def than_counting(row: pd.Series, over: Sequence[str] = OVER_ALIVE) -> str:
+def _than_counting(row: pd.Series, over: Sequence[str]) -> str:
     """Say whether a signal is shown to rank better than counting steps does."""
     return {
         1: "ranks better than counting steps does",
@@ -348,8 +354,7 @@ def _over_counting(data: ReportData, name: str) -> list[str]:
                 0: f"not distinguishable from counting steps {span}",
             }[is_told_apart(low, high)]
         )
-    first, *other = parts
-    return [f"{FORMS[form]} {first}" + "".join(f", and {one}, {KNOWING_THE_END}" for one in other)]
+    return [f"{FORMS[form]} {_with_the_end(parts)}"]
 
 
 def _other_clip(data: ReportData, name: str) -> list[str]:

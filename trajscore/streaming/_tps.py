@@ -52,8 +52,8 @@ class TPSAccumulator:
     >>> one = TPSAccumulator("brier").update([1, 0], [[0.9, 0.8], [0.3]])
     >>> both = one.merge(TPSAccumulator("brier").update([1], [[0.6]]))
     >>> both.compute()[["n_runs", "value", "base_rate"]].round(4)
-           n_runs  value  base_rate
-    brier       3  -0.09    -0.2222
+           n_runs   value  base_rate
+    brier       3 -0.0778     -0.197
     """
 
     def __init__(

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
+from trajscore.calibration._look_ahead import find_look_ahead
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import check_outcomes
-from trajscore.datasets import make_trajectories
+from trajscore.datasets import load_chess, make_trajectories
 from trajscore.metrics import tps_score
 
 _TOLERANCE = 1e-9
@@ -90,12 +91,35 @@ def _data(seed: int, channels: Sequence[str] | None = None) -> tuple[TrajectoryA
     X, y = make_trajectories(
         60, lengths=(3, 6), sharpness=1.5, noise=0.3, random_state=seed, return_X_y=True
     )
+    return _in_channels(X, channels, seed), y
+
+
+def _games(channels: Sequence[str] | None) -> tuple[TrajectoryArray, NDArray[Any]]:
+    """Eighty games of chess, half of them won, in the channels that an estimator reads."""
+    X, y = load_chess(return_X_y=True)
+    rows = np.sort(np.concatenate([np.flatnonzero(y == outcome)[:40] for outcome in (0, 1)]))
+    engine = X["engine"][rows]
+    single = TrajectoryArray(engine.cells.ravel(), engine.lengths, ids=engine.ids, ended=True)
+    return _in_channels(single, channels, 0), y[rows]
+
+
+def _in_channels(X: TrajectoryArray, channels: Sequence[str] | None, seed: int) -> TrajectoryArray:
+    """Return one signal as it is, or with noisier copies of it beside it."""
     if channels is None:
-        return X, y
+        return X
     noise = np.random.default_rng(seed).random((len(X.cells), len(channels)))
     share = np.linspace(0, 0.5, len(channels))
     cells = (1 - share) * X.cells[:, None] + share * noise
-    return X.with_cells(cells, channels=channels), y
+    return X.with_cells(cells, channels=channels)
+
+
+def _with_all_known(X: TrajectoryArray, y: NDArray[Any]) -> TrajectoryArray:
+    """Add all that is known of runs in the end: what must not be read before."""
+    about = {"outcome": y, "n_steps": X.lengths, "stop_reason": np.where(y == 1, "done", "failed")}
+    return TrajectoryArray(
+        X.cells, X.lengths, channels=X.channels, ids=[f"run {k}" for k in range(len(X))],
+        horizon=X.lengths, meta=about, ended=True,
+    )  # fmt: skip
 
 
 def _require(condition: Any, message: str) -> None:
@@ -131,11 +155,21 @@ def check_probabilities(estimator: Any, make: Make = _data) -> None:
 
 
 def check_no_look_ahead(estimator: Any, make: Make = _data) -> None:
-    """The value at a step depends on no later step."""
-    X, y = make(0)
-    estimator.fit(X, y)
-    same = _same(estimator.transform(X).prefix(2), estimator.transform(X.prefix(2)))
-    _require(same, "the value of a prefix changes with what comes after it")
+    """The value at a step depends on the steps so far alone, at the last one on the end, too.
+
+    Whole runs, of which everything is known, and their prefixes, of which nothing else is, must get
+    the same values: runs made on the spot, and games of chess.
+    """
+    made = make(0)
+    for X, y in (made, _games(made[0].channels)):
+        runs = _with_all_known(X, y)
+        estimator.fit(runs, y)
+        for whole in (runs, runs.with_ended(False)):
+            values = check_trajectories(estimator.transform(whole), allow_missing=True)
+            for k in range(int(made[0].lengths.max())):  # every prefix of the former
+                seen = 1 + (np.arange(len(runs)) + k) % runs.lengths
+                found = find_look_ahead(estimator.transform, whole, values, seen)
+                _require(found is None, str(found))
 
 
 def check_row_order(estimator: Any, make: Make = _data) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import is_number
+from trajscore.core.within_runs import last_cells, running_max
 
 SURPRISAL, REPETITION, AGENT_GAP, USER_GAP = "surprisal", "repetition", "agent_gap", "user_gap"
 COMPONENTS = (SURPRISAL, REPETITION, AGENT_GAP, USER_GAP)
@@ -53,10 +55,15 @@ def components_of(X: TrajectoryArray, actors: str) -> Components:
     return Components(**parts)
 
 
+def nothing_yet(X: TrajectoryArray, names: Sequence[str] = COMPONENTS) -> BoolArray:
+    """Tell up to which cells of each run none of these components was recorded, whoever acted."""
+    recorded = [~np.isnan(values) for name, values in _recorded(X).items() if name in names]
+    return running_max(X, np.logical_or.reduce(recorded).astype(np.float64)) == 0
+
+
 def nothing_recorded(X: TrajectoryArray) -> BoolArray:
     """Tell of which runs no component was recorded at any step, whoever acted."""
-    without = [_runs_without(X, values) for values in _recorded(X).values()]
-    return np.logical_and.reduce(without)
+    return nothing_yet(X)[last_cells(X)]
 
 
 def channel(X: TrajectoryArray, name: str) -> FloatArray:

@@ -164,9 +164,12 @@ def _by_step(sample: Sample) -> pd.DataFrame:
     runs = sample.in_id_order()
     confidence, success = runs.X.with_cells(-runs.X.cells.ravel()), runs.y.astype(np.float64)
     forecasts = None
-    if has_both(success) and not np.isnan(confidence.cells).any():
+    if has_both(success):
         platt = PlattCrossFitCalibrator(link="identity", increasing=True)
-        forecasts = cross_fit_sample(platt, replace(runs, traces={"": confidence}))
+        # before a run's first risk, which the table leaves out, the smallest one stands for it
+        known = confidence.ffill().cells
+        filled = confidence.with_cells(np.where(np.isnan(known), np.nanmax(known), known))
+        forecasts = cross_fit_sample(platt, replace(runs, traces={"": filled}))
     return step_table(confidence, success, runs.groups, forecasts=forecasts)
 
 

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import check_choice, is_number
-from trajscore.core.within_runs import run_numbers, step_numbers
+from trajscore.core.within_runs import last_cells, run_numbers, step_numbers
 from trajscore.tracer._components import (
     AGGREGATIONS,
     COMPONENTS,
@@ -23,7 +23,7 @@ from trajscore.tracer._components import (
     check_surprisal,
     check_weights,
     components_of,
-    nothing_recorded,
+    nothing_yet,
     warn_of_some_surprisal,
 )
 from trajscore.tracer._risk_scorer import RiskScorer
@@ -88,10 +88,12 @@ class TracerScorer(RiskScorer):
 
     and, but for the last, the risk is :math:`(1 - w)` times the mean of the K largest
     :math:`r_t` plus :math:`w` times the largest. A component that was not recorded leaves the
-    others as they are. A run of which none was recorded, at any step, has the risk NaN, and tuning
-    ignores it. With "max", `fit` warns where some runs have a surprisal and some have none, as
-    their risks are on different scales. An array of one value a step, of whatever origin, is taken
-    for the surprisal: the risk is then its tail.
+    others as they are. Until the first one of a run is recorded, its risk is NaN: in logs of
+    dialogues, at the user's first turn. With "multiplicative" it is NaN until the first surprisal,
+    which every run in `fit` must have. Tuning ignores a run of which none is ever recorded. With
+    "max", `fit` warns where some runs have a surprisal and some have none, as their risks are on
+    different scales. An array of one value a step, of whatever origin, is taken for the surprisal:
+    the risk is then its tail.
 
     The tail is monotone, translation invariant, positively homogeneous, subadditive, and
     1-Lipschitz in the largest change of a step's risk (Theorems A.2 and A.4).
@@ -155,6 +157,8 @@ class TracerScorer(RiskScorer):
         signals = self._signals(X, reset=True)
         if self.aggregation == "max":
             warn_of_some_surprisal(signals)
+        if self.aggregation == "multiplicative":
+            check_surprisal(signals, f"aggregation={self.aggregation!r}")
         found = {name: getattr(self, name) for name in TUNED}
         if self.tune is not None:
             if y is None:
@@ -283,15 +287,19 @@ class TracerScorer(RiskScorer):
     def _check_signals(self, signals: TrajectoryArray) -> None:
         super()._check_signals(signals)
         check_components(signals, type(self).__name__)
-        if self.aggregation == "multiplicative":
-            check_surprisal(signals, f"aggregation={self.aggregation!r}")
 
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
         risk = self._tail(signals, self.actors, running_top_means)
-        return np.where(np.repeat(nothing_recorded(signals), signals.lengths), np.nan, risk)
+        return np.where(self._unknown_yet(signals), np.nan, risk)
 
     def _run_risk(self, signals: TrajectoryArray, actors: str) -> FloatArray:
-        return np.where(nothing_recorded(signals), np.nan, self._tail(signals, actors, top_means))
+        unknown = self._unknown_yet(signals)[last_cells(signals)]
+        return np.where(unknown, np.nan, self._tail(signals, actors, top_means))
+
+    def _unknown_yet(self, signals: TrajectoryArray) -> BoolArray:
+        """Tell up to which cells there is no risk: a multiple of surprisal needs that."""
+        is_multiple = self.aggregation == "multiplicative"
+        return nothing_yet(signals, (SURPRISAL,) if is_multiple else COMPONENTS)
 
     def _tail(self, signals: TrajectoryArray, actors: str, top: Any) -> FloatArray:
         """Return (1 - w) mean + w largest of the K worst steps, by run or by prefix."""

@@ -2,7 +2,7 @@
 Is it beating run length?
 =========================
 
-On many agents long runs fail, so the number of steps so far is itself a predictor, and a free
+With many agents long runs fail, so the number of steps so far is itself a predictor, and a free
 one. 16,110 public HotpotQA runs, each step with a judge's probability that the run will succeed:
 does the judge know more than a step counter?
 """
@@ -23,12 +23,20 @@ report.table[
 ].round(3)
 
 # %%
-# ``length`` is the counter. As given, the judge is worth no more than it; its AUROC of .715 alone
-# would never have said so. Recalibrated, it is worth five times as much.
+# The *alive rate* is the counter: the success rate of the runs that are still going. As given, the
+# judge is worth less than a constant; its AUROC alone would never have said so. Recalibrated, it is
+# worth more than counting.
 from trajscore.plotting import ScoreDisplay
 
 ScoreDisplay.from_intervals(report.intervals, "TPS log")
 
 # %%
+# The last row is a counter that also knows which step of a run is the last. It is ahead of the
+# judge: what it knows of runs of one step, the judge does not say. Whoever acts while runs are
+# under way cannot know that, so here the first counter counts:
+report = evaluate({"judge": X}, y, end=False)
+print(report.verdicts()[0])
+
+# %%
 # **What it decides.** A judge that costs a call per step is worth paying for here only with the
-# map that recalibrates it.
+# map that recalibrates it. If you judge runs that are over, count steps first: it is free.

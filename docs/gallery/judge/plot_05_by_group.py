@@ -37,8 +37,8 @@ for name in ("HotpotQA", "GSM8K"):
 plt.show()
 
 # %%
-# One map for both is right for neither. With a map of its own, the judge is of some use on GSM8K
-# too:
+# One map for both is right for neither. With a map of its own, fitted to all of its runs, the judge
+# is still worth no more on GSM8K than a constant:
 evaluate({"judge": gsm}, solved_gsm).cards[["card"]]
 
 # %%

@@ -18,7 +18,7 @@ X, y = load_chess(return_X_y=True)
 X, y = X[y >= 0], y[y >= 0]
 one, other = (
     tps_samples(y, PlattCrossFitCalibrator().fit_transform(X[name], y), score="brier")
-    for name in ("engine", "material")
+    for name in ("shallow", "material")
 )
 difference = one - other
 print(f"the pilot: {len(y)} games, a difference of {difference.mean():+.4f}")
@@ -45,5 +45,5 @@ alike = np.repeat(np.random.default_rng(0).normal(size=tasks.max() + 1), 4)[: le
 print(f"4 trials a task, wholly alike: {design_effect(alike, groups=tasks):.1f} times as many runs")
 
 # %%
-# **What it decides.** Judge both on the same runs: that alone saves two thirds of them. And
+# **What it decides.** Judge both on the same runs: that alone saves four in five of them. And
 # settle on the smallest difference that would change what you do, before you look.

@@ -3,7 +3,8 @@ Runs that hit the budget: drop them?
 ====================================
 
 67 of the 360 bundled games were stopped at 60 moves, and nobody knows who would have won. They
-are long games, and long games are the even ones: dropping them flatters every forecaster.
+are long games, and long games are the even ones. Whatever stands for their outcomes moves every
+score.
 """
 
 import numpy as np

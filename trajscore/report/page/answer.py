@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 
 from trajscore.report._cards import AVOID, ENDS, MARGINS, RECALIBRATE, TOO_FEW, USE
-from trajscore.report._data import CALIBRATED, OVER_ALIVE, OVER_ALIVE_END, RAW, VALUE
+from trajscore.report._data import CALIBRATED, RAW, VALUE
 from trajscore.report._verdict import answer as say_answer
-from trajscore.report._verdict import card_reason, than_counting
+from trajscore.report._verdict import card_reason, ranking
 from trajscore.report.page.view import Section, View
 
 MARKS = {USE: ("use", "\u2714"), RECALIBRATE: ("recalibrate", "\u21bb"),
@@ -27,7 +27,6 @@ def answer(view: View) -> Section:
 def card(view: View, name: str) -> dict[str, Any]:
     """Return what a predictor's card says."""
     row, data = view.cards.loc[name], view.data
-    counted = OVER_ALIVE_END if data.facts.knows_end.get(name) else OVER_ALIVE
     style, mark = MARKS[row["card"]]
     errors = {
         form: tuple(data.intervals.loc[(name, form, "S-ECE"), list(VALUE)])
@@ -47,6 +46,6 @@ def card(view: View, name: str) -> dict[str, Any]:
         "errors": errors,
         "auroc": data.table.loc[(name, RAW), "AUROC"],
         "calibrated_auroc": data.table["AUROC"].get((name, CALIBRATED)),
-        "than_counting": than_counting(data.intervals.loc[(name, RAW, "AUROC")], counted),
+        "than_counting": ranking(data, name, brief=True),
         "notes": [note for note in data.remarks if note.predictor == name],
     }

@@ -25,6 +25,7 @@ def health(view: View) -> Section:
     """Return what may be wrong with the data."""
     data = view.data
     kinds = {"gives away", "risk", "few clusters", "outside", "sure"}
+    kinds |= {"heavy run", "small groups", "conventions"}
     return Section(
         "health",
         "Can I trust the data?",

@@ -57,7 +57,9 @@ def _worst(view: View, name: str) -> list[dict[str, Any]]:
     """Return the runs that cost a predictor most; first those whose outcome contradicts it."""
     key, data = view.acted_on(name), view.data
     trace, labels, y = data.traces[key], data.labels[key], data.outcomes[key]
-    scores = run_sums(labels, trace, data.options.scores[0], data.options.weights).samples()
+    sums = run_sums(labels, trace, data.options.scores[0], data.options.weights)
+    # of its own steps; those of a run may all be without weight
+    scores = sums.total / np.where(sums.divisor > 0, sums.divisor, 1.0)
     n = max(_FEWEST_ROWS, _ROWS // max(len(view.drawn), 1))
     worst = np.lexsort((scores, y == CENSORED))[:n]
     ids = view.ids(key)

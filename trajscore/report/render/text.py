@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.report._cards import ranked
-from trajscore.report._data import CALIBRATED, CONSTANT, RAW, SCALAR_METRICS, ReportData
+from trajscore.report._data import CALIBRATED, RAW, REFERENCES, SCALAR_METRICS, ReportData
 from trajscore.report._disclosures import (
     disclosures,
     identification,
@@ -26,7 +26,7 @@ from trajscore.report.render.cells import (
 from trajscore.report.render.layout import in_blocks, lines, short_names
 from trajscore.report.render.summary import to_summary
 
-_SHORT_FORMS = {RAW: "raw", CALIBRATED: "cal.", CONSTANT: ""}
+_SHORT_FORMS = {RAW: "raw", CALIBRATED: "cal."}
 
 
 def to_text(data: ReportData, *, verbose: bool = False) -> str:
@@ -125,8 +125,12 @@ def _stopping(data: ReportData) -> str:
 
 
 def _labels(table: pd.DataFrame) -> list[str]:
-    short = short_names(table.index.get_level_values("predictor"))
-    return [f"{short[name]} {_SHORT_FORMS[form]}" for name, form in table.index]
+    names = [name for name in table.index.get_level_values("predictor") if name not in REFERENCES]
+    short = short_names(names)
+    return [
+        name if name in REFERENCES else f"{short[name]} {_SHORT_FORMS[form]}"
+        for name, form in table.index
+    ]
 
 
 def _number(value: float, name: str) -> str:
