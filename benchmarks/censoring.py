@@ -50,10 +50,8 @@ class Population:
         self.share = np.full(len(y), np.nan)
         self.share[self.long] = pd.Series(y[self.long]).groupby(keys).transform("mean")
         whole, cut = (run_sums(y, one, score, as_step_weights()) for one in (X, self.short))
-        total, weight = (
-            whole.total + cut.total,
-            whole.divisor + cut.divisor,
-        )  # one run in two is cut
+        # half of the long runs are cut, by chance
+        total, weight = whole.total + cut.total, whole.divisor + cut.divisor
         self.target = float(total.sum() / weight.sum())
 
     def estimates(

@@ -3,11 +3,11 @@
     python benchmarks/conventions.py [--logs FOLDER] [--data-home FOLDER] [--markdown]
 
 The published weights are normalised over each run's own length (`weights="linear_front",
-horizon="own"`: the default before 0.2.0); "early", 1 / sqrt(t), is the default. One row a predictor:
-its card, and what its log score is above that of the best constant, as given and recalibrated,
-under either. Then, under step weights, what the recalibrated one is above counting steps, the end
-of a run not known and known, with 95% intervals. Notes, and the predictor to use, follow where they
-are not the same under both.
+horizon="own"`: the default before 0.2.0); "early", 1 / sqrt(t), is the default. One row a
+predictor: its card, and what its log score is above that of the best constant, as given and
+recalibrated, under either. Then, under step weights, what the recalibrated one is above counting
+steps, the end of a run not known and known, with 95% intervals. Notes, and the predictor to use,
+follow where they are not the same under both.
 
 Logs are read as `trajscore report` reads them. Chess is bundled; HotpotQA and GSM8k are taken from
 the folder evaluator of `--logs` (default: $TRAJSCORE_TEST_DATA), or fetched to `--data-home`; files
@@ -33,6 +33,7 @@ CONVENTIONS: dict[str, dict[str, Any]] = {
     "published": {"weights": "linear_front", "horizon": "own"},
     "step": {},
 }
+MARGINS = ("card", "as given", "recalibrated")
 TABLES = {"HotpotQA": "hotpotqa", "GSM8k": "gsm8k"}
 COLUMNS = {"id": "uq_problem_idx", "step": "num_steps", "outcome": "solved"}
 FILE = "evaluator/{}_w_scores_compressed.csv.gz"
@@ -71,11 +72,8 @@ def sets(logs: Path | None, data_home: Path | None) -> Iterator[tuple[str, dict[
 def margins(report: Report, predictor: str) -> dict[str, str]:
     """Return the card, and what is gained over the best constant."""
     card = report.cards.loc[predictor]
-    return {
-        "card": card["card"],
-        "as given": _signed(card["as_given"]),
-        "recalibrated": _signed(card["recalibrated"]),
-    }
+    values = card["card"], _signed(card["as_given"]), _signed(card["recalibrated"])
+    return dict(zip(MARGINS, values, strict=True))
 
 
 def over_counting(report: Report, predictor: str) -> dict[str, str]:
@@ -114,6 +112,18 @@ def both(name: str, given: dict[str, Any]) -> tuple[pd.DataFrame, list[str]]:
     ]
 
 
+def as_markdown(table: pd.DataFrame) -> str:
+    """Return the cards and margins under both conventions; a card that stays is not repeated."""
+    before, now = (table[[f"{name}, {how}" for name in MARGINS]] for how in CONVENTIONS)
+    titles = ["log", "predictor", "card before", *MARGINS[1:], "card now", *MARGINS[1:]]
+    lines = [f"| {' | '.join(titles)} |", "|" + "---|" * len(titles)]
+    for key, old in before.iterrows():
+        new = list(now.loc[key])
+        new[0] = "the same" if new[0] == old.iloc[0] else f"**{new[0]}**"
+        lines.append("| " + " | ".join([*key, *old, *new]) + " |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Print the table, and what changes."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -125,9 +135,7 @@ def main() -> None:
     found = [both(name, given) for name, given in sets(logs, args.data_home)]
     table = pd.concat([rows for rows, _ in found])
     if args.markdown:
-        print("| " + " | ".join(["log", "predictor", *table.columns]) + " |")
-        for key, row in table.iterrows():
-            print("| " + " | ".join([*key, *row]) + " |")
+        print(as_markdown(table))
     else:
         print(table.to_string())
     print("\n" + "\n".join(sentence for _, said in found for sentence in said))

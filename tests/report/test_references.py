@@ -39,7 +39,7 @@ def report(short_wins):
 # -------------------------------------------------------------------------- the best constant
 
 
-@pytest.mark.filterwarnings("ignore:.*horizon=6")
+@pytest.mark.filterwarnings("ignore:horizon=6 leaves")
 @pytest.mark.parametrize(
     ("options", "weight"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import string
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +25,7 @@ from trajscore.calibration._look_ahead import (
     sample_look_ahead,
     warn_of_look_ahead,
 )
+from trajscore.calibration._training import CalibrationSample, TrainingSteps
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import (
     check_groups,
@@ -40,9 +40,8 @@ from trajscore.core.outcomes import CENSORED, Labels, as_labels, check_outcomes
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_jobs
-from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.io import Run, meta, outcomes
-from trajscore.metrics._ties import rises
 
 Map = Callable[[FloatArray], FloatArray]
 
@@ -289,89 +288,6 @@ def _fitted_trace(
 # --------------------------------------------------------------------------- calibrators
 
 
-@dataclass(frozen=True)
-class CalibrationSample:
-    """What a map is fitted on: the distinct values of a signal, and who shows them.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_values,)
-        Distinct values, rising.
-    success, failure : ndarray of shape (n_values,)
-        Weight of succeeding and of failing runs at each value: step weight times run weight, a
-        soft outcome shared between the two.
-    n_runs : int
-        Runs of positive weight.
-    """
-
-    values: FloatArray
-    success: FloatArray
-    failure: FloatArray
-    n_runs: int
-
-    @property
-    def base_rate(self) -> float:
-        """Weighted success rate."""
-        return float(self.success.sum() / (self.success + self.failure).sum())
-
-    def scaled(self, factor: float) -> CalibrationSample:
-        """Return the same with all weights times a factor."""
-        return replace(self, success=self.success * factor, failure=self.failure * factor)
-
-
-class _Steps:
-    """All training runs, flat; `of` adds up those of some folds."""
-
-    def __init__(
-        self,
-        X: TrajectoryArray,
-        labels: FloatArray,
-        run_weight: FloatArray,
-        weights: StepWeights,
-        fold: IntArray,
-    ) -> None:
-        self.X, self._run_weight, self.fold = X, run_weight, fold
-        of_runs = weights.of(X)
-        self._divisor = run_weight * of_runs.divisor()
-        weight = of_runs.cells()
-        weight *= np.repeat(run_weight, X.lengths)
-        # signals take few distinct values (verbal confidence, judges): fit on those
-        order = np.argsort(X.cells)
-        values = X.cells[order]
-        self._starts = np.flatnonzero(rises(values))
-        self._values = values[self._starts]
-        small = fold.astype(np.min_scalar_type(int(fold.max())))
-        self._fold_of_step = np.repeat(small, X.lengths)[order]
-        weight = weight[order]
-        self._success = weight * np.repeat(labels, X.lengths)[order]
-        self._failure = weight - self._success
-
-    def of(self, train: BoolArray) -> CalibrationSample:
-        """Add up the folds of training runs, which are those of whole folds."""
-        in_fold = np.zeros(int(self.fold.max()) + 1)
-        in_fold[self.fold[train]] = 1
-        counts = in_fold[self._fold_of_step]
-        success, failure = (
-            np.add.reduceat(counts * part, self._starts) for part in (self._success, self._failure)
-        )
-        if success.sum() <= 0 or failure.sum() <= 0:
-            kind = "failures" if success.sum() <= 0 else "successes"
-            raise ValueError(
-                f"the runs that a map is fitted on hold only {kind}; calibration needs successes "
-                f"and failures in every fold: give more runs, or a smaller cv"
-            )
-        used = success + failure > 0
-        n_runs = int(((self._run_weight > 0) & train).sum())
-        sample = CalibrationSample(self._values[used], success[used], failure[used], n_runs)
-        # the weights of a run add up to one on average, so that a penalty means the same for all
-        return sample.scaled(self._run_weight[train].sum() / self._divisor[train].sum())
-
-    def range_of(self, cells: FloatArray) -> tuple[float, float]:
-        """Smallest and largest value of the runs of positive weight."""
-        counted = cells[np.repeat(self._run_weight > 0, self.X.lengths)]
-        return float(counted.min()), float(counted.max())
-
-
 class CrossFitCalibrator(Forecaster, BaseEstimator):
     """Base of calibrators: one map of a signal's values to probabilities, fitted over all steps.
 
@@ -527,7 +443,9 @@ class CrossFitCalibrator(Forecaster, BaseEstimator):
         self.n_dropped_ = int((weight == 0).sum())
         # all sums run in the order of the ids, so that the order of rows cannot matter
         order = id_order(traces.ids)
-        steps = _Steps(traces[order], labels.value[order], weight[order], weights, fold[order])
+        steps = TrainingSteps(
+            traces[order], labels.value[order], weight[order], weights, fold[order]
+        )
         self.full_map_ = self._fit_map(steps.of(np.ones(len(traces), dtype=bool)))
         calibrated = self._cross_fit(steps)
         self._value_range = steps.range_of(steps.X.cells)
@@ -535,7 +453,7 @@ class CrossFitCalibrator(Forecaster, BaseEstimator):
         out = steps.X.with_cells(calibrated, channels=list(self.get_feature_names_out()))
         return _with_folds(out, fold[order])[np.argsort(order, kind="stable")]
 
-    def _cross_fit(self, steps: _Steps) -> FloatArray:
+    def _cross_fit(self, steps: TrainingSteps) -> FloatArray:
         """Calibrate the steps of each fold by a map fitted on the other folds."""
         fold = steps.fold
         names = [_fold_name(k) for k in range(int(fold.max()) + 1)]

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.isotonic import IsotonicRegression
 
-from trajscore.calibration._cross_fit import CalibrationSample, CrossFitCalibrator
+from trajscore.calibration._cross_fit import CrossFitCalibrator
+from trajscore.calibration._training import CalibrationSample
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics._proper_scores import CLIP

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
-from trajscore.calibration._cross_fit import CalibrationSample, CrossFitCalibrator
+from trajscore.calibration._cross_fit import CrossFitCalibrator
+from trajscore.calibration._training import CalibrationSample
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights

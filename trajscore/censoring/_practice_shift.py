@@ -19,6 +19,7 @@ from trajscore.censoring._termination_audit import termination_audit
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels
+from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
@@ -178,7 +179,8 @@ def practice_shift(
     ------
     ValueError
         If all runs were observed, or none was; if predictors are not of the same runs in the same
-        order, or there is not one `q_z` and one group for each run.
+        order, or there is not one `q_z` and one group for each run; or if a predictor stopped some
+        of the runs itself.
 
     Notes
     -----
@@ -202,6 +204,7 @@ def practice_shift(
     [5.5, 8.0]
     """
     sample = check_sample(_predictors(X), y, groups=groups, single_channel=True)
+    refuse_own_stops(sample.traces)
     enters = _enters(sample, scored)
     # q_z is not read for runs that do not enter
     scores, schedules = several_families(scores), schedules_of(weights, horizon)

@@ -14,6 +14,7 @@ from trajscore.censoring._monte_carlo import MonteCarloContinuation
 from trajscore.censoring._shares import ConstantOutcomeError
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels
+from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights, as_step_weights
@@ -104,7 +105,8 @@ def censored_tps_interval(
     Raises
     ------
     ValueError
-        If the runs to learn q_Z from have a constant outcome, or a replicate draws none of them.
+        If the runs to learn q_Z from have a constant outcome, or a replicate draws none of them;
+        or if the forecast stopped some of the runs itself.
 
     Notes
     -----
@@ -120,6 +122,7 @@ def censored_tps_interval(
     True
     """
     sample = check_sample(traces, y_true, groups=groups, probabilities=True, single_channel=True)
+    refuse_own_stops({"": sample.X})
     if isinstance(q_z, MonteCarloContinuation):
         raise ValueError("give the shares of continuations themselves: q_z=estimator.predict(X)")
     y = sample.y

@@ -14,6 +14,7 @@ from trajscore.censoring._forecasts import forecasts_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
+from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.stops import (
     ADMINISTRATIVE,
     COMPLETE,
@@ -134,6 +135,7 @@ class TerminationAudit:
         -0.07
         """
         X, scored = self._forecasts(traces), self.scored(informative)
+        refuse_own_stops({"": X})
         if not scored.any():
             raise ValueError(
                 f"none of the {len(X)} runs is complete or was stopped by a budget; there is "

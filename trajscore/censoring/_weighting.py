@@ -15,6 +15,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.folds import out_of_fold
 from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, as_labels
+from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_flag
@@ -72,8 +73,8 @@ def ipcw_tps_score(
     Raises
     ------
     ValueError
-        If all runs were stopped, an outcome was observed for one that was, or the hazard is that
-        of other runs.
+        If all runs were stopped, an outcome was observed for one that was, the hazard is that of
+        other runs, or the forecast stopped some of the runs itself.
 
     See Also
     --------
@@ -83,9 +84,9 @@ def ipcw_tps_score(
     Notes
     -----
     The target is the score of all steps that runs would have come to, by themselves or up to their
-    budget: sum v N / sum v D over all runs, where inverse weights multiply N, the weighted scores
-    of a run's steps, and D, the weights of these steps, alike. `censored_tps_score` targets the
-    steps that were taken. With ``horizon="own"`` D is 1, and this is the mean over runs.
+    budget: sum v N / sum v D over all runs. Inverse weights multiply N, the weighted scores of a
+    run's steps, and D, the weights of these steps, alike. `censored_tps_score` targets the steps
+    that were taken. With ``horizon="own"`` D is 1, and this is the mean over runs.
 
     Consistent if (1) given the history at a step, a stop says nothing of what would have come,
     (2) the model of stops is right, and (3) runs of every history had a chance to go on. If stops
@@ -203,6 +204,7 @@ def _stops_and_sums(
     sample: Sample, hazard: StopHazard | None, q_z: ArrayLike, score: Any, weights: StepWeights
 ) -> tuple[StopHazard | None, RunSums]:
     """Return the fitted hazard (None if no run was stopped), and sums, whose scores are 0 there."""
+    refuse_own_stops({"": sample.X})
     y = sample.y
     stops = _fitted(hazard, sample.X, y == CENSORED)
     stopped = np.zeros(len(sample), dtype=bool) if stops is None else stops.stopped_

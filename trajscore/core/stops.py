@@ -30,6 +30,12 @@ MECHANISMS = (COMPLETE, ADMINISTRATIVE, INFORMATIVE, EXCLUDED, UNKNOWN)
 
 Rule = Mapping[str, str] | Callable[[str], str]
 
+FORECAST_STOPS = (
+    "early_stop", "early_stopped", "early_stopping", "flagged", "guard", "guardrail",
+    "low_confidence", "monitor", "monitor_stop", "stopped_by_forecast", "stopped_by_monitor",
+)  # fmt: skip
+"""Reasons of runs that a forecast stopped: it cannot be judged on these, see `own_stops`."""
+
 # fmt: off
 STOP_REASONS: dict[str, tuple[str, ...]] = {
     COMPLETE: (
@@ -50,7 +56,7 @@ STOP_REASONS: dict[str, tuple[str, ...]] = {
         "invalid_action", "non_zero_agent_exit_code_error", "operator",
         "output_length_exceeded_error", "output_token_exceeded_error", "parse_error",
         "parse_failure", "parser_error", "parser_failure", "refusal", "too_many_errors",
-        "tool_error", "tool_failure",
+        "tool_error", "tool_failure", *FORECAST_STOPS,
     ),
     EXCLUDED: (
         "add_tests_dir_error", "agent_authentication_error", "agent_setup_timeout_error",

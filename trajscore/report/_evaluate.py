@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 import trajscore
 from trajscore.calibration._maker import calibrator_maker
 from trajscore.core.errors import ArgumentError
+from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
@@ -159,8 +160,9 @@ def evaluate(
     ValueError
         If an option is unknown; if predictors are not of the same runs in the same order, or
         there is not one outcome, stop reason, group and `q_z` for each run; if fewer than two
-        runs are left, or only one outcome among the observed ones; or if no predictor has enough
-        runs without missing values.
+        runs are left, or only one outcome among the observed ones; if no predictor has enough
+        runs without missing values; or if a predictor stopped some of the runs itself, which their
+        stop reasons and its values tell.
 
     Notes
     -----
@@ -204,6 +206,7 @@ def evaluate(
     knowing = knows_end(end, list(sample.traces), calibrator)
     notes += [*stray_values(sample.traces), *giveaways(sample.traces, sample.y)]
     judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
+    refuse_own_stops(sample.traces, stop_reason)
     groupings = group_labels(by, sample, judged)
     clusters = np.asarray(groups, dtype=object)
     rows = make_rows(judged, maker, options.weights, work, notes)

@@ -9,7 +9,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.calibration import IsotonicCrossFitCalibrator
-from trajscore.calibration._cross_fit import CalibrationSample, CrossFitCalibrator
+from trajscore.calibration._cross_fit import CrossFitCalibrator
+from trajscore.calibration._training import CalibrationSample
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count
 from trajscore.core.weights import Horizon, Weights, as_step_weights
