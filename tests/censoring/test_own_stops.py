@@ -172,6 +172,7 @@ def test_scores_of_cut_runs_refuse_it_too(world):
         lambda F: ipcw_tps_score(codes, F),
         lambda F: doubly_robust_tps_score(codes, F),
         lambda F: censored_tps_interval(codes, F, n_resamples=10),
+        lambda F: censored_tps_score(codes, F),
         lambda F: audit.score(F, informative="administrative"),
         lambda F: practice_shift(
             {"judge": F}, codes, scored=np.full(400, True), calibrator=None, n_resamples=10

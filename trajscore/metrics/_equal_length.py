@@ -27,10 +27,12 @@ def length_bins(lengths: IntArray) -> IntArray:
     >>> length_bins(np.array([9, 10, 11, 12, 13, 14])).tolist()
     [9, 10, 10, 11, 11, 12]
     """
-    edges = [1]
-    while edges[-1] <= lengths.max(initial=0):
+    edges, longest = [1], int(lengths.max(initial=0))
+    while edges[-1] <= longest:
         edges.append(int(edges[-1] * (1 + _WIDTH)) + 1)
-    return np.searchsorted(edges, lengths, side="right")
+    if len(lengths) <= longest:
+        return np.searchsorted(edges, lengths, side="right")
+    return np.searchsorted(edges, np.arange(longest + 1), side="right")[lengths]
 
 
 def success_by_length(lengths: IntArray, y: NDArray[Any], n_bins: int) -> pd.DataFrame:

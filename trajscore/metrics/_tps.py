@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
+from trajscore.core.outcomes import CENSORED
+from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.sample import check_forecasts
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_flag, as_horizon
@@ -174,8 +176,10 @@ def tps_samples(
 def check_scored(
     y_true: ArrayLike, traces: Any, weights: StepWeights, *, allow_censored: bool = False
 ) -> tuple[NDArray[Any], TrajectoryArray]:
-    """Check outcomes and forecasts, and warn of steps that do not count, or never came."""
+    """Check outcomes and forecasts; warn of steps that do not count, or never came."""
     y, X = check_forecasts(y_true, traces, allow_censored=allow_censored)
+    if (y == CENSORED).any():
+        refuse_own_stops({"": X})
     weights.warn_unscored(X.lengths)
     if weights.is_own and X.horizon is not None:
         beyond = beyond_end(X) & ((y == 0) | (y == 1))
