@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -63,34 +62,35 @@ def test_named_columns_and_page(table, capsys):
     assert page.read_text().startswith("<!DOCTYPE html>")
 
 
-def test_horizon_and_end(table, capsys):
+@pytest.mark.parametrize(
+    ("options", "weights", "knows"),
+    [
+        ([], {}, None),
+        (["--horizon", "4", "--end", "known"], {"horizon": 4}, True),
+        (
+            ["--weights", "linear_front", "--horizon", "own", "--end", "unknown"],
+            {"weights": "linear_front", "horizon": "own"},
+            False,
+        ),
+    ],
+    ids=["default", "horizon", "as published"],
+)
+@pytest.mark.filterwarnings("ignore:horizon=4 leaves")
+def test_horizon_and_end(table, capsys, options, weights, knows):
     frame, folder = table
-    path = folder / "runs.csv"
+    path, written = folder / "runs.csv", folder / "report.json"
     frame.to_csv(path, index=False)
+    code, out, err = run(capsys, path, *options, "--out", written)
+    assert (code, err) == (0, "")
+    found = json.loads(written.read_text())
+    assert found["options"]["knows_end"] == {"confidence": knows}
     X, y = TrajectoryArray.from_frame(
         frame, id="run_id", step="step", value="confidence", outcome="solved"
     )
-    for options, weights in (
-        ([], {}),
-        (["--horizon", "4"], {"horizon": 4}),
-        (
-            ["--weights", "linear_front", "--horizon", "own"],
-            {"weights": "linear_front", "horizon": "own"},
-        ),
-    ):
-        for end, knows in (([], None), (["--end", "known"], True), (["--end", "unknown"], False)):
-            written = folder / "report.json"
-            code, out, err = run(capsys, path, *options, *end, "--out", written)
-            assert (code, err) == (0, "")
-            found = json.loads(written.read_text())
-            assert found["options"]["knows_end"] == {"confidence": knows}
-            value = found["predictors"]["confidence"]["forms"]["raw"]["metrics"]["TPS log"]["value"]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of steps beyond the horizon
-                assert value == pytest.approx(metrics.tps_score(y, X, **weights))
-        n_beyond = int(np.maximum(X.lengths - 4, 0).sum())
-        said = f"{n_beyond} steps beyond the horizon are not scored"
-        assert (said in " ".join(out.split())) == ("horizon" in weights and weights["horizon"] == 4)
+    value = found["predictors"]["confidence"]["forms"]["raw"]["metrics"]["TPS log"]["value"]
+    assert value == pytest.approx(metrics.tps_score(y, X, **weights))
+    said = f"{np.maximum(X.lengths - 4, 0).sum()} steps beyond the horizon are not scored"
+    assert (said in " ".join(out.split())) == ("4" in options)
 
 
 @pytest.mark.parametrize(

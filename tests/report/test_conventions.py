@@ -69,7 +69,7 @@ def test_the_note_has_the_digits_of_the_score(short_wins):
     assert re.search(r"leads true by 0\.\d{5}; with .* worth \+0\.\d{5}\.$", note)
 
 
-def test_conventions_that_agree_are_not_noted(short_wins, chess):
+def test_conventions_that_agree_are_not_noted(short_wins, report):
     X, y = short_wins
     published = evaluate(X, y, **PUBLISHED, calibrator=None, intervals=QUICK)
     assert noted(published, "published") == []
@@ -80,7 +80,6 @@ def test_conventions_that_agree_are_not_noted(short_wins, chess):
     both = evaluate(worse, y, calibrator=None, intervals=QUICK)
     assert noted(both, "published") == []
     # on chess they prefer another, where neither is shown to be better
-    report = evaluate(*chess, intervals=QUICK)
     found = {}
     for weights in ({}, PUBLISHED):
         rows = {name: report.traces[name, "calibrated"] for name in report.predictors}

@@ -124,7 +124,7 @@ class AliveRate(Forecaster, BaseEstimator):
             is_end[last_cells(traces)[ended]] = True
         step = step_numbers(traces)
         bins = length_bins(step)
-        mass *= _in_runs(bins, counted, mass)[bins]
+        mass *= _in_runs(np.bincount(bins, counted), np.bincount(bins, mass))[bins]
         width = np.bincount(length_bins(np.arange(1, step.max() + 1)))
         base = float(np.average(labels.value, weights=weight))
         going = _counts(bins, mass, label, ~is_end) / np.maximum(width, 1)
@@ -172,10 +172,9 @@ class AliveRate(Forecaster, BaseEstimator):
         return tags
 
 
-def _in_runs(bins: IntArray, counted: FloatArray, mass: FloatArray) -> FloatArray:
-    """Factors of bins that turn mass into numbers of runs, as the prior is; 1 of no mass."""
-    n_runs, in_bin = (np.bincount(bins, one) for one in (counted, mass))
-    return np.divide(n_runs, in_bin, out=np.ones(len(in_bin)), where=in_bin > 0)
+def _in_runs(n_runs: Any, mass: Any) -> FloatArray:
+    """Factors that turn mass into numbers of runs, as the prior is; 1 where nothing weighs."""
+    return np.divide(n_runs, mass, out=np.ones_like(mass), where=mass > 0)
 
 
 def _counts(bins: IntArray, mass: FloatArray, label: FloatArray, used: BoolArray) -> FloatArray:

@@ -84,9 +84,9 @@ def ipcw_tps_score(
     Notes
     -----
     The target is the score of all steps that runs would have come to, by themselves or up to their
-    budget: sum v N / sum v D over all runs. Inverse weights multiply N, the weighted scores of a
-    run's steps, and D, the weights of these steps, alike. `censored_tps_score` targets the steps
-    that were taken. With ``horizon="own"`` D is 1, and this is the mean over runs.
+    budget: sum v N / sum v D over all runs, where inverse weights multiply N, the weighted scores
+    of a run's steps, and D, the weights of these steps, alike. `censored_tps_score` targets the
+    steps that were taken. With ``horizon="own"`` D is 1, and this is the mean over runs.
 
     Consistent if (1) given the history at a step, a stop says nothing of what would have come,
     (2) the model of stops is right, and (3) runs of every history had a chance to go on. If stops

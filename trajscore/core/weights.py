@@ -218,7 +218,7 @@ class RunWeights:
         return self.total
 
     def rate(self, y: FloatArray, run_weight: FloatArray | None = None) -> float:
-        """Success rate over forecasts, each with its weight: the best constant forecast."""
+        """Success rate over forecasts, the best constant; by the paper's convention, over runs."""
         mass = self.divisor() if run_weight is None else run_weight * self.divisor()
         return float(np.average(y, weights=mass))
 

@@ -72,6 +72,8 @@ def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) 
         )
         metrics[name] = MeanOfRuns(cost_of_reliance(confidence, labels, n), rows, unseen)
     metrics |= _scores(row, options)
+    if row.predictor in (ALIVE, ALIVE_END):  # which nobody recalibrates
+        return metrics
     if steps is None:
         steps = weighted_steps(labels, row.traces, options.weights)
     else:

@@ -13,14 +13,16 @@ from trajscore.report.page.view import Section, View
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.cells import digits_of, short_number
 
-_COUNTING = {OVER_ALIVE[0]: "over counting", OVER_ALIVE_END[0]: "over counting, end known"}
+_OVER = {
+    f"AUROC {OVER_ALIVE[0]}": "AUROC over counting",
+    f"AUROC {OVER_ALIVE_END[0]}": "AUROC over counting, end known",
+}
 
 
 def numbers(view: View) -> Section:
     """Return the main table, best values marked, and the files to save."""
     data = view.data
-    over = [f"{name} {one}" for name in (data.score_name, "AUROC") for one in _COUNTING]
-    columns = ["n_runs", "n_censored", *data.options.metrics, *over]
+    columns = ["n_runs", "n_censored", *data.options.metrics, *_OVER]
     best = {name: _best(data.table[name], arrow(name, data.options)) for name in columns}
     rows = []
     ordered = [
@@ -75,9 +77,7 @@ def _frame(view: View) -> pd.DataFrame:
 
 
 def _short(name: str) -> str:
-    known = {"n_runs": "runs", "n_censored": "no outcome"}
-    metric, _, over = name.rpartition(" ")
-    return f"{metric} {_COUNTING[over]}" if over in _COUNTING else known.get(name, name)
+    return {"n_runs": "runs", "n_censored": "no outcome", **_OVER}.get(name, name)
 
 
 def _text(value: Any, name: str) -> str:
