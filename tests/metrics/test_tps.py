@@ -291,19 +291,20 @@ def test_steps_beyond_a_horizon_are_not_scored():
     np.testing.assert_array_equal(found, tps_samples([1, 0, 1], short, **how))
 
 
+WEIGHTED = [
+    tps_score,
+    tps_samples,
+    metrics.censored_tps_score,
+    metrics.censored_tps_samples,
+    metrics.tps_decomposition,
+    metrics.murphy_curve,
+    metrics.step_calibration_error,
+]
+
+
 @pytest.mark.parametrize(
     "function",
-    [
-        tps_score,
-        tps_samples,
-        metrics.censored_tps_score,
-        metrics.censored_tps_samples,
-        metrics.tps_decomposition,
-        metrics.murphy_curve,
-        metrics.step_calibration_error,
-        metrics.tps_sensitivity,
-        lambda _, X, **how: regret(X, X, **how),
-    ],
+    [*WEIGHTED, metrics.tps_sensitivity, lambda _, X, **how: regret(X, X, **how)],
 )
 def test_unscored_steps_are_counted_in_a_warning(function):
     X = TrajectoryArray.from_list([[0.5], [0.5, 0.6, 0.4], [0.5]])
@@ -363,18 +364,7 @@ def test_an_infinite_score_of_what_did_not_happen_costs_nothing():
     assert profile.tolist() == pytest.approx(step_profile(y, X)["score"].tolist(), abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        tps_score,
-        tps_samples,
-        metrics.censored_tps_score,
-        metrics.censored_tps_samples,
-        metrics.tps_decomposition,
-        metrics.murphy_curve,
-        metrics.step_calibration_error,
-    ],
-)
+@pytest.mark.parametrize("function", WEIGHTED)
 def test_a_horizon_beyond_the_end_is_warned_of(function):
     X = TrajectoryArray.from_list([[0.5], [0.5, 0.6], [0.5]], horizon=[1, 30, 30])
     message = "row 1: the outcome was observed after 2 steps, but the horizon is 30 .2 such runs."

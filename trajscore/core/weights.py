@@ -160,9 +160,9 @@ class RunWeights:
     def cells(self, rows: slice = slice(None)) -> FloatArray:
         """Weight of each step, run after run; `rows` is a slice of the runs."""
         lengths = self.lengths[rows]
-        starts = np.cumsum(lengths) - lengths
-        index = np.arange(int(lengths.sum()))
-        index -= np.repeat(starts, lengths)
+        offsets = offsets_of(lengths)
+        index = np.arange(offsets[-1])
+        index -= np.repeat(offsets[:-1], lengths)
         if not self._weights.is_own:
             return self._table[index]
         return self._own_cells(index, lengths, self._own[rows])
@@ -205,8 +205,7 @@ class RunWeights:
         """Sum of the weights of each run's steps."""
         if not self._weights.is_own:
             return np.append(0.0, np.cumsum(self._table))[self.lengths]
-        starts = np.cumsum(self.lengths) - self.lengths
-        return np.add.reduceat(self.cells(), starts) if len(starts) else np.empty(0)
+        return self.sums(np.ones(int(self.lengths.sum())))
 
     def divisor(self, normalize: bool = True) -> FloatArray:
         """What a run adds to the divisor of a set's score: its weight, or one run.

@@ -20,6 +20,7 @@ import numpy as np
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.metrics._gradients import GRADIENTS
 from trajscore.metrics._ranking import TieGroups
+from trajscore.metrics._tps import RunSums
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,7 @@ class MeanOfRuns:
         """Return numbers whose plain mean is this one, and which vary as it does."""
         if self.divisor is None:
             return self.samples
-        mean = self.samples.sum() / self.divisor.sum()
-        return np.asarray(mean + (self.samples - mean * self.divisor) / self.divisor.mean())
+        return RunSums(self.samples, self.divisor).samples()
 
 
 @dataclass(frozen=True)

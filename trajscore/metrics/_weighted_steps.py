@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import StepWeights, as_step_weights
+from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._ties import group_ties
 
 # With more steps, forecasts that share one of as many cells are ties, so that none need be sorted:
@@ -65,7 +66,7 @@ def weighted_steps(
     if run_weight is not None:
         w *= np.repeat(run_weight, X.lengths)
     tie, n_ties = _ties(X.cells)
-    return WeightedSteps(X, success, how, w, step_parts(X.lengths), tie, n_ties)
+    return WeightedSteps(X, success, how, w, step_parts(X), tie, n_ties)
 
 
 def _ties(forecasts: FloatArray) -> tuple[NDArray[Any], int]:
@@ -81,7 +82,7 @@ def _ties(forecasts: FloatArray) -> tuple[NDArray[Any], int]:
     return tie, len(distinct)
 
 
-def step_parts(lengths: IntArray) -> NDArray[Any]:
+def step_parts(X: TrajectoryArray) -> NDArray[Any]:
     """Return the place in `PARTS` of each step, which depends on its number alone."""
-    step = np.arange(1, lengths.sum() + 1) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return np.searchsorted(list(PARTS.values()), step, side="right").astype(np.int8) - np.int8(1)
+    place = np.searchsorted(list(PARTS.values()), step_numbers(X), side="right")
+    return place.astype(np.int8) - np.int8(1)

@@ -66,7 +66,7 @@ class LabelledRuns:
     @cached_property
     def part(self) -> IntArray:
         """Part of a run, early, middle or late, in which each step lies."""
-        return step_parts(self.X.lengths).astype(np.int64)
+        return step_parts(self.X).astype(np.int64)
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Weighted sum of each run's values, one a step."""

@@ -83,7 +83,7 @@ def _part_of(
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """Return forecast, weight and run of the steps of a part that weigh something."""
     w = weights.of(X).cells()
-    used = np.flatnonzero((step_parts(X.lengths) == list(PARTS).index(part)) & (w > 0))
+    used = np.flatnonzero((step_parts(X) == list(PARTS).index(part)) & (w > 0))
     return X.cells[used], w[used], run_numbers(X)[used]
 
 
