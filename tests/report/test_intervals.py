@@ -76,13 +76,22 @@ def test_a_rare_outcome_takes_no_influences_until_enough_runs_have_it():
         assert report.interval_methods["value"]["forecast", "raw", "TPS brier"] == kind
 
 
-def test_losses_that_may_be_unseen_are_not_left_to_influences(runs):
-    X, y, _ = runs
-    sure = X.with_cells(np.where(X.cells > 0.99, 1.0, X.cells))  # nearly always right
-    made = evaluate(sure, y, calibrator=None, intervals=IntervalOptions(20)).interval_methods
-    assert made.loc[("forecast", "raw", "TPS log")].iloc[:2].tolist() == ["bootstrap"] * 2
-    assert made.loc[("forecast", "raw", "ECUAS_0"), "value"] == "bootstrap"
-    assert made.loc[("forecast", "raw", "TPS brier"), "value"] == "influence"
+def test_losses_not_seen_yet_are_in_the_interval():
+    y = np.arange(200) % 2
+    p = np.where(y == 1, 0.6, 0.4)
+    p[1:100:2] = 1 - 1e-6  # 50 of these, and all succeeded
+    X = TrajectoryArray.from_padded(p[:, None])
+    report = evaluate(X, y, calibrator=None, intervals="influence")
+    row = report.intervals.loc[("forecast", "raw", "TPS log")]
+    unseen = (1 - 0.05 ** (1 / 50)) * 50 / 200 * (np.log(1 - 1e-6) - np.log(1e-6))
+    assert row["low"] == pytest.approx(row["value"] - unseen, rel=1e-9)
+    assert row["margin_low"] == pytest.approx(row["margin"] - unseen, rel=1e-9)  # y is even
+    assert report.cards["as_given_low"].iloc[0] == pytest.approx(row["margin_low"])
+    at_step = report.by_step.loc[("forecast", "raw", 1)]
+    assert at_step["margin_low"] == pytest.approx(row["margin_low"])
+    assert row["high"] - row["value"] < unseen / 5
+    cost = report.intervals.loc[("forecast", "raw", "ECUAS_0")]
+    assert cost["high"] - cost["value"] > 3 * (cost["value"] - cost["low"])
 
 
 def test_few_clusters_take_t_and_many_runs_in_them_do_not_help(runs):
@@ -95,7 +104,7 @@ def test_few_clusters_take_t_and_many_runs_in_them_do_not_help(runs):
     with pytest.warns(UserWarning, match="there are 10 clusters of runs"):
         ends = influence_interval(samples.mean(), samples - samples.mean(), groups=tasks // 30)
     row = few.intervals.loc[("forecast", "raw", "TPS log")]
-    assert row[["low", "high"]].tolist() == pytest.approx(np.array(ends).tolist())
+    assert row[["low", "high"]].tolist() == pytest.approx(np.array(ends).tolist(), rel=0.03)
     assert row["value"] == pytest.approx(alone.loc[("forecast", "raw", "TPS log"), "value"])
 
 
@@ -134,7 +143,7 @@ def test_means_of_very_many_runs_have_the_intervals_of_a_bootstrap(rng, monkeypa
         return table.loc[["forecast"]]
 
     few = drawn()
-    assert ("forecast", "raw", "TPS log") in few.index
+    assert ("forecast", "raw", "ECUAS_128") in few.index  # which few runs decide
     monkeypatch.setattr("trajscore.report._intervals._MANY_RUNS", 1000)
     many = drawn()
     for name in ("", "margin_", "over_raw_"):

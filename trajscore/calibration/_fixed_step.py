@@ -12,8 +12,10 @@ import pandas as pd
 
 from trajscore.calibration._cross_fit import folds_of
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.outcomes import opposite
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.inference._choice import interval_of
+from trajscore.inference._choice import interval_of, intervals_of_means
+from trajscore.inference._units import any_units
 from trajscore.metrics._equal_length import at_step, has_both, round_steps
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._statistics import MeanOfRuns
@@ -51,8 +53,17 @@ def step_table(
         scored = (np.nan,) * (1 + len(MARGIN))
         if forecasts is not None:
             p = forecasts.cells.ravel()[X.offsets[runs] + t - 1]
-            mean, margin = _score(p, labels, score)
-            scored = mean, *interval_of(*margin, units, confidence_level)
+            of_run, constant = (
+                _both_ways(of, labels, score) for of in (p, np.full(len(p), labels.mean()))
+            )
+            margin = of_run - constant
+            three = intervals_of_means(
+                margin.samples[:, None],
+                [margin.change(len(p))],
+                any_units(units, len(p)),
+                confidence_level,
+            )
+            scored = float(of_run.samples.mean()), *(float(one[0]) for one in three)
         rows[t] = len(runs), labels.mean(), *ends, *scored
     index = pd.Index(list(rows), name="step", dtype=np.int64)
     table = pd.DataFrame(list(rows.values()), index=index, columns=list(COLUMNS), dtype=np.float64)
@@ -65,10 +76,8 @@ def auroc_estimate(confidence: FloatArray, success: FloatArray, stratum: IntArra
     return float(one(np.ones(len(success)))), one.influence(len(success))
 
 
-def _score(p: FloatArray, success: FloatArray, score: Any) -> tuple[float, Estimate]:
-    """Return the mean score, and its margin over the success rate with the influence of runs."""
+def _both_ways(p: FloatArray, success: FloatArray, score: Any) -> MeanOfRuns:
+    """Return the score of forecasts, and what it were, had each run ended the other way."""
     family = get_family(score)
-    of_run = score_cells(family, p, success)
-    margin = of_run - score_cells(family, np.full(len(p), success.mean()), success)
-    estimate = float(margin.mean()), MeanOfRuns(margin).influence(len(p))
-    return float(of_run.mean()), estimate
+    of_run, other = (score_cells(family, p, y) for y in (success, opposite(success)))
+    return MeanOfRuns(of_run, None, other)

@@ -222,3 +222,12 @@ def _check_range(values: FloatArray, observed: BoolArray) -> None:
         f"row {row}: outcome {values[row]:g} lies outside [0, 1]; use 1 for success, 0 for "
         f"failure, -1 where it was not observed, or a grade between 0 and 1"
     )
+
+
+def opposite(labels: FloatArray) -> FloatArray:
+    """Return the outcomes that did not happen; of a graded one, the one further away.
+
+    >>> opposite(np.array([0.0, 1.0, 0.7]))
+    array([1., 0., 0.])
+    """
+    return (labels < 0.5).astype(np.float64)

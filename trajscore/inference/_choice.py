@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units
 from trajscore.inference._influence import Spread, bounds
 from trajscore.inference._intervals import bca_interval, percentile_interval
 from trajscore.inference._units import Units, any_units
+from trajscore.inference._unseen import unseen_reach
 
 METHODS = ("auto", "bootstrap", "influence")
 
@@ -19,6 +24,9 @@ METHODS = ("auto", "bootstrap", "influence")
 # they are unequal.
 ENOUGH = 30
 _SHARE = 0.25
+_MOST_DRAWS = 4000
+# of means over more runs the most telling ones are drawn
+_MANY = 1 << 13
 # with so few of a rare outcome it is chance whether enough runs seem to carry the variance
 _RARE, _FEW = 0.1, 60
 
@@ -81,3 +89,44 @@ def interval_of(
     psi = np.nan_to_num(influence)[:, None]
     found = by_influence(value, psi, units, confidence_level, on_logit)
     return estimate, float(found.low[0]), float(found.high[0])
+
+
+def intervals_of_means(
+    values: FloatArray,
+    changes: Sequence[FloatArray],
+    units: Units,
+    confidence_level: float,
+    *,
+    n_resamples: int = 1000,
+    random_state: Any = 0,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return means of the columns of `values` with intervals that know of losses not seen yet.
+
+    By influences where these hold, else by bootstrap, never shorter than by influences: few runs
+    hide what is rare. `changes` are those of `unseen_reach`, of each column.
+    """
+    n, mean = len(values), values.mean(axis=0)
+    made = by_influence(mean, values - mean, units, confidence_level)
+    low, high = made.low, made.high
+    if not made.holds.all():
+        # a tail of the level has to hold some replicates
+        least = min(_MOST_DRAWS, math.ceil(40 / (1 - confidence_level)))
+        draws = max(n_resamples, least)
+        if units.codes is None and n > _MANY:
+            drawn = bootstrap_many_means(values, n_resamples=draws, random_state=random_state)
+        else:
+            sums, sizes = units.sums(values), units.sizes(n)
+            drawn = bootstrap_units(
+                lambda counts: counts @ sums / (counts @ sizes)[:, None],
+                units,
+                n_resamples=draws,
+                random_state=random_state,
+            )
+        expanded = units.expanded_level(n, confidence_level)
+        ends = by_bootstrap(drawn, mean, made.skewness, expanded)
+        low = np.where(made.holds, low, np.minimum(low, ends[0]))
+        high = np.where(made.holds, high, np.maximum(high, ends[1]))
+    reaches = zip(changes, (high - low) / 2, strict=True)
+    unseen = [unseen_reach(one, units, 1 - confidence_level, width) for one, width in reaches]
+    below, above = np.array(unseen).T
+    return mean, np.minimum(low, mean - below), np.maximum(high, mean + above)

@@ -33,16 +33,15 @@ class MeanOfRuns:
         The numbers.
     rows : ndarray of int of shape (n_rows,) or None
         The runs whose numbers they are; None for all.
-    has_unseen : bool
-        Whether numbers far from the others may be as likely as unseen, so that neither influences
-        nor a bootstrap know how much the mean varies.
+    other : ndarray of shape (n_rows,) or None
+        The numbers, had each run ended the other way; None where that changes nothing known.
     divisor : ndarray of shape (n_rows,) or None
         What each run adds to the divisor, such as the weight of its steps; None for one each.
     """
 
     samples: FloatArray
     rows: IntArray | None = None
-    has_unseen: bool = False
+    other: FloatArray | None = None
     divisor: FloatArray | None = None
 
     def __call__(self, counts: FloatArray) -> FloatArray:
@@ -57,6 +56,19 @@ class MeanOfRuns:
         mean = (used * self.samples).sum() / total
         deviations = used * (self.samples - mean * sizes) / total
         return _on_all_runs(n_runs * deviations, self.rows, n_runs)
+
+    def change(self, n_runs: int) -> FloatArray:
+        """Return what each run would add to the mean, had it ended the other way."""
+        other = self.samples if self.other is None else self.other
+        total = len(self.samples) if self.divisor is None else self.divisor.sum()
+        return _on_all_runs((other - self.samples) / total, self.rows, n_runs)
+
+    def __sub__(self, reference: MeanOfRuns) -> MeanOfRuns:
+        """What it is above another one of the same runs, with the same divisor."""
+        other = None
+        if self.other is not None and reference.other is not None:
+            other = self.other - reference.other
+        return replace(self, samples=self.samples - reference.samples, other=other)
 
     def pseudo_values(self) -> FloatArray:
         """Return numbers whose plain mean is this one, and which vary as it does."""

@@ -15,17 +15,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import gammaincinv
+from scipy.special import gammaincinv, logit, ndtr, ndtri
 
 from trajscore.core.parallel import Work
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.inference._bootstrap import bootstrap_units
-from trajscore.inference._choice import by_bootstrap, by_influence
-from trajscore.inference._sample_size import runs_needed
+from trajscore.core.type_aliases import BoolArray
+from trajscore.core.weights import StepWeights
+from trajscore.inference._choice import intervals_of_means
+from trajscore.inference._influence import Spread
 from trajscore.inference._units import Units, any_units
 from trajscore.metrics._equal_length import FEWEST
-from trajscore.metrics._tps import run_sums
+from trajscore.metrics._proper_scores import get_family
+from trajscore.metrics._statistics import MeanOfRuns
 from trajscore.report._data import CALIBRATED, RAW, REFERENCES, IntervalOptions, Options
+from trajscore.report._margins import score_of
 from trajscore.report._rows import Row, base_rate
 
 USE, RECALIBRATE, AVOID, TOO_FEW = CARDS = (
@@ -41,7 +43,10 @@ MATTERS = 0.02
 _WANTED = float(gammaincinv(FEWEST, 0.8))
 # Differences below this share of a score are rounding errors of zero.
 _ROUNDING = 1e-9
-_MOST_DRAWS = 4000
+# Log-odds of forecasts closer to 0 or 1 would drown those of others.
+_LEAST = 0.01
+# Chance with which the runs still needed decide a card.
+POWER = 0.8
 
 MARGINS = {RAW: "as_given", CALIBRATED: "recalibrated"}
 GAINED = "gain"
@@ -61,27 +66,31 @@ class Evidence:
     gain: tuple[float, float, float] | None
     matters: float  # the smallest difference that does
     n_rarer: float  # runs of the rarer outcome
+    signal_high: float | None = None  # the most that a map of many runs may make of the signal
 
 
 def decide(found: Evidence) -> str:
     """Choose the card.
 
-    Do not use: neither form is better than the base rate by anything that matters. Use as it is:
-    better than the base rate, and recalibration is shown to gain nothing that matters. Recalibrate:
-    better than the base rate once recalibrated. Too few runs: none of these is shown.
+    Do not use: neither form is better than the base rate by anything that matters, nor would be
+    with a map of many runs. Use as it is: shown to be better than the base rate, worth what
+    matters, and recalibration gains less than that. Recalibrate: the same of the recalibrated form.
+    Too few runs: none of these.
     """
     forms = [form for form in (found.as_given, found.recalibrated) if form]
     given, made, gain = found.as_given, found.recalibrated, found.gain
     if found.n_rarer < FEWEST or not forms:
         return TOO_FEW
-    if all(form[2] < found.matters for form in forms):
+    highs = [form[2] for form in forms]
+    if max(highs if found.signal_high is None else [*highs, found.signal_high]) < found.matters:
         return AVOID
-    # where recalibration was not asked for, nothing is said of what it would gain
-    if given and given[1] > 0 and (gain is None or gain[2] < found.matters):
+    if all(form[0] < found.matters for form in forms):
+        return TOO_FEW  # a wide interval must not earn more than a narrow one around the same value
+    # where recalibration was not asked for, nothing is known of what it would gain
+    is_given, is_made = given is not None and given[1] > 0, made is not None and made[1] > 0
+    if is_given and (not is_made or gain is None or gain[0] < found.matters):
         return USE
-    if made and made[1] > 0:
-        return RECALIBRATE
-    return TOO_FEW
+    return RECALIBRATE if is_made else TOO_FEW
 
 
 # -------------------------------------------------------------------- from rows to cards
@@ -89,9 +98,11 @@ def decide(found: Evidence) -> str:
 
 def card_table(
     rows: list[Row], options: Options, draws: IntervalOptions, work: Work
-) -> pd.DataFrame:
-    """Return the card of each predictor, and what it was decided by."""
-    return _table(rows, options, draws, work, n_tables=1)
+) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """Return the card of each predictor with what it was decided by, and all pairs of them."""
+    cards = _table(rows, options, draws, work, n_tables=1)
+    pairs = pair_table(rows, cards, options, draws)
+    return cards.assign(tied=tied_with_best(cards, pairs)), pairs
 
 
 def group_table(
@@ -153,74 +164,66 @@ def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> di
     runs = forms[RAW].runs
     n, n_success = len(runs), float(runs.labels.sum())
     differences, matters = _differences(forms, options)
-    ends = _intervals(differences, any_units(runs.groups, n), draws) if n > 1 else {}
+    units = any_units(runs.groups, n)
+    ends = _intervals(differences, units, draws) if n > 1 else {}
     rarer = min(n_success, n - n_success)
+    slope = None
+    if CALIBRATED in forms and n:
+        slope = slope_of(forms[RAW], options.scores[0], options.weights)
+    level = draws.confidence_level
     found = Evidence(
         as_given=ends.get(MARGINS[RAW]),
         recalibrated=ends.get(MARGINS[CALIBRATED]),
         gain=ends.get(GAINED),
         matters=matters,
         n_rarer=rarer,
+        signal_high=None if slope is None else slope.most(level),
     )
     card = decide(found)
     row: dict[str, object] = {"card": card, "n_runs": n, "success_rate": n_success / max(n, 1)}
-    row["n_needed"] = (
-        _n_needed(found, differences, runs.groups, 1 - draws.confidence_level)
-        if card == TOO_FEW
-        else 0
-    )
+    row["n_needed"] = 0
+    if card == TOO_FEW:
+        row["n_needed"] = _n_needed(found, differences, slope, units, level)
+    row["signal_high"] = np.nan if found.signal_high is None else found.signal_high
     for name in (*MARGINS.values(), GAINED):
         three = ends.get(name, (np.nan,) * 3)
         row |= {f"{name}{end}": value for end, value in zip(ENDS, three, strict=True)}
     return row | {"matters": matters, "confidence_level": draws.confidence_level}
 
 
-def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, FloatArray], float]:
+def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, MeanOfRuns], float]:
     """Return each run's differences of the leading score, and the smallest that matters."""
     score, weights, runs = options.scores[0], options.weights, forms[RAW].runs
     if not len(runs):
         return {}, 0.0
-    constant = base_rate(forms[RAW].traces, runs, weights)
-    reference = run_sums(runs.labels, constant.traces, score, weights)
+    reference = score_of(base_rate(forms[RAW].traces, runs, weights), score, weights)
     scores = {
-        form: run_sums(runs.labels, row.traces, score, weights)
-        for form, row in forms.items()
-        if row.is_probability
+        form: score_of(row, score, weights) for form, row in forms.items() if row.is_probability
     }
-    sums = {MARGINS[form]: own - reference for form, own in scores.items()}
+    found = {MARGINS[form]: own - reference for form, own in scores.items()}
     if len(scores) == 2:
-        sums[GAINED] = scores[CALIBRATED] - scores[RAW]
-    largest = np.abs(reference.total).max()
-    for own in sums.values():  # a constant is not better than the same one by a rounding error
-        own.total[np.abs(own.total) <= _ROUNDING * largest] = 0.0
-    found = {name: own.samples() for name, own in sums.items()}
-    return found, MATTERS * abs(reference.mean(np.ones(len(runs))))
+        found[GAINED] = scores[CALIBRATED] - scores[RAW]
+    largest = np.abs(reference.samples).max()
+    for own in found.values():  # a constant is not better than the same one by a rounding error
+        own.samples[np.abs(own.samples) <= _ROUNDING * largest] = 0.0
+    return found, MATTERS * abs(float(reference(np.ones(len(runs)))))
 
 
 def _intervals(
-    differences: dict[str, FloatArray], units: Units, draws: IntervalOptions
+    differences: dict[str, MeanOfRuns], units: Units, draws: IntervalOptions
 ) -> dict[str, tuple[float, float, float]]:
-    """Return mean and interval of each difference: by influences where these hold, or bootstrap."""
+    """Return mean and interval of each difference."""
     if not differences or units.n_units < 2:
         return {}
-    values = np.stack(list(differences.values()), axis=1)
-    mean, level = values.mean(axis=0), draws.confidence_level
-    made = by_influence(mean, values - mean, units, level)
-    low, high = made.low, made.high
-    if not made.holds.all():
-        sums, sizes = units.sums(values), units.sizes(len(values))
-        drawn = bootstrap_units(
-            lambda counts: counts @ sums / (counts @ sizes)[:, None],
-            units,
-            # a tail of the level has to hold some replicates
-            n_resamples=max(draws.n_resamples, min(_MOST_DRAWS, math.ceil(40 / (1 - level)))),
-            random_state=draws.random_state,
-        )
-        expanded = units.expanded_level(len(values), level)
-        ends = by_bootstrap(drawn, mean, made.skewness, expanded)
-        # never shorter than by influences: few runs hide what is rare
-        low = np.where(made.holds, low, np.minimum(low, ends[0]))
-        high = np.where(made.holds, high, np.maximum(high, ends[1]))
+    values = np.stack([one.pseudo_values() for one in differences.values()], axis=1)
+    mean, low, high = intervals_of_means(
+        values,
+        [one.change(len(values)) for one in differences.values()],
+        units,
+        draws.confidence_level,
+        n_resamples=draws.n_resamples,
+        random_state=draws.random_state,
+    )
     return {
         name: (float(mean[k]), float(low[k]), float(high[k])) for k, name in enumerate(differences)
     }
@@ -228,25 +231,78 @@ def _intervals(
 
 def _n_needed(
     found: Evidence,
-    differences: dict[str, FloatArray],
-    groups: IntArray | None,
-    alpha: float,
+    differences: dict[str, MeanOfRuns],
+    slope: Slope | None,
+    units: Units,
+    level: float,
 ) -> int:
-    """Return about how many more runs it takes, if the better form is worth its estimate."""
-    n = len(next(iter(differences.values()), ()))
-    least = _WANTED * (n + 1) / (found.n_rarer + 0.5)
+    """Return about how many more runs decide the card with a chance of 0.8, in one digit."""
+    n = len(next(iter(differences.values())).samples) if differences else 0
+    least = max(_WANTED * (n + 1) / (found.n_rarer + 0.5) - n, n / 10)
+    more = np.outer(10.0 ** np.arange(8), np.arange(1, 10)).ravel()  # numbers of one digit
+    more = more[more >= least]
     forms = zip(MARGINS.values(), (found.as_given, found.recalibrated), strict=True)
     margin, best = max(((three[0], name) for name, three in forms if three), default=(0.0, ""))
-    values = differences[best] if best else np.zeros(1)
-    if np.ptp(values) > _ROUNDING * np.abs(values).max():
-        # either that it is above zero is to be seen, or that it is below what matters
-        size = max(margin, found.matters - margin)
-        several = groups is not None and len(np.unique(groups)) < len(groups)
-        of_tasks = groups if several else None
-        least = max(least, runs_needed(size, values, groups=of_tasks, alpha=alpha))
-    more = max(math.ceil(least) - n, math.ceil(n / 10))
-    unit: int = 10 ** max(0, len(str(more)) - 2)  # a guess: two digits of it
-    return -(-more // unit) * unit
+    spread = _spread(differences[best], units) if best else 0.0
+    if spread <= _ROUNDING * found.matters:
+        return int(more[0])
+    # with a flat prior, estimates from all runs by then vary around those of these
+    share = more / (n + more)
+    error, reach = spread / np.sqrt(n) * np.sqrt(share), spread / np.sqrt(n + more)
+    reach *= float(ndtri((1 + level) / 2))
+    beats = ndtr((margin - np.maximum(reach, found.matters)) / error)
+    avoids = ndtr((found.matters - reach - margin) / error)
+    if slope is not None and slope.curvature > 0:
+        largest = np.sqrt(2 * found.matters / slope.curvature)
+        highest = slope.value + float(ndtri(level)) * slope.error * np.sqrt(1 - share)
+        avoids = np.minimum(avoids, ndtr((largest - highest) / (slope.error * np.sqrt(share))))
+    decided = np.maximum.accumulate(beats + avoids) >= POWER
+    return int(more[np.flatnonzero(decided)[0]] if decided.any() else more[-1])
+
+
+def _spread(one: MeanOfRuns, units: Units) -> float:
+    """Return the standard deviation of runs that counts: of clusters, what they add to it."""
+    values = one.pseudo_values()
+    influence = (values - values.mean())[:, None]
+    return float(Spread(influence, units).half_width(1.0)[0] * np.sqrt(len(values)))
+
+
+@dataclass(frozen=True)
+class Slope:
+    """Slope of the log-odds of success in a signal, to first order, and what it is worth.
+
+    A map fitted to few runs loses more than the signal is worth to a map of many, so that the
+    recalibrated form alone says too little of the signal.
+    """
+
+    value: float
+    error: float  # standard error, over runs or clusters
+    curvature: float  # of the score in the slope
+
+    def most(self, level: float) -> float:
+        """Upper bound of what an increasing map of many runs gains over the base rate."""
+        highest = self.value + float(ndtri(level)) * self.error
+        return self.curvature / 2 * max(highest, 0.0) ** 2
+
+
+def slope_of(row: Row, score: Any, weights: StepWeights) -> Slope:
+    """Return the slope of a row as given: that of one Newton step from the best constant."""
+    X, family, of_runs = row.traces, get_family(score), weights.of(row.traces)
+    cells = logit(X.cells.clip(_LEAST, 1 - _LEAST)) if row.is_probability else X.cells
+    w = of_runs.cells() / of_runs.divisor().sum()
+    x = cells - np.average(cells, weights=w)
+    p = of_runs.rate(row.runs.labels)
+    information = p * (1 - p) * float(w @ x**2)
+    if not information > 0:
+        return Slope(0.0, 0.0, 0.0)
+    gap = np.repeat(row.runs.labels - p, X.lengths)
+    totals = np.add.reduceat(w * gap * x, X.offsets[:-1])[:, None]
+    of_units = any_units(row.runs.groups, len(X)).sums(totals)
+    step = 1e-4 * p * (1 - p)
+    success = family.success(np.array([p - step, p + step]))
+    relative = float(np.diff(success)[0]) / (2 * step) * p  # to that of the log score
+    error = float(np.sqrt((of_units**2).sum())) / information
+    return Slope(float(totals.sum()) / information, error, relative * information)
 
 
 # -------------------------------------------------------------------- pairs
@@ -266,15 +322,13 @@ def pair_table(
         return None
     runs, names = chosen[0].runs, [row.predictor for row in chosen]
     score, weights = options.scores[0], options.weights
-    scores = [run_sums(runs.labels, row.traces, score, weights) for row in chosen]
+    scores = [score_of(row, score, weights) for row in chosen]
     n_pairs = max(1, len(chosen) * (len(chosen) - 1) // 2)
     level = replace(draws, confidence_level=1 - (1 - draws.confidence_level) / n_pairs)
     units = any_units(runs.groups, len(runs))
     table = []
     for place, name in enumerate(names[:-1]):
-        others = {
-            other: (scores[place] - one).samples() for other, one in zip(names, scores, strict=True)
-        }
+        others = {other: scores[place] - one for other, one in zip(names, scores, strict=True)}
         ends = _intervals({other: others[other] for other in names[place + 1 :]}, units, level)
         table += [(name, other, *three) for other, three in ends.items()]
     return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])
@@ -289,12 +343,33 @@ def form_of(cards: pd.DataFrame, name: str) -> str:
     return RAW if card["card"] == USE or pd.isna(card["recalibrated"]) else CALIBRATED
 
 
-def ranked(cards: pd.DataFrame) -> list[str]:
-    """Return the predictors, best first: by what to do, then by margin over the base rate."""
-    order = {USE: 0, RECALIBRATE: 0, TOO_FEW: 1, AVOID: 2}
+def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series:
+    """Whether each predictor is as good as the one with the largest margin, as far as is known.
 
-    def place(name: str) -> tuple[int, float]:
-        margin = cards.loc[name, MARGINS[form_of(cards, name)]]
-        return order[cards.loc[name, "card"]], math.inf if pd.isna(margin) else -margin
+    These runs do not distinguish the two, or they differ by less than matters.
+    """
+    tied = pd.Series(False, index=cards.index)
+    useful = [name for name in ranked(cards) if cards.loc[name, "card"] in (USE, RECALIBRATE)]
+    if pairs is None or not useful:
+        return tied
+    best = useful[0]
+    behind = pairs[(pairs["predictor"] == best) & pairs["reference"].isin(useful)]
+    close = ~(behind["low"] > 0) | (behind["difference"] < cards.loc[best, "matters"])
+    tied[[best, *behind["reference"][close]]] = True
+    return tied
+
+
+def ranked(cards: pd.DataFrame) -> list[str]:
+    """Return the predictors, best first: by what to do, then by margin over the base rate.
+
+    Of those tied with the best, predictors to be used as they are come first.
+    """
+    order = {USE: 0, RECALIBRATE: 0, TOO_FEW: 1, AVOID: 2}
+    tied = cards.get("tied", pd.Series(False, index=cards.index))
+
+    def place(name: str) -> tuple[int, bool, bool, float]:
+        margin, card = cards.loc[name, MARGINS[form_of(cards, name)]], cards.loc[name, "card"]
+        needs_map = bool(tied[name]) and card != USE
+        return order[card], not tied[name], needs_map, math.inf if pd.isna(margin) else -margin
 
     return sorted(cards.index, key=place)

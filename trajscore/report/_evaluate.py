@@ -22,7 +22,7 @@ from trajscore.inference._choice import METHODS
 from trajscore.metrics._aggregate import AGGREGATORS
 from trajscore.metrics._proper_scores import several_families
 from trajscore.monitoring import StoppingRule
-from trajscore.report._cards import card_table, group_table, pair_table
+from trajscore.report._cards import card_table, group_table
 from trajscore.report._conventions import convention_notes, weight_notes
 from trajscore.report._data import (
     BASE_RATE,
@@ -210,7 +210,7 @@ def evaluate(
     groupings = group_labels(by, sample, judged)
     clusters = np.asarray(groups, dtype=object)
     rows = make_rows(judged, maker, options.weights, work, notes)
-    cards = card_table(rows, options, draws, work)
+    cards, pairs = card_table(rows, options, draws, work)
     table, methods = interval_table(rows, judged.runs, options, draws, work)
     notes += [*risks(table), *few_clusters(judged.runs)]
     notes += [*link_notes(rows, cards, options, maker), *weight_notes(rows, groupings, options)]
@@ -223,7 +223,7 @@ def evaluate(
         calibration_gain=gain_table(options, table),
         monitoring=(None if stopping is None else monitoring_table(rows, stopping, work, notes)),
         cards=cards,
-        pairs=pair_table(rows, cards, options, draws),
+        pairs=pairs,
         by=group_table(rows, groupings, options, draws, work) if groupings else None,
         sensitivity=sensitivity_table(rows, judged, options, maker, work),
         by_step=by_step_table(rows, options, draws, work),

@@ -16,6 +16,7 @@ from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units, check_resamples
 from trajscore.inference._choice import by_bootstrap, by_influence, is_rare
 from trajscore.inference._units import Units, units_of
+from trajscore.inference._unseen import unseen_reach
 from trajscore.metrics._statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.metrics._weighted_steps import MANY
 from trajscore.report._data import (
@@ -101,14 +102,15 @@ class _Known:
         self.values[places] = all_at_once(covered)(np.ones(n_runs))
         self.influence: dict[str, FloatArray] = {}
         self.errors: dict[str, CalibrationError] = {}
-        self.has_unseen = np.zeros(len(names), dtype=bool)
+        self.change: dict[str, FloatArray] = {}
         self._n_runs, self._metrics, self._kept = n_runs, metrics, dict[str, Any]()
-        for place, (name, one) in zip(places, covered.items(), strict=True):
+        for name, one in covered.items():
             if isinstance(one, CalibrationError):
                 self.errors[name] = one
                 continue
             self.influence[name] = np.nan_to_num(one.influence(n_runs), copy=False)
-            self.has_unseen[place] = isinstance(one, MeanOfRuns) and one.has_unseen
+            if isinstance(one, MeanOfRuns):
+                self.change[name] = one.change(n_runs)
 
     def parts(self, name: str) -> Parts:
         """Return the gaps of a calibration error, and the influences on them, which is as much."""
@@ -131,6 +133,8 @@ class _Cells:
             np.full(self.shape, np.nan) for _ in range(4)
         )
         self.method: NDArray[Any] = np.full(self.shape, "", dtype=object)
+        # how far below and above an estimate the truth may lie by what has not happened yet
+        self.unseen = np.full((2, *self.shape), -np.inf)
 
     def fill(
         self,
@@ -144,7 +148,6 @@ class _Cells:
     ) -> None:
         """Fill in the intervals of a row that need no replicates, and mark the others."""
         at, names = (level, place), options.metrics
-        both = [own] if reference is None else [own, reference]
         self.estimate[at] = own.values if reference is None else own.values - reference.values
         known = np.flatnonzero(~np.isnan(self.estimate[at]))
         if not len(known):
@@ -161,12 +164,18 @@ class _Cells:
             draws.confidence_level,
             on_logit=[reference is None and names[column] in RANK_METRICS for column in columns],
         )
-        holds = found.holds & ~np.any([one.has_unseen[columns] for one in both], axis=0)
+        holds = found.holds
         if draws.method != "auto":
             holds = np.array(draws.method == INFLUENCE)
         self.low[at][columns], self.high[at][columns] = found.low, found.high
         self.skewness[at][columns] = found.skewness
         self.method[at][columns] = np.where(holds, INFLUENCE, BOOTSTRAP)
+        for column, width in zip(columns, (found.high - found.low) / 2, strict=True):
+            if (change := own.change.get(names[column])) is not None:
+                if reference is not None:
+                    change = change - reference.change[names[column]]
+                alpha = 1 - draws.confidence_level
+                self.unseen[:, level, place, column] = unseen_reach(change, units, alpha, width)
         if LEVELS[level] in (VALUE, MARGIN):
             self._bound_miscalibration(level, place, names.index(options.miscalibration))
 
@@ -174,6 +183,7 @@ class _Cells:
         """Let its interval start at zero: in sample it is too large, by how much is not known."""
         if not np.isnan(self.estimate[cell]):
             self.low[cell], self.method[cell] = 0.0, BOUNDS
+            self.unseen[0][cell] = -np.inf
 
     def fill_errors(
         self,
@@ -215,8 +225,10 @@ class _Cells:
         drawn = np.concatenate([drawn[:, :1], drawn[:, :1] - drawn[:, 1:]], axis=1)
         marked = self.method[:, place] == BOOTSTRAP
         estimate, skewness = self.estimate[:, place][marked], self.skewness[:, place][marked]
-        ends = by_bootstrap(drawn[:, marked], estimate, skewness, level)
-        self.low[:, place][marked], self.high[:, place][marked] = ends
+        low, high = by_bootstrap(drawn[:, marked], estimate, skewness, level)
+        # never shorter than by influences: few runs hide what is rare
+        self.low[:, place][marked] = np.fmin(self.low[:, place][marked], low)
+        self.high[:, place][marked] = np.fmax(self.high[:, place][marked], high)
 
     def tables(self, rows: list[Row], names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the intervals, and how each was made, by predictor, form and metric."""
@@ -225,8 +237,10 @@ class _Cells:
             names=["predictor", "form", "metric"],
         )
         table, methods = pd.DataFrame(index=index), pd.DataFrame(index=index)
+        low = np.fmin(self.low, self.estimate - self.unseen[0])
+        high = np.fmax(self.high, self.estimate + self.unseen[1])
         for level, columns in enumerate(LEVELS):
-            ends = (self.estimate, self.low, self.high)
+            ends = (self.estimate, low, high)
             for column, numbers in zip(columns, ends, strict=True):
                 table[column] = numbers[level].ravel()
             methods[columns[0]] = self.method[level].ravel()

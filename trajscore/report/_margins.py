@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from trajscore.calibration._cross_fit import folds_of
+from trajscore.core.outcomes import opposite
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.inference._choice import ENOUGH
+from trajscore.core.weights import StepWeights
 from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import collapse
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._diagnostics import diagnostic_statistics
 from trajscore.metrics._ecuas import price
-from trajscore.metrics._proper_scores import LogScore, get_family
 from trajscore.metrics._statistics import MeanOfRuns, OfTies, Statistic, all_at_once
 from trajscore.metrics._step_calibration import step_calibration_statistics
 from trajscore.metrics._ties import group_ties
@@ -67,10 +67,8 @@ def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) 
     if not row.is_probability:
         return metrics
     for name, n in ECUAS_METRICS.items():
-        unseen = n == 0 and hides_losses(
-            np.maximum(confidence, 0.5), labels, np.arange(len(labels) + 1), _LEAST_UNCERTAINTY
-        )
-        metrics[name] = MeanOfRuns(cost_of_reliance(confidence, labels, n), rows, unseen)
+        costs = (cost_of_reliance(confidence, one, n) for one in (labels, opposite(labels)))
+        metrics[name] = MeanOfRuns(next(costs), rows, next(costs))
     metrics |= _scores(row, options)
     if row.predictor in (ALIVE, ALIVE_END):  # which nobody recalibrates
         return metrics
@@ -86,8 +84,10 @@ def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) 
     # the recalibration stays what it is: to first order the best one gains nothing by moving
     leading = metrics[options.score_names[0]]
     assert isinstance(leading, MeanOfRuns)
-    gained = recalibrated_sums(steps, options.scores[0]).total - leading.samples
-    metrics[options.miscalibration] = MeanOfRuns(gained, rows, divisor=leading.divisor)
+    best = recalibrated_sums(steps, options.scores[0]).total
+    other = None if leading.other is None else best - leading.other
+    gained = best - leading.samples
+    metrics[options.miscalibration] = MeanOfRuns(gained, rows, other, leading.divisor)
     return metrics
 
 
@@ -100,17 +100,19 @@ def confidence_of(row: Row, options: Options) -> FloatArray:
 
 def _scores(row: Row, options: Options) -> dict[str, MeanOfRuns]:
     """Return the Trajectory Proper Scores of a row, which share their divisor."""
-    labels, rows, found = row.runs.labels, row.runs.rows, {}
-    divisor = None
+    found, divisor = {}, None
     for name, score in zip(options.score_names, options.scores, strict=True):
-        sums = run_sums(labels, row.traces, score, options.weights)
-        family = get_family(score)
-        unseen = isinstance(family, LogScore) and hides_losses(
-            row.traces.cells, labels, row.traces.offsets, family.clip
-        )
-        divisor = sums.divisor if divisor is None else divisor
-        found[name] = MeanOfRuns(sums.total, rows, unseen, divisor)
+        one = score_of(row, score, options.weights)
+        divisor = one.divisor if divisor is None else divisor
+        found[name] = replace(one, rows=row.runs.rows, divisor=divisor)
     return found
+
+
+def score_of(row: Row, score: Any, weights: StepWeights) -> MeanOfRuns:
+    """Return the score of a row's runs, and what it were, had each ended the other way."""
+    sums = run_sums(row.runs.labels, row.traces, score, weights)
+    other = run_sums(opposite(row.runs.labels), row.traces, score, weights)
+    return MeanOfRuns(sums.total, None, other.total, sums.divisor)
 
 
 def cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> FloatArray:
@@ -118,17 +120,6 @@ def cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> F
     with np.errstate(divide="ignore"):  # an uncertainty of 0
         log_u = np.log(1 - confidence)
     return price(log_u, 1 - success, n, 1.0, _LEAST_UNCERTAINTY)[0]
-
-
-def hides_losses(p: FloatArray, success: FloatArray, offsets: IntArray, clip: float) -> bool:
-    """Whether forecasts are clipped, and too few of them wrong to tell how often that happens.
-
-    Forecasts are of runs that begin at `offsets`, of which `success` has the outcomes.
-    """
-    sure = np.flatnonzero(LogScore(clip).clipped(p))
-    run = np.searchsorted(offsets, sure, side="right") - 1
-    wrong = np.where(p[sure] > 0.5, success[run] < 1, success[run] > 0)
-    return len(sure) > 0 and len(np.unique(run[wrong])) < ENOUGH
 
 
 class References(Generic[Known]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pandas as pd
 
 from trajscore.metrics._equal_length import FEWEST
@@ -39,6 +40,7 @@ from trajscore.report.render.cells import digits_of, interval, with_interval
 # A difference of two numbers that is smaller than this share of them is rounding.
 _ROUNDING = 1e-12
 _MOST_NAMED = 5
+_FEW_NAMED = 2
 KNOWING_THE_END = "where it is known which step is the last (end= or --end says whether it is)"
 
 
@@ -106,31 +108,27 @@ def answer(data: ReportData) -> str:
     actions = data.cards["card"]
     useful = [name for name in ranked(data.cards) if actions[name] in (USE, RECALIBRATE)]
     if useful:
-        best = useful[0]
-        how = "as it is" if actions[best] == USE else "recalibrated"
-        return f"Use {best}, {how}{_best_of(data, useful)}."
+        how = "as it is" if actions[useful[0]] == USE else "recalibrated"
+        return f"Use {useful[0]}, {how}{_best_of(data, useful)}."
     if (actions == AVOID).all():
         return (
             f"None: no predictor beats a constant forecast of the base rate by as much as matters, "
             f"{MATTERS:.0%} of its loss."
         )
     needed = int(data.cards.loc[actions == TOO_FEW, "n_needed"].min())
-    return f"Not known yet: these runs are too few; at least about {needed:,} more are needed."
+    return f"Not known yet: about {needed:,} more runs would settle this."
 
 
 def _best_of(data: ReportData, useful: list[str]) -> str:
-    """Say that others beat the base rate too, and which of them these runs do not tell apart."""
-    if len(useful) == 1:
+    """Say that others beat the base rate too, and which of them may be as good."""
+    best, *others = useful
+    if not others:
         return ""
-    said = f", the best of {len(useful)} that beat the base rate"
-    if data.pairs is None:
-        return said
-    rows = data.pairs[(data.pairs["predictor"] == useful[0]) & data.pairs["reference"].isin(useful)]
-    alike = list(rows["reference"][~(rows["low"] > 0)])
-    if not alike:
-        return said
-    some = "the others" if len(alike) == len(useful) - 1 else f"{len(alike)} of them"
-    return f"{said}, though not shown to be better than {alike[0] if len(alike) == 1 else some}"
+    alike = [name for name in others if data.cards.loc[name, "tied"]]
+    if not (alike and data.cards.loc[best, "tied"]):
+        return f", the best of {len(useful)} that beat the base rate"
+    some = _listed(alike) if len(alike) <= _FEW_NAMED else f"{len(alike)} others"
+    return f". Statistically tied with {some}, or better by less than matters: take the cheapest"
 
 
 def of_groups(data: ReportData, kind: str) -> str:
@@ -166,7 +164,14 @@ def _why_use(card: pd.Series, data: ReportData) -> str:
     said = f"{_size(card, 'as_given', data)} better than the base rate"
     if pd.isna(card["gain"]):
         return f"{said}; recalibration was not tried"
-    return f"{said}; recalibrating it gains no more than {_most(card['gain_high'], data)}"
+    if card["gain_high"] < card["matters"]:
+        return f"{said}; recalibrating it gains no more than {_most(card['gain_high'], data)}"
+    if card["gain"] < card["matters"]:
+        return (
+            f"{said}; recalibrating it gains {_size(card, 'gain', data)}, and less than "
+            f"{_most(card['matters'], data)} does not matter"
+        )
+    return f"{said}; recalibrating it may gain something; too few runs to tell"
 
 
 def _why_recalibrate(card: pd.Series, data: ReportData) -> str:
@@ -179,11 +184,11 @@ def _why_recalibrate(card: pd.Series, data: ReportData) -> str:
         return f"{said}; that gains {_size(card, 'gain', data)} over the values as given"
     if card["gain_high"] < card["matters"]:
         return f"{said}; as given it is not shown to be better"
-    return f"{said}; the values as given may do as well, which these runs do not show"
+    return f"{said}; recalibration may be unnecessary; too few runs to tell"
 
 
 def _why_avoid(card: pd.Series, data: ReportData) -> str:
-    highest = max(one for one in (card["as_given_high"], card["recalibrated_high"]) if one == one)
+    highest = float(np.nanmax(card[["as_given_high", "recalibrated_high", "signal_high"]]))
     how = "as given" if pd.isna(card["recalibrated"]) else "recalibrated or not"
     if pd.isna(card["as_given"]):
         how = "even recalibrated"
@@ -196,12 +201,12 @@ def _why_avoid(card: pd.Series, data: ReportData) -> str:
 
 
 def _why_few(card: pd.Series, data: ReportData) -> str:
-    more = f"at least about {card['n_needed']:,} more are needed"
+    more = f"about {card['n_needed']:,} more runs would settle this"
     if (rarer := n_rarer(card)) < FEWEST:
-        outcome = "failures" if card["success_rate"] > 0.5 else "successes"
+        outcome = "failed" if card["success_rate"] > 0.5 else "succeeded"
         return (
-            f"only {rarer:.0f} of its {card['n_runs']} runs are {outcome}, and fewer than "
-            f"{FEWEST} say nothing; {more}"
+            f"only {rarer:.0f} of {card['n_runs']} runs {outcome}; at least {FEWEST} are needed to "
+            f"draw a conclusion; {more}"
         )
     form = "as_given" if pd.isna(card["recalibrated"]) else "recalibrated"
     if pd.isna(card[form]):

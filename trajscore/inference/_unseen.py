@@ -1,0 +1,78 @@
+"""How far a mean may lie beyond what runs show, because of outcomes that did not happen yet.
+
+Given its forecasts, a run's score takes one of two known values, one for each outcome. Where all
+runs with the most to lose ended well, neither their variance nor a bootstrap knows of the loss, but
+the number of runs bounds how often it happens.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, gammaincinv
+
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.inference._units import Units
+
+# With more unlucky runs in a block of equal changes, their variance is known well enough.
+_FEW = 3
+# Changes whose ratio is closer to one are the same.
+_ROUNDING = 1e-9
+
+
+def unseen_reach(
+    change: FloatArray, units: Units, alpha: float, half_width: float = 0.0
+) -> tuple[float, float]:
+    """Return how far below and above its estimate a mean may lie, at level 1 - alpha.
+
+    `change` is what each run would add to the mean, had it ended the other way. Zero where it is
+    known without sorting that both lie well within `half_width`.
+    """
+    largest = np.abs(change).max(initial=0.0)
+    if units.codes is not None:
+        largest = np.bincount(units.codes, np.abs(change)).max()
+    if float(gammaincinv(_FEW + 1, 1 - alpha)) * largest < half_width / 4:
+        return 0.0, 0.0
+    return _reach(-change, units.codes, alpha), _reach(change, units.codes, alpha)
+
+
+def _reach(loss: FloatArray, codes: IntArray | None, alpha: float) -> float:
+    """Bound the losses that were not seen; a run that has suffered its own has `loss` below 0.
+
+    Of runs in the order of their losses, as long as none has suffered its own, and of blocks of
+    equal losses with up to three that have: the Clopper-Pearson excess of their share.
+    """
+    order = np.argsort(-np.abs(loss), kind="stable")
+    loss, unit = loss[order], order if codes is None else codes[order]
+    size, bad = np.abs(loss), loss < 0
+    if not len(size) or size[0] == 0:
+        return 0.0
+    starts = np.flatnonzero(np.append(True, size[1:] < size[:-1] * (1 - _ROUNDING)))
+    ends = np.append(starts[1:], len(size)) - 1
+    block = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(size))))
+    first_bad = int(block[np.argmax(bad)]) if bad.any() else len(starts)
+    of_all = _excess(0, np.cumsum(_is_first(unit))[ends[:first_bad]], alpha)
+    prefix = of_all * np.cumsum(size)[ends[:first_bad]]
+    n = np.bincount(block, _is_first(unit, block))
+    n_bad = np.bincount(block[bad], _is_first(unit[bad], block[bad]), len(starts))
+    few = n_bad <= _FEW
+    alone = _excess(n_bad[few], n[few], alpha) * np.bincount(block, size)[few]
+    return float(max(prefix.max(initial=0.0), alone.max(initial=0.0)))
+
+
+def _excess(n_bad: Any, n: NDArray[Any], alpha: float) -> FloatArray:
+    """Upper bound of a share (Clopper and Pearson 1934), above what was seen of it."""
+    low = n_bad < n
+    with np.errstate(invalid="ignore"):
+        upper = np.where(low, betaincinv(n_bad + 1, np.maximum(n - n_bad, 1), 1 - alpha), 1.0)
+    return np.asarray(upper - n_bad / n)
+
+
+def _is_first(unit: IntArray, block: IntArray | None = None) -> FloatArray:
+    """Whether each run is the first of its unit, of all or within its block."""
+    pairs = unit if block is None else block * (unit.max(initial=0) + 1) + unit
+    first = np.zeros(len(pairs))
+    first[np.unique(pairs, return_index=True)[1]] = 1.0
+    return first
