@@ -277,12 +277,13 @@ def _intervals(data: ReportData) -> str:
         how += (
             f"; by {resampled} where fewer than {ENOUGH} "
             f"{'clusters' if facts.is_clustered else 'runs'} (or a quarter of all, if that is "
-            f"less) carry the variance, few have a rare outcome, or clipped forecasts may hide "
-            f"losses, which is so for some of {', '.join(names)}"
+            f"less) carry the variance, or few have a rare outcome, which is so for some of "
+            f"{', '.join(names)}"
         )
     unit = "cluster of runs" if facts.is_clustered else "run"
     return (
-        f"{draws.confidence_level:.0%}, {how}; paired by {unit}; those of calibration "
+        f"{draws.confidence_level:.0%}, {how}; paired by {unit}; wide enough for losses that no "
+        f"run has shown yet; those of calibration "
         f"errors are bounds that hold near 0 too, those of {data.options.miscalibration} upper "
         f"bounds; calibrated forecasts are taken as given"
     )

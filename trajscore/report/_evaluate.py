@@ -141,8 +141,8 @@ def evaluate(
     intervals : {"auto", "bootstrap", "influence"} or IntervalOptions, default="auto"
         How intervals are made: from the influence of each run on a metric, which holds for many
         runs; by bootstrap; or by influence where at least 30 runs or clusters (or a quarter of all,
-        if that is less) carry the variance and no clipped forecast may hide a loss, and else by
-        bootstrap. Calibration errors have bounds of their own. `trajscore.report.IntervalOptions`
+        if that is less) carry the variance, and else by bootstrap. Those of scores and costs are
+        wide enough for losses that no run has shown yet. Calibration errors have bounds of their own. `trajscore.report.IntervalOptions`
         also has their level, the number of replicates and the seed.
     n_jobs : int, optional
         Threads; the result does not depend on it.
