@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from trajscore.gates._result import WORST_FIRST, GateResult
 from trajscore.gates._run_set import RunSet, as_set
 from trajscore.inference._sequential import SequentialComparison
 from trajscore.report._data import ReportData
+from trajscore.report.render.as_markdown import escaped
 
 FORMAT, VERSION = "trajscore sequential check", 1
 _OF_A_GATE = ("metric", "versus", "margin")
@@ -86,6 +87,11 @@ class SequentialResult(CheckResult):
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
+
+    def to_markdown(self) -> str:
+        """Return the lines as a list, as for the summary of a job."""
+        lines = "\n".join(f"- {escaped(line)}" for line in _lines(self))
+        return f"## {self.verdict.capitalize()}\n\n{lines}\n"
 
 
 def check_sequential(
@@ -377,4 +383,4 @@ def _in_words(rule: dict[str, Any]) -> str:
 def _write(path: Path, rule: dict[str, Any], taken: list[_Taken]) -> None:
     state = {"format": FORMAT, "version": VERSION, "trajscore": __version__, "rule": rule}
     with replacing(path) as file:
-        file.write(json.dumps({**state, "taken": [asdict(one) for one in taken]}).encode())
+        file.write(json.dumps({**state, "taken": [vars(one) for one in taken]}).encode())
