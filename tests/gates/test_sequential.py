@@ -226,6 +226,7 @@ def test_unusable_data_are_not_taken(state):
     rules = Rules((Gate(versus=0.5),), data=DataRules(least_runs=3))
     result = check_sequential(runs([1, 0]), rules=rules, state=state)
     assert (result.verdict, result.exit_code, result.n_taken) == ("unusable", 2, 0)
+    assert "UNUSABLE: the runs are not what the rules ask for; nothing was taken" in str(result)
     assert not state.exists()
     assert check_sequential(runs([1, 0, 1]), rules=rules, state=state).n_taken == 3
 
@@ -236,6 +237,8 @@ def test_undecided_counts_as_what_is_said_and_all_is_written(state):
     )
     assert (result.gates[0].verdict, result.verdict) == ("undecided", "pass")
     assert "counts as pass" in str(result)
+    assert "PASS: look again when more runs have arrived" in str(result)
+    assert "look 1: 2 new tasks, 2 so far, of 2 runs of 2 tasks\n" in str(result)
     assert json.loads(result.to_json())["verdict"] == "pass"
     assert "undecided" in result.to_markdown()
     assert 'tests="1"' in result.to_junit()

@@ -64,7 +64,7 @@ class SequentialResult(CheckResult):
     Attributes
     ----------
     look : int
-        Number of this look; the first is 1.
+        Number of looks so far at which something was taken.
     decided_at : list of int or None
         Look at which each gate was decided.
     n_taken, n_taken_now : int
@@ -310,7 +310,8 @@ def _decided(
 
 def _lines(result: SequentialResult) -> list[str]:
     by, level = result.taken_by, result.rules.level
-    lines = [f"look {result.look}: {result.n_taken_now} new {by}s, {result.n_taken} so far"]
+    so_far = f"{result.n_taken} so far, of {result.new.counted}"
+    lines = [f"look {result.look}: {result.n_taken_now} new {by}s, {so_far}"]
     if result.n_late:
         lines.append(f"not counted: {result.n_late} runs that came after their task was taken")
     if result.n_unpaired:
@@ -320,7 +321,9 @@ def _lines(result: SequentialResult) -> list[str]:
         since = f"; decided at look {at}" if at else ""
         since += f"; counts as {one.counts_as}" if one.counts_as != one.verdict else ""
         lines.append(f"{one.verdict:<10} {one.gate}: {_numbers(one)}{since}")
-    lines.append(f"{result.verdict.upper()}: {_NEXT[result.verdict]}")
+    verdicts = [one.verdict for one in result.gates] + [UNUSABLE] * bool(result.problems)
+    worst = next(one for one in WORST_FIRST if one in verdicts)
+    lines.append(f"{result.verdict.upper()}: {_NEXT[worst]}")
     chance = f"{100 * level:g}%"
     lines.append(
         f"However often you look, an agent that is good enough fails with a chance of at most "
