@@ -2,42 +2,54 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.integrate import quad
-from scipy.special import gammainc, gammaln
 
 from trajscore.inference import SequentialComparison
-from trajscore.inference._sequential import _boundary, _log_mixture
+from trajscore.inference._sequential import _CAPITAL, _SHARES
 
 
-@pytest.mark.parametrize("s", [-8.0, -2.5, 0.0, 1.3, 7.0])
-@pytest.mark.parametrize("v", [0.0, 0.4, 9.0])
-def test_mixture_is_its_integral(s, v):
-    rho = 0.8
-
-    def weighted(u):  # u = 1 - λ
-        density = rho * np.log(rho) + (rho - 1) * np.log(u) - rho * u
-        density -= gammaln(rho) + np.log(gammainc(rho, rho))
-        return np.exp((1 - u) * s + (np.log(u) + 1 - u) * v + density)
-
-    integral = np.log(quad(weighted, 0, 1, epsabs=0, epsrel=1e-10, limit=500)[0])
-    ours = float(_log_mixture(np.array(s), np.array(v), rho))
-    if s + v + rho > 0:
-        assert ours == pytest.approx(integral, abs=1e-6)
-    else:  # rounded down, by little
-        assert integral - 1.5 <= ours <= integral
+def capital(differences, mean, lowest, weights=_CAPITAL):
+    """The capital of a bettor on a mean above `mean`, written out."""
+    factors = 1 + _SHARES * (np.asarray(differences)[:, None] - mean) / (mean - lowest)
+    return weights @ factors.prod(axis=0)
 
 
-def test_mixture_rises_with_the_sum_and_stays_finite():
-    s = np.linspace(-2000, 2000, 4001)
-    for v in (0.0, 1.0, 500.0, 1e5):
-        out = _log_mixture(s, np.full_like(s, v), 0.3)
-        assert np.isfinite(out).all()
-        assert (np.diff(out) >= -1e-7).all()
+def outcomes(rng, n_streams, n_runs, chance, worse):
+    """Success less success, -1, 0 or 1 a run."""
+    first, second = rng.random((2, n_streams, n_runs))
+    return (first < chance).astype(float) - (second < worse)
 
 
-def test_boundary_reaches_the_threshold():
-    v = np.array([0.0, 1e-3, 1.0, 50.0, 1e4])
-    reached = _log_mixture(_boundary(v, np.log(40), 0.3), v, 0.3)
-    np.testing.assert_allclose(reached, np.log(40), atol=1e-8)
+def test_bets_are_as_written_on_the_page(rng):
+    d = outcomes(rng, 1, 60, 0.7, 0.5)[0] * 0.8 - 0.1
+    watch = SequentialComparison((-0.9, 0.7)).update(d, 0 * d)
+    assert watch.e_value == pytest.approx(capital(d, 0, -0.9))
+    assert watch.e_value_reversed == pytest.approx(capital(-d, 0, -0.7))
+    # the grid of shares stands for the density 2 (1 - share)
+    exact = quad(lambda k: 2 * (1 - k) * np.prod(1 + k * d / 0.9), 0, 1)[0]
+    assert watch.e_value == pytest.approx(exact, rel=0.1)
+
+
+def test_ends_are_means_that_bets_have_exceeded_and_the_next_have_not(rng):
+    d = rng.uniform(-0.6, 1, 80)
+    watch = SequentialComparison(1, alpha=0.1).update(d, 0 * d)
+    low, high = watch.interval
+    best = [max(capital(d[:n], m, -1) for n in range(1, 81)) for m in (low, low + 0.012)]
+    assert best[0] >= 20 > best[1]
+    best = [max(capital(-d[:n], m, -1) for n in range(1, 81)) for m in (-high, -high + 0.012)]
+    assert best[0] >= 20 > best[1]
+
+
+def test_no_bet_gains_on_average():
+    assert _CAPITAL.sum() == pytest.approx(1)
+    assert _SHARES.min() > 0
+    assert _SHARES.max() < 1  # so that no run ends the bets
+    for mean in (-0.7, 0.0, 0.4):  # exact: of two values with that mean
+        for lowest, highest in ((-1, 1), (mean - 0.01, 1), (-1, mean + 0.01)):
+            chance = (mean - lowest) / (highest - lowest)
+            gain = chance * capital([highest], mean, -1) + (1 - chance) * capital(
+                [lowest], mean, -1
+            )
+            assert gain == pytest.approx(1)
 
 
 def streams(kind, n_streams, n_runs):
@@ -62,27 +74,89 @@ def streams(kind, n_streams, n_runs):
     return out, mean
 
 
-@pytest.mark.parametrize("kind", ["coin", "rare", "small", "drift", "adaptive"])
-def test_coverage_holds_at_all_times_at_once(kind):
-    alpha, missed = 0.1, 0
-    differences, means = streams(kind, 250, 400)
+def largest(d, lowest=-1.0):
+    """The largest e-value of each stream, by the written formula."""
+    capital = np.tile(_CAPITAL, (len(d), 1))
+    most = np.ones(len(d))
+    for column in d.T:
+        capital *= 1 + column[:, None] * _SHARES / -lowest
+        most = np.maximum(most, capital.sum(axis=1))
+    return most
+
+
+@pytest.mark.parametrize("kind", ["coin", "rare", "small"])
+def test_interval_holds_a_mean_that_does_not_change_at_all_times(kind):
+    differences, means = streams(kind, 3000, 300)
+    d, mean = differences - means, means[0, 0]
+    missed = (largest(d, -1 - mean) >= 20) | (largest(-d, mean - 1) >= 20)
+    assert missed.mean() <= 0.1
+    # an end beyond the mean is such an e-value
+    for row in np.concatenate([np.flatnonzero(missed)[:3], [0]]):
+        watch = SequentialComparison(1, 0.1).update(differences[row], 0 * d[row])
+        history, (low, high) = watch.history(), watch.interval
+        assert (low - 0.03 > mean or high + 0.03 < mean) <= missed[row]
+        assert missed[row] <= (low >= mean - 0.03 or high <= mean + 0.03)
+        assert (history["low"].diff()[1:] >= 0).all()  # it only narrows
+        assert (history["high"].diff()[1:] <= 0).all()
+        assert high - low < 0.45
+
+
+@pytest.mark.parametrize("kind", ["drift", "adaptive"])
+def test_ends_bound_the_averages_so_far_where_the_mean_changes(kind):
+    missed = 0
+    differences, means = streams(kind, 20, 150)
     for d, mean in zip(differences, means, strict=True):
-        history = SequentialComparison(1, alpha, v_opt=20).update(d, np.zeros_like(d)).history()
-        target = np.cumsum(mean) / np.arange(1, 401)
-        missed += ((history["low"] > target) | (target > history["high"])).any()
-    assert missed / 250 <= alpha
-    assert history["high"].iloc[-1] - history["low"].iloc[-1] < 0.45
+        history = SequentialComparison(1, 0.1).update(d, np.zeros_like(d)).history()
+        so_far = pd.Series(np.cumsum(mean) / np.arange(1, 151), index=history.index)
+        missed += (history["low"] > so_far.cummax()).any()
+        missed += (history["high"] < so_far.cummin()).any()
+    assert missed / 20 <= 0.1
 
 
-@pytest.mark.parametrize("kind", ["coin", "rare"])
-def test_e_values_rarely_grow_under_the_null(kind):
-    differences, _ = streams(kind, 400, 300)
-    histories = [SequentialComparison(1).update(d, 0 * d).history() for d in differences]
-    for name in ("e_value", "e_value_reversed"):
-        values = np.array([history[name] for history in histories])
-        for level in (0.5, 0.1, 0.05):
-            assert (values.max(axis=1) >= 1 / level).mean() <= level
-        assert values[:, -1].mean() <= 1.2
+@pytest.mark.parametrize(
+    ("chance", "worse", "add", "lowest"),
+    [
+        (0.5, 0.5, 0.0, -1.0),
+        (0.97, 0.97, 0.0, -1.0),
+        (0.95, 1.0, 0.05, -0.95),  # worse by just a margin
+        (0.97, 1.0, 0.03, -0.97),
+        (0.05, 0.0, -0.05, -0.05),  # failures, held against a number
+    ],
+)
+def test_level_is_exact_near_0_and_1(chance, worse, add, lowest):
+    d = outcomes(np.random.default_rng(5), 3000, 200, chance, worse) + add
+    for level in (0.5, 0.1, 0.05):
+        assert (largest(d, lowest) >= 1 / level).mean() <= level + 0.005
+
+
+def test_average_so_far_is_what_must_not_be_above_0():
+    mean = np.where(np.arange(200) // 20 % 2, 0.4, -0.4)  # above 0 in half of the runs
+    rng = np.random.default_rng(6)
+    d = np.where(rng.random((3000, 200)) < (1 + mean) / 2, 1.0, -1.0)
+    assert (largest(d) >= 20).mean() <= 0.05
+
+
+def test_one_mean_a_task_keeps_the_level_where_runs_of_a_task_do_not():
+    rng = np.random.default_rng(7)
+    of_task = rng.normal(0, 0.25, (1500, 40)).clip(-0.5, 0.5)  # some better, some worse
+    d = np.where(rng.random((1500, 40, 8)) < 0.5 + of_task[..., None], 1.0, -1.0)
+    assert (largest(d.mean(axis=2)) >= 20).mean() <= 0.05
+    assert (largest(d.reshape(1500, -1)) >= 20).mean() > 0.1
+
+
+def test_power_of_a_drop_of_a_tenth_in_400_pairs():
+    d = outcomes(np.random.default_rng(8), 1000, 400, 0.6, 0.5)
+    assert (largest(d) >= 40).mean() > 0.48
+    assert (largest(d) >= 20).mean() > 0.58
+    rare = outcomes(np.random.default_rng(9), 1000, 400, 1.0, 0.97)  # ties cost nothing
+    assert (largest(rare) >= 20).mean() > 0.85
+
+
+def test_ties_leave_the_evidence_as_it_is():
+    watch = SequentialComparison(1).update([1, 1, 0, 1], [0, 0, 1, 0])
+    before = watch.e_value, watch.e_value_reversed
+    watch.update(np.ones(100), np.ones(100))
+    assert (watch.e_value, watch.e_value_reversed) == pytest.approx(before)
 
 
 def test_evidence_for_a_better_forecaster(rng):
@@ -92,13 +166,27 @@ def test_evidence_for_a_better_forecaster(rng):
     assert 0 < low < 0.05 < high
     assert watch.e_value > 1e4
     assert watch.e_value_reversed < 1
-    # an interval beside zero and an e-value of 2 / alpha are the same event
+    # an interval beside zero, a decision, and an e-value that has ever been 2 / alpha are the same
     history = watch.history()
-    assert ((history["low"] > 0) == (history["e_value"] >= 40)).all()
+    assert ((history["low"] >= 0) == (history["e_value"].cummax() >= 40)).all()
+    assert watch.decision == "a"
+    assert watch.decided_after == (history["low"] >= 0).idxmax()
+
+
+def test_a_decision_stays_whatever_comes_later():
+    watch = SequentialComparison(1).update(np.ones(12), np.zeros(12))
+    assert (watch.decision, watch.decided_after) == ("a", 10)
+    watch.update(np.zeros(300), np.ones(300))
+    assert (watch.decision, watch.decided_after) == ("a", 10)
+    assert watch.e_value < 0.01 < 1e6 < watch.e_value_reversed
+    low, high = watch.interval
+    assert high < 0 < low  # which shows that the mean has changed
+    assert SequentialComparison(1).update(np.zeros(12), np.ones(12)).decision == "b"
+    assert SequentialComparison(1).decision is None
 
 
 def test_interval_narrows_to_the_fixed_sample_one(rng):
-    d = rng.normal(0, 0.1, 20_000).clip(-1, 1)
+    d = rng.normal(0, 0.1, 4_000).clip(-1, 1)
     low, high = SequentialComparison(1).update(d, 0 * d).interval
     fixed = 2 * 1.96 * d.std() / np.sqrt(len(d))
     assert 1 < (high - low) / fixed < 2.5
@@ -106,22 +194,26 @@ def test_interval_narrows_to_the_fixed_sample_one(rng):
 
 def test_one_by_one_is_all_at_once(rng):
     a, b = rng.random((2, 50))
-    whole = SequentialComparison(1).update(a, b)
+    whole, parts = SequentialComparison(1).update(a, b), SequentialComparison(1)
     single = SequentialComparison(1)
     rows = []
     for pair in zip(a, b, strict=True):
         single.update(*pair)
         rows.append([single.mean, *single.interval, single.e_value, single.e_value_reversed])
+    for cut in np.split(np.arange(50), [7, 7, 31]):
+        parts.update(a[cut], b[cut])
     assert single.n_runs == whole.n_runs == 50
-    pd.testing.assert_frame_equal(whole.history(), single.history(), check_exact=True)
-    np.testing.assert_allclose(whole.history().to_numpy(), rows, rtol=1e-12)
+    for other in (single, parts):
+        pd.testing.assert_frame_equal(whole.history(), other.history(), check_exact=True)
+        assert other.decided_after == whole.decided_after
+    np.testing.assert_array_equal(whole.history().to_numpy(), rows)
 
 
 def test_scores_swap_and_scale(rng):
     a, b = rng.random((2, 80))
     one = SequentialComparison(1).update(a, b).history()
     swapped = SequentialComparison(1).update(b, a).history()
-    np.testing.assert_allclose(one["low"], -swapped["high"])
+    np.testing.assert_array_equal(one["low"], -swapped["high"])
     np.testing.assert_allclose(one["e_value"], swapped["e_value_reversed"])
     scaled = SequentialComparison(5).update(5 * a, 5 * b).history()
     np.testing.assert_allclose(5 * one["low"], scaled["low"])
@@ -139,7 +231,7 @@ def test_before_the_first_run():
 
 
 def test_large_evidence_does_not_overflow():
-    watch = SequentialComparison(1).update(np.full(5000, 0.9), np.zeros(5000))
+    watch = SequentialComparison(1).update(np.full(1500, 0.9), np.zeros(1500))
     assert np.isfinite(watch.e_value)
     assert watch.e_value_reversed >= 0
 
@@ -147,16 +239,19 @@ def test_large_evidence_does_not_overflow():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: SequentialComparison(0), "bound must be finite and positive"),
-        (lambda: SequentialComparison("a"), "bound must be finite and positive, got 'a'"),
+        (lambda: SequentialComparison(0), "bound must be a positive number"),
+        (lambda: SequentialComparison("a"), "bound must be a positive number.* got 'a'"),
         (
             lambda: SequentialComparison(1, None),
             "alpha must lie strictly between 0 and 1, got None",
         ),
-        (lambda: SequentialComparison(1, v_opt="a"), "v_opt must be finite and positive, got 'a'"),
-        (lambda: SequentialComparison(np.inf), "bound must be finite and positive"),
+        (lambda: SequentialComparison((0.1, 1)), "a number below 0 and a number above 0, got"),
+        (lambda: SequentialComparison((-1, 0)), "a number below 0 and a number above 0, got"),
+        (lambda: SequentialComparison((-1, 1, 2)), "a number below 0 and a number above 0, got"),
+        (lambda: SequentialComparison((None, 1)), "a number below 0 and a number above 0, got"),
+        (lambda: SequentialComparison((-0.5, 1)).update(0, 0.6), "between -0.5 and 1, as bound="),
+        (lambda: SequentialComparison(np.inf), "bound must be a positive number"),
         (lambda: SequentialComparison(1, 1.5), "alpha must lie strictly between 0 and 1"),
-        (lambda: SequentialComparison(1, v_opt=-1), "v_opt must be finite and positive"),
         (lambda: SequentialComparison(1).update([0, 0], [0, 2]), "run 1: the difference is -2"),
         (lambda: SequentialComparison(1).update(np.nan, 0), "run 0: the difference is nan"),
         (lambda: SequentialComparison(1).update([0, 0], [0]), "give one each"),

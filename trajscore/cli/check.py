@@ -10,7 +10,7 @@ from typing import Any
 from trajscore.cli.compare import read
 from trajscore.cli.inputs import TABLE, add_censored, add_input_options, check_folder
 from trajscore.core.storage import replacing
-from trajscore.gates import Gate, check, read_gates
+from trajscore.gates import Gate, check, check_sequential, read_gates
 from trajscore.gates._check import CheckResult
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, Rules
 
@@ -22,7 +22,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         help="hold gates against runs: pass, fail or undecided, with an exit code",
         description="Hold gates against the runs of NEW. Without --gates there is one: success is "
         "no worse than the baseline's. A gate fails, or passes, only where the runs show it beyond "
-        "chance; else it is undecided. Exit codes: 0 pass, 1 fail, 2 unusable input, 3 undecided.",
+        "chance; else it is undecided. Exit codes: 0 pass, 1 fail, 2 unusable input, 3 undecided. "
+        "Without --sequential this holds for one look at the runs.",
     )
     add = parser.add_argument
     add("new", type=Path, metavar="NEW", help=TABLE)
@@ -38,6 +39,12 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         choices=(UNDECIDED, PASS, FAIL),
         help="what undecided gates count as that do not say so themselves",
     )
+    add(
+        "--sequential",
+        type=Path,
+        metavar="STATE.json",
+        help="look again as runs arrive, as often as you like: what was taken, kept in this file",
+    )
     add("--json", type=Path, metavar="FILE", help="write all of it; serves as --baseline later")
     add("--junit", type=Path, metavar="FILE", help="write the gates as tests")
     add("--markdown", type=Path, metavar="FILE", help="write a summary")
@@ -48,14 +55,17 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the verdict, write what is wanted, and return the exit code."""
+    result: CheckResult
     wanted = {kind: getattr(arguments, kind) for kind in ("json", "junit", "markdown")}
-    for kind, path in wanted.items():
+    for kind, path in {**wanted, "sequential": arguments.sequential}.items():
         if path is not None:
             check_folder(f"--{kind}", path)
     rules = _rules(arguments)
     baseline = None if arguments.baseline is None else read(arguments.baseline, arguments)
     new = read(arguments.new, arguments)
-    if rules.gates:
+    if arguments.sequential is not None:
+        result = check_sequential(new, baseline, rules, state=arguments.sequential)
+    elif rules.gates:
         result = check(new, baseline, rules)
     else:
         result = CheckResult(PASS, [], [], rules, new, None, None)
@@ -77,7 +87,7 @@ def _rules(arguments: argparse.Namespace) -> Rules:
         if arguments.margin is not None and arguments.baseline is None:
             raise ValueError("--margin is how much worse than --baseline is all right; give both")
         gates = () if arguments.baseline is None else (Gate(margin=arguments.margin or 0.0),)
-        if not gates and arguments.json is None:
+        if not gates and (arguments.json is None or arguments.sequential is not None):
             raise ValueError(
                 "there is nothing to check: give --baseline or --gates, or --json to write a "
                 "baseline"

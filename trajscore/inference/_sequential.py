@@ -1,63 +1,117 @@
-"""Anytime-valid comparison of two forecasters while runs arrive."""
+"""Anytime-valid comparison of two sets of scores while runs arrive, by betting."""
 
 from __future__ import annotations
 
-import math
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import gammainc, gammaln
 
-from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction, as_numbers, is_number
 
-# Newton's method takes about six.
-_NEWTON_STEPS = 50
+# Bets, as the share of its capital that each may lose in a run, and the capital that each starts
+# with: the density 2 (1 - share), on points of which the next is 1.26 times the last.
+_SHARES = np.geomspace(0.002, 0.99, 28)
+_CAPITAL = _SHARES * (1 - _SHARES) / (_SHARES * (1 - _SHARES)).sum()
+# Means that are tried, from 0 to the bound; far from 0 the next is 1.024 times the last.
+_MEANS = np.sinh(np.linspace(0, 7, 301)) / np.sinh(7)
 # exp of more overflows; an e-value may always be rounded down.
 _LARGEST_LOG = 700.0
 
 
-class SequentialComparison:
-    r"""Confidence sequence and e-values for the mean difference of two scores.
+class _State(NamedTuple):
+    """What is known after a run: a row of `SequentialComparison.history`."""
 
-    They hold at every number of runs at once, so one may look after each run and stop at will.
+    mean: float
+    low: float
+    high: float
+    e_value: float
+    e_value_reversed: float
+
+
+class _Bets:
+    """The capital of bets that the mean of numbers, none below `lowest`, is above each of some."""
+
+    def __init__(self, lowest: float, highest: float, threshold: float) -> None:
+        self._lowest, self._threshold = lowest, threshold
+        self._means = np.concatenate([lowest * _MEANS[-2:0:-1], highest * _MEANS[:-1]])
+        self._capital = np.tile(_CAPITAL, (len(self._means), 1))  # of the means not yet exceeded
+        self._log_at_zero = np.log(_CAPITAL)
+        self.bound = lowest  # all means up to it are exceeded
+
+    def add(self, number: float) -> None:
+        """Settle the bets on the next number."""
+        gain = (number - self._means) / (self._means - self._lowest)
+        times = np.multiply.outer(gain, _SHARES)
+        times += 1
+        self._capital *= times
+        self._log_at_zero += np.log1p(_SHARES * (number / -self._lowest))
+        # the capital falls with the mean, so the first row is the largest
+        while len(self._means) and self._capital[0].sum() >= self._threshold:
+            self.bound = float(self._means[0])
+            self._means, self._capital = self._means[1:], self._capital[1:]
+
+    @property
+    def e_value(self) -> float:
+        """Capital of the bets that the mean is above 0."""
+        return float(np.exp(min(np.logaddexp.reduce(self._log_at_zero), _LARGEST_LOG)))
+
+
+class SequentialComparison:
+    r"""Confidence sequence and e-values for the mean difference of two scores, by betting.
+
+    They hold at every number of runs at once, so you may look after each run and stop at will. The
+    level is exact for any number of runs and any distribution within the bound.
 
     Parameters
     ----------
-    bound : float
-        Largest absolute difference of two scores of a run: 1 for Brier TPS, 13.82 for log TPS,
-        with the numbers that ``tps_samples(..., horizon=30, normalize=False)`` gives. Weights over
-        a horizon add up to one at most, and no number depends on runs that have not arrived yet.
+    bound : float or tuple of (float, float)
+        Largest absolute difference of two scores of a run, or the smallest (below 0) and the
+        largest (above 0): 1 for successes and failures and for Brier TPS, 13.82 for log TPS, with
+        the numbers that ``tps_samples(..., horizon=30, normalize=False)`` gives. Weights over a
+        horizon add up to one at most, and no number depends on runs that have not arrived yet.
     alpha : float, default=0.05
-        Chance that the interval ever misses.
-    v_opt : float, optional
-        Sum of squared deviations at which the interval is made tightest; by default
-        ``10 * bound**2``. Any value is valid, as long as it is chosen before the scores are seen.
+        Chance that the interval ever misses, half of it on each side.
+
+    Attributes
+    ----------
+    decision : {"a", "b", None}
+        Which of the two is shown to be better. The first decision stays, whatever comes later. It
+        is wrong with chance ``alpha / 2`` at most on each side.
+    decided_after : int or None
+        Number of runs after which it was decided.
 
     Notes
     -----
-    With :math:`\hat\delta_i` the difference on run i, :math:`S_t = \sum_{i \le t} \hat\delta_i`,
-    the plug-in :math:`\gamma_i = S_{i-1} / (i - 1)`, :math:`\gamma_1 = 0`, and
-    :math:`V_t = \sum_{i \le t} (\hat\delta_i - \gamma_i)^2`,
+    With :math:`\delta_i` the difference on run i, :math:`-b` the smallest possible one, and F a
+    fixed density, the capital of a bettor who says that the mean is above m is
 
-    .. math:: E_t(\lambda) = \exp\left(\lambda S_t - \frac{-\log(1 - c\lambda) - c\lambda}{c^2}
-              V_t\right), \quad 0 \le \lambda < 1 / c, \quad c = 2 \cdot \mathrm{bound}
+    .. math:: K_t(m) = \int_0^1 \prod_{i \le t} \left(1 + \kappa
+              \frac{\delta_i - m}{m + b}\right) dF(\kappa), \qquad F' = 2 (1 - \kappa).
 
-    is an e-process for "a is no better than b on average so far",
-    :math:`\Delta_t = \frac1t \sum_{i \le t} E[\hat\delta_i \mid \mathrm{past}] \le 0`, and so is
-    its mixture over :math:`\lambda` with a gamma density for :math:`1 - c\lambda`, which is
-    `e_value`. The interval is :math:`S_t / t \pm u(V_t) / t`, where u is the sum at which
-    the mixture reaches :math:`2 / \alpha`. It covers :math:`\Delta_t` at all t with chance
-    :math:`1 - \alpha`, whatever the forecasts and outcomes: neither independent nor identically
-    distributed runs are assumed. For independent runs :math:`\Delta_t` is their mean difference;
-    feed repeated trials of a task as one mean a task if tasks are what is sampled.
+    `e_value` is :math:`K_t(0)`. It is an e-process for "a was never better than b on the average
+    so far": :math:`\frac1t \sum_{i \le t} E[\delta_i \mid \mathrm{past}] \le 0` at all t. That is
+    the null hypothesis of Choe and Ramdas, and it contains the usual one, a mean of at most 0 at
+    every run given those before it. Bets that do not adapt pay for this: by the inequality of
+    arithmetic and geometric means each product is at most a martingale while the average is at
+    most m. Neither independent nor identically distributed runs are assumed.
+
+    The lower end of `interval` is the largest m for which :math:`K_t(m)` has ever reached
+    :math:`2 / \alpha`; the upper end is that of the negative differences, reversed. So the interval
+    only narrows. It holds a mean difference that does not change, at all t with chance
+    :math:`1 - \alpha`. Where the mean changes, the lower end is a bound of the largest average so
+    far, the upper end of the smallest; a lower end above the upper one shows such a change. Feed
+    repeated trials of a task as one mean a task if tasks are what is sampled.
+
+    For differences of -1, 0 and 1 ties leave :math:`K_t(0)` as it is: it is then the sequential
+    sign test of the runs that differ. Ends are rounded outwards to a grid, by 2.4% at most far
+    from 0, and by .00004 of the bound near it.
 
     References
     ----------
-    Choe and Ramdas (2021), Comparing Sequential Forecasters, Theorem 2 and Section 4.3; Howard et
-    al. (2021), Time-Uniform, Nonparametric, Nonasymptotic Confidence Sequences, Proposition 9.
+    Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting,
+    Sections 4 and 5; Choe and Ramdas (2021), Comparing Sequential Forecasters.
 
     Examples
     --------
@@ -71,19 +125,21 @@ class SequentialComparison:
     >>> low, high = watch.interval
     >>> bool(0 < low < 0.1 < high)
     True
-    >>> watch.e_value > 20
-    True
+    >>> watch.decision, watch.e_value > 40
+    ('a', True)
     """
 
-    def __init__(self, bound: float, alpha: float = 0.05, *, v_opt: float | None = None) -> None:
-        self.bound = _positive(bound, "bound")
+    def __init__(self, bound: float | tuple[float, float], alpha: float = 0.05) -> None:
+        self.bound = bound
         self.alpha = as_fraction(alpha, "alpha")
-        self.v_opt = 10 * self.bound**2 if v_opt is None else _positive(v_opt, "v_opt")
-        scale = 2 * self.bound
-        self._rho = _best_rho(self.v_opt / scale**2, self.alpha)
-        # after each run, with differences divided by the scale; the first entry is before any
-        self._sums = np.zeros(1)
-        self._variations = np.zeros(1)
+        self._lowest, self._highest = _ends(bound)
+        threshold = 2 / self.alpha
+        self._for_a = _Bets(self._lowest, self._highest, threshold)
+        self._for_b = _Bets(-self._highest, -self._lowest, threshold)
+        self._sum = 0.0
+        self._states: list[_State] = []
+        self.decision: str | None = None
+        self.decided_after: int | None = None
 
     def update(self, score_a: ArrayLike, score_b: ArrayLike) -> Self:
         """Take in the scores of one run, or of several in the order in which they arrived.
@@ -103,51 +159,56 @@ class SequentialComparison:
         if a.ndim != 1 or a.shape != b.shape:
             raise ValueError(f"score_a has shape {a.shape} and score_b {b.shape}; give one each")
         differences = a - b
-        bad = ~(np.abs(differences) <= self.bound * (1 + 1e-12))
-        if bad.any():
-            run = int(np.argmax(bad))
+        rounding = 1e-12 * max(self._highest, -self._lowest)
+        within = (differences >= self._lowest - rounding) & (
+            differences <= self._highest + rounding
+        )
+        if not within.all():
+            run = int(np.argmin(within))
             raise ValueError(
                 f"run {self.n_runs + run}: the difference is {differences[run]:g}; it must be "
-                f"finite and at most bound={self.bound:g} in size"
+                f"between {self._lowest:g} and {self._highest:g}, as bound={self.bound!r} says"
             )
-        new = differences / (2 * self.bound)
-        sums = np.cumsum(np.concatenate([self._sums[-1:], new]))
-        seen = self.n_runs + np.arange(len(new))
-        deviations = (new - sums[:-1] / np.maximum(seen, 1)) ** 2
-        variations = np.cumsum(np.concatenate([self._variations[-1:], deviations]))
-        self._sums = np.concatenate([self._sums, sums[1:]])
-        self._variations = np.concatenate([self._variations, variations[1:]])
+        for difference in differences.tolist():
+            self._add(difference)
         return self
+
+    def _add(self, difference: float) -> None:
+        self._for_a.add(difference)
+        self._for_b.add(-difference)
+        self._sum += difference
+        mean, (low, high) = self._sum / (self.n_runs + 1), self.interval
+        self._states.append(_State(mean, low, high, self.e_value, self.e_value_reversed))
+        if self.decision is None and (low >= 0 or high <= 0):
+            self.decision = "a" if low >= 0 else "b"
+            self.decided_after = self.n_runs
 
     @property
     def n_runs(self) -> int:
         """Number of runs taken in."""
-        return len(self._sums) - 1
+        return len(self._states)
 
     @property
     def mean(self) -> float:
         """Mean difference so far, a less b."""
-        if not self.n_runs:
+        if not self._states:
             raise ValueError("there is no mean of no runs; call update first")
-        return float(2 * self.bound * self._sums[-1] / self.n_runs)
+        return self._states[-1].mean
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Ends of the interval now; [-bound, bound] before the first run."""
-        if not self.n_runs:
-            return -self.bound, self.bound
-        low, high = self._intervals(slice(-1, None))
-        return float(low[0]), float(high[0])
+        """Ends of the interval now; those of the bound before the first run."""
+        return self._for_a.bound, -self._for_b.bound
 
     @property
     def e_value(self) -> float:
         """Evidence that a is better: if a never is, it ever reaches 1 / alpha with chance alpha."""
-        return float(self._e_values(self._sums[-1:], slice(-1, None))[0])
+        return self._for_a.e_value
 
     @property
     def e_value_reversed(self) -> float:
         """Evidence that b is better."""
-        return float(self._e_values(-self._sums[-1:], slice(-1, None))[0])
+        return self._for_b.e_value
 
     def history(self) -> pd.DataFrame:
         """Return what was known after each run.
@@ -164,69 +225,20 @@ class SequentialComparison:
         >>> watch.history().round(2)[["mean", "low", "high"]]
                 mean  low  high
         n_runs
-        1        0.8 -1.0   1.0
-        2        0.7 -1.0   1.0
+        1        0.8 -0.9   1.0
+        2        0.7 -0.8   1.0
         """
-        rows = slice(1, None)
-        low, high = self._intervals(rows)
-        n_runs = pd.RangeIndex(1, len(self._sums), name="n_runs")
-        return pd.DataFrame(
-            {
-                "mean": 2 * self.bound * self._sums[rows] / n_runs,
-                "low": low,
-                "high": high,
-                "e_value": self._e_values(self._sums[rows], rows),
-                "e_value_reversed": self._e_values(-self._sums[rows], rows),
-            },
-            index=n_runs,
+        n_runs = pd.RangeIndex(1, self.n_runs + 1, name="n_runs")
+        return pd.DataFrame(self._states, index=n_runs, columns=_State._fields, dtype=np.float64)
+
+
+def _ends(bound: Any) -> tuple[float, float]:
+    """Return the smallest and the largest difference."""
+    pair = isinstance(bound, tuple) and len(bound) == 2 and is_number(bound[0])
+    sizes = (-bound[0], bound[1]) if pair else (bound, bound)
+    if not all(is_number(one) and 1e-100 < one < 1e100 for one in sizes):
+        raise ValueError(
+            f"bound must be a positive number, or a pair of a number below 0 and a number above "
+            f"0, got {bound!r}"
         )
-
-    def _intervals(self, rows: slice) -> tuple[FloatArray, FloatArray]:
-        n_runs = np.arange(len(self._sums))[rows]
-        radius = _boundary(self._variations[rows], math.log(2 / self.alpha), self._rho)
-        low = 2 * self.bound * (self._sums[rows] - radius) / n_runs
-        high = 2 * self.bound * (self._sums[rows] + radius) / n_runs
-        return np.maximum(low, -self.bound), np.minimum(high, self.bound)
-
-    def _e_values(self, sums: FloatArray, rows: slice) -> FloatArray:
-        log = _log_mixture(sums, self._variations[rows], self._rho)
-        return np.exp(np.minimum(log, _LARGEST_LOG))
-
-
-def _positive(value: Any, name: str) -> float:
-    if not (is_number(value) and 1e-100 < value < 1e100):  # squares of it are numbers as well
-        raise ValueError(f"{name} must be finite and positive, got {value!r}")
-    return float(value)
-
-
-def _best_rho(v_opt: float, alpha: float) -> float:
-    """Return the rate of the gamma density that suits v_opt (Howard et al. 2021, Section 3.5)."""
-    return v_opt / (2 * math.log(1 / alpha) + math.log(1 + 2 * math.log(1 / alpha)))
-
-
-def _log_mixture(s: FloatArray, v: FloatArray, rho: float) -> FloatArray:
-    """Log of the mixture of exp(λ s - (-log(1 - λ) - λ) v), 1 - λ of a gamma density."""
-    # rounded down where s is so low that the incomplete gamma function underflows or is not
-    # defined; it rises with s throughout
-    constant = rho * math.log(rho) - gammaln(rho) - math.log(gammainc(rho, rho))
-    a, b = v + rho, s + v + rho
-    least = -rho - np.log(a + np.maximum(-b, 0.0))
-    positive = np.maximum(b, np.finfo(float).tiny)
-    with np.errstate(divide="ignore"):
-        exact = gammaln(a) + np.log(gammainc(a, positive)) - a * np.log(positive) + s + v
-    return constant + np.where(b > 0, np.maximum(exact, least), least)
-
-
-def _boundary(v: FloatArray, log_threshold: float, rho: float) -> FloatArray:
-    """Return the sum at which the mixture reaches the threshold."""
-    # Newton's method: the log of the mixture is convex in the sum, with the mean of λ as its slope
-    s = np.sqrt(2 * (v + rho) * log_threshold) + log_threshold
-    a = v + rho
-    for _ in range(_NEWTON_STEPS):
-        b = s + a
-        slope = 1 - a / b * gammainc(a + 1, b) / gammainc(a, b)
-        step = (_log_mixture(s, v, rho) - log_threshold) / slope
-        s = s - step
-        if (np.abs(step) <= 1e-9 * s).all():
-            break
-    return s
+    return -float(sizes[0]), float(sizes[1])

@@ -1,0 +1,307 @@
+"""Looking again as runs arrive: how often it is wrong, what it sees, how wide, how fast.
+
+Rules are held against each other on the same streams of differences:
+
+    bets        SequentialComparison: bets that do not adapt, mixed over their size
+    plug-in     the same capital with the predictable bets of Waudby-Smith and Ramdas (2024), eq. 26
+    plug-in N   the same, tuned to the length of the stream
+    Robbins     asymptotic confidence sequence (Waudby-Smith et al. 2024, Time-uniform central limit
+                theory), tightest at 100 runs, from run 20 on
+    mSPRT       normal mixture with the variance seen so far, prior sd .1, from run 20 on
+
+python benchmarks/sequential.py [--streams 10000] [--repeats 500] [--part streams|width|gates]
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from trajscore.gates import Gate, RunSet, check, check_sequential
+from trajscore.inference import SequentialComparison
+from trajscore.inference._sequential import _CAPITAL, _SHARES
+
+N_RUNS, LEVEL = 400, 0.05
+Streams = np.ndarray  # of shape (n_streams, N_RUNS)
+Draw = Callable[[np.random.Generator, int], Streams]
+Rule = Callable[[Streams, float], np.ndarray]
+
+
+# ---------------------------------------------------------------- streams: a less b, run by run
+
+
+def agents(rate: float, drop: float = 0.0, *, tasks: float = 4.0, trials: int = 1) -> Draw:
+    """Success of an agent less that of one worse by `drop`, on tasks of different difficulty."""
+
+    def draw(rng: np.random.Generator, n: int) -> Streams:
+        shape = (n, N_RUNS)
+        chance = np.full(shape, rate)
+        if tasks and 0 < rate < 1:
+            chance = rng.beta(tasks * rate, tasks * (1 - rate), shape)
+        worse = np.clip(chance - drop, 0, 1)
+        return (rng.binomial(trials, chance) - rng.binomial(trials, worse)) / trials
+
+    return draw
+
+
+def from_run(start: int, draw: Draw) -> Draw:
+    """Equal agents at .6 before a run, then another stream."""
+
+    def late(rng: np.random.Generator, n: int) -> Streams:
+        streams = agents(0.6)(rng, n)
+        streams[:, start:] = draw(rng, n)[:, start:]
+        return streams
+
+    return late
+
+
+def numbers(rate: float, reference: float) -> Draw:
+    """Success less a number."""
+    return lambda rng, n: (rng.random((n, N_RUNS)) < rate) - reference
+
+
+def swinging(rng: np.random.Generator, n: int) -> Streams:
+    """Means of -.3 and +.3 in turns of 20 runs: the average so far is never above 0."""
+    mean = np.where(np.arange(N_RUNS) // 20 % 2, 0.3, -0.3)
+    return np.where(rng.random((n, N_RUNS)) < (1 + mean) / 2, 1.0, -1.0)
+
+
+def answering(rng: np.random.Generator, n: int) -> Streams:
+    """The mean answers to the sum so far, and the sum of the means is never above 0."""
+    out, total, budget = np.empty((n, N_RUNS)), np.zeros(n), np.zeros(n)
+    for t in range(N_RUNS):
+        mean = np.where((total > 0) & (budget >= 0.3), 0.3, -0.1)
+        out[:, t] = np.where(rng.random(n) < (1 + mean) / 2, 1.0, -1.0)
+        total += out[:, t]
+        budget -= mean
+    return out
+
+
+def seldom(rng: np.random.Generator, n: int) -> Streams:
+    """A gain of .04 in most runs and a loss of .96 in one of 25."""
+    return np.where(rng.random((n, N_RUNS)) < 0.04, -0.96, 0.04)
+
+
+# name: the stream, the smallest difference of a run. Each mean is 0, or not above 0 so far.
+NULLS: dict[str, tuple[Draw, float]] = {
+    "both .6": (agents(0.6), -1),
+    "both .5, tasks alike": (agents(0.5, tasks=0), -1),
+    "both .97": (agents(0.97), -1),
+    "both .995": (agents(0.995), -1),
+    "both .03": (agents(0.03), -1),
+    "both .6, 5 trials a task, their mean": (agents(0.6, trials=5), -1),
+    "seldom much worse": (seldom, -1),
+    "worse by a margin of .05, baseline 1": (lambda r, n: agents(0.95, tasks=0)(r, n) * 0
+                                             - (r.random((n, N_RUNS)) < 0.05) + 0.05, -0.95),
+    "worse by a margin of .03, both near .97": (lambda r, n: -agents(0.97, 0.03, tasks=0)(r, n)
+                                                + 0.03, -0.97),
+    "success .95, held against .95": (numbers(0.95, 0.95), -0.95),
+    "failure .05, held against .05": (lambda r, n: -numbers(0.95, 0.95)(r, n), -0.05),
+    "success .6, held against .6": (numbers(0.6, 0.6), -0.6),
+    "means swing, average never above 0": (swinging, -1),
+    "means answer the sum, the same": (answering, -1),
+}  # fmt: skip
+DROPS: dict[str, tuple[Draw, float]] = {
+    "drop of .1 from .6": (agents(0.6, 0.1), -1),
+    "the same, tasks alike": (agents(0.6, 0.1, tasks=0), -1),
+    "drop of .05 from .6": (agents(0.6, 0.05), -1),
+    "drop of .2 from .6": (agents(0.6, 0.2), -1),
+    "drop of .1 from .6 at run 200": (from_run(200, agents(0.6, 0.1)), -1),
+    "drop of .1 from .6, 5 trials a task": (agents(0.6, 0.1, trials=5), -1),
+    "drop of .1 from .9": (agents(0.9, 0.1), -1),
+    "drop of .03 from .97": (agents(0.97, 0.03), -1),
+    "both .97, margin .05: pass": (lambda r, n: agents(0.97)(r, n) + 0.05, -0.95),
+    "both 1, margin .05: pass": (lambda r, n: agents(1.0)(r, n) + 0.05, -0.95),
+    "success .98, held against .95": (numbers(0.98, 0.95), -0.95),
+}
+
+
+# ---------------------------------------------------------------- rules: is the mean above 0?
+
+
+def _log_bets(streams: Streams, lowest: float) -> np.ndarray:
+    """Log of `SequentialComparison.e_value` after each run, of many streams at once."""
+    log = np.tile(np.log(_CAPITAL), (len(streams), 1))
+    out = np.empty(streams.shape)
+    for t in range(streams.shape[1]):
+        log += np.log1p(streams[:, t, None] * _SHARES / -lowest)
+        largest = log.max(axis=1)
+        out[:, t] = largest + np.log(np.exp(log - largest[:, None]).sum(axis=1))
+    return out
+
+
+def _moments(streams: Streams) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    t = np.arange(1, streams.shape[1] + 1)
+    mean = np.cumsum(streams, axis=1) / t
+    return t, mean, np.maximum(np.cumsum(streams**2, axis=1) / t - mean**2, 1e-12)
+
+
+def bets(streams: Streams, lowest: float, alpha: float) -> np.ndarray:
+    """The rule of the package."""
+    return _log_bets(streams, lowest) >= -math.log(alpha)
+
+
+def plug_in(streams: Streams, lowest: float, alpha: float, n: int | None = None) -> np.ndarray:
+    """Predictable bets, each at most .9 of what may be lost."""
+    t, mean, _ = _moments(streams)
+    deviations = np.cumsum((streams - mean) ** 2, axis=1)
+    before = np.concatenate([np.zeros((len(streams), 1)), deviations[:, :-1]], axis=1)
+    variance = (0.25 + before) / t
+    size = np.sqrt(2 * math.log(1 / alpha) / (variance * (n or t * np.log1p(t))))
+    return np.cumsum(np.log1p(np.minimum(size, 0.9 / -lowest) * streams), 1) >= -math.log(alpha)
+
+
+def robbins(streams: Streams, lowest: float, alpha: float) -> np.ndarray:
+    """Mean less the radius of the asymptotic confidence sequence, one-sided by twice the level."""
+    t, mean, variance = _moments(streams)
+    of_both = 2 * alpha
+    scale = (-2 * math.log(of_both) + math.log(1 - 2 * math.log(of_both))) / 100  # rho squared
+    inner = 2 * (t * scale + 1) / (t**2 * scale) * np.log(np.sqrt(t * scale + 1) / of_both)
+    return (mean > np.sqrt(variance * inner)) & (t >= 20)
+
+
+def msprt(streams: Streams, lowest: float, alpha: float) -> np.ndarray:
+    """Mixture sequential probability ratio, one-sided by twice the level."""
+    t, mean, variance = _moments(streams)
+    spread = variance + t * 0.01
+    log = 0.5 * np.log(variance / spread) + 0.01 * t**2 * mean**2 / (2 * variance * spread)
+    return (log >= -math.log(2 * alpha)) & (mean > 0) & (t >= 20)
+
+
+RULES = {
+    "bets": bets,
+    "plug-in": plug_in,
+    "plug-in N": lambda d, low, alpha: plug_in(d, low, alpha, N_RUNS),
+    "Robbins": robbins,
+    "mSPRT": msprt,
+}
+
+
+def streams_table(n: int, seed: int) -> None:
+    """Print how often each rule ever says that the mean is above 0, within 400 runs."""
+    of_class = agents(0.6, 0.1)(np.random.default_rng(seed), 3)
+    for stream, ours in zip(of_class, _log_bets(of_class, -1), strict=True):
+        known = SequentialComparison(1).update(stream, 0 * stream).history()["e_value"]
+        np.testing.assert_allclose(np.log(known), ours, atol=1e-9)
+    for title, designs, alpha in (
+        (f"never better: says so at all, promised {LEVEL}", NULLS, LEVEL),
+        (f"better: seen at {LEVEL}, one-sided", DROPS, LEVEL),
+        (f"better: seen at {LEVEL}, two-sided", DROPS, LEVEL / 2),
+    ):
+        print(f"\n{title}; {n:,} streams of {N_RUNS} runs")
+        print(f"{'':<42}" + "".join(f"{name:>11}" for name in RULES))
+        for k, (name, (draw, lowest)) in enumerate(designs.items()):
+            d = draw(np.random.default_rng([seed, k]), n)
+            shares = [rule(d, lowest, alpha).any(axis=1).mean() for rule in RULES.values()]
+            print(f"{name:<42}" + "".join(f"{share:11.3f}" for share in shares), flush=True)
+
+
+# ---------------------------------------------------------------- width and time
+
+
+def width_table(n: int, seed: int) -> None:
+    """Print half widths, how often the interval ever misses, and the time of an update."""
+    print(f"\nInterval of the mean at .05: half its width, over 1.96 se; {n} streams")
+    print(f"{'':<42}{'100':>8}{'400':>8}{'ever missed':>13}{'us an update':>14}")
+    for name, draw, mean in (
+        ("both .6", agents(0.6), 0.0),
+        ("drop of .1 from .6", agents(0.6, 0.1), 0.1),
+        ("both .97", agents(0.97), 0.0),
+        ("normal, sd .1", lambda r, n: r.normal(0.02, 0.1, (n, N_RUNS)).clip(-1, 1), 0.02),
+    ):
+        rows = []
+        for stream in draw(np.random.default_rng(seed), n):
+            watch = SequentialComparison(1)
+            start = time.process_time()
+            for number in stream:
+                watch.update(number, 0)
+            seconds = (time.process_time() - start) / N_RUNS
+            past = watch.history()
+            half = (past["high"] - past["low"]) / 2
+            fixed = 1.96 * max(float(np.std(stream)), 1e-9)
+            missed = ((past["low"] > mean) | (past["high"] < mean)).any()
+            ratios = [half[k] / fixed * math.sqrt(k) for k in (100, 400)]
+            rows.append([*ratios, missed, 1e6 * seconds])
+        middle = np.median(rows, axis=0)
+        missed = np.mean(rows, axis=0)[2]
+        print(f"{name:<42}{middle[0]:8.2f}{middle[1]:8.2f}{missed:13.3f}{middle[3]:14.0f}")
+
+
+# ---------------------------------------------------------------- gates, looked at 19 times
+
+
+def gates_table(n: int, seed: int) -> None:
+    """Print how often a gate ever fails, or passes, in looks at 20, 30, ..., 200 tasks."""
+    print(f"\nGate on success, looked at 19 times as 200 tasks arrive; {n} repeats")
+    print(f"{'':<46}{'check':>16}{'at the end alone':>18}{'--sequential':>18}")
+    print(f"{'':<46}" + f"{'fail':>8}{'pass':>8}  " * 3)
+    for name, rate, drop, margin, trials in (
+        ("both .6", 0.6, 0.0, 0.0, 1),
+        ("both .6, 3 trials", 0.6, 0.0, 0.0, 3),
+        ("both .95", 0.95, 0.0, 0.0, 1),
+        ("both .95, margin .05", 0.95, 0.0, 0.05, 1),
+        ("worse by the margin, .1, from .9", 0.9, 0.1, 0.1, 1),
+        ("drop of .1 from .6", 0.6, 0.1, 0.0, 1),
+        ("drop of .1 from .6, 3 trials", 0.6, 0.1, 0.0, 3),
+        ("drop of .2 from .6", 0.6, 0.2, 0.0, 1),
+    ):
+        found = np.zeros(6)
+        for k in range(n):
+            rng = np.random.default_rng([seed, k])
+            found += _looks(rng, rate, drop, Gate(margin=margin), trials)
+        cells = "".join(f"{fail:8.3f}{done:8.3f}  " for fail, done in (found / n).reshape(3, 2))
+        print(f"{name:<46}{cells}", flush=True)
+
+
+def _looks(
+    rng: np.random.Generator, rate: float, drop: float, gate: Gate, trials: int
+) -> np.ndarray:
+    """Whether a gate failed, or passed: at some look, at the last one, and in sequence."""
+    chance = rng.beta(4 * rate, 4 * (1 - rate), 200)
+    if drop and rate > 0.8:  # exactly so much worse
+        chance = np.full(200, rate)
+    tasks = np.repeat(np.arange(200), trials)
+    base = RunSet(
+        np.full((len(tasks), 1), 0.5), rng.random(len(tasks)) < chance[tasks], tasks=tasks
+    )
+    y = rng.random(len(tasks)) < np.clip(chance - drop, 0, 1)[tasks]
+    verdicts, last = [], ""
+    with TemporaryDirectory() as folder:
+        for size in range(20, 201, 10):
+            rows = tasks < size
+            new = RunSet(np.full((rows.sum(), 1), 0.5), y[rows], tasks=tasks[rows])
+            verdicts.append(check(new, base, gate).verdict)
+            if size in (20, 100, 200):  # it decides after each task, whenever one looks
+                last = check_sequential(new, base, gate, state=Path(folder) / "gate.json").verdict
+    first = next((one for one in verdicts if one != "undecided"), "")
+    return np.array(
+        [one == what for one in (first, verdicts[-1], last) for what in ("fail", "pass")]
+    )
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--streams", type=int, default=10_000)
+    parser.add_argument("--repeats", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--part", choices=("streams", "width", "gates"))
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if arguments.part in (None, "streams"):
+        streams_table(arguments.streams, arguments.seed)
+    if arguments.part in (None, "width"):
+        width_table(min(arguments.repeats, 200), arguments.seed)
+    if arguments.part in (None, "gates"):
+        gates_table(arguments.repeats, arguments.seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,389 @@
+"""Gates looked at again as runs arrive, with a file that holds what was taken and by what rule."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trajscore import __version__
+from trajscore.core.ids import are_default_ids
+from trajscore.core.storage import replacing
+from trajscore.core.values import as_path, is_count
+from trajscore.gates._change import match
+from trajscore.gates._check import CheckResult, _problems, _rules
+from trajscore.gates._compare import interval
+from trajscore.gates._gate import (
+    BASE_RATE,
+    BASELINE,
+    BOUND,
+    FAIL,
+    PASS,
+    UNDECIDED,
+    UNUSABLE,
+    Gate,
+    Rules,
+)
+from trajscore.gates._measures import SUCCESS
+from trajscore.gates._result import WORST_FIRST, GateResult
+from trajscore.gates._run_set import RunSet, as_set
+from trajscore.inference._sequential import SequentialComparison
+from trajscore.report._data import ReportData
+from trajscore.report.render.as_markdown import escaped
+
+FORMAT, VERSION = "trajscore sequential check", 1
+_OF_A_GATE = ("metric", "versus", "margin")
+_VERDICTS = {"a": PASS, "b": FAIL, None: UNDECIDED}
+_NEXT = {
+    PASS: "success is no worse than allowed; this stays so",
+    FAIL: "success is worse than allowed; this stays so",
+    UNDECIDED: "look again when more runs have arrived",
+    UNUSABLE: "the runs are not what the rules ask for; nothing was taken",
+}
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """A task, or a run where no tasks are known, as it was when it was taken."""
+
+    name: str
+    look: int
+    runs: Mapping[str, float]  # outcomes by id
+    baseline: list[float]  # outcomes, none where the baseline lacks it
+
+
+@dataclass(frozen=True)
+class SequentialResult(CheckResult):
+    """What `check_sequential` found: a `CheckResult`, and what was taken.
+
+    Attributes
+    ----------
+    look : int
+        Number of looks so far at which something was taken.
+    decided_at : list of int or None
+        Look at which each gate was decided.
+    n_taken, n_taken_now : int
+        Tasks (or runs) taken so far, and those taken at this look.
+    n_late : int
+        Runs that arrived after their task was taken, and do not count.
+    n_unpaired : int
+        Tasks (or runs) that the baseline lacks; they do not count against it.
+    taken_by : {"task", "run"}
+        What is taken.
+    """
+
+    look: int = 1
+    decided_at: list[int | None] = field(default_factory=list)
+    n_taken: int = 0
+    n_taken_now: int = 0
+    n_late: int = 0
+    n_unpaired: int = 0
+    taken_by: str = "task"
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+    def to_markdown(self) -> str:
+        """Return the lines as a list, as for the summary of a job."""
+        lines = "\n".join(f"- {escaped(line)}" for line in _lines(self))
+        return f"## {self.verdict.capitalize()}\n\n{lines}\n"
+
+
+def check_sequential(
+    new: RunSet | ReportData,
+    baseline: RunSet | ReportData | None = None,
+    rules: Rules | Gate | None = None,
+    *,
+    state: str | Path,
+) -> SequentialResult:
+    """Hold gates of success against the runs so far, as often as you like while runs arrive.
+
+    Parameters
+    ----------
+    new : RunSet or Report
+        All runs so far, the earlier ones too.
+    baseline : RunSet or Report, optional
+        Earlier runs, paired with the new ones by task, or by id where there are no tasks.
+    rules : Rules or Gate, optional
+        What must hold of "success", against the baseline or a number, as for `check`.
+    state : str or Path
+        The file that holds the rule and what was taken. The first look makes it, and each look
+        brings it up to date.
+
+    Returns
+    -------
+    SequentialResult
+        The verdict, of each gate and together. A gate that has passed or failed stays so.
+
+    Raises
+    ------
+    ValueError
+        If the rule is not that of the file, an earlier run is missing or has another outcome, or a
+        gate is not of success.
+
+    Notes
+    -----
+    A task is taken with all its runs when it first appears; runs of it that come later do not
+    count. Tasks that appear together are taken in an order that only their names decide. Bets on
+    the differences of tasks from the baseline (see `trajscore.inference.SequentialComparison`) then
+    show that success is worse than allowed, or that it is not. If tasks arrive in an order that
+    does not depend on how they end, the chance that any gate ever fails that holds is at most the
+    level; so is the chance that any passes that does not. Several gates share the level equally.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from trajscore.gates import Gate, RunSet, check_sequential
+    >>> def runs(n):  # the first n of an agent's runs, of which 9 of 10 succeed
+    ...     solved = [k % 10 > 0 for k in range(n)]
+    ...     return RunSet([[0.5]] * n, solved, tasks=[f"task {k}" for k in range(n)])
+    >>> gate = Gate("success", versus=0.8)
+    >>> with TemporaryDirectory() as folder:
+    ...     for n in (10, 40, 90):
+    ...         result = check_sequential(runs(n), rules=gate, state=Path(folder) / "gate.json")
+    ...         print(result.look, result.n_taken, result.verdict)
+    1 10 undecided
+    2 40 undecided
+    3 90 pass
+    """
+    new = as_set("new", new)
+    baseline = None if baseline is None else as_set("baseline", baseline)
+    asked = _rules(rules, baseline)
+    for gate in asked.gates:
+        _check_gate(gate, baseline)
+    paired = any(gate.versus == BASELINE for gate in asked.gates)
+    by = _taken_by(new, baseline if paired else None)
+    outcomes = _outcomes(new, by)
+    reference = _outcomes(baseline, by) if paired and baseline is not None else {}
+    path, rule = as_path(state, "state"), _rule_of(asked, new, by)
+    before = _read(path, rule)
+    for one in before:
+        _check_unchanged(one, by, outcomes.get(one.name, {}), _sorted(reference.get(one.name)))
+    matched = None if baseline is None else match(baseline, new)
+    problems = _problems(new, matched, asked.data)
+    look = max((one.look for one in before), default=0)
+    names = [] if problems else sorted(outcomes.keys() - {one.name for one in before}, key=_place)
+    look += bool(names)
+    now = [_Taken(name, look, outcomes[name], _sorted(reference.get(name))) for name in names]
+    if now:
+        _write(path, rule, before + now)
+    taken = before + now
+    decided = [_decided(gate, taken, asked, by) for gate in asked.gates]
+    gates = [one for one, _ in decided]
+    counted = [one.counts_as for one in gates] + [UNUSABLE] * bool(problems)
+    verdict = next((one for one in WORST_FIRST if one in counted), PASS)
+    return SequentialResult(
+        *(verdict, gates, problems, asked, new, baseline, matched),
+        look=look,
+        decided_at=[at for _, at in decided],
+        n_taken=len(taken),
+        n_taken_now=len(now),
+        n_late=sum(len(outcomes[one.name]) - len(one.runs) for one in taken),
+        n_unpaired=sum(not one.baseline for one in taken) if paired else 0,
+        taken_by=by,
+    )
+
+
+def _check_gate(gate: Gate, baseline: RunSet | None) -> None:
+    """Refuse a gate that has no bound which holds at every look."""
+    if gate.metric != SUCCESS:
+        raise ValueError(
+            f"metric is {gate.metric!r}; a sequential check takes 'success' alone. Hold "
+            f"{gate.metric} against the runs once, with check"
+        )
+    if gate.use != BOUND:
+        raise ValueError(
+            f"use is {gate.use!r}; a sequential check always allows for chance. Leave use out"
+        )
+    if gate.versus == BASE_RATE or (gate.versus == BASELINE and baseline is None):
+        raise ValueError(
+            f"versus is {gate.versus!r}; a sequential check needs a baseline, or a number such as "
+            f"versus = 0.9"
+        )
+    low, high = _bound(gate)
+    if not low < 0 < high:
+        raise ValueError(f"the gate {str(gate)!r} decides nothing: success lies in [0, 1]")
+
+
+def _bound(gate: Gate) -> tuple[float, float]:
+    """Smallest and largest difference of a task from what is allowed."""
+    times, margin = _allowed(gate)
+    low, high = (0.0, 1.0) if gate.versus == BASELINE else (float(gate.versus),) * 2
+    return margin - times * high, 1 + margin - times * low
+
+
+def _allowed(gate: Gate) -> tuple[float, float]:
+    """By how many times the reference, less what margin, a task must succeed."""
+    return (1.0, float(gate.margin)) if gate.share is None else (1 - gate.share, 0.0)
+
+
+def _taken_by(new: RunSet, baseline: RunSet | None) -> str:
+    """What is taken: tasks where they are known, else runs."""
+    sets = [new] if baseline is None else [new, baseline]
+    if all(one.tasks is not None for one in sets):
+        return "task"
+    if baseline is not None and any(_are_unnamed(one) for one in sets):
+        raise ValueError(
+            "the new runs cannot be paired with the baseline: give both a column of tasks "
+            "(--group), or ids of runs, or hold success against a number"
+        )
+    return "run"
+
+
+def _are_unnamed(runs: RunSet) -> bool:
+    return are_default_ids(runs._sample.X.ids)
+
+
+def _outcomes(runs: RunSet, by: str) -> dict[str, dict[str, float]]:
+    """Outcomes by task and id; runs that have no ids are numbered within their task."""
+    ids = runs.ids.astype(str).tolist()
+    tasks = ids if by == "run" or runs.tasks is None else runs.tasks.tolist()
+    found: dict[str, dict[str, float]] = {}
+    unnamed = _are_unnamed(runs)
+    for task, run, outcome in zip(tasks, ids, runs.labels.tolist(), strict=True):
+        of_task = found.setdefault(task, {})
+        of_task[str(len(of_task) + 1) if unnamed else run] = outcome
+    return found
+
+
+def _sorted(outcomes: Mapping[str, float] | None) -> list[float]:
+    return sorted((outcomes or {}).values())
+
+
+def _place(name: str) -> str:
+    """Where a task comes among those of one look: no outcome can have a say in it."""
+    return hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()
+
+
+def _check_unchanged(
+    one: _Taken, by: str, outcomes: Mapping[str, float], baseline: list[float]
+) -> None:
+    """Refuse runs that are missing now, or that came to something else."""
+    again = "Give all runs so far as they were, or name a new state file"
+    for run, before in one.runs.items():
+        what = f"run {one.name!r}" if by == "run" else f"run {run!r} of task {one.name!r}"
+        if run not in outcomes:
+            raise ValueError(f"{what} was taken at look {one.look} and is missing now. {again}")
+        if outcomes[run] != before:
+            raise ValueError(
+                f"{what} had outcome {before:g} at look {one.look} and has {outcomes[run]:g} now. "
+                f"{again}"
+            )
+    if baseline != one.baseline:
+        raise ValueError(
+            f"the baseline of {by} {one.name!r} is not what it was at look {one.look}. Give the "
+            f"same baseline, or name a new state file"
+        )
+
+
+def _decided(
+    gate: Gate, taken: list[_Taken], rules: Rules, by: str
+) -> tuple[GateResult, int | None]:
+    """Go through what was taken, in its order, and tell at which look it decided the gate."""
+    used = [one for one in taken if one.baseline or gate.versus != BASELINE]
+    open_as = gate.undecided or rules.undecided
+    if not used:
+        return GateResult(
+            gate, UNDECIDED, open_as, why=f"no {by} of the baseline is there yet"
+        ), None
+    value = np.array([np.mean(list(one.runs.values())) for one in used])
+    paired = gate.versus == BASELINE
+    reference = np.array([np.mean(one.baseline) if paired else float(gate.versus) for one in used])
+    times, margin = _allowed(gate)
+    alpha = 2 * rules.level / len(rules.gates)  # half of it on each side
+    watch = SequentialComparison(_bound(gate), alpha)
+    watch.update(value + margin, times * reference)
+    verdict = _VERDICTS[watch.decision]
+    counts_as = open_as if verdict == UNDECIDED else verdict
+    means = float(value.mean()), float(reference.mean())
+    change = means[0] - means[1]
+    low, high = (end - watch.mean + change for end in watch.interval)
+    at = None if watch.decided_after is None else used[watch.decided_after - 1].look
+    return GateResult(gate, verdict, counts_as, *means, change, low, high), at
+
+
+def _lines(result: SequentialResult) -> list[str]:
+    by, level = result.taken_by, result.rules.level
+    so_far = f"{result.n_taken} so far, of {result.new.counted}"
+    lines = [f"look {result.look}: {result.n_taken_now} new {by}s, {so_far}"]
+    if result.n_late:
+        lines.append(f"not counted: {result.n_late} runs that came after their task was taken")
+    if result.n_unpaired:
+        lines.append(f"not counted: {result.n_unpaired} {by}s that the baseline lacks")
+    lines += [f"{UNUSABLE:<10} {one}" for one in result.problems]
+    for one, at in zip(result.gates, result.decided_at, strict=True):
+        since = f"; decided at look {at}" if at else ""
+        since += f"; counts as {one.counts_as}" if one.counts_as != one.verdict else ""
+        lines.append(f"{one.verdict:<10} {one.gate}: {_numbers(one)}{since}")
+    verdicts = [one.verdict for one in result.gates] + [UNUSABLE] * bool(result.problems)
+    worst = next(one for one in WORST_FIRST if one in verdicts)
+    lines.append(f"{result.verdict.upper()}: {_NEXT[worst]}")
+    chance = f"{100 * level:g}%"
+    lines.append(
+        f"However often you look, an agent that is good enough fails with a chance of at most "
+        f"{chance}, and one that is not passes with a chance of at most {chance}."
+    )
+    return lines
+
+
+def _numbers(one: GateResult) -> str:
+    if one.why:
+        return one.why
+    ends = f" {interval(one.low, one.high)}" if one.low < one.high else ""
+    return f"{one.reference:.4g} -> {one.value:.4g}, change {one.change:+.3g}{ends}"
+
+
+def _rule_of(rules: Rules, new: RunSet, by: str) -> dict[str, Any]:
+    """What must stay the same from look to look, as JSON has it."""
+    gates = [{name: getattr(one, name) for name in _OF_A_GATE} for one in rules.gates]
+    return {"gates": gates, "level": rules.level, "censored": new.censored, "by": by}
+
+
+def _read(path: Path, rule: dict[str, Any]) -> list[_Taken]:
+    """Return what was taken so far; refuse a file of another kind or rule."""
+    if not path.exists():
+        return []
+    new_file = "name another file to begin anew"
+    try:
+        written = json.loads(path.read_text(encoding="utf-8"))
+        if written["format"] != FORMAT or written["version"] != VERSION:
+            raise ValueError("it has another format")
+        old = {name: written["rule"][name] for name in rule}
+        taken = [_as_taken(one) for one in written["taken"]]
+        asked = [_in_words(one) for one in (old, rule)]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(
+            f"{path} is not a state file of a sequential check ({error}); {new_file}"
+        ) from error
+    if old != rule:
+        raise ValueError(
+            f"{path} was begun with another rule: {asked[0]}. Now it is: {asked[1]}. A rule must "
+            f"not change between looks; use the first one, or {new_file}"
+        )
+    return taken
+
+
+def _as_taken(one: dict[str, Any]) -> _Taken:
+    """Read a task back, or raise what its damage leads to."""
+    runs = {run: float(outcome) for run, outcome in one["runs"].items()}
+    baseline = [float(outcome) for outcome in one["baseline"]]
+    if not (runs and isinstance(one["name"], str) and is_count(one["look"])):
+        raise ValueError("a task has no name, look or runs")
+    return _Taken(one["name"], one["look"], runs, baseline)
+
+
+def _in_words(rule: dict[str, Any]) -> str:
+    gates = "; ".join(str(Gate(**one)) for one in rule["gates"])
+    return f"{gates}; level {rule['level']:g}; --censored {rule['censored']}; by {rule['by']}"
+
+
+def _write(path: Path, rule: dict[str, Any], taken: list[_Taken]) -> None:
+    state = {"format": FORMAT, "version": VERSION, "trajscore": __version__, "rule": rule}
+    with replacing(path) as file:
+        file.write(json.dumps({**state, "taken": [vars(one) for one in taken]}).encode())
