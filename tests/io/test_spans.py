@@ -105,7 +105,7 @@ def test_scores_of_an_outermost_span_stay_there():
         Span("1", "model", "root", start=1, given=FIRST, answer="x"),
         Span("other", start=2, scores={"run": 2}),
         Span("2", "model", start=3, answer="y", scores={"p": 0.5}),
-        Span("last", start=4, scores={"too": 3}),
+        Span("", start=4, scores={"too": 3}),
     )
     assert run.scores == {"run": 2, "too": 3}
     assert [step.scores for step in run.steps[1:]] == [{"all": 1}, {"p": 0.5}]
