@@ -89,6 +89,15 @@ def test_an_error_far_from_zero_is_bounded_as_a_mean_is_by_student():
         assert high - x.mean() == pytest.approx(reach, rel=0.04)
 
 
+def test_bounds_of_an_error_stay_between_zero_and_one():
+    x = np.array([0.7, 1.0, 1.0, 1.0, 1.0])
+    for mean, end in ((0.94, 1), (0.01, 0)):
+        parts = Parts(np.array([mean]), centred(x)[:, None])
+        ends = absolute_interval(parts, None, units_of(None, 5), LEVEL)
+        assert ends[end] == end
+        assert 0 <= ends[0] < mean < ends[1] <= 1
+
+
 def test_differences_of_calibration_errors_are_paired(rng):
     y, c = runs(rng, 2000, 4.0)
     units = units_of(None, 2000)

@@ -103,6 +103,7 @@ def test_scores_of_an_outermost_span_stay_there():
     run = read(
         Span("root", start=0, scores={"all": 1}),
         Span("1", "model", "root", start=1, given=FIRST, answer="x"),
+        Span("no turn", parent="root", start=1),
         Span("other", start=2, scores={"run": 2}),
         Span("2", "model", start=3, answer="y", scores={"p": 0.5}),
         Span("", start=4, scores={"too": 3}),
