@@ -2,6 +2,7 @@
 
     python benchmarks/intervals.py [--simulations 4000] [--bootstraps 500] [--drawn-runs 200000]
                                    [--replicates 999] [--seed 0] [--only NAME ...] [--rst]
+    python benchmarks/intervals.py --public FOLDER [--simulations 400] [--sizes 60 200] [--seed 0]
 
 Runs of one forecast each, with a known chance of success; several sizes, ties, overconfidence (so
 that some forecasts are clipped), rare failures, and clusters of runs of equal and unequal size.
@@ -11,23 +12,34 @@ where enough runs carry the variance; how often it does, and the coverage where 
 the ends of the two lie apart, as a share of the width. A calibration error has bounds, MCB an upper
 bound, in place of auto. The truth is that of two million runs. The standard error of a coverage of
 .95 in 4,000 simulations is .0034, in 500 it is .01.
+
+With `--public`, samples of public tables stand in for simulations. A table in FOLDER (or one that
+the package holds) is the population, so its own values are the truth; runs, or whole tasks, are
+drawn from it with replacement, 60 and 200 at a time, and judged as `evaluate` judges them as given.
+Counted for each metric, its margin over the base rate and what there is by step: how often the
+interval holds the truth, lies above it or below it, and is given at all; and its mean width.
+Samples with one outcome only are drawn again.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.parallel import Work
+from trajscore.core.weights import as_step_weights
+from trajscore.datasets import load_chess
 from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._choice import by_bootstrap, by_influence, is_rare
 from trajscore.inference._units import Units, draw_counts, units_of
@@ -37,7 +49,14 @@ from trajscore.metrics._diagnostics import diagnostic_statistics
 from trajscore.metrics._ecuas import price
 from trajscore.metrics._statistics import MeanOfRuns, Statistic, all_at_once
 from trajscore.metrics._weighted_steps import weighted_steps
+from trajscore.report import IntervalOptions
+from trajscore.report._cards import card_table
+from trajscore.report._data import MARGIN, VALUE, Options
+from trajscore.report._equal_length import by_step_table
+from trajscore.report._intervals import interval_table
 from trajscore.report._margins import hides_losses
+from trajscore.report._rows import make_rows
+from trajscore.report._runs import check_predictors, choose_runs
 
 FloatArray = NDArray[np.float64]
 
@@ -46,6 +65,8 @@ ON_LOGIT = ("AUROC", "AUPRC", "AURC")
 BOUNDED = ("T-ECE", "T-ECE gain", "MCB")
 COMPARED = ("AUROC", "TPS log", "T-ECE")
 N_TRUTH = 2_000_000
+OPTIONS = Options(("log", "brier", ("beta", 4, 2)), as_step_weights(), "weighted")
+EVALUATOR = ("hotpotqa", "gsm8k", "mmlupro", "math", "medqa")
 # How many simulations share the counts of replicates
 _REUSED = 20
 
@@ -290,6 +311,142 @@ def outside(table: pd.DataFrame) -> pd.DataFrame:
     return judged[~judged["where chosen"].between(0.935, 0.965)]
 
 
+# -------------------------------------------------------------------- public tables
+
+ENDS = ("value", "low", "high")
+
+
+@dataclass(frozen=True)
+class Population:
+    """Runs of a public table, and the task of each, where runs share one."""
+
+    X: TrajectoryArray
+    y: FloatArray
+    tasks: NDArray[Any] | None = None
+
+    def draw(self, n: int, rng: np.random.Generator) -> Population:
+        """Draw n runs, or as many in whole tasks, with replacement and both outcomes."""
+        while True:
+            if self.tasks is None:
+                rows, tasks = rng.integers(len(self.y), size=n), None
+            else:
+                names = np.unique(self.tasks)
+                chosen = rng.choice(names, round(n * len(names) / len(self.y)))
+                parts = [np.flatnonzero(self.tasks == name) for name in chosen]
+                rows = np.concatenate(parts)
+                tasks = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+            if 0 < self.y[rows].mean() < 1:
+                X = TrajectoryArray.from_flat(self.X[rows].cells, self.X.lengths[rows])
+                return Population(X, self.y[rows], tasks)
+
+    def intervals(self, n_resamples: int) -> pd.DataFrame:
+        """Return value, low and high of all that a report says of forecasts as given."""
+        judged = choose_runs(check_predictors(self.X, self.y, self.tasks, None), None, "failure")
+        rows = make_rows(judged, None, OPTIONS.weights, Work(), [])
+        draws = IntervalOptions(n_resamples)
+        every = interval_table(rows, judged.runs, OPTIONS, draws, Work())[0].unstack("metric")
+        table = every.loc[[rows[0].key]].stack("metric", future_stack=True)
+        table = table.droplevel(["predictor", "form"])
+        cards = card_table(rows, OPTIONS, draws, Work())
+        steps = by_step_table(rows, OPTIONS, draws, Work()).droplevel(["predictor", "form"])
+        columns = {
+            "": table[[*VALUE]],
+            "margin of": table[[*MARGIN]],
+            "card, margin of": cards[["as_given", "as_given_low", "as_given_high"]],
+            "by step, AUROC": steps[["AUROC", "AUROC_low", "AUROC_high"]],
+            "by step, margin": steps[[*MARGIN]],
+        }
+        parts = [
+            one.set_axis(ENDS, axis=1).set_axis([(name, str(key)) for key in one.index])
+            for name, one in columns.items()
+        ]
+        return pd.concat(parts).dropna(subset="value")
+
+
+def public_tables(folder: Path) -> Iterator[tuple[str, Population]]:
+    """Read what there is of the public tables; those that are not at hand are named."""
+    X, y = load_chess(return_X_y=True)
+    for name in X.channels:
+        yield f"chess, {name}", Population(X[y >= 0][name], y[y >= 0].astype(float))
+    columns = {
+        "evaluator/{}_w_scores_compressed": ("uq_problem_idx", "num_steps", "judge_probability"),
+        "tot/{}": ("run_id", "step", "value"),
+        "winprob/{}": ("game", "step", "win_probability"),
+    }
+    outcomes, files = ("solved", "solved", "won"), (EVALUATOR, ["game24_gpt4"], ["march_madness"])
+    for (pattern, fields), outcome, names in zip(columns.items(), outcomes, files, strict=True):
+        for name in names:
+            path = folder / f"{pattern.format(name)}.csv.gz"
+            if not path.exists():
+                print(f"{name} is not at hand: there is no file {path}")
+                continue
+            frame = pd.read_csv(path)
+            used = dict(zip(("id", "step", "value"), fields, strict=True))
+            X, y = TrajectoryArray.from_frame(frame, **used, outcome=outcome)
+            tasks = None
+            if "task" in frame:
+                tasks = frame.groupby(fields[0])["task"].first().loc[X.ids].to_numpy()
+            yield name, Population(X, y.astype(float), tasks)
+    for path in sorted(folder.glob("expected_cost/*")):
+        if path.is_dir():  # one answer each: is the likeliest class right?
+            P = softmax(np.load(path / "scores.npy").astype(float), axis=1)
+            right = (P.argmax(axis=1) == np.load(path / "targets.npy")).astype(float)
+            X = TrajectoryArray.from_flat(P.max(axis=1), np.ones(len(P), dtype=np.int64))
+            yield path.name, Population(X, right)
+
+
+def on_public(
+    population: Population, n: int, n_samples: int, n_resamples: int, seed: int
+) -> pd.DataFrame:
+    """Return coverage of each interval in samples of n runs of a public table."""
+    truth = population.intervals(2)["value"]
+    rng = np.random.default_rng([seed, n])
+    samples = (population.draw(n, rng).intervals(n_resamples) for _ in range(n_samples))
+    every = pd.concat(samples)
+    every = every[every.index.isin(truth.index)]
+    by_cell = every.groupby(level=0, sort=False)
+    told = every.dropna()
+    target = truth.loc[told.index].to_numpy()
+    # a rounding error is not a miss: a constant's margin is 0
+    slack = 1e-9 * (1 + np.abs(target))
+    judged = pd.DataFrame(
+        {
+            "covered": (told["low"] - slack <= target) & (target <= told["high"] + slack),
+            "above": told["low"] - slack > target,
+            "below": told["high"] + slack < target,
+            "width": told["high"] - told["low"],
+        }
+    )
+    found = judged.groupby(level=0, sort=False).mean()
+    found.insert(0, "truth", truth.loc[found.index])
+    found["given"] = judged.groupby(level=0).size() / by_cell.size()
+    found["samples"] = by_cell.size()
+    found.index = [" ".join(key).strip() for key in found.index]
+    return found
+
+
+def main_public(args: argparse.Namespace) -> None:
+    """Print a table for each public table and size, and what covers less than .93."""
+    tables = {}
+    for name, population in public_tables(args.public):
+        if args.only is None or any(one in name for one in args.only):
+            for n in args.sizes:
+                start = time.perf_counter()
+                counts = args.simulations or 400, args.replicates
+                tables[name, n] = on_public(population, n, *counts, args.seed)
+                seconds = time.perf_counter() - start
+                print(f"\n{name}, {n} of {len(population.y):,} runs ({seconds:.0f} s)")
+                print(tables[name, n].round(4).to_string(), flush=True)
+    every = pd.concat(tables, names=["table", "n", "metric"])
+    # of steps that few samples reach, a coverage says little
+    short = every[(every["covered"] < 0.93) & (every["samples"] >= 50)]
+    print("\nCoverage below .93:")
+    print(short.round(3).to_string() if len(short) else "nowhere")
+
+
+# -------------------------------------------------------------------- tables
+
+
 SHOWN = ("TPS log", "TPS brier", "AUROC", "AUPRC", "AURC", "ECUAS_0", "AUROC gain", "T-ECE", "MCB")
 
 
@@ -322,20 +479,25 @@ def _cell(metric: str, row: pd.Series) -> str:
 def main() -> None:
     """Print a table for each setting, and where intervals fail."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--simulations", type=int, default=4000)
+    parser.add_argument("--simulations", type=int, help="default: 4000, or 400 of public tables")
     parser.add_argument("--bootstraps", type=int, default=500)
     parser.add_argument("--drawn-runs", type=int, default=200_000, help="runs times bootstraps")
     parser.add_argument("--replicates", type=int, default=999)
     parser.add_argument("--seed", type=int, default=0, help="of the simulations")
-    parser.add_argument("--only", nargs="+", choices=list(SETTINGS), default=list(SETTINGS))
+    parser.add_argument("--only", nargs="+", help="settings, or parts of names of public tables")
     parser.add_argument("--rst", action="store_true", help="also print the table of the docs")
+    parser.add_argument("--public", type=Path, metavar="FOLDER", help="of public tables")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[60, 200], help="of their samples")
     args = parser.parse_args()
+    if args.public:
+        main_public(args)
+        return
     tables = {}
-    for name in args.only:
+    for name in args.only or SETTINGS:
         start = time.perf_counter()
         setting = SETTINGS[name]
         n_bootstraps = min(args.bootstraps, args.drawn_runs // setting.n_runs)
-        repeats = args.simulations, n_bootstraps, args.replicates
+        repeats = args.simulations or 4000, n_bootstraps, args.replicates
         tables[name] = simulate(setting, *repeats, args.seed)
         print(f"\n{name} ({time.perf_counter() - start:.0f} s)")
         print(tables[name].round(3).to_string(), flush=True)

@@ -87,6 +87,20 @@ def test_verdict_flips_at_break_even(score, how, seed):
         assert np.isnan(point.q)
 
 
+@pytest.mark.parametrize(("observed", "q"), [(0, 0.0), (1, 1.0)])
+def test_verdict_may_flip_at_either_end(observed, q):
+    # a cut-off run that ends as the observed one did makes up for exactly what is gained on it
+    point = break_even_q([observed, -1], [[0.5], [0.25]], [[0.25], [0.5]], score="brier")
+    assert point.q == q
+    assert point.flips
+    assert (point.difference_at_0, point.difference_at_1)[observed] == 0
+
+
+def test_equal_predictors_have_no_point_at_which_a_verdict_flips():
+    point = break_even_q([1, -1], [[0.5], [0.25]], [[0.5], [0.25]], score="brier")
+    assert np.isnan(point.q)
+
+
 def ab(cells):
     return TrajectoryArray(np.array(cells), [1, 1], ids=["a", "b"])
 

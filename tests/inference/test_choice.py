@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 
 from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._choice import by_bootstrap, by_influence
@@ -77,6 +78,24 @@ def test_calibration_errors_are_bounded_wherever_the_truth_is(overconfidence, tr
         plain += int(found.low[0] <= truth <= found.high[0])
     assert hits / 150 > 0.93
     assert (plain / 150 < 0.5) == (truth == 0)  # what the bounds are for
+
+
+def test_an_error_far_from_zero_is_bounded_as_a_mean_is_by_student():
+    x = np.array([0.2, 0.25, 0.3, 0.35, 0.4])
+    for units in (units_of(None, 5), units_of(np.arange(5), 5)):
+        parts = Parts(np.array([x.mean()]), centred(x)[:, None])
+        _, high = absolute_interval(parts, None, units, LEVEL)
+        reach = ttest_1samp(x, 0).confidence_interval(LEVEL).high - x.mean()
+        assert high - x.mean() == pytest.approx(reach, rel=0.04)
+
+
+def test_bounds_of_an_error_stay_between_zero_and_one():
+    x = np.array([0.7, 1.0, 1.0, 1.0, 1.0])
+    for mean, end in ((0.94, 1), (0.01, 0)):
+        parts = Parts(np.array([mean]), centred(x)[:, None])
+        ends = absolute_interval(parts, None, units_of(None, 5), LEVEL)
+        assert ends[end] == end
+        assert 0 <= ends[0] < mean < ends[1] <= 1
 
 
 def test_differences_of_calibration_errors_are_paired(rng):

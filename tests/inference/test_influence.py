@@ -106,3 +106,27 @@ def test_intervals_of_a_score_hold_where_length_tells(n_simulations):
         assert binomtest(count, n_simulations, 0.94).proportion_ci(0.999).high > 0.94
         assert count / n_simulations < 0.985  # not merely wide
     np.testing.assert_allclose(np.mean(errors, axis=0), np.std(means, axis=0), rtol=0.15)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "influence", "message"),
+    [
+        ([], [0.1], "estimate is empty"),
+        ([0.1, 0.2], [[0.1], [-0.1]], "a column for each of 2 statistics, got shape \\(2, 1\\)"),
+        ([0.1, 0.2], [0.1, 0.2, -0.3, 0.0], "statistics, got shape \\(4, 1\\)"),
+        ([0.1, 0.2], [0.1, 0.2, -0.3], "a column for each of 2 statistics, got shape \\(3, 1\\)"),
+        (0.1, np.zeros((2, 1, 1)), "a column for each of 1 statistics, got shape \\(2, 1, 1\\)"),
+        ([[0.1]], [0.1, -0.1], "a column for each of 1 statistics"),
+    ],
+)
+def test_bad_input(estimate, influence, message):
+    with pytest.raises(ValueError, match=message):
+        influence_interval(estimate, influence)
+
+
+def test_what_does_not_vary_has_no_width_be_it_alone_or_among_others():
+    psi = np.array([0.5, -0.5] * 10)
+    low, high = influence_interval([0.3, 0.4], np.c_[psi, 0 * psi], simultaneous=True)
+    assert low[0] < 0.3 < high[0]
+    assert low[1] == high[1] == 0.4
+    assert influence_interval(0.3, 0 * psi, simultaneous=True) == (0.3, 0.3)

@@ -35,6 +35,13 @@ def test_two_columns_are_their_difference(rng):
     assert runs_needed(-0.1, pair) == runs_needed(0.1, pair)
 
 
+def test_design_effect_of_runs_that_repeat_others(rng):
+    # 10 runs in 5 clusters of two equal ones: the variance of 5, estimated with n - 1, over that
+    # of 10, estimated with n - 1
+    values = np.repeat(rng.normal(size=5), 2)
+    assert design_effect(values, np.repeat(np.arange(5), 2)) == pytest.approx(9 / 4)
+
+
 def test_a_design_effect_below_one_is_not_used():
     values = np.tile([1.0, -1.1], 20)
     groups = np.repeat(np.arange(20), 2)

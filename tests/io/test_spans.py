@@ -89,6 +89,29 @@ def test_scores_of_spans_are_those_of_turns_or_of_the_run():
     assert [step.scores for step in run.steps[1:]] == [{"p": 0.5}, {"all": 1, "last": 2}]
 
 
+def test_only_numbers_of_tokens_are_added_up():
+    strange = {"input": True, "output": "9", "cached": None, "reasoning": 2.5}
+    run = read(
+        Span("1", "model", start=0, given=FIRST, answer="x", tokens={"input": 4, "output": 3}),
+        Span("2", "model", start=1, answer="y", tokens=strange),
+        Span("3", "model", start=2, answer="z", tokens={"input": 1, "reasoning": 1}),
+    )
+    assert run.meta == {"input_tokens": 5, "output_tokens": 3, "reasoning_tokens": 3.5}
+
+
+def test_scores_of_an_outermost_span_stay_there():
+    run = read(
+        Span("root", start=0, scores={"all": 1}),
+        Span("1", "model", "root", start=1, given=FIRST, answer="x"),
+        Span("no turn", parent="root", start=1),
+        Span("other", start=2, scores={"run": 2}),
+        Span("2", "model", start=3, answer="y", scores={"p": 0.5}),
+        Span("", start=4, scores={"too": 3}),
+    )
+    assert run.scores == {"run": 2, "too": 3}
+    assert [step.scores for step in run.steps[1:]] == [{"all": 1}, {"p": 0.5}]
+
+
 def test_without_a_call_of_a_model_the_outermost_span_tells_all():
     run = read(
         Span("in", parent="out", given={"messages": FIRST}, answer={"messages": SECOND}),

@@ -8,6 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from any_input import any_two_labels, as_forecasts
 from trajscore import PrefixForecaster, TrajectoryArray
+from trajscore.calibration import AliveRate
 from trajscore.core.folds import held_out_rows
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import (
@@ -240,6 +241,11 @@ def test_learn_then_test_bad_input(runs):
     shorter = LearnThenTestStop(alpha=0.3).fit(X.prefix(4), y)
     with pytest.warns(UserWarning, match="more than the 4 steps of the longest run"):
         assert shorter.predict(X_new).mean() < 1
+    forecaster = {"forecaster": AliveRate(), "delta": 0.9, "alpha": 0.5, "lost_accuracy": None}
+    with pytest.raises(ValueError, match="^1 runs have an outcome .* at least 2 are needed"):
+        LearnThenTestStop(**forecaster).fit([[0.5], [0.4], [0.3]], [1, -1, -1])
+    two = LearnThenTestStop(**forecaster).fit([[0.5], [0.4], [0.3]], [1, 1, -1])
+    assert two.n_calibration_ == 1
     for name in ("delta", "calibration_fraction", "lost_accuracy"):
         with pytest.raises(ValueError, match=f"{name} must lie strictly between 0 and 1, got 1.5"):
             LearnThenTestStop(**{name: 1.5}).fit(X, y)

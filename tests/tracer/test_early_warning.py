@@ -38,6 +38,21 @@ def test_early_warning_by_hand():
             early_warning([0, 1], [[0.1], [0.2]], threshold=threshold)
 
 
+@pytest.mark.parametrize(
+    ("failed", "succeeded", "threshold"),
+    [
+        ([0.9, 0.3], [0.5, 0.1], 0.9),
+        ([0.9, 0.5, 0.3], [0.7, 0.2, 0.1], 0.3),
+        ([0.9, 0.4], [0.9, 0.4], 0.9),
+        # 3/5 - 0 and 4/5 - 1/5 are the same but for the last digit
+        ([0.9, 0.9, 0.9, 0.5, 0.1], [0.7, 0.2, 0.2, 0.2, 0.2], 0.9),
+    ],
+)
+def test_of_thresholds_that_separate_alike_the_largest_is_taken(failed, succeeded, threshold):
+    y, risk = [0] * len(failed) + [1] * len(succeeded), [[p] for p in (*failed, *succeeded)]
+    assert early_warning(y, risk).threshold == threshold
+
+
 def test_runs_without_a_risk_are_left_out_and_grades_refused():
     risk = TrajectoryArray([0.9, 0.1, np.nan], [1, 1, 1], missing="allow")
     warning = early_warning([0, 1, 0], risk)

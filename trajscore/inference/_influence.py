@@ -85,12 +85,12 @@ def influence_interval(
     psi = as_numbers(influence, "influence")
     if not value.size:
         raise ValueError("estimate is empty; give at least one statistic")
-    if psi.ndim not in (1, 2) or psi.size % value.size or value.ndim != 1:
+    psi = psi[:, None] if psi.ndim == 1 else psi
+    if value.ndim != 1 or psi.ndim != 2 or psi.shape[1] != len(value):
         raise ValueError(
             f"influence must have a column for each of {value.size} statistics, got shape "
             f"{psi.shape}"
         )
-    psi = psi.reshape(-1, len(value))
     units = any_units(None if groups is None else check_groups(groups, len(psi)), len(psi))
     warn_few_clusters(units, len(psi))
     spread = Spread(np.nan_to_num(psi), units)
