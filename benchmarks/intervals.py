@@ -37,24 +37,27 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.outcomes import opposite
 from trajscore.core.parallel import Work
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import load_chess
 from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._choice import by_bootstrap, by_influence, is_rare
 from trajscore.inference._units import Units, draw_counts, units_of
+from trajscore.inference._unseen import unseen_reach
 from trajscore.metrics import tps_samples
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._diagnostics import diagnostic_statistics
 from trajscore.metrics._ecuas import price
+from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._statistics import MeanOfRuns, Statistic, all_at_once
+from trajscore.metrics._tps import score_cells
 from trajscore.metrics._weighted_steps import weighted_steps
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import card_table
 from trajscore.report._data import MARGIN, VALUE, Options
 from trajscore.report._equal_length import by_step_table
 from trajscore.report._intervals import interval_table
-from trajscore.report._margins import hides_losses
 from trajscore.report._rows import make_rows
 from trajscore.report._runs import check_predictors, choose_runs
 
@@ -146,18 +149,16 @@ def draw(
 def statistics(success: FloatArray, forecast: FloatArray) -> dict[str, Statistic]:
     """Metrics of a forecast that are differentiable."""
     metrics = diagnostic_statistics(forecast, success, is_probability=False)
-    clipped = np.clip(forecast, 1e-6, 1 - 1e-6)
-    log_score = np.where(success == 1, np.log(clipped), np.log1p(-clipped))
-    offsets = np.arange(len(success) + 1)
-    unseen = hides_losses(forecast, success, offsets, 1e-6)
-    metrics["TPS log"] = MeanOfRuns(log_score, None, unseen)
-    metrics["TPS brier"] = MeanOfRuns(-((forecast - success) ** 2))
     with np.errstate(divide="ignore"):
         log_u = np.log1p(-forecast)
+    scores: dict[str, Callable[[FloatArray], FloatArray]] = {
+        "TPS log": lambda y: score_cells(get_family("log"), forecast, y),
+        "TPS brier": lambda y: score_cells(get_family("brier"), forecast, y),
+    }
     for n in (0, 1, 128):
-        unseen = n == 0 and hides_losses(np.maximum(forecast, 0.5), success, offsets, 1e-7)
-        costs = price(log_u, 1 - success, n, 1.0, 1e-7)[0]
-        metrics[f"ECUAS_{n}"] = MeanOfRuns(costs, None, unseen)
+        scores[f"ECUAS_{n}"] = lambda y, n=n: price(log_u, 1 - y, n, 1.0, 1e-7)[0]
+    for name, of in scores.items():
+        metrics[name] = MeanOfRuns(of(success), None, of(opposite(success)))
     return metrics
 
 
@@ -165,10 +166,10 @@ def bounded_statistics(success: FloatArray, forecast: FloatArray) -> dict[str, S
     """Metrics of a forecast that are smallest, and not differentiable, where it is calibrated."""
     X = TrajectoryArray.from_flat(forecast, np.ones(len(forecast), dtype=np.int64))
     best = recalibrated_sums(weighted_steps(success, X), "log").samples()
-    gained = best - tps_samples(success, X)
+    given, other = tps_samples(success, X), tps_samples(opposite(success), X)
     return {
         "T-ECE": diagnostic_statistics(forecast, success, is_probability=True)["T-ECE"],
-        "MCB": MeanOfRuns(gained),
+        "MCB": MeanOfRuns(best - given, None, best - other),
     }
 
 
@@ -202,13 +203,15 @@ class Table:
         gains = [own[name] - one.influence(self.n_runs) for name, one in self.others.items()]
         return np.stack([*own.values(), *gains], axis=1)
 
-    def has_unseen(self) -> NDArray[np.bool_]:
-        """Whether losses may be as likely as unseen, so that `evaluate` takes no influences."""
-        own, others = (
-            {name: getattr(one, "has_unseen", False) for name, one in metrics.items()}
-            for metrics in (self.metrics, self.others)
-        )
-        return np.array([*own.values(), *(own[name] or others[name] for name in others)])
+    def unseen(self, units: Units) -> FloatArray:
+        """How far below and above each value losses that were not seen may reach."""
+        reach = [
+            unseen_reach(one.change(self.n_runs), units, 1 - LEVEL)
+            if isinstance(one, MeanOfRuns)
+            else (0.0, 0.0)
+            for one in self.metrics.values()
+        ]
+        return np.array([*reach, *[(0.0, 0.0)] * len(self.others)]).T
 
     def bounds(self, units: Units, high_by_influence: float) -> tuple[FloatArray, FloatArray]:
         """Bounds of T-ECE, MCB and the gain in T-ECE."""
@@ -286,7 +289,8 @@ def try_intervals(table: Table, units: Units, found: Found, counts: FloatArray |
     value = table.values(np.ones(n_runs))
     on_logit = [name in ON_LOGIT for name in table.names]
     one = by_influence(value, np.nan_to_num(table.influences()), units, LEVEL, on_logit)
-    holds = one.holds & ~table.has_unseen() & (not is_rare(table.success))
+    holds = one.holds & (not is_rare(table.success))
+    below, above = table.unseen(units)
     rows["value"].append(value)
     rows["influence"].append(found.covered(one.low, one.high))
     rows["holds"].append(holds)
@@ -298,9 +302,11 @@ def try_intervals(table: Table, units: Units, found: Found, counts: FloatArray |
     rows["bootstrap"].append(found.covered(low, high))
     rows["apart"].append(apart / 2 / np.maximum(one.high - one.low, 1e-12))
     if "T-ECE" in table.names:
-        low, high = table.bounds(units, float(one.high[1]))
-    else:
-        low, high = np.where(holds, one.low, low), np.where(holds, one.high, high)
+        low, high = table.bounds(units, float(max(one.high[1], value[1] + above[1])))
+    else:  # never shorter than by influences
+        low = np.where(holds, one.low, np.fmin(one.low, low))
+        high = np.where(holds, one.high, np.fmax(one.high, high))
+        low, high = np.fmin(low, value - below), np.fmax(high, value + above)
     rows["auto"].append(found.covered(low, high))
 
 
@@ -347,7 +353,7 @@ class Population:
         every = interval_table(rows, judged.runs, OPTIONS, draws, Work())[0].unstack("metric")
         table = every.loc[[rows[0].key]].stack("metric", future_stack=True)
         table = table.droplevel(["predictor", "form"])
-        cards = card_table(rows, OPTIONS, draws, Work())
+        cards = card_table(rows, OPTIONS, draws, Work())[0]
         steps = by_step_table(rows, OPTIONS, draws, Work()).droplevel(["predictor", "form"])
         columns = {
             "": table[[*VALUE]],
