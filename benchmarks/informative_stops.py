@@ -1,127 +1,222 @@
 """Scores repaired for stops that depend on the history: bias and coverage where the truth is known.
 
-    python benchmarks/informative_stops.py [--runs 1000] [--lengths 6 | --lengths 3 9]
-                                           [--repeats 200] [--jobs 1]
+    python benchmarks/informative_stops.py [DESIGN ...] [--runs 150 300] [--repeats 1000]
+                                           [--seed 0] [--jobs 1]
 
-Runs of `make_trajectories` are stopped at a step with the chance .04, or .24 where the forecast is
-below .4. Printed for the log score: the error against the score of the same runs had none been
-stopped, with its standard error over the repeats; and how often the 95% interval from the
-contributions holds the score in the population.
+Runs of `make_trajectories` are stopped at each step with a chance that depends on the latest
+forecast, see `DESIGNS`. Printed for the log score: the error against the score of the same runs had
+none been stopped, with its standard error over the repeats; how much the estimate varies; how often
+the 95% interval of `StopHazard.interval` holds the score in the population; and how wide it is.
 """
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from scipy.special import ndtr
 
 from trajscore import TrajectoryArray
 from trajscore.censoring import StopHazard, doubly_robust_tps_score, ipcw_tps_score
-from trajscore.core.within_runs import first_step_above
+from trajscore.core.within_runs import first_step_above, step_numbers
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import censored_tps_score, tps_score
 
-LOW, ALWAYS, WHERE_LOW = 0.4, 0.04, 0.2
-Lengths = int | tuple[int, int]
+OWN = {"weights": "linear_front", "horizon": "own"}
 
 
-def stopped_runs(
-    n_runs: int, lengths: Lengths, seed: int
-) -> tuple[TrajectoryArray, np.ndarray, float]:
+@dataclass(frozen=True)
+class Design:
+    """How runs are made and stopped.
+
+    Parameters
+    ----------
+    lengths, sharpness : int or pair of int, float
+        As in `make_trajectories`.
+    low, where_low, always : float
+        The chance of a stop at a step is `always`, plus `where_low` if the forecast is below `low`.
+    budget : int, optional
+        Runs are cut here too, administratively, and their true q_Z is known.
+    trials : int
+        Runs of a task, which share 40% of their evidence.
+    published : bool
+        Whether the step weights are those of the paper.
+    """
+
+    lengths: int | tuple[int, int] = (3, 12)
+    sharpness: float = 1.0
+    low: float = 0.3
+    where_low: float = 0.3
+    always: float = 0.0
+    budget: int | None = None
+    trials: int = 1
+    published: bool = False
+
+    @property
+    def how(self) -> dict[str, str]:
+        """Step weights, as arguments of a score."""
+        return OWN if self.published else {}
+
+
+DESIGNS = {
+    "guide, 6 steps": Design(6, low=0.4, where_low=0.2, always=0.04),
+    "guide, 3 to 9 steps": Design((3, 9), low=0.4, where_low=0.2, always=0.04),
+    "6 steps": Design(6),
+    "3 to 12 steps": Design(),
+    "12 steps": Design(12),
+    "hazard .1": Design(where_low=0.1),
+    "hazard .5": Design(where_low=0.5),
+    "overconfident": Design(sharpness=3.0),
+    "published weights": Design(published=True),
+    "budget of 7 steps, too": Design(budget=7),
+    "5 trials a task": Design(trials=5),
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Runs as far as they went: outcomes (-1: not observed), who was stopped, q_Z, and tasks."""
+
+    X: TrajectoryArray
+    y: np.ndarray
+    stopped: np.ndarray
+    q_z: np.ndarray
+    task: np.ndarray | None
+    truth: float  # score of these runs without stops
+
+
+def whole_runs(n_runs: int, design: Design, seed: int) -> Any:
+    """Return runs, outcomes and true q_t without any stop; those of a task share evidence."""
+    if design.trials == 1:
+        runs = make_trajectories(
+            n_runs, lengths=design.lengths, sharpness=design.sharpness, random_state=seed
+        )
+        return runs.data, runs.final_outcome, runs.q
+    runs = make_trajectories(n_runs, lengths=design.lengths, random_state=seed)
+    T, step = np.repeat(runs.data.lengths, runs.data.lengths), step_numbers(runs.data)
+    rng, task = np.random.default_rng(seed), np.arange(n_runs) // design.trials
+    common = rng.standard_normal((task.max() + 1, T.max()))[
+        np.repeat(task, runs.data.lengths), step - 1
+    ]
+    evidence = np.sqrt(0.4) * common + np.sqrt(0.6) * rng.standard_normal(len(T))
+    walk = np.cumsum(evidence * np.sqrt(0.6 / T))
+    first, last = runs.data.offsets[:-1], runs.data.offsets[1:] - 1
+    walk -= np.repeat(walk[first] - (evidence * np.sqrt(0.6 / T))[first], runs.data.lengths)
+    q = runs.data.with_cells(ndtr(walk / np.sqrt(1 - 0.6 * step / T)))
+    outcome = walk[last] + np.sqrt(0.4) * rng.standard_normal(n_runs) > 0
+    return q, outcome.astype(int), q
+
+
+def stopped_runs(n_runs: int, design: Design, seed: int) -> Sample:
     """Draw runs and stop some.
 
     Parameters
     ----------
-    n_runs, lengths, seed : int, int or pair of int, int
-        As in `make_trajectories`.
+    n_runs, design, seed : int, Design, int
+        How many runs, of which kind.
 
     Returns
     -------
-    tuple
-        The runs as far as they went, outcomes (-1 where stopped), and the score without stops.
+    Sample
+        The runs as far as they went.
     """
-    runs = make_trajectories(n_runs, lengths=lengths, random_state=seed)
-    X = runs.data
-    chance = ALWAYS + WHERE_LOW * (X.cells < LOW)
+    X, outcome, q = whole_runs(n_runs, design, seed)
+    budget = X.lengths.max() if design.budget is None else design.budget
+    cut = X.lengths > budget
+    X, q = X.prefix(budget), q.prefix(budget)
+    chance = design.always + design.where_low * (X.cells < design.low)
     drawn = np.random.default_rng(seed).random(len(X.cells))
     first = first_step_above(X, chance - drawn, np.zeros(n_runs))
     stopped = (first > 0) & (first < X.lengths)  # a run at its end can no longer be stopped
     short = X.truncate(np.where(stopped, first, X.lengths))
-    y = np.where(stopped, -1, runs.target)
-    truth = tps_score(runs.final_outcome, X)
-    return TrajectoryArray(short.cells, short.lengths), y, truth
+    return Sample(
+        X=TrajectoryArray(short.cells, short.lengths),
+        y=np.where(stopped | cut, -1, outcome),
+        stopped=stopped,
+        q_z=q.cells[q.offsets[1:] - 1],
+        task=None if design.trials == 1 else np.arange(n_runs) // design.trials,
+        truth=tps_score(outcome, X, **design.how),
+    )
 
 
-def estimates(n_runs: int, lengths: Lengths, seed: int) -> dict[str, list[float]]:
-    """Return estimate, standard error and truth of one sample by estimator.
+def estimates(n_runs: int, design: Design, seed: int) -> dict[str, list[float]]:
+    """Return estimate, interval and truth of one sample by estimator.
 
     Parameters
     ----------
-    n_runs, lengths, seed : int, int or pair of int, int
+    n_runs, design, seed : int, Design, int
         As in `stopped_runs`.
 
     Returns
     -------
     dict
-        Estimator to [value, std_error, score of the same runs without stops].
+        Estimator to [value, low, high, score of the same runs without stops].
     """
-    X, y, truth = stopped_runs(n_runs, lengths, seed)
-    hazard = StopHazard().fit(X, y == -1)
+    one, how = stopped_runs(n_runs, design, seed), design.how
+    hazard, kept = StopHazard().fit(one.X, one.stopped, groups=one.task), ~one.stopped
+    known = {"q_z": one.q_z, **how}
+    whole = censored_tps_score(one.y[kept], one.X[kept], q_z=one.q_z[kept], **how)
+    simple = censored_tps_score(one.y, one.X, q_z=np.where(kept, one.q_z, 0), **how)
     out = {
-        "complete only": [tps_score(y[y >= 0], X[y >= 0]), np.nan, truth],
-        "simple": [censored_tps_score(y, X), np.nan, truth],
+        "complete only": [whole, np.nan, np.nan, one.truth],
+        "simple": [simple, np.nan, np.nan, one.truth],
     }
     for name, score in (("IPCW", ipcw_tps_score), ("doubly robust", doubly_robust_tps_score)):
-        value, samples = score(y, X, hazard, return_samples=True)
-        out[name] = [value, samples.std(ddof=1) / np.sqrt(n_runs), truth]
+        value, samples = score(one.y, one.X, hazard, return_samples=True, **known)
+        out[name] = [value, *hazard.interval(samples, groups=one.task), one.truth]
     return out
 
 
-def table(n_runs: int, lengths: Lengths, repeats: int, n_jobs: int = 1) -> pd.DataFrame:
+def table(
+    n_runs: int, design: Design, repeats: int, first_seed: int = 0, n_jobs: int = 1
+) -> pd.DataFrame:
     """Repeat, and sum up error and coverage.
 
     Parameters
     ----------
-    n_runs, lengths, repeats, n_jobs : int, int or pair of int, int, int
-        Sample size, lengths of the runs, repeats and processes.
+    n_runs, design, repeats, first_seed, n_jobs : int, Design, int, int, int
+        Sample size, kind of runs, repeats, seed of the first one, and processes.
 
     Returns
     -------
     DataFrame
         One row an estimator.
     """
-    whole = make_trajectories(400_000, lengths=lengths, random_state=10**6)
-    target = tps_score(whole.target, whole.data)
+    target = np.mean([stopped_runs(100_000, design, 10**6 + seed).truth for seed in range(5)])
     drawn = Parallel(n_jobs=n_jobs)(
-        delayed(estimates)(n_runs, lengths, seed) for seed in range(repeats)
+        delayed(estimates)(n_runs, design, first_seed + seed) for seed in range(repeats)
     )
     rows = {}
     for name in drawn[0]:
-        value, std_error, truth = np.array([one[name] for one in drawn]).T
-        error = value - truth
-        missed = np.abs(value - target) > 1.959964 * std_error
+        value, low, high, truth = np.array([one[name] for one in drawn]).T
+        error, held = value - truth, (low <= target) & (target <= high)
         rows[name] = {
             "error": error.mean(),
             "its std_error": error.std(ddof=1) / np.sqrt(repeats),
             "spread": value.std(ddof=1),
-            "mean std_error": std_error.mean(),
-            "coverage": np.nan if np.isnan(std_error).any() else 1 - missed.mean(),
+            "coverage": np.nan if np.isnan(low).any() else held.mean(),
+            "width": (high - low).mean(),
         }
     return pd.DataFrame(rows).T
 
 
 def main() -> None:
-    """Print one table."""
+    """Print a table for each design and number of runs."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--lengths", type=int, nargs="+", default=[6])
-    parser.add_argument("--repeats", type=int, default=200)
+    parser.add_argument("designs", nargs="*", metavar="DESIGN", help=", ".join(DESIGNS))
+    parser.add_argument("--runs", type=int, nargs="+", default=[150, 300])
+    parser.add_argument("--repeats", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
-    lengths = given.lengths[0] if len(given.lengths) == 1 else tuple(given.lengths[:2])
-    print(table(given.runs, lengths, given.repeats, given.jobs).round(5).to_string())
+    for name in given.designs or DESIGNS:
+        for n_runs in given.runs:
+            found = table(n_runs, DESIGNS[name], given.repeats, given.seed, given.jobs)
+            print(f"== {name}, {n_runs} runs", found.round(4).to_string(), sep="\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ Scores and outcomes are drawn independently (300 runs of 8 steps). Boosted trees
 learn the training runs by heart; their out-of-fold traces must rank runs no better than chance,
 alone and as what a grid search finds.
 
-Then runs with a signal: a calibrator behind the trees in a pipeline is fitted to traces that the
-trees have learned by heart; one that is fitted to out-of-fold traces is not.
+Then runs with a signal: a calibrator that is fitted to the trees' traces of their own training runs
+learns from what the trees have learned by heart; one behind the trees in a pipeline does not, as
+the pipeline passes on out-of-fold traces.
 """
 
 from __future__ import annotations
@@ -68,13 +69,13 @@ def calibrated(seed: int) -> dict[str, float]:
         600, lengths=(3, 8), sharpness=1.5, noise=0.3, random_state=seed, return_X_y=True
     )
     X, new, y = runs[:300], runs[300:], outcomes[:300]
-    trees, platt = clone(TREES).fit(X, y), PlattCrossFitCalibrator()
-    chain = make_pipeline(clone(TREES), clone(platt)).fit(X, y)
-    platt.fit(cross_fit_traces(TREES, X, y), y)
+    chain = make_pipeline(clone(TREES), PlattCrossFitCalibrator()).fit(X, y)
+    trees = chain[0]
+    by_heart = PlattCrossFitCalibrator().fit(trees.transform(X), y)
     traces = {
         "none": trees.transform(new),
+        "fitted in sample": by_heart.transform(trees.transform(new)),
         "in a pipeline": chain.transform(new),
-        "out of fold": platt.transform(trees.transform(new)),
         "base rate": new.with_cells(np.full(len(new.cells), y.mean())),
     }
     return {name: tps_score(outcomes[300:], trace) for name, trace in traces.items()}

@@ -39,7 +39,7 @@ from trajscore import (
     make_tps_scorer,
     tps_scorer,
 )
-from trajscore.calibration import cross_fit_traces
+from trajscore.calibration import AliveRate, cross_fit_traces
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import aggregate, tps_score
 from trajscore.monitoring import RawVerifier
@@ -186,6 +186,52 @@ def test_weights_and_groups_go_to_the_fits_that_take_them(runs, forecaster):
         assert names[codes].tolist() == [f"task{one // 5}" for one in ids]
         others = set(X.ids) - set(ids)
         assert not {one // 5 for one in ids} & {one // 5 for one in others}  # no task is split
+
+
+@pytest.mark.parametrize("forecaster", [SUMMARY, AliveRate(end="step")], ids=["prefix", "alive"])
+def test_fit_transform_of_a_learned_forecaster_is_out_of_fold(runs, forecaster):
+    X, y = runs
+    groups, weight = X.ids // 5, 1.0 + X.ids % 3
+    one = clone(forecaster)
+    out = one.fit_transform(X, y, sample_weight=weight, groups=groups)
+    expected = cross_fit_traces(forecaster, X, y, groups=groups, sample_weight=weight)
+    np.testing.assert_array_equal(out.cells, expected.cells)
+    assert out.meta.equals(expected.meta)
+    # of new runs forecasts are those of the fit on all
+    whole = clone(forecaster).fit(X, y, sample_weight=weight).transform(X)
+    np.testing.assert_array_equal(one.transform(X).cells, whole.cells)
+    assert np.abs(out.cells - whole.cells).max() > 0.01
+    padded = clone(forecaster).fit_transform(X.padded(), y)
+    assert isinstance(padded, np.ndarray)
+    assert padded.shape == X.shape
+
+
+def test_a_calibrator_in_a_pipeline_does_not_learn_what_the_forecaster_knows_by_heart(runs):
+    X, y = runs
+    trees = PrefixForecaster(DecisionTreeClassifier(random_state=0), "summary", pooled=True)
+    pipeline = make_pipeline(trees, PlattCrossFitCalibrator()).fit(X, y)
+    new, outcomes = make_trajectories(1000, lengths=(1, 6), random_state=1, return_X_y=True)
+    base = tps_score(outcomes, np.full((1000, 6), y.mean()))
+    assert abs(tps_score(outcomes, pipeline.transform(new)) - base) < 0.1
+    by_heart = PlattCrossFitCalibrator().fit(pipeline[0].transform(X), y)
+    assert tps_score(outcomes, by_heart.transform(pipeline[0].transform(new))) < base - 0.5
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_groups_reach_a_forecaster_inside_a_pipeline(runs, routing):
+    X, y = runs
+    groups = X.ids // 5
+    pipeline = make_pipeline(SUMMARY, PlattCrossFitCalibrator())
+    given = (
+        {"groups": groups}
+        if routing
+        else {f"{step}__groups": groups for step in pipeline.named_steps}
+    )
+    with config_context(enable_metadata_routing=routing):
+        out = pipeline.fit_transform(X, y, **given)
+    inner = clone(SUMMARY).fit_transform(X, y, groups=groups)
+    expected = PlattCrossFitCalibrator().fit_transform(inner, y, groups=groups)
+    np.testing.assert_array_equal(out.cells, expected.cells)
 
 
 def test_a_search_takes_groups_where_its_folds_read_them(runs):

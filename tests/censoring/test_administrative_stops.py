@@ -49,6 +49,60 @@ def test_statistic_is_that_of_the_book(rng):
     np.testing.assert_allclose(found.table["pvalue"], 2 * norm.sf(abs(z)), rtol=1e-9)
 
 
+def by_task(n_tasks, seed, by_signal=False):
+    """Runs of tasks that differ in their signal and in their budget; some stops are by signal."""
+    rng, n = np.random.default_rng(seed), 5 * n_tasks
+    task = np.repeat(np.arange(n_tasks), 5)
+    signal = rng.normal(rng.normal(size=n_tasks)[task][:, None], 1, (n, 8))
+    whole, budget = rng.integers(4, 9, n), rng.integers(2, 9, n_tasks)[task]
+    low = (signal < -0.6) & (rng.random((n, 8)) < (0.3 if by_signal else 0))
+    stop = np.minimum(budget, np.where(low.any(axis=1), low.argmax(axis=1) + 1, 99))
+    y = np.where(stop < whole, -1, rng.integers(0, 2, n))
+    return TrajectoryArray.from_padded(signal).truncate(np.minimum(stop, whole)), y, task
+
+
+def test_runs_of_one_task_are_not_independent():
+    alone, together = [], []
+    for seed in range(60):
+        X, y, task = by_task(40, seed)
+        alone.append(administrative_stop_test(X, y).pvalue)
+        together.append(administrative_stop_test(X, y, groups=task).pvalue)
+    assert (np.array(alone) < 0.05).mean() > 0.12
+    assert (np.array(together) < 0.05).mean() < 0.1
+    assert (
+        administrative_stop_test(*by_task(60, 0, True)[:2], groups=by_task(60, 0)[2]).pvalue < 0.05
+    )
+
+
+def test_variance_between_groups_is_that_of_the_book():
+    X, y, task = by_task(20, 3)
+    found = administrative_stop_test(X, y, groups=[f"task {one}" for one in task])
+    x, run = X.cells, np.repeat(np.arange(100), X.lengths)
+    step = np.concatenate([np.arange(n) for n in X.lengths])
+    last = step + 1 == X.lengths[run]
+    stop = last & (y == -1)[run]
+    at_risk = ~last | stop
+    x = (x - x[at_risk].mean()) / x[at_risk].std()
+    sums = np.zeros(20)
+    for t in range(8):
+        here = at_risk & (step == t)
+        if here.any():
+            residual = (stop[here] - stop[here].mean()) * (x[here] - x[here].mean())
+            np.add.at(sums, task[run[here]], residual)
+    share = np.bincount(task[run[at_risk]], minlength=20) / at_risk.sum()
+    expected = sums.sum() / np.sqrt(((sums / (1 - share)) ** 2).sum())
+    np.testing.assert_allclose(found.table.loc["value, latest", "z"], expected, rtol=1e-9)
+
+
+def test_few_groups_are_reported():
+    X, y, task = by_task(10, 1)
+    with pytest.warns(UserWarning, match=r"only 10 groups.* Give at least 16 groups"):
+        few = administrative_stop_test(X, y, groups=task)
+    assert few.statistic < 10
+    X, y, task = by_task(16, 1)
+    assert administrative_stop_test(X, y, groups=task).df == 3
+
+
 def test_size_and_power():
     p = np.array([administrative_stop_test(*blind(80, seed, False)).pvalue for seed in range(200)])
     assert 0.02 < (p < 0.05).mean() < 0.09
@@ -127,6 +181,8 @@ def test_hidden_dependence_is_seen_only_in_resumed_runs(rng):
         ([-1, 0], {"stopped": [True, True]}, "row 1: its outcome was observed"),
         ([-1, 0], {"stopped": [1, 0]}, "2 booleans"),
         ([-1, 0], {"strata": [1]}, "strata must be 2 labels, one for each run"),
+        ([-1, 0], {"groups": [1]}, "groups must be 2 labels, one for each run"),
+        ([-1, 0], {"groups": [1, 1]}, "of one group; give two or more groups"),
         ([-1, 0], {"q_z": [0.5, 0.5]}, "given together"),
         ([-1, 0], {"q_z": [0.5, 0.5], "continuation": [1]}, "one number for each of the 2 runs"),
         ([-1, 0], {"alpha": 5}, "alpha must lie strictly between 0 and 1, got 5"),

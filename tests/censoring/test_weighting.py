@@ -13,6 +13,7 @@ from trajscore.censoring import (
     doubly_robust_tps_score,
     ipcw_tps_score,
 )
+from trajscore.inference import influence_interval
 from trajscore.metrics import censored_tps_score, tps_samples, tps_score
 
 OWN = {"weights": "linear_front", "horizon": "own"}
@@ -306,8 +307,9 @@ def test_the_horizon_of_a_stopped_run_is_not_read(monitored, how):
 
 def test_repaired_scores_are_right_where_nobody_knows_how_long_a_run_would_have_been(benchmark):
     informative_stops = benchmark("informative_stops")
-    found = [informative_stops.estimates(1000, 6, seed) for seed in range(8)]
-    errors = {name: np.mean([one[name][0] - one[name][2] for one in found]) for name in found[0]}
+    design = informative_stops.DESIGNS["guide, 6 steps"]
+    found = [informative_stops.estimates(1000, design, seed) for seed in range(8)]
+    errors = {name: np.mean([one[name][0] - one[name][3] for one in found]) for name in found[0]}
     # a model of the score that saw the length a run came to was off by .03
     assert abs(errors["doubly robust"]) < 0.015
     assert abs(errors["IPCW"]) < 0.015
@@ -435,3 +437,37 @@ def test_history_and_traces_are_of_the_same_runs():
     hazard = StopHazard(cv=2).fit(X[::-1], [True, False, False])
     with pytest.raises(ValueError, match="row 0 is run 'c' in the history of hazard, but run 'a'"):
         ipcw_tps_score([1, 0, -1], X, hazard)
+
+
+def test_intervals_know_how_few_runs_stand_for_the_others(monitored):
+    _, X, y, stopped = monitored(300, 9)
+    hazard = hazard_of(X, stopped)
+    task = np.arange(300) // 3
+    factor = 300 / ((~stopped).sum() - 8)  # two for each of four features
+    for score in (ipcw_tps_score, doubly_robust_tps_score):
+        value, samples = score(y, X, hazard, return_samples=True)
+        for groups in (None, task):
+            low, high = influence_interval(
+                value, np.sqrt(factor) * (samples - value), groups=groups, confidence_level=0.9
+            )
+            found = hazard.interval(samples, groups=groups, confidence_level=0.9)
+            np.testing.assert_allclose(found, (low, high), rtol=1e-9)
+    nobody = StopHazard().fit(X, np.zeros(300, dtype=bool))
+    plain = influence_interval(value, np.sqrt(300 / 292) * (samples - value))
+    np.testing.assert_allclose(nobody.interval(samples), plain, rtol=1e-9)
+    with pytest.raises(ValueError, match=r"300 contributions, one for each run .* shape \(2,\)"):
+        hazard.interval([0.1, 0.2])
+    with pytest.raises(NotFittedError):
+        StopHazard().interval(samples)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["12 steps", "5 trials a task"])
+def test_intervals_of_few_runs_hold_the_score(benchmark, name):
+    informative_stops = benchmark("informative_stops")
+    found = informative_stops.table(150, informative_stops.DESIGNS[name], 100)
+    assert (found["coverage"].dropna() >= 0.88).all()  # .93 but for three standard errors
+    # the doubly robust score is nearer, and varies more
+    spread, error = found["spread"], found["error"].abs()
+    assert spread["doubly robust"] > 1.1 * spread["IPCW"]
+    assert error["doubly robust"] < error["IPCW"]

@@ -286,3 +286,44 @@ def test_the_command_line_reads_a_folder(frame, tmp_path, capsys, monkeypatch):
     assert "leave out --missing own_runs" in capsys.readouterr().err
     assert main([*command, "--by", "model"]) == 2
     assert "--by: no column named 'model'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_runs_of_few_steps_have_a_report(frame, steps):
+    """No run has a middle or a late step, so that no metric is of these."""
+    short = frame[frame["t"] <= steps]
+    found = evaluate(iter_batches(pa.Table.from_pandas(short), **COLUMNS))
+    expected, _ = in_memory(short)
+    assert "S-ECE early" in found.table
+    assert found.table.columns.equals(expected.table.columns)
+    ours, theirs = (of_predictors(one.table).xs("raw", level="form") for one in (found, expected))
+    for metric in ("TPS log", "S-ECE", "S-ECE early"):
+        np.testing.assert_allclose(ours[metric], theirs[metric], atol=5e-3)
+    assert f"{len(found.labels['judge', 'raw'])} runs" in found.to_html()
+
+
+@pytest.mark.parametrize("method", ["auto", "bootstrap"])
+def test_intervals_are_named_as_they_were_made(frame, method):
+    """Scores are added up over all runs, and their intervals are not those of the sample."""
+    few = frame[frame["task"] < 10]  # so few runs that those of the sample are by bootstrap
+    found = evaluate(iter_batches(pa.Table.from_pandas(few), **COLUMNS), intervals=method)
+    scores = found.interval_methods.index.get_level_values("metric").str.startswith("TPS")
+    of_rows = scores & found.interval_methods["margin"].ne("").to_numpy()
+    of_rows &= ~found.interval_methods.index.get_level_values("predictor").str.startswith("alive")
+    assert of_rows.any()
+    assert (found.interval_methods.loc[of_rows, ["value", "margin"]] == "influence").all(axis=None)
+    rows = found.intervals[of_rows]
+    np.testing.assert_allclose(rows["value"] - rows["low"], rows["high"] - rows["value"])
+    said = found.disclosures["intervals"]
+    assert "from the influence of each run" in said
+    assert ("those of TPS log, TPS brier" in said) == (method == "bootstrap")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_calibrator_does_not_see_the_runs_that_it_is_judged_on(frame, seed):
+    """A map of noise is never below the base rate on the runs that it was fitted to."""
+    few = frame[frame["task"] < 20].assign(solved=lambda table: table["task"] % 2)
+    few["judge"] = np.random.default_rng(seed).random(len(few))
+    batches = iter_batches(pa.Table.from_pandas(few), **COLUMNS)
+    found = evaluate(batches, calibrator="platt").intervals["margin"]
+    assert found["judge", "calibrated", "TPS log"] < -1e-4

@@ -6,10 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
-from sklearn.utils import ClassifierTags
 
-from trajscore.calibration._forecaster import Forecaster
+from trajscore.calibration._cross_fit import LearnedForecaster
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.estimator import require_y
@@ -22,7 +20,7 @@ from trajscore.metrics._equal_length import length_bins
 from trajscore.metrics._proper_scores import CLIP
 
 
-class AliveRate(Forecaster, BaseEstimator):
+class AliveRate(LearnedForecaster):
     """Forecast the success rate of the runs that are still going, P(Y = 1 | still running at t).
 
     It reads nothing but the number of steps, so a forecast that is worth its cost has a better
@@ -81,7 +79,13 @@ class AliveRate(Forecaster, BaseEstimator):
         self.horizon = horizon
         self.censored = censored
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Count successes among the runs that are still going.
 
         Parameters
@@ -92,6 +96,8 @@ class AliveRate(Forecaster, BaseEstimator):
             Outcomes: 1 success, 0 failure, -1 not observed, or a grade in [0, 1].
         sample_weight : array-like of shape (n_runs,), optional
             Weight of each run.
+        groups : array-like of shape (n_runs,), optional
+            Not read here: ``fit_transform`` keeps runs of one group in one fold.
 
         Returns
         -------
@@ -164,12 +170,6 @@ class AliveRate(Forecaster, BaseEstimator):
     @property
     def _output_channels(self) -> tuple[str, ...]:
         return ("probability",)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
 
 
 def _in_runs(n_runs: Any, mass: Any) -> FloatArray:

@@ -285,10 +285,64 @@ def _fitted_trace(
     return trace, sample_look_ahead(fitted.transform, held_out, trace) if is_checked else None
 
 
-# --------------------------------------------------------------------------- calibrators
+class LearnedForecaster(Forecaster, BaseEstimator):
+    """Base of forecasters that learn from outcomes, of which a subclass says how in `fit`.
+
+    Its ``fit`` takes `groups`, which only ``fit_transform`` reads.
+    """
+
+    # unless `set_fit_request` says otherwise: groups stay whole here as in scikit-learn's splitters
+    # of groups, and q_z is for the scorer
+    __metadata_request__fit = {"groups": True, "q_z": False}  # noqa: RUF012
+
+    def fit_transform(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        q_z: ArrayLike | None = None,
+    ) -> Any:
+        """Fit on all runs, and return the forecasts of each run by a fit on other runs.
+
+        So what follows in a pipeline, such as a calibrator, is fitted on forecasts as good as those
+        of new runs.
+
+        Parameters
+        ----------
+        X, y, sample_weight, q_z : array-like
+            As in `fit`.
+        groups : array-like of shape (n_runs,), optional
+            Runs of one group (say, trials of one task) stay in one of the five folds.
+
+        Returns
+        -------
+        TrajectoryArray, or NaN-padded ndarray where X was a plain array
+            Out-of-fold forecasts of the training runs, as by `cross_fit_traces`.
+
+        Raises
+        ------
+        ValueError
+            As in `fit`, or if there are too few runs, outcomes or groups for five folds.
+
+        Notes
+        -----
+        ``fit(X, y).transform(X)`` does not equal ``fit_transform(X, y)``: the first gives the
+        forecasts of the fit on all runs, which has seen the outcomes of these runs.
+        """
+        every = {"sample_weight": sample_weight, "groups": groups, "q_z": q_z}
+        given: dict[str, Any] = {name: values for name, values in every.items() if values is not None}
+        self.fit(X, y, **fit_arguments(self, given))
+        return cross_fit_traces(self, X, y, **given)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)  # outcomes are binary
+        return tags
 
 
-class CrossFitCalibrator(Forecaster, BaseEstimator):
+class CrossFitCalibrator(LearnedForecaster):
     """Base of calibrators: one map of a signal's values to probabilities, fitted over all steps.
 
     A subclass has the parameters `cv`, `weights`, `horizon` and `censored`, and says in `_fit_map`
@@ -301,10 +355,6 @@ class CrossFitCalibrator(Forecaster, BaseEstimator):
     weights: Weights
     horizon: Horizon
     censored: str
-
-    # unless `set_fit_request` says otherwise: groups stay whole here as in scikit-learn's splitters
-    # of groups, and q_z is for the scorer
-    __metadata_request__fit = {"groups": True, "q_z": False}  # noqa: RUF012
 
     @abstractmethod
     def _fit_map(self, sample: CalibrationSample) -> Map:
@@ -411,12 +461,6 @@ class CrossFitCalibrator(Forecaster, BaseEstimator):
             low, high = sorted(fitted(np.array(self._value_range)))
             rows.append({"map": name, **numbers, "low": low, "high": high})
         return pd.DataFrame(rows).set_index("map")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)  # outcomes are binary
-        return tags
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, q_z: Any) -> Any:
         """Check all that is given, and return the out-of-fold traces in the form of X."""

@@ -10,14 +10,14 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn import config_context
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import ClassifierTags
 
+from trajscore.calibration._cross_fit import LearnedForecaster
 from trajscore.calibration._features import Features, PrefixFeatures, Seen, without
-from trajscore.calibration._forecaster import Forecaster, fit_arguments, takes_missing
+from trajscore.calibration._forecaster import fit_arguments, takes_missing
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight, check_values
 from trajscore.core.estimator import check_estimator_input, require_y
@@ -48,7 +48,7 @@ class State(NamedTuple):
     seen: Seen
 
 
-class PrefixForecaster(Forecaster, BaseEstimator):
+class PrefixForecaster(LearnedForecaster):
     """Forecast success after every step from the scores seen so far, P(Y = 1 | S_1..S_t).
 
     Any scikit-learn classifier with ``predict_proba`` can be used: one for each step, or one for
@@ -126,9 +126,6 @@ class PrefixForecaster(Forecaster, BaseEstimator):
     <TrajectoryArray: 400 runs of 4 to 4 steps, channels probability>
     """
 
-    # q_z is for the scorer, unless `set_fit_request` says otherwise
-    __metadata_request__fit = {"q_z": False}  # noqa: RUF012
-
     def __init__(
         self,
         estimator: Any = None,
@@ -155,6 +152,7 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         q_z: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Fit the classifiers.
 
@@ -170,6 +168,8 @@ class PrefixForecaster(Forecaster, BaseEstimator):
             Weight of each run, for classifiers that take one.
         q_z : float or array-like of shape (n_runs,), optional
             Soft outcomes of the runs with outcome -1, for ``censored="q_z"``.
+        groups : array-like of shape (n_runs,), optional
+            Not read here: ``fit_transform`` keeps runs of one group in one fold.
 
         Returns
         -------
@@ -182,6 +182,11 @@ class PrefixForecaster(Forecaster, BaseEstimator):
             If an outcome is none of those above, only failures or only successes are left, a
             classifier is to take missing values, weights or soft outcomes and cannot, or a
             parameter cannot be used.
+
+        Notes
+        -----
+        ``fit(X, y).transform(X)`` forecasts runs whose outcomes were seen, and
+        ``fit_transform(X, y)`` each run by a fit on other runs: the two differ.
         """
         require_y(self, y)
         self._features().check()
@@ -303,12 +308,6 @@ class PrefixForecaster(Forecaster, BaseEstimator):
         if self.end is not None:
             return self._at_or_before_end(rows, _is_end(X))
         return _success(self.estimators_[0], rows)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
 
 
 def _is_end(X: TrajectoryArray) -> BoolArray:

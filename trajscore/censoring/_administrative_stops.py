@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +115,7 @@ def administrative_stop_test(
     stopped: ArrayLike | None = None,
     features: Features = None,
     strata: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     continuation: ArrayLike | None = None,
     q_z: ArrayLike | None = None,
     alpha: float = 0.05,
@@ -137,6 +140,10 @@ def administrative_stop_test(
         so far and its first value.
     strata : array-like of shape (n_runs,), optional
         Runs are compared only within these (data set, task, budget).
+    groups : array-like of shape (n_runs,), optional
+        Clusters of runs that are not independent, such as the trials of a task. Give them where
+        budgets or signals differ from task to task: the test takes 20 runs each of 20 tasks for
+        400 independent runs otherwise, and rejects too often.
     continuation : array-like of shape (n_runs,), optional
         What became of stopped runs that were resumed (outcome, or share of successes; NaN for
         the others), with `q_z`: tests the outcome itself.
@@ -155,12 +162,20 @@ def administrative_stop_test(
     Raises
     ------
     ValueError
-        If no run was stopped, or too few were resumed for the test of outcomes.
+        If no run was stopped, too few were resumed for the test of outcomes, or all runs are of
+        one group.
+
+    Warns
+    -----
+    UserWarning
+        If there are so few groups that the test can hardly reject.
 
     Notes
     -----
     The statistic is the score test of a proportional-hazards model of stops, stratified by step,
-    with the hypergeometric variance of tied stops.
+    with the hypergeometric variance of tied stops. With `groups` the variance is that between
+    groups: the scores of each group are added up, divided by 1 - its share of the steps at risk.
+    The statistic cannot exceed the number of groups then, so that few groups cannot reject.
 
     *It can see* stops that depend on the recorded history: a monitor that stops runs that look
     bad, budgets of tokens or time that long or rambling runs exhaust sooner. These break
@@ -209,12 +224,15 @@ def administrative_stop_test(
     stratum = np.zeros(len(runs), dtype=np.int64)
     if strata is not None:
         stratum = check_groups(strata, len(runs), "strata")
-    score, variance, n_informative = _score_and_variance(runs, stop, columns, stratum)
+    clusters = None if groups is None else check_groups(groups, len(runs))
+    score, variance, n_informative = _score_and_variance(runs, stop, columns, stratum, clusters)
     statistic, df, pvalue = np.nan, 0, np.nan
     if n_informative:
         scale = np.sqrt(np.where(np.diag(variance) > 0, np.diag(variance), 1.0))
         statistic, df = quadratic_form(score / scale, variance / np.outer(scale, scale))
         pvalue = float(chi2.sf(statistic, df)) if df else np.nan
+        if clusters is not None and df:
+            _warn_of_few_groups(int(clusters.max()) + 1, float(chi2.isf(alpha, df)))
     return StopTest(
         statistic=statistic if df else np.nan,
         df=df,
@@ -238,9 +256,16 @@ def _features(X: TrajectoryArray, features: Features) -> tuple[FloatArray, list[
 
 
 def _score_and_variance(
-    X: TrajectoryArray, stopped: BoolArray, columns: FloatArray, stratum: IntArray
+    X: TrajectoryArray,
+    stopped: BoolArray,
+    columns: FloatArray,
+    stratum: IntArray,
+    clusters: IntArray | None,
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Sum over steps of (stopped mean - risk-set mean), and its hypergeometric variance."""
+    """Sum over steps of (stopped mean - risk-set mean), and its variance, between clusters if any.
+
+    Without clusters the variance is hypergeometric.
+    """
     at_risk, event = steps_at_risk(X, stopped)
     cells, step = np.flatnonzero(at_risk), step_numbers(X)
     key = stratum[run_numbers(X)[cells]] * (step.max() + 1) + step[cells]
@@ -253,10 +278,37 @@ def _score_and_variance(
     centered = x - (mean / n[:, None])[group]
     score = event[cells] @ centered
     tells = (stops > 0) & (stops < n)  # somebody was stopped, and somebody was not
+    if clusters is not None:
+        residual = (event[cells] - (stops / n)[group])[:, None] * centered
+        variance = _variance_between(clusters[run_numbers(X)[cells]], residual)
+        return score, variance, int(stops[tells].sum())
     share = np.zeros(len(n))
     share[tells] = (stops * (n - stops))[tells] / (n * (n - 1))[tells]
     variance = (centered * share[group][:, None]).T @ centered
     return score, variance, int(stops[tells].sum())
+
+
+def _variance_between(cluster: IntArray, residual: FloatArray) -> FloatArray:
+    """Return the variance of the sum of the residuals of cells; their own mean is zero."""
+    sizes = np.bincount(cluster)
+    if (sizes > 0).sum() < 2:
+        raise ValueError("all runs that could be stopped are of one group; give two or more groups")
+    sums = np.zeros((len(sizes), residual.shape[1]))
+    np.add.at(sums, cluster, residual)
+    # what a cluster is held against has some of its own runs in it
+    sums /= (1 - sizes / len(cluster))[:, None]
+    return np.asarray(sums.T @ sums)
+
+
+def _warn_of_few_groups(n_groups: int, critical: float) -> None:
+    """Warn where even equal scores of all groups would hardly reach the critical value."""
+    needed = math.ceil(2 * critical)
+    if n_groups < needed:
+        warnings.warn(
+            f"there are only {n_groups} groups, so that this test can hardly reject: a large "
+            f"p-value says nothing here. Give at least {needed} groups, or fewer features",
+            stacklevel=3,
+        )
 
 
 def _table(score: FloatArray, variance: FloatArray, names: list[str]) -> pd.DataFrame:

@@ -19,8 +19,9 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.folds import assign_folds, out_of_fold
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_array, is_number
+from trajscore.core.values import as_array, as_numbers, is_number
 from trajscore.core.within_runs import last_cells, run_numbers, running_sum
+from trajscore.inference import influence_interval
 
 
 class StopHazard(BaseEstimator):
@@ -142,6 +143,73 @@ class StopHazard(BaseEstimator):
         """The runs, without meta: a file that runs no code keeps no tables."""
         check_is_fitted(self)
         return TrajectoryArray._trusted(**self._history)
+
+    def interval(
+        self,
+        samples: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        confidence_level: float = 0.95,
+    ) -> tuple[float, float]:
+        """Interval of a score that was repaired with this hazard, or of a difference of two.
+
+        Parameters
+        ----------
+        samples : array-like of shape (n_runs,)
+            Contributions of the runs to `ipcw_tps_score` or `doubly_robust_tps_score`, as
+            ``return_samples=True`` gives them, without run weights; or differences of those of two
+            predictors.
+        groups : array-like of shape (n_runs,), optional
+            Clusters of runs, such as the trials of a task; `fit` should have had them, too.
+        confidence_level : float, default=0.95
+            Level.
+
+        Returns
+        -------
+        low, high : float
+            Ends of the interval.
+
+        Raises
+        ------
+        ValueError
+            If there is not one contribution for each run.
+
+        Notes
+        -----
+        The spread of the contributions is that of the score if both models were known. They are
+        learnt from the runs that were not stopped, so squared errors are divided by the number of
+        these, less two for each feature of the hazard, and not by that of all runs. With 150 and
+        300 runs the intervals held the score at least .93 of the time in simulations
+        (``benchmarks/informative_stops.py``); with many runs they are wider than they need be.
+
+        Examples
+        --------
+        >>> from trajscore.censoring import StopHazard, ipcw_tps_score
+        >>> from trajscore.datasets import make_trajectories
+        >>> runs = make_trajectories(300, lengths=6, random_state=0)
+        >>> stopped = np.arange(300) % 4 == 0
+        >>> X = runs.data.truncate(np.where(stopped, 3, 6))
+        >>> hazard = StopHazard().fit(X, stopped)
+        >>> y = np.where(stopped, -1, runs.target)
+        >>> value, samples = ipcw_tps_score(y, X, hazard, return_samples=True)
+        >>> low, high = hazard.interval(samples)
+        >>> low < value < high
+        True
+        """
+        check_is_fitted(self)
+        values = as_numbers(samples, "samples")
+        if values.shape != self.stopped_.shape:
+            raise ValueError(
+                f"samples must be {len(self.stopped_)} contributions, one for each run that the "
+                f"hazard was fitted on, got shape {values.shape}"
+            )
+        free = max(int((~self.stopped_).sum()) - 2 * self.features_.shape[1], 1)
+        mean = values.mean()
+        influence = np.sqrt(len(values) / free) * (values - mean)
+        low, high = influence_interval(
+            mean, influence, groups=groups, confidence_level=confidence_level
+        )
+        return float(low), float(high)
 
     def _hazard(self, runs: TrajectoryArray) -> FloatArray:
         at_risk, event = steps_at_risk(runs, self.stopped_)

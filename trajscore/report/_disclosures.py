@@ -17,6 +17,7 @@ from trajscore.report._data import (
     BOOTSTRAP,
     CONSTANT,
     FORMS,
+    INFLUENCE,
     Facts,
     Note,
     Options,
@@ -280,6 +281,10 @@ def _intervals(data: ReportData) -> str:
             f"less) carry the variance, or few have a rare outcome, which is so for some of "
             f"{', '.join(names)}"
         )
+    summed = methods.index[(methods == INFLUENCE).any(axis=1)]
+    if draws.method == BOOTSTRAP and len(summed):  # those of runs read in batches
+        names = dict.fromkeys(summed.get_level_values("metric"))
+        how += f"; those of {', '.join(names)} from the influence of each run, with t quantiles"
     unit = "cluster of runs" if facts.is_clustered else "run"
     return (
         f"{draws.confidence_level:.0%}, {how}; paired by {unit}; wide enough for losses that no "

@@ -37,6 +37,7 @@ from trajscore.report._data import (
     CALIBRATED,
     CONSTANT,
     ECUAS_METRICS,
+    INFLUENCE,
     LEVELS,
     MARGIN,
     RAW,
@@ -401,14 +402,17 @@ def evaluate_batches(
     found = {key: sums.values() for key, sums in rows.items()}
     n_runs, n_observed, total, n_unscored = first.counts.tolist()
     intervals = _of_all(report.intervals, found, np.sqrt(len(X) / n_runs))
+    methods = report.interval_methods.copy()
     for key, sums in rows.items():
         for metric, ends in sums.ends(report.facts.intervals.confidence_level).items():
             intervals.loc[(*key, metric), [*VALUE[1:], *MARGIN[1:]]] = ends
+            methods.loc[(*key, metric), [VALUE[0], MARGIN[0]]] = INFLUENCE
     lost = [(*of, n) for of, n in first.excluded.items() if n]
     return replace(
         report,
         table=_row_table(report.table, intervals, options, int(n_runs), int(n_runs - n_observed)),
         intervals=intervals,
+        interval_methods=methods,
         excluded=pd.DataFrame(lost, columns=["predictor", "reason", "n_runs"]),
         calibration_gain=gain_table(options, intervals),
         facts=replace(
