@@ -300,7 +300,7 @@ def test_words_of_a_comparison():
     assert "Paired by task: 40 in both" in text
     # no sample size is known of a calibration error: that is said, and not left out
     assert "how many runs would settle it cannot be said" in str(check(SAME, BASE, Gate("S-ECE")))
-    assert str(check(SAME, BASE)).endswith("What undecided counts as can be said as well.")
+    assert "What undecided counts as can be said as well." in str(check(SAME, BASE))
     stops = np.where(np.arange(200) < 3, "crash", "done")
     cut = runs_of(3, stop_reason=stops, outcomes=lambda y: np.where(stops == "crash", -1, y))
     said = (
@@ -403,3 +403,25 @@ def test_what_is_of_other_runs_is_refused_by_its_name():
             RunSet(X, [1, 0, 1], **kwargs)
     with pytest.raises(ValueError, match=r"spent must be a dict of numbers by name, got \[1, 2\]"):
         RunSet(X, [1, 0, 1], spent=[1, 2])
+
+
+def test_bounds_are_said_to_be_for_one_look():
+    said = "These bounds are for one look at the runs."
+    for result, times in ((check(WORSE, BASE), 1), (check(SAME, BASE, Gate(use="value")), 0)):
+        assert str(result).count(said) == times
+        assert result.to_markdown().count(f"\n\n{said}") == times
+    assert "use trajscore check --sequential." in str(check(WORSE, BASE))
+
+
+def test_outcomes_alone_are_enough_for_a_gate():
+    frames = [pd.DataFrame({"task": one.tasks, "solved": one.labels}) for one in (BASE, WORSE)]
+    base, new = (RunSet(None, frame["solved"], tasks=frame["task"]) for frame in frames)
+    assert base.predictors == []
+    assert check(new, base).gates == check(WORSE, BASE).gates
+    assert list(compare(base, new).table.index.get_level_values("metric")) == [
+        "success", "pass^2", "pass^3", "pass^4", "pass^5",
+    ]  # fmt: skip
+    again = RunSet._of_json(json.loads(check(new, base).to_json())["runs"])
+    assert check(again, base).gates == check(new, base).gates
+    with pytest.raises(ValueError, match="there are no outcomes"):
+        RunSet(None, None)

@@ -170,7 +170,7 @@ def compare(
         for name, found in (("base", one), ("new", other), ("change", change)):
             row[name] = found.value
             low, high = found.bounds(level)
-            if found.is_rate and name != "change":
+            if found.parts and name != "change":
                 low, high = max(low, 0.0), min(high, 1.0)
             row[f"{name}_low"], row[f"{name}_high"] = low, high
         is_open = row["change_low"] <= 0 <= row["change_high"]
@@ -187,7 +187,8 @@ def _keys(base: RunSet, new: RunSet) -> Iterator[Key]:
     yield Key(SUCCESS)
     most = min(most_trials(base), most_trials(new), _MOST_TRIALS)
     yield from (Key(f"pass^{k}") for k in range(2, most + 1))
-    yield Key(LENGTH)
+    if max(base.lengths.max(), new.lengths.max()) > 1:
+        yield Key(LENGTH)
     yield from (Key(name) for name in base.spent if name in new.spent)
     for name in base.predictors:
         if name in new.predictors:
