@@ -156,6 +156,37 @@ def test_bounds_hold_at_once_by_the_joint_distribution(rng):
     assert level_of_each([], 0.95) == []
 
 
+def test_gates_that_are_not_normal_take_their_share_of_the_error(rng):
+    one, other = an_estimate(rng.normal(size=4000)), an_estimate(rng.normal(size=4000))
+    still = an_estimate(np.zeros(4000))
+    levels = level_of_each([one, still, other], 0.8)
+    assert levels[1] == pytest.approx(1 - 0.2 / 3)
+    assert [levels[0], levels[2]] == pytest.approx([(1 - 0.4 / 3) ** (1 / 2)] * 2, abs=0.008)
+    alike = level_of_each([one, still, one], 0.8)
+    assert [alike[0], alike[2]] == pytest.approx([1 - 0.4 / 3] * 2, abs=0.008)
+    assert level_of_each([still, one], 0.8) == pytest.approx([0.9, 0.9])
+
+
+def test_sets_are_paired_by_two_common_tasks_and_not_by_one():
+    base = RunSet(None, [1, 0, 1], tasks=["a", "b", "c"])
+    two = match(base, RunSet(None, [1, 0, 0, 1], tasks=["b", "c", "d", "e"]))
+    assert (two.by, two.n_common, two.n_new, two.n_gone) == ("task", 2, 2, 1)
+    one = match(base, RunSet(None, [1, 0], tasks=["c", "d"]))
+    assert (one.by, one.n_common, one.n_new, one.n_gone) == ("", 0, 1, 2)
+    assert one.n_units == len(one.in_both) == 8
+    assert not set(one.base) & set(one.new)
+
+
+def test_one_task_of_either_set_bounds_nothing():
+    few = RunSet(None, [1, 0, 1], tasks=["a"] * 3)
+    more = RunSet(None, [1, 0, 1], tasks=["b", "c", "d"])
+    for one in (change(few, more, Key("success")), change(more, few, Key("success"))):
+        assert one.bounds(0.95) == (-np.inf, np.inf)
+        assert np.isnan(runs_to_settle(one, 0.1, 3, 0.95))
+    two = change(RunSet(None, [1, 1, 0], tasks=["e", "f", "f"]), more, Key("success"))
+    assert np.isfinite(two.bounds(0.95)).all()
+
+
 def test_runs_to_settle_are_those_of_the_sample_size():
     one = change(BASE, WORSE, Key("success"))
     sd = np.std(by_task(WORSE) - by_task(BASE), ddof=1)

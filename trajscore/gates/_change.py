@@ -18,7 +18,7 @@ from trajscore.gates._measures import Measure
 from trajscore.gates._run_set import RunSet
 from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._units import Units, left_out_factor, n_equal
-from trajscore.metrics._statistics import CalibrationError
+from trajscore.metrics._statistics import CalibrationError, MeanOfRuns
 
 _DRAWS = 20_000
 _MOST_RUNS = 1_000_000
@@ -277,7 +277,7 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
         return Estimate(value, totals * scale[:, None], freedom, used, (mean,))
     errors = np.bincount(units, statistic.influence(n_runs, weight) / n_runs, n_units) * scale
     errors[np.abs(errors) < _ROUNDING * abs(value)] = 0.0
-    if not measure.is_rate:
+    if not measure.is_rate or not isinstance(statistic, MeanOfRuns):
         return Estimate(value, errors, freedom, used)
     sums = np.bincount(units[rows], weight[rows] * statistic.samples, n_units)
     rates = np.divide(sums, sizes, out=np.zeros(n_units), where=sizes > 0)
