@@ -187,6 +187,13 @@ def test_one_task_of_either_set_bounds_nothing():
     assert np.isfinite(two.bounds(0.95)).all()
 
 
+def test_more_units_have_more_degrees_of_freedom():
+    one = Estimate(0.0, np.full(10, 0.1), 9.0, 10)
+    for more in (1, 4):
+        reach = t.ppf(0.95, 10 * more - 1) * one.std_error / np.sqrt(more)
+        assert one.reaches(0.95, more) == pytest.approx((reach, reach))
+
+
 def test_runs_to_settle_are_those_of_the_sample_size():
     one = change(BASE, WORSE, Key("success"))
     sd = np.std(by_task(WORSE) - by_task(BASE), ddof=1)

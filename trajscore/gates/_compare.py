@@ -134,13 +134,15 @@ def compare(
     -----
     Where both sets have tasks in common, only these are compared, and every task counts the same in
     both: the interval is that of the mean of the tasks' differences, with t quantiles. Else it is
-    that of two independent sets (Welch 1947), each with its tasks as clusters. Calibration errors
-    have bounds of their own, as in `trajscore.evaluate`.
+    that of two independent sets (Welch 1947), each with its tasks as clusters. Intervals of success
+    and pass^k are no narrower than their losses and gains alone allow, as near 0 and 1 t is not
+    enough. Calibration errors have bounds of their own, as in `trajscore.evaluate`.
 
     References
     ----------
-    Miller (2024), Adding Error Bars to Evals, arXiv:2411.00640, for paired and clustered errors;
-    Yao et al. (2024), tau-bench, arXiv:2406.12045, for pass^k.
+    Clopper and Pearson (1934), The Use of Confidence or Fiducial Limits Illustrated in the Case of
+    the Binomial; Miller (2024), Adding Error Bars to Evals, arXiv:2411.00640, for paired and
+    clustered errors; Yao et al. (2024), tau-bench, arXiv:2406.12045, for pass^k.
 
     Examples
     --------
