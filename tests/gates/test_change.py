@@ -187,6 +187,14 @@ def test_one_task_of_either_set_bounds_nothing():
     assert np.isfinite(two.bounds(0.95)).all()
 
 
+def test_a_change_of_a_calibration_error_is_the_change_back_turned_round():
+    key = Key("S-ECE", "judge", "raw")
+    there, back = change(BASE, WORSE, key), change(WORSE, BASE, key)
+    low, high = back.bounds(0.95)
+    assert there.value == pytest.approx(-back.value)
+    assert there.bounds(0.95) == pytest.approx((-high, -low))
+
+
 def test_more_units_have_more_degrees_of_freedom():
     one = Estimate(0.0, np.full(10, 0.1), 9.0, 10)
     for more in (1, 4):
