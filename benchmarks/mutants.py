@@ -36,6 +36,7 @@ FORMULAS = (
     "trajscore/censoring/_censoring_shift.py",
     "trajscore/censoring/_weighting.py",
     "trajscore/calibration",
+    "trajscore/gates",
 )
 ENOUGH = 0.95
 MEMORY = 8 << 30  # bytes of address space that a mutant may ask for

@@ -4,7 +4,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import t, ttest_ind, ttest_rel
+from scipy.optimize import brentq
+from scipy.stats import beta, binom, t, ttest_ind, ttest_rel
 
 from known_agent import runs_of
 from trajscore import TrajectoryArray, evaluate
@@ -13,6 +14,7 @@ from trajscore.gates._change import (
     Estimate,
     difference,
     estimate,
+    excess,
     level_of_each,
     match,
     paired_estimates,
@@ -36,10 +38,11 @@ def change(base, new, key):
 
 
 def test_with_tasks_in_both_the_interval_is_that_of_a_paired_t_test():
-    found = compare(BASE, WORSE).table.loc[("success", "", "")]
-    wanted = ttest_rel(by_task(WORSE), by_task(BASE))
+    base, new = runs_of(1, n_tasks=100), runs_of(2, 0.1, n_tasks=100)
+    found = compare(base, new).table.loc[("success", "", "")]
+    wanted = ttest_rel(by_task(new), by_task(base))
     low, high = wanted.confidence_interval(0.95)
-    assert found["change"] == pytest.approx(WORSE.labels.mean() - BASE.labels.mean())
+    assert found["change"] == pytest.approx(new.labels.mean() - base.labels.mean())
     assert [found["change_low"], found["change_high"]] == pytest.approx([low, high])
 
 
@@ -138,7 +141,7 @@ def test_one_task_bounds_nothing():
 
 
 def an_estimate(errors):
-    return Estimate(0.0, errors, 99.0, len(errors), False)
+    return Estimate(0.0, errors, 99.0, len(errors))
 
 
 def test_bounds_hold_at_once_by_the_joint_distribution(rng):
@@ -153,6 +156,52 @@ def test_bounds_hold_at_once_by_the_joint_distribution(rng):
     assert level_of_each([], 0.95) == []
 
 
+def test_gates_that_are_not_normal_take_their_share_of_the_error(rng):
+    one, other = an_estimate(rng.normal(size=4000)), an_estimate(rng.normal(size=4000))
+    still = an_estimate(np.zeros(4000))
+    levels = level_of_each([one, still, other], 0.8)
+    assert levels[1] == pytest.approx(1 - 0.2 / 3)
+    assert [levels[0], levels[2]] == pytest.approx([(1 - 0.4 / 3) ** (1 / 2)] * 2, abs=0.008)
+    alike = level_of_each([one, still, one], 0.8)
+    assert [alike[0], alike[2]] == pytest.approx([1 - 0.4 / 3] * 2, abs=0.008)
+    assert level_of_each([still, one], 0.8) == pytest.approx([0.9, 0.9])
+
+
+def test_sets_are_paired_by_two_common_tasks_and_not_by_one():
+    base = RunSet(None, [1, 0, 1], tasks=["a", "b", "c"])
+    two = match(base, RunSet(None, [1, 0, 0, 1], tasks=["b", "c", "d", "e"]))
+    assert (two.by, two.n_common, two.n_new, two.n_gone) == ("task", 2, 2, 1)
+    one = match(base, RunSet(None, [1, 0], tasks=["c", "d"]))
+    assert (one.by, one.n_common, one.n_new, one.n_gone) == ("", 0, 1, 2)
+    assert one.n_units == len(one.in_both) == 8
+    assert not set(one.base) & set(one.new)
+
+
+def test_one_task_of_either_set_bounds_nothing():
+    few = RunSet(None, [1, 0, 1], tasks=["a"] * 3)
+    more = RunSet(None, [1, 0, 1], tasks=["b", "c", "d"])
+    for one in (change(few, more, Key("success")), change(more, few, Key("success"))):
+        assert one.bounds(0.95) == (-np.inf, np.inf)
+        assert np.isnan(runs_to_settle(one, 0.1, 3, 0.95))
+    two = change(RunSet(None, [1, 1, 0], tasks=["e", "f", "f"]), more, Key("success"))
+    assert np.isfinite(two.bounds(0.95)).all()
+
+
+def test_a_change_of_a_calibration_error_is_the_change_back_turned_round():
+    key = Key("S-ECE", "judge", "raw")
+    there, back = change(BASE, WORSE, key), change(WORSE, BASE, key)
+    low, high = back.bounds(0.95)
+    assert there.value == pytest.approx(-back.value)
+    assert there.bounds(0.95) == pytest.approx((-high, -low))
+
+
+def test_more_units_have_more_degrees_of_freedom():
+    one = Estimate(0.0, np.full(10, 0.1), 9.0, 10)
+    for more in (1, 4):
+        reach = t.ppf(0.95, 10 * more - 1) * one.std_error / np.sqrt(more)
+        assert one.reaches(0.95, more) == pytest.approx((reach, reach))
+
+
 def test_runs_to_settle_are_those_of_the_sample_size():
     one = change(BASE, WORSE, Key("success"))
     sd = np.std(by_task(WORSE) - by_task(BASE), ddof=1)
@@ -162,11 +211,141 @@ def test_runs_to_settle_are_those_of_the_sample_size():
     assert np.isnan(runs_to_settle(an_estimate(np.zeros(9)), 0.1, 9, 0.95))
 
 
-def test_bounds_of_one_side_are_those_of_t():
-    one = change(BASE, WORSE, Key("success"))
-    low, high = one.bounds(0.9)
-    reach = t.ppf(0.9, 39) * one.std_error
-    assert (low, high) == pytest.approx((one.value - reach, one.value + reach))
+def test_bounds_of_one_side_are_those_of_t_where_no_rate_is_near_0_or_1():
+    base, new = runs_of(1, n_tasks=100), runs_of(2, n_tasks=100)
+    one = change(base, new, Key("success"))
+    reach = t.ppf(0.95, 99) * one.std_error
+    assert one.bounds(0.95) == pytest.approx((one.value - reach, one.value + reach))
+    cost = change(base, new, Key("cost"))
+    reach = t.ppf(0.95, 99) * cost.std_error
+    assert cost.bounds(0.95) == pytest.approx((cost.value - reach, cost.value + reach))
+
+
+def outcomes(n, n_failed, tasks=True, **options):
+    """One run a task, of which the first few fail."""
+    names = [f"t{k:03d}" for k in range(n)] if tasks else None
+    return RunSet(None, np.arange(n) >= n_failed, tasks=names, **options)
+
+
+@pytest.mark.parametrize("n_failed", [0, 1, 2, 7, 30, 57, 60])
+def test_bounds_of_a_rate_are_no_narrower_than_cloppers_and_pearsons(n_failed):
+    runs = outcomes(60, n_failed)
+    one = estimate(Measures(runs)[Key("success")], np.arange(60), 60)
+    low, high = one.bounds(0.95)
+    exact = (
+        beta.ppf(0.05, 60 - n_failed, n_failed + 1) if n_failed < 60 else 0,
+        beta.ppf(0.95, 61 - n_failed, n_failed) if n_failed else 1,
+    )
+    reach = t.ppf(0.95, 59) * one.std_error
+    assert low == pytest.approx(min(one.value - reach, exact[0]))
+    assert high == pytest.approx(max(one.value + reach, exact[1]))
+
+
+def wrong_passes(n, rate):
+    """How often a rate is shown to lie above what it is: over all counts, exactly."""
+    failed = np.arange(n + 1)
+    measures = [Measures(outcomes(n, k))[Key("success")] for k in failed]
+    lows = np.array([estimate(one, np.arange(n), n).bounds(0.95)[0] for one in measures])
+    return binom.pmf(failed, n, 1 - rate)[lows > rate].sum()
+
+
+@pytest.mark.parametrize(("n", "rate"), [(60, 0.9499), (30, 0.8999), (20, 0.98), (30, 0.4)])
+def test_a_rate_near_1_is_no_more_often_thought_too_high_than_promised(n, rate):
+    assert wrong_passes(n, rate) <= 0.05
+
+
+def test_of_pairs_the_losses_alone_bound_what_may_be_lost():
+    for n_failed in (0, 3):
+        one = change(outcomes(60, 0), outcomes(60, n_failed), Key("success"))
+        low, high = one.bounds(0.9)
+        assert low == pytest.approx(-beta.ppf(0.9, n_failed + 1, 60 - n_failed))
+        gained = max(1 - 0.1 ** (1 / 60), t.ppf(0.9, 59) * one.std_error)
+        assert high == pytest.approx(one.value + gained)
+
+
+def test_a_share_of_the_base_bounds_losses_as_large_as_the_base():
+    new, base = (
+        estimate(Measures(outcomes(60, k))[Key("success")], np.arange(60), 60) for k in (1, 0)
+    )
+    matched = match(outcomes(60, 0), outcomes(60, 1))
+    reach = beta.ppf(0.95, 2, 59) - 1 / 60
+    for times, scale in ((0.9, 1), (1.2, 1.2)):
+        one = difference(new, base, matched, times)
+        assert one.value - one.bounds(0.95)[0] == pytest.approx(scale * reach)
+
+
+def test_of_two_sets_that_are_not_paired_both_may_have_lost():
+    base, new = outcomes(60, 59, tasks=False), outcomes(40, 2, tasks=False)
+    one = change(base, new, Key("success"))
+    lost = 0.95 - beta.ppf(0.05, 38, 3), beta.ppf(0.95, 2, 59) - 1 / 60
+    assert one.value - one.bounds(0.95)[0] == pytest.approx(np.hypot(*lost))
+    gained = beta.ppf(0.95, 39, 2) - 0.95, 1 / 60 - beta.ppf(0.05, 1, 60)
+    welch = t.ppf(0.95, one.freedom) * one.std_error
+    assert one.bounds(0.95)[1] - one.value == pytest.approx(max(np.hypot(*gained), welch))
+    times = difference(*(
+        estimate(Measures(a)[Key("success")], codes, 100)
+        for a, codes in ((new, 60 + np.arange(40)), (base, np.arange(60)))
+    ), match(base, new), 1.5)  # fmt: skip
+    assert times.value - times.bounds(0.95)[0] == pytest.approx(np.hypot(lost[0], 1.5 * lost[1]))
+
+
+def test_losses_of_two_values_are_bounded_as_failures_of_that_size():
+    losses = np.r_[np.full(15, 0.5), np.zeros(25)]
+    for more in (1.0, 2.0):
+        upper = beta.ppf(0.95, 15 * more + 1, 25 * more)
+        wanted = 0.5 * (upper - 15 / 40)
+        assert excess(losses, np.ones(40), 0.95, more) == pytest.approx(wanted)
+    # a whole task may have broken, however little is lost in each
+    small = np.r_[np.full(3, 0.01), np.zeros(37)]
+    wanted = (1 - 0.05 ** (1 / 40)) * (1 - small.mean())
+    assert excess(small, np.full(40, 1 / 40), 0.95) == pytest.approx(wanted)
+
+
+def test_units_count_by_their_share_and_those_without_one_do_not(rng):
+    losses, shares = rng.random(30), rng.integers(1, 9, 30).astype(float)
+    one = excess(losses, shares, 0.95)
+    padded = excess(np.r_[losses, 1, 1], np.r_[shares, 0, 0], 0.95)
+    assert padded == pytest.approx(one)
+    assert excess(np.stack([losses, losses]), shares, 0.95) == pytest.approx(np.stack([one, one]))
+    # the two values have the mean, the variance and the skewness of what was seen
+    rate = np.average(losses, weights=shares)
+    n = shares.sum() ** 2 / (shares**2).sum()
+    deviations = shares / shares.sum() * (losses - rate)
+    skewness = (deviations**3).sum() * n**2 / ((deviations**2).sum() * n) ** 1.5
+    p = brentq(lambda p: (1 - 2 * p) / np.sqrt(p * (1 - p)) - skewness, 1e-9, 1 - 1e-9)
+    size = np.sqrt((deviations**2).sum() * n / (p * (1 - p)))
+    assert one == pytest.approx(size * (beta.ppf(0.95, n * p + 1, n * (1 - p)) - p))
+
+
+def test_the_rate_of_a_task_is_that_of_its_runs():
+    y = [1, 1, 0, 0, 0, 1]
+    runs = RunSet(None, y, tasks=list("aabbbc"))
+    codes = np.unique(runs.tasks, return_inverse=True)[1]
+    (part,) = estimate(Measures(runs)[Key("success")], codes, 4).parts
+    assert part.gains == pytest.approx([1, 0, 1, 0])
+    assert part.losses[:3] == pytest.approx([0, 1, 0])
+    assert part.shares == pytest.approx([2 / 6, 3 / 6, 1 / 6, 0])
+    (part,) = estimate(Measures(runs)[Key("pass^2")], codes, 4).parts
+    assert part.gains[:2] == pytest.approx([1, 0])
+    assert part.shares == pytest.approx([0.5, 0.5, 0, 0])
+
+
+def test_runs_to_settle_are_those_whose_bounds_would_settle_it():
+    runs = outcomes(60, 3)
+    one = estimate(Measures(runs)[Key("success")], np.arange(60), 60)
+    for distance, side in ((0.05, 0), (-0.03, 1)):
+        n = runs_to_settle(one, distance, 60, 0.95)
+        assert n == int(n)
+        z = t.ppf(0.8, 1e9)
+        lacking = [
+            one.reaches(0.95, k / 60)[side] + z * one.std_error * np.sqrt(60 / k) - abs(distance)
+            for k in (n - 1, n)
+        ]
+        assert lacking[0] > 0 >= lacking[1]
+    failed = beta.ppf(0.95, 3 * 5 + 1, 57 * 5) - 0.05
+    assert one.reaches(0.95, 5.0)[0] == pytest.approx(failed)
+    assert runs_to_settle(one, 0.0, 60, 0.95) == np.inf
+    assert runs_to_settle(one, 0.9, 60, 0.95) < 10
 
 
 @pytest.mark.parametrize("kind", ["success", "cost", "AUROC"])

@@ -300,7 +300,7 @@ def test_words_of_a_comparison():
     assert "Paired by task: 40 in both" in text
     # no sample size is known of a calibration error: that is said, and not left out
     assert "how many runs would settle it cannot be said" in str(check(SAME, BASE, Gate("S-ECE")))
-    assert str(check(SAME, BASE)).endswith("What undecided counts as can be said as well.")
+    assert "What undecided counts as can be said as well." in str(check(SAME, BASE))
     stops = np.where(np.arange(200) < 3, "crash", "done")
     cut = runs_of(3, stop_reason=stops, outcomes=lambda y: np.where(stops == "crash", -1, y))
     said = (
@@ -403,3 +403,102 @@ def test_what_is_of_other_runs_is_refused_by_its_name():
             RunSet(X, [1, 0, 1], **kwargs)
     with pytest.raises(ValueError, match=r"spent must be a dict of numbers by name, got \[1, 2\]"):
         RunSet(X, [1, 0, 1], spent=[1, 2])
+
+
+def test_bounds_are_said_to_be_for_one_look():
+    said = "These bounds are for one look at the runs."
+    for result, times in ((check(WORSE, BASE), 1), (check(SAME, BASE, Gate(use="value")), 0)):
+        assert str(result).count(said) == times
+        assert result.to_markdown().count(f"\n\n{said}") == times
+    assert "use trajscore check --sequential." in str(check(WORSE, BASE))
+
+
+def test_outcomes_alone_are_enough_for_a_gate():
+    frames = [pd.DataFrame({"task": one.tasks, "solved": one.labels}) for one in (BASE, WORSE)]
+    base, new = (RunSet(None, frame["solved"], tasks=frame["task"]) for frame in frames)
+    assert base.predictors == []
+    assert check(new, base).gates == check(WORSE, BASE).gates
+    assert list(compare(base, new).table.index.get_level_values("metric")) == [
+        "success", "pass^2", "pass^3", "pass^4", "pass^5",
+    ]  # fmt: skip
+    again = RunSet._of_json(json.loads(check(new, base).to_json())["runs"])
+    assert check(again, base).gates == check(new, base).gates
+    with pytest.raises(ValueError, match="there are no outcomes"):
+        RunSet(None, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"margin": 1}, "success lies in [0, 1], so margin = 1 decides nothing"),
+        ({"margin": -1}, "margin = -1 decides nothing"),
+        ({"margin": 1.5}, "decides nothing; of a hundred it would be 0.015"),
+        ({"versus": 1.01}, "versus = 1.01 decides nothing; of a hundred it would be 0.0101"),
+        ({"versus": -0.01}, "versus = -0.01 decides nothing"),
+        ({"margin": "%"}, "margin must be a number"),
+        ({"versus": True}, "versus must be 'baseline', 'base_rate' or a number"),
+        ({"versus": 1e301, "metric": "cost"}, "versus must be"),
+        ({"margin": "5", "metric": "cost"}, "margin must be a number"),
+        ({"predictor": 3}, "predictor must be text"),
+    ],
+)
+def test_gates_end_where_nothing_is_left_to_decide(options, said):
+    with pytest.raises(ValueError) as caught:
+        Gate(**options)
+    assert said in str(caught.value)
+    assert ("hundred" in said) == ("hundred" in str(caught.value))
+
+
+def test_gates_reach_up_to_their_ends():
+    for options in ({"margin": 0.999}, {"margin": -0.999}, {"versus": 0}, {"versus": 1}):
+        Gate(**options)
+    assert Gate("cost", margin=5, versus=-3.0).margin == 5  # of no fraction
+    assert (Gate(margin="12.5%").share, Gate(margin=0.1).share) == (0.125, None)
+    assert str(Gate(margin="0%")) == str(Gate(margin=0)) == "success no worse than the baseline"
+    assert str(Gate(margin="5%")).endswith("by more than 5%")
+    assert str(Gate(versus=0.25, margin=-0.5)) == "success better than 0.25 by 0.5"
+    assert str(Gate("AUROC", "judge", "calibrated", 0)) == (
+        "AUROC of judge, calibrated no worse than 0"
+    )
+    assert str(Gate("AUROC", "judge")) == "AUROC of judge no worse than the baseline"
+    for level in (0, 0.5):
+        with pytest.raises(ValueError, match="level must lie in"):
+            Rules(level=level)
+    assert Rules(level=0.499).level == 0.499
+    for name, wrong in (("least_runs", 0), ("most_left_out", -0.01), ("most_unobserved", 1.01)):
+        with pytest.raises(ValueError, match=name):
+            DataRules(**{name: wrong})
+    DataRules(least_runs=1, most_left_out=1, most_unobserved=0)
+    assert DataRules() == DataRules(1, "allow", "allow", 1.0, 1.0)
+
+
+def test_data_may_be_just_what_is_asked_for():
+    new = runs_of(3, n_unread=50)
+    at_most = DataRules(least_runs=200, most_left_out=0.2)  # 50 of 250
+    assert check(new, BASE, Rules(data=at_most)).problems == []
+    assert check(new, BASE, Rules(data=DataRules(most_left_out=0.199))).problems != []
+    assert check(new, BASE, Rules(data=DataRules(least_runs=201))).problems != []
+    alone = Rules((Gate(versus=0.1),), data=DataRules(new_tasks="refuse", removed_tasks="refuse"))
+    assert check(new, None, alone).problems == []
+
+
+def test_gates_share_the_level_with_those_that_allow_for_chance_only():
+    gates = Gate(), Gate("length"), Gate("length", use="value")
+    alone = check(SAME, BASE, gates[0]).gates[0]
+    beside_value = check(SAME, BASE, Rules((gates[0], gates[2]))).gates[0]
+    beside_bound = check(SAME, BASE, Rules(gates[:2])).gates[0]
+    assert (beside_value.low, beside_value.high) == (alone.low, alone.high)
+    assert beside_bound.low < alone.low < alone.high < beside_bound.high
+    strict = check(SAME, BASE, Rules(gates[:1], level=0.01)).gates[0]
+    assert strict.low < beside_bound.low
+
+
+def test_gates_that_are_bad_together_share_more_than_gates_that_are_not():
+    # a failure takes a step more: the two gates fail together, and as one
+    y, tasks = np.arange(200) % 2, np.arange(200)
+    runs = RunSet(TrajectoryArray.from_flat(np.full(500, 0.5), 2 + (y == 0)), y, tasks=tasks)
+    gates = Gate(versus=0.45), Gate("length", versus=2.55)
+    both, alone = (check(runs, None, Rules(gates[:n])).gates for n in (2, 1))
+    assert both[0].low == pytest.approx(alone[0].low, abs=0.002)
+    reach = both[0].change - both[0].low
+    assert both[1].high - both[1].change == pytest.approx(reach, abs=0.003)

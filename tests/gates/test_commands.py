@@ -199,3 +199,30 @@ def test_logs_are_checked_without_looking_for_signs_of_trouble(files, capsys, mo
     assert code == 0
     assert "pass^3" in out
     assert "\ncost" in out
+
+
+def test_a_table_may_have_a_row_a_run_with_its_task_and_outcome(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, runs in {"old": runs_of(1), "new": runs_of(2, 0.2)}.items():
+        frame = pd.DataFrame({"task": runs.tasks, "solved": runs.labels.astype(int)})
+        frame.to_csv(f"{name}.csv", index=False)
+        frame.assign(run_id=np.arange(200)).to_csv(f"{name}_ids.csv", index=False)
+        frame.assign(mine=frame.index).to_csv(f"{name}_mine.csv", index=False)
+    code, out, _ = run(capsys, "check", "new.csv", "--baseline", "old.csv")
+    assert code == 1
+    assert "new.csv: no column has steps, so each row is a run of one step" in out
+    assert "200 runs of 40 tasks. Paired by task: 40 in both" in out
+    verdict = out[out.index("fail ") :]
+    for more, options in (("_ids", ()), ("_mine", ("--id", "mine"))):
+        files = f"new{more}.csv", "--baseline", f"old{more}.csv"
+        assert run(capsys, "check", *files, *options)[1].endswith(verdict)
+    # two rows of one run are steps, and their order must be said
+    frame.assign(run_id=frame.index // 2).to_csv("steps.csv", index=False)
+    code, _, err = run(capsys, "check", "steps.csv", "--baseline", "old.csv")
+    assert code == 2
+    assert "no column has a usual name for the step" in err
+    frame.assign(step=1).to_csv("no_id.csv", index=False)
+    assert "the run id" in run(capsys, "check", "no_id.csv", "--baseline", "old.csv")[2]
+    assert run(capsys, "check", "old.csv", "--baseline", "old.csv", "--id", "x")[0] == 2
+    # what scores forecasts needs steps
+    assert "the step" in run(capsys, "report", "old.csv")[2]

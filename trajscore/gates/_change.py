@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import betaincinv
 from scipy.stats import norm, t
 
 from trajscore.core.ids import are_default_ids
@@ -15,9 +17,8 @@ from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.gates._measures import Measure
 from trajscore.gates._run_set import RunSet
 from trajscore.inference._absolute import Parts, absolute_interval
-from trajscore.inference._sample_size import runs_needed
 from trajscore.inference._units import Units, left_out_factor, n_equal
-from trajscore.metrics._statistics import CalibrationError
+from trajscore.metrics._statistics import CalibrationError, MeanOfRuns
 
 _DRAWS = 20_000
 _MOST_RUNS = 1_000_000
@@ -69,21 +70,64 @@ def _units(runs: RunSet) -> NDArray[Any]:
     return _text(runs.ids) if runs.tasks is None else runs.tasks
 
 
+def excess(losses: FloatArray, shares: FloatArray, level: float, more: float = 1.0) -> FloatArray:
+    """How far the mean of independent losses in [0, 1] may lie above what was seen of it.
+
+    Of losses of 0 and 1 it is Clopper's and Pearson's bound; of others that of two values with the
+    same variance and skewness. Both know a loss of the kind that was seen. One of another kind, of
+    the whole of a unit, may have escaped n units if its chance is up to 1 - (1 - level)^(1/n).
+
+    Parameters
+    ----------
+    losses, shares : ndarray of shape (..., n_units)
+        The loss of each unit, and its share in the mean; 0 for those that do not count.
+    level : float
+        Chance that the bound holds.
+    more : float, default=1.0
+        Factor of the number of units, as if so many more had been like these.
+    """
+    n = shares.sum(axis=-1) ** 2 / (shares**2).sum(axis=-1)
+    weights = shares / shares.sum(axis=-1, keepdims=True)
+    mean = (weights * losses).sum(axis=-1)
+    deviations = weights * (losses - mean[..., None])
+    second, third = (deviations**2).sum(axis=-1), (deviations**3).sum(axis=-1)
+    varies = second > _ROUNDING**2
+    second = np.where(varies, second, 1.0)
+    skewness = np.where(varies, third, 0.0) * np.sqrt(n / second**3)
+    rate = (1 - skewness / np.sqrt(4 + skewness**2)) / 2  # of the larger of the two values
+    size = np.sqrt(n * second / (rate * (1 - rate)))
+    n_events, n_others = more * n * rate, more * n * (1 - rate)
+    seen = size * (betaincinv(n_events + 1, n_others, level) - rate)
+    unseen = (1 - (1 - level) ** (1 / (more * np.count_nonzero(shares, axis=-1)))) * (1 - mean)
+    return np.where(varies, np.maximum(seen, unseen), unseen)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What independent units lose and gain of a rate, in [0, 1], and the share of each in it."""
+
+    losses: FloatArray
+    gains: FloatArray
+    shares: FloatArray
+    scale: float = 1.0
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A metric, or a difference of two, and what each unit adds to its error.
 
     The errors of units are independent; scaled for their small number, so that the root of the sum
     of their squares is the standard error. A calibration error has a column for each bin, of either
-    set where it is a difference; `means` are the gaps of these.
+    set where it is a difference; `means` are the gaps of these. A rate has `parts`: one, or one of
+    each set where a difference is not paired.
     """
 
     value: float
     errors: FloatArray  # of shape (n_units,) or (n_units, n_bins)
     freedom: float
     n_units: int
-    is_rate: bool
     means: tuple[FloatArray, ...] = ()
+    parts: tuple[Part, ...] = ()
 
     @property
     def std_error(self) -> float:
@@ -96,12 +140,23 @@ class Estimate:
             return -np.inf, np.inf
         if self.means:
             return self._of_absolute(level)
-        error = self.std_error
-        if error > 0:
-            reach = error * float(t.ppf(level, self.freedom))
-        else:  # how many of these units may differ that none has
-            reach = 1 - (1 - level) ** (1 / self.n_units) if self.is_rate else 0.0
-        return self.value - reach, self.value + reach
+        below, above = self.reaches(level)
+        return self.value - below, self.value + above
+
+    def reaches(self, level: float, more: float = 1.0) -> tuple[float, float]:
+        """How far the bounds lie below and above, of so many times as many units.
+
+        By t; of a rate no less than what its losses alone allow, or its gains.
+        """
+        freedom = (self.freedom + 1) * more - 1
+        error = self.std_error / np.sqrt(more)
+        reach = error * float(t.ppf(level, freedom)) if error > 0 else 0.0
+        parts = [
+            [one.scale * excess(getattr(one, side), one.shares, level, more) for one in self.parts]
+            for side in ("losses", "gains")
+        ]
+        below, above = (max(reach, float(np.linalg.norm(one))) for one in parts)
+        return below, above
 
     def _of_absolute(self, level: float) -> tuple[float, float]:
         used = self.errors.any(axis=1)
@@ -147,9 +202,19 @@ def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 
     if not matched.by:
         freedom = _welch(new, base) if not new.means else min(new.freedom, base.freedom)
         n_units = min(new.n_units, base.n_units)
-    means = (*new.means, *base.means)
-    is_rate = new.is_rate and times == 1
-    return Estimate(new.value - times * base.value, errors, freedom, n_units, is_rate, means)
+    value, means = new.value - times * base.value, (*new.means, *base.means)
+    return Estimate(value, errors, freedom, n_units, means, _parts(new, base, matched, times))
+
+
+def _parts(new: Estimate, base: Estimate, matched: Matching, times: float) -> tuple[Part, ...]:
+    """What units lose and gain from the base to the new set: of pairs, their differences."""
+    if not new.parts:
+        return ()
+    (ours,), (theirs,) = new.parts, base.parts
+    if not matched.by:  # what the base gains is lost
+        return ours, Part(theirs.gains, theirs.losses, theirs.shares, abs(times))
+    change = ours.gains - theirs.gains
+    return (Part((-change).clip(0), change.clip(0), ours.shares, max(1.0, abs(times))),)
 
 
 def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
@@ -174,19 +239,19 @@ def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
 def runs_to_settle(one: Estimate, distance: float, n_runs: int, level: float) -> float:
     """Runs of each set with which a difference of that size would be seen; NaN: not known."""
     error = one.std_error
-    if one.is_rate and error == 0 and 0 < distance < 1:  # no unit differs: see `bounds`
-        n_units = np.ceil(np.log(1 - level) / np.log1p(-distance))
-        return _within_reach(n_runs / one.n_units * n_units)
-    if one.n_units < 2 or np.isnan(error) or (error == 0 and distance):
+    if one.n_units < 2 or np.isnan(error) or (error == 0 and distance and not one.parts):
         return np.nan
-    if abs(distance) < 1e-12 or _MOST_RUNS * distance**2 < n_runs * error**2:
+    side, z = int(distance < 0), float(norm.ppf(POWER))
+
+    def lacking(log_more: float) -> float:
+        more = np.exp(log_more)
+        return one.reaches(level, more)[side] + z * error / np.sqrt(more) - abs(distance)
+
+    least, most = np.log(2 / one.n_units), np.log(_MOST_RUNS / n_runs)
+    if not distance or lacking(most) > 0:
         return np.inf
-    sd = error * np.sqrt(n_runs)
-    return _within_reach(runs_needed(distance, sd=sd, power=POWER, alpha=2 * (1 - level)))
-
-
-def _within_reach(n_runs: float) -> float:
-    return float(n_runs) if n_runs <= _MOST_RUNS else np.inf
+    more = float(np.exp(brentq(lacking, least, most))) if lacking(least) > 0 else np.exp(least)
+    return n_runs / one.n_units * float(np.ceil(more * one.n_units))
 
 
 def _shares(measure: Measure, units: IntArray, n_units: int) -> FloatArray:
@@ -209,10 +274,15 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
         mean, influence = statistic.parts(n_runs, weight)
         totals = np.zeros((n_units, len(mean)))
         np.add.at(totals, units, influence / n_runs)
-        return Estimate(value, totals * scale[:, None], freedom, used, False, (mean,))
+        return Estimate(value, totals * scale[:, None], freedom, used, (mean,))
     errors = np.bincount(units, statistic.influence(n_runs, weight) / n_runs, n_units) * scale
     errors[np.abs(errors) < _ROUNDING * abs(value)] = 0.0
-    return Estimate(value, errors, freedom, used, measure.is_rate)
+    if not measure.is_rate or not isinstance(statistic, MeanOfRuns):
+        return Estimate(value, errors, freedom, used)
+    sums = np.bincount(units[rows], weight[rows] * statistic.samples, n_units)
+    rates = np.divide(sums, sizes, out=np.zeros(n_units), where=sizes > 0)
+    part = Part(1 - rates, rates, sizes / sizes.sum())
+    return Estimate(value, errors, freedom, used, parts=(part,))
 
 
 def _welch(new: Estimate, base: Estimate) -> float:

@@ -129,7 +129,8 @@ def check(
     A gate fails where the bounds show that it does not hold: if all hold, the chance that any fails
     is at most the level, 0.05. It passes where they show that it does, with the same chance to pass
     wrongly. What is between is undecided. Bounds are one-sided and hold for all gates at once, from
-    the joint distribution of their errors over tasks; how sets are paired, `compare` says.
+    the joint distribution of their errors over tasks, for one look at the runs; how sets are
+    paired, and what bounds of rates allow for, `compare` says.
 
     References
     ----------

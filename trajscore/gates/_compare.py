@@ -134,13 +134,15 @@ def compare(
     -----
     Where both sets have tasks in common, only these are compared, and every task counts the same in
     both: the interval is that of the mean of the tasks' differences, with t quantiles. Else it is
-    that of two independent sets (Welch 1947), each with its tasks as clusters. Calibration errors
-    have bounds of their own, as in `trajscore.evaluate`.
+    that of two independent sets (Welch 1947), each with its tasks as clusters. Intervals of success
+    and pass^k are no narrower than their losses and gains alone allow, as near 0 and 1 t is not
+    enough. Calibration errors have bounds of their own, as in `trajscore.evaluate`.
 
     References
     ----------
-    Miller (2024), Adding Error Bars to Evals, arXiv:2411.00640, for paired and clustered errors;
-    Yao et al. (2024), tau-bench, arXiv:2406.12045, for pass^k.
+    Clopper and Pearson (1934), The Use of Confidence or Fiducial Limits Illustrated in the Case of
+    the Binomial; Miller (2024), Adding Error Bars to Evals, arXiv:2411.00640, for paired and
+    clustered errors; Yao et al. (2024), tau-bench, arXiv:2406.12045, for pass^k.
 
     Examples
     --------
@@ -170,7 +172,7 @@ def compare(
         for name, found in (("base", one), ("new", other), ("change", change)):
             row[name] = found.value
             low, high = found.bounds(level)
-            if found.is_rate and name != "change":
+            if found.parts and name != "change":
                 low, high = max(low, 0.0), min(high, 1.0)
             row[f"{name}_low"], row[f"{name}_high"] = low, high
         is_open = row["change_low"] <= 0 <= row["change_high"]
@@ -187,7 +189,8 @@ def _keys(base: RunSet, new: RunSet) -> Iterator[Key]:
     yield Key(SUCCESS)
     most = min(most_trials(base), most_trials(new), _MOST_TRIALS)
     yield from (Key(f"pass^{k}") for k in range(2, most + 1))
-    yield Key(LENGTH)
+    if max(base.lengths.max(), new.lengths.max()) > 1:
+        yield Key(LENGTH)
     yield from (Key(name) for name in base.spent if name in new.spent)
     for name in base.predictors:
         if name in new.predictors:

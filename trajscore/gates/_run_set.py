@@ -41,9 +41,10 @@ class RunSet:
 
     Parameters
     ----------
-    X : TrajectoryArray, dict of str to traces, or array-like of shape (n_runs, T_max)
+    X : TrajectoryArray, dict of str to traces, array-like of shape (n_runs, T_max), or None
         One trace a run for each predictor, as `trajscore.evaluate` takes them. A trace with the
-        name "" is no predictor, and tells only how many steps runs have.
+        name "" is no predictor, and tells only how many steps runs have. None if only outcomes
+        are known.
     y : array-like of shape (n_runs,)
         Outcomes: 1 success, 0 failure, -1 (or missing) not observed.
     tasks : array-like of shape (n_runs,), optional
@@ -81,6 +82,8 @@ class RunSet:
     >>> from trajscore.gates import RunSet
     >>> RunSet([[0.9, 0.8], [0.4]], [1, 0], tasks=["a", "b"])
     <RunSet: 2 runs of 2 tasks, success 0.500>
+    >>> RunSet(None, [1, 0, 1], tasks=["a", "b", "b"])
+    <RunSet: 3 runs of 2 tasks, success 0.667>
     """
 
     def __init__(
@@ -94,6 +97,10 @@ class RunSet:
         censored: str = "failure",
         n_unread: int = 0,
     ) -> None:
+        if X is None:
+            index = y.index if isinstance(y, pd.Series) else None
+            n_runs = len(np.atleast_1d(y))
+            X = {"": TrajectoryArray.from_flat(np.zeros(n_runs), np.ones(n_runs, int), ids=index)}
         given_tasks = None if tasks is None else np.asarray(tasks, dtype=object)
         self._sample: Sample = check_predictors(X, y, given_tasks, None)
         labels = None if given_tasks is None else given_tasks.astype(str)

@@ -22,6 +22,10 @@ _TO_DECIDE = (
     "To decide it, take more runs, or give a margin: how much worse is all right. What undecided "
     "counts as can be said as well."
 )
+_ONE_LOOK = (
+    "These bounds are for one look at the runs. To look again as runs arrive, use trajscore check "
+    "--sequential."
+)
 
 
 def to_text(result: CheckData) -> str:
@@ -32,7 +36,7 @@ def to_text(result: CheckData) -> str:
     lines.append(f"{result.verdict.upper()}: {_summary(result)}")
     if result.verdict == UNDECIDED:
         lines.append(_TO_DECIDE)
-    return "\n".join(lines)
+    return "\n".join(lines + _looks(result))
 
 
 def sentence(one: GateResult) -> str:
@@ -89,7 +93,7 @@ def to_markdown(result: CheckData) -> str:
             cells = [f"{one.reference:.4g}", f"{one.value:.4g}", f"{one.change:+.3g}{ends}", needed]
         rows.append([one.verdict, str(one.gate), *cells])
     lines += [table(_HEAD, rows)] if rows else []
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *(f"\n{one}" for one in _looks(result))]) + "\n"
 
 
 def to_junit(result: CheckData) -> str:
@@ -115,6 +119,10 @@ def to_junit(result: CheckData) -> str:
     }
     ET.indent(suite)
     return ET.tostring(suite, encoding="unicode", xml_declaration=False) + "\n"
+
+
+def _looks(result: CheckData) -> list[str]:
+    return [_ONE_LOOK] if any(one.low < one.high for one in result.gates) else []
 
 
 def _about(result: CheckData) -> str:

@@ -31,6 +31,7 @@ from trajscore.io._reading import stream_runs
 from trajscore.io._runs import LeftOut, count_left_out
 from trajscore.io._tables import (
     PARTS,
+    ROWS,
     choose_columns,
     guess_first_step,
     read_table,
@@ -186,7 +187,7 @@ def load(
     `outcomes`, `rule` and `max_size` are as in `trajscore.io.read_runs`, `embedder` as in
     `trajscore.TracerSignals`, `missing` as in `trajscore.evaluate`. The columns of a table that
     `by` names come along in the meta of the predictors. Where nothing is a score and none is
-    needed, there is one without a name, of nothing but steps.
+    needed, there is one without a name, of nothing but steps; a table may have a row a run then.
     """
     if path is None:
         X, y = load_chess(return_X_y=True)
@@ -199,6 +200,7 @@ def load(
         "max_size": max_size,
     }
     if known is None:
+        asked["may_be_runs"] = not needs_scores
         try:
             return _load_table(path, fields, first_step, by, **asked)
         except ArgumentError as error:
@@ -251,8 +253,14 @@ def _load_table(
     outcomes: Any,
     rule: Rule | None,
     max_size: int | None,
+    may_be_runs: bool,
 ) -> Inputs:
     frame, fields, remarks = join_outcomes(read_table(path, max_size), fields, outcomes)
+    if may_be_runs and _has_no_steps(frame, fields):
+        remarks += ("no column has steps, so each row is a run of one step",)
+        ids = fields.ids or find("id", frame.columns)[:1] or ("run",)
+        frame = frame if ids[0] in frame else frame.assign(run=np.arange(len(frame)))
+        fields = replace(fields, id=ids, step=ROWS)
     if fields.scores == (NO_SCORE,):
         frame = frame.assign(**{NO_SCORE: 0.0})
     chosen, guessed = choose_columns(frame, fields)
@@ -297,6 +305,14 @@ def _load_table(
     found = FromTable(chosen, guessed, counted, refused, group, n_groups, left, remarks)
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
     return Inputs(X, y, groups, stop_reason if rule is None else None, found, spent)
+
+
+def _has_no_steps(frame: pd.DataFrame, fields: Fields) -> bool:
+    """Whether a table has no column of steps, and no run has two rows."""
+    ids = fields.ids or find("id", frame.columns)[:1]
+    if fields.step is not None or find("step", frame.columns) or not set(ids) <= set(frame):
+        return False
+    return not ids or not joined_ids(frame, ids).duplicated().any()
 
 
 def stops_not_met(rule: Rule | None, runs: Sequence[io.Run], left_out: Any) -> tuple[str, ...]:
