@@ -84,11 +84,6 @@ NOTES: dict[str, Callable[..., str]] = {
         f"intervals from fewer than {FEW_CLUSTERS} may cover less than they say, so collect runs "
         f"of more tasks."
     ),
-    "sure": lambda share, by_odds, by_value: (
-        f"{share:.1%} of its forecasts are 0 or 1, whose log-odds outweigh all others in Platt's "
-        f"map; mapped by their values instead they come to {by_value:+.3f} over the base rate, not "
-        f"{by_odds:+.3f}: give calibrator=PlattCrossFitCalibrator(link='identity')."
-    ),
     "heavy run": lambda run, steps, share: (
         f"run {run} with its {steps:,} steps holds {share:.0%} of the weight of all forecasts, so "
         f"that it moves every score; a horizon, such as horizon=30, bounds what a run weighs."
