@@ -301,9 +301,17 @@ def _calibration(calibrators: dict[str, str] | None) -> str:
     if not made:
         return "none could be fitted"
     if len(made) == 1:
-        return f"{next(iter(made))}, out of fold"
-    said = (f"{calibrator} for {', '.join(names)}" for calibrator, names in made.items())
-    return "; ".join(said) + "; all out of fold"
+        said = f"{next(iter(made))}, out of fold"
+    else:
+        each = (f"{calibrator} for {', '.join(names)}" for calibrator, names in made.items())
+        said = "; ".join(each) + "; all out of fold"
+    if any("EnsembleCrossFitCalibrator(" in calibrator for calibrator in made):
+        said += (
+            "; the ensemble is the mean, in log-odds, of Platt's, a beta and an isotonic map (of "
+            "signals that are not probabilities: without the beta map); the more runs, the more "
+            "the isotonic map counts"
+        )
+    return said
 
 
 def _censoring(facts: Facts) -> str:
