@@ -8,8 +8,18 @@ import pytest
 from scipy.special import expit, logit
 
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
-from trajscore.calibration import BetaCrossFitCalibrator, IsotonicCrossFitCalibrator
+from trajscore.calibration import (
+    BetaCrossFitCalibrator,
+    EnsembleCrossFitCalibrator,
+    IsotonicCrossFitCalibrator,
+)
 
+CALIBRATORS = [
+    PlattCrossFitCalibrator,
+    BetaCrossFitCalibrator,
+    IsotonicCrossFitCalibrator,
+    EnsembleCrossFitCalibrator,
+]
 PAPER = {"weights": "linear_front", "horizon": "own"}
 
 
@@ -33,9 +43,7 @@ def stated_and_happened(calibrator, X, y):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(
-    "kind", [PlattCrossFitCalibrator, BetaCrossFitCalibrator, IsotonicCrossFitCalibrator]
-)
+@pytest.mark.parametrize("kind", CALIBRATORS)
 def test_forecasts_state_what_happens(kind, seed):
     X, y = noisy_runs(3000, seed)
     stated, happened, tenths = stated_and_happened(kind(), X, y)
@@ -44,9 +52,7 @@ def test_forecasts_state_what_happens(kind, seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(
-    "kind", [PlattCrossFitCalibrator, BetaCrossFitCalibrator, IsotonicCrossFitCalibrator]
-)
+@pytest.mark.parametrize("kind", CALIBRATORS)
 def test_by_the_convention_of_the_paper_they_lean_towards_how_short_runs_end(kind, seed):
     X, y = noisy_runs(3000, seed)
     stated, happened, tenths = stated_and_happened(kind(**PAPER), X, y)

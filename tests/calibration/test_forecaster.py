@@ -19,6 +19,7 @@ from trajscore import (
 from trajscore.calibration import (
     AliveRate,
     BetaCrossFitCalibrator,
+    EnsembleCrossFitCalibrator,
     IsotonicCrossFitCalibrator,
     cross_fit_traces,
 )
@@ -66,6 +67,7 @@ FORECASTERS = {
     "map": (PlattCrossFitCalibrator(), Chain),
     "beta": (BetaCrossFitCalibrator(), Chain),
     "isotonic": (IsotonicCrossFitCalibrator(), Chain),
+    "ensemble": (EnsembleCrossFitCalibrator(), Chain),
     "alive rate": (AliveRate(end="step"), Chain),
     "chain": (make_pipeline(SUMMARY, "passthrough", PlattCrossFitCalibrator()), Chain),
     "search in a pipeline": (

@@ -18,7 +18,11 @@ from trajscore import (
     tps_scorer,
 )
 from trajscore import TrajectoryArray as Runs
-from trajscore.calibration import BetaCrossFitCalibrator, IsotonicCrossFitCalibrator
+from trajscore.calibration import (
+    BetaCrossFitCalibrator,
+    EnsembleCrossFitCalibrator,
+    IsotonicCrossFitCalibrator,
+)
 from trajscore.datasets import make_trajectories
 
 
@@ -69,6 +73,7 @@ PROCESSES = {
     "platt": {"forecaster": PlattCrossFitCalibrator()},
     "beta": {"forecaster": BetaCrossFitCalibrator()},
     "isotonic": {"forecaster": IsotonicCrossFitCalibrator()},
+    "ensemble": {"forecaster": EnsembleCrossFitCalibrator()},
     "pipeline": {"forecaster": make_pipeline(PrefixForecaster(), PlattCrossFitCalibrator())},
     "pipeline that ends in an aggregator": {
         "forecaster": make_pipeline(PlattCrossFitCalibrator(), "passthrough", TraceAggregator())

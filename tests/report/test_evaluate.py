@@ -19,7 +19,7 @@ from trajscore import (
     metrics,
     tps_scorer,
 )
-from trajscore.calibration import PrefixForecaster, cross_fit_traces
+from trajscore.calibration import EnsembleCrossFitCalibrator, PrefixForecaster, cross_fit_traces
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._data import ReportData
@@ -37,7 +37,7 @@ def test_every_column_is_the_metric_of_its_name(chess, report):
         assert table[name] == pytest.approx(value, abs=1e-12)
     for name, score in {"TPS log": "log", "TPS beta(4,2)": ("beta", 4, 2)}.items():
         assert table[name] == pytest.approx(metrics.censored_tps_score(y, raw, score=score))
-    calibrated = PlattCrossFitCalibrator().fit_transform(raw, y)
+    calibrated = EnsembleCrossFitCalibrator().fit_transform(raw, y)
     assert report.table.loc[("material", "calibrated"), "TPS log"] == pytest.approx(
         metrics.censored_tps_score(y, calibrated)
     )
@@ -334,8 +334,11 @@ def test_every_calibrator_is_disclosed():
     said = evaluate({"p": X, "logit": signal}, y, intervals=IntervalOptions(10)).disclosures[
         "calibration"
     ]
-    assert "PlattCrossFitCalibrator() for p;" in said
-    assert "PlattCrossFitCalibrator(increasing=True, link='identity') for logit;" in said
+    assert "EnsembleCrossFitCalibrator() for p;" in said
+    assert "EnsembleCrossFitCalibrator(link='identity') for logit;" in said
+    assert "the mean, in log-odds, of Platt's, a beta and an isotonic map" in said
+    published = evaluate(X, y, calibrator="platt", intervals=IntervalOptions(10))
+    assert published.disclosures["calibration"] == "PlattCrossFitCalibrator(), out of fold"
 
 
 def test_a_stray_value_among_probabilities_is_pointed_at():
@@ -378,7 +381,7 @@ def test_one_score_alone(score):
         ({"intervals": IntervalOptions(1.5)}, "n_resamples must be a whole number"),
         ({"scores": 3}, "unknown score 3"),
         ({"intervals": 3}, "intervals must be .* got 3"),
-        ({"calibrator": "beta"}, "calibrator must be 'platt', a forecaster or None, got 'beta'"),
+        ({"calibrator": "beta"}, "calibrator must be 'auto', 'platt', a forecaster or None"),
         ({"stop_reason": 3}, "there are 1 stop reasons for 40 runs"),
     ],
 )

@@ -8,7 +8,8 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate, io, metrics
+from trajscore import TrajectoryArray, evaluate, io, metrics
+from trajscore.calibration import EnsembleCrossFitCalibrator
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions, MonitoringOptions
 from trajscore.report._glossary import GLOSSARY, explain
@@ -158,9 +159,9 @@ def test_runs_without_an_outcome_do_not_crowd_out_those_that_contradict_their_fo
 
 
 def test_new_runs_get_the_forecasts_of_the_page_as_it_says(chess, report):
-    call = unescape(re.search(r"<code>(Platt.*?)</code>", report.to_html())[1])
+    call = unescape(re.search(r"<code>(Ensemble.*?)</code>", report.to_html())[1])
     X, y = chess
-    names = {"PlattCrossFitCalibrator": PlattCrossFitCalibrator, "X": X, "y": y, "new": X[:3]}
+    names = {"EnsembleCrossFitCalibrator": EnsembleCrossFitCalibrator, "X": X, "y": y, "new": X[:3]}
     assert len(eval(call, names)) == 3
 
 

@@ -1,13 +1,11 @@
 """What is said of the numbers, beside them."""
 
-import html
 import re
 
 import numpy as np
 import pytest
-from scipy.special import expit
 
-from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate, metrics
+from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._verdict import contradictions
@@ -55,7 +53,7 @@ def test_calibration_of_steps_leads(chess, report):
     expected = metrics.tps_decomposition(failed[order], raw).miscalibration
     assert table.loc[("engine", "raw"), "MCB log"] == pytest.approx(expected)
     assert table.loc[("base rate", "constant"), ["S-ECE", "MCB log", "T-ECE"]].max() < 1e-12
-    said = r"off by 0.268 \[0.\d+, 0.\d+\] as given, 0.030 \[0.000, 0.\d+\] calibrated \(S-ECE\)"
+    said = r"off by 0.268 \[0.\d+, 0.\d+\] as given, 0.027 \[0.000, 0.\d+\] calibrated \(S-ECE\)"
     assert re.search(said, report.verdicts()[0])
     names = list(table)
     assert names.index("S-ECE") < names.index("T-ECE")
@@ -90,16 +88,20 @@ def test_a_score_that_is_not_told_apart_is_not_contradicted():
 
 
 @pytest.mark.parametrize(
-    ("weights", "of_steps", "of_runs"),
+    ("how", "of_steps", "of_runs"),
     [
-        ({}, ["0.111", "0.034"], [0.049, 0.112]),
-        ({"weights": "linear_front", "horizon": "own"}, ["0.085", "0.047"], [0.043, 0.078]),
+        ({}, ["0.111", "0.011"], [0.049, 0.092]),
+        (
+            {"weights": "linear_front", "horizon": "own", "calibrator": "platt"},
+            ["0.085", "0.047"],
+            [0.043, 0.078],
+        ),
     ],
     ids=["step weights", "as published"],
 )
-def test_hotpotqa_leads_with_its_steps(hotpotqa, weights, of_steps, of_runs):
+def test_hotpotqa_leads_with_its_steps(hotpotqa, how, of_steps, of_runs):
     X, y = hotpotqa
-    report = evaluate(X, y, **weights, intervals=IntervalOptions(2))
+    report = evaluate(X, y, **how, intervals=IntervalOptions(2))
     gain = report.calibration_gain.loc["judge_probability", ["raw", "calibrated"]].round(3)
     assert [f"{one:.3f}" for one in gain.loc["S-ECE"]] == of_steps
     assert gain.loc["T-ECE"].tolist() == of_runs
@@ -178,35 +180,6 @@ def test_a_column_that_looks_like_a_risk_is_said_to(ragged):
     assert any(note.startswith("risk: its AUROC is 0.") for note in notes)
     assert "looks like a risk; if it is one, give minus it" in " ".join(notes)
     assert not evaluate(X, y, intervals=IntervalOptions(20)).notes
-
-
-def test_forecasts_of_0_and_1_that_drown_the_others_are_said_to():
-    rng = np.random.default_rng(0)
-    z, X = make_latent(rng, 400)
-    y = (rng.random(400) < expit(z)).astype(int)
-    plain = IntervalOptions(5)
-    assert not evaluate(X, y, intervals=plain).notes
-    lapses = (
-        rng.random(len(X.cells)) < 0.05
-    )  # as where a model states 100 or 0 for want of a number
-    X = X.with_cells(np.where(lapses, rng.integers(0, 2, len(lapses)), X.cells))
-    report = evaluate(X, y, intervals=plain)
-    (note,) = report.notes
-    by_value, by_odds = map(float, re.findall(r"[+-]0\.\d{3}", note))
-    assert by_odds == pytest.approx(report.cards["recalibrated"].iloc[0], abs=6e-4)
-    other = evaluate(X, y, calibrator=PlattCrossFitCalibrator(link="identity"), intervals=plain)
-    assert by_value == pytest.approx(other.cards["recalibrated"].iloc[0], abs=6e-4)
-    assert by_value > by_odds + 0.01
-    assert not other.notes
-    assert f"{lapses.mean():.1%} of its forecasts are 0 or 1" in note
-    assert note in html.unescape(report.to_html())
-
-
-def make_latent(rng, n):
-    """Return what decides about each run, and forecasts that see it dimly."""
-    z, lengths = rng.normal(0, 1.2, n), rng.integers(3, 12, n)
-    seen = np.repeat(z, lengths) + rng.normal(0, 1, lengths.sum())
-    return z, TrajectoryArray.from_flat(expit(seen), lengths)
 
 
 def test_a_column_that_gives_the_outcome_away_is_warned_of(ragged):

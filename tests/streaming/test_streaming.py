@@ -7,7 +7,11 @@ import pytest
 from pyarrow import dataset, parquet
 
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
-from trajscore.calibration import BetaCrossFitCalibrator, IsotonicCrossFitCalibrator
+from trajscore.calibration import (
+    BetaCrossFitCalibrator,
+    EnsembleCrossFitCalibrator,
+    IsotonicCrossFitCalibrator,
+)
 from trajscore.core.weights import step_weights
 from trajscore.inference import influence_interval
 from trajscore.metrics import (
@@ -197,9 +201,9 @@ def test_maps_fitted_to_counts_are_those_of_the_runs(runs, how):
     beta = BetaCrossFitCalibrator(C=1e-3, **how)
     gap = counts.fit(beta)(X.cells) - beta.fit(X, y).full_map_(X.cells)
     assert abs(gap).max() < 1e-5
-    isotonic = IsotonicCrossFitCalibrator(**how)
-    gap = counts.fit(isotonic)(X.cells) - isotonic.fit(X, y).full_map_(X.cells)
-    assert abs(gap).mean() < 2e-3
+    for steps in (IsotonicCrossFitCalibrator(**how), EnsembleCrossFitCalibrator(**how)):
+        gap = counts.fit(steps)(X.cells) - steps.fit(X, y).full_map_(X.cells)
+        assert abs(gap).mean() < 2e-3
 
 
 def test_maps_need_the_weights_of_the_counts(runs):

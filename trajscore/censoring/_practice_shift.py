@@ -151,7 +151,7 @@ def practice_shift(
         Step weights. Default: all schedules that need no horizon, or with one all.
     horizon : int, "own" or None, default=None
         Of all these, as in `trajscore.metrics.tps_score`; "own" is the convention of the paper.
-    calibrator : "platt", forecaster or None, default="platt"
+    calibrator : {"auto", "platt"}, forecaster or None, default="platt"
         Makes out-of-fold forecasts of all scored runs. "platt" is a `PlattCrossFitCalibrator` on
         the pseudo-label (or on `q_z`), fitted anew for each schedule, with its weights: otherwise
         the mismatch of calibration and score would count as an effect of the schedule. A signal

@@ -8,6 +8,7 @@ _OURS = {
     "calibration._aggregator": ("TraceAggregator",),
     "calibration._alive_rate": ("AliveRate",),
     "calibration._beta": ("BetaCrossFitCalibrator", "BetaMap"),
+    "calibration._ensemble": ("EnsembleCrossFitCalibrator", "EnsembleMap"),
     "calibration._isotonic": ("IsotonicCrossFitCalibrator", "IsotonicMap"),
     "calibration._platt": ("PlattCrossFitCalibrator", "PlattMap"),
     "calibration._prefix": ("PrefixForecaster",),

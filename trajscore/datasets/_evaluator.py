@@ -73,7 +73,7 @@ def fetch_evaluator(
         raise ValueError(f"unknown table {name!r}; use one of {', '.join(_FILES)}")
     file = f"{name}_w_scores_compressed.csv.gz"
     path = retrieve(_URL + file, file, _FILES[name], data_home, download_if_missing)
-    frame = pd.read_csv(path, index_col=0)
+    frame = pd.read_csv(path)
     X, y = TrajectoryArray.from_frame(
         frame, id="uq_problem_idx", step="num_steps", value="judge_probability", outcome="solved"
     )

@@ -132,7 +132,7 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], St
     notes: list[Note] = []
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
     alone = leave_out_missing(alone, "own_runs", notes)
-    rows = predictor_rows(alone, calibrator_maker("platt", OPTIONS.weights), Work(), notes)
+    rows = predictor_rows(alone, calibrator_maker("auto", OPTIONS.weights), Work(), notes)
     found: dict[tuple[str, str], Statistic] = {}
     for row in rows:
         # places among all runs that count, of which some have no forecast that is judged

@@ -85,11 +85,6 @@ NOTES: dict[str, Callable[..., str]] = {
         f"intervals from fewer than {FEW_CLUSTERS} may cover less than they say, so collect runs "
         f"of more tasks."
     ),
-    "sure": lambda share, by_odds, by_value: (
-        f"{share:.1%} of its forecasts are 0 or 1, whose log-odds outweigh all others in Platt's "
-        f"map; mapped by their values instead they come to {by_value:+.3f} over the base rate, not "
-        f"{by_odds:+.3f}: give calibrator=PlattCrossFitCalibrator(link='identity')."
-    ),
     "heavy run": lambda run, steps, share: (
         f"run {run} with its {steps:,} steps holds {share:.0%} of the weight of all forecasts, so "
         f"that it moves every score; a horizon, such as horizon=30, bounds what a run weighs."
@@ -312,9 +307,17 @@ def _calibration(calibrators: dict[str, str] | None) -> str:
     if not made:
         return "none could be fitted"
     if len(made) == 1:
-        return f"{next(iter(made))}, out of fold"
-    said = (f"{calibrator} for {', '.join(names)}" for calibrator, names in made.items())
-    return "; ".join(said) + "; all out of fold"
+        said = f"{next(iter(made))}, out of fold"
+    else:
+        each = (f"{calibrator} for {', '.join(names)}" for calibrator, names in made.items())
+        said = "; ".join(each) + "; all out of fold"
+    if any("EnsembleCrossFitCalibrator(" in calibrator for calibrator in made):
+        said += (
+            "; the ensemble is the mean, in log-odds, of Platt's, a beta and an isotonic map (of "
+            "signals that are not probabilities: without the beta map); the more runs, the more "
+            "the isotonic map counts"
+        )
+    return said
 
 
 def _censoring(facts: Facts) -> str:

@@ -50,7 +50,7 @@ from trajscore.report._runs import (
     knows_end,
     stray_values,
 )
-from trajscore.report._sensitivity import link_notes, sensitivity_table
+from trajscore.report._sensitivity import sensitivity_table
 from trajscore.report._signs import giveaways, risks
 from trajscore.report._tables import excluded_table, gain_table, row_table
 from trajscore.streaming._batches import RunBatches
@@ -65,7 +65,7 @@ def evaluate(
     weights: Weights = "early",
     horizon: Horizon = None,
     phi: str = "weighted",
-    calibrator: Any = "platt",
+    calibrator: Any = "auto",
     censored: str = "failure",
     q_z: ArrayLike | None = None,
     stop_reason: ArrayLike | None = None,
@@ -101,11 +101,12 @@ def evaluate(
         Raghu et al., which is not proper where the length of a run tells how it ends.
     phi : {"last", "mean", "min", "weighted"}, default="weighted"
         How traces are collapsed for the scalar diagnostics.
-    calibrator : "platt", forecaster or None, default="platt"
-        What makes the calibrated rows, out of fold: "platt" is a `PlattCrossFitCalibrator` with
-        the weights above; any other forecaster, pipeline or search goes through
-        `trajscore.calibration.cross_fit_traces`. What cannot be fitted anew for each fold is
-        refused.
+    calibrator : {"auto", "platt"}, forecaster or None, default="auto"
+        What makes the calibrated rows, out of fold: "auto" is a
+        `trajscore.calibration.EnsembleCrossFitCalibrator`, "platt" a `PlattCrossFitCalibrator`, as
+        in the tables of Raghu et al., both with the weights above; any other forecaster, pipeline
+        or search goes through `trajscore.calibration.cross_fit_traces`. What cannot be fitted anew
+        for each fold is refused.
     censored : {"failure", "drop", "q_z"}, default="failure"
         What runs with outcome -1 stand for in calibration, base rate and every metric: they are
         failures (the simple censored score), are left out, or count `q_z` as a success and
@@ -213,7 +214,7 @@ def evaluate(
     cards, pairs = card_table(rows, options, draws, work)
     table, methods = interval_table(rows, judged.runs, options, draws, work)
     notes += [*risks(table), *few_clusters(judged.runs)]
-    notes += [*link_notes(rows, cards, options, maker), *weight_notes(rows, groupings, options)]
+    notes += weight_notes(rows, groupings, options)
     notes += convention_notes(rows, cards, options, draws.confidence_level)
     return Report(
         table=row_table(rows, options, table),
@@ -277,8 +278,10 @@ def _of_batches(
             "batches are judged on the same runs; leave out {argument}", "missing", missing
         )
     calibrator, censored, by = (as_given[name] for name in ("calibrator", "censored", "by"))
-    if calibrator not in ("platt", None):
-        raise ValueError("batches are calibrated by 'platt' or None")
+    if calibrator not in ("auto", "platt", None):
+        raise ValueError(
+            f"batches are calibrated by 'auto', 'platt' or None, got calibrator={calibrator!r}"
+        )
     of_sample = partial(
         evaluate,
         scores=options.scores,

@@ -7,18 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.calibration import PlattCrossFitCalibrator
 from trajscore.calibration._maker import CalibratorMaker
 from trajscore.core.parallel import Work
 from trajscore.core.weights import StepWeights
-from trajscore.metrics._proper_scores import CLIP, LogScore, count_clipped
+from trajscore.metrics._proper_scores import LogScore, count_clipped
 from trajscore.metrics._tps import RunSums, run_sums
-from trajscore.report._data import CALIBRATED, RAW, Note, Options
-from trajscore.report._rows import Row, base_rate, make_rows, recalibrated
+from trajscore.report._data import Options
+from trajscore.report._rows import Row, base_rate, make_rows
 from trajscore.report._runs import Judged
-
-# Log-odds of fewer forecasts of 0 or 1 add little to the spread of the others.
-_FEWEST_SURE = 1e-3
 
 CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
 """Columns of the margins of log scores with another clip; a sure forecast costs 13.8 or 4.6."""
@@ -65,31 +61,3 @@ def _margins(rows: list[Row], score: Any, weights: StepWeights) -> dict[tuple[st
             gained = run_sums(labels, row.traces, score, weights) - constants[of_runs]
             margins[row.key] = gained.mean(np.ones(len(labels)))
     return margins
-
-
-def link_notes(
-    rows: list[Row], cards: pd.DataFrame, options: Options, maker: CalibratorMaker | None
-) -> list[Note]:
-    """Say where log-odds of forecasts of 0 and 1 drown those of others in Platt's map."""
-    platt = maker and maker(True)
-    if not isinstance(platt, PlattCrossFitCalibrator) or platt.link != "logit":
-        return []
-    plain = platt.set_params(link="identity", increasing=True)
-    score, weights = options.scores[0], options.weights
-    by_odds = _margins([row for row in rows if row.form == CALIBRATED], score, weights)
-    notes = []
-    for raw in rows:
-        key, cells = (raw.predictor, CALIBRATED), raw.traces.cells
-        sure = float(np.mean((cells <= CLIP) | (cells >= 1 - CLIP)))
-        if (
-            raw.form != RAW
-            or not raw.is_probability
-            or key not in by_odds
-            or not _FEWEST_SURE <= sure < 1
-        ):
-            continue
-        by_value = _margins(recalibrated(raw, plain)[0], score, weights)
-        if by_value[key] - by_odds[key] > cards.loc[raw.predictor, "matters"]:
-            facts = {"share": sure, "by_odds": by_odds[key], "by_value": by_value[key]}
-            notes.append(Note(raw.predictor, "sure", facts))
-    return notes

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.calibration import IsotonicCrossFitCalibrator
+from trajscore.calibration import EnsembleCrossFitCalibrator, IsotonicCrossFitCalibrator
 from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration._training import CalibrationSample
 from trajscore.core.type_aliases import FloatArray, IntArray
@@ -194,8 +194,8 @@ class CalibrationAccumulator:
                 f"both the same"
             )
         # a step function would tell apart what lies in one cell
-        is_step_function = isinstance(calibrator, IsotonicCrossFitCalibrator)
-        sample = self._pooled() if is_step_function else self._apart()
+        steps = (EnsembleCrossFitCalibrator, IsotonicCrossFitCalibrator)
+        sample = self._pooled() if isinstance(calibrator, steps) else self._apart()
         if not (sample.success.any() and sample.failure.any()):
             raise ValueError("calibration needs successes and failures; add more runs")
         # weights of a run add up to one on average, as in memory, so that penalties mean the same

@@ -7,7 +7,8 @@ chance that the game will be won. So there are runs, steps, a confidence at ever
 outcome: all that is asked for. Does a stated 0.9 mean nine wins in ten?
 """
 
-from trajscore import PlattCrossFitCalibrator, evaluate
+from trajscore import evaluate
+from trajscore.calibration import EnsembleCrossFitCalibrator
 from trajscore.datasets import load_chess
 
 X, y = load_chess(return_X_y=True)
@@ -27,7 +28,7 @@ from trajscore.plotting import ReliabilityDisplay, ScoreDisplay
 
 _, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 known = y >= 0
-recalibrated = PlattCrossFitCalibrator().fit_transform(X["engine"], y)
+recalibrated = EnsembleCrossFitCalibrator().fit_transform(X["engine"], y)
 for form, trace, color in (
     ("as given", X["engine"], "#dd6611"),
     ("recalibrated", recalibrated, "#0077bb"),
@@ -42,5 +43,5 @@ plt.show()
 
 # %%
 # **What it decides.** Do not act on these numbers as they are. Recalibrate them (it takes one
-# line: :class:`~trajscore.PlattCrossFitCalibrator`), and act on the result; which of the three
-# predictors, hardly matters then.
+# line: :class:`~trajscore.calibration.EnsembleCrossFitCalibrator`), and act on the result; which of
+# the three predictors, hardly matters then.

@@ -1,0 +1,149 @@
+"""The mean of three calibration maps of whole traces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logit
+
+from trajscore.calibration._beta import BetaCrossFitCalibrator
+from trajscore.calibration._cross_fit import CrossFitCalibrator, Map
+from trajscore.calibration._isotonic import IsotonicCrossFitCalibrator
+from trajscore.calibration._platt import PlattCrossFitCalibrator
+from trajscore.calibration._training import CalibrationSample
+from trajscore.core.type_aliases import FloatArray
+from trajscore.core.weights import Horizon, Weights
+
+
+class EnsembleCrossFitCalibrator(CrossFitCalibrator):
+    """Calibrate by the mean, in log-odds, of Platt's, a beta and an isotonic map.
+
+    This is ``evaluate(calibrator="auto")``. With few runs the two logistic maps decide, which
+    need little data; with many runs the isotonic map does, which learns any rising shape. The mean
+    keeps the order of the values, and no map has to be chosen, which with few runs is chance.
+
+    .. note::
+        ``fit(X, y).transform(X)`` does not equal ``fit_transform(X, y)``: the second calibrates
+        every training run with a map that has not seen its outcome.
+
+    Parameters
+    ----------
+    n_half : float, default=1000
+        Number of training runs at which the isotonic map counts for one half. Of n runs, its share
+        is 1 / (1 + (n_half / n)^(2/3)), as the error of isotonic regression falls with n^(-2/3).
+        Of the rest, Platt's map has two thirds and the beta map, which bends more, one third.
+    link : {"logit", "identity"}, default="logit"
+        "logit" takes forecasts in [0, 1]. "identity" takes any signal that is higher where success
+        is more likely; there is no beta map of it.
+    cv : int, splitter or list of (train, test), default=2
+        Folds of the cross-fit, as in `PlattCrossFitCalibrator`.
+    weights, horizon : str or callable, and int, "own" or None
+        Step weights, as in `PlattCrossFitCalibrator`.
+    censored : {"failure", "drop", "q_z"}, default="failure"
+        What runs with outcome -1 are in training, as in `PlattCrossFitCalibrator`.
+
+    Attributes
+    ----------
+    maps_ : dict of str to map
+        One for each fold, as in `PlattCrossFitCalibrator`. Each has its ``members`` and their
+        ``shares``, which add up to one, and ``fallback``: whether it is the constant base rate,
+        because neither Platt's nor the beta map rises with the signal.
+    full_map_ : map
+        Fitted on all runs; used by `transform`.
+    calibrated_range_ : tuple of float
+        Smallest and largest out-of-fold probability of the runs of positive weight.
+    n_censored_, n_dropped_ : int
+        Training runs without an observed outcome, and those of them (or of weight zero) left out.
+    n_channels_in_ : int
+        Always 1.
+
+    See Also
+    --------
+    trajscore.PlattCrossFitCalibrator : Two numbers, and the calibration of the paper.
+    BetaCrossFitCalibrator : Three numbers.
+    IsotonicCrossFitCalibrator : Any rising shape.
+
+    References
+    ----------
+    Zhang (2002), Risk Bounds in Isotonic Regression; Raghu et al. (2026), Appendix D, for the
+    cross-fitting.
+
+    Examples
+    --------
+    >>> from trajscore.calibration import EnsembleCrossFitCalibrator
+    >>> from trajscore.datasets import load_chess
+    >>> X, y = load_chess(return_X_y=True)
+    >>> calibrator = EnsembleCrossFitCalibrator().fit(X["engine"], y)
+    >>> calibrator.full_map_([0.0, 0.5, 1.0]).round(2)
+    array([0.2 , 0.43, 0.67])
+    >>> calibrator.summary()[["n_runs", "isotonic_share", "fallback"]].round(2)
+         n_runs  isotonic_share  fallback
+    map
+    A       181            0.24     False
+    B       179            0.24     False
+    all     360            0.34     False
+    """
+
+    def __init__(
+        self,
+        n_half: float = 1000,
+        link: str = "logit",
+        cv: Any = 2,
+        weights: Weights = "early",
+        horizon: Horizon = None,
+        censored: str = "failure",
+    ) -> None:
+        self.n_half = n_half
+        self.link = link
+        self.cv = cv
+        self.weights = weights
+        self.horizon = horizon
+        self.censored = censored
+
+    def _check_parameters(self) -> None:
+        if not (isinstance(self.n_half, Real) and 0 <= self.n_half < np.inf):
+            raise ValueError(f"n_half must be a number of runs, at least 0, got {self.n_half!r}")
+
+    def _reads(self) -> dict[str, bool]:
+        return PlattCrossFitCalibrator(link=self.link)._reads()
+
+    def _fit_map(self, sample: CalibrationSample) -> EnsembleMap:
+        platt = PlattCrossFitCalibrator(link=self.link, increasing=True)._fit_map(sample)
+        members: list[Map] = [platt]
+        logistic, rises = [1.0], not platt.fallback
+        if self.link == "logit":
+            beta = BetaCrossFitCalibrator()._fit_map(sample)
+            members.append(beta)
+            logistic, rises = [2 / 3, 1 / 3], rises or beta.a + beta.b > 0
+        if not rises:  # the constant that Platt's map falls back to
+            return EnsembleMap(sample.n_runs, sample.base_rate, 0.0, True, (platt,), (1.0,))
+        members.append(IsotonicCrossFitCalibrator()._fit_map(sample))
+        # the weights of a run add up to one on average: a run of weight 2 is two runs
+        n_runs = float((sample.success + sample.failure).sum())
+        free = 1 / (1 + (self.n_half / n_runs) ** (2 / 3))
+        shares = (*((1 - free) * share for share in logistic), free)
+        return EnsembleMap(sample.n_runs, sample.base_rate, free, False, tuple(members), shares)
+
+
+@dataclass(frozen=True)
+class EnsembleMap:
+    """One fitted map: the weighted mean of the log-odds of its members."""
+
+    n_runs: int
+    base_rate: float
+    isotonic_share: float
+    fallback: bool
+    members: tuple[Map, ...]
+    shares: tuple[float, ...]
+
+    def __call__(self, values: ArrayLike) -> FloatArray:
+        """Map raw values to probabilities in [1e-6, 1 - 1e-6]."""
+        raw = np.asarray(values, dtype=np.float64)
+        odds = np.zeros(raw.shape)
+        for member, share in zip(self.members, self.shares, strict=True):
+            odds += share * logit(member(raw))
+        return np.asarray(expit(odds))
