@@ -22,7 +22,7 @@ from trajscore.inference._choice import METHODS
 from trajscore.metrics._aggregate import AGGREGATORS
 from trajscore.metrics._proper_scores import several_families
 from trajscore.monitoring import StoppingRule
-from trajscore.report._cards import card_table, group_table, pair_table
+from trajscore.report._cards import card_table, pair_table
 from trajscore.report._conventions import convention_notes, weight_notes
 from trajscore.report._data import (
     BASE_RATE,
@@ -35,6 +35,7 @@ from trajscore.report._data import (
     Source,
 )
 from trajscore.report._equal_length import by_step_table, equal_length_table
+from trajscore.report._groups import group_table
 from trajscore.report._in_batches import batch_rules, evaluate_batches
 from trajscore.report._intervals import interval_table
 from trajscore.report._missing import fill_forward, leave_out_missing
@@ -50,7 +51,7 @@ from trajscore.report._runs import (
     knows_end,
     stray_values,
 )
-from trajscore.report._sensitivity import link_notes, sensitivity_table
+from trajscore.report._sensitivity import link_notes, observed_rows, sensitivity_table
 from trajscore.report._signs import giveaways, risks
 from trajscore.report._tables import excluded_table, gain_table, row_table
 from trajscore.streaming._batches import RunBatches
@@ -211,6 +212,7 @@ def evaluate(
     clusters = np.asarray(groups, dtype=object)
     rows = make_rows(judged, maker, options.weights, work, notes)
     cards = card_table(rows, options, draws, work)
+    observed = observed_rows(judged, maker, options.weights, work)
     table, methods = interval_table(rows, judged.runs, options, draws, work)
     notes += [*risks(table), *few_clusters(judged.runs)]
     notes += [*link_notes(rows, cards, options, maker), *weight_notes(rows, groupings, options)]
@@ -224,8 +226,9 @@ def evaluate(
         monitoring=(None if stopping is None else monitoring_table(rows, stopping, work, notes)),
         cards=cards,
         pairs=pair_table(rows, cards, options, draws),
-        by=group_table(rows, groupings, options, draws, work) if groupings else None,
-        sensitivity=sensitivity_table(rows, judged, options, maker, work),
+        by=group_table(rows, groupings, cards, options, draws, work) if groupings else None,
+        sensitivity=sensitivity_table(rows, observed, options),
+        observed_cards=card_table(observed, options, draws, work) if observed else None,
         by_step=by_step_table(rows, options, draws, work),
         equal_length=equal_length_table(rows, options, draws, work),
         options=options,
