@@ -30,6 +30,8 @@ GLOSSARY = {
     "that is left; above 0 is better.",
     "over_alive": "What it is above counting steps, the end of a run not known; above 0 is better.",
     "over_alive_end": "What it is above counting steps that knows which step is the last.",
+    "this group alone": "Margin of the group as it is, in the form that the card of all runs "
+    "speaks for; the columns before it decide.",
     "nats": "Unit of the log score: 0.1 nats is a factor of 1.1 in the chance given to what "
     "happened.",
     "base rate": "The best constant: the success rate over forecasts, with their weights; for one "

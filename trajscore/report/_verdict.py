@@ -168,9 +168,10 @@ def without_unobserved(data: ReportData) -> str:
         f"{facts.n_censored:,} of {facts.n_runs:,} outcomes ({facts.n_censored / facts.n_runs:.0%})"
         f" are unobserved and count {as_what}; without these runs,"
     )
-    if _decision(cards) != _decision(data.cards):
+    if _is_another(data, cards):
         other = replace(data, cards=cards, pairs=None)
         said, reason = answer(other), card_reason(cards.loc[ranked(cards)[0]], other)
+        reason = reason.removeprefix("recalibrated, ")
         return f"{hidden} the answer would be: {said[0].lower()}{said[1:-1]} ({reason})."
     turned = [
         f"{name} {FORMS[form]} would be {fixed(cards.loc[name, margin], _digits(data), '+')} over "
@@ -190,6 +191,17 @@ def _decision(cards: pd.DataFrame) -> tuple[str, str]:
     if actions[best] in (USE, RECALIBRATE):
         return best, actions[best]
     return "", AVOID if (actions == AVOID).all() else TOO_FEW
+
+
+def _is_another(data: ReportData, cards: pd.DataFrame) -> bool:
+    """Whether the answer by other cards is another; not where it is one of two that are tied."""
+    (name, card), (other, _) = ours, theirs = _decision(data.cards), _decision(cards)
+    if not (name and other and name != other and data.pairs is not None):
+        return ours != theirs
+    pairs = data.pairs.set_index(["predictor", "reference"])
+    pair = (name, other) if (name, other) in pairs.index else (other, name)
+    tied = side_of_zero(*pairs.loc[pair, ["low", "high"]]) == 0
+    return not (tied and cards["card"].get(name) == card)
 
 
 def _turns(card: pd.Series, other: pd.Series, margin: str) -> bool:
@@ -352,12 +364,13 @@ def _over_base_rate(three: Sequence[float], value: float, data: ReportData) -> s
 def _compared(three: Sequence[float], reference: str, data: ReportData) -> str:
     """Say on which side of a reference a score lies, and by how much."""
     margin, low, high = three
-    span = interval(low, high, digits_that_show(margin, _digits(data)), "+")
+    side, digits = side_of_zero(low, high), _digits(data)
+    span = interval(low, high, digits_that_show(margin, digits) if side else digits, "+")
     return {
         1: f"{_most(abs(margin), data)} better than {reference} {span}",
         -1: f"{_most(abs(margin), data)} worse than {reference} {span}",
         0: f"not distinguishable from {reference} {span}",
-    }[side_of_zero(low, high)]
+    }[side]
 
 
 def _calibration(data: ReportData, name: str) -> list[str]:
@@ -448,14 +461,14 @@ def behind_counting(data: ReportData, name: str) -> str:
     if data.cards.loc[name, "card"] not in (USE, RECALIBRATE) or key not in data.intervals.index:
         return ""
     row, knows = data.intervals.loc[key], data.facts.knows_end.get(name)
-    for over, known in ((OVER_ALIVE, ""), (OVER_ALIVE_END, " where the last step is known")):
-        if knows is (over is OVER_ALIVE) or side_of_zero(*row[list(over[1:])]) > 0:
-            continue
-        return (
-            f"{name} beats a constant, but not counting steps{known}: it is "
-            f"{_compared(tuple(row[list(over)]), 'the success rate of runs still going', data)}."
-        )
-    return ""
+    ways = [(OVER_ALIVE, "")] * (knows is not True)
+    ways += [(OVER_ALIVE_END, " where the last step is known")] * (knows is not False)
+    over, known = min(ways, key=lambda way: side_of_zero(*row[list(way[0][1:])]))
+    side = side_of_zero(*row[list(over[1:])])
+    if side > 0:
+        return ""
+    compared = _compared(tuple(row[list(over)]), f"counting steps{known}", data)
+    return f"{name} beats a constant, but is {compared}."
 
 
 def _other_clip(data: ReportData, name: str) -> list[str]:
