@@ -251,7 +251,7 @@ def shrink(value: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatAr
 
     >>> centre, factor = shrink(np.array([0.0, 1.0, 2.0, 9.0]), np.ones(4))
     >>> centre.round(2), factor.round(2)
-    (array([0.21, 1.15, 2.08, 8.57]), array([0.98, 0.97, 0.97, 1.  ]))
+    (array([0.18, 1.12, 2.06, 8.64]), array([1.  , 0.99, 0.98, 1.  ]))
     """
     n, floor = len(value), _ROUNDING * max(float(np.abs(value).max()), 1.0) ** 2
     variance = np.maximum(variance, floor)
