@@ -110,7 +110,7 @@ def decided(X: TrajectoryArray, y: np.ndarray, calibrator: str | None = "platt")
     judged = choose_runs(check_predictors(X, y, None, None), None, "failure")
     maker = calibrator_maker(calibrator, OPTIONS.weights)
     rows = predictor_rows(judged, maker, Work(), [])
-    return dict(card_table(rows, OPTIONS, IntervalOptions(), Work())[0].iloc[0])
+    return dict(card_table(rows, OPTIONS, IntervalOptions(), Work()).iloc[0])
 
 
 def enough_said(n_simulations: int, seed: int) -> None:

@@ -353,7 +353,7 @@ class Population:
         every = interval_table(rows, judged.runs, OPTIONS, draws, Work())[0].unstack("metric")
         table = every.loc[[rows[0].key]].stack("metric", future_stack=True)
         table = table.droplevel(["predictor", "form"])
-        cards = card_table(rows, OPTIONS, draws, Work())[0]
+        cards = card_table(rows, OPTIONS, draws, Work())
         steps = by_step_table(rows, OPTIONS, draws, Work()).droplevel(["predictor", "form"])
         columns = {
             "": table[[*VALUE]],

@@ -1,6 +1,5 @@
 """What to do with a predictor, and how often that is wrong."""
 
-import re
 from collections import Counter
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 
 from trajscore import evaluate
 from trajscore.calibration._maker import calibrator_maker
-from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import Work
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
@@ -51,7 +49,7 @@ def card_of(X, y):
     weights = as_step_weights()
     rows = predictor_rows(judged, calibrator_maker("platt", weights), Work(), [])
     options = Options(("log",), weights, "weighted")
-    return card_table(rows, options, QUICK, Work())[0]["card"].iloc[0]
+    return card_table(rows, options, QUICK, Work())["card"].iloc[0]
 
 
 @pytest.mark.parametrize(
@@ -128,64 +126,3 @@ def test_few_runs_say_how_many_are_needed():
     assert "more runs would settle this" in " ".join(str(report).split())
     more = evaluate(*made("true", 8 + int(card["n_needed"]), 3), intervals=QUICK)
     assert more.cards["card"].iloc[0] != AVOID
-
-
-def test_groups_share_the_error_rate():
-    X, y = made("true", 300, 0)
-    model = np.where(np.arange(300) < 200, "a", "b").astype(object)
-    model[:5] = None
-    report = evaluate(X, y, by=model, intervals=QUICK)
-    table = report.by
-    assert table.index.names == ["by", "group", "predictor"]
-    sizes = table["n_runs"].droplevel(["by", "predictor"]).to_dict()
-    assert sizes == {"(none)": 5, "a": 195, "b": 100}
-    assert table["confidence_level"].iloc[0] == pytest.approx(1 - 0.05 / 3)
-    assert table.loc[("group", "(none)", "forecast"), "card"] == TOO_FEW
-    own = y[model == "b"].mean()
-    assert table.loc[("group", "b", "forecast"), "success_rate"] == pytest.approx(own)
-    alone = evaluate(X[model == "b"], y[model == "b"], calibrator=None, intervals=QUICK)
-    assert table.loc[("group", "b", "forecast"), "as_given"] == pytest.approx(
-        alone.cards.loc["forecast", "as_given"]
-    )
-
-
-def test_many_small_groups_are_said_once():
-    X, y = made("true", 200, 0)
-    report = evaluate(X, y, by={"task": np.arange(200) // 4}, intervals=QUICK)
-    said = "all have fewer than 10 runs of an outcome, which say nothing: group by what has fewer"
-    assert said in " ".join(str(report).split())
-    assert "one map" not in str(report)
-    page = report.to_html()
-    assert page.count(said) == 1
-    assert page.count("too few runs") < 10
-    assert "50 smaller groups" in page
-    assert "smaller groups" not in evaluate(X, y, by=y, intervals=QUICK).to_html()
-
-
-def test_a_group_that_needs_a_map_of_its_own_is_named():
-    X, y = made("true", 600, 0)
-    rng = np.random.default_rng(0)
-    easy = np.arange(600) >= 400  # nearly all succeed, whatever is said of them
-    y = np.where(easy, rng.random(600) < 0.9, y)
-    noise = np.repeat(easy, X.lengths)
-    X = X.with_cells(np.where(noise, rng.random(len(noise)), X.cells))
-    report = evaluate(X, y, by={"bench": np.where(easy, "easy", "hard")}, intervals=QUICK)
-    said = "one map is fitted to all runs, and is worse than the base rate of easy: report such"
-    assert said in " ".join(str(report).split())
-    assert said in report.to_html()
-    assert "one map" not in str(evaluate(X, y, by=np.arange(600) % 2, intervals=QUICK))
-
-
-def test_groups_are_columns_or_labels():
-    X, y = made("true", 60, 0)
-    named = type(X)(X.cells, X.lengths, ids=X.ids, meta={"model": np.arange(60) % 2})
-    for by in ("model", {"model": "model"}, {"model": np.arange(60) % 2}):
-        table = evaluate(named, y, by=by, intervals=QUICK).by
-        assert list(table.index.get_level_values("group")) == ["0", "1"]
-        assert set(table.index.get_level_values("by")) == {"model"}
-    with pytest.raises(ArgumentError, match="by: no column named 'modl'; did you mean 'model'"):
-        evaluate(named, y, by="modl", intervals=QUICK)
-    for labels, shape in [([1, 2, 3], "(3,)"), (np.arange(60)[:, None], "(60, 1)")]:
-        said = re.escape(f"by: the labels of 'group' have shape {shape}, for 60 runs; give one")
-        with pytest.raises(ValueError, match=said):
-            evaluate(named, y, by=labels, intervals=QUICK)

@@ -14,6 +14,9 @@ from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions, MonitoringOptions
 from trajscore.report._glossary import GLOSSARY, explain
 from trajscore.report.page.charts import Axis, axis_of, sparkline
+from trajscore.report.page.health import health
+from trajscore.report.page.numbers import numbers
+from trajscore.report.page.view import View
 
 QUICK = IntervalOptions(20, method="influence")
 SECTIONS = [
@@ -228,3 +231,37 @@ def test_ticks_are_round():
     assert axis_of([], 0, 1).low < 0
     assert sparkline(np.array([0.5])).count("L") == 1
     assert sparkline(np.linspace(0, 1, 10_000)).count("L") < 300
+
+
+def test_only_rows_that_beat_the_base_rate_are_best(chess):
+    X, y = chess
+    wrong = X["engine"].with_cells(1 - X["engine"].cells)
+    report = evaluate({"engine": X["engine"], "inverted": wrong}, y, intervals=IntervalOptions(20))
+    section = numbers(View(report))
+    heads = [" ".join(head["parts"]).replace("_ ", "_") for head in section.parts["heads"]]
+    best = {(row["name"], row["form"], head) for row in section.parts["rows"]
+            for head, cell in zip(heads, row["cells"], strict=True) if cell["best"]}  # fmt: skip
+    assert ("engine", "calibrated", "TPS log") in best
+    form_of_label = {"as given": "raw", "calibrated": "calibrated"}
+    margins = {"as given": "as_given", "calibrated": "recalibrated"}
+    for name, form, metric in best:
+        if (name, form_of_label[form], metric) not in report.intervals.index:
+            continue
+        row = report.intervals.loc[(name, form_of_label[form], metric)]
+        by_metric = row["margin_low"] > 0 or row["margin_high"] < 0
+        assert report.cards.loc[name, f"{margins[form]}_low"] > 0 or by_metric
+    assert not any(name == "inverted" and form == "as given" for name, form, _ in best)
+    noise = X["engine"].with_cells(np.random.default_rng(0).random(len(X.cells)))
+    of_noise = numbers(View(evaluate(noise, y, intervals=IntervalOptions(20))))
+    assert not any(cell["best"] for row in of_noise.parts["rows"] for cell in row["cells"])
+
+
+def test_length_is_judged_on_observed_runs(chess):
+    X, y = chess
+    said = health(View(evaluate(X["engine"], y, intervals=IntervalOptions(2)))).answer
+    assert f"of the {(y != -1).sum()} runs with an outcome" in said
+    seen = y != -1
+    other = health(View(evaluate(X["engine"][seen], y[seen], intervals=IntervalOptions(2)))).answer
+    area = re.search(r"AUROC (0\.\d+)", said).group(1)
+    assert f"AUROC {area}" in other
+    assert area == "0.562"

@@ -89,6 +89,38 @@ def test_a_sign_that_turns_without_unobserved_runs_is_said(chess):
     assert re.search(r"\+0\.086 as given \(by \+0\.252, the other sign\)", said)
 
 
+def test_the_first_screen_says_where_unobserved_runs_decide():
+    runs = make_trajectories(400, lengths=(2, 6), information=0.5, random_state=0)
+    X, y = runs.q, runs.target.copy()
+    y[np.random.default_rng(0).random(400) < 0.5] = -1
+    report = evaluate(X, y, intervals=IntervalOptions(10))
+    alone = evaluate(X[y != -1], y[y != -1], intervals=IntervalOptions(10))
+    columns = ["card", "as_given", "recalibrated_low"]
+    pd.testing.assert_frame_equal(report.observed_cards[columns], alone.cards[columns])
+    assert alone.cards["card"].iloc[0] == "use as it is" != report.cards["card"].iloc[0]
+    n = int((y == -1).sum())
+    said = (
+        f"{n} of 400 outcomes ({n / 400:.0%}) are unobserved and count as failures; without these "
+        f"runs, the answer would be: use forecast, as it is "
+        f"({alone.cards['as_given'].iloc[0]:.3f} nats"
+    )
+    verbose = report.to_text(verbose=True)
+    for text in (str(report), verbose, report.to_markdown(), report.to_html()):
+        assert " ".join(text.replace("\\", "").split()).count(said) == 1
+    for other in (alone, evaluate(X, y, censored="drop", intervals=IntervalOptions(10))):
+        assert other.observed_cards is None
+        assert "unobserved and count" not in str(other)
+
+
+def test_a_margin_that_turns_without_unobserved_runs_is_on_the_first_screen(chess):
+    report = evaluate(*chess, intervals=IntervalOptions(10))
+    said = "the answer would be the same, but material as given would be +0.086 over the base rate"
+    assert said in " ".join(str(report).split())
+    few = np.maximum(chess[1], 0)
+    few[:5] = -1
+    assert "unobserved and count" not in str(evaluate(chess[0], few, intervals=IntervalOptions(10)))
+
+
 def test_a_forecast_of_the_base_rate_is_the_same_as_it(ragged):
     X, y = ragged
     weight = 1 / np.sqrt(np.concatenate([np.arange(1, n + 1) for n in X.lengths]))
@@ -99,11 +131,11 @@ def test_a_forecast_of_the_base_rate_is_the_same_as_it(ragged):
         assert report.verdicts()[0].startswith(
             "forecast: do not use; as given the same as the base rate;"
         )
-    near = X.with_cells(np.full(len(X.cells), rate + 1e-3))
-    assert (
-        "same as"
-        not in evaluate(near, y, calibrator=None, intervals=IntervalOptions(20)).verdicts()[0]
-    )
+    for far, said in ((1e-3, "the same as the base rate to 3 decimals;"), (0.05, "")):
+        near = X.with_cells(np.full(len(X.cells), rate + far))
+        found = evaluate(near, y, calibrator=None, intervals=IntervalOptions(20)).verdicts()[0]
+        assert ("same as" in found) == bool(said)
+        assert said in found
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """What is said of the numbers, beside them."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
-from trajscore.report._verdict import contradictions
+from trajscore.report._verdict import behind_counting, contradictions
+from trajscore.report.render.cells import digits_that_show, with_interval
 
 
 def test_the_gain_is_the_difference_of_the_two_rows(report):
@@ -60,13 +62,17 @@ def test_calibration_of_steps_leads(chess, report):
 
 
 def test_what_contradicts_the_score_is_explained(report):
-    gain = report.calibration_gain["gain"]
+    gain = report.calibration_gain
     said = " ".join(contradictions(report))
-    assert "calibration makes TPS log better, yet" in said
+    assert "Recalibration makes TPS log better, but makes" in said
     for name in report.predictors:
-        assert gain[name, "TPS log"] > 0
-        for metric in gain[name].index[gain[name] < 0]:
-            assert re.search(rf"{metric}[^;:]* \({name}\)", said)
+        assert gain.loc[(name, "TPS log"), "gain_low"] > 0
+        for metric, row in gain.loc[name].iterrows():
+            named = re.search(rf"\b{metric}(,| and [\w-]+| \({name}\))[^;:]* ?\(?{name}", said)
+            # by its own interval alone: what may be noise is not named
+            assert bool(named) <= (row["gain_high"] < 0)
+            if metric != "MCB log" and row["gain_high"] < 0:
+                assert re.search(rf"{metric}[^;:]* \({name}\)", said)
     assert "mean of a run's calibrated forecasts lies too near the base rate" in said
     assert " ".join(report.to_text(verbose=True).split()).count("lies too near the base rate") == 1
 
@@ -77,6 +83,86 @@ def test_nothing_is_explained_where_nothing_is_contradicted():
     assert report.calibration_gain.loc[("forecast", "T-Brier"), "gain"] > 0
     listed = " ".join(contradictions(report))
     assert "T-Brier" not in listed
+
+
+def changed(report, metric, gain, low, high):
+    """Return a report in which recalibration changes a metric by so much."""
+    table = report.calibration_gain.copy()
+    table.loc[("engine", metric), ["gain", "gain_low", "gain_high"]] = gain, low, high
+    return replace(report, calibration_gain=table.loc[["engine"]])
+
+
+@pytest.mark.parametrize(
+    ("metric", "why"),
+    [
+        ("AUROC", "increasing map keeps the order of values, but two cross-fitting maps are mixed"),
+        ("S-ECE late", "one map serves early and late steps alike"),
+        ("S-ECE", "S-ECE weighs gaps by their size, the score by what they cost"),
+        ("ECUAS_0", "these judge one number a run, and the mean of a run's calibrated forecasts"),
+    ],
+)
+def test_a_metric_is_named_by_its_own_interval_with_its_own_reason(report, metric, why):
+    said = contradictions(changed(report, metric, -0.1, -0.2, -0.01))
+    assert [one.rpartition(": ")[2].startswith(why) or why in one for one in said if metric in one]
+    own = next(one for one in said if re.search(rf"{metric}( and|,| \()", one))
+    assert why in own
+    for low, high in ((-0.2, 0.01), (-0.2, 0.0)):
+        said = contradictions(changed(report, metric, -0.1, low, high))
+        assert not any(re.search(rf"\b{metric}( and|,| \()", one) for one in said)
+
+
+def test_ranks_change_by_any_calibrator_for_another_reason(report):
+    other = replace(report.facts, calibrators={"engine": "PrefixForecaster()"})
+    said = contradictions(replace(changed(report, "AUROC", -0.1, -0.2, -0.01), facts=other))
+    assert any("not one increasing map" in one for one in said)
+
+
+def test_a_difference_that_rounds_to_zero_has_no_sign():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    X = np.full((400, 1), y.mean()) + rng.normal(0, 1e-4, (400, 1))
+    report = evaluate(X, y, calibrator=None, intervals=IntervalOptions(5))
+    assert "as given the same as the base rate to 3 decimals;" in report.verdicts()[0]
+    for text in (report.to_text(verbose=True), report.to_markdown(), report.to_html()):
+        assert not re.search(r"-0\.0+\b", text)
+
+
+def test_small_differences_have_digits_that_show_them():
+    three = (0.0004, 0.0001, 0.0007)
+    assert digits_that_show(three[0], 3) == 4
+    assert with_interval(three, digits_that_show(three[0], 3), "+") == "+0.0004 [+0.0001, +0.0007]"
+    assert with_interval((-0.0004, -0.001, 0.0), 3, "+") == "+0.000 [-0.001, +0.000]"
+
+
+def test_a_margin_has_the_same_interval_wherever_it_is_stated(report):
+    card = report.cards.loc["engine"]
+    wide = report.intervals.loc[("engine", "calibrated", "TPS log"), "margin_high"]
+    assert card["recalibrated_high"] > wide  # as it holds for all predictors at once
+    low, high = (f"{card[f'recalibrated_{end}']:+.3f}" for end in ("low", "high"))
+    assert f"[{low}, {high}]" in report.verdicts()[0]
+    level = f"{100 * card['confidence_level']:.4g}%"
+    gain = f"{card['gain']:+.3f} [{card['gain_low']:+.3f}, {card['gain_high']:+.3f}]"
+    texts = report.to_text(verbose=True), report.to_markdown(), report.to_html()
+    for text in texts:
+        plain = " ".join(re.sub("<[^>]*>", " ", text).split())
+        assert f"[{low}, {high}]" in plain
+        assert level in plain
+        assert f"{wide:+.3f}]" not in plain
+    assert gain in texts[0]
+    assert f"intervals of TPS log margins are at {level}" in " ".join(str(report).split())
+
+
+def test_a_judge_that_beats_a_constant_and_not_counting_steps_is_named(hotpotqa):
+    X, y = hotpotqa
+    report = evaluate(X, y, intervals=IntervalOptions(2))
+    said = behind_counting(report, "judge_probability")
+    assert said.startswith("judge_probability beats a constant, but is 0.")
+    assert " nats worse than counting steps where the last step is known [-0." in said
+    for text in (str(report), report.to_markdown()):
+        assert " ".join(text.replace("\\", "").split()).count(said) == 1
+    knows = {"judge_probability": False}
+    unknown = replace(report, facts=replace(report.facts, knows_end=knows))
+    assert behind_counting(unknown, "judge_probability") == ""
 
 
 def test_a_score_that_is_not_told_apart_is_not_contradicted():

@@ -8,17 +8,14 @@ paired by run, at a level that is shared out over all cards of a table (Bonferro
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import gammaincinv, logit, ndtr, ndtri
 
 from trajscore.core.parallel import Work
-from trajscore.core.type_aliases import BoolArray
 from trajscore.core.weights import StepWeights
 from trajscore.inference._choice import intervals_of_means
 from trajscore.inference._influence import Spread
@@ -97,35 +94,29 @@ def decide(found: Evidence) -> str:
 
 
 def card_table(
+    rows: list[Row], options: Options, draws: IntervalOptions, work: Work, n_tables: int = 1
+) -> pd.DataFrame:
+    """Return the card of each predictor, and what it was decided by.
+
+    The error rate is shared out over all predictors, and over as many tables.
+    """
+    forms: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        if row.predictor not in REFERENCES:
+            forms.setdefault(row.predictor, {})[row.form] = row
+    shared = 1 - (1 - draws.confidence_level) / (len(forms) * n_tables)
+    level = replace(draws, confidence_level=shared)
+    cards = work.share(lambda one: _card(one, options, level), list(forms.values()))
+    return pd.DataFrame(list(cards), index=list(forms)).rename_axis("predictor")
+
+
+def cards_and_pairs(
     rows: list[Row], options: Options, draws: IntervalOptions, work: Work
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Return the card of each predictor with what it was decided by, and all pairs of them."""
-    cards = _table(rows, options, draws, work, n_tables=1)
+    """Return the cards, which predictors are tied with the best, and all pairs of them."""
+    cards = card_table(rows, options, draws, work)
     pairs = pair_table(rows, cards, options, draws)
     return cards.assign(tied=tied_with_best(cards, pairs)), pairs
-
-
-def group_table(
-    rows: list[Row],
-    by: Mapping[str, NDArray[Any]],
-    options: Options,
-    draws: IntervalOptions,
-    work: Work,
-) -> pd.DataFrame:
-    """Return the cards within each group of runs, held against that group's own base rate.
-
-    `by` has a label for each run that counts. The level is shared out over all groups.
-    """
-    parts = {
-        (kind, str(group)): labels == group
-        for kind, labels in by.items()
-        for group in dict.fromkeys(sorted(labels))
-    }
-    tables = {}
-    for key, members in work.track(list(parts.items())):
-        of_group = [_within(row, members) for row in rows if row.predictor not in REFERENCES]
-        tables[key] = _table(of_group, options, draws, Work(work.n_jobs), n_tables=len(parts))
-    return pd.concat(tables, names=["by", "group"])
 
 
 def say_nothing(cards: pd.DataFrame) -> pd.Series:
@@ -137,26 +128,6 @@ def n_rarer(cards: Any) -> Any:
     """Return the runs of the rarer outcome, of cards or of one."""
     rate = cards["success_rate"]
     return np.minimum(rate, 1 - rate) * cards["n_runs"]
-
-
-def _within(row: Row, members: BoolArray) -> Row:
-    """Keep a row's runs of one group; `members` is of all runs that count."""
-    own = members if row.runs.rows is None else members[row.runs.rows]
-    places = np.flatnonzero(own)
-    return replace(row, traces=row.traces[places], runs=row.runs.take(places))
-
-
-def _table(
-    rows: list[Row], options: Options, draws: IntervalOptions, work: Work, n_tables: int
-) -> pd.DataFrame:
-    forms: dict[str, dict[str, Row]] = {}
-    for row in rows:
-        if row.predictor not in REFERENCES:
-            forms.setdefault(row.predictor, {})[row.form] = row
-    shared = 1 - (1 - draws.confidence_level) / (len(forms) * n_tables)
-    level = replace(draws, confidence_level=shared)
-    cards = work.share(lambda one: _card(one, options, level), list(forms.values()))
-    return pd.DataFrame(list(cards), index=list(forms)).rename_axis("predictor")
 
 
 def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> dict[str, object]:

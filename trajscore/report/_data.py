@@ -213,6 +213,7 @@ class ReportData:
     pairs: pd.DataFrame | None
     by: pd.DataFrame | None
     sensitivity: pd.DataFrame
+    observed_cards: pd.DataFrame | None
     by_step: pd.DataFrame
     equal_length: pd.DataFrame
     options: Options

@@ -150,9 +150,9 @@ def disclosures(data: ReportData) -> dict[str, str]:
         "equal length": (
             "AUROC at a step is of the forecasts of that step, of the runs that are at least that "
             "long; AUROC among runs of equal length is over pairs of one failure and one success "
-            "whose lengths are equal or, beyond 10 steps, differ by a tenth at most, and is held "
-            "against that of length over the same pairs; forecasts made out of fold are compared "
-            "within folds"
+            "whose lengths are equal or, beyond 10 steps, differ by a tenth at most; it is held "
+            "against ranking each pair by the difference in length that is left; forecasts made "
+            "out of fold are compared within folds"
         ),
     }
     if facts.monitoring is not None:
@@ -282,11 +282,18 @@ def _intervals(data: ReportData) -> str:
         how += f"; those of {', '.join(names)} from the influence of each run, with t quantiles"
     unit = "cluster of runs" if facts.is_clustered else "run"
     return (
-        f"{draws.confidence_level:.0%}, {how}; paired by {unit}; wide enough for losses that no "
-        f"run has shown yet; those of calibration "
+        f"{draws.confidence_level:.0%}, {how}; {level_of_margins(data)}; paired by {unit}; wide "
+        f"enough for losses that no run has shown yet; those of calibration "
         f"errors are bounds that hold near 0 too, those of {data.options.miscalibration} upper "
         f"bounds; calibrated forecasts are taken as given"
     )
+
+
+def level_of_margins(data: ReportData) -> str:
+    """Say at which level the intervals of leading margins are."""
+    n, level = len(data.cards), data.cards["confidence_level"].iloc[0]
+    at_once = f", so that they hold for all {n} predictors at once" if n > 1 else ""
+    return f"intervals of {data.score_name} margins are at {100 * level:.4g}%{at_once}"
 
 
 def _aggregation(options: Options) -> str:

@@ -22,7 +22,7 @@ from trajscore.inference._choice import METHODS
 from trajscore.metrics._aggregate import AGGREGATORS
 from trajscore.metrics._proper_scores import several_families
 from trajscore.monitoring import StoppingRule
-from trajscore.report._cards import card_table, group_table
+from trajscore.report._cards import cards_and_pairs
 from trajscore.report._conventions import convention_notes, weight_notes
 from trajscore.report._data import (
     BASE_RATE,
@@ -35,6 +35,7 @@ from trajscore.report._data import (
     Source,
 )
 from trajscore.report._equal_length import by_step_table, equal_length_table
+from trajscore.report._groups import group_table
 from trajscore.report._in_batches import batch_rules, evaluate_batches
 from trajscore.report._intervals import interval_table
 from trajscore.report._missing import fill_forward, leave_out_missing
@@ -50,7 +51,7 @@ from trajscore.report._runs import (
     knows_end,
     stray_values,
 )
-from trajscore.report._sensitivity import sensitivity_table
+from trajscore.report._sensitivity import observed_rows, sensitivity_table
 from trajscore.report._signs import giveaways, risks
 from trajscore.report._tables import excluded_table, gain_table, row_table
 from trajscore.streaming._batches import RunBatches
@@ -143,7 +144,8 @@ def evaluate(
         How intervals are made: from the influence of each run on a metric, which holds for many
         runs; by bootstrap; or by influence where at least 30 runs or clusters (or a quarter of all,
         if that is less) carry the variance, and else by bootstrap. Those of scores and costs are
-        wide enough for losses that no run has shown yet. Calibration errors have bounds of their own. `trajscore.report.IntervalOptions`
+        wide enough for losses that no run has shown yet. Calibration errors have bounds of
+        their own. `trajscore.report.IntervalOptions`
         also has their level, the number of replicates and the seed.
     n_jobs : int, optional
         Threads; the result does not depend on it.
@@ -211,7 +213,8 @@ def evaluate(
     groupings = group_labels(by, sample, judged)
     clusters = np.asarray(groups, dtype=object)
     rows = make_rows(judged, maker, options.weights, work, notes)
-    cards, pairs = card_table(rows, options, draws, work)
+    cards, pairs = cards_and_pairs(rows, options, draws, work)
+    observed = observed_rows(judged, maker, options.weights, work)
     table, methods = interval_table(rows, judged.runs, options, draws, work)
     notes += [*risks(table), *few_clusters(judged.runs)]
     notes += weight_notes(rows, groupings, options)
@@ -225,8 +228,9 @@ def evaluate(
         monitoring=(None if stopping is None else monitoring_table(rows, stopping, work, notes)),
         cards=cards,
         pairs=pairs,
-        by=group_table(rows, groupings, options, draws, work) if groupings else None,
-        sensitivity=sensitivity_table(rows, judged, options, maker, work),
+        by=group_table(rows, groupings, cards, options, draws, work) if groupings else None,
+        sensitivity=sensitivity_table(rows, observed, options),
+        observed_cards=cards_and_pairs(observed, options, draws, work)[0] if observed else None,
         by_step=by_step_table(rows, options, draws, work),
         equal_length=equal_length_table(rows, options, draws, work),
         options=options,

@@ -26,9 +26,12 @@ GLOSSARY = {
     "T-Brier": "Squared error of one number a run; lower is better.",
     "ECUAS": "Mean cost of accepting or rejecting runs by one number a run, over all prices of a "
     "rejection; with 0, 1 or 128 the weight moves to cheap rejections; lower is better.",
-    "over_length": "What the AUROC is above that of length over the same pairs; above 0 is better.",
+    "over_length": "What the AUROC is above ranking these pairs by the small difference in length "
+    "that is left; above 0 is better.",
     "over_alive": "What it is above counting steps, the end of a run not known; above 0 is better.",
     "over_alive_end": "What it is above counting steps that knows which step is the last.",
+    "this group alone": "Margin of the group as it is, in the form that the card of all runs "
+    "speaks for; the columns before it decide.",
     "nats": "Unit of the log score: 0.1 nats is a factor of 1.1 in the chance given to what "
     "happened.",
     "base rate": "The best constant: the success rate over forecasts, with their weights; for one "
@@ -75,8 +78,8 @@ GLOSSARY = {
     "metric calibrated": "The metric of the same runs, recalibrated.",
     "gain": "How much better recalibration makes the metric; above 0 is better.",
     "accept from t": "Runs are accepted from this number on.",
-    "step of the run": "The runs that get to this step are compared there; length says "
-    "nothing then.",
+    "step of the run": "The runs that get to this step are compared there; counting steps "
+    "cannot rank them.",
     "matters": "Differences below 2% of the base rate's own loss are taken not to matter.",
 }
 

@@ -60,21 +60,28 @@ class Report(ReportData):
         each other one, with intervals that hold for all pairs at once; None where predictors are
         judged on different runs.
     by : DataFrame indexed by (by, group, predictor), or None
-        The same as `cards` within groups of runs, each against its own base rate.
+        The same as `cards` within groups of runs, each against its own base rate. p_value: whether
+        some group differs from all runs in the share of the base rate's loss that the predictor
+        saves. From 0.05 on, groups have the card of all runs, and its numbers as such shares.
+        Below, cards are decided by margins that are shrunken towards what the groups have in
+        common. own: the group's margin as it is, in the form that the card of all runs speaks for.
     monitoring : DataFrame indexed by (predictor, alpha), or None
         How often good and bad runs would be flagged early, and what that saves, if asked for.
     sensitivity : DataFrame indexed by (predictor, form)
         The leading score's margin over the base rate, and what it would be on the runs with an
         observed outcome alone, with calibration and base rate fitted to these (observed_only).
+    observed_cards : DataFrame indexed by predictor, or None
+        The same as `cards` of the runs with an observed outcome alone; None where all are.
     by_step : DataFrame indexed by (predictor, form, step)
-        Of the runs that are at least so long, so that length tells nothing, at steps 1, 2, 3, 4, 6,
-        8, 10, 15, 20, ... that 10 runs of each outcome reach: how many, how many of them succeed,
-        AUROC of the forecasts of that step with its interval, their mean leading score, and its
-        margin over the success rate of just these runs.
+        Of the runs that are at least that long, which counting steps cannot rank, at steps 1, 2, 3,
+        4, 6, 8, 10, 15, 20, ... that 10 runs of each outcome reach: how many, how many of them
+        succeed, AUROC of the forecasts of that step with its interval, their mean leading score,
+        and its margin over the success rate of just these runs.
     equal_length : DataFrame indexed by (predictor, form)
         AUROC of one number a run, as in `table`, over pairs of runs of equal length (beyond 10
-        steps, lengths that differ by a tenth at most), and what it is above that of length over
-        the same pairs. n_runs have such a partner; NaN with fewer than 10 of an outcome.
+        steps, lengths that differ by a tenth at most), and what it is above ranking these
+        pairs by the difference in length that is left. n_runs have such a partner; NaN with fewer
+        than 10 of an outcome.
     disclosures : dict of str to str
         Score, weights, calibration, censoring assumption and the like.
     notes : list of str
@@ -93,7 +100,7 @@ class Report(ReportData):
     >>> X, y = make_trajectories(100, sharpness=3, random_state=0, return_X_y=True)
     >>> report = evaluate(X, y)
     >>> print(report.verdicts()[0])
-    forecast: recalibrate; as given not told apart from the base rate [-0.152, +0.129]; ...
+    forecast: recalibrate; as given not distinguishable from the base rate ...
     """
 
     @property

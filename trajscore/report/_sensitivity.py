@@ -20,23 +20,25 @@ CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
 """Columns of the margins of log scores with another clip; a sure forecast costs 13.8 or 4.6."""
 
 
-def sensitivity_table(
-    rows: list[Row],
-    judged: Judged,
-    options: Options,
-    maker: CalibratorMaker | None,
-    work: Work,
-) -> pd.DataFrame:
+def observed_rows(
+    judged: Judged, maker: CalibratorMaker | None, weights: StepWeights, work: Work
+) -> list[Row]:
+    """Return rows of the observed runs alone, all fitted anew; none where all are observed."""
+    if judged.runs.observed.all():
+        return []
+    return make_rows(judged.observed(), maker, weights, work, [])
+
+
+def sensitivity_table(rows: list[Row], observed: list[Row], options: Options) -> pd.DataFrame:
     """Return the margin of each row that is a probability, and what else it might be.
 
-    Without unobserved runs everything is fitted anew on the observed ones alone; with another clip
-    of the log score the same forecasts are scored.
+    That is, of the observed runs alone (see `observed_rows`), and with another clip of the log
+    score.
     """
     leading, weights = options.scores[0], options.weights
     columns: dict[str, dict[tuple[str, str], float]] = {"margin": _margins(rows, leading, weights)}
-    if not judged.runs.observed.all():
-        alone = make_rows(judged.observed(), maker, weights, work, [])
-        columns["observed_only"] = _margins(alone, leading, weights)
+    if observed:
+        columns["observed_only"] = _margins(observed, leading, weights)
     if options.log_scores:
         columns["clipped"] = {
             row.key: count_clipped(row.traces, options.log_scores[0]) / len(row.traces.cells)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from trajscore.report._cards import (
     AVOID,
     CARDS,
     ENDS,
+    MARGINS,
     MATTERS,
     RECALIBRATE,
     TOO_FEW,
@@ -24,18 +27,26 @@ from trajscore.report._cards import (
 from trajscore.report._data import (
     FORMS,
     GAIN,
-    MARGIN,
     OVER_ALIVE,
     OVER_ALIVE_END,
+    PRICED_METRICS,
+    RANK_METRICS,
     RAW,
     REFERENCES,
-    SCALAR_METRICS,
     STEP_ERRORS,
     VALUE,
     ReportData,
 )
 from trajscore.report._equal_length import OVER_LENGTH
-from trajscore.report.render.cells import digits_of, interval, with_interval
+from trajscore.report._groups import ERROR_RATE
+from trajscore.report.render.cells import (
+    digits_of,
+    digits_that_show,
+    fixed,
+    interval,
+    margin_of,
+    with_interval,
+)
 
 # A difference of two numbers that is smaller than this share of them is rounding.
 _ROUNDING = 1e-12
@@ -62,42 +73,56 @@ def verdicts(data: ReportData) -> list[str]:
 
 
 def contradictions(data: ReportData) -> list[str]:
-    """Say which metrics calibration moves against the leading score, and why they can."""
-    found: dict[tuple[bool, str], list[str]] = {}
-    scored = data.calibration_gain.index.get_level_values("metric") == data.score_name
-    for name in data.calibration_gain.index[scored].get_level_values("predictor"):
-        rows = data.calibration_gain.loc[name]
-        told_apart = is_told_apart(*rows.loc[data.score_name, list(GAIN[1:])])
-        if not told_apart:
-            continue
-        gain = rows["gain"].mask(rows["gain"].abs() <= _ROUNDING * rows["raw"].abs(), 0)
-        helps = told_apart > 0
-        for metrics, why in (
-            (STEP_ERRORS, "one map serves early and late steps alike"),
-            (SCALAR_METRICS, _why_collapsed(data.options.phi)),
-        ):
-            moved = gain[gain.index.isin(list(metrics))]
-            against = moved[(moved < 0) if helps else (moved > 0)].index
-            if len(against):
+    """Say which metrics recalibration is shown to move against the leading score, and why.
+
+    Of each metric its own interval decides.
+    """
+    found: dict[tuple[int, str], list[str]] = {}
+    gains = data.calibration_gain
+    scored = gains.index.get_level_values("metric") == data.score_name
+    for name in gains.index[scored].get_level_values("predictor"):
+        sides = {
+            metric: side_of_zero(low, high)
+            for metric, low, high in gains.loc[name, list(GAIN[1:])].itertuples()
+        }
+        helps = sides[data.score_name]
+        for metrics, why in _reasons(data, name):
+            against = [one for one in metrics if helps and sides.get(one) == -helps]
+            if against:
                 found.setdefault((helps, why), []).append(f"{_listed(against)} ({name})")
     return [
-        f"calibration makes {data.score_name} {'better' if helps else 'worse'}, yet "
-        f"{'; '.join(those)} look {'worse' if helps else 'better'}: {why}"
+        f"Recalibration makes {data.score_name} {'better' if helps > 0 else 'worse'}, but makes "
+        f"{'; '.join(those)} {'worse' if helps > 0 else 'better'}: {why}"
         for (helps, why), those in found.items()
     ]
 
 
-def is_told_apart(low: float, high: float) -> int:
-    """Tell on which side of zero an interval lies: 1 above, -1 below, 0 on both."""
+def side_of_zero(low: float, high: float) -> int:
+    """Return on which side of zero an interval lies: 1 above, -1 below, 0 on both."""
     return int(low > 0) - int(high < 0)
 
 
-def _why_collapsed(phi: str) -> str:
-    if phi in ("mean", "weighted"):
-        why = "the mean of a run's calibrated forecasts lies too near the base rate"
-    else:
-        why = f"the {phi} forecast of a run is not what was calibrated, which is all of them"
-    return f"these judge one number a run, and {why}"
+def _reasons(data: ReportData, name: str) -> list[tuple[Sequence[str], str]]:
+    """Return why metrics can move against the score, of each kind of metrics."""
+    phi = data.options.phi
+    is_mean = phi in ("mean", "weighted")
+    collapsed = f"the {phi} forecast of a run is not what was calibrated, which is all of them"
+    if is_mean:
+        collapsed = "the mean of a run's calibrated forecasts lies too near the base rate"
+    ranks = "the calibrator is not one increasing map, so it can rank runs differently"
+    if "CrossFit" in (data.facts.calibrators or {}).get(name, ""):
+        mean = ", and a mean of mapped steps ranks runs otherwise than the mean of the steps"
+        ranks = (
+            f"an increasing map keeps the order of values, but two cross-fitting maps are mixed "
+            f"and clipped values tie{mean * is_mean}"
+        )
+    whole, *parts = STEP_ERRORS
+    return [
+        ([whole], "S-ECE weighs gaps by their size, the score by what they cost"),
+        (parts, "one map serves early and late steps alike"),
+        (PRICED_METRICS, f"these judge one number a run, and {collapsed}"),
+        (RANK_METRICS, ranks),
+    ]
 
 
 # -------------------------------------------------------------------- cards
@@ -131,21 +156,84 @@ def _best_of(data: ReportData, useful: list[str]) -> str:
     return f". Statistically tied with {some}, or better by less than matters: take the cheapest"
 
 
+def without_unobserved(data: ReportData) -> str:
+    """Say where the runs without an outcome decide on the answer; "" where they do not."""
+    cards, facts = data.observed_cards, data.facts
+    if cards is None:
+        return ""
+    as_what = "with their q_z" if facts.censored == "q_z" else "as failures"
+    hidden = (
+        f"{facts.n_censored:,} of {facts.n_runs:,} outcomes ({facts.n_censored / facts.n_runs:.0%})"
+        f" are unobserved and count {as_what}; without these runs,"
+    )
+    if _is_another(data, cards):
+        other = replace(data, cards=cards, pairs=None)
+        said, reason = answer(other), card_reason(cards.loc[ranked(cards)[0]], other)
+        reason = reason.removeprefix("recalibrated, ")
+        return f"{hidden} the answer would be: {said[0].lower()}{said[1:-1]} ({reason})."
+    turned = [
+        f"{name} {FORMS[form]} would be {fixed(cards.loc[name, margin], _digits(data), '+')} over "
+        f"the base rate, not {fixed(data.cards.loc[name, margin], _digits(data), '+')}"
+        for name in cards.index.intersection(data.cards.index)
+        for form, margin in MARGINS.items()
+        if _turns(data.cards.loc[name], cards.loc[name], margin)
+    ]
+    if not turned:
+        return ""
+    return f"{hidden} the answer would be the same, but {'; '.join(turned[:_MOST_NAMED])}."
+
+
+def _decision(cards: pd.DataFrame) -> tuple[str, str]:
+    """Return the predictor to use and how; no name where there is none to use."""
+    best, actions = ranked(cards)[0], cards["card"]
+    if actions[best] in (USE, RECALIBRATE):
+        return best, actions[best]
+    return "", AVOID if (actions == AVOID).all() else TOO_FEW
+
+
+def _is_another(data: ReportData, cards: pd.DataFrame) -> bool:
+    """Whether the answer by other cards is another; not where it is one of two that are tied."""
+    (name, card), (other, _) = ours, theirs = _decision(data.cards), _decision(cards)
+    if not (name and other and name != other and data.pairs is not None):
+        return ours != theirs
+    pairs = data.pairs.set_index(["predictor", "reference"])
+    pair = (name, other) if (name, other) in pairs.index else (other, name)
+    tied = side_of_zero(*pairs.loc[pair, ["low", "high"]]) == 0
+    return not (tied and cards["card"].get(name) == card)
+
+
+def _turns(card: pd.Series, other: pd.Series, margin: str) -> bool:
+    """Whether a margin has another sign on another card, one of the two beyond doubt."""
+    sides = [side_of_zero(*(one[f"{margin}{end}"] for end in ENDS[1:])) for one in (card, other)]
+    return bool(any(sides) and card[margin] * other[margin] < 0)
+
+
 def of_groups(data: ReportData, kind: str) -> str:
-    """Say which cards the best predictor gets within groups, and what else to try."""
+    """Say whether groups differ for the best predictor, its cards there, and what else to try."""
     assert data.by is not None
     best = ranked(data.cards)[0]
-    cards = data.by.loc[kind].xs(best, level="predictor")
-    counts = cards["card"].value_counts()
-    found = [f"{card} in {counts[card]}" for card in CARDS if card in counts]
-    parts = [f"{best}: {', '.join(found)} of {len(cards)} groups"]
+    table = data.by.loc[kind]
+    cards = table.xs(best, level="predictor")
+    p_values = table.groupby(level="predictor")["p_value"].first()
+    n, p = len(cards), f"(p = {p_values[best]:.2g})"
+    first = (
+        f"the {n} groups do not differ in how well {best} works {p}: read the result of all runs"
+    )
+    if p_values[best] < ERROR_RATE:
+        counts = cards["card"].value_counts()
+        found = ", ".join(f"{card} in {counts[card]}" for card in CARDS if card in counts)
+        first = f"{best} does not work in every group as in all runs {p}: {found} of {n} groups"
+    parts = [first]
+    if others := [name for name in p_values.index[p_values < ERROR_RATE] if name != best]:
+        parts.append(f"they differ in how well {_listed(others[:_MOST_NAMED])} works")
     few = say_nothing(cards)
     if 2 * (n_few := int(few.sum())) > len(cards):
         parts.append(
             f"{'all' if few.all() else n_few} have fewer than {FEWEST} runs of an outcome, which "
             f"say nothing: group by what has fewer values, such as a model or a kind of task"
         )
-    if len(misfits := cards.index[~few & (cards["recalibrated_high"] < 0)]):
+    worse = ~few & (cards["recalibrated_high"] < 0) & (cards["p_value"] < ERROR_RATE)
+    if len(misfits := cards.index[worse]):
         parts.append(
             f"one map is fitted to all runs, and is worse than the base rate of "
             f"{_listed(misfits[:_MOST_NAMED])}{' and others' * (len(misfits) > _MOST_NAMED)}: "
@@ -212,7 +300,7 @@ def _why_few(card: pd.Series, data: ReportData) -> str:
     if pd.isna(card[form]):
         return more
     how = "recalibrated" if form == "recalibrated" else "as given"
-    low, high = (f"{card[f'{form}{end}']:+.{_digits(data)}f}" for end in ENDS[1:])
+    low, high = (fixed(card[f"{form}{end}"], _digits(data), "+") for end in ENDS[1:])
     said = f"{how}, anywhere from {low} to {high}"
     worse = "as given it is worse than the base rate; " * bool(card["as_given_high"] < 0)
     return f"{worse}{said} over the base rate; {more}"
@@ -220,11 +308,12 @@ def _why_few(card: pd.Series, data: ReportData) -> str:
 
 def _size(card: pd.Series, name: str, data: ReportData, sign: int = 1) -> str:
     low, high = sorted(sign * card[f"{name}{end}"] for end in ENDS[1:])
-    return f"{_most(sign * card[name], data)} {interval(low, high, _digits(data))}"
+    digits = digits_that_show(card[name], _digits(data))
+    return f"{_most(sign * card[name], data)} {interval(low, high, digits)}"
 
 
 def _most(value: float, data: ReportData) -> str:
-    return f"{max(value, 0):.{_digits(data)}f}{data.options.unit}"
+    return f"{fixed(max(value, 0), digits_that_show(value, _digits(data)))}{data.options.unit}"
 
 
 def of_stopping(data: ReportData) -> str:
@@ -257,26 +346,36 @@ def of_stopping(data: ReportData) -> str:
 
 def _margins(data: ReportData, name: str) -> list[str]:
     """Hold the leading score of each form against the base rate."""
-    margins = data.intervals.xs(data.score_name, level="metric")
+    values = data.intervals["value"].xs(data.score_name, level="metric")
     parts = []
     for form, words in FORMS.items():
-        if (name, form) in margins.index:
-            parts.append(f"{words} {_over_base_rate(margins.loc[(name, form)], data)}")
+        if (name, form) in values.index:
+            three = margin_of(data, name, form)
+            parts.append(f"{words} {_over_base_rate(three, values[name, form], data)}")
         elif form == RAW:
             parts.append("as given it is not a probability")
     return parts
 
 
-def _over_base_rate(row: pd.Series, data: ReportData) -> str:
-    margin, low, high = (row[name] for name in MARGIN)
-    if max(abs(margin), abs(low), abs(high)) <= _ROUNDING * abs(row["value"]):
+def _over_base_rate(three: Sequence[float], value: float, data: ReportData) -> str:
+    largest, digits = max(map(abs, three)), _digits(data)
+    if largest <= _ROUNDING * abs(value):
         return "the same as the base rate"
-    size, span = _most(abs(margin), data), interval(low, high, _digits(data), "+")
+    if not round(largest, digits):
+        return f"the same as the base rate to {digits} decimals"
+    return _compared(three, "the base rate", data)
+
+
+def _compared(three: Sequence[float], reference: str, data: ReportData) -> str:
+    """Say on which side of a reference a score lies, and by how much."""
+    margin, low, high = three
+    side, digits = side_of_zero(low, high), _digits(data)
+    span = interval(low, high, digits_that_show(margin, digits) if side else digits, "+")
     return {
-        1: f"{size} better than the base rate {span}",
-        -1: f"{size} worse than the base rate {span}",
-        0: f"not told apart from the base rate {span}",
-    }[is_told_apart(low, high)]
+        1: f"{_most(abs(margin), data)} better than {reference} {span}",
+        -1: f"{_most(abs(margin), data)} worse than {reference} {span}",
+        0: f"not distinguishable from {reference} {span}",
+    }[side]
 
 
 def _calibration(data: ReportData, name: str) -> list[str]:
@@ -306,17 +405,23 @@ def _with_the_end(parts: list[str]) -> str:
 
 
 def _of_equals(data: ReportData, name: str) -> str:
-    """Say whether length alone makes the ranking."""
+    """Say whether it ranks runs that a count of steps cannot rank, as they are equally long."""
     row = data.equal_length.loc[(name, RAW)]
     if pd.isna(row["AUROC"]):
         return "too few runs are as long as one with another outcome to compare equally long ones"
     over = with_interval(row[list(OVER_LENGTH)], sign="+")
+    # beyond 10 steps lengths of a pair may differ by a tenth, and may rank it
+    exact = math.isclose(row["AUROC"] - row[OVER_LENGTH[0]], 0.5, abs_tol=_ROUNDING)
+    chance = "chance" if exact else "the small differences in length that are left"
     what = {
-        1: "ranks better than length does",
-        -1: "ranks worse than length does",
-        0: "is not shown to rank better than length does",
-    }[is_told_apart(*row[list(OVER_LENGTH[1:])])]
-    return f"among runs of equal length it {what} (AUROC {row['AUROC']:.3f}, {over})"
+        1: f"ranks better than {chance}",
+        -1: f"ranks worse than {chance}",
+        0: f"is not shown to rank better than {chance}",
+    }[side_of_zero(*row[list(OVER_LENGTH[1:])])]
+    return (
+        f"among runs of equal length, which counting steps cannot rank, it {what} "
+        f"(AUROC {row['AUROC']:.3f}, {over})"
+    )
 
 
 def _than_counting(row: pd.Series, over: Sequence[str]) -> str:
@@ -325,7 +430,7 @@ def _than_counting(row: pd.Series, over: Sequence[str]) -> str:
         1: "ranks better than counting steps does",
         -1: "ranks worse than counting steps does",
         0: "is not shown to rank better than counting steps does",
-    }[is_told_apart(*row[list(over[1:])])]
+    }[side_of_zero(*row[list(over[1:])])]
 
 
 def _references(data: ReportData, name: str, row: pd.Series) -> list[tuple[str, ...]]:
@@ -337,7 +442,7 @@ def _references(data: ReportData, name: str, row: pd.Series) -> list[tuple[str, 
     knows = data.facts.knows_end.get(name)
     if knows is not None:
         return [OVER_ALIVE_END if knows else OVER_ALIVE]
-    sides = [is_told_apart(*row[list(over[1:])]) for over in (OVER_ALIVE, OVER_ALIVE_END)]
+    sides = [side_of_zero(*row[list(over[1:])]) for over in (OVER_ALIVE, OVER_ALIVE_END)]
     return [OVER_ALIVE] if sides[0] == sides[1] else [OVER_ALIVE, OVER_ALIVE_END]
 
 
@@ -348,18 +453,27 @@ def _over_counting(data: ReportData, name: str) -> list[str]:
     if key not in data.intervals.index:
         return []
     row = data.intervals.loc[key]
-    parts = []
-    for over in _references(data, name, row):
-        margin, low, high = (row[one] for one in over)
-        size, span = _most(abs(margin), data), interval(low, high, _digits(data), "+")
-        parts.append(
-            {
-                1: f"{size} better than counting steps {span}",
-                -1: f"{size} worse than counting steps {span}",
-                0: f"not distinguishable from counting steps {span}",
-            }[is_told_apart(low, high)]
-        )
+    parts = [
+        _compared(tuple(row[list(over)]), "counting steps", data)
+        for over in _references(data, name, row)
+    ]
     return [f"{FORMS[form]} {_with_the_end(parts)}"]
+
+
+def behind_counting(data: ReportData, name: str) -> str:
+    """Say that a predictor beats a constant and not counting steps; "" where it beats both."""
+    key = (name, form_of(data.cards, name), data.score_name)
+    if data.cards.loc[name, "card"] not in (USE, RECALIBRATE) or key not in data.intervals.index:
+        return ""
+    row, knows = data.intervals.loc[key], data.facts.knows_end.get(name)
+    ways = [(OVER_ALIVE, "")] * (knows is not True)
+    ways += [(OVER_ALIVE_END, " where the last step is known")] * (knows is not False)
+    over, known = min(ways, key=lambda way: side_of_zero(*row[list(way[0][1:])]))
+    side = side_of_zero(*row[list(over[1:])])
+    if side > 0:
+        return ""
+    compared = _compared(tuple(row[list(over)]), f"counting steps{known}", data)
+    return f"{name} beats a constant, but is {compared}."
 
 
 def _other_clip(data: ReportData, name: str) -> list[str]:
@@ -388,8 +502,8 @@ def _without_unobserved(data: ReportData, name: str) -> list[str]:
             margin, other = data.sensitivity.loc[(name, form), ["margin", "observed_only"]]
             if pd.isna(other):  # the observed runs are too few to calibrate on
                 continue
-            low, high = data.intervals.loc[(name, form, data.score_name), list(MARGIN[1:])]
-            flips = ", the other sign" if is_told_apart(low, high) * other < 0 else ""
+            _, low, high = margin_of(data, name, form)
+            flips = ", the other sign" if side_of_zero(low, high) * other < 0 else ""
             digits = _digits(data)
             parts.append(f"{other:+.{digits}f} {words} (by {other - margin:+.{digits}f}{flips})")
     runs = f"{data.facts.n_censored} unobserved run{'s' * (data.facts.n_censored > 1)}"

@@ -21,7 +21,7 @@ report = evaluate({"judge": X}, y, by={"benchmark": benchmark})
 report.cards[["card"]]
 
 # %%
-report.by[["card"]]
+report.by[["card", "p_value"]]
 
 # %%
 # The success rates differ (half, and five in six), so a forecast that is good on the whole may
@@ -42,6 +42,5 @@ plt.show()
 evaluate({"judge": gsm}, solved_gsm).cards[["card"]]
 
 # %%
-# **What it decides.** Where the verdict of a group is another than that of the whole, fit a map
-# for each, and report each. The error rate is shared out over all groups, so none looks good by
-# chance.
+# **What it decides.** A report first tests whether the groups differ (``p_value``). Where they do
+# not, read the whole. Where they do, fit a map for each group, and report each.

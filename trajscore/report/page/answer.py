@@ -9,7 +9,7 @@ import pandas as pd
 from trajscore.report._cards import AVOID, ENDS, MARGINS, RECALIBRATE, TOO_FEW, USE
 from trajscore.report._data import CALIBRATED, RAW, VALUE
 from trajscore.report._verdict import answer as say_answer
-from trajscore.report._verdict import card_reason, ranking
+from trajscore.report._verdict import behind_counting, card_reason, ranking, without_unobserved
 from trajscore.report.page.view import Section, View
 
 MARKS = {USE: ("use", "\u2714"), RECALIBRATE: ("recalibrate", "\u21bb"),
@@ -19,9 +19,8 @@ MARKS = {USE: ("use", "\u2714"), RECALIBRATE: ("recalibrate", "\u21bb"),
 def answer(view: View) -> Section:
     """Return the cards, best first, and what is best."""
     cards = [card(view, name) for name in view.names]
-    return Section(
-        "answer", "Which predictor should I use?", say_answer(view.data), {"cards": cards}
-    )
+    parts = {"cards": cards, "unobserved": without_unobserved(view.data)}
+    return Section("answer", "Which predictor should I use?", say_answer(view.data), parts)
 
 
 def card(view: View, name: str) -> dict[str, Any]:
@@ -38,6 +37,7 @@ def card(view: View, name: str) -> dict[str, Any]:
         "style": style,
         "mark": mark,
         "why": card_reason(row, data),
+        "behind": behind_counting(data, name),
         "margins": {
             form: tuple(row[f"{margin}{end}"] for end in ENDS)
             for form, margin in MARGINS.items()

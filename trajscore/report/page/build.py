@@ -28,6 +28,7 @@ from trajscore.report.page.runs import FIRST, read_first, runs
 from trajscore.report.page.stopping import stopping
 from trajscore.report.page.timing import timing
 from trajscore.report.page.view import View
+from trajscore.report.render.cells import fixed
 
 _SECTIONS = (
     answer, comparison, losses, calibration, timing, acting, stopping, runs, health, numbers, method
@@ -80,7 +81,7 @@ def _file(name: str) -> str:
 
 
 def _signed(value: float, digits: int = 3) -> str:
-    return "" if pd.isna(value) else f"{value:+.{digits}f}"
+    return "" if pd.isna(value) else fixed(value, digits, "+")
 
 
 def _fixed(value: float, digits: int = 3) -> str:

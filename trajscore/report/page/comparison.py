@@ -42,8 +42,8 @@ def _sentence(view: View) -> str:
         return "They are judged on different runs, so that only each margin counts."
     apart = ((pairs["low"] > 0) | (pairs["high"] < 0)).sum()
     if not apart:
-        return "These runs tell no two of them apart, so that what they cost may decide."
-    return f"{apart} of {len(pairs)} pairs are told apart."
+        return "No two predictors differ significantly: take the cheapest."
+    return f"{apart} of {len(pairs)} pairs of predictors differ significantly."
 
 
 def _column(view: View, form: str) -> dict[str, Any]:

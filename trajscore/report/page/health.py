@@ -43,21 +43,22 @@ def health(view: View) -> Section:
 
 def _sentence(view: View) -> str:
     key = BASE_RATE, CONSTANT
-    labels, groups = view.data.labels[key], view.data.groups.get(key)
-    units = None if groups is None else np.unique(groups.astype(str), return_inverse=True)[1]
-    steps = -view.constant.lengths.astype(np.float64)
+    groups, seen = view.data.groups.get(key), view.data.outcomes[key] != CENSORED
+    labels, steps = view.data.labels[key][seen], -view.constant.lengths[seen].astype(np.float64)
+    units = None if groups is None else np.unique(groups[seen].astype(str), return_inverse=True)[1]
     estimate = auroc_estimate(steps, labels, np.zeros(len(labels), dtype=np.int64))
     level = view.data.facts.intervals.confidence_level
     area, low, high = interval_of(*estimate, units, level, on_logit=True)
-    cut = view.data.facts.n_censored and view.data.facts.censored != "drop"
-    aside = "; runs without an outcome count here, and are left out of the chart" if cut else ""
+    aside = "" if seen.all() else f", of the {seen.sum():,} runs with an outcome"
     if low <= 0.5 <= high:
-        return f"The length of a run does not tell how it ends (AUROC {area:.3f}{aside})."
+        return (
+            f"Neither short nor long runs are shown to succeed more often (AUROC {area:.3f} of few "
+            f"steps{aside}). Rates that rise and fall with length are in the chart."
+        )
     side, share = ("shorter", area) if area > 0.5 else ("longer", 1 - area)
     return (
-        f"The length of a run tells how it ends: in {share:.0%} of pairs, the run that succeeded "
-        f"was {side} (AUROC {area:.3f} for few steps{aside}). A predictor has to beat counting "
-        f"steps."
+        f"In {share:.0%} of pairs, the run that succeeded was {side} (AUROC {area:.3f} of few "
+        f"steps{aside}). A predictor has to beat counting steps."
     )
 
 

@@ -7,11 +7,20 @@ from typing import Any
 
 import pandas as pd
 
-from trajscore.report._data import FORMS, OVER_ALIVE, OVER_ALIVE_END, REFERENCES
+from trajscore.report._cards import MARGINS
+from trajscore.report._data import (
+    FORMS,
+    GAIN,
+    MARGIN,
+    OVER_ALIVE,
+    OVER_ALIVE_END,
+    REFERENCES,
+    ReportData,
+)
 from trajscore.report._glossary import arrow, explain
 from trajscore.report.page.view import Section, View
 from trajscore.report.render.as_json import to_json
-from trajscore.report.render.cells import digits_of, short_number
+from trajscore.report.render.cells import digits_of, gain_of, short_number
 
 _OVER = {
     f"AUROC {OVER_ALIVE[0]}": "AUROC over counting",
@@ -23,7 +32,7 @@ def numbers(view: View) -> Section:
     """Return the main table, best values marked, and the files to save."""
     data = view.data
     columns = ["n_runs", "n_censored", *data.options.metrics, *_OVER]
-    best = {name: _best(data.table[name], arrow(name, data.options)) for name in columns}
+    best = {name: _best(data, name, arrow(name, data.options)) for name in columns}
     rows = []
     ordered = [
         key for name in (*view.names, *REFERENCES) for key in data.table.index if key[0] == name
@@ -56,19 +65,19 @@ def numbers(view: View) -> Section:
     return Section(
         "numbers",
         "What are all the numbers?",
-        "Arrows say which way is better, the best of each column is bold, and each name says what "
-        "it means where you point at it; the glossary below has the same lines.",
+        "Arrows say which way is better. Among the rows that beat the base rate, the best of each "
+        "column is bold. Point at a name to read what it means, or see the glossary below.",
         {"heads": heads, "rows": rows, "files": files, "gains": _gains(view)},
     )
 
 
 def _gains(view: View) -> list[dict[str, Any]]:
     """Return what recalibration changes in each metric of each predictor."""
-    table = view.data.calibration_gain
+    data = view.data
     return [
         {"name": name, "metric": metric, "digits": digits_of(metric), "about": explain(metric),
-         **row}
-        for (name, metric), row in table.to_dict("index").items()
+         **row, **dict(zip(GAIN, gain_of(data, name, metric), strict=True))}
+        for (name, metric), row in data.calibration_gain.to_dict("index").items()
     ]  # fmt: skip
 
 
@@ -86,13 +95,26 @@ def _text(value: Any, name: str) -> str:
     return f"{int(value):,}" if name.startswith("n_") else short_number(value, digits_of(name))
 
 
-def _best(column: pd.Series, way: str) -> set[Any]:
-    """Return the predictors' rows that hold the best value; none where there is no better."""
-    known = column.dropna().drop(list(REFERENCES), level="predictor", errors="ignore")
-    if not way or known.empty:
+def _best(data: ReportData, name: str, way: str) -> set[Any]:
+    """Return the rows that hold the best value, among those that beat the base rate.
+
+    That is by their card's interval, or by that of the metric. Over counting steps, the difference
+    itself has to be above 0.
+    """
+    column = data.table[name].dropna().drop(list(REFERENCES), level="predictor", errors="ignore")
+    known = column[[_beats(data, key, name, way) for key in column.index]] if way else column[:0]
+    if known.empty:
         return set()
     best = known.min() if way == "\u2193" else known.max()
     return set(known.index[known == best])
+
+
+def _beats(data: ReportData, key: tuple[str, str], name: str, way: str) -> bool:
+    if name in _OVER:
+        return bool(data.table.loc[key, f"{name}_low"] > 0)
+    low, high = data.intervals.loc[(*key, name), list(MARGIN[1:])]
+    by_card = data.cards.loc[key[0], f"{MARGINS[key[1]]}_low"]
+    return bool(by_card > 0 or (high < 0 if way == "\u2193" else low > 0))
 
 
 def _link(text: str, kind: str) -> str:

@@ -52,6 +52,9 @@ def document(data: ReportData) -> dict[str, Any]:
             "calibrators": facts.calibrators,
         },
         "cards": data.cards.to_dict("index"),
+        "observed_cards": (
+            None if data.observed_cards is None else data.observed_cards.to_dict("index")
+        ),
         "pairs": None if data.pairs is None else _records(data.pairs),
         "by": None if data.by is None else _records(data.by.reset_index()),
         "predictors": {

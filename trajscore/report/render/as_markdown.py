@@ -7,8 +7,20 @@ from collections.abc import Iterable
 
 from trajscore.report._cards import ranked
 from trajscore.report._data import ReportData
-from trajscore.report._disclosures import disclosures, identification, population, sentence
-from trajscore.report._verdict import answer, card_reason, verdicts
+from trajscore.report._disclosures import (
+    disclosures,
+    identification,
+    level_of_margins,
+    population,
+    sentence,
+)
+from trajscore.report._verdict import (
+    answer,
+    behind_counting,
+    card_reason,
+    verdicts,
+    without_unobserved,
+)
 from trajscore.report.render.cells import margin_cells
 
 
@@ -22,10 +34,12 @@ def to_markdown(data: ReportData) -> str:
     parts = [
         "# Does the confidence mean what it says?",
         f"**{escaped(answer(data))}**",
+        escaped(without_unobserved(data)),
         table(["predictor", "what to do", "why"], _cards(data)),
         escaped(identification(data)),
         f"Every number is of {population(data.facts)}.",
         "## Margin over the base rate",
+        escaped(f"{level_of_margins(data)[0].upper()}{level_of_margins(data)[1:]}."),
         table(["predictor", *margins.columns], rows),
         "## In words\n\n" + _list(map(escaped, verdicts(data))),
         "## Notes\n\n" + _list(escaped(sentence(note)) for note in data.remarks)
@@ -40,7 +54,13 @@ def to_markdown(data: ReportData) -> str:
 def _cards(data: ReportData) -> list[list[str]]:
     cards = data.cards
     return [
-        [name, cards.loc[name, "card"], card_reason(cards.loc[name], data)]
+        [
+            name,
+            cards.loc[name, "card"],
+            ". ".join(
+                filter(None, [card_reason(cards.loc[name], data), behind_counting(data, name)])
+            ),
+        ]
         for name in ranked(cards)
     ]
 

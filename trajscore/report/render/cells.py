@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import pandas as pd
 
 from trajscore.calibration._fixed_step import AUROC
+from trajscore.report._cards import ENDS, GAINED, MARGINS
 from trajscore.report._data import CONSTANT, GAIN, MARGIN, RAW, ReportData
 
 
@@ -14,11 +16,38 @@ def margin_cells(data: ReportData) -> pd.DataFrame:
     """Write each score's margin over the base rate, of the rows that are probabilities."""
     table = data.table[data.table.index.get_level_values("form") != CONSTANT]
     table = table[table[f"{data.score_name} margin"].notna()]
-    cells = {}
-    for name in data.options.score_names:
-        numbers = zip(*(table[f"{name} {part}"] for part in MARGIN), strict=True)
-        cells[name] = [with_interval(three, digits_of(name), "+") for three in numbers]
-    return pd.DataFrame(cells, index=table.index)
+    cells = {data.score_name: [margin_of(data, *key) for key in table.index]}
+    for name in data.options.score_names[1:]:
+        cells[name] = list(zip(*(table[f"{name} {part}"] for part in MARGIN), strict=True))
+    text = {
+        name: [with_interval(three, digits_of(name), "+") for three in numbers]
+        for name, numbers in cells.items()
+    }
+    return pd.DataFrame(text, index=table.index)
+
+
+def margin_of(data: ReportData, name: str, form: str) -> tuple[float, ...]:
+    """Return the leading margin of a row: with the interval that its card was decided by.
+
+    Of references, and of batches, whose cards are of a sample, there is the one of `intervals`.
+    """
+    own = tuple(data.intervals.loc[(name, form, data.score_name), list(MARGIN)])
+    return _of_card(data, name, MARGINS.get(form), own)
+
+
+def gain_of(data: ReportData, name: str, metric: str) -> tuple[float, ...]:
+    """Return what recalibration gains of a metric, that of the leading score as in its card."""
+    own = tuple(data.calibration_gain.loc[(name, metric), list(GAIN)])
+    return _of_card(data, name, GAINED if metric == data.score_name else None, own)
+
+
+def _of_card(
+    data: ReportData, name: str, column: str | None, own: tuple[float, ...]
+) -> tuple[float, ...]:
+    if column is None or name not in data.cards.index:
+        return own
+    three = tuple(data.cards.loc[name, [f"{column}{end}" for end in ENDS]])
+    return three if math.isclose(three[0], own[0], rel_tol=1e-6, abs_tol=1e-9) else own
 
 
 def gain_cells(data: ReportData) -> pd.DataFrame:
@@ -27,7 +56,7 @@ def gain_cells(data: ReportData) -> pd.DataFrame:
     cells = {}
     for key, row in table.iterrows():
         n = digits_of(key[1])
-        gain = with_interval(row[list(GAIN)], n, "+")
+        gain = with_interval(gain_of(data, *key), n, "+")
         cells[key] = f"{row['raw']:.{n}f} -> {row['calibrated']:.{n}f}  {gain}"
     if not cells:
         return pd.DataFrame()
@@ -72,12 +101,32 @@ def with_interval(estimate: Iterable[float], digits: int = 3, sign: str = "") ->
     '+0.100 [-0.050, +0.251]'
     """
     value, low, high = estimate
-    return f"{value:{sign}.{digits}f} {interval(low, high, digits, sign)}"
+    return f"{fixed(value, digits, sign)} {interval(low, high, digits, sign)}"
 
 
 def interval(low: float, high: float, digits: int, sign: str = "") -> str:
     """Write an interval."""
-    return f"[{low:{sign}.{digits}f}, {high:{sign}.{digits}f}]"
+    return f"[{fixed(low, digits, sign)}, {fixed(high, digits, sign)}]"
+
+
+def fixed(value: float, digits: int, sign: str = "") -> str:
+    """Write a number with so many digits; what rounds to zero has no minus.
+
+    >>> fixed(-0.0004, 3, "+"), fixed(-0.0004, 4)
+    ('+0.000', '-0.0004')
+    """
+    return f"{round(float(value), digits) + 0.0:{sign}.{digits}f}"
+
+
+def digits_that_show(value: float, digits: int) -> int:
+    """Return how many digits it takes to tell a number from zero, at least so many.
+
+    >>> digits_that_show(0.2, 3), digits_that_show(0.00042, 3), digits_that_show(0.0, 3)
+    (3, 4, 3)
+    """
+    if not value or round(value, digits) or not math.isfinite(value):
+        return digits
+    return math.ceil(-math.log10(abs(value)))
 
 
 def stopping_cells(data: ReportData) -> pd.DataFrame:

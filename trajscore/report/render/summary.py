@@ -10,12 +10,20 @@ from trajscore.report._cards import MARGINS, TOO_FEW, ranked
 from trajscore.report._data import RAW, ReportData
 from trajscore.report._disclosures import (
     identification,
+    level_of_margins,
     number_of_runs,
     population,
     sentence,
 )
-from trajscore.report._verdict import answer, card_reason, of_groups, of_stopping
-from trajscore.report.render.cells import digits_of
+from trajscore.report._verdict import (
+    answer,
+    behind_counting,
+    card_reason,
+    of_groups,
+    of_stopping,
+    without_unobserved,
+)
+from trajscore.report.render.cells import digits_of, fixed
 from trajscore.report.render.layout import in_blocks, lines, short_names
 
 _MOST_ROWS, _MOST_NOTES = 10, 2
@@ -26,7 +34,16 @@ def to_summary(data: ReportData) -> str:
     names = ranked(data.cards)
     best = names[0]
     parts = [
-        lines([answer(data), f"{best}: {card_reason(data.cards.loc[best], data)}"]),
+        lines(
+            one
+            for one in (
+                answer(data),
+                f"{best}: {card_reason(data.cards.loc[best], data)}",
+                behind_counting(data, best),
+                without_unobserved(data),
+            )
+            if one
+        ),
         _table(data, names[:_MOST_ROWS]),
         lines(_about(data, len(names))),
         lines(_warnings(data)),
@@ -42,7 +59,7 @@ def _table(data: ReportData, names: list[str]) -> str:
         columns["runs lacking"] = [f"{n:,}" if n else "" for n in cards["n_needed"]]
     for form, margin in MARGINS.items():
         columns["as given" if form == RAW else "calibrated"] = [
-            "" if pd.isna(one) else f"{one:+.{digits}f}" for one in cards[margin]
+            "" if pd.isna(one) else fixed(one, digits, "+") for one in cards[margin]
         ]
     columns["AUROC"] = [f"{data.table.loc[(name, RAW), 'AUROC']:.3f}" for name in names]
     return in_blocks(pd.DataFrame(columns, index=[short[name] for name in names]))
@@ -53,10 +70,9 @@ def _about(data: ReportData, n_predictors: int) -> list[str]:
     if n_predictors > _MOST_ROWS:
         said.append(f"and {n_predictors - _MOST_ROWS} more predictors")
     unit = ", in nats" if data.options.is_log else ""
-    at_once = "; intervals hold for all predictors at once" if n_predictors > 1 else ""
     said.append(
-        f"Margins of {data.score_name} over the base rate{unit}, of {population(data.facts)}"
-        f"{at_once}."
+        f"Margins of {data.score_name} over the base rate{unit}, of {population(data.facts)}; "
+        f"{level_of_margins(data)}."
     )
     if data.monitoring is not None:
         said.append(f"Stopping early: {of_stopping(data)}")

@@ -10,11 +10,12 @@ from trajscore.report._data import CALIBRATED, RAW, REFERENCES, SCALAR_METRICS, 
 from trajscore.report._disclosures import (
     disclosures,
     identification,
+    level_of_margins,
     number_of_runs,
     population,
     sentence,
 )
-from trajscore.report._verdict import answer, contradictions, verdicts
+from trajscore.report._verdict import answer, contradictions, verdicts, without_unobserved
 from trajscore.report.render.cells import (
     digits_of,
     gain_cells,
@@ -34,7 +35,7 @@ def to_text(data: ReportData, *, verbose: bool = False) -> str:
     if not verbose:
         return to_summary(data)
     parts = [
-        lines([answer(data)]),
+        lines(one for one in (answer(data), without_unobserved(data)) if one),
         lines(verdicts(data)),
         lines([f"every number is of {population(data.facts)}"]),
         _steps(data),
@@ -92,7 +93,8 @@ def _columns(table: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 
 def _margins(data: ReportData) -> str:
     cells = _sorted(data, margin_cells(data)).rename(columns=lambda name: name.removeprefix("TPS "))
-    return "margin over the base rate\n" + in_blocks(cells.set_axis(_labels(cells)))
+    title = f"margin over the base rate; {level_of_margins(data)}"
+    return f"{lines([title])}\n{in_blocks(cells.set_axis(_labels(cells)))}"
 
 
 def _gains(data: ReportData) -> str:
@@ -110,7 +112,9 @@ def _at_steps(data: ReportData) -> str:
     if cells.empty:
         return ""
     names = short_names(data.predictors)
-    title = "AUROC at a step, of the runs that are at least so long: length tells nothing here"
+    title = (
+        "AUROC at a step, of the runs that are at least that long, which counting steps cannot rank"
+    )
     return f"{lines([title])}\n{in_blocks(cells.rename(columns=names))}"
 
 

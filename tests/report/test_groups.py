@@ -1,0 +1,212 @@
+"""Groups of runs: whether they differ, and what a report says of each."""
+
+import re
+
+import numpy as np
+import pytest
+
+from trajscore import evaluate
+from trajscore.core.errors import ArgumentError
+from trajscore.core.weights import as_step_weights
+from trajscore.datasets import make_trajectories
+from trajscore.report import IntervalOptions
+from trajscore.report._cards import AVOID, TOO_FEW, USE, say_nothing
+from trajscore.report._data import CALIBRATED, Options
+from trajscore.report._groups import differ, shrink
+from trajscore.report._rows import Row
+from trajscore.report._runs import check_predictors, choose_runs
+
+QUICK = IntervalOptions(50, method="influence")
+OPTIONS = Options(("log",), as_step_weights(), "weighted")
+
+
+def made(n, seed):
+    """True forecasts of moderate sharpness."""
+    runs = make_trajectories(n, lengths=(3, 8), information=0.35, random_state=seed)
+    return runs.q, runs.target
+
+
+def p_of(p, y, labels, clusters=None):
+    """Return the p-value of forecasts of one step being worth another share in some group."""
+    judged = choose_runs(check_predictors(p[:, None], y, clusters, None), None, "failure")
+    row = Row("forecast", CALIBRATED, judged.traces["forecast"], judged.runs, True)
+    labels = np.asarray(labels)[judged.runs.given].astype(str).astype(object)
+    return differ([row], judged.runs, labels, OPTIONS, QUICK)[0]
+
+
+def forecasts(seed, n=180):
+    """Forecasts of skewed worth, without overconfidence."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.5, 0.8, n).clip(0.01, 0.99)
+    return p, (rng.random(n) < p).astype(int), rng
+
+
+def test_groups_drawn_at_random_are_rarely_called_different():
+    # benchmarks/groups.py does this hundreds of times; of 60 at a rate of 5% ten come once in 1000
+    found = 0
+    for seed in range(60):
+        p, y, rng = forecasts(seed)
+        found += p_of(p, y, rng.integers(0, 6, len(y))) < 0.05
+    assert found < 10
+
+
+@pytest.mark.parametrize("n_labels", ["one group a cluster", "several"])
+def test_runs_of_a_cluster_are_no_evidence_of_their_own(n_labels):
+    found = {True: 0, False: 0}
+    for seed in range(40):
+        p, y, rng = forecasts(seed, 48)
+        cluster = np.repeat(np.arange(48), 5)  # five copies of each run
+        group = rng.integers(0, 3, 48)[cluster]
+        if n_labels == "several":  # and one of each that lies in a group of its own
+            group = np.where(np.arange(240) % 5 == 0, 3, group)
+        for clustered in found:
+            p_value = p_of(p[cluster], y[cluster], group, cluster if clustered else None)
+            found[clustered] += p_value < 0.05
+    assert found[True] < 8
+    if n_labels != "several":
+        assert found[False] > 15
+
+
+def test_an_inverted_group_is_found():
+    p, y, _ = forecasts(0, 240)
+    group = np.arange(240) % 6
+    assert p_of(np.where(group == 0, 1 - p, p), y, group) < 0.01
+    assert p_of(p, y, group) > 0.05
+
+
+def test_what_only_knows_the_group_does_not_work_within_it():
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1], 100)
+    p = np.where(group, 0.8, 0.3)
+    y = (rng.random(200) < p).astype(int)
+    report = evaluate(p[:, None], y, by=group, calibrator=None, intervals=QUICK)
+    assert report.cards["card"].iloc[0] == USE
+    assert (report.by["p_value"] < 0.05).all()
+    assert (report.by["card"] != USE).all()
+
+
+def test_groups_that_do_not_differ_have_the_card_of_all_runs():
+    X, y = made(400, 1)
+    group = np.random.default_rng(0).integers(0, 6, 400)
+    report = evaluate(X, y, by={"half": group}, intervals=QUICK)
+    cards, groups, all_runs = report.by["card"], report.by, report.cards.iloc[0]
+    assert (groups["p_value"] >= 0.05).all()
+    assert (cards[~say_nothing(groups)] == all_runs["card"]).all()
+    row = groups.iloc[0]
+    share = row["matters"] / all_runs["matters"]
+    assert row["as_given_low"] == pytest.approx(all_runs["as_given_low"] * share)
+    p = f"(p = {groups['p_value'].iloc[0]:.2g})"
+    said = f"the 6 groups do not differ in how well forecast works {p}: read the result of all runs"
+    for text in (str(report), report.to_html()):
+        assert said in " ".join(text.split())
+    assert " in 2 of 6" not in str(report)
+
+
+def test_the_cards_of_groups_that_differ_are_their_own():
+    X, y = made(600, 0)
+    group = np.arange(600) % 3
+    turned = np.repeat(group == 0, X.lengths)
+    X = X.with_cells(np.where(turned, 1 - X.cells, X.cells))
+    report = evaluate(X, y, by=group, intervals=QUICK)
+    groups = report.by.droplevel(["by", "predictor"])
+    assert groups.loc["0", "card"] == AVOID
+    assert (groups.loc[["1", "2"], "card"] != AVOID).all()
+    assert (groups["p_value"] < 0.01).all()
+    assert "forecast does not work in every group as in all runs (p = 0.00" in " ".join(
+        str(report).split()
+    )
+    assert groups.loc["0", "recalibrated"] > groups.loc["0", "own"]  # shrunken
+    assert groups.loc["1", "recalibrated"] < groups.loc["1", "own"]
+
+
+def test_several_kinds_of_groups_share_the_error_rate():
+    X, y = made(200, 0)
+    group = np.arange(200) % 4
+    one = evaluate(X, y, by={"a": group}, intervals=QUICK).by["p_value"].iloc[0]
+    two = evaluate(X, y, by={"a": group, "b": group}, intervals=QUICK).by["p_value"]
+    assert two.to_numpy() == pytest.approx(min(1, 2 * one))
+
+
+def test_shrinking():
+    value, variance = np.array([0.0, 0.1, 0.2, 0.3]), np.full(4, 1.0)
+    centre, factor = shrink(value, variance)  # as alike as noise: the mean, and its error
+    assert centre == pytest.approx([0.15] * 4)
+    assert (factor > 0.5).all()
+    assert (factor < 1).all()
+    centre, factor = shrink(10 * value, variance / 1e4)
+    assert centre == pytest.approx(10 * value, abs=0.01)
+    assert factor == pytest.approx(1, abs=0.01)
+    centre, _ = shrink(value, np.array([1e-6, 1e-6, 1e-6, 1.0]))  # the least known one moves most
+    assert centre[3] < 0.2
+    # estimates of normal worth are nearer to it, and intervals hold it
+    rng = np.random.default_rng(0)
+    off, shrunken, held = 0.0, 0.0, []
+    for _ in range(200):
+        truth = rng.normal(0, 0.5, 8)
+        seen = truth + rng.normal(0, 1, 8)
+        centre, factor = shrink(seen, np.ones(8))
+        off, shrunken = off + ((seen - truth) ** 2).sum(), shrunken + ((centre - truth) ** 2).sum()
+        held.append(np.abs(centre - truth) <= 1.96 * factor)
+    assert shrunken < 0.6 * off
+    assert np.mean(held) > 0.93
+
+
+def test_groups_share_the_error_rate():
+    X, y = made(300, 0)
+    model = np.where(np.arange(300) < 200, "a", "b").astype(object)
+    model[:5] = None
+    report = evaluate(X, y, by=model, calibrator=None, intervals=QUICK)
+    table = report.by
+    assert table.index.names == ["by", "group", "predictor"]
+    sizes = table["n_runs"].droplevel(["by", "predictor"]).to_dict()
+    assert sizes == {"(none)": 5, "a": 195, "b": 100}
+    assert table.loc[("group", "(none)", "forecast"), "card"] == TOO_FEW
+    own = y[model == "b"].mean()
+    assert table.loc[("group", "b", "forecast"), "success_rate"] == pytest.approx(own)
+    alone = evaluate(X[model == "b"], y[model == "b"], calibrator=None, intervals=QUICK)
+    assert table.loc[("group", "b", "forecast"), "own"] == pytest.approx(
+        alone.cards.loc["forecast", "as_given"]
+    )
+
+
+def test_many_small_groups_are_said_once():
+    X, y = made(200, 0)
+    report = evaluate(X, y, by={"task": np.arange(200) // 4}, intervals=QUICK)
+    said = "all have fewer than 10 runs of an outcome, which say nothing: group by what has fewer"
+    assert said in " ".join(str(report).split())
+    assert (report.by["recalibrated_high"] < 0).any()  # by chance: nothing is made of that
+    assert "one map" not in str(report)
+    page = report.to_html()
+    assert page.count(said) == 1
+    assert page.count("too few runs") < 10
+    assert "50 smaller groups" in page
+    assert "smaller groups" not in evaluate(X, y, by=y, intervals=QUICK).to_html()
+
+
+def test_a_group_that_needs_a_map_of_its_own_is_named():
+    X, y = made(600, 0)
+    rng = np.random.default_rng(0)
+    easy = np.arange(600) >= 400  # nearly all succeed, whatever is said of them
+    y = np.where(easy, rng.random(600) < 0.9, y)
+    noise = np.repeat(easy, X.lengths)
+    X = X.with_cells(np.where(noise, rng.random(len(noise)), X.cells))
+    report = evaluate(X, y, by={"bench": np.where(easy, "easy", "hard")}, intervals=QUICK)
+    said = "one map is fitted to all runs, and is worse than the base rate of easy: report such"
+    assert said in " ".join(str(report).split())
+    assert said in report.to_html()
+    assert "one map" not in str(evaluate(X, y, by=np.arange(600) % 2, intervals=QUICK))
+
+
+def test_groups_are_columns_or_labels():
+    X, y = made(60, 0)
+    named = type(X)(X.cells, X.lengths, ids=X.ids, meta={"model": np.arange(60) % 2})
+    for by in ("model", {"model": "model"}, {"model": np.arange(60) % 2}):
+        table = evaluate(named, y, by=by, intervals=QUICK).by
+        assert list(table.index.get_level_values("group")) == ["0", "1"]
+        assert set(table.index.get_level_values("by")) == {"model"}
+    with pytest.raises(ArgumentError, match="by: no column named 'modl'; did you mean 'model'"):
+        evaluate(named, y, by="modl", intervals=QUICK)
+    for labels, shape in [([1, 2, 3], "(3,)"), (np.arange(60)[:, None], "(60, 1)")]:
+        said = re.escape(f"by: the labels of 'group' have shape {shape}, for 60 runs; give one")
+        with pytest.raises(ValueError, match=said):
+            evaluate(named, y, by=labels, intervals=QUICK)

@@ -1,0 +1,282 @@
+"""Whether a predictor works in groups of runs as in all of them, and what to do in each.
+
+One test comes first. Where it sees no difference, each group gets the card of all runs; where it
+does, cards are decided by estimates that are shrunken towards what the groups have in common.
+benchmarks/groups.py counts how often that is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from trajscore.core.parallel import Work
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.values import as_random_state
+from trajscore.inference._units import any_units
+from trajscore.metrics._proper_scores import get_family
+from trajscore.metrics._tps import run_sums
+from trajscore.report._cards import (
+    ENDS,
+    GAINED,
+    MARGINS,
+    TOO_FEW,
+    Evidence,
+    card_table,
+    decide,
+    form_of,
+    n_rarer,
+    say_nothing,
+)
+from trajscore.report._data import BASE_RATE, REFERENCES, IntervalOptions, Options
+from trajscore.report._rows import Row
+from trajscore.report._runs import Coverage
+
+ERROR_RATE = 0.05
+"""Chance with which groups drawn at random are called different."""
+
+_ESTIMATES = (*MARGINS.values(), GAINED)
+_FEWEST_UNITS = 5  # runs, or clusters, of a group that is tested
+_PRIOR = 4  # units that the variance of all groups counts as in that of each
+_PRIOR_RUNS = 5  # runs at the rate of all that count in the loss of each group's base rate
+_MOST_SHUFFLES, _FEWEST_SHUFFLES, _MOST_LABELS = 999, 199, 20_000_000
+_ROUNDING = 1e-9
+
+
+def group_table(
+    rows: list[Row],
+    by: Mapping[str, NDArray[Any]],
+    cards: pd.DataFrame,
+    options: Options,
+    draws: IntervalOptions,
+    work: Work,
+) -> pd.DataFrame:
+    """Return the card of each predictor in each group, and whether groups differ.
+
+    `by` has a label for each run that counts, `cards` are those of all runs. Each group is held
+    against its own base rate; the error rate is shared out over all groups and predictors.
+    """
+    judged = [row for row in rows if row.predictor not in REFERENCES]
+    chosen = [row for row in judged if row.form == form_of(cards, row.predictor)]
+    runs = next(row.runs for row in rows if row.predictor == BASE_RATE)
+    parts = [(kind, group) for kind, labels in by.items() for group in sorted(set(labels))]
+    tables = {}
+    for kind, group in work.track(parts):
+        inside = [_within(row, by[kind] == group) for row in judged]
+        table = card_table(inside, options, draws, Work(work.n_jobs), n_tables=len(parts))
+        for row in inside:
+            units, level = any_units(row.runs.groups, len(row.runs)), table["confidence_level"]
+            table.loc[row.predictor, "t"] = units.t_quantile(len(row.runs), level.iloc[0])
+        tables[kind, group] = table
+    found = []
+    for kind, labels in by.items():
+        of_kind = pd.concat({key: tables[key] for key in parts if key[0] == kind})
+        of_kind = of_kind.rename_axis(["by", "group", "predictor"])
+        p_values = np.minimum(1, len(by) * differ(chosen, runs, labels, options, draws))
+        for row, p in zip(chosen, p_values, strict=True):
+            groups = of_kind[of_kind.index.get_level_values("predictor") == row.predictor]
+            own = groups[MARGINS[row.form]]
+            settle = _shrunken if p < ERROR_RATE else _as_all
+            found.append(settle(groups, cards.loc[row.predictor]).assign(own=own, p_value=p))
+    keys = [(*part, name) for part in parts for name in cards.index]
+    return pd.concat(found).drop(columns="t").loc[keys]
+
+
+def _within(row: Row, members: BoolArray) -> Row:
+    """Keep a row's runs of one group; `members` is of all runs that count."""
+    own = members if row.runs.rows is None else members[row.runs.rows]
+    places = np.flatnonzero(own)
+    return replace(row, traces=row.traces[places], runs=row.runs.take(places))
+
+
+# -------------------------------------------------------------------- do groups differ?
+
+
+def differ(
+    rows: list[Row], runs: Coverage, labels: NDArray[Any], options: Options, draws: IntervalOptions
+) -> FloatArray:
+    """Return p-values of a row saving another share of the base rate's loss in groups than in all.
+
+    Squared differences, over their variances, are added up. Labels are shuffled over clusters (over
+    runs where there are none), and within clusters that hold several groups: that is exact for
+    groups drawn at random, and holds for many runs where variances differ (Pauly, Brunner and
+    Konietschke 2015). P-values are adjusted for all rows (Westfall and Young 1993).
+    """
+    _, code = np.unique(labels, return_inverse=True)
+    cluster = np.arange(len(code)) if runs.groups is None else runs.groups
+    pairs, item = np.unique(np.stack([cluster, code]), axis=1, return_inverse=True)
+    n_labels = pd.Series(pairs[0]).groupby(pairs[0]).transform("size").to_numpy()
+    tested = np.bincount(pairs[1]) >= _FEWEST_UNITS
+    item = item.ravel()
+    is_torn = n_labels[item] > 1
+    # whole clusters of one group change places, and runs of others within their cluster
+    item = np.where(is_torn, len(pairs[0]) + np.arange(len(code)), item)
+    block = np.where(is_torn, 1 + np.unique(cluster, return_inverse=True)[1], 0)
+    kept = tested[code]
+    if tested.sum() < 2 or not rows:
+        return np.ones(len(rows))
+    _, first, item = np.unique(item[kept], return_index=True, return_inverse=True)
+    places = np.full(len(code), -1)
+    places[kept] = item
+    shuffled = _shuffles(code[kept][first], block[kept][first], draws.random_state)
+    found = [_distances(row, places, shuffled, len(tested), options) for row in rows]
+    n, statistics = len(shuffled), np.round(np.stack(found), 9)
+    least = np.stack([n - np.searchsorted(np.sort(one), one) for one in statistics]) / n
+    return np.asarray([(least.min(axis=0) <= own).mean() for own in least[:, 0]])
+
+
+def _shuffles(code: IntArray, block: IntArray, random_state: Any) -> IntArray:
+    """Return labels as they are, then shuffled within blocks, one shuffle a row."""
+    n_rows = int(np.clip(_MOST_LABELS // len(code), _FEWEST_SHUFFLES, _MOST_SHUFFLES))
+    keys = block + as_random_state(random_state).random_sample((n_rows, len(code)))
+    shuffled = np.empty((n_rows + 1, len(code)), dtype=np.int64)
+    shuffled[0] = code
+    np.put_along_axis(
+        shuffled[1:], np.argsort(keys, axis=1), code[None, np.argsort(block, kind="stable")], axis=1
+    )
+    return shuffled
+
+
+def _distances(
+    row: Row, places: IntArray, shuffled: IntArray, n_groups: int, options: Options
+) -> FloatArray:
+    """Return how far groups are from all runs under each labelling of items.
+
+    `places` is the item of each run that counts, or -1.
+    """
+    item = places if row.runs.rows is None else places[row.runs.rows]
+    used, n_items = item >= 0, shuffled.shape[1]
+    sums = run_sums(row.runs.labels, row.traces, options.scores[0], options.weights)
+    mass, labels = options.weights.of(row.traces).total, row.runs.labels
+    of_runs = np.stack([sums.total, mass * labels, mass * (1 - labels), sums.divisor])
+    of_items = np.stack([np.bincount(item[used], one[used], n_items) for one in of_runs])
+    products = of_items[:, None] * of_items[None]
+    of_items = np.vstack([of_items, (of_items[3] > 0)[None]])
+    cell = (shuffled + n_groups * np.arange(len(shuffled))[:, None]).ravel()
+
+    def add(of_item: FloatArray) -> FloatArray:
+        tiled = np.broadcast_to(of_item, shuffled.shape).ravel()
+        sums = np.bincount(cell, tiled, len(shuffled) * n_groups)
+        return np.asarray(sums.reshape(-1, n_groups), dtype=np.float64)
+
+    totals = np.stack([add(one) for one in of_items])
+    squares = np.empty((4, 4, *totals.shape[1:]))
+    for i, k in zip(*np.triu_indices(4), strict=True):
+        squares[i, k] = squares[k, i] = add(products[i, k])
+    share, slope = _share_saved(totals, of_items.sum(axis=1), options)
+    whole, _ = _share_saved(of_items.sum(axis=1), of_items.sum(axis=1), options)
+    n = totals[4]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.einsum("i...,ik...,k...->...", slope, squares, slope) * n
+        common = np.nansum(n * spread, axis=1, keepdims=True) / n.sum(axis=1, keepdims=True)
+        variance = (n * spread + _PRIOR * common) / (n + _PRIOR) / n
+        return np.nansum((share - whole) ** 2 / variance, axis=1)
+
+
+def _share_saved(
+    totals: FloatArray, of_all: FloatArray, options: Options
+) -> tuple[FloatArray, FloatArray]:
+    """Return what share of the base rate's loss is saved, and its derivative in the sums.
+
+    Sums are those of scores, of weights of successes and failures, and of divisors.
+    """
+    family = get_family(options.scores[0])
+    own, success, failure, divisor = totals[:4]
+    prior = _PRIOR_RUNS * (of_all[1:3] / of_all[4]).reshape(2, *[1] * own.ndim)
+
+    def branches(good: FloatArray, bad: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        rate = np.asarray(good / (good + bad))
+        return family.success(rate), family.failure(rate), rate
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain, loss, _ = branches(success, failure)
+        margin = (own - success * gain - failure * loss) / divisor
+        smooth_gain, smooth_loss, rate = branches(success + prior[0], failure + prior[1])
+        # a group of one outcome has no loss to save: some runs of all have to count
+        scale = np.abs(rate * smooth_gain + (1 - rate) * smooth_loss) * divisor
+        slope = np.stack([np.ones_like(own), -gain, -loss, -margin]) / scale
+        return margin * divisor / scale, slope
+
+
+# -------------------------------------------------------------------- cards of groups
+
+
+def _as_all(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
+    """Give groups the card of all runs, with its numbers as shares of their base rates' losses."""
+    out = groups.copy()
+    told = ~say_nothing(groups)
+    columns = [*(f"{name}{end}" for name in _ESTIMATES for end in ENDS), "signal_high"]
+    scale = groups["matters"] / (card["matters"] or 1.0)
+    for column in columns:
+        out.loc[told, column] = card[column] * scale
+    for column in ("card", "n_needed", "confidence_level"):
+        out.loc[told, column] = card[column]
+    return out
+
+
+def _shrunken(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
+    """Decide the cards of groups by shrunken shares of their base rates' losses."""
+    out = groups.copy()
+    told = ~say_nothing(groups)
+    for name in _ESTIMATES:
+        value, low, high = (groups[f"{name}{end}"] / groups["matters"] for end in ENDS)
+        used = told & np.isfinite(high - low)
+        if used.sum() < 2:
+            continue
+        half = (high - low)[used] / 2 / groups["t"][used]
+        centre, widened = shrink(value[used].to_numpy(), half.to_numpy() ** 2)
+        matters = groups["matters"][used]
+        below, above = (value - low)[used] * widened, (high - value)[used] * widened
+        for end, made in zip(ENDS, (centre, centre - below, centre + above), strict=True):
+            out.loc[used, f"{name}{end}"] = made * matters
+    for key in out.index[told]:
+        row = out.loc[key]
+        out.loc[key, "card"] = decided = decide(_evidence(row))
+        if decided == TOO_FEW:
+            out.loc[key, "n_needed"] = row["n_needed"] or row["n_runs"]
+    return out
+
+
+def shrink(value: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return estimates shrunken towards their mean, and by what factor errors become smaller.
+
+    The variance between groups is that of Paule and Mandel (1982); that it is not known, and that
+    the mean is not, widens intervals (Morris 1983).
+
+    >>> centre, factor = shrink(np.array([0.0, 1.0, 2.0, 9.0]), np.ones(4))
+    >>> centre.round(2), factor.round(2)
+    (array([0.18, 1.12, 2.06, 8.64]), array([1.  , 0.99, 0.98, 1.  ]))
+    """
+    n, floor = len(value), _ROUNDING * max(float(np.abs(value).max()), 1.0) ** 2
+    variance = np.maximum(variance, floor)
+
+    def about_mean(between: float) -> tuple[float, float]:
+        weight = 1 / (variance + between)
+        mean = float((weight * value).sum() / weight.sum())
+        return mean, float((weight * (value - mean) ** 2).sum()) - (n - 1)
+
+    between, largest = 0.0, float(np.var(value, ddof=1))
+    if about_mean(0.0)[1] > 0:
+        between = float(brentq(lambda one: about_mean(one)[1], 0.0, largest))
+    mean, kept = about_mean(between)[0], between / (between + variance)
+    of_mean = 1 / (1 / (variance + between)).sum()
+    unknown = 2 / max(n - 3, 1) * (1 - kept) ** 2 * (value - mean) ** 2
+    error = kept * variance + (1 - kept) ** 2 * of_mean + unknown
+    return mean + kept * (value - mean), np.minimum(np.sqrt(error / variance), 1.0)
+
+
+def _evidence(row: pd.Series) -> Evidence:
+    """Return what a card is decided by."""
+    three = {
+        name: None if pd.isna(row[name]) else tuple(float(row[f"{name}{end}"]) for end in ENDS)
+        for name in _ESTIMATES
+    }
+    signal = None if pd.isna(row["signal_high"]) else float(row["signal_high"])
+    known = {"matters": row["matters"], "n_rarer": n_rarer(row), "signal_high": signal}
+    return Evidence(**three, **known)  # type: ignore[arg-type]
