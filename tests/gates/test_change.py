@@ -192,7 +192,7 @@ def test_a_change_of_a_calibration_error_is_the_change_back_turned_round():
     there, back = change(BASE, WORSE, key), change(WORSE, BASE, key)
     low, high = back.bounds(0.95)
     assert there.value == pytest.approx(-back.value)
-    assert there.bounds(0.95) == pytest.approx((-high, -low))
+    assert there.bounds(0.95) == pytest.approx((-high, -low), abs=0.005)  # by drawing
 
 
 def test_more_units_have_more_degrees_of_freedom():
