@@ -331,7 +331,9 @@ class LearnedForecaster(Forecaster, BaseEstimator):
         forecasts of the fit on all runs, which has seen the outcomes of these runs.
         """
         every = {"sample_weight": sample_weight, "groups": groups, "q_z": q_z}
-        given: dict[str, Any] = {name: values for name, values in every.items() if values is not None}
+        given: dict[str, Any] = {
+            name: values for name, values in every.items() if values is not None
+        }
         self.fit(X, y, **fit_arguments(self, given))
         return cross_fit_traces(self, X, y, **given)
 
