@@ -93,7 +93,10 @@ def _signed(value: float) -> str:
 
 def both(name: str, given: dict[str, Any]) -> tuple[pd.DataFrame, list[str]]:
     """Return the rows of a set, and what is said under one convention alone."""
-    reports = {how: evaluate(**given, **options) for how, options in CONVENTIONS.items()}
+    reports = {
+        how: evaluate(**given, **options, calibrator="platt")
+        for how, options in CONVENTIONS.items()
+    }
     rows = {
         (name, predictor): {
             f"{column}, {how}": value
