@@ -35,8 +35,11 @@ FORMULAS = (
     "trajscore/monitoring/_thresholds.py",
     "trajscore/censoring/_censoring_shift.py",
     "trajscore/censoring/_weighting.py",
+    "trajscore/censoring/_bounds.py",
     "trajscore/calibration",
     "trajscore/gates",
+    "trajscore/inference",
+    "trajscore/tracer/_early_warning.py",
 )
 ENOUGH = 0.95
 MEMORY = 8 << 30  # bytes of address space that a mutant may ask for
