@@ -59,7 +59,7 @@ def test_markdown_is_a_summary():
     X, y = make_trajectories(40, random_state=0, return_X_y=True)
     text = evaluate({"a|b": X}, y, intervals=IntervalOptions(20)).to_markdown()
     assert text.startswith("# ")
-    assert "| a\\|b | too few runs | " in text or "| a\\|b | recalibrate | " in text
+    assert "| a\\|b | use as it is | " in text
     assert "| a\\|b, raw |" in text
     assert "**censoring**: none: every outcome was observed" in text
 

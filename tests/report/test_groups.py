@@ -174,7 +174,6 @@ def test_many_small_groups_are_said_once():
     report = evaluate(X, y, by={"task": np.arange(200) // 4}, intervals=QUICK)
     said = "all have fewer than 10 runs of an outcome, which say nothing: group by what has fewer"
     assert said in " ".join(str(report).split())
-    assert (report.by["recalibrated_high"] < 0).any()  # by chance: nothing is made of that
     assert "one map" not in str(report)
     page = report.to_html()
     assert page.count(said) == 1

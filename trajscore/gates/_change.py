@@ -17,7 +17,8 @@ from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.gates._measures import Measure
 from trajscore.gates._run_set import RunSet
 from trajscore.inference._absolute import Parts, absolute_interval
-from trajscore.inference._units import Units, left_out_factor, n_equal
+from trajscore.inference._units import Units, any_units, left_out_factor, n_equal
+from trajscore.inference._unseen import unseen_reach
 from trajscore.metrics._statistics import CalibrationError, MeanOfRuns
 
 _DRAWS = 20_000
@@ -119,7 +120,8 @@ class Estimate:
     The errors of units are independent; scaled for their small number, so that the root of the sum
     of their squares is the standard error. A calibration error has a column for each bin, of either
     set where it is a difference; `means` are the gaps of these. A rate has `parts`: one, or one of
-    each set where a difference is not paired.
+    each set where a difference is not paired. A score has `changes`, of each set: what runs would
+    add to it, had they ended the other way, and their units.
     """
 
     value: float
@@ -128,6 +130,7 @@ class Estimate:
     n_units: int
     means: tuple[FloatArray, ...] = ()
     parts: tuple[Part, ...] = ()
+    changes: tuple[tuple[FloatArray, IntArray], ...] = ()
 
     @property
     def std_error(self) -> float:
@@ -146,7 +149,8 @@ class Estimate:
     def reaches(self, level: float, more: float = 1.0) -> tuple[float, float]:
         """How far the bounds lie below and above, of so many times as many units.
 
-        By t; of a rate no less than what its losses alone allow, or its gains.
+        By t; of a rate no less than what its losses alone allow, or its gains, and of a score no
+        less than what losses allow that were not seen.
         """
         freedom = (self.freedom + 1) * more - 1
         error = self.std_error / np.sqrt(more)
@@ -155,7 +159,14 @@ class Estimate:
             [one.scale * excess(getattr(one, side), one.shares, level, more) for one in self.parts]
             for side in ("losses", "gains")
         ]
-        below, above = (max(reach, float(np.linalg.norm(one))) for one in parts)
+        unseen = [
+            unseen_reach(change, any_units(units, len(change)), 2 * (1 - level), reach * more)
+            for change, units in self.changes
+        ]
+        below, above = (
+            max(reach, float(np.linalg.norm(one)), float(np.linalg.norm(other)) / more)
+            for one, other in zip(parts, np.reshape(unseen, (-1, 2)).T, strict=True)
+        )
         return below, above
 
     def _of_absolute(self, level: float) -> tuple[float, float]:
@@ -203,7 +214,9 @@ def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 
         freedom = _welch(new, base) if not new.means else min(new.freedom, base.freedom)
         n_units = min(new.n_units, base.n_units)
     value, means = new.value - times * base.value, (*new.means, *base.means)
-    return Estimate(value, errors, freedom, n_units, means, _parts(new, base, matched, times))
+    changes = (*new.changes, *((-times * change, units) for change, units in base.changes))
+    parts = _parts(new, base, matched, times)
+    return Estimate(value, errors, freedom, n_units, means, parts, changes)
 
 
 def _parts(new: Estimate, base: Estimate, matched: Matching, times: float) -> tuple[Part, ...]:
@@ -277,8 +290,13 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
         return Estimate(value, totals * scale[:, None], freedom, used, (mean,))
     errors = np.bincount(units, statistic.influence(n_runs, weight) / n_runs, n_units) * scale
     errors[np.abs(errors) < _ROUNDING * abs(value)] = 0.0
-    if not measure.is_rate or not isinstance(statistic, MeanOfRuns):
+    if not isinstance(statistic, MeanOfRuns):
         return Estimate(value, errors, freedom, used)
+    if not measure.is_rate:
+        changes = (
+            ((statistic.change(n_runs, weight), units),) if statistic.other is not None else ()
+        )
+        return Estimate(value, errors, freedom, used, changes=changes)
     sums = np.bincount(units[rows], weight[rows] * statistic.samples, n_units)
     rates = np.divide(sums, sizes, out=np.zeros(n_units), where=sizes > 0)
     part = Part(1 - rates, rates, sizes / sizes.sum())

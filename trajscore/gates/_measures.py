@@ -143,9 +143,7 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], St
             found[row.form, name] = one
             reference = constant[name]
             if isinstance(one, MeanOfRuns) and isinstance(reference, MeanOfRuns):
-                above = one.samples - reference.samples
-                margin = MeanOfRuns(above, one.rows, divisor=one.divisor)
-                found[row.form, f"{name}{MARGIN}"] = margin
+                found[row.form, f"{name}{MARGIN}"] = one - reference
     if not found:
         raise ValueError(" ".join(sentence(note) for note in notes))
     return found

@@ -27,14 +27,20 @@ _SHARE = 0.25
 _MOST_DRAWS = 4000
 # of means over more runs the most telling ones are drawn
 _MANY = 1 << 13
+FEWEST_OF_DIFFERENCES = 5
+"""Runs of the rarer outcome below which no interval of a difference holds often enough."""
 # with so few of a rare outcome it is chance whether enough runs seem to carry the variance
 _RARE, _FEW = 0.1, 60
 
 
+def rarer_outcome(labels: FloatArray) -> float:
+    """Return the number of runs of the rarer outcome."""
+    return float(min(labels.sum(), len(labels) - labels.sum()))
+
+
 def is_rare(labels: FloatArray) -> bool:
     """Whether there are few runs of an outcome that is rare."""
-    rarer = min(labels.sum(), len(labels) - labels.sum())
-    return bool(rarer < min(_FEW, _RARE * len(labels)))
+    return rarer_outcome(labels) < min(_FEW, _RARE * len(labels))
 
 
 @dataclass(frozen=True)

@@ -57,14 +57,15 @@ class MeanOfRuns:
         deviations = used * (self.samples - mean * sizes) / total
         return _on_all_runs(n_runs * deviations, self.rows, n_runs)
 
-    def change(self, n_runs: int) -> FloatArray:
+    def change(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
         """Return what each run would add to the mean, had it ended the other way."""
         other = self.samples if self.other is None else self.other
-        total = len(self.samples) if self.divisor is None else self.divisor.sum()
-        return _on_all_runs((other - self.samples) / total, self.rows, n_runs)
+        used = _columns(np.ones(n_runs) if weight is None else weight, self.rows)
+        total = (used * (1 if self.divisor is None else self.divisor)).sum()
+        return _on_all_runs(used * (other - self.samples) / total, self.rows, n_runs)
 
     def __sub__(self, reference: MeanOfRuns) -> MeanOfRuns:
-        """What it is above another one of the same runs, with the same divisor."""
+        """Return what it is above another one of the same runs, with the same divisor."""
         other = None
         if self.other is not None and reference.other is not None:
             other = self.other - reference.other

@@ -17,7 +17,7 @@ from scipy.special import gammaincinv, logit, ndtr, ndtri
 
 from trajscore.core.parallel import Work
 from trajscore.core.weights import StepWeights
-from trajscore.inference._choice import intervals_of_means
+from trajscore.inference._choice import FEWEST_OF_DIFFERENCES, intervals_of_means, rarer_outcome
 from trajscore.inference._influence import Spread
 from trajscore.inference._units import Units, any_units
 from trajscore.metrics._equal_length import FEWEST
@@ -42,8 +42,10 @@ _WANTED = float(gammaincinv(FEWEST, 0.8))
 _ROUNDING = 1e-9
 # Log-odds of forecasts closer to 0 or 1 would drown those of others.
 _LEAST = 0.01
-# Chance with which the runs still needed decide a card.
-POWER = 0.8
+# More than so many times the runs that there are is no advice.
+_MOST_TIMES = 100
+# Chance, as forecast, with which the runs still needed decide a card: 0.8 and more are.
+_FORESEEN = 0.7
 
 MARGINS = {RAW: "as_given", CALIBRATED: "recalibrated"}
 GAINED = "gain"
@@ -137,7 +139,9 @@ def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> di
     differences, matters = _differences(forms, options)
     units = any_units(runs.groups, n)
     ends = _intervals(differences, units, draws) if n > 1 else {}
-    rarer = min(n_success, n - n_success)
+    rarer = rarer_outcome(runs.labels)
+    if rarer < FEWEST_OF_DIFFERENCES:
+        ends = {name: (three[0], np.nan, np.nan) for name, three in ends.items()}
     slope = None
     if CALIBRATED in forms and n:
         slope = slope_of(forms[RAW], options.scores[0], options.weights)
@@ -210,8 +214,9 @@ def _n_needed(
     """Return about how many more runs decide the card with a chance of 0.8, in one digit."""
     n = len(next(iter(differences.values())).samples) if differences else 0
     least = max(_WANTED * (n + 1) / (found.n_rarer + 0.5) - n, n / 10)
-    more = np.outer(10.0 ** np.arange(8), np.arange(1, 10)).ravel()  # numbers of one digit
+    more = np.outer(10.0 ** np.arange(12), np.arange(1, 10)).ravel()  # numbers of one digit
     more = more[more >= least]
+    more = more[: 1 + np.searchsorted(more, _MOST_TIMES * n)]
     forms = zip(MARGINS.values(), (found.as_given, found.recalibrated), strict=True)
     margin, best = max(((three[0], name) for name, three in forms if three), default=(0.0, ""))
     spread = _spread(differences[best], units) if best else 0.0
@@ -219,6 +224,8 @@ def _n_needed(
         return int(more[0])
     # with a flat prior, estimates from all runs by then vary around those of these
     share = more / (n + more)
+    if slope is not None and best == MARGINS[CALIBRATED]:  # whose map then has more runs
+        margin = margin + share * max(slope.worth - margin, 0.0)
     error, reach = spread / np.sqrt(n) * np.sqrt(share), spread / np.sqrt(n + more)
     reach *= float(ndtri((1 + level) / 2))
     beats = ndtr((margin - np.maximum(reach, found.matters)) / error)
@@ -227,7 +234,7 @@ def _n_needed(
         largest = np.sqrt(2 * found.matters / slope.curvature)
         highest = slope.value + float(ndtri(level)) * slope.error * np.sqrt(1 - share)
         avoids = np.minimum(avoids, ndtr((largest - highest) / (slope.error * np.sqrt(share))))
-    decided = np.maximum.accumulate(beats + avoids) >= POWER
+    decided = np.maximum.accumulate(beats + avoids) >= _FORESEEN
     return int(more[np.flatnonzero(decided)[0]] if decided.any() else more[-1])
 
 
@@ -249,6 +256,12 @@ class Slope:
     value: float
     error: float  # standard error, over runs or clusters
     curvature: float  # of the score in the slope
+
+    @property
+    def worth(self) -> float:
+        """Estimate of what an increasing map of many runs gains over the base rate."""
+        unbiased = self.value * abs(self.value) - self.error**2
+        return self.curvature / 2 * max(unbiased, 0.0)
 
     def most(self, level: float) -> float:
         """Upper bound of what an increasing map of many runs gains over the base rate."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trajscore.inference._choice import ENOUGH
+from trajscore.inference._choice import ENOUGH, FEWEST_OF_DIFFERENCES
 from trajscore.inference._influence import FEW_CLUSTERS
 from trajscore.metrics._proper_scores import BetaScore, get_family
 from trajscore.report._data import (
@@ -281,6 +281,12 @@ def _intervals(data: ReportData) -> str:
         names = dict.fromkeys(summed.get_level_values("metric"))
         how += f"; those of {', '.join(names)} from the influence of each run, with t quantiles"
     unit = "cluster of runs" if facts.is_clustered else "run"
+    leading = data.intervals.xs(data.score_name, level="metric")
+    if (leading["margin"].notna() & leading["margin_low"].isna()).any():
+        how += (
+            f"; differences with fewer than {FEWEST_OF_DIFFERENCES} runs of an outcome have none, "
+            f"as it would hold too seldom"
+        )
     return (
         f"{draws.confidence_level:.0%}, {how}; {level_of_margins(data)}; paired by {unit}; wide "
         f"enough for losses that no run has shown yet; those of calibration "

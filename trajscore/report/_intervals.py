@@ -14,7 +14,13 @@ from trajscore.core.parallel import Work
 from trajscore.core.type_aliases import FloatArray
 from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units, check_resamples
-from trajscore.inference._choice import by_bootstrap, by_influence, is_rare
+from trajscore.inference._choice import (
+    FEWEST_OF_DIFFERENCES,
+    by_bootstrap,
+    by_influence,
+    is_rare,
+    rarer_outcome,
+)
 from trajscore.inference._units import Units, units_of
 from trajscore.inference._unseen import unseen_reach
 from trajscore.metrics._statistics import CalibrationError, MeanOfRuns, all_at_once
@@ -239,6 +245,7 @@ class _Cells:
         table, methods = pd.DataFrame(index=index), pd.DataFrame(index=index)
         low = np.fmin(self.low, self.estimate - self.unseen[0])
         high = np.fmax(self.high, self.estimate + self.unseen[1])
+        low, high = (np.where(self._withheld(rows, names), np.nan, one) for one in (low, high))
         for level, columns in enumerate(LEVELS):
             ends = (self.estimate, low, high)
             for column, numbers in zip(columns, ends, strict=True):
@@ -246,6 +253,16 @@ class _Cells:
             methods[columns[0]] = self.method[level].ravel()
         exists = table["value"].notna()
         return table[exists], methods[exists]
+
+    def _withheld(self, rows: list[Row], names: list[str]) -> NDArray[np.bool_]:
+        """Whether intervals would hold too seldom: of differences of very few runs of an outcome,
+        and of ECUAS_128, which the few forecasts near 0 decide.
+        """
+        few = np.array([rarer_outcome(row.runs.labels) < FEWEST_OF_DIFFERENCES for row in rows])
+        withheld = np.zeros(self.shape, dtype=bool)
+        withheld[1:] = few[:, None]
+        withheld[1:, :, names.index("ECUAS_128")] = True
+        return withheld & (self.method != "")
 
 
 def _drawn_quickly(
