@@ -95,7 +95,7 @@ def test_small_random_tables_make_a_page(seed):
 def test_the_page_answers(report):
     page = check(report.to_html())
     assert page.count("<article") == len(report.predictors)
-    assert "recalibrated. Statistically tied with engine and shallow, or better by less" in page
+    assert "recalibrated. Statistically tied with shallow and engine, or better by less" in page
     head = page[page.index("<thead", page.index('id="all-numbers"')) :]
     head = head[: head.index("</thead>")]
     assert head.count('title="') == len(report.options.metrics) + 4
