@@ -78,14 +78,8 @@ def excess(losses: FloatArray, shares: FloatArray, level: float, more: float = 1
     same variance and skewness. Both know a loss of the kind that was seen. One of another kind, of
     the whole of a unit, may have escaped n units if its chance is up to 1 - (1 - level)^(1/n).
 
-    Parameters
-    ----------
-    losses, shares : ndarray of shape (..., n_units)
-        The loss of each unit, and its share in the mean; 0 for those that do not count.
-    level : float
-        Chance that the bound holds.
-    more : float, default=1.0
-        Factor of the number of units, as if so many more had been like these.
+    `losses` and `shares` (in the mean; 0 for units that do not count) are of shape (..., n_units);
+    `more` is a factor of the number of units, as if so many more had been like these.
     """
     n = shares.sum(axis=-1) ** 2 / (shares**2).sum(axis=-1)
     weights = shares / shares.sum(axis=-1, keepdims=True)
