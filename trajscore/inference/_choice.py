@@ -132,7 +132,7 @@ def intervals_of_means(
         ends = by_bootstrap(drawn, mean, made.skewness, expanded)
         low = np.where(made.holds, low, np.minimum(low, ends[0]))
         high = np.where(made.holds, high, np.maximum(high, ends[1]))
-    reaches = zip(changes, (high - low) / 2, strict=True)
+    reaches = zip(changes, (made.high - made.low) / 2, strict=True)
     unseen = [unseen_reach(one, units, 1 - confidence_level, width) for one, width in reaches]
     below, above = np.array(unseen).T
     return mean, np.minimum(low, mean - below), np.maximum(high, mean + above)

@@ -28,12 +28,12 @@ def unseen_reach(
     """Return how far below and above its estimate a mean may lie, at level 1 - alpha.
 
     `change` is what each run would add to the mean, had it ended the other way. Zero where it is
-    known without sorting that both lie well within `half_width`.
+    known without sorting that both lie within `half_width`.
     """
     largest = np.abs(change).max(initial=0.0)
     if units.codes is not None:
         largest = np.bincount(units.codes, np.abs(change)).max()
-    if float(gammaincinv(_FEW + 1, 1 - alpha)) * largest < half_width / 4:
+    if (float(gammaincinv(_FEW + 1, 1 - alpha)) - _FEW) * largest < half_width:
         return 0.0, 0.0
     return _reach(-change, units.codes, alpha), _reach(change, units.codes, alpha)
 
