@@ -496,7 +496,9 @@ def test_groups_of_a_table(table, capsys):
     assert main(["report", str(path), "--by", "model", "--resamples", "20"]) == 0
     out = capsys.readouterr().out
     said = " ".join(out.split())
-    assert "By model, the 2 groups do not differ in how well confidence works (p = " in said
+    assert (
+        "By model, the 2 groups are not shown to differ in how well confidence works (p = " in said
+    )
     assert re.search(r"runs.csv, 20\d\d-[\dT:-]+Z, trajscore [\d.]+, trajscore report /", said)
     assert (
         "--by: no column named 'modle'; did you mean 'model'"

@@ -123,7 +123,7 @@ def test_few_runs_say_how_many_are_needed():
     assert card["card"] == TOO_FEW
     assert card["n_needed"] >= 12  # 10 of each outcome
     assert float(f"{card['n_needed']:.0e}") == card["n_needed"]  # a guess has one digit
-    assert "more runs would settle this" in " ".join(str(report).split())
+    assert "Not known yet: collect at least about" in " ".join(str(report).split())
     more = evaluate(*made("true", 8 + int(card["n_needed"]), 3), intervals=QUICK)
     assert more.cards["card"].iloc[0] != AVOID
 

@@ -135,7 +135,7 @@ def _summary(result: CheckData) -> str:
     if result.problems:
         return "; ".join(result.problems)
     if not result.gates:
-        return "there is no gate, so nothing was checked"
+        return "no gates were checked"
     counts = Counter(one.verdict for one in result.gates)
     came = ", ".join(f"{counts[one]} {one}" for one in reversed(WORST_FIRST) if counts[one])
     at_once = ", for all gates at once" if len(result.gates) > 1 else ""

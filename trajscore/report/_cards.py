@@ -152,7 +152,7 @@ def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> di
         gain=ends.get(GAINED),
         matters=matters,
         n_rarer=rarer,
-        signal_high=None if slope is None else slope.most(level),
+        signal_high=None if slope is None else slope.most(level, ends.get(MARGINS[CALIBRATED])),
     )
     card = decide(found)
     row: dict[str, object] = {"card": card, "n_runs": n, "success_rate": n_success / max(n, 1)}
@@ -263,10 +263,16 @@ class Slope:
         unbiased = self.value * abs(self.value) - self.error**2
         return self.curvature / 2 * max(unbiased, 0.0)
 
-    def most(self, level: float) -> float:
-        """Upper bound of what an increasing map of many runs gains over the base rate."""
+    def most(self, level: float, made: tuple[float, float, float] | None = None) -> float:
+        """Upper bound of what an increasing map of many runs gains over the base rate.
+
+        To first order by the slope; not more than a map of these runs gains at most, `made`, and
+        twice what the noise of its slope and intercept costs it, which is little with many runs.
+        """
         highest = self.value + float(ndtri(level)) * self.error
-        return self.curvature / 2 * max(highest, 0.0) ** 2
+        by_slope = self.curvature / 2 * max(highest, 0.0) ** 2
+        noise = 2 * self.curvature * self.error**2  # of maps fitted to one half each
+        return by_slope if made is None else min(by_slope, made[2] + 2 * noise)
 
 
 def slope_of(row: Row, score: Any, weights: StepWeights) -> Slope:

@@ -51,7 +51,7 @@ from trajscore.report.render.cells import (
 # A difference of two numbers that is smaller than this share of them is rounding.
 _ROUNDING = 1e-12
 _MOST_NAMED = 5
-_FEW_NAMED = 2
+_FEW_NAMED = 4
 KNOWING_THE_END = "where it is known which step is the last (end= or --end says whether it is)"
 
 
@@ -129,7 +129,30 @@ def _reasons(data: ReportData, name: str) -> list[tuple[Sequence[str], str]]:
 
 
 def answer(data: ReportData) -> str:
-    """Say which predictor to use."""
+    """Say which predictor to use, and where that depends on runs without an outcome."""
+    cards, n = data.observed_cards, data.facts.n_censored
+    if cards is None or not _is_another(data, cards):
+        return _answer(data)
+    ours, theirs = (
+        f"{said[0].lower()}{said[1:]}" for said in (_answer(data), _answer(_only_observed(data)))
+    )
+    return (
+        f"It depends on the {n:,} runs without an outcome. Counted {_counted_as(data)}: {ours} "
+        f"Left out: {theirs}"
+    )
+
+
+def _only_observed(data: ReportData) -> ReportData:
+    """Hold the cards of observed runs, as far as sentences go."""
+    assert data.observed_cards is not None
+    return replace(data, cards=data.observed_cards, observed_cards=None, pairs=None)
+
+
+def _counted_as(data: ReportData) -> str:
+    return "with their q_z" if data.facts.censored == "q_z" else "as failures"
+
+
+def _answer(data: ReportData) -> str:
     actions = data.cards["card"]
     useful = [name for name in ranked(data.cards) if actions[name] in (USE, RECALIBRATE)]
     if useful:
@@ -140,8 +163,11 @@ def answer(data: ReportData) -> str:
             f"None: no predictor beats a constant forecast of the base rate by as much as matters, "
             f"{MATTERS:.0%} of its loss."
         )
-    needed = int(data.cards.loc[actions == TOO_FEW, "n_needed"].min())
-    return f"Not known yet: about {needed:,} more runs would settle this."
+    open_ = data.cards[actions == TOO_FEW]
+    needed = f"{int(open_['n_needed'].min()):,}"
+    if say_nothing(open_).all():
+        return f"Not known yet: collect at least about {needed} more runs."
+    return f"Not known yet: about {needed} more runs would settle this."
 
 
 def _best_of(data: ReportData, useful: list[str]) -> str:
@@ -161,16 +187,18 @@ def without_unobserved(data: ReportData) -> str:
     cards, facts = data.observed_cards, data.facts
     if cards is None:
         return ""
-    as_what = "with their q_z" if facts.censored == "q_z" else "as failures"
     hidden = (
         f"{facts.n_censored:,} of {facts.n_runs:,} outcomes ({facts.n_censored / facts.n_runs:.0%})"
-        f" are unobserved and count {as_what}; without these runs,"
+        f" are unobserved and count {_counted_as(data)}"
     )
     if _is_another(data, cards):
-        other = replace(data, cards=cards, pairs=None)
-        said, reason = answer(other), card_reason(cards.loc[ranked(cards)[0]], other)
-        reason = reason.removeprefix("recalibrated, ")
-        return f"{hidden} the answer would be: {said[0].lower()}{said[1:-1]} ({reason})."
+        best = ranked(cards)[0]
+        reason = card_reason(cards.loc[best], _only_observed(data))
+        return (
+            f"{hidden}. Without these runs, {best}: {reason}. If whether an outcome is missing has "
+            f"nothing to do with success, leave them out: censored='drop' (--censored drop)."
+        )
+    hidden += "; without these runs,"
     turned = [
         f"{name} {FORMS[form]} would be {fixed(cards.loc[name, margin], _digits(data), '+')} over "
         f"the base rate, not {fixed(data.cards.loc[name, margin], _digits(data), '+')}"
@@ -217,7 +245,8 @@ def of_groups(data: ReportData, kind: str) -> str:
     p_values = table.groupby(level="predictor")["p_value"].first()
     n, p = len(cards), f"(p = {p_values[best]:.2g})"
     first = (
-        f"the {n} groups do not differ in how well {best} works {p}: read the result of all runs"
+        f"the {n} groups are not shown to differ in how well {best} works {p}: read the result of "
+        f"all runs"
     )
     if p_values[best] < ERROR_RATE:
         counts = cards["card"].value_counts()
@@ -256,8 +285,8 @@ def _why_use(card: pd.Series, data: ReportData) -> str:
         return f"{said}; recalibrating it gains no more than {_most(card['gain_high'], data)}"
     if card["gain"] < card["matters"]:
         return (
-            f"{said}; recalibrating it gains {_size(card, 'gain', data)}, and less than "
-            f"{_most(card['matters'], data)} does not matter"
+            f"{said}; recalibrating it gains {_size(card, 'gain', data)}, not shown to be the "
+            f"{_most(card['matters'], data)} that matter"
         )
     return f"{said}; recalibrating it may gain something; too few runs to tell"
 
@@ -293,8 +322,9 @@ def _why_few(card: pd.Series, data: ReportData) -> str:
     if (rarer := n_rarer(card)) < FEWEST:
         outcome = "failed" if card["success_rate"] > 0.5 else "succeeded"
         return (
-            f"only {rarer:.0f} of {card['n_runs']} runs {outcome}; at least {FEWEST} are needed to "
-            f"draw a conclusion; {more}"
+            f"only {rarer:.0f} of {card['n_runs']} runs {outcome}; at least {FEWEST} successes and "
+            f"{FEWEST} failures are needed to draw a conclusion: collect at least about "
+            f"{card['n_needed']:,} more runs"
         )
     form = "as_given" if pd.isna(card["recalibrated"]) else "recalibrated"
     if pd.isna(card[form]):
@@ -303,6 +333,11 @@ def _why_few(card: pd.Series, data: ReportData) -> str:
     low, high = (fixed(card[f"{form}{end}"], _digits(data), "+") for end in ENDS[1:])
     said = f"{how}, anywhere from {low} to {high}"
     worse = "as given it is worse than the base rate; " * bool(card["as_given_high"] < 0)
+    if card[f"{form}_low"] > 0:
+        return (
+            f"{worse}{how}, {_size(card, form, data)} better than the base rate, not shown to be "
+            f"the {_most(card['matters'], data)} that matter; {more}"
+        )
     return f"{worse}{said} over the base rate; {more}"
 
 

@@ -28,7 +28,7 @@ from trajscore.report.page.runs import FIRST, read_first, runs
 from trajscore.report.page.stopping import stopping
 from trajscore.report.page.timing import timing
 from trajscore.report.page.view import View
-from trajscore.report.render.cells import fixed
+from trajscore.report.render.cells import fixed, interval
 
 _SECTIONS = (
     answer, comparison, losses, calibration, timing, acting, stopping, runs, health, numbers, method
@@ -69,7 +69,12 @@ def _environment() -> Any:
         lstrip_blocks=True,
         undefined=jinja.StrictUndefined,
     )
-    environment.filters |= {"signed": _signed, "fixed": _fixed, "percent": _percent}
+    environment.filters |= {
+        "signed": _signed,
+        "fixed": _fixed,
+        "percent": _percent,
+        "interval": _interval,
+    }
     environment.tests["missing"] = pd.isna
     environment.globals["style"] = _file("page.css")
     environment.globals["script"] = _file("page.js")
@@ -82,6 +87,10 @@ def _file(name: str) -> str:
 
 def _signed(value: float, digits: int = 3) -> str:
     return "" if pd.isna(value) else fixed(value, digits, "+")
+
+
+def _interval(ends: tuple[float, float], digits: int = 3) -> str:
+    return interval(*ends, digits, "+")
 
 
 def _fixed(value: float, digits: int = 3) -> str:

@@ -107,7 +107,7 @@ def with_interval(estimate: Iterable[float], digits: int = 3, sign: str = "") ->
 def interval(low: float, high: float, digits: int, sign: str = "") -> str:
     """Write an interval; those that would hold too seldom are not given."""
     if math.isnan(low) or math.isnan(high):
-        return "[interval not given]"
+        return "[no interval]"
     return f"[{fixed(low, digits, sign)}, {fixed(high, digits, sign)}]"
 
 
