@@ -174,7 +174,7 @@ def test_many_small_groups_are_said_once():
     report = evaluate(X, y, by={"task": np.arange(200) // 4}, intervals=QUICK)
     said = "all have fewer than 10 runs of an outcome, which say nothing: group by what has fewer"
     assert said in " ".join(str(report).split())
-    assert "one map" not in str(report)
+    assert "one map for all" not in str(report)
     page = report.to_html()
     assert page.count(said) == 1
     assert page.count("too few runs") < 10
@@ -190,7 +190,9 @@ def test_a_group_that_needs_a_map_of_its_own_is_named():
     noise = np.repeat(easy, X.lengths)
     X = X.with_cells(np.where(noise, rng.random(len(noise)), X.cells))
     report = evaluate(X, y, by={"bench": np.where(easy, "easy", "hard")}, intervals=QUICK)
-    said = "one map is fitted to all runs, and is worse than the base rate of easy: report such"
+    said = (
+        "recalibrated by one map for all runs, it is worse than the base rate in easy: report these"
+    )
     assert said in " ".join(str(report).split())
     assert said in report.to_html()
     assert "one map" not in str(evaluate(X, y, by=np.arange(600) % 2, intervals=QUICK))
@@ -209,3 +211,14 @@ def test_groups_are_columns_or_labels():
         said = re.escape(f"by: the labels of 'group' have shape {shape}, for 60 runs; give one")
         with pytest.raises(ValueError, match=said):
             evaluate(named, y, by=labels, intervals=QUICK)
+
+
+def test_the_answer_names_groups_in_which_it_does_not_hold():
+    X, y = made(600, 0)
+    inverted = np.arange(600) < 90
+    cells = np.where(np.repeat(inverted, X.lengths), 1 - X.cells, X.cells)
+    kind = np.where(inverted, "odd", np.where(np.arange(600) % 2, "one", "two"))
+    report = evaluate(X.with_cells(cells), y, by={"kind": kind}, intervals=QUICK)
+    assert report.by.loc[("kind", "odd", "forecast"), "card"] == "do not use"
+    assert ", but not in kind odd." in " ".join(str(report).split())
+    assert "but not in" not in str(evaluate(X, y, by={"kind": kind}, intervals=QUICK))

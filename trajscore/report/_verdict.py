@@ -157,7 +157,7 @@ def _answer(data: ReportData) -> str:
     useful = [name for name in ranked(data.cards) if actions[name] in (USE, RECALIBRATE)]
     if useful:
         how = "as it is" if actions[useful[0]] == USE else "recalibrated"
-        return f"Use {useful[0]}, {how}{_best_of(data, useful)}."
+        return f"Use {useful[0]}, {how}{_not_in(data, useful[0])}{_best_of(data, useful)}."
     if (actions == AVOID).all():
         return (
             f"None: no predictor beats a constant forecast of the base rate by as much as matters, "
@@ -168,6 +168,18 @@ def _answer(data: ReportData) -> str:
     if say_nothing(open_).all():
         return f"Not known yet: collect at least about {needed} more runs."
     return f"Not known yet: about {needed} more runs would settle this."
+
+
+def _not_in(data: ReportData, name: str) -> str:
+    """Say in which groups a predictor is not to be used, where groups differ for it."""
+    if data.by is None:
+        return ""
+    own = data.by.xs(name, level="predictor")
+    groups = own.index[(own["card"] == AVOID) & (own["p_value"] < ERROR_RATE)]
+    if not len(groups):
+        return ""
+    named = _listed([f"{kind} {group}" for kind, group in groups[:_MOST_NAMED]])
+    return f", but not in {named}{' and others' * (len(groups) > _MOST_NAMED)}"
 
 
 def _best_of(data: ReportData, useful: list[str]) -> str:
@@ -264,9 +276,9 @@ def of_groups(data: ReportData, kind: str) -> str:
     worse = ~few & (cards["recalibrated_high"] < 0) & (cards["p_value"] < ERROR_RATE)
     if len(misfits := cards.index[worse]):
         parts.append(
-            f"one map is fitted to all runs, and is worse than the base rate of "
+            f"recalibrated by one map for all runs, it is worse than the base rate in "
             f"{_listed(misfits[:_MOST_NAMED])}{' and others' * (len(misfits) > _MOST_NAMED)}: "
-            f"report such runs alone, with a map of their own"
+            f"report these runs alone, where it may need another map or point the other way"
         )
     return "; ".join(parts) + "."
 
