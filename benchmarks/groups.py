@@ -33,7 +33,7 @@ from trajscore.report._groups import ERROR_RATE, differ, group_table
 from trajscore.report._inputs import load
 from trajscore.report._rows import base_rate, predictor_rows
 from trajscore.report._runs import check_predictors, choose_runs
-from trajscore.report._verdict import contradictions
+from trajscore.report._contradictions import contradictions
 
 OPTIONS = Options(("log",), as_step_weights(), "weighted")
 DRAWS = IntervalOptions()

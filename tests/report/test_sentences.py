@@ -9,7 +9,8 @@ import pytest
 from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
-from trajscore.report._verdict import behind_counting, contradictions
+from trajscore.report._contradictions import contradictions
+from trajscore.report._verdict import behind_counting
 from trajscore.report.render.cells import digits_that_show, with_interval
 
 

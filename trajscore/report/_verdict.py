@@ -26,14 +26,10 @@ from trajscore.report._cards import (
 )
 from trajscore.report._data import (
     FORMS,
-    GAIN,
     OVER_ALIVE,
     OVER_ALIVE_END,
-    PRICED_METRICS,
-    RANK_METRICS,
     RAW,
     REFERENCES,
-    STEP_ERRORS,
     VALUE,
     ReportData,
 )
@@ -72,57 +68,9 @@ def verdicts(data: ReportData) -> list[str]:
     return sentences
 
 
-def contradictions(data: ReportData) -> list[str]:
-    """Say which metrics recalibration is shown to move against the leading score, and why.
-
-    Of each metric its own interval decides.
-    """
-    found: dict[tuple[int, str], list[str]] = {}
-    gains = data.calibration_gain
-    scored = gains.index.get_level_values("metric") == data.score_name
-    for name in gains.index[scored].get_level_values("predictor"):
-        sides = {
-            metric: side_of_zero(low, high)
-            for metric, low, high in gains.loc[name, list(GAIN[1:])].itertuples()
-        }
-        helps = sides[data.score_name]
-        for metrics, why in _reasons(data, name):
-            against = [one for one in metrics if helps and sides.get(one) == -helps]
-            if against:
-                found.setdefault((helps, why), []).append(f"{_listed(against)} ({name})")
-    return [
-        f"Recalibration makes {data.score_name} {'better' if helps > 0 else 'worse'}, but makes "
-        f"{'; '.join(those)} {'worse' if helps > 0 else 'better'}: {why}"
-        for (helps, why), those in found.items()
-    ]
-
-
 def side_of_zero(low: float, high: float) -> int:
     """Return on which side of zero an interval lies: 1 above, -1 below, 0 on both."""
     return int(low > 0) - int(high < 0)
-
-
-def _reasons(data: ReportData, name: str) -> list[tuple[Sequence[str], str]]:
-    """Return why metrics can move against the score, of each kind of metrics."""
-    phi = data.options.phi
-    is_mean = phi in ("mean", "weighted")
-    collapsed = f"the {phi} forecast of a run is not what was calibrated, which is all of them"
-    if is_mean:
-        collapsed = "the mean of a run's calibrated forecasts lies too near the base rate"
-    ranks = "the calibrator is not one increasing map, so it can rank runs differently"
-    if "CrossFit" in (data.facts.calibrators or {}).get(name, ""):
-        mean = ", and a mean of mapped steps ranks runs otherwise than the mean of the steps"
-        ranks = (
-            f"an increasing map keeps the order of values, but two cross-fitting maps are mixed "
-            f"and clipped values tie{mean * is_mean}"
-        )
-    whole, *parts = STEP_ERRORS
-    return [
-        ([whole], "S-ECE weighs gaps by their size, the score by what they cost"),
-        (parts, "one map serves early and late steps alike"),
-        (PRICED_METRICS, f"these judge one number a run, and {collapsed}"),
-        (RANK_METRICS, ranks),
-    ]
 
 
 # -------------------------------------------------------------------- cards
@@ -178,7 +126,7 @@ def _not_in(data: ReportData, name: str) -> str:
     groups = own.index[(own["card"] == AVOID) & (own["p_value"] < ERROR_RATE)]
     if not len(groups):
         return ""
-    named = _listed([f"{kind} {group}" for kind, group in groups[:_MOST_NAMED]])
+    named = listed([f"{kind} {group}" for kind, group in groups[:_MOST_NAMED]])
     return f", but not in {named}{' and others' * (len(groups) > _MOST_NAMED)}"
 
 
@@ -190,7 +138,7 @@ def _best_of(data: ReportData, useful: list[str]) -> str:
     alike = [name for name in others if data.cards.loc[name, "tied"]]
     if not (alike and data.cards.loc[best, "tied"]):
         return f", the best of {len(useful)} that beat the base rate"
-    some = _listed(alike) if len(alike) <= _FEW_NAMED else f"{len(alike)} others"
+    some = listed(alike) if len(alike) <= _FEW_NAMED else f"{len(alike)} others"
     return f". Statistically tied with {some}, or better by less than matters: take the cheapest"
 
 
@@ -266,7 +214,7 @@ def of_groups(data: ReportData, kind: str) -> str:
         first = f"{best} does not work in every group as in all runs {p}: {found} of {n} groups"
     parts = [first]
     if others := [name for name in p_values.index[p_values < ERROR_RATE] if name != best]:
-        parts.append(f"they differ in how well {_listed(others[:_MOST_NAMED])} works")
+        parts.append(f"they differ in how well {listed(others[:_MOST_NAMED])} works")
     few = say_nothing(cards)
     if 2 * (n_few := int(few.sum())) > len(cards):
         parts.append(
@@ -277,7 +225,7 @@ def of_groups(data: ReportData, kind: str) -> str:
     if len(misfits := cards.index[worse]):
         parts.append(
             f"recalibrated by one map for all runs, it is worse than the base rate in "
-            f"{_listed(misfits[:_MOST_NAMED])}{' and others' * (len(misfits) > _MOST_NAMED)}: "
+            f"{listed(misfits[:_MOST_NAMED])}{' and others' * (len(misfits) > _MOST_NAMED)}: "
             f"report these runs alone, where it may need another map or point the other way"
         )
     return "; ".join(parts) + "."
@@ -561,6 +509,6 @@ def _digits(data: ReportData) -> int:
     return digits_of(data.score_name)
 
 
-def _listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last

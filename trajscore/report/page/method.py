@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from trajscore.report._contradictions import contradictions
 from trajscore.report._disclosures import disclosures, sentence
 from trajscore.report._glossary import GLOSSARY
-from trajscore.report._verdict import contradictions, verdicts
+from trajscore.report._verdict import verdicts
 from trajscore.report.page.view import Section, View
 
 LITERATURE = (

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.report._cards import ranked
+from trajscore.report._contradictions import contradictions
 from trajscore.report._data import CALIBRATED, RAW, REFERENCES, SCALAR_METRICS, ReportData
 from trajscore.report._disclosures import (
     disclosures,
@@ -15,7 +16,7 @@ from trajscore.report._disclosures import (
     population,
     sentence,
 )
-from trajscore.report._verdict import answer, contradictions, verdicts, without_unobserved
+from trajscore.report._verdict import answer, verdicts, without_unobserved
 from trajscore.report.render.cells import (
     digits_of,
     gain_cells,
