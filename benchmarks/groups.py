@@ -28,12 +28,12 @@ from trajscore.core.weights import as_step_weights
 from trajscore.datasets import load_chess, make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import AVOID, RECALIBRATE, USE, card_table, form_of, say_nothing
+from trajscore.report._contradictions import contradictions
 from trajscore.report._data import Options
 from trajscore.report._groups import ERROR_RATE, differ, group_table
 from trajscore.report._inputs import load
 from trajscore.report._rows import base_rate, predictor_rows
 from trajscore.report._runs import check_predictors, choose_runs
-from trajscore.report._contradictions import contradictions
 
 OPTIONS = Options(("log",), as_step_weights(), "weighted")
 DRAWS = IntervalOptions()
