@@ -56,6 +56,7 @@ def check(page):
     assert parsed.wrong == []
     assert parsed.open == []
     assert len(parsed.ids) == len(set(parsed.ids))
+    assert not re.search(r' d="[^"]*(nan|inf)', page)
     assert [one for one in parsed.ids if one in SECTIONS] == SECTIONS
     body = re.sub("<[^>]*>", " ", page[page.index("<body") : page.index("<script>")])
     assert re.findall(r".{20}\b(?:nan|inf)\b.{20}", body) == []

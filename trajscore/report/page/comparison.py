@@ -54,8 +54,11 @@ def _column(view: View, form: str) -> dict[str, Any]:
     strips = {}
     for name, (value, low, high) in zip(rows.index, rows.to_numpy(dtype=float), strict=True):
         if not np.isnan(value):
-            places = [float(axis(one)) for one in (value, low, high)]
-            strips[name] = {"places": places, "ends": (value, low, high)}
+            strips[name] = {
+                "places": [float(axis(end)) for end in (value, low, high)],
+                "ends": (value, low, high),
+                "has_interval": bool(np.isfinite([low, high]).all()),
+            }
     return {
         "title": FORMS[form], "form": form, "axis": axis, "zero": float(axis(0.0)),
         "strips": strips, "width": _WIDTH,
