@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import importlib
 import time
 import warnings
 from collections.abc import Iterator
@@ -23,17 +22,15 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 
-from reproduction.items import Cell, Data, Item, Paper
+from reproduction import ecuas, evaluator, tps, tracer
+from reproduction.items import Cell, Data, Item
 from trajscore.plotting._display import SERIES
 
-PAPERS = ("ecuas", "tps", "evaluator", "tracer")
+PAPERS = {
+    "ecuas": ecuas.PAPER, "tps": tps.PAPER, "evaluator": evaluator.PAPER, "tracer": tracer.PAPER,
+}  # fmt: skip
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 COLUMNS = ("item", "row", "column", "printed", "ours", "difference", "status")
-
-
-def paper(name: str) -> Paper:
-    """Import a paper's items."""
-    return importlib.import_module(f"reproduction.{name}").PAPER
 
 
 def status(item: Item, cells: list[Cell], data: Data) -> str:
@@ -171,7 +168,7 @@ def draw(item: Item, name: str, data: Data, folder: Path) -> str | None:
 
 def page(name: str, found: dict[str, list[Cell]], data: Data, docs: Path) -> str:
     """Write a paper's part of the page."""
-    items = paper(name).items
+    items = PAPERS[name].items
     summary = [
         [
             item.name,
@@ -207,8 +204,8 @@ def write(name: str, found: dict[str, list[Cell]], data: Data, docs: Path = DOCS
 
 def show(name: str, found: dict[str, list[Cell]], data: Data) -> None:
     """Print every item, and every cell that differs."""
-    print(f"\n== {paper(name).title}")
-    for item in paper(name).items:
+    print(f"\n== {PAPERS[name].title}")
+    for item in PAPERS[name].items:
         cells = found[item.name]
         print(f"{item.name}: {item.what}\n    {status(item, cells, data)}")
         for one in cells:
@@ -229,7 +226,7 @@ def main() -> None:
     data = Data(arguments.data, arguments.splits)
     for name in [arguments.only] if arguments.only else PAPERS:
         start = time.perf_counter()
-        items = paper(name).items
+        items = PAPERS[name].items
         found = {item.name: item.cells(data) if item.cells else [] for item in items}
         show(name, found, data)
         if arguments.write:

@@ -1,33 +1,30 @@
-"""Odd inputs get a result or a sentence, never a raw error; benchmarks/fuzz.py has many more."""
+"""Odd inputs get a result or a sentence, never a raw error; tools/fuzz.py has many more."""
 
 import io as streams
 import json
-import sys
 import warnings
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scripts import load_script
 from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate, metrics
 from trajscore.datasets import make_trajectories
 from trajscore.gates import Gate, RunSet, check
 from trajscore.monitoring._persistence import load_process
 from trajscore.monitoring._service import serve
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
-fuzz = pytest.importorskip("fuzz")
-odd_values = pytest.importorskip("fuzz_calls").odd_values
+fuzz = load_script("fuzz", "tools")
 
 X, Y = make_trajectories(40, lengths=(1, 5), random_state=0, return_X_y=True)
 PROCESS = DensityRatioEProcess(alpha=0.3).fit(X, Y)
 quick = settings(
     max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
-odd = st.sampled_from(odd_values())
+odd = st.sampled_from(load_script("fuzz_calls", "tools").odd_values())
 
 
 def is_clear(call):
@@ -57,7 +54,7 @@ def test_doors_refuse_in_words(given, other):
 
 @pytest.mark.parametrize("name", ["scores", "phi", "calibrator", "censored", "missing"])
 def test_evaluate_refuses_options_in_words(name):
-    for value in odd_values():
+    for value in load_script("fuzz_calls", "tools").odd_values():
         if value is not None:
             assert is_clear(lambda value=value: evaluate(X[:8], Y[:8], **{name: value}))
 

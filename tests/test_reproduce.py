@@ -1,15 +1,11 @@
 """benchmarks/reproduce.py: nothing of the papers is left out, and what differs says why."""
 
-import importlib
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from scripts import PROJECT, load_script
 from trajscore.metrics import ecuas_from_confidence
 
-PROJECT = Path(__file__).resolve().parents[1]
 # all that the papers number
 PRINTED = {
     "ecuas": ["Figure 1", "Figure 2", *(f"Table {k}" for k in range(1, 7))],
@@ -21,14 +17,7 @@ PRINTED = {
 
 @pytest.fixture(scope="module")
 def reproduce():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(PROJECT / "benchmarks")
-        module = importlib.import_module("reproduce")
-        for name in module.PAPERS:
-            module.paper(name)
-        for name in ("tracer", "tracer_ablation"):  # names that tests have too
-            sys.modules.pop(name, None)
-        yield module
+    return load_script("reproduce")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +30,8 @@ def nothing(reproduce, tmp_path_factory):
 def found(reproduce, nothing):
     return {
         name: {
-            one.name: one.cells(nothing) if one.cells else [] for one in reproduce.paper(name).items
+            one.name: one.cells(nothing) if one.cells else []
+            for one in reproduce.PAPERS[name].items
         }
         for name in PRINTED
     }
@@ -49,7 +39,7 @@ def found(reproduce, nothing):
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_every_table_and_figure_has_an_item_and_a_row_on_the_page(reproduce, name):
-    names = [one.name for one in reproduce.paper(name).items]
+    names = [one.name for one in reproduce.PAPERS[name].items]
     assert set(PRINTED[name]) <= set(names)
     assert len(set(names)) == len(names)
     page = (PROJECT / "docs" / "reproduction" / f"{name}.inc").read_text()
@@ -61,7 +51,7 @@ def test_what_differs_says_why_and_what_cannot_be_had_is_said(reproduce, nothing
         assert [
             one for cells in items.values() for one in cells if not one.equal and not one.why
         ] == []
-        for item in reproduce.paper(name).items:
+        for item in reproduce.PAPERS[name].items:
             said = reproduce.status(item, items[item.name], nothing)
             assert items[item.name] or item.missing or item.needs or item.how, item.name
             assert ("not run" in said) == bool(item.needs)
@@ -107,7 +97,7 @@ def test_a_page_has_its_tables_and_pictures(reproduce, nothing, found, tmp_path)
 
 def test_a_public_set_gives_the_printed_table(reproduce, public_file):
     folder = public_file("expected_cost").parent
-    ecuas = sys.modules["reproduction.ecuas"]
+    ecuas = reproduce.ecuas
     cells = ecuas.table_3(reproduce.Data(folder), ("sst2_gpt2",))
     assert len(cells) == 22
     assert all(one.equal for one in cells)

@@ -302,7 +302,7 @@ PAPER = Paper(
         ),
         Item(
             "Figure 4", "False alarms and power on chess",
-            "on the bundled games, made by ``benchmarks/make_chess.py``",
+            "on the bundled games, made by ``tools/make_chess.py``",
             lambda data: panel(data, "chessgames"), needs=("chessgames",), instead=chess,
             note="Power / false alarms on 293 bundled games that ended, 80% known, 5 splits.",
         ),

@@ -1,9 +1,5 @@
 """Worlds in which the truth about cut-off runs is known."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -49,21 +45,6 @@ def coin_budget():
 @pytest.fixture(scope="session")
 def monitored():
     return _monitored
-
-
-@pytest.fixture(scope="session")
-def benchmark():
-    """Import a script of benchmarks/ by its name."""
-
-    def load(name):
-        path = Path(__file__).parents[2] / "benchmarks" / f"{name}.py"
-        spec = importlib.util.spec_from_file_location(f"benchmark_{name}", path)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module  # where dataclasses look for it
-        spec.loader.exec_module(module)
-        return module
-
-    return load
 
 
 @pytest.fixture(scope="session")

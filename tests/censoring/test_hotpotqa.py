@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm, t
 
+from scripts import load_script
 from trajscore.censoring import administrative_stop_test, tps_bounds
 
 
 @pytest.fixture(scope="module")
-def population(hotpotqa, benchmark):
-    return benchmark("censoring").Population(*hotpotqa, "brier")
+def population(hotpotqa):
+    return load_script("censoring").Population(*hotpotqa, "brier")
 
 
 def test_known_share_covers_and_the_simple_score_does_not(population):

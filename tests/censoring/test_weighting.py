@@ -7,6 +7,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
+from scripts import load_script
 from trajscore import TrajectoryArray
 from trajscore.censoring import (
     StopHazard,
@@ -305,8 +306,8 @@ def test_the_horizon_of_a_stopped_run_is_not_read(monitored, how):
         assert score(y, longer, hazard, **how) == score(y, X, hazard, **how)
 
 
-def test_repaired_scores_are_right_where_nobody_knows_how_long_a_run_would_have_been(benchmark):
-    informative_stops = benchmark("informative_stops")
+def test_repaired_scores_are_right_where_nobody_knows_how_long_a_run_would_have_been():
+    informative_stops = load_script("informative_stops")
     design = informative_stops.DESIGNS["guide, 6 steps"]
     found = [informative_stops.estimates(1000, design, seed) for seed in range(8)]
     errors = {name: np.mean([one[name][0] - one[name][3] for one in found]) for name in found[0]}
@@ -463,8 +464,8 @@ def test_intervals_know_how_few_runs_stand_for_the_others(monitored):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["12 steps", "5 trials a task"])
-def test_intervals_of_few_runs_hold_the_score(benchmark, name):
-    informative_stops = benchmark("informative_stops")
+def test_intervals_of_few_runs_hold_the_score(name):
+    informative_stops = load_script("informative_stops")
     found = informative_stops.table(150, informative_stops.DESIGNS[name], 100)
     assert (found["coverage"].dropna() >= 0.88).all()  # .93 but for three standard errors
     # the doubly robust score is nearer, and varies more

@@ -1,21 +1,15 @@
 """What benchmarks/ecuas_figures.py draws."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from scripts import load_script
 from trajscore.metrics import ecuas_score
 
 
 @pytest.fixture(scope="module")
 def figures():
-    path = Path(__file__).parents[2] / "benchmarks" / "ecuas_figures.py"
-    spec = importlib.util.spec_from_file_location("ecuas_figures", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("ecuas_figures")
 
 
 @pytest.mark.parametrize("n_classes", [2, 4, np.inf])

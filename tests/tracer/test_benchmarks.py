@@ -1,15 +1,14 @@
 """What the benchmarks of risks and actions compute, against slow ways to compute it."""
 
-import importlib
 import math
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold
 
+from scripts import load_script
 from trajscore import TracerScorer, TrajectoryArray
 from trajscore.metrics import aurc, tps_samples
 from trajscore.tracer import MeanSurprisal, RunLength
@@ -18,28 +17,19 @@ from trajscore.tracer import MeanSurprisal, RunLength
 pytestmark = pytest.mark.filterwarnings("ignore:.* runs have no surprisal:UserWarning")
 
 
-def load(name):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
-        module = importlib.import_module(name)
-    for script in ("actions", "tracer", "tracer_ablation", "tracer_definitions", "equal_length"):
-        sys.modules.pop(script, None)
-    return module
-
-
 @pytest.fixture(scope="module")
 def bench():
-    return load("tracer")
+    return load_script("tracer")
 
 
 @pytest.fixture(scope="module")
 def actions():
-    return load("actions")
+    return load_script("actions")
 
 
 @pytest.fixture(scope="module")
 def ablation():
-    return load("tracer_ablation")
+    return load_script("tracer_ablation")
 
 
 @pytest.fixture
@@ -215,7 +205,7 @@ def test_actions_against_length(actions, public_file, monkeypatch, capsys):
 
 
 def test_definitions(public_file, monkeypatch, capsys):
-    script = load("tracer_definitions")
+    script = load_script("tracer_definitions")
     log = str(public_file("tau2", "toolorchestra_airline_gpt-5_1trial.json"))
     small = dict.fromkeys(("alpha", "beta", "gamma", "w"), (0.0, 1.0)) | {"k": (0.1,)}
     monkeypatch.setattr(script, "GRID", small)
@@ -229,11 +219,11 @@ def test_definitions(public_file, monkeypatch, capsys):
 def test_auroc_of_many_settings(rng):
     y, risk = rng.integers(0, 2, 30), rng.integers(0, 9, (4, 30)).astype(float)
     expected = [roc_auc_score(1 - y, row) for row in risk]
-    assert load("tracer_definitions").auroc(y, risk) == pytest.approx(expected)
+    assert load_script("tracer_definitions").auroc(y, risk) == pytest.approx(expected)
 
 
 def test_intervals_within_strata_hold_and_noise_has_half():
-    script = load("equal_length")
+    script = load_script("equal_length")
     for size in ((44, 1, 0.5), (100, 20, 0.4)):
         holds, _, used = script.coverage(size, 0.8, 200)
         assert holds > 0.91

@@ -1,4 +1,4 @@
-"""Make a page of 300 random tables of 8 to 60 runs: `python benchmarks/pages.py [n_tables]`."""
+"""Make a page of 300 random tables of 8 to 60 runs: `python tools/fuzz_pages.py [n_tables]`."""
 
 from __future__ import annotations
 

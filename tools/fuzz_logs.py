@@ -1,6 +1,6 @@
 """What readers do with damaged logs: read them right, refuse them in a sentence, or fail.
 
-    python benchmarks/fuzz_logs.py LOGS... [--n 20000] [--seed 0] [--show 5]
+    python tools/fuzz_logs.py LOGS... [--n 20000] [--seed 0] [--show 5]
 
 LOGS are files or folders of good logs. Each mutation takes one of them, cut down to a few runs, and
 truncates it, drops, renames, repeats or nests a part, gives it another type, or puts garbage bytes

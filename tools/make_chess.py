@@ -10,7 +10,7 @@ ended.
 
 Needs the Stockfish engine (Debian: stockfish) and the Python package chess:
 
-    python benchmarks/make_chess.py --games 360 --out trajscore/datasets/data/chess.csv.gz
+    python tools/make_chess.py --games 360 --out trajscore/datasets/data/chess.csv.gz
 
 Searches are limited by nodes, with one thread and a cleared hash, so the same engine version
 makes the same games again.

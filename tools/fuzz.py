@@ -1,6 +1,6 @@
 """Odd inputs to every public entry point, altered files and lines, and what must not matter.
 
-python benchmarks/fuzz.py [--calls 100000] [--files 10000] [--lines 10000] [--same 300]
+python tools/fuzz.py [--calls 100000] [--files 10000] [--lines 10000] [--same 300]
                           [--logs LOGS...]
 
 The calls of the examples in docstrings are recorded, and made again with one argument changed. What

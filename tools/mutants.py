@@ -5,7 +5,7 @@ copy of the tree, where the tests of its part run first, the file of its own nam
 all others that reach it by imports, doctests included, until one fails. `--seed` fixes the choice,
 which stays when other lines of the files change; `--only` runs some of its numbers again.
 
-    python benchmarks/mutants.py [FILE_OR_FOLDER ...] [-n 100] [--seed 0] [--only 3 17] [--list]
+    python tools/mutants.py [FILE_OR_FOLDER ...] [-n 100] [--seed 0] [--only 3 17] [--list]
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The monitor as a service beside agents: killed at any moment, under load, and for a long time.
 
-python benchmarks/service.py kill   [--kills 200] [--runs 5000]
-python benchmarks/service.py load   [--runs 10000] [--seconds 60] [--rate 1000]
-python benchmarks/service.py memory [--runs 1000000]
+python tools/service.py kill   [--kills 200] [--runs 5000]
+python tools/service.py load   [--runs 10000] [--seconds 60] [--rate 1000]
+python tools/service.py memory [--runs 1000000]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Saves that fail, of each kind that the package has: is the old file whole after each?
 
-python benchmarks/saves.py [--times 1000] [--only NAME]     (as root: a small disk is mounted)
+python tools/saves.py [--times 1000] [--only NAME]     (as root: a small disk is mounted)
 
 A disk that is full and a limit on the size of files let a save write a random part; a kill comes at
 a random moment after a save has begun to write. After each the file must read as one that was saved
