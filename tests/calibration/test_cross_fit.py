@@ -351,8 +351,8 @@ class Shorter(Recorder):
         (PrefixForecaster, r"got a class; write PrefixForecaster\(\)"),
         ("platt", "forecaster must be an estimator, got 'platt'"),
         (None, "forecaster must be an estimator, got None"),
-        (TwoNumbers(), "the transform of TwoNumbers does not give one number for each step"),
-        (Shorter(), "the transform of Shorter does not give one number for each step"),
+        (TwoNumbers(), "the transform of TwoNumbers must give one number for each step"),
+        (Shorter(), "the transform of Shorter must give one number for each step"),
         (FrozenEstimator(SUMMARY), "^FrozenEstimator is not fitted anew for each fold, so its tra"),
         (
             make_pipeline(FrozenEstimator(SUMMARY), PlattCrossFitCalibrator()),
@@ -563,10 +563,10 @@ def test_what_reads_no_log_says_what_does(log, use, n_steps):
 @pytest.mark.parametrize(
     ("pipeline", "message"),
     [
-        (SIGNALS, "the transform of ActionSignals does not give one number for each step"),
+        (SIGNALS, "the transform of ActionSignals must give one number for each step"),
         (
             make_pipeline(SIGNALS, FunctionTransformer(lambda X: X["writes"][1:])),
-            "the transform of Pipeline does not give one number for each step of each run",
+            "the transform of Pipeline must give one number for each step of each run",
         ),
     ],
 )

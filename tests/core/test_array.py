@@ -314,8 +314,8 @@ def test_numpy_joins_rows_and_channels(X):
         ),
         (lambda: TrajectoryArray(["x"], [1]), "must be real numbers"),
         (lambda: TrajectoryArray([0.1], [1], meta={"task": [1, 2]}), "meta has 2 rows"),
-        (lambda: TrajectoryArray(np.array(["2020"], "M8[D]"), [1]), "dates .* are no numbers"),
-        (lambda: TrajectoryArray(np.array([1], "m8[s]"), [1]), "durations .* are no numbers"),
+        (lambda: TrajectoryArray(np.array(["2020"], "M8[D]"), [1]), "dates .* are not numbers"),
+        (lambda: TrajectoryArray(np.array([1], "m8[s]"), [1]), "durations .* are not numbers"),
         (lambda: TrajectoryArray([0.1 + 1j], [1]), "Complex data not supported"),
         (
             lambda: TrajectoryArray.from_list([[0.1], np.array([1j])]),

@@ -34,7 +34,7 @@ def test_a_series_of_runs_keeps_its_labels():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (np.array([["2020-01-01"]], dtype="M8[D]"), r"dates \(datetime64\[D\]\) are no numbers"),
+        (np.array([["2020-01-01"]], dtype="M8[D]"), r"dates \(datetime64\[D\]\) are not numbers"),
         (pd.DataFrame({"a": pd.to_datetime(["2020"])}), "column 'a' must .* dates"),
         (pd.DataFrame({"a": pd.to_timedelta(["1h"])}), "column 'a' must .* durations"),
         (pd.DataFrame({"a": [0.5 + 1j]}), "column 'a' must .* Complex data not supported"),
@@ -168,6 +168,6 @@ def test_arguments_of_other_kinds_are_refused_in_words():
         as_array([[0.5], [0.5, 0.6]], "stopped")
     with pytest.raises(ValueError, match="n_bins must be a whole number"):
         as_count(10**400, "n_bins")
-    with pytest.raises(ValueError, match="is no name of a file"):
+    with pytest.raises(ValueError, match="is not a file name"):
         as_path("\ud800")
     assert [is_iterable(one) for one in ([], "a", np.ones(2), np.array(3), 3)] == [1, 1, 1, 0, 0]

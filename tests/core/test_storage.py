@@ -111,17 +111,17 @@ def test_names_that_a_file_cannot_hold(names, path):
 
 
 def test_files_of_others(path):
-    with pytest.raises(FileNotFoundError, match="there is no such file"):
+    with pytest.raises(FileNotFoundError, match="file not found"):
         TrajectoryArray.load(path)
     for content in (b"", b"hello", b"PK\x03\x04 and no more"):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"x\.\w+: this is no file that TrajectoryArray.save"):
+        with pytest.raises(ValueError, match=r"x\.\w+: not a file that TrajectoryArray.save"):
             TrajectoryArray.load(path)
     if path.suffix == ".npz":
         np.savez(path, cells=[1.0])
     else:
         pd.DataFrame({"row": [0], "value:": [1.0]}).to_parquet(path)
-    with pytest.raises(ValueError, match=r"this is no file that TrajectoryArray.save"):
+    with pytest.raises(ValueError, match=r"not a file that TrajectoryArray.save"):
         TrajectoryArray.load(path)
 
 
@@ -133,7 +133,7 @@ def test_a_width_that_a_file_cannot_have(tmp_path):
     np.savez(path, **parts | {"n_steps": np.int64(1)})
     assert TrajectoryArray.load(path).shape == (2, 2)  # no cell is lost
     np.savez(path, **parts | {"n_steps": np.int64(10**9)})
-    with pytest.raises(ValueError, match="this is no file that TrajectoryArray.save"):
+    with pytest.raises(ValueError, match="not a file that TrajectoryArray.save"):
         TrajectoryArray.load(path)
 
 
@@ -199,7 +199,7 @@ def test_a_save_replaces_what_a_link_names_and_keeps_its_mode(path):
 
 
 def test_a_folder_that_is_not_there(path):
-    with pytest.raises(FileNotFoundError, match="there is no such folder; make it first"):
+    with pytest.raises(FileNotFoundError, match="folder not found; create it first"):
         array_with([1, 2]).save(path.parent / "nowhere" / path.name)
 
 

@@ -25,8 +25,8 @@ def centred(x):
 
 def test_rare_runs_carry_the_variance():
     rare = (np.arange(1000) < 12).astype(float)
-    telling = Spread(centred(np.c_[rare, np.arange(1000) % 2, np.ones(1000)]), units_of(None, 1000))
-    assert telling.n_telling() == pytest.approx([12, 1000, np.inf], rel=0.05)
+    largest = Spread(centred(np.c_[rare, np.arange(1000) % 2, np.ones(1000)]), units_of(None, 1000))
+    assert largest.effective_n() == pytest.approx([12, 1000, np.inf], rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -221,7 +221,7 @@ def test_strata_sharpen_the_comparison(rng):
         ({"a": [1.0], "b": [2.0]}, {}, "at least 2 runs"),
         ({"a": [1.0, 2, np.nan], "b": [1.0, 2, 3]}, {}, "row 2: the score of 'a' is missing"),
         ({"a": [1.0, 2, 3], "b": [3.0, 2, 2]}, {"groups": [0, 0, 0]}, "one cluster"),
-        ({"a": [1.0, 2, 3], "b": [3.0, 2, 2]}, {"reference": "c"}, "'c' is none of"),
+        ({"a": [1.0, 2, 3], "b": [3.0, 2, 2]}, {"reference": "c"}, "'c' is not one of"),
         ({"a": [1.0, 2, 3], "b": [3.0, 2, 2]}, {"n_resamples": 18}, "at least 19 are needed"),
         (
             {"a": [1.0, 2, 3], "b": [3.0, 2, 2], "c": [0.0, 2, 1]},

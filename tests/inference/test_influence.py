@@ -47,10 +47,10 @@ def test_few_clusters_are_covered_be_they_unequal(sizes):
     assert ((low <= 0) & (high >= 0)).mean() > 0.935  # 0.88 for the unequal, at 7 degrees
 
 
-def test_warning_counts_clusters_as_telling_as_they_are():
+def test_warning_counts_equally_large_clusters():
     sizes = [1] * 29 + [60]
     x = np.ones(89)
-    with pytest.warns(UserWarning, match="30 clusters of runs, as telling as 2.2 equal ones"):
+    with pytest.warns(UserWarning, match="30 clusters of runs, equivalent to 2.2 equal ones"):
         influence_interval(1.0, x - 1, groups=np.repeat(np.arange(30), sizes))
 
 

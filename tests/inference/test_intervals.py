@@ -158,7 +158,7 @@ def test_paired_bootstrap_names_columns_and_what_is_wrong():
     shuffled = table.sample(frac=1, random_state=1)
     again = paired_bootstrap(shuffled, reference="a", n_resamples=200, random_state=0)
     np.testing.assert_allclose(named, again, atol=1e-12)
-    with pytest.raises(ValueError, match="reference 'c' is none of the columns"):
+    with pytest.raises(ValueError, match="reference 'c' is not one of the columns"):
         paired_bootstrap(table, reference="c")
     with pytest.raises(ValueError, match=r"got shape \(40,\)"):
         paired_bootstrap(table["a"])

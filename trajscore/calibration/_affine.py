@@ -80,7 +80,7 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         ------
         ValueError
             If there are not as many classes in `y`, with some weight each, as columns in `X`, fewer
-            than two columns, a value that is not finite, or `bias` is no bool.
+            than two columns, a value that is not finite, or `bias` is not a bool.
 
         Warns
         -----
@@ -106,13 +106,13 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         spread = float(np.std(scores - scores.mean(axis=1, keepdims=True))) or 1.0
         scaled = (scores - scores.max(axis=1, keepdims=True)) / spread
         start = np.append(spread, np.zeros(scores.shape[1]))
-        found = _least_log_loss(scaled, codes, weight / weight.sum(), start, bool(self.bias))
-        self.scale_ = float(found.x[0] / spread)
-        self.bias_ = found.x[1:] - found.x[1:].mean()
-        self.n_iter_ = int(found.nit)
+        optimum = _least_log_loss(scaled, codes, weight / weight.sum(), start, bool(self.bias))
+        self.scale_ = float(optimum.x[0] / spread)
+        self.bias_ = optimum.x[1:] - optimum.x[1:].mean()
+        self.n_iter_ = int(optimum.nit)
         counted = weight > 0
         calibrated = self.scale_ * scores[counted] + self.bias_
-        _warn_unless_converged(_margins(calibrated, codes[counted]), found)
+        _warn_unless_converged(_margins(calibrated, codes[counted]), optimum)
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -175,7 +175,7 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             ``log_p_CLASS``.
         """
         check_is_fitted(self)
-        return np.array([f"log_p_{one}" for one in self.classes_], dtype=object)
+        return np.array([f"log_p_{label}" for label in self.classes_], dtype=object)
 
     def _affine(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
@@ -247,7 +247,7 @@ def _warn_of_probabilities(scores: FloatArray) -> None:
         )
 
 
-def _warn_unless_converged(margins: FloatArray, found: Any) -> None:
+def _warn_unless_converged(margins: FloatArray, optimum: Any) -> None:
     # Where no sample is worse off as all parameters grow and some are better off, they grow for
     # ever; ties are 0 up to rounding.
     if margins.max() > 0 and margins.min() >= -1e-9 * margins.max():
@@ -255,10 +255,10 @@ def _warn_unless_converged(margins: FloatArray, found: Any) -> None:
             "the classes are perfectly separable, so that no scale is large enough and calibrated "
             "probabilities go to 0 and 1; calibrate on more samples, or floor the probabilities"
         )
-    elif not found.success and np.abs(found.jac).max() > 1e-6:
+    elif not optimum.success and np.abs(optimum.jac).max() > 1e-6:
         problem = (
             f"the fit has stopped before its optimum, with a gradient of "
-            f"{np.abs(found.jac).max():.2g} ({found.message}); check X for very large values"
+            f"{np.abs(optimum.jac).max():.2g} ({optimum.message}); check X for very large values"
         )
     else:
         return

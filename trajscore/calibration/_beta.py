@@ -98,11 +98,11 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
         slopes, c = np.zeros(2), float(logit(sample.base_rate))
         while used.any():
             # an end whose coefficient points the wrong way is left out, as the authors do
-            found, intercept = fit_logistic(ends[:, used], sample, self.C)
-            if (found >= 0).all():
-                slopes[used], c = found, intercept
+            coefficients, intercept = fit_logistic(ends[:, used], sample, self.C)
+            if (coefficients >= 0).all():
+                slopes[used], c = coefficients, intercept
                 break
-            used[np.flatnonzero(used)[found < 0]] = False
+            used[np.flatnonzero(used)[coefficients < 0]] = False
         return BetaMap(sample.n_runs, sample.base_rate, float(slopes[0]), float(slopes[1]), c)
 
 

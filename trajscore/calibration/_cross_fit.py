@@ -218,7 +218,7 @@ def cross_fit_sample(
     check_refitted(forecaster)
     weight = sample.weight if is_weighted else None
     every = {"groups": sample.groups, "sample_weight": weight, "q_z": sample.q_z}
-    given = {name: values for name, values in every.items() if values is not None}
+    metadata = {name: values for name, values in every.items() if values is not None}
     traces, codes = sample.X, np.asarray(sample.y)
     # the folds of what the forecaster takes unobserved runs for
     censored = next(iter(censored_of(forecaster).values()), "failure")
@@ -232,18 +232,19 @@ def cross_fit_sample(
 
     def job(train: BoolArray) -> tuple[Any, ...]:
         rows = order[train[order]]
-        known = {name: values[rows] for name, values in given.items()}
+        known = {name: values[rows] for name, values in metadata.items()}
         return forecaster, taken(rows), codes[rows], known
 
     jobs = [(*fitted_on, taken(rows)) for rows, fitted_on in out_of_fold(fold, job)]
     check_jobs(n_jobs)
-    parts, found = zip(
+    parts, look_ahead = zip(
         *Parallel(n_jobs=n_jobs)(
-            delayed(_fitted_trace)(*one, is_checked=k == 0) for k, one in enumerate(jobs)
+            delayed(_fitted_trace)(*arguments, is_checked=k == 0)
+            for k, arguments in enumerate(jobs)
         ),
         strict=True,
     )
-    warn_of_look_ahead(forecaster, found[0])
+    warn_of_look_ahead(forecaster, look_ahead[0])
     if runs is not None:
         traces = _with_lengths_of(traces, parts, fold)
     cells, cell_fold = np.empty(int(traces.lengths.sum())), np.repeat(fold, traces.lengths)
@@ -267,19 +268,19 @@ def _fitted_trace(
     forecaster: Any,
     X: Any,
     y: NDArray[Any],
-    given: dict[str, NDArray[Any]],
+    metadata: dict[str, NDArray[Any]],
     held_out: Any,
     is_checked: bool = False,
 ) -> tuple[TrajectoryArray, LookAhead | None]:
     """Fit on some runs and return the traces of others, and whether a sample looks ahead."""
-    fitted = clone(forecaster).fit(X, y, **fit_arguments(forecaster, given))
+    fitted = clone(forecaster).fit(X, y, **fit_arguments(forecaster, metadata))
     out = check_trajectories(fitted.transform(held_out), allow_missing=True)
     is_log = not isinstance(held_out, TrajectoryArray)
     same = len(out) == len(held_out) if is_log else np.array_equal(out.lengths, held_out.lengths)
     if out.n_channels != 1 or not same:
         raise ValueError(
-            f"the transform of {type(forecaster).__name__} does not give one number for each step "
-            f"of each run, so it is no trace"
+            f"the transform of {type(forecaster).__name__} must give one number for each step of "
+            f"each run"
         )
     trace = out if is_log else held_out.with_cells(out.cells.ravel(), channels=out.channels)
     return trace, sample_look_ahead(fitted.transform, held_out, trace) if is_checked else None
@@ -331,11 +332,11 @@ class LearnedForecaster(Forecaster, BaseEstimator):
         forecasts of the fit on all runs, which has seen the outcomes of these runs.
         """
         every = {"sample_weight": sample_weight, "groups": groups, "q_z": q_z}
-        given: dict[str, Any] = {
+        metadata: dict[str, Any] = {
             name: values for name, values in every.items() if values is not None
         }
-        self.fit(X, y, **fit_arguments(self, given))
-        return cross_fit_traces(self, X, y, **given)
+        self.fit(X, y, **fit_arguments(self, metadata))
+        return cross_fit_traces(self, X, y, **metadata)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -396,7 +397,7 @@ class CrossFitCalibrator(LearnedForecaster):
         Raises
         ------
         ValueError
-            If a parameter, a value or an outcome is none of those above; if there is not one
+            If a parameter, a value or an outcome cannot be used; if there is not one
             outcome, weight, group and `q_z` for each run; or if there are too few runs, outcomes
             or groups for the folds.
 

@@ -73,7 +73,7 @@ class PrefixFeatures(NamedTuple):
             missing, new = np.isnan(scores), statistics(*seen).push(scores)
             # a score that was not recorded leaves everything as it was
             both = zip(seen, new, strict=True)
-            return tuple(np.where(missing, *one) for one in both) if missing.any() else new
+            return tuple(np.where(missing, *pair) for pair in both) if missing.any() else new
         cells = np.concatenate([seen[0], scores[:, None]], axis=1)
         return (cells[:, -self.last :] if self.kind == "last" else cells,)
 

@@ -63,7 +63,7 @@ def step_table(
                 any_units(units, len(p)),
                 confidence_level,
             )
-            scored = float(of_run.samples.mean()), *(float(one[0]) for one in three)
+            scored = float(of_run.samples.mean()), *(float(part[0]) for part in three)
         rows[t] = len(runs), labels.mean(), *ends, *scored
     index = pd.Index(list(rows), name="step", dtype=np.int64)
     table = pd.DataFrame(list(rows.values()), index=index, columns=list(COLUMNS), dtype=np.float64)
@@ -72,8 +72,8 @@ def step_table(
 
 def auroc_estimate(confidence: FloatArray, success: FloatArray, stratum: IntArray) -> Estimate:
     """Return AUROC within strata, and the influence of each run on it."""
-    one = AurocWithin.of(confidence, success, stratum)
-    return float(one(np.ones(len(success)))), one.influence(len(success))
+    auroc = AurocWithin.of(confidence, success, stratum)
+    return float(auroc(np.ones(len(success)))), auroc.influence(len(success))
 
 
 def _both_ways(p: FloatArray, success: FloatArray, score: Any) -> MeanOfRuns:

@@ -200,12 +200,12 @@ class Chain:
         self._forecasters = forecasters
 
     def begin(self, n: int = 1) -> tuple[Any, ...]:
-        return tuple(one.begin(n) for one in self._forecasters)
+        return tuple(forecaster.begin(n) for forecaster in self._forecasters)
 
     def advance(self, state: Any, scores: Any, done: Any = None) -> tuple[Any, FloatArray]:
         values, states = np.asarray(scores, dtype=np.float64), []
-        for one, before in zip(self._forecasters, state, strict=True):
-            after, p = one.advance(before, values, done)
+        for forecaster, before in zip(self._forecasters, state, strict=True):
+            after, p = forecaster.advance(before, values, done)
             states.append(after)
             values = p[:, None]
         return tuple(states), values[:, 0]
@@ -240,14 +240,14 @@ def live_form(forecaster: Any, n_channels: int, channels: tuple[str, ...] | None
 
 
 def _own_steps(forecaster: Any) -> list[Forecaster] | None:
-    """Return the forecasters that one is made of, or None if a part of it cannot be followed."""
+    """Return the forecasters in an estimator, or None if a part of it cannot be followed."""
     if forecaster is None or is_passthrough(forecaster):
         return []
     if isinstance(forecaster, Forecaster):
         return [forecaster]
     if isinstance(forecaster, Pipeline):
         parts = [_own_steps(step) for _, step in forecaster.steps]
-        return None if None in parts else [one for part in parts for one in part or []]
+        return None if None in parts else [own for part in parts for own in part or []]
     inside = inside_of(forecaster)
     return None if inside is None else _own_steps(inside)
 
@@ -319,36 +319,38 @@ def check_refitted(forecaster: Any) -> None:
             )
 
 
-def fit_arguments(estimator: Any, given: dict[str, Any]) -> dict[str, Any]:
+def fit_arguments(estimator: Any, metadata: dict[str, Any]) -> dict[str, Any]:
     """Return those of groups, sample_weight and q_z that a fit takes; it must take weights."""
-    found = _arguments(estimator, given)
-    if "sample_weight" in given and not any(name.endswith("sample_weight") for name in found):
+    arguments = _arguments(estimator, metadata)
+    if "sample_weight" in metadata and not any(
+        name.endswith("sample_weight") for name in arguments
+    ):
         raise ValueError(
             f"sample_weight is given, or soft outcomes need it, but no fit of "
             f"{type(estimator).__name__} takes it; leave it out, or with metadata routing request "
             f"it by set_fit_request(sample_weight=True)"
         )
-    return found
+    return arguments
 
 
-def _arguments(estimator: Any, given: dict[str, Any]) -> dict[str, Any]:
+def _arguments(estimator: Any, metadata: dict[str, Any]) -> dict[str, Any]:
     is_search = {"estimator", "cv", "scoring"} <= set(estimator.get_params(deep=False))
     if not (is_search or isinstance(estimator, Pipeline)):
-        return {name: value for name, value in given.items() if _takes(estimator, name)}
+        return {name: value for name, value in metadata.items() if _takes(estimator, name)}
     if get_config()["enable_metadata_routing"]:  # then the user says who gets what
-        wanted = get_routing_for_object(estimator).consumes("fit", given)
-        return {name: value for name, value in given.items() if name in wanted}
+        wanted = get_routing_for_object(estimator).consumes("fit", metadata)
+        return {name: value for name, value in metadata.items() if name in wanted}
     if is_search:
-        groups = given.get("groups")
-        inner = {name: value for name, value in given.items() if name != "groups"}
-        found = _arguments(estimator.estimator, inner)
+        groups = metadata.get("groups")
+        inner = {name: value for name, value in metadata.items() if name != "groups"}
+        arguments = _arguments(estimator.estimator, inner)
         reads = get_routing_for_object(check_cv(estimator.cv)).consumes("split", ["groups"])
-        return found if groups is None or not reads else {**found, "groups": groups}
+        return arguments if groups is None or not reads else {**arguments, "groups": groups}
     return {
         f"{step}__{name}": value
-        for step, one in estimator.steps
-        if hasattr(one, "fit")
-        for name, value in _arguments(one, given).items()
+        for step, part in estimator.steps
+        if hasattr(part, "fit")
+        for name, value in _arguments(part, metadata).items()
     }
 
 

@@ -31,7 +31,7 @@ class IsotonicCrossFitCalibrator(CrossFitCalibrator):
     Parameters
     ----------
     prior : float, default=0.5
-        Runs that are added at the ends: so many successes at the lowest value, and failures at the
+        Runs that are added at the ends: as many successes at the lowest value, and failures at the
         highest, so that no probability is 0 or 1, which one run could prove wrong at any cost.
         0 is plain isotonic regression, clipped to [1e-6, 1 - 1e-6].
     cv : int, splitter or list of (train, test), default=2

@@ -73,13 +73,13 @@ class LookAhead:
 
     def __str__(self) -> str:
         if self.error:
-            found = f"Its transform of the first steps of runs raises {self.error}"
+            problem = f"Its transform of the first steps of runs raises {self.error}"
         else:
-            found = (
+            problem = (
                 f"At step {self.step} of run {run_label(self.run)} it gives {self.whole:.6g} to "
                 f"the whole run, but {self.prefix:.6g} to the first {self.seen} steps alone"
             )
-        return f"{found}. {_CAUSES[self.cause]}"
+        return f"{problem}. {_CAUSES[self.cause]}"
 
 
 def find_look_ahead(
@@ -92,23 +92,23 @@ def find_look_ahead(
     """
 
     def values(*known: str) -> tuple[TrajectoryArray, FloatArray]:
-        found = check_trajectories(transform(_prefix(X, seen, known)), allow_missing=True)
-        if isinstance(X, TrajectoryArray) and not np.array_equal(found.lengths, seen):
+        short_values = check_trajectories(transform(_prefix(X, seen, known)), allow_missing=True)
+        if isinstance(X, TrajectoryArray) and not np.array_equal(short_values.lengths, seen):
             raise ValueError("the number of steps changed")
-        return found, _table(found)
+        return short_values, _table(short_values)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is said of prefixes is of no interest
+        warnings.simplefilter("ignore")  # warnings about prefixes are of no interest
         try:
-            short, found = values()
+            short, short_values = values()
             expected = _table(whole.truncate(short.lengths))
-            agree = _agree(found, expected)
+            agree = _agree(short_values, expected)
         except Exception as error:  # other people's code may raise anything
-            said = f"{type(error).__name__}: {error}"
-            return LookAhead(_cause(values, None, whole), error=said)
+            message = f"{type(error).__name__}: {error}"
+            return LookAhead(_cause(values, None, whole), error=message)
         if agree.all():
             return None
-        cause = _cause(values, found, whole)
+        cause = _cause(values, short_values, whole)
     cell, column = np.argwhere(~agree)[0]
     row = int(run_numbers(short)[cell])
     return LookAhead(
@@ -117,7 +117,7 @@ def find_look_ahead(
         step=int(step_numbers(short)[cell]),
         seen=int(seen[row]),
         whole=float(expected[cell, column]),
-        prefix=float(found[cell, column]),
+        prefix=float(short_values[cell, column]),
     )
 
 
@@ -137,12 +137,12 @@ def sample_look_ahead(transform: Transform, X: Runs, whole: TrajectoryArray) -> 
     return find_look_ahead(transform, sample, whole[rows], seen)
 
 
-def warn_of_look_ahead(forecaster: Any, found: LookAhead | None) -> None:
-    """Say what was found, if anything was, to the caller of the caller of the caller."""
-    if found is not None:
+def warn_of_look_ahead(forecaster: Any, look_ahead: LookAhead | None) -> None:
+    """Warn of look-ahead, if there is any, on behalf of the caller of `cross_fit_traces`."""
+    if look_ahead is not None:
         warnings.warn(
             f"{type(forecaster).__name__} would forecast other values while runs are under way, so "
-            f"scores of these traces do not hold live. {found}",
+            f"scores of these traces do not hold live. {look_ahead}",
             UserWarning,
             stacklevel=4,
         )
@@ -151,7 +151,10 @@ def warn_of_look_ahead(forecaster: Any, found: LookAhead | None) -> None:
 def _prefix(X: Runs, seen: IntArray, known: Sequence[str]) -> Runs:
     """Return the first steps of runs, of which only these parts are known."""
     if not isinstance(X, TrajectoryArray):
-        return [_prefix_of_log(*one, known) for one in zip(X, seen, range(len(X)), strict=True)]
+        return [
+            _prefix_of_log(run, n_steps, row, known)
+            for row, (run, n_steps) in enumerate(zip(X, seen, strict=True))
+        ]
     short = X.truncate(seen)
     fresh = _FRESH + np.arange(len(X))
     return TrajectoryArray(
@@ -176,9 +179,11 @@ def _prefix_of_log(run: Any, seen: int, row: int, known: Sequence[str]) -> Any:
     return replace(run, **changed)
 
 
-def _cause(values: Callable[..., Any], found: FloatArray | None, whole: TrajectoryArray) -> str:
+def _cause(
+    values: Callable[..., Any], short_values: FloatArray | None, whole: TrajectoryArray
+) -> str:
     """Return what makes the difference: a part that alone, or with others, takes it away."""
-    if found is not None and not _agree(values()[1], found).all():
+    if short_values is not None and not _agree(values()[1], short_values).all():
         return "random"
     for known in (*((part,) for part in _PARTS), tuple(_PARTS)):
         try:
@@ -195,7 +200,7 @@ def _table(X: TrajectoryArray) -> FloatArray:
     return X.cells.reshape(len(X.cells), X.n_channels)
 
 
-def _agree(one: FloatArray, other: FloatArray) -> BoolArray:
-    if one.shape != other.shape:
+def _agree(first: FloatArray, second: FloatArray) -> BoolArray:
+    if first.shape != second.shape:
         raise ValueError("the number of values a step changed")
-    return np.isclose(one, other, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True)
+    return np.isclose(first, second, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True)

@@ -37,7 +37,11 @@ def calibrator_maker(calibrator: Any, weights: StepWeights) -> CalibratorMaker |
         )
 
     def platt(is_probability: bool) -> PlattCrossFitCalibrator:
-        made = PlattCrossFitCalibrator(**how)
-        return made if is_probability else made.set_params(link="identity", increasing=True)
+        calibrator = PlattCrossFitCalibrator(**how)
+        return (
+            calibrator
+            if is_probability
+            else calibrator.set_params(link="identity", increasing=True)
+        )
 
     return platt

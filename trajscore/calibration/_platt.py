@@ -230,7 +230,7 @@ def fit_logistic(
     model = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-10, max_iter=200)
     model.fit(
         np.concatenate(at),
-        np.repeat([1, 0], [len(one) for one in at]),
+        np.repeat([1, 0], [len(rows) for rows in at]),
         sample_weight=np.concatenate(weights),
     )
     return model.coef_[0], float(model.intercept_[0])

@@ -179,7 +179,7 @@ class PrefixForecaster(LearnedForecaster):
         Raises
         ------
         ValueError
-            If an outcome is none of those above, only failures or only successes are left, a
+            If an outcome cannot be used, only failures or only successes are left, a
             classifier is to take missing values, weights or soft outcomes and cannot, or a
             parameter cannot be used.
 

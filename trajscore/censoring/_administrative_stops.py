@@ -124,7 +124,7 @@ def administrative_stop_test(
 
     A budget fixed in advance stops every run that is still going at the same step. So at each
     step the stopped runs must look like a random draw from those still going: the history up to
-    that step (channels, forecast) must not tell them apart.
+    that step (channels, forecast) must not distinguish them.
 
     Parameters
     ----------

@@ -195,9 +195,9 @@ def _linear_form(
 
     That mean is the score of the set (or the difference of two): runs share one divisor.
     """
-    given = {"traces": traces} | ({} if other is None else {"other": other})
+    predictors = {"traces": traces} | ({} if other is None else {"other": other})
     sample = check_sample(
-        given, y_true, sample_weight=sample_weight, probabilities=True, single_channel=True
+        predictors, y_true, sample_weight=sample_weight, probabilities=True, single_channel=True
     )
     y = sample.y
     failed = as_labels(y).value

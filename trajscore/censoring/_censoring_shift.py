@@ -97,8 +97,8 @@ def censoring_shift(
     )
     whole, y = sample.X, sample.y
     # with horizon="own" a prefix keeps the weights of the whole run
-    kept = np.minimum(_kept(lengths, len(whole)), whole.lengths)
-    short = whole.truncate(kept).with_horizon(as_horizon(whole.horizon, whole.lengths))
+    n_steps = np.minimum(_kept(lengths, len(whole)), whole.lengths)
+    short = whole.truncate(n_steps).with_horizon(as_horizon(whole.horizon, whole.lengths))
     cut = short.lengths < whole.lengths
     labels = as_labels(np.where(cut, CENSORED, y), censored="q_z", q_z=q_z).value
     how = as_step_weights(weights, horizon)
@@ -128,7 +128,7 @@ def _parts(complete: float, prefix: float, censored: float) -> dict[str, float]:
 def _kept(lengths: ArrayLike, n_runs: int) -> IntArray:
     if not is_iterable(lengths):
         return np.full(n_runs, as_count(lengths, "lengths"), dtype=np.int64)
-    kept = as_lengths(lengths)
-    if len(kept) != n_runs:
-        raise ValueError(f"lengths must be one number or {n_runs}, got {len(kept)}")
-    return kept
+    n_steps = as_lengths(lengths)
+    if len(n_steps) != n_runs:
+        raise ValueError(f"lengths must be one number or {n_runs}, got {len(n_steps)}")
+    return n_steps

@@ -137,10 +137,10 @@ def _check_shares(values: FloatArray, known: BoolArray, name: str) -> None:
         raise ValueError(f"row {row}: {name} is {values[row]:g}; give a number in [0, 1]{hint}")
 
 
-def _check_number(number: int, what: str) -> None:
+def _check_number(number: int, units: str) -> None:
     if number < _AT_LEAST:
         raise ValueError(
-            f"only {number} {what}; the criterion needs at least {_AT_LEAST} to be checked"
+            f"only {number} {units}; the criterion needs at least {_AT_LEAST} to be checked"
         )
 
 

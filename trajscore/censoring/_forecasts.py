@@ -37,7 +37,9 @@ def forecasts_of(ids: NDArray[Any], traces: Any, of: str = "fit") -> TrajectoryA
         twice = run_label(known[known.duplicated()][0])
         raise ValueError(f"the traces hold run {twice} twice; give one for each run of {of}")
     lost = run_label(ids[int(np.argmax(rows < 0))])
-    raise ValueError(f"the traces lack run {lost} of {of}; give the forecasts of all its runs")
+    raise ValueError(
+        f"the traces are missing run {lost} of {of}; give the forecasts of all its runs"
+    )
 
 
 def refuse_predictor(X: TrajectoryArray, predictor: Any, allowed: bool) -> None:
@@ -45,8 +47,8 @@ def refuse_predictor(X: TrajectoryArray, predictor: Any, allowed: bool) -> None:
     if predictor is None:
         if not allowed:
             warnings.warn(
-                "it was not said which forecast q_Z will help to judge, so nobody sees whether q_Z "
-                "is learnt from it; give predictor=, or say allow_predictor=True",
+                "without predictor= nothing checks that q_Z is not learnt from the forecast that "
+                "it will help to judge; pass that forecast, or allow_predictor=True",
                 stacklevel=3,
             )
         return

@@ -240,19 +240,19 @@ class MonteCarloContinuation(BaseEstimator):
 
 def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]:
     """Return the row of the run, ascending, and the outcome of every continuation."""
-    given = _by_position(branches)
-    if not hasattr(given, "__len__") or getattr(given, "ndim", 1) == 0:
+    entries = _by_position(branches)
+    if not hasattr(entries, "__len__") or getattr(entries, "ndim", 1) == 0:
         raise ValueError(f"branches must be a list with an entry for each run, got {branches!r}")
-    if len(given) != n_runs:
+    if len(entries) != n_runs:
         raise ValueError(
             f"branches must have {n_runs} entries, one for each run (None if not resumed), got "
-            f"{len(given)}"
+            f"{len(entries)}"
         )
-    made = [k for k, one in enumerate(given) if one is not None]
-    lists = [as_numbers(given[k], f"row {k}: outcomes of continuations").ravel() for k in made]
-    row = np.repeat(np.array(made, dtype=np.int64), [len(one) for one in lists])
+    resumed = [k for k, entry in enumerate(entries) if entry is not None]
+    lists = [as_numbers(entries[k], f"row {k}: outcomes of continuations").ravel() for k in resumed]
+    row = np.repeat(np.array(resumed, dtype=np.int64), [len(entry) for entry in lists])
     outcome = np.concatenate([*lists, np.empty(0)])
-    if isinstance(given, np.ndarray):
+    if isinstance(entries, np.ndarray):
         there = ~np.isnan(outcome)
         row, outcome = row[there], outcome[there]
     outcome = np.where(np.isnan(outcome), CENSORED, outcome)

@@ -264,11 +264,11 @@ def _share_of_weight(
 
 
 def _predictors(X: Any) -> dict[str, Any]:
-    given = channels_by_name(X)
+    predictors = channels_by_name(X)
     for taken in (BASE_RATE, _STEPS):
-        if taken in given:
+        if taken in predictors:
             raise ValueError(f"{taken!r} is the name of a row of the tables; rename the predictor")
-    return given
+    return predictors
 
 
 def _enters(sample: Sample, scored: ArrayLike | None) -> BoolArray:
@@ -312,8 +312,11 @@ def _calibrated(
         return [_checked(name, _out_of_fold(calibrator, trace, sample, labels))] * len(schedules)
     inside = bool(trace.cells.min() >= 0 and trace.cells.max() <= 1)
     platt = make(inside).set_params(censored=censored)
-    made = [clone(platt).set_params(weights=how.schedule, horizon=how.horizon) for how in schedules]
-    return [_checked(name, _out_of_fold(one, trace, sample, labels)) for one in made]
+    traces = []
+    for how in schedules:
+        fresh = clone(platt).set_params(weights=how.schedule, horizon=how.horizon)
+        traces.append(_checked(name, _out_of_fold(fresh, trace, sample, labels)))
+    return traces
 
 
 def _out_of_fold(
@@ -343,8 +346,8 @@ class _Figures:
     )
 
     def __init__(self, sums: list[RunSums], complete: BoolArray, n_predictors: int) -> None:
-        self._totals = np.stack([one.total for one in sums], axis=1)
-        self._divisors = np.stack([one.divisor for one in sums], axis=1)
+        self._totals = np.stack([sums_of_run.total for sums_of_run in sums], axis=1)
+        self._divisors = np.stack([sums_of_run.divisor for sums_of_run in sums], axis=1)
         self._complete, self._n = complete, n_predictors
 
     def __call__(self, counts: FloatArray) -> FloatArray:

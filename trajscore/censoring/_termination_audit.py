@@ -42,8 +42,8 @@ class TerminationAudit:
     Attributes
     ----------
     table : DataFrame
-        One row (or one a data set): n_runs, complete, administrative, informative, excluded (a
-        fault of the test bench), unknown, n_scored = complete + administrative, and
+        One row (or one a data set): n_runs, complete, administrative, informative, excluded (an
+        infrastructure error), unknown, n_scored = complete + administrative, and
         censoring_rate = administrative / n_scored.
     reasons : DataFrame indexed by stop reason
         mechanisms of its unobserved runs, n_runs, n_observed, n_successes and mean_steps.
@@ -264,9 +264,9 @@ def _warn_unknown(mechanism: NDArray[Any], names: NDArray[Any]) -> None:
     unknown = mechanism == UNKNOWN
     if not unknown.any():
         return
-    found = sorted(set(names[unknown]))
-    listed = ", ".join(repr(name) if name else "none was recorded" for name in found)
-    if found == [""]:
+    reasons = sorted(set(names[unknown]))
+    listed = ", ".join(repr(name) if name else "none was recorded" for name in reasons)
+    if reasons == [""]:
         warnings.warn(
             f"{int(unknown.sum())} runs without an outcome have no stop reason; they are not "
             f"scored: give one for each",
@@ -277,7 +277,7 @@ def _warn_unknown(mechanism: NDArray[Any], names: NDArray[Any]) -> None:
     warnings.warn(
         f"{int(unknown.sum())} runs without an outcome ended for reasons that the rule does not "
         f"place ({listed}); they are not scored: name them in rule, such as "
-        f"rule={{{found[-1]!r}: 'administrative'}}",
+        f"rule={{{reasons[-1]!r}: 'administrative'}}",
         UserWarning,
         stacklevel=3,
     )

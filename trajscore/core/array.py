@@ -375,9 +375,9 @@ class TrajectoryArray(Ragged):
                 f"run {run_label(self.ids[row])} (row {row}) has {old[row]} steps and cannot "
                 f"be cut to {new[row]}; give a number from 1 to {old[row]}"
             )
-        kept = step_numbers(self) <= np.repeat(new, old)
+        remains = step_numbers(self) <= np.repeat(new, old)
         return self._replace(
-            cells=self.cells[kept],
+            cells=self.cells[remains],
             offsets=offsets_of(new),
             horizon=None,
             ended=np.zeros(len(new), dtype=bool),

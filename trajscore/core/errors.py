@@ -46,16 +46,16 @@ class ArgumentError(ValueError):
 
     def _named(self, options: Mapping[str, str], value: str) -> str:
         own = options.get(self.part, self.part) + ("" if self.value is None else value)
-        said = self.text.replace("{argument}", own)
+        message = self.text.replace("{argument}", own)
 
         def other(match: re.Match[str]) -> str:
-            name, what = options.get(match[1], f"{match[1]}="), match[2]
-            if what is None:
+            name, value = options.get(match[1], f"{match[1]}="), match[2]
+            if value is None:
                 return name
             name = name.removesuffix("=")
-            return f"{name} {_quoted(what)}" if match[1] in options else f"{name}={what!r}"
+            return f"{name} {_quoted(value)}" if match[1] in options else f"{name}={value!r}"
 
-        return _OTHERS.sub(other, said)
+        return _OTHERS.sub(other, message)
 
 
 def _quoted(value: Any) -> str:

@@ -91,16 +91,16 @@ def parts_of(estimator: Any) -> list[Any]:
         return parts_of(inside)
     below = estimator.get_params() if hasattr(estimator, "get_params") else {}
     own = [
-        one
-        for name, one in below.items()
-        if "__" not in name and hasattr(one, "get_params") and not isinstance(one, type)
+        part
+        for name, part in below.items()
+        if "__" not in name and hasattr(part, "get_params") and not isinstance(part, type)
     ]
-    return [estimator, *(part for one in own for part in parts_of(one))]
+    return [estimator, *(inner for part in own for inner in parts_of(part))]
 
 
 def censored_of(estimator: Any) -> dict[str, str]:
     """What runs of unobserved outcome are to an estimator and its parts, by the class's name."""
-    words = {type(one).__name__: getattr(one, "censored", None) for one in parts_of(estimator)}
+    words = {type(part).__name__: getattr(part, "censored", None) for part in parts_of(estimator)}
     return {name: word for name, word in words.items() if isinstance(word, str)}
 
 

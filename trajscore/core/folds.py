@@ -57,7 +57,7 @@ def assign_folds(
     Raises
     ------
     ValueError
-        If there are too few runs or groups, or the splits are no partition.
+        If there are too few runs or groups, or the splits are not a partition.
 
     Examples
     --------
@@ -256,18 +256,18 @@ def held_out_rows(
 
 
 def _given_rows(calibration: ArrayLike, n_runs: int) -> IntArray:
-    given = as_array(calibration, "calibration")
+    rows_or_mask = as_array(calibration, "calibration")
     if (
-        given.dtype == object
-        and given.size
-        and all(isinstance(one, (bool, np.bool_)) for one in given.flat)
+        rows_or_mask.dtype == object
+        and rows_or_mask.size
+        and all(isinstance(value, (bool, np.bool_)) for value in rows_or_mask.flat)
     ):
-        given = given.astype(bool)
-    is_mask = given.dtype == bool
-    rows = np.flatnonzero(given) if is_mask else given
+        rows_or_mask = rows_or_mask.astype(bool)
+    is_mask = rows_or_mask.dtype == bool
+    rows = np.flatnonzero(rows_or_mask) if is_mask else rows_or_mask
     if (
-        given.ndim != 1
-        or (is_mask and len(given) != n_runs)
+        rows_or_mask.ndim != 1
+        or (is_mask and len(rows_or_mask) != n_runs)
         or (len(rows) and rows.dtype.kind not in "iufO")
         or not np.isin(rows, np.arange(n_runs)).all()
     ):

@@ -49,7 +49,7 @@ def parts_of_frame(
     single = not is_list_like(value)  # a column's name may be a number
     values: list[Any] = [value] if single else list(value)
     if not values:
-        raise ValueError("value names no column; give at least one column of values")
+        raise ValueError("value is empty; name at least one column")
     in_meta = list(meta) if is_list_like(meta) else [meta]
     per_run = [*in_meta, *(name for name in (outcome, horizon) if name is not None)]
     names: list[Any] = list(id) if is_list_like(id) else [id]
@@ -182,8 +182,10 @@ def _as_run_ids(uniques: NDArray[Any] | pd.Index, name: str) -> NDArray[Any]:
         ids = _whole_ids(ids.astype(np.float64), ids, name)
         kind = infer_dtype(ids, skipna=False)
     if kind not in ("integer", "boolean", "string"):
-        kinds = {type(one).__name__ for one in ids if not isinstance(one, (int, np.integer))}
-        kinds |= {"int" for one in ids if isinstance(one, (int, np.integer))}
+        kinds = {
+            type(run_id).__name__ for run_id in ids if not isinstance(run_id, (int, np.integer))
+        }
+        kinds |= {"int" for run_id in ids if isinstance(run_id, (int, np.integer))}
         raise ValueError(
             f"column {name!r} mixes or holds run ids of type {', '.join(sorted(kinds))}; make them "
             f"all whole numbers or all text, for example with df[{name!r}].astype(str)"
@@ -482,10 +484,10 @@ def _rows_with_values(column: pd.Series, name: str, layout: _Layout) -> IntArray
     differs = values[known] != first[codes[known]]
     if differs.any():
         row = int(known[np.argmax(differs)])
-        one, other = kinds[first[codes[row]]], kinds[values[row]]
+        first_value, second = kinds[first[codes[row]]], kinds[values[row]]
         raise ValueError(
             f"run {run_label(layout.run(row))} has two values in column {name!r}, "
-            f"{run_label(one)} and {run_label(other)}; a run has one, so correct its rows"
+            f"{run_label(first_value)} and {run_label(second)}; a run has one, so correct its rows"
         )
     rows[codes[known][::-1]] = known[::-1]
     return rows

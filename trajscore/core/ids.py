@@ -17,9 +17,9 @@ def as_ids(ids: ArrayLike | None, n_runs: int) -> NDArray[Any]:
     """Return one identifier a run, all int64 or all text; by default 0, 1, 2, ..."""
     if ids is None:
         return np.arange(n_runs, dtype=np.int64)
-    given = np.asarray(ids)
-    if given.dtype.kind == "i" and given.shape == (n_runs,):
-        return given.astype(np.int64)
+    array_of_ids = np.asarray(ids)
+    if array_of_ids.dtype.kind == "i" and array_of_ids.shape == (n_runs,):
+        return array_of_ids.astype(np.int64)
     array = np.asarray(ids, dtype=object)
     if array.shape != (n_runs,):
         raise ValueError(f"ids must hold {n_runs} identifiers, one for each run")
@@ -28,7 +28,7 @@ def as_ids(ids: ArrayLike | None, n_runs: int) -> NDArray[Any]:
         return _as_int64(array)
     if kind == "string":
         return array.astype(np.str_)
-    kinds = sorted({type(one).__name__ for one in array})
+    kinds = sorted({type(identifier).__name__ for identifier in array})
     raise ValueError(
         f"run identifiers must be all whole numbers or all text, got {', '.join(kinds)}; "
         f"convert them first, for example with .astype(str)"
@@ -40,7 +40,9 @@ def _as_int64(ids: NDArray[Any]) -> IntArray:
     try:
         return ids.astype(np.int64)
     except OverflowError as error:
-        row = next(row for row, one in enumerate(ids) if not -(2**63) <= int(one) < 2**63)
+        row = next(
+            row for row, identifier in enumerate(ids) if not -(2**63) <= int(identifier) < 2**63
+        )
         raise ValueError(
             f"row {row}: run identifier {ids[row]} is too large for a 64-bit integer; make all "
             f"identifiers text, for example with .astype(str)"
@@ -62,11 +64,11 @@ def pair_codes(first: IntArray, second: IntArray) -> IntArray:
 
 
 def are_default_ids(ids: NDArray[Any]) -> bool:
-    """Tell whether ids are the default 0, 1, 2, ..., which say nothing of the runs."""
+    """Tell whether ids are the default 0, 1, 2, ..., which do not identify runs."""
     return ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
 
 
-def check_index(given: Any, ids: NDArray[Any], name: str) -> None:
+def check_index(labelled: Any, ids: NDArray[Any], name: str) -> None:
     """Refuse a Series whose index names the same runs as a container has, in another order.
 
     >>> check_index(pd.Series([1, 0], index=["b", "a"]), np.array(["a", "b"]), "y")
@@ -74,11 +76,11 @@ def check_index(given: Any, ids: NDArray[Any], name: str) -> None:
     ...
     ValueError: row 0: y is of run 'b', X of run 'a'; bring y into the order of X: y.loc[X.ids]
     """
-    if not isinstance(given, pd.Series) or isinstance(given.index, pd.RangeIndex):
+    if not isinstance(labelled, pd.Series) or isinstance(labelled.index, pd.RangeIndex):
         return
-    index = given.index
+    index = labelled.index
     if isinstance(index, pd.MultiIndex):  # ids of several columns are joined by dashes
-        index = pd.Index(["-".join(map(str, one)) for one in index])
+        index = pd.Index(["-".join(map(str, levels)) for levels in index])
     if len(index) != len(ids) or are_default_ids(ids) or index.equals(pd.Index(ids)):
         return
     if index.name is None and ids.dtype.kind == "i":  # may be rows of another table
@@ -94,8 +96,8 @@ def check_index(given: Any, ids: NDArray[Any], name: str) -> None:
 def check_same_runs(first: RunsLike, other: RunsLike, first_name: str, other_name: str) -> None:
     """Refuse two containers that do not hold the same runs in the same order.
 
-    The ids 0, 1, 2, ... that a container gets by default say nothing, so such a container goes
-    with any other; but not with those very numbers in another order.
+    The ids 0, 1, 2, ... that a container gets by default do not identify runs, so such a
+    container goes with any other; but not with those very numbers in another order.
 
     >>> from trajscore import TrajectoryArray
     >>> X = TrajectoryArray.from_list([[0.9], [0.4]], ids=["a", "b"])
@@ -129,8 +131,8 @@ def _first_other_id(ids: NDArray[Any], others: NDArray[Any]) -> int | None:
     differ = ids != others if alike else np.ones(len(ids), dtype=bool)
     if not differ.any():
         return None
-    given = [one for one in (ids, others) if not are_default_ids(one)]
+    own_ids = [candidate for candidate in (ids, others) if not are_default_ids(candidate)]
     # of two containers, one has no ids of its own; is the other one that was put in another order?
-    if len(given) == 1 and not (alike and are_default_ids(np.sort(given[0]))):
+    if len(own_ids) == 1 and not (alike and are_default_ids(np.sort(own_ids[0]))):
         return None
     return int(np.argmax(differ))

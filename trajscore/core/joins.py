@@ -60,17 +60,17 @@ def _joined_horizons(several: Sequence[Parts], lengths: Sequence[IntArray]) -> I
 
 def _common_horizon(several: Sequence[Parts]) -> IntArray | None:
     """Return the horizons on which all containers agree that have any."""
-    given = [(k, parts["horizon"]) for k, parts in enumerate(several)]
-    given = [(k, horizon) for k, horizon in given if horizon is not None]
-    for k, other in given[1:]:
-        before, first = given[0]
+    horizons = [(k, parts["horizon"]) for k, parts in enumerate(several)]
+    horizons = [(k, horizon) for k, horizon in horizons if horizon is not None]
+    for k, other in horizons[1:]:
+        before, first = horizons[0]
         if not np.array_equal(first, other):
             row = int(np.argmax(first != other))
             raise ValueError(
                 f"row {row} has horizon {first[row]} in container {before}, but {other[row]} in "
                 f"container {k}; a run has one horizon, so build both with the same"
             )
-    return given[0][1] if given else None
+    return horizons[0][1] if horizons else None
 
 
 def _joined_meta(several: Sequence[Parts]) -> pd.DataFrame | None:

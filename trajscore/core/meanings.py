@@ -33,17 +33,19 @@ class Meanings(dict[str, Any]):
         return ",".join(f"{word}={meaning}" for word, meaning in self.items())
 
 
-def check_map(given: Mapping[Any, float] | str | None) -> dict[str, float]:
+def check_map(outcome_map: Mapping[Any, float] | str | None) -> dict[str, float]:
     """Return what words mean as outcomes, by the word in lower case.
 
     >>> check_map("Pass=1,fail=0,timeout=-1")
     {'pass': 1.0, 'fail': 0.0, 'timeout': -1.0}
     """
-    if given is not None and not isinstance(given, (str, Mapping)):
-        raise ArgumentError(f"{{argument}} must be a dict of words, got {given!r}", "outcome_map")
-    pairs = _pairs(given) if isinstance(given, str) else dict(given or {})
-    found = {_word(word): value for word, value in pairs.items()}
-    for word, value in found.items():
+    if outcome_map is not None and not isinstance(outcome_map, (str, Mapping)):
+        raise ArgumentError(
+            f"{{argument}} must be a dict of words, got {outcome_map!r}", "outcome_map"
+        )
+    pairs = _pairs(outcome_map) if isinstance(outcome_map, str) else dict(outcome_map or {})
+    meanings = {_word(word): value for word, value in pairs.items()}
+    for word, value in meanings.items():
         number = isinstance(value, (int, float, np.number)) and (0 <= value <= 1 or value == -1)
         if not number:
             raise ArgumentError(
@@ -51,20 +53,22 @@ def check_map(given: Mapping[Any, float] | str | None) -> dict[str, float]:
                 f"for not observed, or a grade between 0 and 1",
                 "outcome_map",
             )
-    return {word: float(value) for word, value in found.items()}
+    return {word: float(value) for word, value in meanings.items()}
 
 
 def _pairs(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    pairs: dict[str, Any] = {}
     for pair in text.split(","):
         word, _, value = pair.rpartition("=")
         if not word:
-            raise ArgumentError(f"{{argument}}: {pair!r} is no pair such as pass=1", "outcome_map")
+            raise ArgumentError(
+                f"{{argument}}: {pair!r} is not a pair such as pass=1", "outcome_map"
+            )
         try:
-            found[word] = float(value)
+            pairs[word] = float(value)
         except ValueError:
-            found[word] = value
-    return found
+            pairs[word] = value
+    return pairs
 
 
 def as_mapped(value: Any, meanings: Mapping[str, float]) -> Any:
@@ -85,14 +89,14 @@ def map_outcomes(column: pd.Series, meanings: Mapping[str, float]) -> pd.Series:
     try:
         codes, kinds = pd.factorize(column)  # missing values are -1
     except TypeError:
-        said = f"column {column.name!r} holds a list or an object"
-        raise ValueError(f"{said}; give one outcome a run") from None
-    found = [as_mapped(kind, meanings) for kind in kinds]
-    words = {k: kind for k, kind in enumerate(found) if isinstance(kind, str)}
+        problem = f"column {column.name!r} holds a list or an object"
+        raise ValueError(f"{problem}; give one outcome a run") from None
+    outcomes = [as_mapped(kind, meanings) for kind in kinds]
+    words = {k: kind for k, kind in enumerate(outcomes) if isinstance(kind, str)}
     if words:
         counts = Counter({word: int((codes == k).sum()) for k, word in words.items()})
         refuse_words(counts, len(column), meanings)
-    values = pd.Series([*found, None], dtype=object)
+    values = pd.Series([*outcomes, None], dtype=object)
     return values.iloc[codes].set_axis(column.index)
 
 

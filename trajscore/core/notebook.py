@@ -8,13 +8,13 @@ from typing import Any
 import pandas as pd
 
 N_SHOWN = 8
-"""So many rows are shown; what is said of the object counts all."""
+"""Number of rows shown; what is said of the object counts all."""
 
 
-def as_html(said: str, rows: pd.DataFrame) -> str:
+def as_html(summary: str, rows: pd.DataFrame) -> str:
     """Return a line and a small table, both escaped."""
     table = rows.to_html(border=0, na_rep="", float_format="{:.3g}".format, max_cols=12)
-    return f"<div><p>{escape(said)}</p>{table if len(rows) else ''}</div>"
+    return f"<div><p>{escape(summary)}</p>{table if len(rows) else ''}</div>"
 
 
 def runs_as_html(X: Any) -> str:

@@ -215,8 +215,8 @@ def _check_range(values: FloatArray, observed: BoolArray) -> None:
     if set(np.unique(values)) == {0.0, 1.0, 2.0}:
         raise ValueError(
             f"row {row}: outcome 2; these look like outcomes -1, 0, 1 that a meta-estimator has "
-            f"re-coded as 0, 1, 2, so that success and failure can no longer be told: keep the "
-            f"forecaster out of it, or leave unobserved runs out first"
+            f"re-coded as 0, 1, 2, so that success and failure can no longer be distinguished: "
+            f"keep the forecaster out of it, or leave unobserved runs out first"
         )
     raise ValueError(
         f"row {row}: outcome {values[row]:g} lies outside [0, 1]; use 1 for success, 0 for "

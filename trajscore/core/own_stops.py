@@ -64,7 +64,7 @@ def _round_number(low: float, high: float) -> float:
     """Return the number of fewest digits above `low` and up to `high`."""
     for digits in range(-3, 16):
         unit = 10.0**digits
-        found = (np.floor(low * unit) + 1) / unit
-        if low < found <= high:
-            return float(found)
+        candidate = (np.floor(low * unit) + 1) / unit
+        if low < candidate <= high:
+            return float(candidate)
     return high

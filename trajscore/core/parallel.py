@@ -39,4 +39,4 @@ class Work:
         [2, 1]
         """
         threads = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
-        return iter(threads(delayed(function)(one) for one in self.track(jobs)))
+        return iter(threads(delayed(function)(job) for job in self.track(jobs)))

@@ -71,5 +71,5 @@ def as_row_index(key: Any, n_runs: int) -> Any:
     return index
 
 
-def same_horizons(one: IntArray | None, other: IntArray | None) -> bool:
-    return one is other if one is None or other is None else np.array_equal(one, other)
+def same_horizons(first: IntArray | None, second: IntArray | None) -> bool:
+    return first is second if first is None or second is None else np.array_equal(first, second)

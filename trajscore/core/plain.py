@@ -11,9 +11,9 @@ import numpy as np
 def plain(value: Any) -> Any:
     """Return dictionaries, lists and scalars as JSON has them: null for what is not finite."""
     if isinstance(value, dict):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

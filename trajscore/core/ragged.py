@@ -297,9 +297,9 @@ class Ragged:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise TypeError(
-            f"a {type(self).__name__} holds runs of different lengths and is not turned into an "
-            f"array unasked; call .padded() for a NaN-padded array, or .cells for the flat values, "
-            f"and leave scikit-learn's set_output at its default"
+            f"a {type(self).__name__} holds runs of different lengths and does not become an "
+            f"array by itself; call .padded() for a NaN-padded array, or .cells for the flat "
+            f"values, and leave scikit-learn's set_output at its default"
         )
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -407,9 +407,9 @@ class Ragged:
             raise ValueError(f"expected {len(self._cells)} cells, got {len(values)}")
         if channels is None and width(values) == self.n_channels:
             channels = self._channels
-        made = self._replace(cells=values, channels=as_channels(channels, values))
-        made._check_values("allow")
-        return made
+        changed = self._replace(cells=values, channels=as_channels(channels, values))
+        changed._check_values("allow")
+        return changed
 
     def with_ended(self, ended: ArrayLike = True) -> Self:
         """Return the same runs, of which these have ended.
@@ -470,8 +470,8 @@ class Ragged:
         >>> X.prefix(1).with_horizon(X.lengths).horizon
         array([2, 1])
         """
-        given = None if horizon is None else as_horizon(horizon, self.lengths)
-        return self._replace(horizon=given)
+        numbers = None if horizon is None else as_horizon(horizon, self.lengths)
+        return self._replace(horizon=numbers)
 
     def ffill(self) -> Self:
         """Fill missing values with the last one recorded before, in the same run and channel.

@@ -90,12 +90,14 @@ def check_sample(
     runs = next(iter(containers.values()))
     n_runs = len(runs)
     of_runs = {"groups": groups, "sample_weight": sample_weight, "q_z": q_z}
-    for name, given in of_runs.items():
-        check_index(given, runs.ids, name)
+    for name, values in of_runs.items():
+        check_index(values, runs.ids, name)
     outcomes = None
     if y is not _UNGIVEN:
         outcomes = check_outcomes(y, runs, allow_censored=allow_censored, allow_soft=allow_soft)
-        containers = {name: ended_where_known(one, outcomes) for name, one in containers.items()}
+        containers = {
+            name: ended_where_known(container, outcomes) for name, container in containers.items()
+        }
     return Sample(
         traces=containers,
         y=outcomes,
@@ -113,16 +115,16 @@ def ended_where_known(X: Any, y: NDArray[Any]) -> Any:
 def _predictors(X: Mapping[Any, Any], **flags: Any) -> dict[str, TrajectoryArray]:
     """Check several predictors, and that they are of the same runs in the same order."""
     checked: dict[str, TrajectoryArray] = {}
-    for name, one in X.items():
+    for name, trace in X.items():
         try:
-            checked[str(name)] = check_trajectories(one, **flags)
+            checked[str(name)] = check_trajectories(trace, **flags)
         except ValueError as error:
             raise ValueError(f"predictor {str(name)!r}: {error}") from error
     if not checked:
         raise ValueError("there is no predictor; give at least one trace for each run")
     (first_name, first), *others = checked.items()
-    for name, one in others:
-        check_same_runs(first, one, f"predictor {first_name!r}", f"predictor {name!r}")
+    for name, trace in others:
+        check_same_runs(first, trace, f"predictor {first_name!r}", f"predictor {name!r}")
     return checked
 
 

@@ -21,7 +21,7 @@ ADMINISTRATIVE: Mechanism = "administrative"
 INFORMATIVE: Mechanism = "informative"
 """The run brought its stop about itself, which may say how it would have ended."""
 EXCLUDED: Mechanism = "excluded"
-"""A fault of the test bench ended the run, which is no run of the agent."""
+"""An infrastructure error ended the run, which is not a run of the agent."""
 UNKNOWN: Mechanism = "unknown"
 """Nobody said what the reason means."""
 
@@ -188,7 +188,7 @@ def recorded_stops(
         reasons = np.asarray(stop_reason, dtype=object)
         if reasons.shape != (len(meta),):
             raise ValueError(f"there are {reasons.size} stop reasons for {len(meta)} runs")
-        if not all(isinstance(one, Hashable) for one in reasons):
+        if not all(isinstance(reason, Hashable) for reason in reasons):
             raise ValueError("stop reasons must be text, one for each run")
         return reasons, None
     kinds = meta["stop_kind"].to_numpy(dtype=object) if "stop_kind" in meta else None
@@ -214,17 +214,17 @@ def _normalize(reason: Any) -> str:
 
 
 def _check_kinds(kinds: ArrayLike, n_runs: int) -> NDArray[Any]:
-    given = pd.Series(np.asarray(kinds, dtype=object), dtype=object)
-    if len(given) != n_runs:
-        raise ValueError(f"there are {len(given)} kinds of stops for {n_runs} runs")
-    bad = (~given.isin(MECHANISMS) & given.notna()).to_numpy()
+    column = pd.Series(np.asarray(kinds, dtype=object), dtype=object)
+    if len(column) != n_runs:
+        raise ValueError(f"there are {len(column)} kinds of stops for {n_runs} runs")
+    bad = (~column.isin(MECHANISMS) & column.notna()).to_numpy()
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
-            f"row {row}: stop_kind {given[row]!r} is none of {', '.join(MECHANISMS)}; "
+            f"row {row}: stop_kind {column[row]!r} is not one of {', '.join(MECHANISMS)}; "
             f"correct it, or say why runs ended with stop_reason="
         )
-    return given.to_numpy(dtype=object)
+    return column.to_numpy(dtype=object)
 
 
 def _as_function(rule: Rule | None) -> Callable[[str], Mechanism]:
@@ -233,15 +233,14 @@ def _as_function(rule: Rule | None) -> Callable[[str], Mechanism]:
         return lambda name: _checked(rule(name), name)
     if rule is not None and not isinstance(rule, Mapping):
         raise ValueError(f"rule must be a dict of reasons, or a function of one, got {rule!r}")
-    given = {} if rule is None else dict(rule)
-    own = {_normalize(name): mechanism for name, mechanism in given.items()}
+    mapping = {} if rule is None else dict(rule)
+    own = {_normalize(name): mechanism for name, mechanism in mapping.items()}
     return lambda name: _checked(own.get(name, _MECHANISM_OF_REASON.get(name, UNKNOWN)), name)
 
 
 def _checked(mechanism: str, name: str) -> Mechanism:
-    for one in MECHANISMS:
-        if mechanism == one:
-            return one
+    if mechanism in MECHANISMS:
+        return MECHANISMS[MECHANISMS.index(mechanism)]
     raise ValueError(
         f"stop reason {name!r}: the rule says {mechanism!r}; say one of {', '.join(MECHANISMS)}"
     )

@@ -49,12 +49,12 @@ def load(path: Path, build: Callable[..., Loaded]) -> Loaded:
     """Read what `save` wrote, and build a container of its parts."""
     form = _format(path)
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: there is no such file")
+        raise FileNotFoundError(f"{path}: file not found")
     try:
         return build(**form.read(path), missing="allow")
     except _ERRORS as error:
         raise ValueError(
-            f"{path}: this is no file that TrajectoryArray.save of this version wrote; read a "
+            f"{path}: not a file that TrajectoryArray.save of this version wrote; read a "
             f"table with TrajectoryArray.from_frame"
         ) from error
 
@@ -68,7 +68,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         return
     path = path.resolve()  # what a link names is replaced, not the link
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path.parent}: there is no such folder; make it first")
+        raise FileNotFoundError(f"{path.parent}: folder not found; create it first")
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         with beside.open("xb") as file:
@@ -112,11 +112,11 @@ def _check_meta(meta: pd.DataFrame, ending: str) -> None:
             )
 
 
-def _same(one: pd.Series, other: pd.Series) -> bool:
-    if str(one.dtype) != str(other.dtype) or not one.equals(other):
+def _same(first: pd.Series, second: pd.Series) -> bool:
+    if str(first.dtype) != str(second.dtype) or not first.equals(second):
         return False
     # `equals` takes a tuple for a list
-    return one.dtype != object or list(map(type, one)) == list(map(type, other))
+    return first.dtype != object or list(map(type, first)) == list(map(type, second))
 
 
 # ---------------------------------------------------------------- .npz
@@ -166,7 +166,7 @@ def _to_json(column: pd.Series) -> tuple[str, Any]:
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     if column.dtype.kind in "mM" and isinstance(column.dtype, np.dtype):
         return str(dtype), column.to_numpy().view(np.int64).tolist()
-    values = [None if one is pd.NA else one for one in column.tolist()]
+    values = [None if value is pd.NA else value for value in column.tolist()]
     return str(dtype), values
 
 
@@ -218,7 +218,7 @@ def _write_container(parts: Parts, meta: pd.DataFrame, file: BinaryIO) -> None:
 def _read_container(path: Path) -> Parts:
     frame, header = _read_parquet(path)
     if len(frame) and frame["row"].max() >= len(frame):  # as a damaged file may say
-        raise ValueError("a run has a number beyond those of all runs")
+        raise ValueError("a run number is out of range")
     lengths = np.bincount(frame["row"])
     first = frame.iloc[np.cumsum(lengths) - lengths].reset_index(drop=True)
     channels = header["channels"]
@@ -240,7 +240,9 @@ def _read_container(path: Path) -> Parts:
 
 def _marks_by_nan(column: pd.Series) -> bool:
     """Whether objects (text, in pandas 2) have NaN for missing, which Parquet makes None."""
-    return column.dtype == object and any(isinstance(one, float) for one in column[column.isna()])
+    return column.dtype == object and any(
+        isinstance(value, float) for value in column[column.isna()]
+    )
 
 
 def _write_parquet(frame: pd.DataFrame, target: Any, header: dict[str, Any]) -> None:

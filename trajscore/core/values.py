@@ -22,9 +22,9 @@ _LARGEST_COUNT = 2**63  # what arrays are indexed with
 _MOST_JOBS = 4096
 
 
-def run_label(one: Any) -> str:
+def run_label(identifier: Any) -> str:
     """Write a run identifier, maybe a NumPy scalar, as a user would, within a line: 'r7' or 7."""
-    label = repr(getattr(one, "item", lambda: one)())
+    label = repr(getattr(identifier, "item", lambda: identifier)())
     return label if len(label) <= 200 else label[:200] + "..."
 
 
@@ -39,24 +39,24 @@ def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
-    """Refuse what is none of the words that an argument may be."""
+    """Refuse a value that is not one of the words of an argument."""
     if not isinstance(value, str) or value not in choices:
         *most, last = map(repr, choices)
         words = f"{', '.join(most)} or {last}" if most else last
         raise ValueError(f"{name} must be {words}, got {value!r}")
 
 
-def several(given: Any, name_of: Callable[[Any], str], what: str) -> list[Any]:
+def several(items: Any, name_of: Callable[[Any], str], argument: str) -> list[Any]:
     """Return what is given as a list, of which nothing occurs twice."""
-    if isinstance(given, str) or not is_iterable(given):
-        raise ValueError(f"{what} must be a list of some, got {given!r}")
-    listed = list(given)
+    if isinstance(items, str) or not is_iterable(items):
+        raise ValueError(f"{argument} must be a list, got {items!r}")
+    listed = list(items)
     if not listed:
-        raise ValueError(f"{what} is empty; name at least one")
-    names = [name_of(one) for one in listed]
+        raise ValueError(f"{argument} is empty; name at least one")
+    names = [name_of(item) for item in listed]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"{what} names {name} more than once; name each once")
+            raise ValueError(f"{argument} names {name} more than once; name each once")
     return listed
 
 
@@ -115,7 +115,7 @@ def as_path(value: Any, name: str = "path") -> Path:
     except UnicodeEncodeError:
         is_name = False
     if not is_name:
-        raise ValueError(f"{name} {value!r} is no name of a file")
+        raise ValueError(f"{name} {value!r} is not a file name")
     return Path(value)
 
 
@@ -147,7 +147,7 @@ def refuse_kind(dtype: Any) -> None:
         raise ValueError("Complex data not supported; take real parts or absolute values first")
     if kind in "mM":
         name = "dates" if kind == "M" else "durations"
-        raise ValueError(f"{name} ({dtype}) are no numbers; turn them into numbers first")
+        raise ValueError(f"{name} ({dtype}) are not numbers; convert them to numbers first")
 
 
 def as_real(values: Any) -> FloatArray:

@@ -232,9 +232,9 @@ def as_step_weights(weights: Weights = "early", horizon: Any = None) -> StepWeig
         return weights
     if not callable(weights) and (not isinstance(weights, str) or weights not in _SCHEDULES):
         simple = weights is None or isinstance(weights, (str, int, float))
-        given = repr(weights) if simple else f"of type {type(weights).__name__}"
+        shown = repr(weights) if simple else f"of type {type(weights).__name__}"
         raise ValueError(
-            f"unknown weights {given}; use one of {', '.join(_SCHEDULES)}, or a function of the "
+            f"unknown weights {shown}; use one of {', '.join(_SCHEDULES)}, or a function of the "
             f"array of step numbers"
         )
     if isinstance(horizon, str) or not (horizon is None or is_count(horizon)):
@@ -257,8 +257,10 @@ def schedules_of(weights: Any, horizon: Horizon) -> list[StepWeights]:
     if weights is None:
         named = WEIGHT_SCHEDULES
         weights = [w for w in named if horizon is not None or not _SCHEDULES[w].from_end]
-    given = several(weights, lambda one: as_step_weights(one, horizon).schedule_name, "weights")
-    return [as_step_weights(one, horizon) for one in given]
+    schedules = several(
+        weights, lambda schedule: as_step_weights(schedule, horizon).schedule_name, "weights"
+    )
+    return [as_step_weights(schedule, horizon) for schedule in schedules]
 
 
 def _called(function: Callable[[Any], Any], longest: int) -> FloatArray:

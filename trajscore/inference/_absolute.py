@@ -33,7 +33,7 @@ def absolute_interval(
     same covariance, make bounds that hold wherever the truth is: the lower one is wide.
     """
     blocks = [ours] if theirs is None else [ours, theirs]
-    spread = Spread(np.concatenate([one.influence for one in blocks], axis=1), units)
+    spread = Spread(np.concatenate([block.influence for block in blocks], axis=1), units)
     tail = (1 + confidence_level) / 2
     quantile = units.t_quantile(spread.n_runs, confidence_level)
     errors = quantile / norm.ppf(tail) * spread.draw(_DRAWS)

@@ -27,7 +27,7 @@ _BLOCK = 64
 _MOST_COUNTS = 1 << 24  # counts of units held at a time
 _MOST = 10**8
 # Rows of each column that `bootstrap_many_means` draws one by one.
-_TELLING = 512
+_LARGEST = 512
 
 
 def bootstrap(
@@ -115,7 +115,7 @@ def bootstrap_units(
 def bootstrap_many_means(
     samples: FloatArray, *, n_resamples: int, random_state: Any = None
 ) -> FloatArray:
-    """Bootstrap means of very many rows: the most telling are drawn, the others have a normal sum.
+    """Bootstrap means of very many rows: the largest are drawn, the others have a normal sum.
 
     With the rows of the largest deviations set apart, what is drawn of the others adds up to a
     normal sum, whatever they are distributed like, of a mean and covariance that are known.
@@ -126,18 +126,18 @@ def bootstrap_many_means(
     1.0...
     """
     n, generator = len(samples), np.random.default_rng(_seed(random_state))
-    largest = np.argpartition(-np.abs(samples - samples.mean(axis=0)), _TELLING, axis=0)
-    telling = np.zeros(n, dtype=bool)
-    telling[largest[:_TELLING]] = True
-    others, n_telling = samples[~telling], int(telling.sum())
-    n_drawn = generator.binomial(n, n_telling / n, n_resamples)
-    counts = generator.multinomial(n_drawn, np.full(n_telling, 1 / n_telling))
+    largest = np.argpartition(-np.abs(samples - samples.mean(axis=0)), _LARGEST, axis=0)
+    is_large = np.zeros(n, dtype=bool)
+    is_large[largest[:_LARGEST]] = True
+    others, n_largest = samples[~is_large], int(is_large.sum())
+    n_drawn = generator.binomial(n, n_largest / n, n_resamples)
+    counts = generator.multinomial(n_drawn, np.full(n_largest, 1 / n_largest))
     n_others = (n - n_drawn)[:, None]
     covariance = np.atleast_2d(np.cov(others, rowvar=False, bias=True))
     noise = generator.multivariate_normal(
         np.zeros(samples.shape[1]), covariance, n_resamples, method="eigh"
     )
-    sums = counts @ samples[telling] + n_others * others.mean(axis=0) + np.sqrt(n_others) * noise
+    sums = counts @ samples[is_large] + n_others * others.mean(axis=0) + np.sqrt(n_others) * noise
     return np.asarray(sums / n)
 
 
@@ -269,4 +269,4 @@ def _column(reference: Any, names: pd.Index) -> int:
         return int(np.flatnonzero(names == reference)[0])
     if isinstance(reference, (int, np.integer)) and -len(names) <= reference < len(names):
         return int(reference)
-    raise ValueError(f"reference {reference!r} is none of the columns {names.tolist()}")
+    raise ValueError(f"reference {reference!r} is not one of the columns {names.tolist()}")

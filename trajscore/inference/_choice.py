@@ -25,7 +25,7 @@ METHODS = ("auto", "bootstrap", "influence")
 ENOUGH = 30
 _SHARE = 0.25
 _MOST_DRAWS = 4000
-# of means over more runs the most telling ones are drawn
+# of means over more runs those of the largest deviations are drawn
 _MANY = 1 << 13
 FEWEST_OF_DIFFERENCES = 5
 """Runs of the rarer outcome below which no interval of a difference holds often enough."""
@@ -65,7 +65,7 @@ def by_influence(
     half_width = spread.half_width(units.t_quantile(len(influence), confidence_level))
     low, high = bounds(estimate, half_width, np.broadcast_to(on_logit, estimate.shape))
     enough = min(ENOUGH, _SHARE * units.n_units**2 / units.n_effective(len(influence)))
-    return InfluenceIntervals(low, high, spread.n_telling() >= enough, spread.acceleration())
+    return InfluenceIntervals(low, high, spread.effective_n() >= enough, spread.acceleration())
 
 
 def by_bootstrap(
@@ -93,8 +93,8 @@ def interval_of(
     units = any_units(groups, len(influence))
     value = np.array([estimate])
     psi = np.nan_to_num(influence)[:, None]
-    found = by_influence(value, psi, units, confidence_level, on_logit)
-    return estimate, float(found.low[0]), float(found.high[0])
+    intervals = by_influence(value, psi, units, confidence_level, on_logit)
+    return estimate, float(intervals.low[0]), float(intervals.high[0])
 
 
 def intervals_of_means(
@@ -112,9 +112,9 @@ def intervals_of_means(
     hide what is rare. `changes` are those of `unseen_reach`, of each column.
     """
     n, mean = len(values), values.mean(axis=0)
-    made = by_influence(mean, values - mean, units, confidence_level)
-    low, high = made.low, made.high
-    if not made.holds.all():
+    intervals = by_influence(mean, values - mean, units, confidence_level)
+    low, high = intervals.low, intervals.high
+    if not intervals.holds.all():
         # a tail of the level has to hold some replicates
         least = min(_MOST_DRAWS, math.ceil(40 / (1 - confidence_level)))
         draws = max(n_resamples, least)
@@ -129,10 +129,10 @@ def intervals_of_means(
                 random_state=random_state,
             )
         expanded = units.expanded_level(n, confidence_level)
-        ends = by_bootstrap(drawn, mean, made.skewness, expanded)
-        low = np.where(made.holds, low, np.minimum(low, ends[0]))
-        high = np.where(made.holds, high, np.maximum(high, ends[1]))
-    reaches = zip(changes, (made.high - made.low) / 2, strict=True)
-    unseen = [unseen_reach(one, units, 1 - confidence_level, width) for one, width in reaches]
+        ends = by_bootstrap(drawn, mean, intervals.skewness, expanded)
+        low = np.where(intervals.holds, low, np.minimum(low, ends[0]))
+        high = np.where(intervals.holds, high, np.maximum(high, ends[1]))
+    reaches = zip(changes, (intervals.high - intervals.low) / 2, strict=True)
+    unseen = [unseen_reach(change, units, 1 - confidence_level, width) for change, width in reaches]
     below, above = np.array(unseen).T
     return mean, np.minimum(low, mean - below), np.maximum(high, mean + above)

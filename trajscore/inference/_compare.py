@@ -63,7 +63,7 @@ def compare_predictors(
     ------
     ValueError
         If predictors have scores of different runs, a score is missing, there are fewer than two
-        runs or clusters, or too few replicates for so many comparisons.
+        runs or clusters, or too few replicates for the number of comparisons.
 
     Notes
     -----
@@ -251,7 +251,7 @@ def _are_by_range(
     ranges: list[_Range], std_error: FloatArray, t: FloatArray, error: float
 ) -> BoolArray:
     """Tell which intervals are narrower by range, be it because no quantile is finite."""
-    widths = np.array([np.ptp(one.interval(error)) for one in ranges])
+    widths = np.array([np.ptp(range_of_pair.interval(error)) for range_of_pair in ranges])
     n_beyond = _n_replicates(len(t), error)
     critical = np.partition(t, -n_beyond, axis=0)[-n_beyond]
     finite = np.isfinite(critical)
@@ -293,8 +293,8 @@ def _checked_table(samples: Mapping[Any, ArrayLike] | pd.DataFrame) -> pd.DataFr
             f"samples must be a dict or DataFrame of scores by predictor, "
             f"got {type(samples).__name__}"
         )
-    given = samples if isinstance(samples, pd.DataFrame) else _from_mapping(samples)
-    table = given.astype(np.float64)
+    scores = samples if isinstance(samples, pd.DataFrame) else _from_mapping(samples)
+    table = scores.astype(np.float64)
     if table.shape[1] < 2:
         raise ValueError(f"a comparison needs at least 2 predictors, got {table.shape[1]}")
     if not table.columns.is_unique:
@@ -312,7 +312,7 @@ def _checked_table(samples: Mapping[Any, ArrayLike] | pd.DataFrame) -> pd.DataFr
 
 def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
     """Put scores side by side, by position, if nothing says that they are of other runs."""
-    columns = {name: as_numbers(one, f"scores of {name!r}") for name, one in samples.items()}
+    columns = {name: as_numbers(values, f"scores of {name!r}") for name, values in samples.items()}
     for name, column in columns.items():
         if column.ndim != 1:
             raise ValueError(f"scores of {name!r} have shape {column.shape}; give one a run")
@@ -321,7 +321,9 @@ def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
         raise ValueError(
             f"the predictors have different numbers of scores ({sizes}); give one a run"
         )
-    indexes = {name: one.index for name, one in samples.items() if isinstance(one, pd.Series)}
+    indexes = {
+        name: values.index for name, values in samples.items() if isinstance(values, pd.Series)
+    }
     first = next(iter(indexes), None)
     for name, index in indexes.items():
         if not index.equals(indexes[first]):
@@ -347,7 +349,7 @@ def _pairs(names: list[Hashable], reference: Hashable | None) -> NDArray[np.int6
     if reference is None:
         return np.array(list(combinations(range(len(names)), 2)))
     if not isinstance(reference, Hashable) or reference not in names:
-        raise ValueError(f"reference {reference!r} is none of the predictors {names}")
+        raise ValueError(f"reference {reference!r} is not one of the predictors {names}")
     base = names.index(reference)
     return np.array([(k, base) for k in range(len(names)) if k != base])
 

@@ -36,7 +36,7 @@ def influence_interval(
 
     The standard error is that of a mean of influences, over clusters where there are any, and the
     quantile is that of a t distribution with one degree of freedom less than there are runs, or
-    clusters of equal size that would be as telling.
+    the number of equally large clusters that they are equivalent to.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def influence_interval(
         n times the derivative of each statistic in the weight of each run; of a mean, the
         deviations from it. NaN for a run that a statistic does not use counts as 0.
     groups : array-like of shape (n_runs,), optional
-        Clusters of runs, such as trials of one task: n_c runs in cluster c are as telling as
-        n^2 / sum n_c^2 equal clusters.
+        Clusters of runs, such as trials of one task: clusters of n_c runs are equivalent to
+        n^2 / sum n_c^2 equally large ones.
     on_logit : bool or array-like of bool of shape (n_statistics,), default=False
         Whether the interval is made on the logit scale, for statistics in (0, 1) such as AUROC.
     simultaneous : bool, default=False
@@ -65,7 +65,7 @@ def influence_interval(
     Warns
     -----
     UserWarning
-        If there are fewer than 15 clusters, or as few of equal size would be as telling.
+        If there are fewer than 15 clusters, or they are equivalent to fewer equally large ones.
 
     References
     ----------
@@ -155,7 +155,7 @@ class Spread:
         scaled = self.left_out() / self.n_runs
         return np.asarray(scaled.T @ scaled)
 
-    def n_telling(self) -> FloatArray:
+    def effective_n(self) -> FloatArray:
         """Count the units that the variance rests on: n if all are alike, k if k of them are far.
 
         Of a rare outcome it is the number of times that it occurs, of a normal sample n / 3.
@@ -174,11 +174,11 @@ class Spread:
 
 
 def warn_few_clusters(units: Units, n_runs: int) -> None:
-    """Warn where there are fewer than 15 clusters, or as few would be as telling."""
+    """Warn where there are fewer than 15 clusters, or they are equivalent to fewer equal ones."""
     effective = units.n_effective(n_runs)
     if units.codes is None or effective >= FEW_CLUSTERS:
         return
-    equal = "" if effective > units.n_units - 0.5 else f", as telling as {effective:.1f} equal ones"
+    equal = "" if effective > units.n_units - 0.5 else f", equivalent to {effective:.1f} equal ones"
     warnings.warn(
         f"there are {units.n_units} clusters of runs{equal}; intervals from fewer than "
         f"{FEW_CLUSTERS} are wide and may cover less than they say, so collect runs of more tasks",

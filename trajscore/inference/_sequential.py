@@ -236,7 +236,7 @@ def _ends(bound: Any) -> tuple[float, float]:
     """Return the smallest and the largest difference."""
     pair = isinstance(bound, tuple) and len(bound) == 2 and is_number(bound[0])
     sizes = (-bound[0], bound[1]) if pair else (bound, bound)
-    if not all(is_number(one) and 1e-100 < one < 1e100 for one in sizes):
+    if not all(is_number(size) and 1e-100 < size < 1e100 for size in sizes):
         raise ValueError(
             f"bound must be a positive number, or a pair of a number below 0 and a number above "
             f"0, got {bound!r}"

@@ -50,7 +50,7 @@ class Units:
         return self.sums(np.ones((n_runs, 1)))[:, 0]
 
     def n_effective(self, n_runs: int) -> float:
-        """Count the equal clusters that would be as telling."""
+        """Count the equally large clusters that these are equivalent to."""
         return n_equal(self.sizes(n_runs))
 
     def t_quantile(self, n_runs: int, confidence_level: float) -> float:
@@ -124,7 +124,7 @@ def _stratified(codes: IntArray, n_units: int, strata: ArrayLike) -> Units:
 
 
 def n_equal(sizes: NDArray[Any]) -> float:
-    """Count the units of equal size that would be as telling: n^2 over the sum of squares."""
+    """Effective number of units: n^2 over the sum of squares."""
     return float(sizes.sum() ** 2 / (sizes**2).sum())
 
 

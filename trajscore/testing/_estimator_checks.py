@@ -128,9 +128,9 @@ def _require(condition: Any, message: str) -> None:
 
 
 def _same(a: Any, b: Any) -> bool:
-    one, other = (check_trajectories(out, allow_missing=True) for out in (a, b))
-    return np.array_equal(one.offsets, other.offsets) and np.allclose(
-        one.cells, other.cells, rtol=0, atol=_TOLERANCE, equal_nan=True
+    first, second = (check_trajectories(out, allow_missing=True) for out in (a, b))
+    return np.array_equal(first.offsets, second.offsets) and np.allclose(
+        first.cells, second.cells, rtol=0, atol=_TOLERANCE, equal_nan=True
     )
 
 
@@ -160,16 +160,16 @@ def check_no_look_ahead(estimator: Any, make: Make = _data) -> None:
     Whole runs, of which everything is known, and their prefixes, of which nothing else is, must get
     the same values: runs made on the spot, and games of chess.
     """
-    made = make(0)
-    for X, y in (made, _games(made[0].channels)):
+    data = make(0)
+    for X, y in (data, _games(data[0].channels)):
         runs = _with_all_known(X, y)
         estimator.fit(runs, y)
         for whole in (runs, runs.with_ended(False)):
             values = check_trajectories(estimator.transform(whole), allow_missing=True)
-            for k in range(int(made[0].lengths.max())):  # every prefix of the former
+            for k in range(int(data[0].lengths.max())):  # every prefix of the former
                 seen = 1 + (np.arange(len(runs)) + k) % runs.lengths
-                found = find_look_ahead(estimator.transform, whole, values, seen)
-                _require(found is None, str(found))
+                look_ahead = find_look_ahead(estimator.transform, whole, values, seen)
+                _require(look_ahead is None, str(look_ahead))
 
 
 def check_row_order(estimator: Any, make: Make = _data) -> None:

@@ -76,7 +76,7 @@ def test_what_the_reader_took_a_reason_to_mean_decides():
     assert scored.tolist() == [True, True, False, False, False]
     only_kinds = termination_audit(meta[["stop_kind"]].iloc[:3], y[:3])
     assert only_kinds.mechanism.tolist() == ["complete", "administrative", "informative"]
-    with pytest.raises(ValueError, match="row 2: stop_kind 'x' is none of complete"):
+    with pytest.raises(ValueError, match="row 2: stop_kind 'x' is not one of complete"):
         termination_audit(meta.assign(stop_kind=[None, None, "x", None, None]), y)
 
 
