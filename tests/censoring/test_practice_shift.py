@@ -220,7 +220,7 @@ def test_clusters_widen_the_interval(webshop):
         ([1, 0, -1], {"q_z": [0, 0, np.nan]}, "row 2: .* q_z is nan"),
         ([1, 0, -1], {"groups": [1, 1, 1]}, "all runs are of one cluster"),
         ([1, 0, -1], {"scored": [1, 1, 1]}, "scored must be 3 booleans"),
-        ([1, 0, -1], {"calibrator": "isotonic"}, "calibrator must be 'auto', 'platt'"),
+        ([1, 0, -1], {"calibrator": "isotone"}, "calibrator must be 'auto', 'platt'"),
         ([1, 0, -1], {"scored": [True, True]}, "scored must be 3 booleans"),
     ],
 )

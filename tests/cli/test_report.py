@@ -46,6 +46,16 @@ def test_formats_and_guesses(table, capsys, ending):
     assert "confidence: too few runs; as given" in out
 
 
+@pytest.mark.parametrize("name", ["isotonic", "none"])
+def test_calibrator(table, capsys, name):
+    frame, folder = table
+    frame.to_csv(folder / "runs.csv", index=False)
+    code, _, _ = run(capsys, folder / "runs.csv", "--calibrator", name, "--out", folder / "r.json")
+    forms = json.loads((folder / "r.json").read_text())["predictors"]["confidence"]["forms"]
+    assert code == 0
+    assert ("calibrated" in forms) == (name != "none")
+
+
 def test_named_columns_and_page(table, capsys):
     frame, folder = table
     frame = frame.rename(columns={"run_id": "who", "confidence": "c"})

@@ -20,6 +20,7 @@ from trajscore import (
     tps_scorer,
 )
 from trajscore.calibration import EnsembleCrossFitCalibrator, PrefixForecaster, cross_fit_traces
+from trajscore.calibration._calibrators import CALIBRATORS
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._data import ReportData
@@ -207,7 +208,7 @@ def test_bad_input(X, y, message):
 
 def test_unknown_calibrator():
     with pytest.raises(ValueError, match="calibrator must be"):
-        evaluate([[0.5], [0.6]], [1, 0], calibrator="isotonic")
+        evaluate([[0.5], [0.6]], [1, 0], calibrator="spline")
     report = evaluate([[0.5], [0.6]], [1, 0], calibrator=None, intervals=IntervalOptions(10))
     assert report.disclosures["calibration"] == "none"
 
@@ -328,6 +329,18 @@ def test_a_bad_q_z_is_named_by_its_row():
         evaluate(X, y, q_z=q)
 
 
+@pytest.mark.parametrize("name", CALIBRATORS)
+def test_calibrators_are_known_by_name(name):
+    X, y = make_trajectories(80, random_state=0, return_X_y=True)
+    report = evaluate(X, y, calibrator=name, intervals=IntervalOptions(10))
+    as_object = evaluate(X, y, calibrator=CALIBRATORS[name](), intervals=IntervalOptions(10))
+    assert CALIBRATORS[name].__name__ in report.disclosures["calibration"]
+    pd.testing.assert_frame_equal(report.table, as_object.table)
+    if name == "beta":
+        with pytest.raises(ValueError, match=r"BetaCrossFit.* takes forecasts in \[0, 1\] alone"):
+            evaluate(X.with_cells(10 * X.cells - 3), y, calibrator=name)
+
+
 def test_every_calibrator_is_disclosed():
     X, y = make_trajectories(80, random_state=0, return_X_y=True)
     signal = X.with_cells(10 * X.cells - 3)
@@ -381,7 +394,10 @@ def test_one_score_alone(score):
         ({"intervals": IntervalOptions(1.5)}, "n_resamples must be a whole number"),
         ({"scores": 3}, "unknown score 3"),
         ({"intervals": 3}, "intervals must be .* got 3"),
-        ({"calibrator": "beta"}, "calibrator must be 'auto', 'platt', a forecaster or None"),
+        (
+            {"calibrator": "spline"},
+            "'platt', 'beta', 'isotonic', a forecaster or None, got 'spline'",
+        ),
         ({"stop_reason": 3}, "there are 1 stop reasons for 40 runs"),
     ],
 )

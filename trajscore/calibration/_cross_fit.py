@@ -363,6 +363,26 @@ class CrossFitCalibrator(LearnedForecaster):
     def _fit_map(self, sample: CalibrationSample) -> Map:
         """Fit one map; both outcomes have weight."""
 
+    def for_signal(self) -> Self:
+        """Return this calibrator set up for a signal that is not a probability, higher is better.
+
+        Returns
+        -------
+        estimator
+            The calibrator itself.
+
+        Raises
+        ------
+        ValueError
+            If it takes forecasts in [0, 1] alone.
+        """
+        if self._reads()["probabilities"]:
+            raise ValueError(
+                f"{type(self).__name__} takes forecasts in [0, 1] alone; for another signal use "
+                f"calibrator='auto', 'platt' or 'isotonic'"
+            )
+        return self
+
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot be used."""
 

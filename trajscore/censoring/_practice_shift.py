@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from trajscore.calibration import cross_fit_traces
+from trajscore.calibration._calibrators import calibrator_maker
 from trajscore.calibration._cross_fit import CrossFitCalibrator
-from trajscore.calibration._maker import calibrator_maker
 from trajscore.censoring._termination_audit import termination_audit
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
@@ -151,7 +151,7 @@ def practice_shift(
         Step weights. Default: all schedules that need no horizon, or with one all.
     horizon : int, "own" or None, default=None
         Of all these, as in `trajscore.metrics.tps_score`; "own" is the convention of the paper.
-    calibrator : {"auto", "platt"}, forecaster or None, default="platt"
+    calibrator : {"auto", "platt", "beta", "isotonic"}, forecaster or None, default="platt"
         Makes out-of-fold forecasts of all scored runs. "platt" is a `PlattCrossFitCalibrator` on
         the pseudo-label (or on `q_z`), fitted anew for each schedule, with its weights: otherwise
         the mismatch of calibration and score would count as an effect of the schedule. A signal
@@ -311,10 +311,10 @@ def _calibrated(
     if not isinstance(calibrator, str):
         return [_checked(name, _out_of_fold(calibrator, trace, sample, labels))] * len(schedules)
     inside = bool(trace.cells.min() >= 0 and trace.cells.max() <= 1)
-    platt = make(inside).set_params(censored=censored)
+    prototype = make(inside).set_params(censored=censored)
     traces = []
     for how in schedules:
-        fresh = clone(platt).set_params(weights=how.schedule, horizon=how.horizon)
+        fresh = clone(prototype).set_params(weights=how.schedule, horizon=how.horizon)
         traces.append(_checked(name, _out_of_fold(fresh, trace, sample, labels)))
     return traces
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from trajscore.calibration._calibrators import CALIBRATORS
 from trajscore.cli.batches import batches_of, is_folder_of_parquet
 from trajscore.cli.inputs import TABLE, add_censored, add_input_options, check_folder, reading
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
@@ -90,6 +91,12 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         default="same_runs",
         help="where a value is missing: leave the run out for all predictors (same_runs) or for "
         "that one (own_runs), or let the value before hold (ffill) (%(default)s)",
+    )
+    add(
+        "--calibrator",
+        choices=(*CALIBRATORS, "none"),
+        default="auto",
+        help="what recalibrates predictors, out of fold (%(default)s)",
     )
     add_censored(parser)
     add(
@@ -184,6 +191,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
         "horizon": arguments.horizon,
         "end": None if arguments.end is None else arguments.end == "known",
         "phi": arguments.phi,
+        "calibrator": None if arguments.calibrator == "none" else arguments.calibrator,
         "censored": arguments.censored,
         "intervals": IntervalOptions(
             n_resamples=arguments.n_resamples, random_state=arguments.random_state

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import trajscore
-from trajscore.calibration._maker import calibrator_maker
+from trajscore.calibration._calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.errors import ArgumentError
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.parallel import Progress, Work
@@ -102,12 +102,12 @@ def evaluate(
         Raghu et al., which is not proper where the length of a run tells how it ends.
     phi : {"last", "mean", "min", "weighted"}, default="weighted"
         How traces are collapsed for the scalar diagnostics.
-    calibrator : {"auto", "platt"}, forecaster or None, default="auto"
-        What makes the calibrated rows, out of fold: "auto" is a
+    calibrator : {"auto", "platt", "beta", "isotonic"}, forecaster or None, default="auto"
+        What makes the recalibrated rows, out of fold: "auto" is a
         `trajscore.calibration.EnsembleCrossFitCalibrator`, "platt" a `PlattCrossFitCalibrator`, as
-        in the tables of Raghu et al., both with the weights above; any other forecaster, pipeline
-        or search goes through `trajscore.calibration.cross_fit_traces`. What cannot be fitted anew
-        for each fold is refused.
+        in the tables of Raghu et al., and so on, with the weights above; any other forecaster,
+        pipeline or search goes through `trajscore.calibration.cross_fit_traces`. What cannot be
+        fitted anew for each fold is refused.
     censored : {"failure", "drop", "q_z"}, default="failure"
         What runs with outcome -1 stand for in calibration, base rate and every metric: they are
         failures (the simple censored score), are left out, or count `q_z` as a success and
@@ -282,9 +282,10 @@ def _of_batches(
             "batches are judged on the same runs; leave out {argument}", "missing", missing
         )
     calibrator, censored, by = (as_given[name] for name in ("calibrator", "censored", "by"))
-    if calibrator not in ("auto", "platt", None):
+    if calibrator is not None and not isinstance(calibrator, str):
         raise ValueError(
-            f"batches are calibrated by 'auto', 'platt' or None, got calibrator={calibrator!r}"
+            f"batches are calibrated by {', '.join(map(repr, CALIBRATORS))} or None, got "
+            f"calibrator={calibrator!r}"
         )
     of_sample = partial(
         evaluate,

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from trajscore.calibration._maker import CalibratorMaker
+from trajscore.calibration._calibrators import CalibratorMaker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
 from trajscore.core.outcomes import CENSORED, FAILURE, as_labels, as_q_z

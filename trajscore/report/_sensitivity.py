@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.calibration._maker import CalibratorMaker
+from trajscore.calibration._calibrators import CalibratorMaker
 from trajscore.core.parallel import Work
 from trajscore.core.weights import StepWeights
 from trajscore.metrics._proper_scores import LogScore, count_clipped

@@ -1,0 +1,47 @@
+"""What ``calibrator=`` means wherever predictors are recalibrated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.base import clone
+
+from trajscore.calibration._beta import BetaCrossFitCalibrator
+from trajscore.calibration._cross_fit import CrossFitCalibrator
+from trajscore.calibration._ensemble import EnsembleCrossFitCalibrator
+from trajscore.calibration._forecaster import check_forecaster, check_refitted
+from trajscore.calibration._isotonic import IsotonicCrossFitCalibrator
+from trajscore.calibration._platt import PlattCrossFitCalibrator
+from trajscore.core.weights import StepWeights
+
+CalibratorMaker = Callable[[bool], Any]
+
+CALIBRATORS: dict[str, type[CrossFitCalibrator]] = {
+    "auto": EnsembleCrossFitCalibrator,
+    "platt": PlattCrossFitCalibrator,
+    "beta": BetaCrossFitCalibrator,
+    "isotonic": IsotonicCrossFitCalibrator,
+}
+"""Calibrators by the name that reports and the command line know them by."""
+
+
+def calibrator_maker(calibrator: Any, weights: StepWeights) -> CalibratorMaker | None:
+    """Return what makes a fresh calibrator, told whether a signal is a probability."""
+    if calibrator is None:
+        return None
+    if not isinstance(calibrator, str):
+        check_forecaster(calibrator)
+        check_refitted(calibrator)
+        return lambda is_probability: clone(calibrator)
+    if calibrator not in CALIBRATORS:
+        names = ", ".join(map(repr, CALIBRATORS))
+        raise ValueError(f"calibrator must be {names}, a forecaster or None, got {calibrator!r}")
+
+    def make(is_probability: bool) -> CrossFitCalibrator:
+        fresh = CALIBRATORS[calibrator]().set_params(
+            weights=weights.schedule, horizon=weights.horizon
+        )
+        return fresh if is_probability else fresh.for_signal()
+
+    return make
