@@ -45,8 +45,9 @@ def defined_in(path):
             names.add(node.name)
             inside = getattr(node, "body", [])
             names |= {f"{node.name}.{one.name}" for one in inside if hasattr(one, "name")}
-        elif isinstance(node, ast.Assign):
-            names |= {one.id for one in node.targets if isinstance(one, ast.Name)}
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
     return names
 
 
