@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import betaincinv
 from scipy.stats import norm, t
 
 from trajscore.core.ids import are_default_ids
@@ -19,6 +18,7 @@ from trajscore.gates._run_set import RunSet
 from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._units import Units, any_units, left_out_factor, n_equal
 from trajscore.inference._unseen import unseen_reach
+from trajscore.inference._wilson import clopper_pearson_excess
 from trajscore.metrics._statistics import CalibrationError, MeanOfRuns
 
 _DRAWS = 20_000
@@ -91,8 +91,7 @@ def excess(losses: FloatArray, shares: FloatArray, level: float, more: float = 1
     skewness = np.where(varies, third, 0.0) * np.sqrt(n / second**3)
     rate = (1 - skewness / np.sqrt(4 + skewness**2)) / 2  # of the larger of the two values
     size = np.sqrt(n * second / (rate * (1 - rate)))
-    n_events, n_others = more * n * rate, more * n * (1 - rate)
-    seen = size * (betaincinv(n_events + 1, n_others, level) - rate)
+    seen = size * clopper_pearson_excess(more * n * rate, more * n * (1 - rate), level)
     unseen = (1 - (1 - level) ** (1 / (more * np.count_nonzero(shares, axis=-1)))) * (1 - mean)
     return np.where(varies, np.maximum(seen, unseen), unseen)
 
