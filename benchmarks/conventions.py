@@ -106,7 +106,7 @@ def both(name: str, given: dict[str, Any]) -> tuple[pd.DataFrame, list[str]]:
         | over_counting(reports["step"], predictor)
         for predictor in reports["step"].cards.index
     }
-    told = {how: [answer(report), *report.notes] for how, report in reports.items()}
+    told = {how: [answer(report)[0], *report.notes] for how, report in reports.items()}
     return pd.DataFrame(rows).T, [
         f"{name}, {how} weights: {sentence}"
         for how, sentences in told.items()

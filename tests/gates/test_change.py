@@ -39,7 +39,7 @@ def change(base, new, key):
 
 def test_with_tasks_in_both_the_interval_is_that_of_a_paired_t_test():
     base, new = runs_of(1, n_tasks=100), runs_of(2, 0.1, n_tasks=100)
-    found = compare(base, new).table.loc[("success", "", "")]
+    found = compare(base, new, confidence_level=0.95).table.loc[("success", "", "")]
     wanted = ttest_rel(by_task(new), by_task(base))
     low, high = wanted.confidence_interval(0.95)
     assert found["change"] == pytest.approx(new.labels.mean() - base.labels.mean())
@@ -54,7 +54,7 @@ def test_without_tasks_the_interval_is_welchs():
     one = change(base, new, Key("success"))
     wanted = ttest_ind(new.labels, base.labels, equal_var=False)
     assert 2 * t.sf(abs(one.value) / one.std_error, one.freedom) == pytest.approx(wanted.pvalue)
-    assert (row["change_low"], row["change_high"]) == pytest.approx(one.bounds(0.975))
+    assert (row["change_low"], row["change_high"]) == pytest.approx(one.bounds(0.95))
 
 
 def test_tasks_count_the_same_however_many_runs_they_have():

@@ -1,6 +1,7 @@
 """Gates: what they say, of what, and that they are wrong as seldom as they promise."""
 
 import json
+import re
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -28,6 +29,40 @@ def test_a_drop_fails_and_no_change_does_not():
         (SAME, Gate(margin=0.2)), (WORSE, None), (SAME, Gate("speed")), (SAME, None),
     )]  # fmt: skip
     assert codes == [0, 1, 2, 3]
+
+
+def test_a_comparison_and_a_check_have_one_interval_for_one_number():
+    for new in (SAME, WORSE):
+        found = compare(BASE, new).table
+        for metric in ("success", "length", "cost"):
+            one, row = check(new, BASE, Gate(metric)).gates[0], found.loc[(metric, "", "")]
+            assert (one.low, one.high) == (row["change_low"], row["change_high"])
+            if one.verdict == "undecided":
+                assert one.runs_needed == row["runs_needed"]
+        one, row = check(new, BASE, Gate("AUROC")).gates[0], found.loc[("AUROC", "judge", "raw")]
+        assert (one.low, one.high) == (row["change_low"], row["change_high"])
+    assert "Each end of an interval holds by itself with a chance of 95%, as in" in str(
+        compare(BASE, SAME)
+    )
+
+
+def test_an_undecided_check_says_what_to_do_with_runs_in_one_digit():
+    result = check(SAME, BASE, Gate(margin=0.05))
+    assert result.verdict == "undecided"
+    n = int(
+        re.search(r"about ([\d,]+) runs of each would settle it", str(result))[1].replace(",", "")
+    )
+    assert result.gates[0].runs_needed <= n < 2 * result.gates[0].runs_needed
+    assert set(str(n)[1:]) <= {"0"}
+    said = "To settle this, collect more runs or widen --margin. --undecided says whether it passes"
+    assert said in str(result)
+    assert said in result.to_markdown()
+
+
+def test_an_undecided_gate_that_counts_as_passed_is_called_so():
+    result = check(SAME, BASE, Rules((Gate(), Gate(margin=0.3)), undecided="pass"))
+    assert "PASS: 1 pass, 1 undecided, counted as pass; each end" in str(result)
+    assert "## Pass: 1 pass, 1 undecided, counted as pass;" in result.to_markdown()
 
 
 def test_a_gate_holds_bounds_against_its_margin():
@@ -294,7 +329,7 @@ def test_words_of_a_comparison():
     said = "\n".join(compare(BASE, WORSE).changes())
     assert "success fell from" in said
     assert ": worse." in said
-    assert "Not told apart from no change:\n  " in said
+    assert "No change shown:\n  " in said
     assert "runs of each would settle it" in said
     text = str(compare(BASE, WORSE))
     assert "Paired by task: 40 in both" in text
@@ -367,7 +402,7 @@ def test_reports_leave_out_unobserved_runs_where_an_evaluation_did():
     pd.testing.assert_frame_equal(found.table, compare(runs, runs).table)
     stops = np.where(np.arange(200) % 20 == 0, "max_steps", "crash")
     report = evaluate(BASE.traces, y, groups=BASE.tasks, stop_reason=stops)
-    with pytest.raises(ValueError, match="without 10 runs that count here .stopped by crash, not"):
+    with pytest.raises(ValueError, match="without 10 runs that count here .no outcome; stopped by crash"):
         compare(report, report)
 
 

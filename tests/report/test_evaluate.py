@@ -106,7 +106,7 @@ def test_runs_left_out_are_counted_by_reason(chess):
     report = evaluate(holes, y, stop_reason=reasons, intervals=IntervalOptions(20))
     assert set(report.table["n_runs"]) == {354}
     assert [tuple(row) for row in report.excluded.to_numpy()] == [
-        ("all", "stopped by parse_error, not by a budget", 5),
+        ("all", "no outcome; stopped by parse_error, not by a budget", 5),
         ("all", "a value of shallow is missing", 1),
     ]
     report = evaluate(
@@ -116,12 +116,13 @@ def test_runs_left_out_are_counted_by_reason(chess):
     assert report.table.loc[("shallow", "raw"), "n_runs"] == 354
     rows = [tuple(row) for row in report.excluded.to_numpy()]
     assert rows == [
-        ("all", "stopped by parse_error, not by a budget", 5),
+        ("all", "no outcome; stopped by parse_error, not by a budget", 5),
         ("shallow", "a value of shallow is missing", 1),
     ]
-    assert "left out: 5 runs (all predictors: stopped by parse_error" in report.to_text(
-        verbose=True
-    )
+    for verbose in (True, False):
+        text = " ".join(report.to_text(verbose=verbose).split())
+        assert "Left out: 5 runs (no outcome; stopped by parse_error, not by a budget)" in text
+        assert "1 run (of shallow: a value of shallow is missing)" in text
     # the margin of a predictor with holes is taken on its own runs
     rows = np.setdiff1d(np.flatnonzero(reasons != "parse_error"), [hole])
     weight = np.array([(1 / np.sqrt(np.arange(1, n + 1))).sum() for n in X.lengths[rows]])
@@ -397,14 +398,16 @@ def test_runs_without_a_stop_reason_are_called_so():
     y[:4], reasons[:4] = -1, [None, np.nan, "", "parse error"]
     excluded = evaluate(X, y, stop_reason=reasons, intervals=IntervalOptions(10)).excluded
     assert excluded[["reason", "n_runs"]].to_numpy().tolist() == [
-        ["stopped by parse error, not by a budget", 1],
-        ["stopped without a stated reason", 3],
+        ["no outcome; stopped by parse error, not by a budget", 1],
+        ["no outcome; stopped without a stated reason", 3],
     ]
 
 
 def test_what_was_left_out_is_said_when_too_little_is_left():
     X = make_trajectories(40, random_state=0).data
-    with pytest.raises(ValueError, match="got 0; left out: 40 runs stopped by parse_error, not by"):
+    with pytest.raises(
+        ValueError, match=r"got 0; left out: 40 runs \(no outcome; stopped by parse_error"
+    ):
         evaluate(X, np.full(40, -1), stop_reason=["parse_error"] * 40)
 
 
@@ -424,7 +427,7 @@ def test_one_run_is_one_run(chess):
     X, y = chess
     reasons = np.where(np.arange(len(y)) == int(np.argmax(y == -1)), "parse_error", "max_steps")
     report = evaluate(X["engine"], y, stop_reason=reasons, intervals=IntervalOptions(20))
-    assert "left out: 1 run (all predictors" in report.to_text(verbose=True)
+    assert "Left out: 1 run (no outcome" in report.to_text(verbose=True)
 
 
 def test_any_forecaster_calibrates_out_of_fold():

@@ -116,10 +116,30 @@ def test_what_is_not_shown_to_be_useful_is_not_acted_on():
 
 def test_many_missing_outcomes_are_said_at_the_top():
     runs = make_trajectories(100, random_state=0)
-    said = "If they are only not known yet, leave them out"
-    for share, told in ((0.5, True), (0.05, False)):
+    said = "50 of 100 runs have no outcome and count as failures."
+    for share, is_said in ((0.5, True), (0.05, False)):
         y = np.where(np.arange(100) < 100 * share, -1, runs.target)
-        assert (said in check(evaluate(runs.q, y, intervals=QUICK).to_html())) == told
+        page = check(evaluate(runs.q, y, intervals=QUICK).to_html())
+        assert (said in page) == is_said
+        assert ("leave these runs out: <code>--censored drop</code>" in page) == is_said
+
+
+def test_the_page_says_what_its_error_rate_covers(report):
+    page = " ".join(report.to_html().split())
+    assert (
+        "At most 5 of 100 reports have a wrong card: one that recommends a forecast which" in page
+    )
+    assert "or says “do not use” of a signal that is worth 2% of the base rate" in page
+
+
+def test_numbers_of_runs_are_written_alike():
+    X, y = make_trajectories(1200, lengths=(1, 3), random_state=0, return_X_y=True)
+    y = np.where(np.arange(1200) < 1100, y, -1)
+    report = evaluate(X, y, intervals=QUICK)
+    for text in (report.to_html(), report.to_markdown(), report.to_text(verbose=True)):
+        plain = re.sub("<style.*</style>|<[^>]*>", "", text, flags=re.DOTALL)
+        assert "1,200 runs" in plain
+        assert re.findall(r"(?<![\d.,=/-])1[12]00\b", plain) == []
 
 
 def test_where_no_threshold_pays_none_is_named():

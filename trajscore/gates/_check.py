@@ -149,9 +149,9 @@ def check(
     """
     new = as_set("new", new)
     baseline = None if baseline is None else as_set("baseline", baseline)
-    asked_for = _rules(rules, baseline)
+    asked_for = rules_of(rules, baseline)
     matched = None if baseline is None else match(baseline, new)
-    problems = _problems(new, matched, asked_for.data)
+    problems = data_problems(new, matched, asked_for.data)
     measures = Measures(new), None if baseline is None else Measures(baseline)
     found: list[GateResult | _Asked] = [
         _ask(gate, new, measures, matched) for gate in asked_for.gates
@@ -168,7 +168,7 @@ def check(
     return CheckResult(verdict, gates, problems, asked_for, new, baseline, matched)
 
 
-def _rules(rules: Rules | Gate | None, baseline: RunSet | None) -> Rules:
+def rules_of(rules: Rules | Gate | None, baseline: RunSet | None) -> Rules:
     if isinstance(rules, Gate):
         return Rules((rules,))
     given = Rules() if rules is None else rules
@@ -181,7 +181,7 @@ def _rules(rules: Rules | Gate | None, baseline: RunSet | None) -> Rules:
     return replace(given, gates=(Gate(),))
 
 
-def _problems(new: RunSet, matched: Matching | None, data: DataRules) -> list[str]:
+def data_problems(new: RunSet, matched: Matching | None, data: DataRules) -> list[str]:
     """Say in what the data are not what is asked for."""
     said = []
     if new.n_runs < data.least_runs:
@@ -270,7 +270,7 @@ def _decided(one: _Asked, level: float | None, rules: Rules) -> GateResult:
     counts_as, needed = verdict, np.nan
     if verdict == UNDECIDED:
         counts_as = gate.undecided or rules.undecided
-        needed = runs_to_settle(found, one.room(found.value), one.n_runs, level or 0.5)
+        needed = runs_to_settle(found, one.sign * one.room(found.value), one.n_runs, level or 0.5)
     change = one.value - one.reference
     low, high = (end - found.value + change for end in ends)
     return GateResult(gate, verdict, counts_as, one.value, one.reference, change, low, high, needed)

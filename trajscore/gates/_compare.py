@@ -27,6 +27,7 @@ from trajscore.gates._measures import (
     most_trials,
 )
 from trajscore.gates._run_set import RunSet, as_set
+from trajscore.inference._sample_size import up_to_one_digit
 from trajscore.report._data import CALIBRATED, RAW, ReportData
 
 _OF_FORECASTS = (f"TPS log{MARGIN}", "S-ECE")
@@ -42,9 +43,8 @@ class Comparison:
     ----------
     table : DataFrame indexed by (metric, predictor, form)
         The base, the new set and the change, each with an interval, on the same tasks where the
-        sets are paired; and where the change is not told apart from none, the number of runs of
-        each set that would tell a change of its size apart with a chance of 0.8 (inf: more than a
-        million).
+        sets are paired; and where the interval of the change holds 0, the number of runs of each
+        set that would show a change of its size with a chance of 0.8 (inf: more than a million).
     matched : Matching
         How the sets are paired.
     notes : list of str
@@ -75,7 +75,12 @@ class Comparison:
                 said.append(f"{key} {'rose' if rose else 'fell'} from {span}{word}.")
             elif not is_rounding:
                 open_.append(f"  {key} {row.change:+.3g}: {in_runs(row.runs_needed)}")
-        return [*said, *(["Not told apart from no change:"] if open_ else []), *open_]
+        return [*said, *(["No change shown:"] if open_ else []), *open_]
+
+    @property
+    def level_of_ends(self) -> float:
+        """Chance in percent with which each end of an interval holds."""
+        return 50 * (1 + self.confidence_level)
 
     @property
     def keys(self) -> list[Key]:
@@ -96,16 +101,16 @@ class Comparison:
         lines += [pd.DataFrame(cells, index=names).to_string(), ""]
         lines += [*self.changes(), *self.notes]
         lines.append(
-            f"Each interval holds by itself, with a chance of {self.confidence_level:.0%}; of many "
-            f"rows some seem to change by chance. A number of runs is that of each set, at as many "
-            f"a task as now, to see a change of this size with a chance of {POWER:.0%}. trajscore "
-            f"check asks only whether it is worse, and so may decide what is open here."
+            f"Each end of an interval holds by itself with a chance of {self.level_of_ends:.4g}%, "
+            f"as in trajscore check; among many rows, some seem to change by chance. A number of "
+            f"runs is that of each set, with as many runs of a task as now: it would show a change "
+            f"of this size with a chance of {POWER:.0%}."
         )
         return "\n".join(lines)
 
 
 def compare(
-    base: RunSet | ReportData, new: RunSet | ReportData, *, confidence_level: float = 0.95
+    base: RunSet | ReportData, new: RunSet | ReportData, *, confidence_level: float = 0.9
 ) -> Comparison:
     """Hold a set of runs against an earlier one.
 
@@ -117,8 +122,9 @@ def compare(
     base, new : RunSet or Report
         The sets; of a `Report`, the runs that it judged, without what else they took. Their
         `groups` are the tasks.
-    confidence_level : float, default=0.95
-        Level of each interval by itself.
+    confidence_level : float, default=0.9
+        Level of each interval by itself. With 0.9 each end holds with a chance of 95%, and the
+        interval is that of `check` for the metric alone.
 
     Returns
     -------
@@ -222,5 +228,5 @@ def in_runs(n: float) -> str:
     """Say how many runs of each set it takes."""
     if np.isnan(n):
         return "how many runs would settle it cannot be said"
-    many = "more than a million" if np.isinf(n) else f"about {n:,.0f}"
+    many = "more than a million" if np.isinf(n) else f"about {up_to_one_digit(n):,}"
     return f"{many} runs of each would settle it"

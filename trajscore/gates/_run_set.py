@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.ids import check_index
+from trajscore.core.ids import are_default_ids, check_index
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample
 from trajscore.core.stops import EXCLUDED, classify_stops, recorded_stops
@@ -256,6 +256,11 @@ class RunSet:
     def ids(self) -> NDArray[Any]:
         """Ids of the runs that count, in order."""
         return self._sample.X.ids[self._rows]
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether runs have ids of their own, by which they can be told again."""
+        return not are_default_ids(self._sample.X.ids)
 
     @property
     def lengths(self) -> FloatArray:

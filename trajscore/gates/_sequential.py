@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from trajscore import __version__
-from trajscore.core.ids import are_default_ids
 from trajscore.core.storage import replacing
 from trajscore.core.values import as_path, is_count
 from trajscore.gates._change import match
-from trajscore.gates._check import CheckResult, _problems, _rules
+from trajscore.gates._check import CheckResult, data_problems, rules_of
 from trajscore.gates._compare import interval
 from trajscore.gates._gate import (
     BASE_RATE,
@@ -154,7 +153,7 @@ def check_sequential(
     """
     new = as_set("new", new)
     baseline = None if baseline is None else as_set("baseline", baseline)
-    asked = _rules(rules, baseline)
+    asked = rules_of(rules, baseline)
     for gate in asked.gates:
         _check_gate(gate, baseline)
     paired = any(gate.versus == BASELINE for gate in asked.gates)
@@ -166,7 +165,7 @@ def check_sequential(
     for one in before:
         _check_unchanged(one, by, outcomes.get(one.name, {}), _sorted(reference.get(one.name)))
     matched = None if baseline is None else match(baseline, new)
-    problems = _problems(new, matched, asked.data)
+    problems = data_problems(new, matched, asked.data)
     look = max((one.look for one in before), default=0)
     names = [] if problems else sorted(outcomes.keys() - {one.name for one in before}, key=_place)
     look += bool(names)
@@ -228,7 +227,7 @@ def _taken_by(new: RunSet, baseline: RunSet | None) -> str:
     sets = [new] if baseline is None else [new, baseline]
     if all(one.tasks is not None for one in sets):
         return "task"
-    if baseline is not None and any(_are_unnamed(one) for one in sets):
+    if baseline is not None and not all(one.has_ids for one in sets):
         raise ValueError(
             "the new runs cannot be paired with the baseline: give both a column of tasks "
             "(--group), or ids of runs, or hold success against a number"
@@ -236,19 +235,14 @@ def _taken_by(new: RunSet, baseline: RunSet | None) -> str:
     return "run"
 
 
-def _are_unnamed(runs: RunSet) -> bool:
-    return are_default_ids(runs._sample.X.ids)
-
-
 def _outcomes(runs: RunSet, by: str) -> dict[str, dict[str, float]]:
     """Outcomes by task and id; runs that have no ids are numbered within their task."""
     ids = runs.ids.astype(str).tolist()
     tasks = ids if by == "run" or runs.tasks is None else runs.tasks.tolist()
     found: dict[str, dict[str, float]] = {}
-    unnamed = _are_unnamed(runs)
     for task, run, outcome in zip(tasks, ids, runs.labels.tolist(), strict=True):
         of_task = found.setdefault(task, {})
-        of_task[str(len(of_task) + 1) if unnamed else run] = outcome
+        of_task[str(len(of_task) + 1) if not runs.has_ids else run] = outcome
     return found
 
 

@@ -19,8 +19,7 @@ from trajscore.report.render.as_markdown import escaped, table
 _HEAD = ("", "gate", "reference", "new", "change", "")
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _TO_DECIDE = (
-    "To decide it, take more runs, or give a margin: how much worse is all right. What undecided "
-    "counts as can be said as well."
+    "To settle this, collect more runs or widen --margin. --undecided says whether it passes."
 )
 _ONE_LOOK = (
     "These bounds are for one look at the runs. To look again as runs arrive, use trajscore check "
@@ -136,11 +135,19 @@ def _summary(result: CheckData) -> str:
         return "; ".join(result.problems)
     if not result.gates:
         return "no gates were checked"
-    counts = Counter(one.verdict for one in result.gates)
-    came = ", ".join(f"{counts[one]} {one}" for one in reversed(WORST_FIRST) if counts[one])
+    counts = Counter(_verdict_in_words(one) for one in result.gates)
+    came = ", ".join(f"{n} {words}" for words, n in sorted(counts.items(), key=_best_first))
     at_once = ", for all gates at once" if len(result.gates) > 1 else ""
     chance = f"{1 - result.rules.level:.0%}"
     return f"{came}; each end of an interval holds with a chance of {chance}{at_once}"
+
+
+def _verdict_in_words(one: GateResult) -> str:
+    return one.verdict + f", counted as {one.counts_as}" * (one.counts_as != one.verdict)
+
+
+def _best_first(count: tuple[str, int]) -> int:
+    return -WORST_FIRST.index(count[0].split(",")[0])
 
 
 def _fields(one: GateResult) -> dict[str, Any]:

@@ -17,8 +17,13 @@ from scipy.special import gammaincinv, logit, ndtr, ndtri
 
 from trajscore.core.parallel import Work
 from trajscore.core.weights import StepWeights
-from trajscore.inference._choice import FEWEST_OF_DIFFERENCES, intervals_of_means, rarer_outcome
+from trajscore.inference._choice import (
+    FEWEST_OF_DIFFERENCES,
+    intervals_of_means,
+    n_of_rarer_outcome,
+)
 from trajscore.inference._influence import Spread
+from trajscore.inference._sample_size import ONE_DIGIT
 from trajscore.inference._units import Units, any_units
 from trajscore.metrics._equal_length import FEWEST
 from trajscore.metrics._proper_scores import get_family
@@ -128,8 +133,7 @@ def say_nothing(cards: pd.DataFrame) -> pd.Series:
 
 def n_rarer(cards: Any) -> Any:
     """Return the runs of the rarer outcome, of cards or of one."""
-    rate = cards["success_rate"]
-    return np.minimum(rate, 1 - rate) * cards["n_runs"]
+    return n_of_rarer_outcome(cards["success_rate"] * cards["n_runs"], cards["n_runs"])
 
 
 def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> dict[str, object]:
@@ -139,7 +143,7 @@ def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> di
     differences, matters = _differences(forms, options)
     units = any_units(runs.groups, n)
     ends = _intervals(differences, units, draws) if n > 1 else {}
-    rarer = rarer_outcome(runs.labels)
+    rarer = float(n_of_rarer_outcome(n_success, n))
     if rarer < FEWEST_OF_DIFFERENCES:
         ends = {name: (three[0], np.nan, np.nan) for name, three in ends.items()}
     slope = None
@@ -214,8 +218,7 @@ def _n_needed(
     """Return about how many more runs decide the card with a chance of 0.8, in one digit."""
     n = len(next(iter(differences.values())).samples) if differences else 0
     least = max(_WANTED * (n + 1) / (found.n_rarer + 0.5) - n, n / 10)
-    more = np.outer(10.0 ** np.arange(12), np.arange(1, 10)).ravel()  # numbers of one digit
-    more = more[more >= least]
+    more = ONE_DIGIT[least <= ONE_DIGIT]
     more = more[: 1 + np.searchsorted(more, _MOST_TIMES * n)]
     forms = zip(MARGINS.values(), (found.as_given, found.recalibrated), strict=True)
     margin, best = max(((three[0], name) for name, three in forms if three), default=(0.0, ""))
@@ -224,12 +227,13 @@ def _n_needed(
         return int(more[0])
     # with a flat prior, estimates from all runs by then vary around those of these
     share = more / (n + more)
+    expected = np.full(len(more), margin)
     if slope is not None and best == MARGINS[CALIBRATED]:  # whose map then has more runs
-        margin = margin + share * max(slope.worth - margin, 0.0)
+        expected = expected + share * max(slope.worth - margin, 0.0)
     error, reach = spread / np.sqrt(n) * np.sqrt(share), spread / np.sqrt(n + more)
     reach *= float(ndtri((1 + level) / 2))
-    beats = ndtr((margin - np.maximum(reach, found.matters)) / error)
-    avoids = ndtr((found.matters - reach - margin) / error)
+    beats = ndtr((expected - np.maximum(reach, found.matters)) / error)
+    avoids = ndtr((found.matters - reach - expected) / error)
     if slope is not None and slope.curvature > 0:
         largest = np.sqrt(2 * found.matters / slope.curvature)
         highest = slope.value + float(ndtri(level)) * slope.error * np.sqrt(1 - share)

@@ -15,7 +15,7 @@ import pandas as pd
 from trajscore import io
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, differ
-from trajscore.core.stops import mechanism_of
+from trajscore.core.stops import mechanism_of, recorded_stops
 from trajscore.io._choice import Chooser
 from trajscore.io._fields import USUAL_FIELDS, Fields
 from trajscore.io._format import Format, find_format
@@ -33,7 +33,7 @@ from trajscore.report._inputs import (
     stops_not_met,
 )
 from trajscore.report._missing import whole_runs
-from trajscore.report._runs import lacks_outcomes
+from trajscore.report._runs import counted, lacks_outcomes
 
 _WIDTH = 80
 _MOST = 12  # names or values that a line shows
@@ -142,10 +142,12 @@ def _of_log(
     found.tasks = len(tasks) if None not in tasks and len(tasks) > 1 else None
     found.fields = _fields_of(runs)
     remarks = (*stream.chooser.remarks(), *stops_not_met(asked.get("rule"), runs, stream.left_out))
+    y = np.array([run.outcome for run in runs])
     found.not_used = [ArgumentError(one).in_options(options) for one in remarks]
     found.left_out = dict(Counter(one.reason for one in stream.left_out).most_common(_MOST))
+    _, stopped = counted(y, *recorded_stops(io.meta(runs))) if runs else (None, {})
+    found.left_out |= {why: n for (_, why), n in stopped.items()}
     seen = FromLog(len(runs), stream.left_out)
-    y = np.array([run.outcome for run in runs])
     if runs:
         find_confidences(runs, y, seen)
         found.confidences = seen.coverage | seen.too_rare
@@ -273,7 +275,11 @@ def _tell(
     found.fields = {} if not found.fields["the table"] else found.fields
     found.not_used = origin.not_used()
     whole = {name: whole_runs(X[name]) for name in X.channels or ()}  # type: ignore[union-attr]
-    found.left_out = {lacking([name]): int((~w).sum()) for name, w in whole.items() if not w.all()}
+    _, stopped = counted(inputs.y, *recorded_stops(X.meta, inputs.stop_reason))  # type: ignore[union-attr]
+    found.left_out = {why: n for (_, why), n in stopped.items()}
+    found.left_out |= {
+        lacking([name]): int((~rows).sum()) for name, rows in whole.items() if not rows.all()
+    }
     judged = [name for name, of_runs in whole.items() if differ(inputs.y[of_runs])]
     found.report = f"would judge {', '.join(judged)}"
     if lacks := lacks_outcomes(inputs.y):

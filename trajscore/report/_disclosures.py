@@ -34,14 +34,14 @@ UNOBSERVED = "the outcome was not observed"
 
 def number_of_runs(n: int) -> str:
     """Write a number of runs: "1 run", "2 runs"."""
-    return f"{n} run" if n == 1 else f"{n} runs"
+    return "1 run" if n == 1 else f"{n:,} runs"
 
 
 def left_out_reason(stop_reason: str | None) -> str:
     """Say why runs that no budget stopped are left out."""
     if stop_reason is None:
-        return "stopped without a stated reason"
-    return f"stopped by {stop_reason}, not by a budget"
+        return "no outcome; stopped without a stated reason"
+    return f"no outcome; stopped by {stop_reason}, not by a budget"
 
 
 def lacking(predictors: list[str]) -> str:
@@ -132,7 +132,7 @@ def disclosures(data: ReportData) -> dict[str, str]:
     options, facts = data.options, data.facts
     said = {
         "runs": (
-            f"{population(facts)}; {facts.success_rate:.3f} of the {facts.n_observed} with an "
+            f"{population(facts)}; {facts.success_rate:.3f} of the {facts.n_observed:,} with an "
             f"observed outcome succeeded"
         ),
         "score": "; ".join(
@@ -256,7 +256,21 @@ def population(facts: Facts) -> str:
     if not facts.n_censored:
         return f"{runs}, all with an observed outcome"
     stand_for = "their q_z of a success" if facts.censored == "q_z" else "failures"
-    return f"{runs}; the {facts.n_censored} without an observed outcome count as {stand_for}"
+    return f"{runs}; the {facts.n_censored:,} without an observed outcome count as {stand_for}"
+
+
+def left_out(data: ReportData, most: int = 1000) -> str:
+    """Say how many runs were left out, and for which reasons."""
+    if data.excluded.empty:
+        return "Left out: no run"
+    rows = data.excluded.sort_values("n_runs", ascending=False, kind="stable")
+    reasons = [
+        f"{number_of_runs(n)} ({'' if predictor == 'all' else f'of {predictor}: '}{reason})"
+        for predictor, reason, n in rows.itertuples(index=False)
+    ]
+    if len(reasons) > most:
+        reasons[most:] = [number_of_runs(int(rows["n_runs"][most:].sum())) + " for other reasons"]
+    return f"Left out: {'; '.join(reasons)}"
 
 
 def _intervals(data: ReportData) -> str:
@@ -297,9 +311,9 @@ def _intervals(data: ReportData) -> str:
 
 def level_of_margins(data: ReportData) -> str:
     """Say at which level the intervals of leading margins are."""
-    n, level = len(data.cards), data.cards["confidence_level"].iloc[0]
-    at_once = f", so that they hold for all {n} predictors at once" if n > 1 else ""
-    return f"intervals of {data.score_name} margins are at {100 * level:.4g}%{at_once}"
+    n, level = len(data.cards), data.facts.intervals.confidence_level
+    at_once = f" for all {n} predictors at once" if n > 1 else ""
+    return f"intervals of {data.score_name} margins hold at {100 * level:.3g}%{at_once}"
 
 
 def _aggregation(options: Options) -> str:
@@ -349,7 +363,7 @@ def _censoring(facts: Facts) -> str:
         "observed success)"
     )
     return (
-        f"{facts.n_censored} of {facts.n_runs} runs not observed, {how}, in calibration, base rate "
-        f"and every metric; stops are taken to be administrative (budgets that do not depend on "
-        f"the outcome)"
+        f"{facts.n_censored:,} of {facts.n_runs:,} runs not observed, {how}, in calibration, base "
+        f"rate and every metric; stops are taken to be administrative (budgets that do not depend "
+        f"on the outcome)"
     )

@@ -215,6 +215,7 @@ def evaluate(
     rows = make_rows(judged, maker, options.weights, work, notes)
     cards, pairs = cards_and_pairs(rows, options, draws, work)
     observed = observed_rows(judged, maker, options.weights, work)
+    observed_cards = cards_and_pairs(observed, options, draws, work)[0] if observed else None
     table, methods = interval_table(rows, judged.runs, options, draws, work)
     notes += [*risks(table), *few_clusters(judged.runs)]
     notes += weight_notes(rows, groupings, options)
@@ -229,8 +230,8 @@ def evaluate(
         cards=cards,
         pairs=pairs,
         by=group_table(rows, groupings, cards, options, draws, work) if groupings else None,
-        sensitivity=sensitivity_table(rows, observed, options),
-        observed_cards=cards_and_pairs(observed, options, draws, work)[0] if observed else None,
+        sensitivity=sensitivity_table(rows, cards, observed_cards, options),
+        observed_cards=observed_cards,
         by_step=by_step_table(rows, options, draws, work),
         equal_length=equal_length_table(rows, options, draws, work),
         options=options,

@@ -47,6 +47,7 @@ _PRIOR = 4  # units that the variance of all groups counts as in that of each
 _PRIOR_RUNS = 5  # runs at the rate of all that count in the loss of each group's base rate
 _MOST_SHUFFLES, _FEWEST_SHUFFLES, _MOST_LABELS = 999, 199, 20_000_000
 _ROUNDING = 1e-9
+_MOST_SHOWN, _MOST_FEW = 40, 5  # groups, and such as have too few runs for a conclusion
 
 
 def group_table(
@@ -93,6 +94,15 @@ def _within(row: Row, members: BoolArray) -> Row:
     own = members if row.runs.rows is None else members[row.runs.rows]
     places = np.flatnonzero(own)
     return replace(row, traces=row.traces[places], runs=row.runs.take(places))
+
+
+def shown_groups(of_kind: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Return the cards of the largest groups, few of those too small, and how many are left out."""
+    by_group = of_kind.assign(few=say_nothing(of_kind)).groupby(level="group")
+    groups = by_group.agg({"n_runs": "max", "few": "all"}).sort_values("n_runs")[::-1]
+    shown = groups.index[~groups["few"] | (groups["few"].sum() <= _MOST_FEW)][:_MOST_SHOWN]
+    rows = [of_kind.xs(group, level="group", drop_level=False) for group in shown]
+    return pd.concat([of_kind[:0], *rows]), len(groups) - len(shown)
 
 
 # -------------------------------------------------------------------- do groups differ?

@@ -33,6 +33,7 @@ from trajscore.io._tables import (
     PARTS,
     ROWS,
     choose_columns,
+    constants,
     guess_first_step,
     read_table,
     settings,
@@ -71,6 +72,7 @@ class FromTable:
     group: str | None = None
     n_groups: int = 0
     skipped: dict[str, float] = field(default_factory=dict)  # what may be confidences on a scale
+    constants: dict[str, float] = field(default_factory=dict)  # what has one value, and which
     remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -97,7 +99,11 @@ class FromTable:
             f"{top:g} stands for certainty"
             for name, top in self.skipped.items()
         ]
-        return [*refused, *scaled, *self.remarks]
+        constant = [
+            f"Left out: column {name!r} has one value, {value:g}; name it with --score to judge it"
+            for name, value in self.constants.items()
+        ]
+        return [*refused, *scaled, *constant, *self.remarks]
 
 
 @dataclass
@@ -211,7 +217,9 @@ def load(
         _refuse_for_log(value, part, path)
     for part in ("risks", "scales"):
         _refuse_for_log(getattr(fields, part) or None, part, path)
-    return _load_log(path, known, fields, (embedder if needs_scores else None, missing), asked)
+    inputs = _load_log(path, known, fields, (embedder if needs_scores else None, missing), asked)
+    check_by(by, list(io.meta(inputs.log)))
+    return inputs
 
 
 def format_of(path: Path, max_size: int | None = None) -> Format | None:
@@ -267,10 +275,7 @@ def _load_table(
     frame, step = with_times(with_scales(frame, chosen), chosen.step)
     first = guess_first_step(frame, chosen) if first_step is None else first_step
     group = chosen.group or _task_column(frame, chosen)
-    for name in by:
-        if name not in frame:
-            known = unknown_name("column", name, list(frame.columns))
-            raise ArgumentError(f"{{argument}}: {known}", "by")
+    check_by(by, list(frame.columns))
     wanted = (chosen.stop_reason, group, *by)
     per_run = list(dict.fromkeys(name for name in wanted if name is not None))
     if rule is not None and chosen.stop_reason is not None:
@@ -302,9 +307,17 @@ def _load_table(
         remarks += _not_met(rule, X.meta[chosen.stop_reason])
     elif rule is not None:
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
-    found = FromTable(chosen, guessed, counted, refused, group, n_groups, left, remarks)
+    one_value = constants(frame, chosen) if "scores" in guessed else {}
+    found = FromTable(chosen, guessed, counted, refused, group, n_groups, left, one_value, remarks)
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
     return Inputs(X, y, groups, stop_reason if rule is None else None, found, spent)
+
+
+def check_by(by: Sequence[str], columns: Sequence[Any]) -> None:
+    """Refuse groups by a column that is not there."""
+    for name in by:
+        if name not in columns:
+            raise ArgumentError(f"{{argument}}: {unknown_name('column', name, columns)}", "by")
 
 
 def _has_no_steps(frame: pd.DataFrame, fields: Fields) -> bool:

@@ -19,7 +19,7 @@ from trajscore.inference._choice import (
     by_bootstrap,
     by_influence,
     is_rare,
-    rarer_outcome,
+    n_of_rarer_outcome,
 )
 from trajscore.inference._units import Units, units_of
 from trajscore.inference._unseen import unseen_reach
@@ -258,9 +258,10 @@ class _Cells:
         """Whether intervals would hold too seldom: of differences of very few runs of an outcome,
         and of ECUAS_128, which the few forecasts near 0 decide.
         """
-        few = np.array([rarer_outcome(row.runs.labels) < FEWEST_OF_DIFFERENCES for row in rows])
+        n_success = np.array([row.runs.labels.sum() for row in rows])
+        n_rarer = n_of_rarer_outcome(n_success, np.array([len(row.runs) for row in rows]))
         withheld = np.zeros(self.shape, dtype=bool)
-        withheld[1:] = few[:, None]
+        withheld[1:] = (n_rarer < FEWEST_OF_DIFFERENCES)[:, None]
         withheld[1:, :, names.index("ECUAS_128")] = True
         return withheld & (self.method != "")
 

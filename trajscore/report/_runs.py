@@ -140,7 +140,9 @@ def counted(
 
 
 def _check_enough(y: NDArray[Any], excluded: dict[tuple[str, str], int], needs_both: bool) -> None:
-    left_out = "".join(f"; left out: {number_of_runs(n)} {why}" for (_, why), n in excluded.items())
+    left_out = "".join(
+        f"; left out: {number_of_runs(n)} ({why})" for (_, why), n in excluded.items()
+    )
     if lacks := lacks_outcomes(y, needs_both):
         raise ValueError(lacks + left_out)
 
@@ -240,5 +242,10 @@ def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[A
 
 def _column_of(meta: pd.DataFrame, name: str) -> Any:
     if name not in meta:
-        raise ArgumentError(f"{{argument}}: {unknown_name('column', name, list(meta))}", "by")
+        raise ArgumentError(
+            f"{{argument}}: {unknown_name('column', name, list(meta))}. Keep the column in the "
+            f"meta of X, as by TrajectoryArray.from_frame(..., meta=[{name!r}]), or give the "
+            f"labels themselves, one for each run",
+            "by",
+        )
     return meta[name]

@@ -63,7 +63,7 @@ def verdicts(data: ReportData) -> list[str]:
             _of_equals(data, name),
         ]
         said = [f"{name}: {data.cards.loc[name, 'card']}; {'; '.join(parts)}."]
-        said += [*_other_clip(data, name), *_without_unobserved(data, name)]
+        said += [*_other_clip(data, name), *_without_unobserved(data, name), *_by(data, name)]
         sentences.append(" ".join(said))
     return sentences
 
@@ -76,17 +76,26 @@ def side_of_zero(low: float, high: float) -> int:
 # -------------------------------------------------------------------- cards
 
 
-def answer(data: ReportData) -> str:
-    """Say which predictor to use, and where that depends on runs without an outcome."""
-    cards, n = data.observed_cards, data.facts.n_censored
-    if cards is None or not _is_another(data, cards):
-        return _answer(data)
+def answer(data: ReportData) -> tuple[str, str]:
+    """Say which predictor to use, and what the runs without an outcome change; "" for nothing."""
+    cards = data.observed_cards
+    if cards is None:
+        return _answer(data), ""
+    if not _is_another(data, cards):
+        return _answer(data), _turned_margins(data, cards)
     ours, theirs = (
-        f"{said[0].lower()}{said[1:]}" for said in (_answer(data), _answer(_only_observed(data)))
+        f"{words[0].lower()}{words[1:]}" for words in (_answer(data), _answer(_only_observed(data)))
     )
-    return (
-        f"It depends on the {n:,} runs without an outcome. Counted {_counted_as(data)}: {ours} "
-        f"Left out: {theirs}"
+    best = ranked(cards)[0]
+    headline = (
+        f"It depends on the {data.facts.n_censored:,} runs without an outcome. Counted "
+        f"{_counted_as(data)}: {ours} Left out: {theirs}"
+    )
+    return headline, (
+        f"{_hidden(data)}. Without these runs, "
+        f"{best}: {card_reason(cards.loc[best], _only_observed(data))}. If whether an outcome is "
+        f"missing has nothing to do with success, leave them out: censored='drop' (--censored "
+        f"drop)."
     )
 
 
@@ -142,23 +151,16 @@ def _best_of(data: ReportData, useful: list[str]) -> str:
     return f". Statistically tied with {some}, or better by less than matters: take the cheapest"
 
 
-def without_unobserved(data: ReportData) -> str:
-    """Say where the runs without an outcome decide on the answer; "" where they do not."""
-    cards, facts = data.observed_cards, data.facts
-    if cards is None:
-        return ""
-    hidden = (
+def _hidden(data: ReportData) -> str:
+    facts = data.facts
+    return (
         f"{facts.n_censored:,} of {facts.n_runs:,} outcomes ({facts.n_censored / facts.n_runs:.0%})"
         f" are unobserved and count {_counted_as(data)}"
     )
-    if _is_another(data, cards):
-        best = ranked(cards)[0]
-        reason = card_reason(cards.loc[best], _only_observed(data))
-        return (
-            f"{hidden}. Without these runs, {best}: {reason}. If whether an outcome is missing has "
-            f"nothing to do with success, leave them out: censored='drop' (--censored drop)."
-        )
-    hidden += "; without these runs,"
+
+
+def _turned_margins(data: ReportData, cards: pd.DataFrame) -> str:
+    """Say which margins have another sign without the runs that have no outcome."""
     turned = [
         f"{name} {FORMS[form]} would be {fixed(cards.loc[name, margin], _digits(data), '+')} over "
         f"the base rate, not {fixed(data.cards.loc[name, margin], _digits(data), '+')}"
@@ -168,7 +170,10 @@ def without_unobserved(data: ReportData) -> str:
     ]
     if not turned:
         return ""
-    return f"{hidden} the answer would be the same, but {'; '.join(turned[:_MOST_NAMED])}."
+    return (
+        f"{_hidden(data)}; without these runs, the answer would be the same, but "
+        f"{'; '.join(turned[:_MOST_NAMED])}."
+    )
 
 
 def _decision(cards: pd.DataFrame) -> tuple[str, str]:
@@ -203,16 +208,7 @@ def of_groups(data: ReportData, kind: str) -> str:
     table = data.by.loc[kind]
     cards = table.xs(best, level="predictor")
     p_values = table.groupby(level="predictor")["p_value"].first()
-    n, p = len(cards), f"(p = {p_values[best]:.2g})"
-    first = (
-        f"the {n} groups are not shown to differ in how well {best} works {p}: read the result of "
-        f"all runs"
-    )
-    if p_values[best] < ERROR_RATE:
-        counts = cards["card"].value_counts()
-        found = ", ".join(f"{card} in {counts[card]}" for card in CARDS if card in counts)
-        first = f"{best} does not work in every group as in all runs {p}: {found} of {n} groups"
-    parts = [first]
+    parts = [_difference_of_groups(best, cards)]
     if others := [name for name in p_values.index[p_values < ERROR_RATE] if name != best]:
         parts.append(f"they differ in how well {listed(others[:_MOST_NAMED])} works")
     few = say_nothing(cards)
@@ -231,6 +227,19 @@ def of_groups(data: ReportData, kind: str) -> str:
     return "; ".join(parts) + "."
 
 
+def _difference_of_groups(name: str, cards: pd.DataFrame) -> str:
+    """Say whether groups differ for a predictor, and how many of them have which card."""
+    n, p = len(cards), cards["p_value"].iloc[0]
+    if not p < ERROR_RATE:
+        return (
+            f"the {n} groups are not shown to differ in how well {name} works (p = {p:.2g}): read "
+            f"the result of all runs"
+        )
+    counts = cards["card"].value_counts()
+    actions = ", ".join(f"{card} in {counts[card]}" for card in CARDS if card in counts)
+    return f"how well {name} works differs between groups (p = {p:.2g}): {actions} of {n} groups"
+
+
 def card_reason(card: pd.Series, data: ReportData) -> str:
     """Say by what a card was decided, with the intervals that decided it."""
     reasons = {USE: _why_use, RECALIBRATE: _why_recalibrate, AVOID: _why_avoid, TOO_FEW: _why_few}
@@ -241,6 +250,8 @@ def _why_use(card: pd.Series, data: ReportData) -> str:
     said = f"{_size(card, 'as_given', data)} better than the base rate"
     if pd.isna(card["gain"]):
         return f"{said}; recalibration was not tried"
+    if card["gain_high"] <= 0:
+        return f"{said}; recalibrating it gains nothing"
     if card["gain_high"] < card["matters"]:
         return f"{said}; recalibrating it gains no more than {_most(card['gain_high'], data)}"
     if card["gain"] < card["matters"]:
@@ -282,8 +293,8 @@ def _why_few(card: pd.Series, data: ReportData) -> str:
     if (rarer := n_rarer(card)) < FEWEST:
         outcome = "failed" if card["success_rate"] > 0.5 else "succeeded"
         return (
-            f"only {rarer:.0f} of {card['n_runs']} runs {outcome}; at least {FEWEST} successes and "
-            f"{FEWEST} failures are needed to draw a conclusion: collect at least about "
+            f"only {rarer:.0f} of {card['n_runs']:,} runs {outcome}; at least {FEWEST} successes "
+            f"and {FEWEST} failures are needed to draw a conclusion: collect at least about "
             f"{card['n_needed']:,} more runs"
         )
     form = "as_given" if pd.isna(card["recalibrated"]) else "recalibrated"
@@ -501,8 +512,17 @@ def _without_unobserved(data: ReportData, name: str) -> list[str]:
             flips = ", the other sign" if side_of_zero(low, high) * other < 0 else ""
             digits = _digits(data)
             parts.append(f"{other:+.{digits}f} {words} (by {other - margin:+.{digits}f}{flips})")
-    runs = f"{data.facts.n_censored} unobserved run{'s' * (data.facts.n_censored > 1)}"
+    runs = f"{data.facts.n_censored:,} unobserved run{'s' * (data.facts.n_censored > 1)}"
     return [f"Without the {runs} these margins would be {', '.join(parts)}."] if parts else []
+
+
+def _by(data: ReportData, name: str) -> list[str]:
+    """Say of each kind of groups whether they differ for a predictor."""
+    if data.by is None:
+        return []
+    own = data.by.xs(name, level="predictor")
+    kinds = own.index.unique("by")
+    return [f"By {kind}, {_difference_of_groups(name, own.loc[kind])}." for kind in kinds]
 
 
 def _digits(data: ReportData) -> int:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from trajscore.report._cards import AVOID, ENDS, MARGINS, RECALIBRATE, TOO_FEW, USE
+from trajscore.report._cards import AVOID, ENDS, MARGINS, MATTERS, RECALIBRATE, TOO_FEW, USE
 from trajscore.report._data import CALIBRATED, RAW, VALUE
 from trajscore.report._verdict import answer as say_answer
-from trajscore.report._verdict import behind_counting, card_reason, ranking, without_unobserved
+from trajscore.report._verdict import behind_counting, card_reason, ranking
 from trajscore.report.page.view import Section, View
 
 MARKS = {USE: ("use", "\u2714"), RECALIBRATE: ("recalibrate", "\u21bb"),
@@ -19,8 +19,11 @@ MARKS = {USE: ("use", "\u2714"), RECALIBRATE: ("recalibrate", "\u21bb"),
 def answer(view: View) -> Section:
     """Return the cards, best first, and what is best."""
     cards = [card(view, name) for name in view.names]
-    parts = {"cards": cards, "unobserved": without_unobserved(view.data)}
-    return Section("answer", "Which predictor should I use?", say_answer(view.data), parts)
+    headline, unobserved = say_answer(view.data)
+    level = view.data.facts.intervals.confidence_level
+    wrong = f"{100 * (1 - level):.3g} of 100 reports"
+    parts = {"cards": cards, "unobserved": unobserved, "wrong": wrong, "matters": MATTERS}
+    return Section("answer", "Which predictor should I use?", headline, parts)
 
 
 def card(view: View, name: str) -> dict[str, Any]:

@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from trajscore.report._cards import ENDS, MARGINS, say_nothing
+from trajscore.report._cards import ENDS, MARGINS
 from trajscore.report._data import CALIBRATED, FORMS, RAW
+from trajscore.report._groups import shown_groups
 from trajscore.report._verdict import card_reason, of_groups
 from trajscore.report.page.answer import MARKS
 from trajscore.report.page.charts import axis_of
 from trajscore.report.page.view import Section, View
 
 _WIDTH = 230
-_MOST_GROUPS = 40
-_MOST_FEW = 5  # groups that say nothing
 
 
 def comparison(view: View) -> Section:
@@ -85,16 +84,12 @@ def _groups(view: View) -> list[dict[str, Any]]:
         return []
     kinds = []
     for kind in table.index.unique("by"):
-        of_kind = table.loc[kind]
-        by_group = of_kind.assign(few=say_nothing(of_kind)).groupby(level="group")
-        groups = by_group.agg({"n_runs": "max", "few": "all"}).sort_values("n_runs")[::-1]
-        shown = groups.index[~groups["few"] | (groups["few"].sum() <= _MOST_FEW)][:_MOST_GROUPS]
+        shown, more = shown_groups(table.loc[kind])
         rows = [
             {"group": group, "predictor": name, "style": MARKS[row["card"]][0], "row": row,
              "why": card_reason(row, view.data)}
-            for group in shown
-            for name, row in of_kind.loc[group].iterrows()
+            for (group, name), row in shown.iterrows()
         ]  # fmt: skip
         said = of_groups(view.data, kind)
-        kinds.append({"kind": kind, "rows": rows, "more": len(groups) - len(shown), "said": said})
+        kinds.append({"kind": kind, "rows": rows, "more": more, "said": said})
     return kinds

@@ -52,11 +52,6 @@ class View:
         return self.data.cards
 
     @property
-    def level(self) -> str:
-        """Level of the intervals of cards."""
-        return f"{100 * self.cards['confidence_level'].iloc[0]:.4g}%"
-
-    @property
     def has_answer(self) -> bool:
         """Whether some predictor is shown to be worth acting on."""
         return bool(self.data.cards["card"].isin([USE, RECALIBRATE]).any())

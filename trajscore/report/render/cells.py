@@ -9,7 +9,8 @@ import pandas as pd
 
 from trajscore.calibration._fixed_step import AUROC
 from trajscore.report._cards import ENDS, GAINED, MARGINS
-from trajscore.report._data import CONSTANT, GAIN, MARGIN, RAW, ReportData
+from trajscore.report._data import CONSTANT, FORMS, GAIN, MARGIN, RAW, ReportData
+from trajscore.report._groups import shown_groups
 
 
 def margin_cells(data: ReportData) -> pd.DataFrame:
@@ -77,6 +78,24 @@ def step_cells(data: ReportData) -> pd.DataFrame:
     wide = pd.Series(cells, index=table.index).unstack("predictor").fillna("")
     wide.insert(0, "runs", table["n_runs"].groupby("step").max())
     return wide[["runs", *(name for name in data.predictors if name in wide)]]
+
+
+def group_cells(data: ReportData, kind: str) -> tuple[pd.DataFrame, int]:
+    """Write the cards of a kind's groups, by group and predictor; and count groups left out."""
+    assert data.by is not None
+    cards, n_left_out = shown_groups(data.by.loc[kind])
+    digits = digits_of(data.score_name)
+    columns = {
+        "runs": [f"{n:,}" for n in cards["n_runs"]],
+        "success": [f"{rate:.0%}" for rate in cards["success_rate"]],
+        "what to do": cards["card"].tolist(),
+    }
+    for form, margin in MARGINS.items():
+        ends = cards[[f"{margin}{end}" for end in ENDS]].to_numpy(dtype=float)
+        columns[FORMS[form]] = [
+            "" if math.isnan(three[0]) else with_interval(three, digits, "+") for three in ends
+        ]
+    return pd.DataFrame(columns, index=cards.index), n_left_out
 
 
 def short_number(value: float, digits: int) -> str:

@@ -10,8 +10,8 @@ from trajscore.report._cards import MARGINS, TOO_FEW, ranked
 from trajscore.report._data import RAW, ReportData
 from trajscore.report._disclosures import (
     identification,
+    left_out,
     level_of_margins,
-    number_of_runs,
     population,
     sentence,
 )
@@ -21,29 +21,21 @@ from trajscore.report._verdict import (
     card_reason,
     of_groups,
     of_stopping,
-    without_unobserved,
 )
 from trajscore.report.render.cells import digits_of, fixed
 from trajscore.report.render.layout import in_blocks, lines, short_names
 
-_MOST_ROWS, _MOST_NOTES = 10, 2
+_MOST_ROWS, _MOST_NOTES, _MOST_REASONS = 10, 2, 4
 
 
 def to_summary(data: ReportData) -> str:
     """Return the answer, a line a predictor, and what a reader should know."""
     names = ranked(data.cards)
     best = names[0]
+    headline, unobserved = answer(data)
+    reason = f"{best}: {card_reason(data.cards.loc[best], data)}"
     parts = [
-        lines(
-            one
-            for one in (
-                answer(data),
-                f"{best}: {card_reason(data.cards.loc[best], data)}",
-                behind_counting(data, best),
-                without_unobserved(data),
-            )
-            if one
-        ),
+        lines(filter(None, [headline, reason, behind_counting(data, best), unobserved])),
         _table(data, names[:_MOST_ROWS]),
         lines(_about(data, len(names))),
         lines(_warnings(data)),
@@ -86,8 +78,8 @@ def _warnings(data: ReportData) -> list[str]:
     said = notes[:_MOST_NOTES]
     if len(notes) > _MOST_NOTES:
         said.append(f"and {len(notes) - _MOST_NOTES} more notes")
-    if n := int(data.excluded["n_runs"].sum()):
-        said.append(f"left out: {number_of_runs(n)}, for reasons that all numbers give")
+    if len(data.excluded):
+        said.append(left_out(data, _MOST_REASONS))
     said.append(_more(data.source.command))
     if data.source.name:
         said.append(identification(data))
