@@ -335,7 +335,6 @@ def test_words_of_a_comparison():
     assert "Paired by task: 40 in both" in text
     # no sample size is known of a calibration error: that is said, and not left out
     assert "how many runs would settle it cannot be said" in str(check(SAME, BASE, Gate("S-ECE")))
-    assert "What undecided counts as can be said as well." in str(check(SAME, BASE))
     stops = np.where(np.arange(200) < 3, "crash", "done")
     cut = runs_of(3, stop_reason=stops, outcomes=lambda y: np.where(stops == "crash", -1, y))
     said = (

@@ -17,7 +17,7 @@ from trajscore.metrics._weighted_steps import PARTS
 
 BASE_RATE, ALIVE, ALIVE_END = REFERENCES = ("base rate", "alive rate", "alive rate, end known")
 RAW, CALIBRATED, CONSTANT = "raw", "calibrated", "constant"
-FORMS = {RAW: "as given", CALIBRATED: "calibrated"}
+FORMS = {RAW: "as given", CALIBRATED: "recalibrated"}
 
 ECUAS_METRICS = {"ECUAS_0": 0, "ECUAS_1": 1, "ECUAS_128": 128}
 SCALAR_METRICS = (*DIAGNOSTICS, *ECUAS_METRICS)

@@ -64,10 +64,8 @@ def _as_telling(effective: float) -> str:
 
 
 def _constant_maps(maps: list[str]) -> str:
-    return (
-        f"the signal pointed the wrong way or did not vary in the training runs of map "
-        f"{' and map '.join(maps)}; the runs that such a map calibrates get the base rate."
-    )
+    which = "one of the two cross-fitting folds" if len(maps) == 1 else "both cross-fitting folds"
+    return f"in {which} the signal carried no information; its runs get the base rate."
 
 
 NOTES: dict[str, Callable[..., str]] = {

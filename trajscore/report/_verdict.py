@@ -48,6 +48,11 @@ from trajscore.report.render.cells import (
 _ROUNDING = 1e-12
 _MOST_NAMED = 5
 _FEW_NAMED = 4
+_MANY_UNOBSERVED = 0.1  # of the runs: what they count as may decide
+_DROP = (
+    "Where outcomes were not recorded, or are not known yet, leave these runs out: "
+    "censored='drop' (--censored drop)."
+)
 KNOWING_THE_END = "where it is known which step is the last (end= or --end says whether it is)"
 
 
@@ -77,26 +82,33 @@ def side_of_zero(low: float, high: float) -> int:
 
 
 def answer(data: ReportData) -> tuple[str, str]:
-    """Say which predictor to use, and what the runs without an outcome change; "" for nothing."""
-    cards = data.observed_cards
+    """Say which predictor to use, and what the runs without an outcome decide; "" for nothing."""
+    cards, facts = data.observed_cards, data.facts
     if cards is None:
         return _answer(data), ""
-    if not _is_another(data, cards):
-        return _answer(data), _turned_margins(data, cards)
-    ours, theirs = (
-        f"{words[0].lower()}{words[1:]}" for words in (_answer(data), _answer(_only_observed(data)))
+    hidden = (
+        f"{facts.n_censored:,} of {facts.n_runs:,} runs ({facts.n_censored / facts.n_runs:.0%}) "
+        f"have no outcome and count {_counted_as(data)}"
     )
-    best = ranked(cards)[0]
+    if facts.censored == "failure":
+        hidden += ", which is right where such a run did not succeed, as when a budget stopped it"
+    if not _is_another(data, cards):
+        turned = _turned_margins(data, cards)
+        if not turned and facts.n_censored <= _MANY_UNOBSERVED * facts.n_runs:
+            return _answer(data), ""
+        but = f", but {turned}" if turned else ""
+        return _answer(data), f"{hidden}. Without these runs the answer is the same{but}. {_DROP}"
+    ours, theirs = (
+        f"{words[0].lower()}{words[1:]}"
+        for words in (_answer(data), _answer(_only_observed(data), ties=False))
+    )
     headline = (
-        f"It depends on the {data.facts.n_censored:,} runs without an outcome. Counted "
+        f"It depends on the {facts.n_censored:,} runs without an outcome. Counted "
         f"{_counted_as(data)}: {ours} Left out: {theirs}"
     )
-    return headline, (
-        f"{_hidden(data)}. Without these runs, "
-        f"{best}: {card_reason(cards.loc[best], _only_observed(data))}. If whether an outcome is "
-        f"missing has nothing to do with success, leave them out: censored='drop' (--censored "
-        f"drop)."
-    )
+    best = ranked(cards)[0]
+    reason = card_reason(cards.loc[best], _only_observed(data))
+    return headline, f"{hidden}. Without these runs, {best}: {reason}. {_DROP}"
 
 
 def _only_observed(data: ReportData) -> ReportData:
@@ -109,12 +121,13 @@ def _counted_as(data: ReportData) -> str:
     return "with their q_z" if data.facts.censored == "q_z" else "as failures"
 
 
-def _answer(data: ReportData) -> str:
+def _answer(data: ReportData, *, ties: bool = True) -> str:
     actions = data.cards["card"]
     useful = [name for name in ranked(data.cards) if actions[name] in (USE, RECALIBRATE)]
     if useful:
         how = "as it is" if actions[useful[0]] == USE else "recalibrated"
-        return f"Use {useful[0]}, {how}{_not_in(data, useful[0])}{_best_of(data, useful)}."
+        others = _best_of(data, useful) if ties else ""
+        return f"Use {useful[0]}, {how}{_not_in(data, useful[0])}{others}."
     if (actions == AVOID).all():
         return (
             f"None: no predictor beats a constant forecast of the base rate by as much as matters, "
@@ -151,29 +164,16 @@ def _best_of(data: ReportData, useful: list[str]) -> str:
     return f". Statistically tied with {some}, or better by less than matters: take the cheapest"
 
 
-def _hidden(data: ReportData) -> str:
-    facts = data.facts
-    return (
-        f"{facts.n_censored:,} of {facts.n_runs:,} outcomes ({facts.n_censored / facts.n_runs:.0%})"
-        f" are unobserved and count {_counted_as(data)}"
-    )
-
-
 def _turned_margins(data: ReportData, cards: pd.DataFrame) -> str:
     """Say which margins have another sign without the runs that have no outcome."""
     turned = [
-        f"{name} {FORMS[form]} would be {fixed(cards.loc[name, margin], _digits(data), '+')} over "
-        f"the base rate, not {fixed(data.cards.loc[name, margin], _digits(data), '+')}"
+        f"{name} {FORMS[form]} is {fixed(cards.loc[name, margin], _digits(data), '+')} over the "
+        f"base rate, not {fixed(data.cards.loc[name, margin], _digits(data), '+')}"
         for name in cards.index.intersection(data.cards.index)
         for form, margin in MARGINS.items()
         if _turns(data.cards.loc[name], cards.loc[name], margin)
     ]
-    if not turned:
-        return ""
-    return (
-        f"{_hidden(data)}; without these runs, the answer would be the same, but "
-        f"{'; '.join(turned[:_MOST_NAMED])}."
-    )
+    return "; ".join(turned[:_MOST_NAMED])
 
 
 def _decision(cards: pd.DataFrame) -> tuple[str, str]:

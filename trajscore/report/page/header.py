@@ -8,14 +8,11 @@ from trajscore.report._cards import TOO_FEW
 from trajscore.report._disclosures import number_of_runs, population
 from trajscore.report.page.view import View
 
-_MANY = 0.1  # of the runs without an outcome: what they count as may decide
-
 
 def header(view: View) -> dict[str, Any]:
     """Return what the head of the page says."""
     data, facts = view.data, view.data.facts
     lengths = view.constant.lengths
-    are_many = facts.censored == "failure" and facts.n_censored > _MANY * facts.n_runs
     few = [name for name in view.names if view.cards.loc[name, "card"] == TOO_FEW]
     return {
         "source": data.source,
@@ -31,5 +28,4 @@ def header(view: View) -> dict[str, Any]:
         "few": len(few) == len(view.names),
         "n_needed": int(view.cards.loc[few, "n_needed"].min()) if few else 0,
         "n_runs": facts.n_runs,
-        "hidden": f"{facts.n_censored:,} of {facts.n_runs:,}" if are_many else "",
     }
