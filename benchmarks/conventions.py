@@ -78,7 +78,7 @@ def margins(report: Report, predictor: str) -> dict[str, str]:
 
 def over_counting(report: Report, predictor: str) -> dict[str, str]:
     """Return what the recalibrated predictor gains over counting steps."""
-    row = report.table.loc[(predictor, "calibrated")]
+    row = report.table.loc[(predictor, "recalibrated")]
     columns = {"over counting": "TPS log over_alive", "end known": "TPS log over_alive_end"}
     return {
         name: f"{_signed(row[column])} "

@@ -87,7 +87,7 @@ def test_horizon_and_end(table, capsys, options, weights, knows):
     X, y = TrajectoryArray.from_frame(
         frame, id="run_id", step="step", value="confidence", outcome="solved"
     )
-    value = found["predictors"]["confidence"]["forms"]["raw"]["metrics"]["TPS log"]["value"]
+    value = found["predictors"]["confidence"]["forms"]["as_given"]["metrics"]["TPS log"]["value"]
     assert value == pytest.approx(metrics.tps_score(y, X, **weights))
     said = f"{np.maximum(X.lengths - 4, 0).sum()} steps beyond the horizon are not scored"
     assert (said in " ".join(out.split())) == ("4" in options)

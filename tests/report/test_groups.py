@@ -11,7 +11,7 @@ from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import AVOID, TOO_FEW, USE, say_nothing
-from trajscore.report._data import CALIBRATED, Options
+from trajscore.report._data import RECALIBRATED, Options
 from trajscore.report._groups import differ, shrink
 from trajscore.report._rows import Row
 from trajscore.report._runs import check_predictors, choose_runs
@@ -29,7 +29,7 @@ def made(n, seed):
 def p_of(p, y, labels, clusters=None):
     """Return the p-value of forecasts of one step being worth another share in some group."""
     judged = choose_runs(check_predictors(p[:, None], y, clusters, None), None, "failure")
-    row = Row("forecast", CALIBRATED, judged.traces["forecast"], judged.runs, True)
+    row = Row("forecast", RECALIBRATED, judged.traces["forecast"], judged.runs, True)
     labels = np.asarray(labels)[judged.runs.given].astype(str).astype(object)
     return differ([row], judged.runs, labels, OPTIONS, QUICK)[0]
 

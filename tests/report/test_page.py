@@ -153,16 +153,16 @@ def test_where_no_threshold_pays_none_is_named():
 def test_the_runs_to_read_first_say_where_a_forecast_is_furthest_off(report):
     page = report.to_html()
     said = re.search(r"the forecast that is furthest off is (\S+), at step (\d+)", page)
-    run = re.search(r"Run (\S+): material, calibrated loses most", page)[1]
-    trace = report.traces["material", "calibrated"]
+    run = re.search(r"Run (\S+): material, recalibrated loses most", page)[1]
+    trace = report.traces["material", "recalibrated"]
     row = [str(name) for name in trace.ids].index(run)
     cells = trace.cells[trace.offsets[row] : trace.offsets[row + 1]]
-    off = np.abs(cells - report.labels["material", "calibrated"][row])
+    off = np.abs(cells - report.labels["material", "recalibrated"][row])
     assert said[1] == f"{cells[off.argmax()]:.2f}"
     assert int(said[2]) == off.argmax() + 1
     # it is the run with an outcome whose own forecasts score worst, on average over its steps
-    observed = np.flatnonzero(report.outcomes["material", "calibrated"] >= 0)
-    labels = report.labels["material", "calibrated"]
+    observed = np.flatnonzero(report.outcomes["material", "recalibrated"] >= 0)
+    labels = report.labels["material", "recalibrated"]
     scores = [metrics.tps_score([labels[k]], trace[[k]]) for k in observed]
     assert row == observed[np.argmin(scores)]
     assert f">{min(scores):.3f}</td>" in page
@@ -259,9 +259,9 @@ def test_only_rows_that_beat_the_base_rate_are_best(chess):
     heads = [" ".join(head["parts"]).replace("_ ", "_") for head in section.parts["heads"]]
     best = {(row["name"], row["form"], head) for row in section.parts["rows"]
             for head, cell in zip(heads, row["cells"], strict=True) if cell["best"]}  # fmt: skip
-    assert ("engine", "calibrated", "TPS log") in best
-    form_of_label = {"as given": "raw", "calibrated": "calibrated"}
-    margins = {"as given": "as_given", "calibrated": "recalibrated"}
+    assert ("engine", "recalibrated", "TPS log") in best
+    form_of_label = {"as given": "as_given", "recalibrated": "recalibrated"}
+    margins = {"as given": "as_given", "recalibrated": "recalibrated"}
     for name, form, metric in best:
         if (name, form_of_label[form], metric) not in report.intervals.index:
             continue

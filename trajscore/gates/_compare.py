@@ -28,7 +28,7 @@ from trajscore.gates._measures import (
 )
 from trajscore.gates._run_set import RunSet, as_set
 from trajscore.inference._sample_size import up_to_one_digit
-from trajscore.report._data import CALIBRATED, RAW, ReportData
+from trajscore.report._data import AS_GIVEN, RECALIBRATED, ReportData
 
 _OF_FORECASTS = (f"TPS log{MARGIN}", "S-ECE")
 _MOST_TRIALS = 8
@@ -200,9 +200,9 @@ def _keys(base: RunSet, new: RunSet) -> Iterator[Key]:
     yield from (Key(name) for name in base.spent if name in new.spent)
     for name in base.predictors:
         if name in new.predictors:
-            for form in (RAW, CALIBRATED):
+            for form in (AS_GIVEN, RECALIBRATED):
                 yield from (Key(metric, name, form) for metric in _OF_FORECASTS)
-            yield Key("AUROC", name, RAW)
+            yield Key("AUROC", name, AS_GIVEN)
 
 
 # ------------------------------------------------------------------ words

@@ -10,7 +10,7 @@ from typing import Any
 
 from trajscore.core.values import as_path, check_choice, is_count, is_number, unknown_name
 from trajscore.gates._measures import SUCCESS, is_fraction
-from trajscore.report._data import CALIBRATED, RAW
+from trajscore.report._data import AS_GIVEN, RECALIBRATED
 
 PASS, FAIL, UNDECIDED, UNUSABLE = "pass", "fail", "undecided", "unusable"
 BASELINE, BASE_RATE = "baseline", "base_rate"
@@ -30,7 +30,7 @@ class Gate:
         its margin over the base rate, such as "TPS log margin".
     predictor : str, optional
         Whose forecasts are meant; may be left out where there is only one.
-    form : {"raw", "calibrated"}, default="raw"
+    form : {"as_given", "recalibrated"}, default="as_given"
         The forecasts as given, or recalibrated out of fold.
     versus : "baseline", "base_rate" or float, default="baseline"
         What the metric is held against: the same of the baseline; that of the base rate on the same
@@ -52,14 +52,14 @@ class Gate:
 
     metric: str = SUCCESS
     predictor: str | None = None
-    form: str = RAW
+    form: str = AS_GIVEN
     versus: str | float = BASELINE
     margin: float | str = 0.0
     use: str = BOUND
     undecided: str | None = None
 
     def __post_init__(self) -> None:
-        check_choice(self.form, "form", (RAW, CALIBRATED))
+        check_choice(self.form, "form", (AS_GIVEN, RECALIBRATED))
         check_choice(self.use, "use", (BOUND, VALUE))
         if self.undecided is not None:
             check_choice(self.undecided, "undecided", (UNDECIDED, PASS, FAIL))
@@ -100,7 +100,7 @@ class Gate:
 
     def __str__(self) -> str:
         of = f" of {self.predictor}" if self.predictor else ""
-        form = f", {self.form}" if self.predictor and self.form != RAW else ""
+        form = f", {self.form}" if self.predictor and self.form != AS_GIVEN else ""
         other = {BASELINE: "the baseline", BASE_RATE: "the base rate"}.get(str(self.versus))
         said = f"{self.metric}{of}{form} no worse than {other or f'{self.versus:g}'}"
         if self.share is None and float(self.margin) < 0:

@@ -19,7 +19,7 @@ from trajscore.core.weights import as_step_weights
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics._diagnostics import DIAGNOSTICS
 from trajscore.metrics._statistics import MeanOfRuns, Statistic
-from trajscore.report._data import CALIBRATED, FORMS, STEP_ERRORS, Note, Options
+from trajscore.report._data import FORMS, RECALIBRATED, STEP_ERRORS, Note, Options
 from trajscore.report._disclosures import sentence
 from trajscore.report._margins import row_metrics
 from trajscore.report._missing import leave_out_missing
@@ -76,7 +76,7 @@ class Measures:
             return Measure(known[key.form, key.metric])
         forms = {form for form, _ in known}
         if key.form not in forms:
-            why = "could not be calibrated" if key.form == CALIBRATED else "has no such form"
+            why = "could not be calibrated" if key.form == RECALIBRATED else "has no such form"
             raise ValueError(f"predictor {key.predictor!r} {why}")
         names = [name for form, name in known if form == key.form]
         if key.metric in (*OPTIONS.metrics, *(f"{name}{MARGIN}" for name in OPTIONS.metrics)):

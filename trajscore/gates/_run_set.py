@@ -21,7 +21,7 @@ from trajscore.core.stops import EXCLUDED, classify_stops, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers, as_path
 from trajscore.io._fields import USUAL_FIELDS, Fields
-from trajscore.report._data import RAW, ReportData
+from trajscore.report._data import AS_GIVEN, ReportData
 from trajscore.report._disclosures import UNOBSERVED, number_of_runs
 from trajscore.report._inputs import FromLog, load
 from trajscore.report._runs import (
@@ -328,7 +328,7 @@ def as_set(name: str, one: Any) -> RunSet:
 
 
 def _of_report(name: str, report: ReportData) -> RunSet:
-    facts, keys = report.facts, [(predictor, RAW) for predictor in report.predictors]
+    facts, keys = report.facts, [(predictor, AS_GIVEN) for predictor in report.predictors]
     if facts.censored == "q_z":
         raise ValueError(f"{name} counts runs by q_z, which gates do not know; give a RunSet")
     if any(len(report.outcomes[key]) < facts.n_runs for key in keys):

@@ -28,7 +28,14 @@ from trajscore.inference._units import Units, any_units
 from trajscore.metrics._equal_length import FEWEST
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._statistics import MeanOfRuns
-from trajscore.report._data import CALIBRATED, RAW, REFERENCES, IntervalOptions, Options
+from trajscore.report._data import (
+    AS_GIVEN,
+    FORMS,
+    RECALIBRATED,
+    REFERENCES,
+    IntervalOptions,
+    Options,
+)
 from trajscore.report._margins import score_of
 from trajscore.report._rows import Row, base_rate
 
@@ -52,8 +59,9 @@ _MOST_TIMES = 100
 # Chance, as forecast, with which the runs still needed decide a card: 0.8 and more are.
 _FORESEEN = 0.7
 
-MARGINS = {RAW: "as_given", CALIBRATED: "recalibrated"}
 GAINED = "gain"
+ESTIMATES = (*FORMS, GAINED)
+"""What cards are decided by: columns of their table, with an interval each."""
 ENDS = ("", "_low", "_high")
 """What the columns of an estimate and its interval end in."""
 
@@ -138,7 +146,7 @@ def n_rarer(cards: Any) -> Any:
 
 def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> dict[str, object]:
     """Decide about one predictor, at the level of `draws`."""
-    runs = forms[RAW].runs
+    runs = forms[AS_GIVEN].runs
     n, n_success = len(runs), float(runs.labels.sum())
     differences, matters = _differences(forms, options)
     units = any_units(runs.groups, n)
@@ -147,16 +155,16 @@ def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> di
     if rarer < FEWEST_OF_DIFFERENCES:
         ends = {name: (three[0], np.nan, np.nan) for name, three in ends.items()}
     slope = None
-    if CALIBRATED in forms and n:
-        slope = slope_of(forms[RAW], options.scores[0], options.weights)
+    if RECALIBRATED in forms and n:
+        slope = slope_of(forms[AS_GIVEN], options.scores[0], options.weights)
     level = draws.confidence_level
     found = Evidence(
-        as_given=ends.get(MARGINS[RAW]),
-        recalibrated=ends.get(MARGINS[CALIBRATED]),
+        as_given=ends.get(AS_GIVEN),
+        recalibrated=ends.get(RECALIBRATED),
         gain=ends.get(GAINED),
         matters=matters,
         n_rarer=rarer,
-        signal_high=None if slope is None else slope.most(level, ends.get(MARGINS[CALIBRATED])),
+        signal_high=None if slope is None else slope.most(level, ends.get(RECALIBRATED)),
     )
     card = decide(found)
     row: dict[str, object] = {"card": card, "n_runs": n, "success_rate": n_success / max(n, 1)}
@@ -164,7 +172,7 @@ def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> di
     if card == TOO_FEW:
         row["n_needed"] = _n_needed(found, differences, slope, units, level)
     row["signal_high"] = np.nan if found.signal_high is None else found.signal_high
-    for name in (*MARGINS.values(), GAINED):
+    for name in ESTIMATES:
         three = ends.get(name, (np.nan,) * 3)
         row |= {f"{name}{end}": value for end, value in zip(ENDS, three, strict=True)}
     return row | {"matters": matters, "confidence_level": draws.confidence_level}
@@ -172,16 +180,16 @@ def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> di
 
 def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, MeanOfRuns], float]:
     """Return each run's differences of the leading score, and the smallest that matters."""
-    score, weights, runs = options.scores[0], options.weights, forms[RAW].runs
+    score, weights, runs = options.scores[0], options.weights, forms[AS_GIVEN].runs
     if not len(runs):
         return {}, 0.0
-    reference = score_of(base_rate(forms[RAW].traces, runs, weights), score, weights)
+    reference = score_of(base_rate(forms[AS_GIVEN].traces, runs, weights), score, weights)
     scores = {
         form: score_of(row, score, weights) for form, row in forms.items() if row.is_probability
     }
-    found = {MARGINS[form]: own - reference for form, own in scores.items()}
+    found = {form: own - reference for form, own in scores.items()}
     if len(scores) == 2:
-        found[GAINED] = scores[CALIBRATED] - scores[RAW]
+        found[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
     largest = np.abs(reference.samples).max()
     for own in found.values():  # a constant is not better than the same one by a rounding error
         own.samples[np.abs(own.samples) <= _ROUNDING * largest] = 0.0
@@ -220,7 +228,7 @@ def _n_needed(
     least = max(_WANTED * (n + 1) / (found.n_rarer + 0.5) - n, n / 10)
     more = ONE_DIGIT[least <= ONE_DIGIT]
     more = more[: 1 + np.searchsorted(more, _MOST_TIMES * n)]
-    forms = zip(MARGINS.values(), (found.as_given, found.recalibrated), strict=True)
+    forms = zip(FORMS, (found.as_given, found.recalibrated), strict=True)
     margin, best = max(((three[0], name) for name, three in forms if three), default=(0.0, ""))
     spread = _spread(differences[best], units) if best else 0.0
     if spread <= _ROUNDING * found.matters:
@@ -228,7 +236,7 @@ def _n_needed(
     # with a flat prior, estimates from all runs by then vary around those of these
     share = more / (n + more)
     expected = np.full(len(more), margin)
-    if slope is not None and best == MARGINS[CALIBRATED]:  # whose map then has more runs
+    if slope is not None and best == RECALIBRATED:  # whose map then has more runs
         expected = expected + share * max(slope.worth - margin, 0.0)
     error, reach = spread / np.sqrt(n) * np.sqrt(share), spread / np.sqrt(n + more)
     reach *= float(ndtri((1 + level) / 2))
@@ -334,7 +342,7 @@ def pair_table(
 def form_of(cards: pd.DataFrame, name: str) -> str:
     """Return the form that a card speaks for: recalibrated if there is one, unless as it is."""
     card = cards.loc[name]
-    return RAW if card["card"] == USE or pd.isna(card["recalibrated"]) else CALIBRATED
+    return AS_GIVEN if card["card"] == USE or pd.isna(card["recalibrated"]) else RECALIBRATED
 
 
 def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series:
@@ -362,7 +370,7 @@ def ranked(cards: pd.DataFrame) -> list[str]:
     tied = cards.get("tied", pd.Series(False, index=cards.index))
 
     def place(name: str) -> tuple[int, bool, bool, float]:
-        margin, card = cards.loc[name, MARGINS[form_of(cards, name)]], cards.loc[name, "card"]
+        margin, card = cards.loc[name, form_of(cards, name)], cards.loc[name, "card"]
         needs_map = bool(tied[name]) and card != USE
         return order[card], not tied[name], needs_map, math.inf if pd.isna(margin) else -margin
 

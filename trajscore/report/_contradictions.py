@@ -37,9 +37,9 @@ def _reasons(data: ReportData, name: str) -> list[tuple[Sequence[str], str]]:
     """Return why metrics can move against the score, of each kind of metrics."""
     phi = data.options.phi
     is_mean = phi in ("mean", "weighted")
-    collapsed = f"the {phi} forecast of a run is not what was calibrated, which is all of them"
+    collapsed = f"the {phi} forecast of a run is not what was recalibrated, which is all of them"
     if is_mean:
-        collapsed = "the mean of a run's calibrated forecasts lies too near the base rate"
+        collapsed = "the mean of a run's recalibrated forecasts lies too near the base rate"
     ranks = "the calibrator is not one increasing map, so it can rank runs differently"
     if "CrossFit" in (data.facts.calibrators or {}).get(name, ""):
         mean = ", and a mean of mapped steps ranks runs otherwise than the mean of the steps"

@@ -99,7 +99,7 @@ NOTES: dict[str, Callable[..., str]] = {
         f"here that alone is worth {leaning:+.{digits}f}{unit}."
     ),
     "too few runs": lambda: "left out; it has too few complete runs with both outcomes.",
-    "not calibrated": lambda why: f"not calibrated; {why}",
+    "not calibrated": lambda why: f"not recalibrated; {why}",
     "constant maps": _constant_maps,
     "not monitored": lambda why: f"not monitored; {why}",
     "sampled": lambda n, n_runs: (
@@ -303,7 +303,7 @@ def _intervals(data: ReportData) -> str:
         f"{draws.confidence_level:.0%}, {how}; {level_of_margins(data)}; paired by {unit}; wide "
         f"enough for losses that no run has shown yet; those of calibration "
         f"errors are bounds that hold near 0 too, those of {data.options.miscalibration} upper "
-        f"bounds; calibrated forecasts are taken as given"
+        f"bounds; recalibration is taken as it is"
     )
 
 

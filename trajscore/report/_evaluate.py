@@ -88,7 +88,7 @@ def evaluate(
         batches of `trajscore.streaming.iter_batches`, for more runs than memory holds: values of
         forecasts then are of all runs, and what else there is of 20,000 drawn by hash.
         Values in [0, 1] are forecasts of success; other signals (higher where success is more
-        likely) get rank diagnostics, and proper scores once calibrated.
+        likely) get rank diagnostics, and proper scores once recalibrated.
     y : array-like of shape (n_runs,), optional
         Outcomes: 1 success, 0 failure, -1 (or missing) not observed. Batches hold their own.
     scores : score family or sequence of them, default=("log", "brier", ("beta", 4, 2))
@@ -103,7 +103,7 @@ def evaluate(
     phi : {"last", "mean", "min", "weighted"}, default="weighted"
         How traces are collapsed for the scalar diagnostics.
     calibrator : {"auto", "platt"}, forecaster or None, default="auto"
-        What makes the calibrated rows, out of fold: "auto" is a
+        What makes the recalibrated rows, out of fold: "auto" is a
         `trajscore.calibration.EnsembleCrossFitCalibrator`, "platt" a `PlattCrossFitCalibrator`, as
         in the tables of Raghu et al., both with the weights above; any other forecaster, pipeline
         or search goes through `trajscore.calibration.cross_fit_traces`. What cannot be fitted anew
@@ -188,8 +188,8 @@ def evaluate(
     >>> report = evaluate(X, y)
     >>> report.table["TPS log margin"].round(2)["engine"]
     form
-    raw          -2.28
-    calibrated    0.09
+    as_given       -2.28
+    recalibrated    0.09
     Name: TPS log margin, dtype: float64
     """
     check_choice(phi, "phi", AGGREGATORS)

@@ -24,8 +24,7 @@ from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._tps import run_sums
 from trajscore.report._cards import (
     ENDS,
-    GAINED,
-    MARGINS,
+    ESTIMATES,
     TOO_FEW,
     Evidence,
     card_table,
@@ -41,7 +40,6 @@ from trajscore.report._runs import Coverage
 ERROR_RATE = 0.05
 """Chance with which groups drawn at random are called different."""
 
-_ESTIMATES = (*MARGINS.values(), GAINED)
 _FEWEST_UNITS = 5  # runs, or clusters, of a group that is tested
 _PRIOR = 4  # units that the variance of all groups counts as in that of each
 _PRIOR_RUNS = 5  # runs at the rate of all that count in the loss of each group's base rate
@@ -82,7 +80,7 @@ def group_table(
         p_values = np.minimum(1, len(by) * differ(chosen, runs, labels, options, draws))
         for row, p in zip(chosen, p_values, strict=True):
             groups = of_kind[of_kind.index.get_level_values("predictor") == row.predictor]
-            own = groups[MARGINS[row.form]]
+            own = groups[row.form]
             settle = _shrunken if p < ERROR_RATE else _as_all
             found.append(settle(groups, cards.loc[row.predictor]).assign(own=own, p_value=p))
     keys = [(*part, name) for part in parts for name in cards.index]
@@ -221,7 +219,7 @@ def _as_all(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
     """Give groups the card of all runs, with its numbers as shares of their base rates' losses."""
     out = groups.copy()
     told = ~say_nothing(groups)
-    columns = [*(f"{name}{end}" for name in _ESTIMATES for end in ENDS), "signal_high"]
+    columns = [*(f"{name}{end}" for name in ESTIMATES for end in ENDS), "signal_high"]
     scale = groups["matters"] / (card["matters"] or 1.0)
     for column in columns:
         out.loc[told, column] = card[column] * scale
@@ -234,7 +232,7 @@ def _shrunken(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
     """Decide the cards of groups by shrunken shares of their base rates' losses."""
     out = groups.copy()
     told = ~say_nothing(groups)
-    for name in _ESTIMATES:
+    for name in ESTIMATES:
         value, low, high = (groups[f"{name}{end}"] / groups["matters"] for end in ENDS)
         used = told & np.isfinite(high - low)
         if used.sum() < 2:
@@ -285,7 +283,7 @@ def _evidence(row: pd.Series) -> Evidence:
     """Return what a card is decided by."""
     three = {
         name: None if pd.isna(row[name]) else tuple(float(row[f"{name}{end}"]) for end in ENDS)
-        for name in _ESTIMATES
+        for name in ESTIMATES
     }
     signal = None if pd.isna(row["signal_high"]) else float(row["signal_high"])
     known = {"matters": row["matters"], "n_rarer": n_rarer(row), "signal_high": signal}

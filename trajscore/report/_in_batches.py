@@ -33,14 +33,14 @@ from trajscore.metrics._tps import score_cells
 from trajscore.report._data import (
     ALIVE,
     ALIVE_END,
+    AS_GIVEN,
     BASE_RATE,
-    CALIBRATED,
     CONSTANT,
     ECUAS_METRICS,
     INFLUENCE,
     LEVELS,
     MARGIN,
-    RAW,
+    RECALIBRATED,
     REFERENCES,
     VALUE,
     Note,
@@ -394,8 +394,8 @@ def evaluate_batches(
                 f"was read again to calibrate; give one that can be read twice, such as a folder, "
                 f"or pass calibrator=None"
             )
-    rows = {(name, RAW): sums for name, sums in raw.items()}
-    rows |= {(name, CALIBRATED): sums for name, sums in calibrated.items()}
+    rows = {(name, AS_GIVEN): sums for name, sums in raw.items()}
+    rows |= {(name, RECALIBRATED): sums for name, sums in calibrated.items()}
     one = next(iter(raw.values()))
     rows[BASE_RATE, CONSTANT] = one.of_base_rate()
     rate = one.scores.success_rate
@@ -437,7 +437,7 @@ def _of_all(
         own = found.get((predictor, form), {}).get(metric)
         if own is None:
             continue
-        raw = found.get((predictor, RAW), {}) if form == CALIBRATED else {}
+        raw = found.get((predictor, AS_GIVEN), {}) if form == RECALIBRATED else {}
         others: list[Mapping[str, float]] = [
             {metric: 0.0},
             found[BASE_RATE, CONSTANT],

@@ -29,11 +29,11 @@ from trajscore.metrics._weighted_steps import WeightedSteps, weighted_steps
 from trajscore.report._data import (
     ALIVE,
     ALIVE_END,
+    AS_GIVEN,
     BASE_RATE,
-    CALIBRATED,
     CONSTANT,
     ECUAS_METRICS,
-    RAW,
+    RECALIBRATED,
     REFERENCES,
     STEP_ERRORS,
     Options,
@@ -133,7 +133,7 @@ class References(Generic[Known]):
     ) -> None:
         place = {row.key: row for row in rows}
         constant = place[BASE_RATE, CONSTANT]
-        alive = [place[name, RAW] for name in (ALIVE, ALIVE_END)]
+        alive = [place[name, AS_GIVEN] for name in (ALIVE, ALIVE_END)]
         self._options, self._known = options, known
         self._steps: dict[int, WeightedSteps] = {}
         self._base_rates: dict[int, Known] = {}
@@ -162,9 +162,9 @@ class References(Generic[Known]):
                 own = self._known(metrics, len(row.runs))
             is_reference = row.predictor in REFERENCES
             alive = [nothing] * 2 if is_reference else self._alive[id(row.runs)]
-            before = raw if row.form == CALIBRATED and not is_reference and raw else nothing
+            before = raw if row.form == RECALIBRATED and not is_reference and raw else nothing
             yield [own, constant, *alive, before]
-            raw = own if row.form == RAW else None
+            raw = own if row.form == AS_GIVEN else None
 
 
 def _on(runs: Coverage, reference: Row) -> Row:

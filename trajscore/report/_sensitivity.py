@@ -10,7 +10,6 @@ from trajscore.core.parallel import Work
 from trajscore.core.weights import StepWeights
 from trajscore.metrics._proper_scores import LogScore, count_clipped
 from trajscore.metrics._tps import RunSums, run_sums
-from trajscore.report._cards import MARGINS
 from trajscore.report._data import Options
 from trajscore.report._rows import Row, base_rate, make_rows
 from trajscore.report._runs import Judged
@@ -50,7 +49,7 @@ def sensitivity_table(
 
 
 def _margins(rows: list[Row], cards: pd.DataFrame) -> list[float]:
-    return [float(cards.loc[row.predictor, MARGINS[row.form]]) for row in rows]
+    return [float(cards.loc[row.predictor, row.form]) for row in rows]
 
 
 def _with_clip(rows: list[Row], clip: float, options: Options) -> list[float]:

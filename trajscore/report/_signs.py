@@ -13,7 +13,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.within_runs import last_cells
 from trajscore.io._fields import USUAL, words_of
 from trajscore.metrics import _ranking
-from trajscore.report._data import RAW, REFERENCES, Note
+from trajscore.report._data import AS_GIVEN, REFERENCES, Note
 
 # Fewer runs of an outcome may well be told apart by chance.
 _FEWEST_TOLD_APART = 5
@@ -63,7 +63,7 @@ def giveaways(traces: Mapping[str, TrajectoryArray], y: NDArray[Any]) -> list[No
 def risks(intervals: pd.DataFrame) -> list[Note]:
     """Warn of predictors that rank runs far worse than chance, as given."""
     notes = []
-    areas = intervals.xs((RAW, "AUROC"), level=("form", "metric"))
+    areas = intervals.xs((AS_GIVEN, "AUROC"), level=("form", "metric"))
     for name, row in areas.drop(index=list(REFERENCES), errors="ignore").iterrows():
         if row["value"] < _LOOKS_LIKE_A_RISK and row["high"] < 0.5:
             notes.append(Note(str(name), "risk", {"auroc": row["value"]}))

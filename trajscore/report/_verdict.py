@@ -14,7 +14,6 @@ from trajscore.report._cards import (
     AVOID,
     CARDS,
     ENDS,
-    MARGINS,
     MATTERS,
     RECALIBRATE,
     TOO_FEW,
@@ -25,10 +24,10 @@ from trajscore.report._cards import (
     say_nothing,
 )
 from trajscore.report._data import (
+    AS_GIVEN,
     FORMS,
     OVER_ALIVE,
     OVER_ALIVE_END,
-    RAW,
     REFERENCES,
     VALUE,
     ReportData,
@@ -167,11 +166,11 @@ def _best_of(data: ReportData, useful: list[str]) -> str:
 def _turned_margins(data: ReportData, cards: pd.DataFrame) -> str:
     """Say which margins have another sign without the runs that have no outcome."""
     turned = [
-        f"{name} {FORMS[form]} is {fixed(cards.loc[name, margin], _digits(data), '+')} over the "
-        f"base rate, not {fixed(data.cards.loc[name, margin], _digits(data), '+')}"
+        f"{name} {FORMS[form]} is {fixed(cards.loc[name, form], _digits(data), '+')} over the "
+        f"base rate, not {fixed(data.cards.loc[name, form], _digits(data), '+')}"
         for name in cards.index.intersection(data.cards.index)
-        for form, margin in MARGINS.items()
-        if _turns(data.cards.loc[name], cards.loc[name], margin)
+        for form in FORMS
+        if _turns(data.cards.loc[name], cards.loc[name], form)
     ]
     return "; ".join(turned[:_MOST_NAMED])
 
@@ -358,7 +357,7 @@ def _margins(data: ReportData, name: str) -> list[str]:
         if (name, form) in values.index:
             three = margin_of(data, name, form)
             parts.append(f"{words} {_over_base_rate(three, values[name, form], data)}")
-        elif form == RAW:
+        elif form == AS_GIVEN:
             parts.append("as given it is not a probability")
     return parts
 
@@ -396,7 +395,7 @@ def _calibration(data: ReportData, name: str) -> list[str]:
 
 def ranking(data: ReportData, name: str, *, brief: bool = False) -> str:
     """Hold the ranking against that by counting steps; brief, without numbers."""
-    row = data.intervals.loc[(name, RAW, "AUROC")]
+    row = data.intervals.loc[(name, AS_GIVEN, "AUROC")]
     parts = []
     for over in _references(data, name, row):
         numbers = "" if brief else f" (AUROC {with_interval(row[list(over)], sign='+')})"
@@ -412,7 +411,7 @@ def _with_the_end(parts: list[str]) -> str:
 
 def _of_equals(data: ReportData, name: str) -> str:
     """Say whether it ranks runs that a count of steps cannot rank, as they are equally long."""
-    row = data.equal_length.loc[(name, RAW)]
+    row = data.equal_length.loc[(name, AS_GIVEN)]
     if pd.isna(row["AUROC"]):
         return "too few runs are as long as one with another outcome to compare equally long ones"
     over = with_interval(row[list(OVER_LENGTH)], sign="+")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from trajscore.report._cards import AVOID, ENDS, MARGINS, MATTERS, RECALIBRATE, TOO_FEW, USE
-from trajscore.report._data import CALIBRATED, RAW, VALUE
+from trajscore.report._cards import AVOID, ENDS, MATTERS, RECALIBRATE, TOO_FEW, USE
+from trajscore.report._data import AS_GIVEN, FORMS, RECALIBRATED, VALUE
 from trajscore.report._verdict import answer as say_answer
 from trajscore.report._verdict import behind_counting, card_reason, ranking
 from trajscore.report.page.view import Section, View
@@ -42,13 +42,13 @@ def card(view: View, name: str) -> dict[str, Any]:
         "why": card_reason(row, data),
         "behind": behind_counting(data, name),
         "margins": {
-            form: tuple(row[f"{margin}{end}"] for end in ENDS)
-            for form, margin in MARGINS.items()
-            if not pd.isna(row[margin])
+            form: tuple(row[f"{form}{end}"] for end in ENDS)
+            for form in FORMS
+            if not pd.isna(row[form])
         },
         "errors": errors,
-        "auroc": data.table.loc[(name, RAW), "AUROC"],
-        "calibrated_auroc": data.table["AUROC"].get((name, CALIBRATED)),
+        "auroc": data.table.loc[(name, AS_GIVEN), "AUROC"],
+        "calibrated_auroc": data.table["AUROC"].get((name, RECALIBRATED)),
         "than_counting": ranking(data, name, brief=True),
         "notes": [note for note in data.remarks if note.predictor == name],
     }

@@ -12,8 +12,7 @@ import pandas as pd
 from trajscore.core.optional import optional
 from trajscore.core.parallel import Progress, Work
 from trajscore.io._run import Run
-from trajscore.plotting._display import COLORS
-from trajscore.report._data import CALIBRATED, CONSTANT, FORMS, RAW, ReportData
+from trajscore.report._data import FORMS, ReportData
 from trajscore.report._glossary import explain
 from trajscore.report.page.acting import PRICE, acting, best_threshold
 from trajscore.report.page.answer import answer
@@ -54,7 +53,6 @@ def _render(name: str, view: View, **parts: Any) -> str:
     start = {"threshold": best_threshold(view), "price": PRICE, "runs": read_first(view)}
     return template.render(
         view=view, head=header(view), start=start, first=FIRST, forms=FORMS, explain=explain,
-        colors={form: COLORS[form] for form in (RAW, CALIBRATED, CONSTANT)},
         **parts,
     )  # fmt: skip
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from trajscore.report._cards import ENDS, MARGINS
-from trajscore.report._data import CALIBRATED, FORMS, RAW
+from trajscore.report._cards import ENDS
+from trajscore.report._data import AS_GIVEN, FORMS, RECALIBRATED
 from trajscore.report._groups import shown_groups
 from trajscore.report._verdict import card_reason, of_groups
 from trajscore.report.page.answer import MARKS
@@ -19,7 +19,7 @@ _WIDTH = 230
 
 def comparison(view: View) -> Section:
     """Return the forest of margins, the pairs and the groups."""
-    columns = [_column(view, form) for form in (RAW, CALIBRATED)]
+    columns = [_column(view, form) for form in (AS_GIVEN, RECALIBRATED)]
     return Section(
         "comparison",
         "How do they compare?",
@@ -47,8 +47,7 @@ def _sentence(view: View) -> str:
 
 def _column(view: View, form: str) -> dict[str, Any]:
     """Return strips of a form's margins, on an axis of their own."""
-    margin = MARGINS[form]
-    rows = view.cards[[f"{margin}{end}" for end in ENDS]]
+    rows = view.cards[[f"{form}{end}" for end in ENDS]]
     axis = axis_of(rows, 8, _WIDTH - 8, zero=True)
     strips = {}
     for name, (value, low, high) in zip(rows.index, rows.to_numpy(dtype=float), strict=True):

@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from trajscore.report._cards import MARGINS
 from trajscore.report._data import (
     FORMS,
     GAIN,
@@ -113,7 +112,7 @@ def _beats(data: ReportData, key: tuple[str, str], name: str, way: str) -> bool:
     if name in _OVER:
         return bool(data.table.loc[key, f"{name}_low"] > 0)
     low, high = data.intervals.loc[(*key, name), list(MARGIN[1:])]
-    by_card = data.cards.loc[key[0], f"{MARGINS[key[1]]}_low"]
+    by_card = data.cards.loc[key[0], f"{key[1]}_low"]
     return bool(by_card > 0 or (high < 0 if way == "\u2193" else low > 0))
 
 

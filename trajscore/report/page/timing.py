@@ -13,7 +13,7 @@ from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._step_profile import mean_by_step
 from trajscore.metrics._tps import score_cells
-from trajscore.report._data import RAW
+from trajscore.report._data import AS_GIVEN
 from trajscore.report.page.charts import Axis, Panel, axis_of
 from trajscore.report.page.view import Section, View
 from trajscore.report.render.cells import step_cells
@@ -64,7 +64,7 @@ def _at_steps(view: View) -> dict[str, Any]:
 
 def _equal_length(view: View) -> list[dict[str, Any]]:
     """Return AUROC among runs of equal length, and what it is above that of length."""
-    table = view.data.equal_length.xs(RAW, level="form")
+    table = view.data.equal_length.xs(AS_GIVEN, level="form")
     rows = table.loc[[name for name in view.names if name in table.index]]
     return rows.reset_index().to_dict("records")
 

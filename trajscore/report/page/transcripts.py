@@ -9,7 +9,7 @@ import numpy as np
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.io._run import Run, Step
-from trajscore.report._data import RAW
+from trajscore.report._data import AS_GIVEN
 from trajscore.report.page.acting import best_threshold
 from trajscore.report.page.view import View
 
@@ -57,7 +57,7 @@ def _beside(
     view: View, key: tuple[str, str], run: Run, row: int, threshold: float | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Return, by place of the turn, the value as given, the risk, and whether it is flagged."""
-    trace, raw = view.data.traces[key], view.data.traces[key[0], RAW]
+    trace, raw = view.data.traces[key], view.data.traces[key[0], AS_GIVEN]
     part = slice(trace.offsets[row], trace.offsets[row + 1])
     places = view.places(run, int(trace.lengths[row]))
     forecast: FloatArray = trace.cells[part]

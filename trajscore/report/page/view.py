@@ -16,7 +16,7 @@ from trajscore.core.values import is_number
 from trajscore.io._run import Run, Step
 from trajscore.metrics._aggregate import collapse
 from trajscore.report._cards import RECALIBRATE, USE, form_of, ranked
-from trajscore.report._data import BASE_RATE, CALIBRATED, CONSTANT, FORMS, RAW, ReportData
+from trajscore.report._data import AS_GIVEN, BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
 from trajscore.report.render.cells import digits_of
 
 _USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
@@ -78,7 +78,7 @@ class View:
         """Return the forms of a predictor that are probabilities."""
         return [
             form
-            for form in (RAW, CALIBRATED)
+            for form in (AS_GIVEN, RECALIBRATED)
             if (name, form) in self.data.table.index
             and not pd.isna(self.data.table.loc[(name, form), self.data.score_name])
         ]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from trajscore.report._cards import ranked
-from trajscore.report._data import ReportData
+from trajscore.report._data import FORMS, REFERENCES, ReportData
 from trajscore.report._disclosures import (
     disclosures,
     identification,
@@ -28,7 +28,7 @@ def to_markdown(data: ReportData) -> str:
     """Return verdicts, margins, notes and disclosures."""
     margins, (headline, unobserved) = margin_cells(data), answer(data)
     rows = [
-        [f"{name}, {form}", *cells]
+        [name if name in REFERENCES else f"{name}, {FORMS[form]}", *cells]
         for (name, form), cells in zip(margins.index, margins.to_numpy(), strict=True)
     ]
     parts = [

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import pandas as pd
 
 from trajscore.calibration._fixed_step import AUROC
-from trajscore.report._cards import ENDS, GAINED, MARGINS
-from trajscore.report._data import CONSTANT, FORMS, GAIN, MARGIN, RAW, ReportData
+from trajscore.report._cards import ENDS, GAINED
+from trajscore.report._data import AS_GIVEN, CONSTANT, FORMS, GAIN, MARGIN, ReportData
 from trajscore.report._groups import shown_groups
 
 
@@ -33,7 +33,7 @@ def margin_of(data: ReportData, name: str, form: str) -> tuple[float, ...]:
     Of references, and of batches, whose cards are of a sample, there is the one of `intervals`.
     """
     own = tuple(data.intervals.loc[(name, form, data.score_name), list(MARGIN)])
-    return _of_card(data, name, MARGINS.get(form), own)
+    return _of_card(data, name, form if form in FORMS else None, own)
 
 
 def gain_of(data: ReportData, name: str, metric: str) -> tuple[float, ...]:
@@ -58,7 +58,7 @@ def gain_cells(data: ReportData) -> pd.DataFrame:
     for key, row in table.iterrows():
         n = digits_of(key[1])
         gain = with_interval(gain_of(data, *key), n, "+")
-        cells[key] = f"{row['raw']:.{n}f} -> {row['calibrated']:.{n}f}  {gain}"
+        cells[key] = f"{row['as_given']:.{n}f} -> {row['recalibrated']:.{n}f}  {gain}"
     if not cells:
         return pd.DataFrame()
     wide = pd.Series(cells).unstack(level=0)
@@ -68,7 +68,7 @@ def gain_cells(data: ReportData) -> pd.DataFrame:
 
 def step_cells(data: ReportData) -> pd.DataFrame:
     """Write AUROC of each predictor as given at each step, with how many runs get there."""
-    table = data.by_step.xs(RAW, level="form") if len(data.by_step) else data.by_step
+    table = data.by_step.xs(AS_GIVEN, level="form") if len(data.by_step) else data.by_step
     if table.empty:
         return pd.DataFrame()
     cells = [
@@ -90,8 +90,8 @@ def group_cells(data: ReportData, kind: str) -> tuple[pd.DataFrame, int]:
         "success": [f"{rate:.0%}" for rate in cards["success_rate"]],
         "what to do": cards["card"].tolist(),
     }
-    for form, margin in MARGINS.items():
-        ends = cards[[f"{margin}{end}" for end in ENDS]].to_numpy(dtype=float)
+    for form in FORMS:
+        ends = cards[[f"{form}{end}" for end in ENDS]].to_numpy(dtype=float)
         columns[FORMS[form]] = [
             "" if math.isnan(three[0]) else with_interval(three, digits, "+") for three in ends
         ]

@@ -6,8 +6,8 @@ import re
 
 import pandas as pd
 
-from trajscore.report._cards import MARGINS, TOO_FEW, ranked
-from trajscore.report._data import RAW, ReportData
+from trajscore.report._cards import TOO_FEW, ranked
+from trajscore.report._data import AS_GIVEN, FORMS, ReportData
 from trajscore.report._disclosures import (
     identification,
     left_out,
@@ -48,12 +48,12 @@ def _table(data: ReportData, names: list[str]) -> str:
     cards = data.cards.loc[names]
     columns = {"what to do": list(cards["card"])}
     if (cards["card"] == TOO_FEW).any():
-        columns["runs lacking"] = [f"{n:,}" if n else "" for n in cards["n_needed"]]
-    for form, margin in MARGINS.items():
-        columns["as given" if form == RAW else "calibrated"] = [
-            "" if pd.isna(one) else fixed(one, digits, "+") for one in cards[margin]
+        columns["runs needed"] = [f"{n:,}" if n else "" for n in cards["n_needed"]]
+    for form, words in FORMS.items():
+        columns[words] = [
+            "" if pd.isna(margin) else fixed(margin, digits, "+") for margin in cards[form]
         ]
-    columns["AUROC"] = [f"{data.table.loc[(name, RAW), 'AUROC']:.3f}" for name in names]
+    columns["AUROC"] = [f"{data.table.loc[(name, AS_GIVEN), 'AUROC']:.3f}" for name in names]
     return in_blocks(pd.DataFrame(columns, index=[short[name] for name in names]))
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from trajscore.report._cards import ranked
 from trajscore.report._contradictions import contradictions
-from trajscore.report._data import CALIBRATED, RAW, REFERENCES, SCALAR_METRICS, ReportData
+from trajscore.report._data import AS_GIVEN, RECALIBRATED, REFERENCES, SCALAR_METRICS, ReportData
 from trajscore.report._disclosures import (
     disclosures,
     identification,
@@ -29,7 +29,7 @@ from trajscore.report.render.cells import (
 from trajscore.report.render.layout import in_blocks, lines, short_names
 from trajscore.report.render.summary import to_summary
 
-_SHORT_FORMS = {RAW: "raw", CALIBRATED: "cal."}
+_SHORT_FORMS = {AS_GIVEN: "as_given", RECALIBRATED: "cal."}
 
 
 def to_text(data: ReportData, *, verbose: bool = False) -> str:
@@ -107,7 +107,7 @@ def _gains(data: ReportData) -> str:
     cells = cells[[name for name in ranked(data.cards) if name in cells]]
     cells.columns = [short_names(cells.columns)[name] for name in cells]
     cells.index = cells.index.str.removeprefix("TPS ")
-    return "raw -> calibrated, and the gain (above 0: better)\n" + in_blocks(cells)
+    return "as given -> recalibrated, and the gain (above 0: better)\n" + in_blocks(cells)
 
 
 def _at_steps(data: ReportData) -> str:
