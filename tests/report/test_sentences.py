@@ -10,8 +10,8 @@ from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._contradictions import contradictions
+from trajscore.report._numbers import digits_that_show, with_interval
 from trajscore.report._verdict import behind_counting
-from trajscore.report.render.cells import digits_that_show, with_interval
 
 
 def test_the_gain_is_the_difference_of_the_two_rows(report):

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from sklearn.exceptions import ConvergenceWarning
 
-from trajscore import __version__
 from trajscore.cli import check, compare, describe, fit, monitor, report
 from trajscore.core.errors import ArgumentError
+from trajscore.core.version import __version__
 
 _COMMANDS = (describe, report, compare, check, fit, monitor)
 

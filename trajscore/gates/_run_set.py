@@ -22,8 +22,8 @@ from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers, as_path
 from trajscore.io._fields import USUAL_FIELDS, Fields
 from trajscore.report._data import AS_GIVEN, ReportData
-from trajscore.report._disclosures import UNOBSERVED, number_of_runs
 from trajscore.report._inputs import FromLog, load
+from trajscore.report._left_out import UNOBSERVED, number_of_runs
 from trajscore.report._runs import (
     Judged,
     check_predictors,

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from trajscore import __version__
 from trajscore.core.storage import replacing
 from trajscore.core.values import as_path, is_count
+from trajscore.core.version import __version__
 from trajscore.gates._change import match
 from trajscore.gates._check import CheckResult, data_problems, rules_of
 from trajscore.gates._compare import interval
@@ -31,7 +31,7 @@ from trajscore.gates._gate import (
 from trajscore.gates._measures import SUCCESS
 from trajscore.gates._result import WORST_FIRST, GateResult
 from trajscore.gates._run_set import RunSet, as_set
-from trajscore.inference._sequential import SequentialComparison
+from trajscore.inference import SequentialComparison
 from trajscore.report._data import ReportData
 from trajscore.report.render.as_markdown import escaped
 

@@ -8,8 +8,8 @@ from collections import Counter
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from trajscore import __version__
 from trajscore.core.plain import plain
+from trajscore.core.version import __version__
 from trajscore.gates._compare import in_runs, interval, pairing
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, UNUSABLE
 from trajscore.gates._result import WORST_FIRST, CheckData, GateResult

@@ -13,7 +13,7 @@ from trajscore.plotting._display import COLORS, REFERENCE, DisplayMixin, plain
 
 @dataclass(eq=False, repr=False)
 class ScoreDisplay(DisplayMixin):
-    """A metric of several predictors, as given and recalibrated, with intervals and the base rate's value.
+    """A metric of predictors, as given and recalibrated, with intervals and the base rate.
 
     Parameters
     ----------

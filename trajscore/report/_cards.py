@@ -31,10 +31,13 @@ from trajscore.metrics._statistics import MeanOfRuns
 from trajscore.report._data import (
     AS_GIVEN,
     FORMS,
+    GAIN,
+    MARGIN,
     RECALIBRATED,
     REFERENCES,
     IntervalOptions,
     Options,
+    ReportData,
 )
 from trajscore.report._margins import score_of
 from trajscore.report._rows import Row, base_rate
@@ -375,3 +378,27 @@ def ranked(cards: pd.DataFrame) -> list[str]:
         return order[card], not tied[name], needs_map, math.inf if pd.isna(margin) else -margin
 
     return sorted(cards.index, key=place)
+
+
+def margin_of(data: ReportData, name: str, form: str) -> tuple[float, ...]:
+    """Return the leading margin of a row: with the interval that its card was decided by.
+
+    Of references, and of batches, whose cards are of a sample, there is the one of `intervals`.
+    """
+    own = tuple(data.intervals.loc[(name, form, data.score_name), list(MARGIN)])
+    return _of_card(data, name, form if form in FORMS else None, own)
+
+
+def gain_of(data: ReportData, name: str, metric: str) -> tuple[float, ...]:
+    """Return what recalibration gains of a metric, that of the leading score as in its card."""
+    own = tuple(data.calibration_gain.loc[(name, metric), list(GAIN)])
+    return _of_card(data, name, GAINED if metric == data.score_name else None, own)
+
+
+def _of_card(
+    data: ReportData, name: str, column: str | None, own: tuple[float, ...]
+) -> tuple[float, ...]:
+    if column is None or name not in data.cards.index:
+        return own
+    three = tuple(data.cards.loc[name, [f"{column}{end}" for end in ENDS]])
+    return three if math.isclose(three[0], own[0], rel_tol=1e-6, abs_tol=1e-9) else own

@@ -15,9 +15,9 @@ from trajscore.inference._choice import interval_of
 from trajscore.metrics._tps import RunSums, run_sums
 from trajscore.report._cards import form_of
 from trajscore.report._data import ALIVE, AS_GIVEN, BASE_RATE, CONSTANT, Note, Options
+from trajscore.report._numbers import digits_of
 from trajscore.report._rows import Row, out_of_fold
 from trajscore.report._runs import Coverage
-from trajscore.report.render.cells import digits_of
 
 # A run that holds more of the weight than this, and than twice its equal share, is named.
 _HEAVY = 0.05

@@ -22,7 +22,6 @@ from trajscore.io._format import Format, find_format
 from trajscore.io._reading import stream_runs
 from trajscore.io._runs import count_left_out
 from trajscore.io._tables import read_table
-from trajscore.report._disclosures import lacking
 from trajscore.report._inputs import (
     FromLog,
     FromTable,
@@ -32,6 +31,7 @@ from trajscore.report._inputs import (
     load,
     stops_not_met,
 )
+from trajscore.report._left_out import without_values
 from trajscore.report._missing import whole_runs
 from trajscore.report._runs import counted, lacks_outcomes
 
@@ -278,7 +278,7 @@ def _tell(
     _, stopped = counted(inputs.y, *recorded_stops(X.meta, inputs.stop_reason))  # type: ignore[union-attr]
     found.left_out = {why: n for (_, why), n in stopped.items()}
     found.left_out |= {
-        lacking([name]): int((~rows).sum()) for name, rows in whole.items() if not rows.all()
+        without_values([name]): int((~rows).sum()) for name, rows in whole.items() if not rows.all()
     }
     judged = [name for name, of_runs in whole.items() if differ(inputs.y[of_runs])]
     found.report = f"would judge {', '.join(judged)}"

@@ -23,32 +23,11 @@ from trajscore.report._data import (
     Options,
     ReportData,
 )
+from trajscore.report._left_out import number_of_runs
 
 # An error as small is that of a mean.
 _ROUNDING = 1e-9
 _SAME_RATE = 5e-4
-
-UNOBSERVED = "the outcome was not observed"
-"""Why a run is left out with ``censored="drop"``."""
-
-
-def number_of_runs(n: int) -> str:
-    """Write a number of runs: "1 run", "2 runs"."""
-    return "1 run" if n == 1 else f"{n:,} runs"
-
-
-def left_out_reason(stop_reason: str | None) -> str:
-    """Say why runs that no budget stopped are left out."""
-    if stop_reason is None:
-        return "no outcome; stopped without a stated reason"
-    return f"no outcome; stopped by {stop_reason}, not by a budget"
-
-
-def lacking(predictors: list[str]) -> str:
-    """Say for which predictors' sake a run is left out."""
-    if len(predictors) == 1:
-        return f"a value of {predictors[0]} is missing"
-    return f"values of {', '.join(predictors[:-1])} and {predictors[-1]} are missing"
 
 
 # -------------------------------------------------------------------- of single predictors

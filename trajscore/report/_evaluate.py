@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-import trajscore
 from trajscore.calibration._maker import calibrator_maker
 from trajscore.core.errors import ArgumentError
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.values import check_choice
+from trajscore.core.version import __version__
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._choice import METHODS
 from trajscore.metrics._aggregate import AGGREGATORS
@@ -250,7 +250,7 @@ def evaluate(
             monitoring=stopping,
         ),
         remarks=notes,
-        source=Source(created=_now(), version=trajscore.__version__),
+        source=Source(created=_now(), version=__version__),
         traces={row.key: row.traces for row in rows},
         outcomes={row.key: row.runs.y for row in rows},
         labels={row.key: row.runs.labels for row in rows},

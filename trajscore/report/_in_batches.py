@@ -46,7 +46,7 @@ from trajscore.report._data import (
     Note,
     Options,
 )
-from trajscore.report._disclosures import UNOBSERVED
+from trajscore.report._left_out import UNOBSERVED
 from trajscore.report._margins import cost_of_reliance
 from trajscore.report._missing import MISSING, lost_runs, whole_runs
 from trajscore.report._report import Report

@@ -11,7 +11,7 @@ import pandas as pd
 from trajscore.core.parallel import Progress
 from trajscore.core.storage import replacing
 from trajscore.core.values import unknown_name
-from trajscore.io._run import Run
+from trajscore.io import Run
 from trajscore.report._data import ReportData
 from trajscore.report._disclosures import disclosures, sentence
 from trajscore.report._verdict import verdicts
@@ -31,8 +31,8 @@ class Report(ReportData):
     ----------
     table : DataFrame indexed by (predictor, form)
         One row a predictor and form ("as_given", "recalibrated"; "constant" for the base rate).
-        Counts. Of the forecasts of every step: Trajectory Proper Scores; S-ECE, their calibration error, in
-        all and at early, middle and late steps (1 to 3, 4 to 10, from 11 on); MCB, the
+        Counts. Of the forecasts of every step: Trajectory Proper Scores; S-ECE, their calibration
+        error, in all and at early, middle and late steps (1 to 3, 4 to 10, from 11 on); MCB, the
         miscalibration of the leading score. Of one number a run: AUROC, AUPRC, AURC, T-ECE,
         T-Brier, ECUAS_0, ECUAS_1, ECUAS_128. Then, with their intervals, the scores' margins over
         the base rate, and what scores and AUROC are above counting steps: over_alive, and

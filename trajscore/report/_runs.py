@@ -24,7 +24,7 @@ from trajscore.inference._influence import FEW_CLUSTERS
 from trajscore.inference._units import units_of
 from trajscore.metrics._tps import beyond_end
 from trajscore.report._data import REFERENCES, Note
-from trajscore.report._disclosures import UNOBSERVED, left_out_reason, number_of_runs
+from trajscore.report._left_out import UNOBSERVED, number_of_runs, stopped_by
 
 UNLABELLED = "(none)"
 """Group of the runs that have no label."""
@@ -131,11 +131,9 @@ def counted(
     counts = is_scored(classify_stops(y, reasons, kinds=kinds))
     stated = normalize_reasons(reasons) != ""
     names, numbers = np.unique(reasons[~counts & stated].astype(str), return_counts=True)
-    excluded = {
-        ("all", left_out_reason(name)): int(n) for name, n in zip(names, numbers, strict=True)
-    }
+    excluded = {("all", stopped_by(name)): int(n) for name, n in zip(names, numbers, strict=True)}
     if unstated := int((~counts & ~stated).sum()):
-        excluded["all", left_out_reason(None)] = unstated
+        excluded["all", stopped_by(None)] = unstated
     return counts, excluded
 
 

@@ -19,6 +19,7 @@ from trajscore.report._cards import (
     TOO_FEW,
     USE,
     form_of,
+    margin_of,
     n_rarer,
     ranked,
     say_nothing,
@@ -34,14 +35,7 @@ from trajscore.report._data import (
 )
 from trajscore.report._equal_length import OVER_LENGTH
 from trajscore.report._groups import ERROR_RATE
-from trajscore.report.render.cells import (
-    digits_of,
-    digits_that_show,
-    fixed,
-    interval,
-    margin_of,
-    with_interval,
-)
+from trajscore.report._numbers import digits_of, digits_that_show, fixed, interval, with_interval
 
 # A difference of two numbers that is smaller than this share of them is rounding.
 _ROUNDING = 1e-12

@@ -11,9 +11,10 @@ import pandas as pd
 
 from trajscore.core.optional import optional
 from trajscore.core.parallel import Progress, Work
-from trajscore.io._run import Run
+from trajscore.io import Run
 from trajscore.report._data import FORMS, ReportData
 from trajscore.report._glossary import explain
+from trajscore.report._numbers import fixed, interval
 from trajscore.report.page.acting import PRICE, acting, best_threshold
 from trajscore.report.page.answer import answer
 from trajscore.report.page.calibration import calibration
@@ -27,7 +28,6 @@ from trajscore.report.page.runs import FIRST, read_first, runs
 from trajscore.report.page.stopping import stopping
 from trajscore.report.page.timing import timing
 from trajscore.report.page.view import View
-from trajscore.report.render.cells import fixed, interval
 
 _SECTIONS = (
     answer, comparison, losses, calibration, timing, acting, stopping, runs, health, numbers, method

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from trajscore.report._cards import TOO_FEW
-from trajscore.report._disclosures import number_of_runs, population
+from trajscore.report._disclosures import population
+from trajscore.report._left_out import number_of_runs
 from trajscore.report.page.view import View
 
 

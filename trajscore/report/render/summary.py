@@ -15,6 +15,7 @@ from trajscore.report._disclosures import (
     population,
     sentence,
 )
+from trajscore.report._numbers import digits_of, fixed
 from trajscore.report._verdict import (
     answer,
     behind_counting,
@@ -22,7 +23,6 @@ from trajscore.report._verdict import (
     of_groups,
     of_stopping,
 )
-from trajscore.report.render.cells import digits_of, fixed
 from trajscore.report.render.layout import in_blocks, lines, short_names
 
 _MOST_ROWS, _MOST_NOTES, _MOST_REASONS = 10, 2, 4

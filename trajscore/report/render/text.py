@@ -16,13 +16,12 @@ from trajscore.report._disclosures import (
     population,
     sentence,
 )
+from trajscore.report._numbers import digits_of, short_number
 from trajscore.report._verdict import answer, of_groups, verdicts
 from trajscore.report.render.cells import (
-    digits_of,
     gain_cells,
     group_cells,
     margin_cells,
-    short_number,
     step_cells,
     stopping_cells,
 )
