@@ -282,7 +282,7 @@ def test_json_is_the_next_baseline_to_the_last_digit(tmp_path):
     file = tmp_path / "baseline.json"
     file.write_text(result.to_json())
     again = RunSet.read(file)
-    assert again.said == ""
+    assert again.notes == ""
     assert (again.n_runs, again.n_left_out, again.censored) == (cut.n_runs, 2, "failure")
     gates = Rules((Gate(), Gate("pass^2"), Gate("cost"), Gate("TPS log", form="recalibrated")))
     assert repr(check(WORSE, again, gates).gates) == repr(check(WORSE, cut, gates).gates)

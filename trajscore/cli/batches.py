@@ -29,9 +29,9 @@ def batches_of(
     from trajscore.streaming._batches import NOTHING_AHEAD, parquet_dataset
 
     fields: Fields = known["fields"]
-    given = {"risks": fields.risks, "scales": fields.scales}
-    given |= {part: known[part] for part in ("outcome_map", "outcomes", "rule")}
-    for part, value in given.items():
+    options = {"risks": fields.risks, "scales": fields.scales}
+    options |= {part: known[part] for part in ("outcome_map", "outcomes", "rule")}
+    for part, value in options.items():
         if value:
             raise ArgumentError(
                 "{argument} is not for a folder of Parquet files; write columns of forecasts, "
@@ -58,8 +58,8 @@ def batches_of(
         scattered=scattered,
         progress=_progress(files.count_rows()),
     )
-    said = [f"{part}: {', '.join(map(repr, names))}" for part, names in guessed.items()]
-    return batches, reason, "guessed " + "; ".join(said) if said else ""
+    guesses = [f"{part}: {', '.join(map(repr, names))}" for part, names in guessed.items()]
+    return batches, reason, "guessed " + "; ".join(guesses) if guesses else ""
 
 
 def _progress(n_rows: int) -> Callable[[Iterator[Any]], Iterator[Any]]:

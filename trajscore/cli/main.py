@@ -28,8 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     no table was given: ...
     0
     """
-    given = sys.argv[1:] if argv is None else list(argv)
-    arguments = _parser().parse_args(given, argparse.Namespace(argv=given))
+    words = sys.argv[1:] if argv is None else list(argv)
+    arguments = _parser().parse_args(words, argparse.Namespace(argv=words))
     # of a fit that goes on in another way
     warnings.filterwarnings("ignore", "Line search of Newton", category=ConvergenceWarning)
     try:

@@ -153,15 +153,15 @@ def check(
     matched = None if baseline is None else match(baseline, new)
     problems = data_problems(new, matched, asked_for.data)
     measures = Measures(new), None if baseline is None else Measures(baseline)
-    found: list[GateResult | _Asked] = [
+    questions: list[GateResult | _Asked] = [
         _ask(gate, new, measures, matched) for gate in asked_for.gates
     ]
-    open_ = [one for one in found if isinstance(one, _Asked) and one.gate.use != VALUE]
+    open_ = [one for one in questions if isinstance(one, _Asked) and one.gate.use != VALUE]
     levels = level_of_each([one.turned for one in open_], 1 - asked_for.level)
     level_of = {id(one): level for one, level in zip(open_, levels, strict=True)}
     gates = [
         one if isinstance(one, GateResult) else _decided(one, level_of.get(id(one)), asked_for)
-        for one in found
+        for one in questions
     ]
     counted = [one.counts_as for one in gates] + [UNUSABLE] * bool(problems)
     verdict = next((one for one in WORST_FIRST if one in counted), PASS)
@@ -171,21 +171,21 @@ def check(
 def rules_of(rules: Rules | Gate | None, baseline: RunSet | None) -> Rules:
     if isinstance(rules, Gate):
         return Rules((rules,))
-    given = Rules() if rules is None else rules
-    if not isinstance(given, Rules):
+    checked = Rules() if rules is None else rules
+    if not isinstance(checked, Rules):
         raise ValueError(f"rules must be a Gate, or what read_gates returns, got {rules!r}")
-    if given.gates:
-        return given
+    if checked.gates:
+        return checked
     if baseline is None:
         raise ValueError("there is nothing to check: give a baseline, or gates")
-    return replace(given, gates=(Gate(),))
+    return replace(checked, gates=(Gate(),))
 
 
 def data_problems(new: RunSet, matched: Matching | None, data: DataRules) -> list[str]:
     """Say in what the data are not what is asked for."""
-    said = []
+    problems = []
     if new.n_runs < data.least_runs:
-        said.append(f"there are {new.n_runs} runs, and least_runs = {data.least_runs}")
+        problems.append(f"there are {new.n_runs} runs, and least_runs = {data.least_runs}")
     all_runs = new.n_runs + new.n_left_out
     for n, what, name in (
         (new.n_left_out, "are left out", "most_left_out"),
@@ -193,15 +193,15 @@ def data_problems(new: RunSet, matched: Matching | None, data: DataRules) -> lis
     ):
         most = getattr(data, name)
         if n > most * all_runs:
-            said.append(f"{n} of {all_runs} runs {what}, and {name} = {most:g}")
+            problems.append(f"{n} of {all_runs} runs {what}, and {name} = {most:g}")
     for name, n in (
         ("new_tasks", matched.n_new if matched else 0),
         ("removed_tasks", matched.n_gone if matched else 0),
     ):
         if n and getattr(data, name) == REFUSE:
             only = "new set" if name == "new_tasks" else "baseline"
-            said.append(f'{n} tasks are only in the {only}, and {name} = "refuse"')
-    return said
+            problems.append(f'{n} tasks are only in the {only}, and {name} = "refuse"')
+    return problems
 
 
 def _ask(
@@ -263,14 +263,16 @@ def _key(gate: Gate, new: RunSet) -> Key:
 
 
 def _decided(one: _Asked, level: float | None, rules: Rules) -> GateResult:
-    gate, found = one.gate, one.estimate
-    ends = (found.value, found.value) if level is None else found.bounds(level)
+    gate, estimate_ = one.gate, one.estimate
+    ends = (estimate_.value, estimate_.value) if level is None else estimate_.bounds(level)
     low, high = sorted(one.room(end) for end in ends)
     verdict = PASS if low >= -_ROUNDING else FAIL if high < 0 else UNDECIDED
     counts_as, needed = verdict, np.nan
     if verdict == UNDECIDED:
         counts_as = gate.undecided or rules.undecided
-        needed = runs_to_settle(found, one.sign * one.room(found.value), one.n_runs, level or 0.5)
+        needed = runs_to_settle(
+            estimate_, one.sign * one.room(estimate_.value), one.n_runs, level or 0.5
+        )
     change = one.value - one.reference
-    low, high = (end - found.value + change for end in ends)
+    low, high = (end - estimate_.value + change for end in ends)
     return GateResult(gate, verdict, counts_as, one.value, one.reference, change, low, high, needed)

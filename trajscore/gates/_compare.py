@@ -64,7 +64,7 @@ class Comparison:
 
     def changes(self) -> list[str]:
         """Say in plain words what changed, what did not show, and what it would take."""
-        said, open_ = [], []
+        shown, open_ = [], []
         for key, row in zip(self.keys, self.table.itertuples(), strict=True):
             span = f"{row.base:.4g} to {row.new:.4g} ({interval(row.change_low, row.change_high)})"
             is_rounding = abs(row.change) <= _ROUNDING * max(abs(row.base), abs(row.new))
@@ -72,10 +72,10 @@ class Comparison:
                 rose = row.change > 0
                 better = rose != is_lower_better(key.metric, self.new)
                 word = "" if key.metric == LENGTH else f": {'better' if better else 'worse'}"
-                said.append(f"{key} {'rose' if rose else 'fell'} from {span}{word}.")
+                shown.append(f"{key} {'rose' if rose else 'fell'} from {span}{word}.")
             elif not is_rounding:
                 open_.append(f"  {key} {row.change:+.3g}: {in_runs(row.runs_needed)}")
-        return [*said, *(["No change shown:"] if open_ else []), *open_]
+        return [*shown, *(["No change shown:"] if open_ else []), *open_]
 
     @property
     def level_of_ends(self) -> float:
@@ -175,10 +175,10 @@ def compare(
             continue
         change = difference(other, one, matched)
         row = {}
-        for name, found in (("base", one), ("new", other), ("change", change)):
-            row[name] = found.value
-            low, high = found.bounds(level)
-            if found.parts and name != "change":
+        for name, estimate_ in (("base", one), ("new", other), ("change", change)):
+            row[name] = estimate_.value
+            low, high = estimate_.bounds(level)
+            if estimate_.parts and name != "change":
                 low, high = max(low, 0.0), min(high, 1.0)
             row[f"{name}_low"], row[f"{name}_high"] = low, high
         is_open = row["change_low"] <= 0 <= row["change_high"]
@@ -210,13 +210,15 @@ def _keys(base: RunSet, new: RunSet) -> Iterator[Key]:
 
 def pairing(base: RunSet, new: RunSet, matched: Matching) -> str:
     """Say what is compared with what."""
-    said = [f"base: {base.counted}; new: {new.counted}."]
+    sentences = [f"base: {base.counted}; new: {new.counted}."]
     if matched.by:
-        said.append(f"Paired by {matched.by}: {matched.n_common} in both")
-        said[-1] += f", {matched.n_new} only in the new set, {matched.n_gone} only in the base."
+        sentences.append(f"Paired by {matched.by}: {matched.n_common} in both")
+        sentences[-1] += (
+            f", {matched.n_new} only in the new set, {matched.n_gone} only in the base."
+        )
     else:
-        said.append("Not paired: they have no tasks, and no ids of runs, in common.")
-    return " ".join(said)
+        sentences.append("Not paired: they have no tasks, and no ids of runs, in common.")
+    return " ".join(sentences)
 
 
 def interval(low: float, high: float, sign: str = "+") -> str:

@@ -65,8 +65,8 @@ class Measures:
             return Measure(MeanOfRuns(runs.labels), is_rate=True)
         if key.metric == LENGTH:
             return Measure(MeanOfRuns(runs.lengths))
-        if found := _PASS.fullmatch(key.metric):
-            return Measure(_all_pass(runs, int(found[1])), is_rate=True, of_tasks=True)
+        if power := _PASS.fullmatch(key.metric):
+            return Measure(_all_pass(runs, int(power[1])), is_rate=True, of_tasks=True)
         if key.metric in runs.spent:
             return Measure(_known(runs.spent[key.metric]))
         if not key.predictor:
@@ -133,20 +133,20 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], St
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
     alone = leave_out_missing(alone, "own_runs", notes)
     rows = predictor_rows(alone, calibrator_maker("auto", OPTIONS.weights), Work(), notes)
-    found: dict[tuple[str, str], Statistic] = {}
+    metrics: dict[tuple[str, str], Statistic] = {}
     for row in rows:
         # places among all runs that count, of which some have no forecast that is judged
-        covered = replace(row.runs, rows=runs.places(row.runs.given))
+        covered = replace(row.runs, rows=runs.places(row.runs.source_rows))
         own = row_metrics(replace(row, runs=covered), OPTIONS)
         constant = row_metrics(base_rate(row.traces, covered, OPTIONS.weights), OPTIONS)
         for name, one in own.items():
-            found[row.form, name] = one
+            metrics[row.form, name] = one
             reference = constant[name]
             if isinstance(one, MeanOfRuns) and isinstance(reference, MeanOfRuns):
-                found[row.form, f"{name}{MARGIN}"] = one - reference
-    if not found:
+                metrics[row.form, f"{name}{MARGIN}"] = one - reference
+    if not metrics:
         raise ValueError(" ".join(sentence(note) for note in notes))
-    return found
+    return metrics
 
 
 def _known(numbers: FloatArray) -> MeanOfRuns:

@@ -68,7 +68,7 @@ class RunSet:
         without an observed outcome.
     predictors : list of str
         Names of the predictors.
-    said : str
+    notes : str
         What was guessed to read the runs.
 
     Raises
@@ -105,19 +105,19 @@ class RunSet:
         self._sample: Sample = check_predictors(X, y, given_tasks, None)
         labels = None if given_tasks is None else given_tasks.astype(str)
         named = _named(spent)
-        for name, given in {"tasks": tasks, "stop_reason": stop_reason, **named}.items():
-            check_index(given, self._sample.X.ids, name)
+        for name, values in {"tasks": tasks, "stop_reason": stop_reason, **named}.items():
+            check_index(values, self._sample.X.ids, name)
         self._stop_reason = stop_reason
         self._stops = recorded_stops(self._sample.X.meta, stop_reason)
         self._spent = {n: _one_a_run(n, one, len(self._sample)) for n, one in named.items()}
         self._n_unread = n_unread
         self.censored = censored
-        self.said = ""
+        self.notes = ""
         self._n_dropped = 0  # runs without an outcome that are not here
         outcomes, rows = as_labels(self._sample.y, censored=censored), self._sample.id_order()
         self._faults = _are_faults(self._sample.y, *self._stops)
-        if lacks := lacks_outcomes(self._sample.y[~self._faults], needs_both=False):
-            raise ValueError(lacks)
+        if problem := lacks_outcomes(self._sample.y[~self._faults], needs_both=False):
+            raise ValueError(problem)
         self._rows: IntArray = rows[(outcomes.counts & ~self._faults)[rows]]  # that count
         self.labels: FloatArray = outcomes.value[self._rows]
         self._labels = labels
@@ -149,7 +149,7 @@ class RunSet:
         Returns
         -------
         RunSet
-            The runs; its `said` tells what was guessed.
+            The runs; its `notes` say what was guessed.
         """
         file = as_path(path)
         kind = _format_of(file)
@@ -161,18 +161,18 @@ class RunSet:
                 f"it was made of, or what trajscore check --json wrote of that"
             )
         inputs = load(file, fields, needs_scores=False, **reading)
-        found = inputs.origin
-        made = cls(
+        origin = inputs.origin
+        runs = cls(
             inputs.predictors,
             inputs.y,
             tasks=inputs.groups,
             stop_reason=inputs.stop_reason,
             spent=inputs.spent,
             censored=censored,
-            n_unread=len(found.left_out) if isinstance(found, FromLog) else 0,
+            n_unread=len(origin.left_out) if isinstance(origin, FromLog) else 0,
         )
-        made.said = str(inputs)
-        return made
+        runs.notes = str(inputs)
+        return runs
 
     def to_json(self) -> dict[str, Any]:
         """Return all runs as JSON holds them; what is made of it again is equal in every digit."""
@@ -206,9 +206,9 @@ class RunSet:
         }
         spent = {name: _numbers(one) for name, one in runs["spent"].items()}
         options = {name: runs[name] for name in ("tasks", "censored", "n_unread")}
-        made = cls(X, runs["outcomes"], spent=spent, **options)
-        made._n_dropped = int(runs.get("n_dropped", 0))  # files of before have none
-        return made
+        made_again = cls(X, runs["outcomes"], spent=spent, **options)
+        made_again._n_dropped = int(runs.get("n_dropped", 0))  # files of before have none
+        return made_again
 
     @property
     def traces(self) -> dict[str, TrajectoryArray]:
@@ -225,11 +225,11 @@ class RunSet:
         """Return the runs on which forecasts are judged."""
         return choose_runs(self._sample, self._stop_reason, self.censored, needs_both=False)
 
-    def places(self, given: IntArray) -> IntArray:
+    def places(self, source_rows: IntArray) -> IntArray:
         """Return places, among the runs that count, of rows of what was given."""
         place = np.empty(len(self._sample), dtype=np.int64)
         place[self._rows] = np.arange(self.n_runs)
-        return place[given]
+        return place[source_rows]
 
     @property
     def n_runs(self) -> int:
@@ -275,18 +275,18 @@ class RunSet:
     @property
     def counted(self) -> str:
         """How many runs of how many tasks there are, and what those without an outcome count as."""
-        said = [f"{self._n_unread} left out as they were read"] if self._n_unread else []
+        parts = [f"{self._n_unread} left out as they were read"] if self._n_unread else []
         if n := int(self._faults.sum()):
-            said.append(f"{n} that a fault of the test bench ended, left out")
+            parts.append(f"{n} that a fault of the test bench ended, left out")
         if n := self.n_unobserved:
             as_what = "left out" if self.censored == "drop" else "counted as failures"
-            said.append(f"{n} without an outcome, {as_what}")
+            parts.append(f"{n} without an outcome, {as_what}")
         if self.predictors and self.censored != "drop":
             stops = (None if one is None else one[~self._faults] for one in self._stops)
             _, excluded = counted(self._sample.y[~self._faults], *stops)
-            said += [f"forecasts of {n} not judged: {why}" for (_, why), n in excluded.items()]
+            parts += [f"forecasts of {n} not judged: {why}" for (_, why), n in excluded.items()]
         tasks = f" of {self.n_tasks} tasks" if self.n_tasks else ""
-        aside = f" ({'; '.join(said)})" if said else ""
+        aside = f" ({'; '.join(parts)})" if parts else ""
         return f"{self.n_runs} runs{tasks}{aside}"
 
     def __repr__(self) -> str:
@@ -348,14 +348,14 @@ def _of_report(name: str, report: ReportData) -> RunSet:
             f"{name} is a report without {number_of_runs(int(others['n_runs'].sum()))} that count "
             f"here ({'; '.join(others['reason'])}); give a RunSet"
         )
-    made = RunSet(
+    runs = RunSet(
         traces,
         report.outcomes[keys[0]],
         tasks=report.groups.get(keys[0]),
         censored=facts.censored,
     )
-    made._n_dropped = int(report.excluded["n_runs"].sum())
-    return made
+    runs._n_dropped = int(report.excluded["n_runs"].sum())
+    return runs
 
 
 def _format_of(path: Path) -> str:

@@ -239,11 +239,11 @@ def _outcomes(runs: RunSet, by: str) -> dict[str, dict[str, float]]:
     """Outcomes by task and id; runs that have no ids are numbered within their task."""
     ids = runs.ids.astype(str).tolist()
     tasks = ids if by == "run" or runs.tasks is None else runs.tasks.tolist()
-    found: dict[str, dict[str, float]] = {}
+    by_task: dict[str, dict[str, float]] = {}
     for task, run, outcome in zip(tasks, ids, runs.labels.tolist(), strict=True):
-        of_task = found.setdefault(task, {})
+        of_task = by_task.setdefault(task, {})
         of_task[str(len(of_task) + 1) if not runs.has_ids else run] = outcome
-    return found
+    return by_task
 
 
 def _sorted(outcomes: Mapping[str, float] | None) -> list[float]:

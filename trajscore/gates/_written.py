@@ -42,14 +42,14 @@ def sentence(one: GateResult) -> str:
     """Say what came of a gate, and by what numbers."""
     if one.verdict == UNUSABLE:
         return f"{one.gate}: {one.why}"
-    said = f"{one.gate}: {one.reference:.4g} -> {one.value:.4g}, change {one.change:+.3g}"
+    text = f"{one.gate}: {one.reference:.4g} -> {one.value:.4g}, change {one.change:+.3g}"
     if one.low < one.high:
-        said += f" {interval(one.low, one.high)}"
+        text += f" {interval(one.low, one.high)}"
     if one.verdict == UNDECIDED:
-        said += f"; {in_runs(one.runs_needed)}"
+        text += f"; {in_runs(one.runs_needed)}"
         if one.counts_as != UNDECIDED:
-            said += f"; counts as {one.counts_as}"
-    return said
+            text += f"; counts as {one.counts_as}"
+    return text
 
 
 def to_json(result: CheckData) -> str:
@@ -102,14 +102,14 @@ def to_junit(result: CheckData) -> str:
     kinds = {FAIL: "failure", UNDECIDED: "skipped", UNUSABLE: "error"}
     tests = [(str(one.gate), one.counts_as, sentence(one)) for one in result.gates]
     tests += [("data", UNUSABLE, one) for one in result.problems]
-    for name, verdict, said in tests:
+    for name, verdict, text in tests:
         case = ET.SubElement(
             suite, "testcase", classname="trajscore.check", name=_NOT_IN_XML.sub("?", name)
         )
         if verdict == PASS:
             continue
         counts[verdict] += 1
-        ET.SubElement(case, kinds[verdict], message=_NOT_IN_XML.sub("?", said))
+        ET.SubElement(case, kinds[verdict], message=_NOT_IN_XML.sub("?", text))
     suite.attrib |= {
         "tests": str(len(tests)),
         "failures": str(counts[FAIL]),

@@ -84,7 +84,7 @@ class Evidence:
     signal_high: float | None = None  # the most that a map of many runs may make of the signal
 
 
-def decide(found: Evidence) -> str:
+def decide(evidence: Evidence) -> str:
     """Choose the card.
 
     Do not use: neither form is better than the base rate by anything that matters, nor would be
@@ -92,20 +92,28 @@ def decide(found: Evidence) -> str:
     matters, and recalibration gains less than that. Recalibrate: the same of the recalibrated form.
     Too few runs: none of these.
     """
-    forms = [form for form in (found.as_given, found.recalibrated) if form]
-    given, made, gain = found.as_given, found.recalibrated, found.gain
-    if found.n_rarer < FEWEST or not forms:
+    forms = [form for form in (evidence.as_given, evidence.recalibrated) if form]
+    as_given, recalibrated, gain = evidence.as_given, evidence.recalibrated, evidence.gain
+    if evidence.n_rarer < FEWEST or not forms:
         return TOO_FEW
     highs = [form[2] for form in forms]
-    if max(highs if found.signal_high is None else [*highs, found.signal_high]) < found.matters:
+    if (
+        max(highs if evidence.signal_high is None else [*highs, evidence.signal_high])
+        < evidence.matters
+    ):
         return AVOID
-    if all(form[0] < found.matters for form in forms):
+    if all(form[0] < evidence.matters for form in forms):
         return TOO_FEW  # a wide interval must not earn more than a narrow one around the same value
     # where recalibration was not asked for, nothing is known of what it would gain
-    is_given, is_made = given is not None and given[1] > 0, made is not None and made[1] > 0
-    if is_given and (not is_made or gain is None or gain[0] < found.matters):
+    given_is_better, recalibrated_is_better = (
+        as_given is not None and as_given[1] > 0,
+        recalibrated is not None and recalibrated[1] > 0,
+    )
+    if given_is_better and (
+        not recalibrated_is_better or gain is None or gain[0] < evidence.matters
+    ):
         return USE
-    return RECALIBRATE if is_made else TOO_FEW
+    return RECALIBRATE if recalibrated_is_better else TOO_FEW
 
 
 # -------------------------------------------------------------------- from rows to cards
@@ -161,7 +169,7 @@ def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> di
     if RECALIBRATED in forms and n:
         slope = slope_of(forms[AS_GIVEN], options.scores[0], options.weights)
     level = draws.confidence_level
-    found = Evidence(
+    evidence = Evidence(
         as_given=ends.get(AS_GIVEN),
         recalibrated=ends.get(RECALIBRATED),
         gain=ends.get(GAINED),
@@ -169,12 +177,12 @@ def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> di
         n_rarer=rarer,
         signal_high=None if slope is None else slope.most(level, ends.get(RECALIBRATED)),
     )
-    card = decide(found)
+    card = decide(evidence)
     row: dict[str, object] = {"card": card, "n_runs": n, "success_rate": n_success / max(n, 1)}
     row["n_needed"] = 0
     if card == TOO_FEW:
-        row["n_needed"] = _n_needed(found, differences, slope, units, level)
-    row["signal_high"] = np.nan if found.signal_high is None else found.signal_high
+        row["n_needed"] = _n_needed(evidence, differences, slope, units, level)
+    row["signal_high"] = np.nan if evidence.signal_high is None else evidence.signal_high
     for name in ESTIMATES:
         three = ends.get(name, (np.nan,) * 3)
         row |= {f"{name}{end}": value for end, value in zip(ENDS, three, strict=True)}
@@ -190,13 +198,15 @@ def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, Mea
     scores = {
         form: score_of(row, score, weights) for form, row in forms.items() if row.is_probability
     }
-    found = {form: own - reference for form, own in scores.items()}
+    differences = {form: own - reference for form, own in scores.items()}
     if len(scores) == 2:
-        found[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
+        differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
     largest = np.abs(reference.samples).max()
-    for own in found.values():  # a constant is not better than the same one by a rounding error
+    for (
+        own
+    ) in differences.values():  # a constant is not better than the same one by a rounding error
         own.samples[np.abs(own.samples) <= _ROUNDING * largest] = 0.0
-    return found, MATTERS * abs(float(reference(np.ones(len(runs)))))
+    return differences, MATTERS * abs(float(reference(np.ones(len(runs)))))
 
 
 def _intervals(
@@ -220,7 +230,7 @@ def _intervals(
 
 
 def _n_needed(
-    found: Evidence,
+    evidence: Evidence,
     differences: dict[str, MeanOfRuns],
     slope: Slope | None,
     units: Units,
@@ -228,13 +238,13 @@ def _n_needed(
 ) -> int:
     """Return about how many more runs decide the card with a chance of 0.8, in one digit."""
     n = len(next(iter(differences.values())).samples) if differences else 0
-    least = max(_WANTED * (n + 1) / (found.n_rarer + 0.5) - n, n / 10)
+    least = max(_WANTED * (n + 1) / (evidence.n_rarer + 0.5) - n, n / 10)
     more = ONE_DIGIT[least <= ONE_DIGIT]
     more = more[: 1 + np.searchsorted(more, _MOST_TIMES * n)]
-    forms = zip(FORMS, (found.as_given, found.recalibrated), strict=True)
+    forms = zip(FORMS, (evidence.as_given, evidence.recalibrated), strict=True)
     margin, best = max(((three[0], name) for name, three in forms if three), default=(0.0, ""))
     spread = _spread(differences[best], units) if best else 0.0
-    if spread <= _ROUNDING * found.matters:
+    if spread <= _ROUNDING * evidence.matters:
         return int(more[0])
     # with a flat prior, estimates from all runs by then vary around those of these
     share = more / (n + more)
@@ -243,10 +253,10 @@ def _n_needed(
         expected = expected + share * max(slope.worth - margin, 0.0)
     error, reach = spread / np.sqrt(n) * np.sqrt(share), spread / np.sqrt(n + more)
     reach *= float(ndtri((1 + level) / 2))
-    beats = ndtr((expected - np.maximum(reach, found.matters)) / error)
-    avoids = ndtr((found.matters - reach - expected) / error)
+    beats = ndtr((expected - np.maximum(reach, evidence.matters)) / error)
+    avoids = ndtr((evidence.matters - reach - expected) / error)
     if slope is not None and slope.curvature > 0:
-        largest = np.sqrt(2 * found.matters / slope.curvature)
+        largest = np.sqrt(2 * evidence.matters / slope.curvature)
         highest = slope.value + float(ndtri(level)) * slope.error * np.sqrt(1 - share)
         avoids = np.minimum(avoids, ndtr((largest - highest) / (slope.error * np.sqrt(share))))
     decided = np.maximum.accumulate(beats + avoids) >= _FORESEEN
@@ -278,7 +288,7 @@ class Slope:
         unbiased = self.value * abs(self.value) - self.error**2
         return self.curvature / 2 * max(unbiased, 0.0)
 
-    def most(self, level: float, made: tuple[float, float, float] | None = None) -> float:
+    def most(self, level: float, recalibrated: tuple[float, float, float] | None = None) -> float:
         """Upper bound of what an increasing map of many runs gains over the base rate.
 
         To first order by the slope; not more than a map of these runs gains at most, `made`, and
@@ -287,7 +297,7 @@ class Slope:
         highest = self.value + float(ndtri(level)) * self.error
         by_slope = self.curvature / 2 * max(highest, 0.0) ** 2
         noise = 2 * self.curvature * self.error**2  # of maps fitted to one half each
-        return by_slope if made is None else min(by_slope, made[2] + 2 * noise)
+        return by_slope if recalibrated is None else min(by_slope, recalibrated[2] + 2 * noise)
 
 
 def slope_of(row: Row, score: Any, weights: StepWeights) -> Slope:

@@ -13,7 +13,7 @@ def contradictions(data: ReportData) -> list[str]:
 
     Of each metric its own interval decides.
     """
-    found: dict[tuple[int, str], list[str]] = {}
+    by_reason: dict[tuple[int, str], list[str]] = {}
     gains = data.calibration_gain
     scored = gains.index.get_level_values("metric") == data.score_name
     for name in gains.index[scored].get_level_values("predictor"):
@@ -25,11 +25,11 @@ def contradictions(data: ReportData) -> list[str]:
         for metrics, why in _reasons(data, name):
             against = [one for one in metrics if helps and sides.get(one) == -helps]
             if against:
-                found.setdefault((helps, why), []).append(f"{listed(against)} ({name})")
+                by_reason.setdefault((helps, why), []).append(f"{listed(against)} ({name})")
     return [
         f"Recalibration makes {data.score_name} {'better' if helps > 0 else 'worse'}, but makes "
-        f"{'; '.join(those)} {'worse' if helps > 0 else 'better'}: {why}"
-        for (helps, why), those in found.items()
+        f"{'; '.join(metrics)} {'worse' if helps > 0 else 'better'}: {why}"
+        for (helps, why), metrics in by_reason.items()
     ]
 
 

@@ -194,7 +194,7 @@ class Source:
 
     name: str = ""  # of the file
     command: str = ""
-    said: str = ""  # what was guessed of the file, for people
+    guesses: str = ""  # what was guessed of the file, for people
     created: str = ""  # ISO 8601, UTC
     version: str = ""  # of trajscore
 

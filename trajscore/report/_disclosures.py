@@ -107,7 +107,7 @@ def identification(data: ReportData) -> str:
 def disclosures(data: ReportData) -> dict[str, str]:
     """Say what was computed, of which runs, and under which assumptions."""
     options, facts = data.options, data.facts
-    said = {
+    texts = {
         "runs": (
             f"{population(facts)}; {facts.success_rate:.3f} of the {facts.n_observed:,} with an "
             f"observed outcome succeeded"
@@ -133,7 +133,7 @@ def disclosures(data: ReportData) -> dict[str, str]:
         ),
     }
     if facts.monitoring is not None:
-        said["monitoring"] = (
+        texts["monitoring"] = (
             f"{facts.monitoring.rule!r}, fitted on {facts.monitoring.known_share:.0%} of the "
             f"complete runs and judged on the others; means over {facts.monitoring.n_splits} "
             f"random splits with 95% intervals over splits; power: share of failing runs that are "
@@ -142,8 +142,8 @@ def disclosures(data: ReportData) -> dict[str, str]:
         )
         if facts.monitoring.cost is not None:
             name = facts.monitoring.cost_name
-            said["monitoring"] += f"; {name} saved: the same share of its own {name}"
-    return said
+            texts["monitoring"] += f"; {name} saved: the same share of its own {name}"
+    return texts
 
 
 def _clipping(data: ReportData) -> list[str]:
@@ -152,17 +152,17 @@ def _clipping(data: ReportData) -> list[str]:
     if not logs:
         return []
     clip = f"{logs[0].clip:g}".replace("e-0", "e-")
-    said = [f"log scores in nats, forecasts clipped to [{clip}, 1 - {clip}]"]
+    sentences = [f"log scores in nats, forecasts clipped to [{clip}, 1 - {clip}]"]
     for (name, form), row in data.sensitivity[data.sensitivity["clipped"] > 0].iterrows():
         margin = (
             f" (its margin would be {row['clip_1e-2']:+.3f} with a clip of 1e-2)"
             if data.options.is_log
             else ""
         )
-        said.append(
+        sentences.append(
             f"{row['clipped']:.1%} of the forecasts of {name} {FORMS[form]} are clipped{margin}"
         )
-    return said
+    return sentences
 
 
 def _betas(options: Options) -> list[str]:
@@ -187,42 +187,42 @@ def _weights(data: ReportData) -> str:
     weights = data.options.weights
     if not weights.is_own:
         return _step_weights(data)
-    said = (
+    text = (
         f"{weights.schedule_name}, adding up to one over each run's own horizon (the convention of "
         f"the paper, which rewards leaning towards how short runs end)"
     )
     if data.facts.n_beyond:
-        said += (
+        text += (
             f"; {number_of_runs(data.facts.n_beyond)} with an observed outcome have a horizon "
             f"beyond their end, so that their forecasts weigh less than those of others: the "
             f"horizon of a run that came to its end is its length"
         )
     error = data.table.loc[(BASE_RATE, CONSTANT), "S-ECE"]
     if error > _ROUNDING:
-        said += (
+        text += (
             f"; runs that were cut off before their horizon weigh less than the others, so that "
             f"the base rate, the mean over runs, has an S-ECE of {error:.3f}"
         )
-    return said
+    return text
 
 
 def _step_weights(data: ReportData) -> str:
     """Say what a forecast counts, and where the rates over forecasts and over runs differ."""
     weights, facts = data.options.weights, data.facts
     counts = "1/sqrt(t)" if weights.schedule == "early" else f"its {weights.schedule_name} weight"
-    said = (
+    text = (
         f"{weights.name}: the forecast at step t counts {counts}, whatever the length of its run, "
         f"and a score is divided by the weight of all forecasts"
     )
     if facts.n_unscored:
-        said += f"; {facts.n_unscored:,} steps beyond the horizon are not scored"
+        text += f"; {facts.n_unscored:,} steps beyond the horizon are not scored"
     of_runs = float(data.labels[BASE_RATE, CONSTANT].mean())
     if abs(facts.rate - of_runs) > _SAME_RATE:
-        said += (
+        text += (
             f"; the best constant is the success rate over forecasts, {facts.rate:.3f}, where the "
             f"rate over runs is {of_runs:.3f}"
         )
-    return said
+    return text
 
 
 def population(facts: Facts) -> str:
@@ -305,23 +305,25 @@ def _calibration(calibrators: dict[str, str] | None) -> str:
     """Name every calibrator that made a row, and its predictors where there are several."""
     if calibrators is None:
         return "none"
-    made: dict[str, list[str]] = {}
+    by_calibrator: dict[str, list[str]] = {}
     for predictor, calibrator in calibrators.items():
-        made.setdefault(calibrator, []).append(predictor)
-    if not made:
+        by_calibrator.setdefault(calibrator, []).append(predictor)
+    if not by_calibrator:
         return "none could be fitted"
-    if len(made) == 1:
-        said = f"{next(iter(made))}, out of fold"
+    if len(by_calibrator) == 1:
+        text = f"{next(iter(by_calibrator))}, out of fold"
     else:
-        each = (f"{calibrator} for {', '.join(names)}" for calibrator, names in made.items())
-        said = "; ".join(each) + "; all out of fold"
-    if any("EnsembleCrossFitCalibrator(" in calibrator for calibrator in made):
-        said += (
+        each = (
+            f"{calibrator} for {', '.join(names)}" for calibrator, names in by_calibrator.items()
+        )
+        text = "; ".join(each) + "; all out of fold"
+    if any("EnsembleCrossFitCalibrator(" in calibrator for calibrator in by_calibrator):
+        text += (
             "; the ensemble is the mean, in log-odds, of Platt's, a beta and an isotonic map (of "
             "signals that are not probabilities: without the beta map); the more runs, the more "
             "the isotonic map counts"
         )
-    return said
+    return text
 
 
 def _censoring(facts: Facts) -> str:

@@ -242,7 +242,7 @@ def evaluate(
             censored=censored,
             rate=float({row.key: row for row in rows}[BASE_RATE, CONSTANT].traces.cells[0]),
             n_beyond=judged.n_beyond(),
-            n_unscored=options.weights.n_unscored(sample.X.lengths[judged.runs.given]),
+            n_unscored=options.weights.n_unscored(sample.X.lengths[judged.runs.source_rows]),
             knows_end={name: knowing[name] for name in judged.traces},
             is_clustered=groups is not None,
             intervals=draws,
@@ -254,7 +254,9 @@ def evaluate(
         traces={row.key: row.traces for row in rows},
         outcomes={row.key: row.runs.y for row in rows},
         labels={row.key: row.runs.labels for row in rows},
-        groups={row.key: clusters[row.runs.given] for row in rows} if groups is not None else {},
+        groups={row.key: clusters[row.runs.source_rows] for row in rows}
+        if groups is not None
+        else {},
     )
 
 

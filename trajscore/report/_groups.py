@@ -73,7 +73,7 @@ def group_table(
             units, level = any_units(row.runs.groups, len(row.runs)), table["confidence_level"]
             table.loc[row.predictor, "t"] = units.t_quantile(len(row.runs), level.iloc[0])
         tables[kind, group] = table
-    found = []
+    decided = []
     for kind, labels in by.items():
         of_kind = pd.concat({key: tables[key] for key in parts if key[0] == kind})
         of_kind = of_kind.rename_axis(["by", "group", "predictor"])
@@ -82,9 +82,9 @@ def group_table(
             groups = of_kind[of_kind.index.get_level_values("predictor") == row.predictor]
             own = groups[row.form]
             settle = _shrunken if p < ERROR_RATE else _as_all
-            found.append(settle(groups, cards.loc[row.predictor]).assign(own=own, p_value=p))
+            decided.append(settle(groups, cards.loc[row.predictor]).assign(own=own, p_value=p))
     keys = [(*part, name) for part in parts for name in cards.index]
-    return pd.concat(found).drop(columns="t").loc[keys]
+    return pd.concat(decided).drop(columns="t").loc[keys]
 
 
 def _within(row: Row, members: BoolArray) -> Row:
@@ -126,15 +126,15 @@ def differ(
     # whole clusters of one group change places, and runs of others within their cluster
     item = np.where(is_torn, len(pairs[0]) + np.arange(len(code)), item)
     block = np.where(is_torn, 1 + np.unique(cluster, return_inverse=True)[1], 0)
-    kept = tested[code]
+    is_tested = tested[code]
     if tested.sum() < 2 or not rows:
         return np.ones(len(rows))
-    _, first, item = np.unique(item[kept], return_index=True, return_inverse=True)
+    _, first, item = np.unique(item[is_tested], return_index=True, return_inverse=True)
     places = np.full(len(code), -1)
-    places[kept] = item
-    shuffled = _shuffles(code[kept][first], block[kept][first], draws.random_state)
-    found = [_distances(row, places, shuffled, len(tested), options) for row in rows]
-    n, statistics = len(shuffled), np.round(np.stack(found), 9)
+    places[is_tested] = item
+    shuffled = _shuffles(code[is_tested][first], block[is_tested][first], draws.random_state)
+    distances = [_distances(row, places, shuffled, len(tested), options) for row in rows]
+    n, statistics = len(shuffled), np.round(np.stack(distances), 9)
     least = np.stack([n - np.searchsorted(np.sort(one), one) for one in statistics]) / n
     return np.asarray([(least.min(axis=0) <= own).mean() for own in least[:, 0]])
 
@@ -218,32 +218,32 @@ def _share_saved(
 def _as_all(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
     """Give groups the card of all runs, with its numbers as shares of their base rates' losses."""
     out = groups.copy()
-    told = ~say_nothing(groups)
+    is_decided = ~say_nothing(groups)
     columns = [*(f"{name}{end}" for name in ESTIMATES for end in ENDS), "signal_high"]
     scale = groups["matters"] / (card["matters"] or 1.0)
     for column in columns:
-        out.loc[told, column] = card[column] * scale
+        out.loc[is_decided, column] = card[column] * scale
     for column in ("card", "n_needed", "confidence_level"):
-        out.loc[told, column] = card[column]
+        out.loc[is_decided, column] = card[column]
     return out
 
 
 def _shrunken(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
     """Decide the cards of groups by shrunken shares of their base rates' losses."""
     out = groups.copy()
-    told = ~say_nothing(groups)
+    is_decided = ~say_nothing(groups)
     for name in ESTIMATES:
         value, low, high = (groups[f"{name}{end}"] / groups["matters"] for end in ENDS)
-        used = told & np.isfinite(high - low)
+        used = is_decided & np.isfinite(high - low)
         if used.sum() < 2:
             continue
         half = (high - low)[used] / 2 / groups["t"][used]
         centre, widened = shrink(value[used].to_numpy(), half.to_numpy() ** 2)
         matters = groups["matters"][used]
         below, above = (value - low)[used] * widened, (high - value)[used] * widened
-        for end, made in zip(ENDS, (centre, centre - below, centre + above), strict=True):
-            out.loc[used, f"{name}{end}"] = made * matters
-    for key in out.index[told]:
+        for end, end_value in zip(ENDS, (centre, centre - below, centre + above), strict=True):
+            out.loc[used, f"{name}{end}"] = end_value * matters
+    for key in out.index[is_decided]:
         row = out.loc[key]
         out.loc[key, "card"] = decided = decide(_evidence(row))
         if decided == TOO_FEW:
@@ -272,11 +272,11 @@ def shrink(value: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatAr
     between, largest = 0.0, float(np.var(value, ddof=1))
     if about_mean(0.0)[1] > 0:
         between = float(brentq(lambda one: about_mean(one)[1], 0.0, largest))
-    mean, kept = about_mean(between)[0], between / (between + variance)
+    mean, share = about_mean(between)[0], between / (between + variance)
     of_mean = 1 / (1 / (variance + between)).sum()
-    unknown = 2 / max(n - 3, 1) * (1 - kept) ** 2 * (value - mean) ** 2
-    error = kept * variance + (1 - kept) ** 2 * of_mean + unknown
-    return mean + kept * (value - mean), np.minimum(np.sqrt(error / variance), 1.0)
+    unknown = 2 / max(n - 3, 1) * (1 - share) ** 2 * (value - mean) ** 2
+    error = share * variance + (1 - share) ** 2 * of_mean + unknown
+    return mean + share * (value - mean), np.minimum(np.sqrt(error / variance), 1.0)
 
 
 def _evidence(row: pd.Series) -> Evidence:

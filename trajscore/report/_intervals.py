@@ -163,20 +163,20 @@ class _Cells:
         if reference is not None:
             for ours, column in zip(influence, columns, strict=True):
                 np.subtract(ours, reference.influence[names[column]], out=ours)
-        found = by_influence(
+        intervals = by_influence(
             self.estimate[at][columns],
             influence.T,
             units,
             draws.confidence_level,
             on_logit=[reference is None and names[column] in RANK_METRICS for column in columns],
         )
-        holds = found.holds
+        holds = intervals.holds
         if draws.method != "auto":
             holds = np.array(draws.method == INFLUENCE)
-        self.low[at][columns], self.high[at][columns] = found.low, found.high
-        self.skewness[at][columns] = found.skewness
+        self.low[at][columns], self.high[at][columns] = intervals.low, intervals.high
+        self.skewness[at][columns] = intervals.skewness
         self.method[at][columns] = np.where(holds, INFLUENCE, BOOTSTRAP)
-        for column, width in zip(columns, (found.high - found.low) / 2, strict=True):
+        for column, width in zip(columns, (intervals.high - intervals.low) / 2, strict=True):
             if (change := own.change.get(names[column])) is not None:
                 if reference is not None:
                     change = change - reference.change[names[column]]

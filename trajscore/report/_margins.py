@@ -100,12 +100,12 @@ def confidence_of(row: Row, options: Options) -> FloatArray:
 
 def _scores(row: Row, options: Options) -> dict[str, MeanOfRuns]:
     """Return the Trajectory Proper Scores of a row, which share their divisor."""
-    found, divisor = {}, None
+    scores, divisor = {}, None
     for name, score in zip(options.score_names, options.scores, strict=True):
         one = score_of(row, score, options.weights)
         divisor = one.divisor if divisor is None else divisor
-        found[name] = replace(one, rows=row.runs.rows, divisor=divisor)
-    return found
+        scores[name] = replace(one, rows=row.runs.rows, divisor=divisor)
+    return scores
 
 
 def score_of(row: Row, score: Any, weights: StepWeights) -> MeanOfRuns:

@@ -69,17 +69,17 @@ def predictor_rows(
 ) -> list[Row]:
     """Return the rows of all predictors, each on its whole runs."""
     calibrators: list[tuple[Row, Any]] = []
-    for name, given in judged.traces.items():
-        whole = np.flatnonzero(whole_runs(given))
-        covered = given if len(whole) == len(given) else given[whole]
+    for name, trace in judged.traces.items():
+        whole = np.flatnonzero(whole_runs(trace))
+        covered = trace if len(whole) == len(trace) else trace[whole]
         is_probability = bool(covered.cells.min() >= 0 and covered.cells.max() <= 1)
         raw = Row(name, AS_GIVEN, covered, judged.runs.take(whole), is_probability)
         calibrators.append((raw, maker and maker(is_probability)))
     rows: list[list[Row]] = []
     jobs = work.share(lambda job: recalibrated(*job), calibrators)
-    for (raw, _), (made, said) in zip(calibrators, jobs, strict=True):
-        rows.append([raw, *made])
-        notes += said
+    for (raw, _), (recalibrated_rows, own_notes) in zip(calibrators, jobs, strict=True):
+        rows.append([raw, *recalibrated_rows])
+        notes += own_notes
     return list(chain(*rows))
 
 
@@ -134,8 +134,8 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
         return [], [Note(raw.predictor, "not calibrated", {"why": str(error)})]
     maps = getattr(calibrator, "maps_", {})
     constant = [name for name, one in maps.items() if getattr(one, "fallback", False)]
-    said = [Note(raw.predictor, "constant maps", {"maps": constant})] if constant else []
-    return [Row(raw.predictor, RECALIBRATED, traces, runs, True, repr(calibrator))], said
+    notes = [Note(raw.predictor, "constant maps", {"maps": constant})] if constant else []
+    return [Row(raw.predictor, RECALIBRATED, traces, runs, True, repr(calibrator))], notes
 
 
 def calibrators_of(rows: list[Row]) -> dict[str, str]:

@@ -56,8 +56,8 @@ def gives_away(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
 
 def giveaways(traces: Mapping[str, TrajectoryArray], y: NDArray[Any]) -> list[Note]:
     """Warn of predictors that give the outcome away."""
-    found = {name: gives_away(name, trace, y) for name, trace in traces.items()}
-    return [Note(name, "gives away", {"how": how}) for name, how in found.items() if how]
+    reasons = {name: gives_away(name, trace, y) for name, trace in traces.items()}
+    return [Note(name, "gives away", {"how": reason}) for name, reason in reasons.items() if reason]
 
 
 def risks(intervals: pd.DataFrame) -> list[Note]:

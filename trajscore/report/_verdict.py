@@ -60,9 +60,13 @@ def verdicts(data: ReportData) -> list[str]:
             f"it {ranking(data, name)}",
             _of_equals(data, name),
         ]
-        said = [f"{name}: {data.cards.loc[name, 'card']}; {'; '.join(parts)}."]
-        said += [*_other_clip(data, name), *_without_unobserved(data, name), *_by(data, name)]
-        sentences.append(" ".join(said))
+        sentences_of_one = [f"{name}: {data.cards.loc[name, 'card']}; {'; '.join(parts)}."]
+        sentences_of_one += [
+            *_other_clip(data, name),
+            *_without_unobserved(data, name),
+            *_by(data, name),
+        ]
+        sentences.append(" ".join(sentences_of_one))
     return sentences
 
 
@@ -240,32 +244,32 @@ def card_reason(card: pd.Series, data: ReportData) -> str:
 
 
 def _why_use(card: pd.Series, data: ReportData) -> str:
-    said = f"{_size(card, 'as_given', data)} better than the base rate"
+    text = f"{_size(card, 'as_given', data)} better than the base rate"
     if pd.isna(card["gain"]):
-        return f"{said}; recalibration was not tried"
+        return f"{text}; recalibration was not tried"
     if card["gain_high"] <= 0:
-        return f"{said}; recalibrating it gains nothing"
+        return f"{text}; recalibrating it gains nothing"
     if card["gain_high"] < card["matters"]:
-        return f"{said}; recalibrating it gains no more than {_most(card['gain_high'], data)}"
+        return f"{text}; recalibrating it gains no more than {_most(card['gain_high'], data)}"
     if card["gain"] < card["matters"]:
         return (
-            f"{said}; recalibrating it gains {_size(card, 'gain', data)}, not shown to be the "
+            f"{text}; recalibrating it gains {_size(card, 'gain', data)}, not shown to be the "
             f"{_most(card['matters'], data)} that matter"
         )
-    return f"{said}; recalibrating it may gain something; too few runs to tell"
+    return f"{text}; recalibrating it may gain something; too few runs to tell"
 
 
 def _why_recalibrate(card: pd.Series, data: ReportData) -> str:
-    said = f"recalibrated, {_size(card, 'recalibrated', data)} better than the base rate"
+    text = f"recalibrated, {_size(card, 'recalibrated', data)} better than the base rate"
     if pd.isna(card["as_given"]):
-        return f"{said}; as given it is not a probability"
+        return f"{text}; as given it is not a probability"
     if card["as_given_high"] < 0:
-        return f"{said}; as given it is worse, by {_size(card, 'as_given', data, sign=-1)}"
+        return f"{text}; as given it is worse, by {_size(card, 'as_given', data, sign=-1)}"
     if card["gain_low"] > 0:
-        return f"{said}; that gains {_size(card, 'gain', data)} over the values as given"
+        return f"{text}; that gains {_size(card, 'gain', data)} over the values as given"
     if card["gain_high"] < card["matters"]:
-        return f"{said}; as given it is not shown to be better"
-    return f"{said}; recalibration may be unnecessary; too few runs to tell"
+        return f"{text}; as given it is not shown to be better"
+    return f"{text}; recalibration may be unnecessary; too few runs to tell"
 
 
 def _why_avoid(card: pd.Series, data: ReportData) -> str:
@@ -295,14 +299,14 @@ def _why_few(card: pd.Series, data: ReportData) -> str:
         return more
     how = "recalibrated" if form == "recalibrated" else "as given"
     low, high = (fixed(card[f"{form}{end}"], _digits(data), "+") for end in ENDS[1:])
-    said = f"{how}, anywhere from {low} to {high}"
+    text = f"{how}, anywhere from {low} to {high}"
     worse = "as given it is worse than the base rate; " * bool(card["as_given_high"] < 0)
     if card[f"{form}_low"] > 0:
         return (
             f"{worse}{how}, {_size(card, form, data)} better than the base rate, not shown to be "
             f"the {_most(card['matters'], data)} that matter; {more}"
         )
-    return f"{worse}{said} over the base rate; {more}"
+    return f"{worse}{text} over the base rate; {more}"
 
 
 def _size(card: pd.Series, name: str, data: ReportData, sign: int = 1) -> str:
@@ -479,16 +483,16 @@ def _other_clip(data: ReportData, name: str) -> list[str]:
     """Say where the clip of the log score decides on which side of the base rate a form lies."""
     if not data.options.is_log:
         return []
-    said = []
+    sentences = []
     for form, words in FORMS.items():
         if (name, form) in data.sensitivity.index:
             small, large = data.sensitivity.loc[(name, form), ["clip_1e-6", "clip_1e-2"]]
             if small * large < 0 and abs(small) > _ROUNDING:
-                said.append(
+                sentences.append(
                     f"The clip of the log score decides: {words} the margin is {small:+.3f} with "
                     f"a clip of 1e-6 and {large:+.3f} with 1e-2."
                 )
-    return said
+    return sentences
 
 
 def _without_unobserved(data: ReportData, name: str) -> list[str]:

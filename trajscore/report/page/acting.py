@@ -33,11 +33,11 @@ def acting(view: View) -> Section:
 
 def _recipe(view: View) -> str:
     """Return the call that gives new runs the forecasts that the thresholds are for."""
-    made = view.data.facts.calibrators or {}
+    calibrators = view.data.facts.calibrators or {}
     name, form = view.acted_on(view.drawn[0]) if view.drawn else ("", AS_GIVEN)
-    if form == AS_GIVEN or name not in made:
+    if form == AS_GIVEN or name not in calibrators:
         return ""
-    return f"{made[name]}.fit(X[{name!r}], y).transform(new[{name!r}])"
+    return f"{calibrators[name]}.fit(X[{name!r}], y).transform(new[{name!r}])"
 
 
 def best_threshold(view: View) -> float | None:

@@ -89,6 +89,6 @@ def _groups(view: View) -> list[dict[str, Any]]:
              "why": card_reason(row, view.data)}
             for (group, name), row in shown.iterrows()
         ]  # fmt: skip
-        said = of_groups(view.data, kind)
-        kinds.append({"kind": kind, "rows": rows, "more": more, "said": said})
+        sentence = of_groups(view.data, kind)
+        kinds.append({"kind": kind, "rows": rows, "more": more, "sentence": sentence})
     return kinds

@@ -22,7 +22,7 @@ def runs(view: View) -> Section:
     """Return the worst runs of each predictor that is drawn, and the transcripts of the best's."""
     rows = [row for name in view.drawn for row in _worst(view, name)]
     first = [row["run"] for row in rows if row["predictor"] == view.drawn[0]][:FIRST]
-    found = transcripts(view, first)
+    shown = transcripts(view, first)
     return Section(
         "runs",
         "Which runs do I read first?",
@@ -30,8 +30,8 @@ def runs(view: View) -> Section:
         {
             "rows": rows,
             "reasons": any(row["reason"] for row in rows),
-            "transcripts": found,
-            "linked": [one["run"] for one in found],
+            "transcripts": shown,
+            "linked": [one["run"] for one in shown],
         },
     )
 

@@ -22,7 +22,7 @@ def transcripts(view: View, names: list[str]) -> list[dict[str, Any]]:
     known = [name for name in dict.fromkeys(names) if name in view.log]
     if not known:
         return []
-    key, room, found = view.acted_on(view.drawn[0]), _MOST_CHARACTERS, []
+    key, room, shown = view.acted_on(view.drawn[0]), _MOST_CHARACTERS, []
     rows = {name: row for row, name in enumerate(view.ids(key))}
     threshold = best_threshold(view)
     for name in known:
@@ -32,8 +32,8 @@ def transcripts(view: View, names: list[str]) -> list[dict[str, Any]]:
         room -= sum(len(turn["text"]) + len(turn["result"]) for turn in turns)
         if room < 0:
             break
-        found.append({"run": name, "turns": turns, "n_more": len(run.steps) - len(turns)})
-    return found
+        shown.append({"run": name, "turns": turns, "n_more": len(run.steps) - len(turns)})
+    return shown
 
 
 def _turn(step: Step, beside: dict[str, Any]) -> dict[str, Any]:

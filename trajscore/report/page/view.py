@@ -109,15 +109,15 @@ class View:
         Traces are of the turns of the agent, or of those of agent and user.
         """
         for actors in (("agent",), ("agent", "user")):
-            found = [k for k, step in enumerate(run.steps) if step.actor in actors]
-            if len(found) == n_steps:
-                return found
+            turns = [k for k, step in enumerate(run.steps) if step.actor in actors]
+            if len(turns) == n_steps:
+                return turns
         return []
 
     def costs(self, key: tuple[str, str]) -> dict[str, FloatArray]:
         """Return what each step of a row cost, in tokens and in money, where the log says it."""
         trace = self.data.traces[key]
-        found = {kind: np.full(len(trace.cells), np.nan) for kind in ("tokens", "money")}
+        costs_by_kind = {kind: np.full(len(trace.cells), np.nan) for kind in ("tokens", "money")}
         if not self.log:
             return {}
         for row, name in enumerate(self.ids(key)):
@@ -130,14 +130,14 @@ class View:
                 cell = trace.offsets[row] + k
                 turns = run.steps[start:end]  # a turn, and what others said after it
                 if any(step.actor == "agent" for step in turns):
-                    found["tokens"][cell] = sum(_tokens(step) for step in turns) or np.nan
+                    costs_by_kind["tokens"][cell] = sum(_tokens(step) for step in turns) or np.nan
                     costs = [step.cost for step in turns if step.cost is not None]
-                    found["money"][cell] = sum(costs) if costs else np.nan
+                    costs_by_kind["money"][cell] = sum(costs) if costs else np.nan
                 else:  # what users say costs nothing that is counted
-                    found["tokens"][cell] = found["money"][cell] = 0.0
+                    costs_by_kind["tokens"][cell] = costs_by_kind["money"][cell] = 0.0
         return {
             kind: np.nan_to_num(cost)
-            for kind, cost in found.items()
+            for kind, cost in costs_by_kind.items()
             if np.isfinite(cost).mean() >= _MOSTLY and np.nansum(cost) > 0
         }
 

@@ -58,32 +58,32 @@ def _table(data: ReportData, names: list[str]) -> str:
 
 
 def _about(data: ReportData, n_predictors: int) -> list[str]:
-    said = []
+    sentences = []
     if n_predictors > _MOST_ROWS:
-        said.append(f"and {n_predictors - _MOST_ROWS} more predictors")
+        sentences.append(f"and {n_predictors - _MOST_ROWS} more predictors")
     unit = ", in nats" if data.options.is_log else ""
-    said.append(
+    sentences.append(
         f"Margins of {data.score_name} over the base rate{unit}, of {population(data.facts)}; "
         f"{level_of_margins(data)}."
     )
     if data.monitoring is not None:
-        said.append(f"Stopping early: {of_stopping(data)}")
+        sentences.append(f"Stopping early: {of_stopping(data)}")
     if data.by is not None:
-        said += [f"By {kind}, {of_groups(data, kind)}" for kind in data.by.index.unique("by")]
-    return said
+        sentences += [f"By {kind}, {of_groups(data, kind)}" for kind in data.by.index.unique("by")]
+    return sentences
 
 
 def _warnings(data: ReportData) -> list[str]:
     notes = [f"note: {sentence(note)}" for note in data.remarks]
-    said = notes[:_MOST_NOTES]
+    sentences = notes[:_MOST_NOTES]
     if len(notes) > _MOST_NOTES:
-        said.append(f"and {len(notes) - _MOST_NOTES} more notes")
+        sentences.append(f"and {len(notes) - _MOST_NOTES} more notes")
     if len(data.excluded):
-        said.append(left_out(data, _MOST_REASONS))
-    said.append(_more(data.source.command))
+        sentences.append(left_out(data, _MOST_REASONS))
+    sentences.append(_more(data.source.command))
     if data.source.name:
-        said.append(identification(data))
-    return said
+        sentences.append(identification(data))
+    return sentences
 
 
 def _more(command: str) -> str:
