@@ -194,7 +194,7 @@ def test_a_fault_of_the_test_bench_is_no_run_of_the_agent():
     cut = runs_of(1, stop_reason=stops, outcomes=hidden)
     assert (cut.n_runs, cut.n_left_out, cut.n_unobserved) == (150, 50, 0)
     assert cut.labels.mean() == BASE.labels[~faulty].mean()
-    assert "150 runs of 40 tasks (50 that a fault of the test bench ended, left out)" in cut.counted
+    assert "150 runs of 40 tasks (50 ended by an infrastructure error, left out)" in cut.counted
     again = RunSet._of_json(cut.to_json())
     assert (again.counted, again.labels.tolist()) == (cut.counted, cut.labels.tolist())
 

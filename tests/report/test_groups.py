@@ -10,7 +10,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
-from trajscore.report._cards import AVOID, TOO_FEW, USE, say_nothing
+from trajscore.report._cards import AVOID, TOO_FEW, USE, have_too_few_runs
 from trajscore.report._data import RECALIBRATED, Options
 from trajscore.report._groups import differ, shrink
 from trajscore.report._rows import Row
@@ -91,7 +91,7 @@ def test_groups_that_do_not_differ_have_the_card_of_all_runs():
     report = evaluate(X, y, by={"half": group}, intervals=QUICK)
     cards, groups, all_runs = report.by["card"], report.by, report.cards.iloc[0]
     assert (groups["p_value"] >= 0.05).all()
-    assert (cards[~say_nothing(groups)] == all_runs["card"]).all()
+    assert (cards[~have_too_few_runs(groups)] == all_runs["card"]).all()
     row = groups.iloc[0]
     share = row["matters"] / all_runs["matters"]
     assert row["as_given_low"] == pytest.approx(all_runs["as_given_low"] * share)

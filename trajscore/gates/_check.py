@@ -263,16 +263,14 @@ def _key(gate: Gate, new: RunSet) -> Key:
 
 
 def _decided(one: _Asked, level: float | None, rules: Rules) -> GateResult:
-    gate, estimate_ = one.gate, one.estimate
-    ends = (estimate_.value, estimate_.value) if level is None else estimate_.bounds(level)
+    gate, above = one.gate, one.estimate
+    ends = (above.value, above.value) if level is None else above.bounds(level)
     low, high = sorted(one.room(end) for end in ends)
     verdict = PASS if low >= -_ROUNDING else FAIL if high < 0 else UNDECIDED
     counts_as, needed = verdict, np.nan
     if verdict == UNDECIDED:
         counts_as = gate.undecided or rules.undecided
-        needed = runs_to_settle(
-            estimate_, one.sign * one.room(estimate_.value), one.n_runs, level or 0.5
-        )
+        needed = runs_to_settle(above, one.sign * one.room(above.value), one.n_runs, level or 0.5)
     change = one.value - one.reference
-    low, high = (end - estimate_.value + change for end in ends)
+    low, high = (end - above.value + change for end in ends)
     return GateResult(gate, verdict, counts_as, one.value, one.reference, change, low, high, needed)

@@ -175,10 +175,10 @@ def compare(
             continue
         change = difference(other, one, matched)
         row = {}
-        for name, estimate_ in (("base", one), ("new", other), ("change", change)):
-            row[name] = estimate_.value
-            low, high = estimate_.bounds(level)
-            if estimate_.parts and name != "change":
+        for name, number in (("base", one), ("new", other), ("change", change)):
+            row[name] = number.value
+            low, high = number.bounds(level)
+            if number.parts and name != "change":
                 low, high = max(low, 0.0), min(high, 1.0)
             row[f"{name}_low"], row[f"{name}_high"] = low, high
         is_open = row["change_low"] <= 0 <= row["change_high"]

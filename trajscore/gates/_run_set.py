@@ -29,7 +29,7 @@ from trajscore.report._runs import (
     check_predictors,
     choose_runs,
     counted,
-    lacks_outcomes,
+    outcome_problem,
 )
 from trajscore.report.render.as_json import FORMAT as OF_A_REPORT
 
@@ -58,8 +58,8 @@ class RunSet:
     censored : {"failure", "drop"}, default="failure"
         What runs with outcome -1 count as, crashed ones too.
     n_unread : int, default=0
-        Runs that are not here because they could not be read, or a fault of the test bench ended
-        them; they are left out and counted, as are those whose `stop_reason` is such a fault.
+        Runs that are not here because they could not be read, or ended by an infrastructure
+        error; they are left out and counted, as are those whose `stop_reason` is such an error.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class RunSet:
         self._n_dropped = 0  # runs without an outcome that are not here
         outcomes, rows = as_labels(self._sample.y, censored=censored), self._sample.id_order()
         self._faults = _are_faults(self._sample.y, *self._stops)
-        if problem := lacks_outcomes(self._sample.y[~self._faults], needs_both=False):
+        if problem := outcome_problem(self._sample.y[~self._faults], needs_both=False):
             raise ValueError(problem)
         self._rows: IntArray = rows[(outcomes.counts & ~self._faults)[rows]]  # that count
         self.labels: FloatArray = outcomes.value[self._rows]
@@ -206,9 +206,9 @@ class RunSet:
         }
         spent = {name: _numbers(one) for name, one in runs["spent"].items()}
         options = {name: runs[name] for name in ("tasks", "censored", "n_unread")}
-        made_again = cls(X, runs["outcomes"], spent=spent, **options)
-        made_again._n_dropped = int(runs.get("n_dropped", 0))  # files of before have none
-        return made_again
+        run_set = cls(X, runs["outcomes"], spent=spent, **options)
+        run_set._n_dropped = int(runs.get("n_dropped", 0))  # files of before have none
+        return run_set
 
     @property
     def traces(self) -> dict[str, TrajectoryArray]:
@@ -243,7 +243,7 @@ class RunSet:
 
     @property
     def n_unobserved(self) -> int:
-        """Number of runs without an observed outcome, but for those that a fault ended."""
+        """Number of runs without an observed outcome, but for infrastructure errors."""
         hidden = (self._sample.y == CENSORED) & ~self._faults
         return self._n_dropped + int(hidden.sum())
 
@@ -277,14 +277,14 @@ class RunSet:
         """How many runs of how many tasks there are, and what those without an outcome count as."""
         parts = [f"{self._n_unread} left out as they were read"] if self._n_unread else []
         if n := int(self._faults.sum()):
-            parts.append(f"{n} that a fault of the test bench ended, left out")
+            parts.append(f"{n} ended by an infrastructure error, left out")
         if n := self.n_unobserved:
             as_what = "left out" if self.censored == "drop" else "counted as failures"
             parts.append(f"{n} without an outcome, {as_what}")
         if self.predictors and self.censored != "drop":
             stops = (None if one is None else one[~self._faults] for one in self._stops)
             _, excluded = counted(self._sample.y[~self._faults], *stops)
-            parts += [f"forecasts of {n} not judged: {why}" for (_, why), n in excluded.items()]
+            parts += [f"forecasts of {n} not judged ({why})" for (_, why), n in excluded.items()]
         tasks = f" of {self.n_tasks} tasks" if self.n_tasks else ""
         aside = f" ({'; '.join(parts)})" if parts else ""
         return f"{self.n_runs} runs{tasks}{aside}"
@@ -296,7 +296,7 @@ class RunSet:
 def _are_faults(
     y: NDArray[Any], reasons: NDArray[Any] | None, kinds: NDArray[Any] | None
 ) -> BoolArray:
-    """Tell runs that a fault of the test bench ended, which are no runs of the agent."""
+    """Find runs that ended by an infrastructure error, which say nothing of the agent."""
     if reasons is None:
         return np.zeros(len(y), dtype=bool)
     return np.asarray(classify_stops(y, reasons, kinds=kinds) == EXCLUDED)

@@ -97,23 +97,18 @@ def decide(evidence: Evidence) -> str:
     if evidence.n_rarer < FEWEST or not forms:
         return TOO_FEW
     highs = [form[2] for form in forms]
-    if (
-        max(highs if evidence.signal_high is None else [*highs, evidence.signal_high])
-        < evidence.matters
-    ):
+    if evidence.signal_high is not None:
+        highs.append(evidence.signal_high)
+    if max(highs) < evidence.matters:
         return AVOID
     if all(form[0] < evidence.matters for form in forms):
         return TOO_FEW  # a wide interval must not earn more than a narrow one around the same value
     # where recalibration was not asked for, nothing is known of what it would gain
-    given_is_better, recalibrated_is_better = (
-        as_given is not None and as_given[1] > 0,
-        recalibrated is not None and recalibrated[1] > 0,
-    )
-    if given_is_better and (
-        not recalibrated_is_better or gain is None or gain[0] < evidence.matters
-    ):
+    has_gain = gain is not None and gain[0] >= evidence.matters
+    may_recalibrate = recalibrated is not None and recalibrated[1] > 0
+    if as_given is not None and as_given[1] > 0 and not (may_recalibrate and has_gain):
         return USE
-    return RECALIBRATE if recalibrated_is_better else TOO_FEW
+    return RECALIBRATE if may_recalibrate else TOO_FEW
 
 
 # -------------------------------------------------------------------- from rows to cards
@@ -145,7 +140,7 @@ def cards_and_pairs(
     return cards.assign(tied=tied_with_best(cards, pairs)), pairs
 
 
-def say_nothing(cards: pd.DataFrame) -> pd.Series:
+def have_too_few_runs(cards: pd.DataFrame) -> pd.Series:
     """Tell cards of so few runs of an outcome that no interval is believed."""
     return n_rarer(cards) < FEWEST
 
@@ -202,9 +197,7 @@ def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, Mea
     if len(scores) == 2:
         differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
     largest = np.abs(reference.samples).max()
-    for (
-        own
-    ) in differences.values():  # a constant is not better than the same one by a rounding error
+    for own in differences.values():  # a constant is no better than itself by a rounding error
         own.samples[np.abs(own.samples) <= _ROUNDING * largest] = 0.0
     return differences, MATTERS * abs(float(reference(np.ones(len(runs)))))
 

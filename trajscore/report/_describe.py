@@ -33,7 +33,7 @@ from trajscore.report._inputs import (
 )
 from trajscore.report._left_out import without_values
 from trajscore.report._missing import whole_runs
-from trajscore.report._runs import counted, lacks_outcomes
+from trajscore.report._runs import counted, outcome_problem
 
 _WIDTH = 80
 _MOST = 12  # names or values that a line shows
@@ -163,7 +163,7 @@ def _of_log(
 
 
 def _what_is_judged(origin: FromLog, y: Any) -> str:
-    if problem := lacks_outcomes(y):
+    if problem := outcome_problem(y):
         return f"would be refused: {problem}"
     if origin.coverage:
         rare = f"; too few runs have all of {', '.join(origin.too_rare)}" if origin.too_rare else ""
@@ -284,7 +284,7 @@ def _tell(
     }
     judged = [name for name, of_runs in whole.items() if differ(inputs.y[of_runs])]
     description.report = f"would judge {', '.join(judged)}"
-    if problem := lacks_outcomes(inputs.y):
+    if problem := outcome_problem(inputs.y):
         description.report = f"would be refused: {problem}"
     elif not judged:
         description.report = "would be refused: no predictor has enough runs without missing values"

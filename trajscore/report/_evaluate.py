@@ -38,6 +38,7 @@ from trajscore.report._equal_length import by_step_table, equal_length_table
 from trajscore.report._groups import group_table
 from trajscore.report._in_batches import batch_rules, evaluate_batches
 from trajscore.report._intervals import interval_table
+from trajscore.report._leakage import leaky_predictors, risks
 from trajscore.report._missing import fill_forward, leave_out_missing
 from trajscore.report._monitoring import monitoring_options, monitoring_table
 from trajscore.report._report import Report
@@ -49,10 +50,9 @@ from trajscore.report._runs import (
     few_clusters,
     group_labels,
     knows_end,
-    stray_values,
+    out_of_range_values,
 )
 from trajscore.report._sensitivity import observed_rows, sensitivity_table
-from trajscore.report._signs import giveaways, risks
 from trajscore.report._tables import excluded_table, gain_table, row_table
 from trajscore.streaming._batches import RunBatches
 from trajscore.streaming._dask import DaskBatches
@@ -207,7 +207,7 @@ def evaluate(
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), missing, notes)
     knowing = knows_end(end, list(sample.traces), calibrator)
-    notes += [*stray_values(sample.traces), *giveaways(sample.traces, sample.y)]
+    notes += [*out_of_range_values(sample.traces), *leaky_predictors(sample.traces, sample.y)]
     judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
     refuse_own_stops(sample.traces, stop_reason)
     groupings = group_labels(by, sample, judged)

@@ -30,8 +30,8 @@ from trajscore.report._cards import (
     card_table,
     decide,
     form_of,
+    have_too_few_runs,
     n_rarer,
-    say_nothing,
 )
 from trajscore.report._data import BASE_RATE, REFERENCES, IntervalOptions, Options
 from trajscore.report._rows import Row
@@ -96,7 +96,7 @@ def _within(row: Row, members: BoolArray) -> Row:
 
 def shown_groups(of_kind: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """Return the cards of the largest groups, few of those too small, and how many are left out."""
-    by_group = of_kind.assign(few=say_nothing(of_kind)).groupby(level="group")
+    by_group = of_kind.assign(few=have_too_few_runs(of_kind)).groupby(level="group")
     groups = by_group.agg({"n_runs": "max", "few": "all"}).sort_values("n_runs")[::-1]
     shown = groups.index[~groups["few"] | (groups["few"].sum() <= _MOST_FEW)][:_MOST_SHOWN]
     rows = [of_kind.xs(group, level="group", drop_level=False) for group in shown]
@@ -218,7 +218,7 @@ def _share_saved(
 def _as_all(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
     """Give groups the card of all runs, with its numbers as shares of their base rates' losses."""
     out = groups.copy()
-    is_decided = ~say_nothing(groups)
+    is_decided = ~have_too_few_runs(groups)
     columns = [*(f"{name}{end}" for name in ESTIMATES for end in ENDS), "signal_high"]
     scale = groups["matters"] / (card["matters"] or 1.0)
     for column in columns:
@@ -231,7 +231,7 @@ def _as_all(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
 def _shrunken(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
     """Decide the cards of groups by shrunken shares of their base rates' losses."""
     out = groups.copy()
-    is_decided = ~say_nothing(groups)
+    is_decided = ~have_too_few_runs(groups)
     for name in ESTIMATES:
         value, low, high = (groups[f"{name}{end}"] / groups["matters"] for end in ENDS)
         used = is_decided & np.isfinite(high - low)

@@ -41,7 +41,7 @@ from trajscore.io._tables import (
     with_scales,
     with_times,
 )
-from trajscore.report._signs import gives_away
+from trajscore.report._leakage import leakage
 from trajscore.tracer import StepConfidence, ToolCallCount, TracerScorer, TracerSignals
 
 NO_SCORE = ""
@@ -295,7 +295,7 @@ def _load_table(
     stop_reason, groups = (
         None if name is None else X.meta[name] for name in (chosen.stop_reason, group)
     )
-    X, refused = _without_giveaways(X, y) if "scores" in guessed else (X, {})
+    X, refused = _without_leaky_columns(X, y) if "scores" in guessed else (X, {})
     if refused:
         guessed["scores"] = X.channels or ()
     if "scores" in guessed:
@@ -391,11 +391,11 @@ def _task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     return None
 
 
-def _without_giveaways(
+def _without_leaky_columns(
     X: TrajectoryArray, y: NDArray[Any]
 ) -> tuple[TrajectoryArray, dict[str, str]]:
     """Take no column for a score, unasked, that gives the outcome away."""
-    why = {name: gives_away(name, X[name], y) for name in X.channels or ()}
+    why = {name: leakage(name, X[name], y) for name in X.channels or ()}
     refused = {name: how for name, how in why.items() if how}
     if len(refused) == len(why):
         reasons = "; ".join(f"{name!r}: {how}" for name, how in refused.items())

@@ -141,11 +141,11 @@ def _check_enough(y: NDArray[Any], excluded: dict[tuple[str, str], int], needs_b
     left_out = "".join(
         f"; left out: {number_of_runs(n)} ({why})" for (_, why), n in excluded.items()
     )
-    if lacks := lacks_outcomes(y, needs_both):
+    if lacks := outcome_problem(y, needs_both):
         raise ValueError(lacks + left_out)
 
 
-def lacks_outcomes(y: NDArray[Any], needs_both: bool = True) -> str:
+def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
     """Say what outcomes lack for an evaluation; empty if nothing."""
     observed = y[y != CENSORED]
     if len(y) < 2:
@@ -182,7 +182,7 @@ def few_clusters(runs: Coverage) -> list[Note]:
     return [Note("intervals", "few clusters", {"n": units.n_units, "effective": effective})]
 
 
-def stray_values(traces: Mapping[str, TrajectoryArray]) -> list[Note]:
+def out_of_range_values(traces: Mapping[str, TrajectoryArray]) -> list[Note]:
     """Point at the few values outside [0, 1] of what otherwise looks like probabilities."""
     notes = []
     for name, trace in traces.items():
@@ -227,9 +227,9 @@ def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[A
         by = {by if isinstance(by, str) else "group": by}
     labels_by_kind = {}
     for name, of_runs in by.items():
-        labels_given = _column_of(sample.X.meta, of_runs) if isinstance(of_runs, str) else of_runs
-        check_index(labels_given, sample.X.ids, "by")
-        array = np.asarray(labels_given, dtype=object)
+        values = _column_of(sample.X.meta, of_runs) if isinstance(of_runs, str) else of_runs
+        check_index(values, sample.X.ids, "by")
+        array = np.asarray(values, dtype=object)
         if array.shape != (len(sample.y),):
             raise ValueError(
                 f"by: the labels of {name!r} have shape {array.shape}, for {len(sample.y)} runs; "

@@ -19,10 +19,10 @@ from trajscore.report._cards import (
     TOO_FEW,
     USE,
     form_of,
+    have_too_few_runs,
     margin_of,
     n_rarer,
     ranked,
-    say_nothing,
 )
 from trajscore.report._data import (
     AS_GIVEN,
@@ -60,13 +60,13 @@ def verdicts(data: ReportData) -> list[str]:
             f"it {ranking(data, name)}",
             _of_equals(data, name),
         ]
-        sentences_of_one = [f"{name}: {data.cards.loc[name, 'card']}; {'; '.join(parts)}."]
-        sentences_of_one += [
+        texts = [f"{name}: {data.cards.loc[name, 'card']}; {'; '.join(parts)}."]
+        texts += [
             *_other_clip(data, name),
             *_without_unobserved(data, name),
             *_by(data, name),
         ]
-        sentences.append(" ".join(sentences_of_one))
+        sentences.append(" ".join(texts))
     return sentences
 
 
@@ -132,7 +132,7 @@ def _answer(data: ReportData, *, ties: bool = True) -> str:
         )
     open_ = data.cards[actions == TOO_FEW]
     needed = f"{int(open_['n_needed'].min()):,}"
-    if say_nothing(open_).all():
+    if have_too_few_runs(open_).all():
         return f"Not known yet: collect at least about {needed} more runs."
     return f"Not known yet: about {needed} more runs would settle this."
 
@@ -208,7 +208,7 @@ def of_groups(data: ReportData, kind: str) -> str:
     parts = [_difference_of_groups(best, cards)]
     if others := [name for name in p_values.index[p_values < ERROR_RATE] if name != best]:
         parts.append(f"they differ in how well {listed(others[:_MOST_NAMED])} works")
-    few = say_nothing(cards)
+    few = have_too_few_runs(cards)
     if 2 * (n_few := int(few.sum())) > len(cards):
         parts.append(
             f"{'all' if few.all() else n_few} have fewer than {FEWEST} runs of an outcome, which "

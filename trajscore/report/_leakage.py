@@ -31,13 +31,13 @@ _FORECAST_WORDS = {
 }  # fmt: skip
 
 
-def gives_away(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
+def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
     """Say by what a column gives the outcome away: its name or its last values; "" if it does not.
 
     >>> X = TrajectoryArray.from_list([[0.2, 0.9]] * 5 + [[0.8, 0.1]] * 5)
-    >>> gives_away("judge", X, np.repeat([1, 0], 5))
+    >>> leakage("judge", X, np.repeat([1, 0], 5))
     'its value at the last step of a run tells successes from failures without an error'
-    >>> gives_away("final_reward", X, np.ones(10))
+    >>> leakage("final_reward", X, np.ones(10))
     'it is named like an outcome'
     """
     words = words_of(name)
@@ -54,9 +54,9 @@ def gives_away(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
     return ""
 
 
-def giveaways(traces: Mapping[str, TrajectoryArray], y: NDArray[Any]) -> list[Note]:
+def leaky_predictors(traces: Mapping[str, TrajectoryArray], y: NDArray[Any]) -> list[Note]:
     """Warn of predictors that give the outcome away."""
-    reasons = {name: gives_away(name, trace, y) for name, trace in traces.items()}
+    reasons = {name: leakage(name, trace, y) for name, trace in traces.items()}
     return [Note(name, "gives away", {"how": reason}) for name, reason in reasons.items() if reason]
 
 
