@@ -56,7 +56,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _options(parser: argparse.ArgumentParser) -> dict[str, str]:
     """Return the option for each argument of Python that a command takes."""
-    return {one.dest: one.option_strings[0] for one in parser._actions if one.option_strings}
+    return {
+        action.dest: action.option_strings[0] for action in parser._actions if action.option_strings
+    }
 
 
 def _sentence(error: Exception, options: dict[str, str]) -> str:

@@ -177,7 +177,10 @@ def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what is computed, of whatever was read."""
-    families = [arguments.family, *(one for one in _USUAL_FAMILIES if one != arguments.family)]
+    families = [
+        arguments.family,
+        *(family for family in _USUAL_FAMILIES if family != arguments.family),
+    ]
     return {
         "scores": families,
         "weights": arguments.weights,

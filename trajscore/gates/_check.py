@@ -30,7 +30,7 @@ from trajscore.gates._gate import (
     Rules,
 )
 from trajscore.gates._measures import MARGIN, Key, Measures, is_lower_better, is_of_runs
-from trajscore.gates._result import WORST_FIRST, CheckData, GateResult
+from trajscore.gates._result import CheckData, GateResult, worst
 from trajscore.gates._run_set import RunSet, as_set
 from trajscore.gates._written import to_json, to_junit, to_markdown, to_text
 from trajscore.report._data import ReportData
@@ -156,15 +156,20 @@ def check(
     questions: list[GateResult | _Asked] = [
         _ask(gate, new, measures, matched) for gate in asked_for.gates
     ]
-    open_ = [one for one in questions if isinstance(one, _Asked) and one.gate.use != VALUE]
-    levels = level_of_each([one.turned for one in open_], 1 - asked_for.level)
-    level_of = {id(one): level for one, level in zip(open_, levels, strict=True)}
-    gates = [
-        one if isinstance(one, GateResult) else _decided(one, level_of.get(id(one)), asked_for)
-        for one in questions
+    open_ = [
+        question
+        for question in questions
+        if isinstance(question, _Asked) and question.gate.use != VALUE
     ]
-    counted = [one.counts_as for one in gates] + [UNUSABLE] * bool(problems)
-    verdict = next((one for one in WORST_FIRST if one in counted), PASS)
+    levels = level_of_each([question.turned for question in open_], 1 - asked_for.level)
+    level_of = {id(question): level for question, level in zip(open_, levels, strict=True)}
+    gates = [
+        question
+        if isinstance(question, GateResult)
+        else _decided(question, level_of.get(id(question)), asked_for)
+        for question in questions
+    ]
+    verdict = worst((gate.counts_as for gate in gates), problems)
     return CheckResult(verdict, gates, problems, asked_for, new, baseline, matched)
 
 
@@ -262,15 +267,19 @@ def _key(gate: Gate, new: RunSet) -> Key:
     return Key(gate.metric, gate.predictor or new.predictors[0], gate.form)
 
 
-def _decided(one: _Asked, level: float | None, rules: Rules) -> GateResult:
-    gate, above = one.gate, one.estimate
+def _decided(question: _Asked, level: float | None, rules: Rules) -> GateResult:
+    gate, above = question.gate, question.estimate
     ends = (above.value, above.value) if level is None else above.bounds(level)
-    low, high = sorted(one.room(end) for end in ends)
+    low, high = sorted(question.room(end) for end in ends)
     verdict = PASS if low >= -_ROUNDING else FAIL if high < 0 else UNDECIDED
     counts_as, needed = verdict, np.nan
     if verdict == UNDECIDED:
         counts_as = gate.undecided or rules.undecided
-        needed = runs_to_settle(above, one.sign * one.room(above.value), one.n_runs, level or 0.5)
-    change = one.value - one.reference
+        needed = runs_to_settle(
+            above, question.sign * question.room(above.value), question.n_runs, level or 0.5
+        )
+    change = question.value - question.reference
     low, high = (end - above.value + change for end in ends)
-    return GateResult(gate, verdict, counts_as, one.value, one.reference, change, low, high, needed)
+    return GateResult(
+        gate, verdict, counts_as, question.value, question.reference, change, low, high, needed
+    )

@@ -169,13 +169,13 @@ def compare(
     rows, notes = {}, []
     for key in _keys(base, new):
         try:
-            one, other = paired_estimates(ours[key], theirs[key], matched)
+            base_estimate, new_estimate = paired_estimates(ours[key], theirs[key], matched)
         except ValueError as error:
             notes.append(f"{key} is not compared: {error}.")
             continue
-        change = difference(other, one, matched)
+        change = difference(new_estimate, base_estimate, matched)
         row = {}
-        for name, number in (("base", one), ("new", other), ("change", change)):
+        for name, number in (("base", base_estimate), ("new", new_estimate), ("change", change)):
             row[name] = number.value
             low, high = number.bounds(level)
             if number.parts and name != "change":

@@ -189,7 +189,7 @@ def read_gates(path: str | Path) -> Rules:
         raise ValueError(f"{file}: there is no gate; write a table [[gate]] for each")
     try:
         _known(contents, ("level", "undecided", "data", "gate"), "")
-        checked = tuple(_made(Gate, one, f"gate {n}: ") for n, one in enumerate(gates, start=1))
+        checked = tuple(_made(Gate, gate, f"gate {n}: ") for n, gate in enumerate(gates, start=1))
         return Rules(checked, data=_made(DataRules, data, "[data]: "), **contents)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{file}: {error}") from error
@@ -198,7 +198,7 @@ def read_gates(path: str | Path) -> Rules:
 def _made(kind: type, contents: Any, where: str) -> Any:
     if not isinstance(contents, Mapping):
         raise ValueError(f"{where}it must be a table, got {contents!r}")
-    _known(contents, [one.name for one in fields(kind)], where)
+    _known(contents, [field_.name for field_ in fields(kind)], where)
     try:
         return kind(**contents)
     except ValueError as error:

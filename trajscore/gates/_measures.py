@@ -139,11 +139,11 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], St
         covered = replace(row.runs, rows=runs.places(row.runs.source_rows))
         own = row_metrics(replace(row, runs=covered), OPTIONS)
         constant = row_metrics(base_rate(row.traces, covered, OPTIONS.weights), OPTIONS)
-        for name, one in own.items():
-            metrics[row.form, name] = one
+        for name, statistic in own.items():
+            metrics[row.form, name] = statistic
             reference = constant[name]
-            if isinstance(one, MeanOfRuns) and isinstance(reference, MeanOfRuns):
-                metrics[row.form, f"{name}{MARGIN}"] = one - reference
+            if isinstance(statistic, MeanOfRuns) and isinstance(reference, MeanOfRuns):
+                metrics[row.form, f"{name}{MARGIN}"] = statistic - reference
     if not metrics:
         raise ValueError(" ".join(sentence(note) for note in notes))
     return metrics

@@ -109,7 +109,7 @@ class RunSet:
             check_index(values, self._sample.X.ids, name)
         self._stop_reason = stop_reason
         self._stops = recorded_stops(self._sample.X.meta, stop_reason)
-        self._spent = {n: _one_a_run(n, one, len(self._sample)) for n, one in named.items()}
+        self._spent = {n: _one_a_run(n, values, len(self._sample)) for n, values in named.items()}
         self._n_unread = n_unread
         self.censored = censored
         self.notes = ""
@@ -122,7 +122,9 @@ class RunSet:
         self.labels: FloatArray = outcomes.value[self._rows]
         self._labels = labels
         self.tasks: NDArray[Any] | None = None if labels is None else labels[self._rows]
-        self.spent: dict[str, FloatArray] = {n: one[self._rows] for n, one in self._spent.items()}
+        self.spent: dict[str, FloatArray] = {
+            n: values[self._rows] for n, values in self._spent.items()
+        }
 
     @classmethod
     def read(
@@ -183,12 +185,12 @@ class RunSet:
             "tasks": None if self._labels is None else self._labels.tolist(),
             "outcomes": self._sample.y.tolist(),
             "censored": self.censored,
-            "stop_reason": None if reasons is None else [_text(one) for one in reasons],
-            "stop_kind": None if kinds is None else [_text(one) for one in kinds],
+            "stop_reason": None if reasons is None else [_text(value) for value in reasons],
+            "stop_kind": None if kinds is None else [_text(value) for value in kinds],
             "lengths": X.lengths.tolist(),
             "horizon": None if X.horizon is None else X.horizon.tolist(),
-            "predictors": {name: _null(one.cells) for name, one in self._sample.traces.items()},
-            "spent": {name: _null(one) for name, one in self._spent.items()},
+            "predictors": {name: _null(value.cells) for name, value in self._sample.traces.items()},
+            "spent": {name: _null(value) for name, value in self._spent.items()},
             "n_unread": self._n_unread,
             "n_dropped": self._n_dropped,
         }
@@ -204,7 +206,7 @@ class RunSet:
             name: TrajectoryArray.from_flat(_numbers(cells), missing="allow", **about)
             for name, cells in runs["predictors"].items()
         }
-        spent = {name: _numbers(one) for name, one in runs["spent"].items()}
+        spent = {name: _numbers(values) for name, values in runs["spent"].items()}
         options = {name: runs[name] for name in ("tasks", "censored", "n_unread")}
         run_set = cls(X, runs["outcomes"], spent=spent, **options)
         run_set._n_dropped = int(runs.get("n_dropped", 0))  # files of before have none
@@ -213,7 +215,7 @@ class RunSet:
     @property
     def traces(self) -> dict[str, TrajectoryArray]:
         """Traces of the runs that count."""
-        return {name: one[self._rows] for name, one in self._sample.traces.items()}
+        return {name: trace[self._rows] for name, trace in self._sample.traces.items()}
 
     @property
     def y(self) -> NDArray[Any]:
@@ -282,7 +284,7 @@ class RunSet:
             as_what = "left out" if self.censored == "drop" else "counted as failures"
             parts.append(f"{n} without an outcome, {as_what}")
         if self.predictors and self.censored != "drop":
-            stops = (None if one is None else one[~self._faults] for one in self._stops)
+            stops = (None if column is None else column[~self._faults] for column in self._stops)
             _, excluded = counted(self._sample.y[~self._faults], *stops)
             parts += [f"forecasts of {n} not judged ({why})" for (_, why), n in excluded.items()]
         tasks = f" of {self.n_tasks} tasks" if self.n_tasks else ""
@@ -305,7 +307,7 @@ def _are_faults(
 def _named(spent: Any) -> dict[str, Any]:
     if spent is not None and not isinstance(spent, Mapping):
         raise ValueError(f"spent must be a dict of numbers by name, got {spent!r}")
-    return {str(name): one for name, one in (spent or {}).items()}
+    return {str(name): values for name, values in (spent or {}).items()}
 
 
 def _one_a_run(name: str, values: ArrayLike, n_runs: int) -> FloatArray:
@@ -318,13 +320,13 @@ def _one_a_run(name: str, values: ArrayLike, n_runs: int) -> FloatArray:
     return numbers
 
 
-def as_set(name: str, one: Any) -> RunSet:
+def as_set(name: str, runs: Any) -> RunSet:
     """Return a set of runs: what is one, or the runs that a report judged."""
-    if isinstance(one, ReportData):
-        return _of_report(name, one)
-    if not isinstance(one, RunSet):
-        raise ValueError(f"{name} must be a RunSet or a Report, got {type(one).__name__}")
-    return one
+    if isinstance(runs, ReportData):
+        return _of_report(name, runs)
+    if not isinstance(runs, RunSet):
+        raise ValueError(f"{name} must be a RunSet or a Report, got {type(runs).__name__}")
+    return runs
 
 
 def _of_report(name: str, report: ReportData) -> RunSet:
@@ -338,9 +340,9 @@ def _of_report(name: str, report: ReportData) -> RunSet:
         )
     traces = {  # without meta, as the runs are chosen already
         predictor: TrajectoryArray.from_flat(
-            one.cells, one.lengths, ids=one.ids, horizon=one.horizon
+            trace.cells, trace.lengths, ids=trace.ids, horizon=trace.horizon
         )
-        for predictor, one in ((key[0], report.traces[key]) for key in keys)
+        for predictor, trace in ((key[0], report.traces[key]) for key in keys)
     }
     others = report.excluded[report.excluded["reason"] != UNOBSERVED]
     if len(others):
@@ -385,7 +387,7 @@ def _numbers(values: list[float | None]) -> FloatArray:
 
 def _null(values: FloatArray) -> list[float | None]:
     """As `plain` has it, for the many cells of all runs."""
-    return [None if one != one else one for one in values.ravel().tolist()]
+    return [None if value != value else value for value in values.ravel().tolist()]
 
 
 def _text(reason: Any) -> str | None:

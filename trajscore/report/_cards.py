@@ -127,7 +127,7 @@ def card_table(
             forms.setdefault(row.predictor, {})[row.form] = row
     shared = 1 - (1 - draws.confidence_level) / (len(forms) * n_tables)
     level = replace(draws, confidence_level=shared)
-    cards = work.share(lambda one: _card(one, options, level), list(forms.values()))
+    cards = work.share(lambda own: _card(own, options, level), list(forms.values()))
     return pd.DataFrame(list(cards), index=list(forms)).rename_axis("predictor")
 
 
@@ -208,10 +208,10 @@ def _intervals(
     """Return mean and interval of each difference."""
     if not differences or units.n_units < 2:
         return {}
-    values = np.stack([one.pseudo_values() for one in differences.values()], axis=1)
+    values = np.stack([difference.pseudo_values() for difference in differences.values()], axis=1)
     mean, low, high = intervals_of_means(
         values,
-        [one.change(len(values)) for one in differences.values()],
+        [difference.change(len(values)) for difference in differences.values()],
         units,
         draws.confidence_level,
         n_resamples=draws.n_resamples,
@@ -256,9 +256,9 @@ def _n_needed(
     return int(more[np.flatnonzero(decided)[0]] if decided.any() else more[-1])
 
 
-def _spread(one: MeanOfRuns, units: Units) -> float:
+def _spread(mean: MeanOfRuns, units: Units) -> float:
     """Return the standard deviation of runs that counts: of clusters, what they add to it."""
-    values = one.pseudo_values()
+    values = mean.pseudo_values()
     influence = (values - values.mean())[:, None]
     return float(Spread(influence, units).half_width(1.0)[0] * np.sqrt(len(values)))
 
@@ -336,7 +336,7 @@ def pair_table(
     units = any_units(runs.groups, len(runs))
     table = []
     for place, name in enumerate(names[:-1]):
-        others = {other: scores[place] - one for other, one in zip(names, scores, strict=True)}
+        others = {other: scores[place] - its for other, its in zip(names, scores, strict=True)}
         ends = _intervals({other: others[other] for other in names[place + 1 :]}, units, level)
         table += [(name, other, *three) for other, three in ends.items()]
     return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])

@@ -23,7 +23,7 @@ def contradictions(data: ReportData) -> list[str]:
         }
         helps = sides[data.score_name]
         for metrics, why in _reasons(data, name):
-            against = [one for one in metrics if helps and sides.get(one) == -helps]
+            against = [metric for metric in metrics if helps and sides.get(metric) == -helps]
             if against:
                 by_reason.setdefault((helps, why), []).append(f"{listed(against)} ({name})")
     return [

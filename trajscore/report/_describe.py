@@ -74,7 +74,7 @@ class Description:
     def _lines(self) -> Iterator[tuple[str, str]]:
         numbers = (("row", self.n_rows), ("run", self.n_runs))
         counts = [_count(n, what) for what, n in numbers if n is not None]
-        stops = (f"{r} {one['runs']} ({one['kind']})" for r, one in self.stops.items())
+        stops = (f"{r} {stop['runs']} ({stop['kind']})" for r, stop in self.stops.items())
         shares = (f"{name} at {share:.0%} of turns" for name, share in self.confidences.items())
         tasks = f"{self.tasks}, whose runs a report takes together" if self.tasks else ""
         lines = [
@@ -145,8 +145,8 @@ def _of_log(
     description.fields = _fields_of(runs)
     remarks = (*stream.chooser.remarks(), *stops_not_met(asked.get("rule"), runs, stream.left_out))
     y = np.array([run.outcome for run in runs])
-    description.not_used = [ArgumentError(one).in_options(options) for one in remarks]
-    description.left_out = dict(Counter(one.reason for one in stream.left_out).most_common(_MOST))
+    description.not_used = [ArgumentError(item).in_options(options) for item in remarks]
+    description.left_out = dict(Counter(item.reason for item in stream.left_out).most_common(_MOST))
     _, stopped = counted(y, *recorded_stops(io.meta(runs))) if runs else (None, {})
     description.left_out |= {why: n for (_, why), n in stopped.items()}
     origin = FromLog(len(runs), stream.left_out)
@@ -183,7 +183,7 @@ def _outcomes_of(runs: list[io.Run], chooser: Chooser) -> dict[str, Any]:
 
 def _how_many(y: Iterable[float]) -> dict[str, int]:
     names = {SUCCESS: "successes", FAILURE: "failures", CENSORED: "not observed"}
-    counts = Counter(names.get(one, "graded between") for one in y)  # type: ignore[call-overload]
+    counts = Counter(names.get(outcome, "graded between") for outcome in y)  # type: ignore[call-overload]
     return {name: counts[name] for name in (*names.values(), "graded between") if counts[name]}
 
 

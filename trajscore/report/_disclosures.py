@@ -101,7 +101,7 @@ def identification(data: ReportData) -> str:
     """Say what was judged, when, by which version and command."""
     source = data.source
     known = [source.name, source.created, f"trajscore {source.version}", source.command]
-    return ", ".join(one for one in known if one)
+    return ", ".join(part for part in known if part)
 
 
 def disclosures(data: ReportData) -> dict[str, str]:
@@ -169,9 +169,9 @@ def _betas(options: Options) -> list[str]:
     """Say in a line what each score of the beta family asks."""
     families = [get_family(score) for score in options.scores]
     return [
-        f"{one.name} {_what_beta_asks(one.a, one.b)}"
-        for one in families
-        if isinstance(one, BetaScore)
+        f"{family.name} {_what_beta_asks(family.a, family.b)}"
+        for family in families
+        if isinstance(family, BetaScore)
     ]
 
 

@@ -96,7 +96,7 @@ def explain(name: str) -> str:
         return GLOSSARY[name.rpartition(" ")[2].removesuffix("_low").removesuffix("_high")]
     if " margin" in name:
         return GLOSSARY["margin"]
-    return GLOSSARY[next(one for one in GLOSSARY if name.startswith(one))]
+    return GLOSSARY[next(family for family in GLOSSARY if name.startswith(family))]
 
 
 def arrow(name: str, options: Options) -> str:

@@ -135,7 +135,7 @@ def differ(
     shuffled = _shuffles(code[is_tested][first], block[is_tested][first], draws.random_state)
     distances = [_distances(row, places, shuffled, len(tested), options) for row in rows]
     n, statistics = len(shuffled), np.round(np.stack(distances), 9)
-    least = np.stack([n - np.searchsorted(np.sort(one), one) for one in statistics]) / n
+    least = np.stack([n - np.searchsorted(np.sort(values), values) for values in statistics]) / n
     return np.asarray([(least.min(axis=0) <= own).mean() for own in least[:, 0]])
 
 
@@ -163,7 +163,7 @@ def _distances(
     sums = run_sums(row.runs.labels, row.traces, options.scores[0], options.weights)
     mass, labels = options.weights.of(row.traces).total, row.runs.labels
     of_runs = np.stack([sums.total, mass * labels, mass * (1 - labels), sums.divisor])
-    of_items = np.stack([np.bincount(item[used], one[used], n_items) for one in of_runs])
+    of_items = np.stack([np.bincount(item[used], values[used], n_items) for values in of_runs])
     products = of_items[:, None] * of_items[None]
     of_items = np.vstack([of_items, (of_items[3] > 0)[None]])
     cell = (shuffled + n_groups * np.arange(len(shuffled))[:, None]).ravel()
@@ -173,7 +173,7 @@ def _distances(
         sums = np.bincount(cell, tiled, len(shuffled) * n_groups)
         return np.asarray(sums.reshape(-1, n_groups), dtype=np.float64)
 
-    totals = np.stack([add(one) for one in of_items])
+    totals = np.stack([add(values) for values in of_items])
     squares = np.empty((4, 4, *totals.shape[1:]))
     for i, k in zip(*np.triu_indices(4), strict=True):
         squares[i, k] = squares[k, i] = add(products[i, k])
@@ -271,7 +271,7 @@ def shrink(value: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatAr
 
     between, largest = 0.0, float(np.var(value, ddof=1))
     if about_mean(0.0)[1] > 0:
-        between = float(brentq(lambda one: about_mean(one)[1], 0.0, largest))
+        between = float(brentq(lambda guess: about_mean(guess)[1], 0.0, largest))
     mean, share = about_mean(between)[0], between / (between + variance)
     of_mean = 1 / (1 / (variance + between)).sum()
     unknown = 2 / max(n - 3, 1) * (1 - share) ** 2 * (value - mean) ** 2

@@ -387,7 +387,7 @@ def evaluate_batches(
     report: Report = evaluate(X, y, groups=groups, q_z=q_z, stop_reason=reasons)
     raw, calibrated = first.of_all(), {}
     if maker is not None:
-        maps = {key: one.steps.fit(maker(one.is_probability)) for key, one in first.rows.items()}
+        maps = {key: sums.steps.fit(maker(sums.is_probability)) for key, sums in first.rows.items()}
         calibrated = batches.reduce(SecondPass(options, rules, maps)).of_all()
         n_again = {sums.scores.n_runs for sums in calibrated.values()}
         if n_again != {int(first.counts[0])}:
@@ -398,9 +398,9 @@ def evaluate_batches(
             )
     rows = {(name, AS_GIVEN): sums for name, sums in raw.items()}
     rows |= {(name, RECALIBRATED): sums for name, sums in calibrated.items()}
-    one = next(iter(raw.values()))
-    rows[BASE_RATE, CONSTANT] = one.of_base_rate()
-    rate = one.scores.success_rate
+    sums = next(iter(raw.values()))
+    rows[BASE_RATE, CONSTANT] = sums.of_base_rate()
+    rate = sums.scores.success_rate
     values = {key: sums.values() for key, sums in rows.items()}
     n_runs, n_observed, total, n_unscored = first.counts.tolist()
     intervals = _of_all(report.intervals, values, np.sqrt(len(X) / n_runs))

@@ -143,7 +143,7 @@ class FromLog:
                 f"of {self.n_turns} turns, so many have each of TRACER's signals: {counts}"
             )
             lines += self.remarks
-        lines += [ArgumentError(one).in_options(_OPTIONS) for one in self.unused]
+        lines += [ArgumentError(remark).in_options(_OPTIONS) for remark in self.unused]
         if self.group is not None:
             lines.append(f"{self.n_groups} clusters of runs by {self.group!r}")
         return "\n".join(lines)
@@ -330,7 +330,7 @@ def _has_no_steps(frame: pd.DataFrame, fields: Fields) -> bool:
 
 def stops_not_met(rule: Rule | None, runs: Sequence[io.Run], left_out: Any) -> tuple[str, ...]:
     """Say which stop reasons of a rule no run of a log has."""
-    excluded = [one.reason for one in left_out if one.kind == "excluded"]
+    excluded = [run.reason for run in left_out if run.kind == "excluded"]
     return _not_met(rule, [*(run.stop_reason for run in runs), *excluded])
 
 
@@ -370,9 +370,9 @@ def _spent_in_log(runs: list[io.Run]) -> dict[str, NDArray[Any]]:
             spent[named.get(name, str(name))] = numbers.to_numpy(np.float64)
     if "cost" not in spent:
         costs = [[step.cost for step in run.steps if step.actor == "agent"] for run in runs]
-        sums = [np.nan if None in one or not one else sum(one) for one in costs]  # type: ignore[arg-type]
+        sums = [np.nan if None in values or not values else sum(values) for values in costs]  # type: ignore[arg-type]
         spent["cost"] = np.array(sums, dtype=np.float64)
-    return {name: one for name, one in spent.items() if not np.isnan(one).all()}
+    return {name: values for name, values in spent.items() if not np.isnan(values).all()}
 
 
 def _with_kinds(frame: pd.DataFrame, reasons: pd.Series, rule: Rule) -> pd.DataFrame:
@@ -471,7 +471,7 @@ def _risks(runs: list[io.Run], embedder: str, origin: FromLog) -> dict[str, Traj
     with warnings.catch_warnings(record=True) as caught:  # TRACER says it by warnings only
         warnings.simplefilter("always")
         risks = {name: clone(scorer).fit(S).transform(S) for name, scorer in RISKS.items()}
-    origin.remarks = tuple(dict.fromkeys(str(one.message) for one in caught))
+    origin.remarks = tuple(dict.fromkeys(str(warning.message) for warning in caught))
     return {name: _as_confidence(risk) for name, risk in risks.items()}
 
 

@@ -68,7 +68,7 @@ def interval_table(
             if draws.method == "auto" and is_rare(rows[place].runs.labels):
                 cells.draw_all(place)
             if marked := cells.marked(place, names):
-                needed[place] = [one.keep(marked) for one in (own, *others)]
+                needed[place] = [known.keep(marked) for known in (own, *others)]
         return needed
 
     needed: dict[int, list[Metrics]] = {}
@@ -102,7 +102,7 @@ class _Known:
     """Values of the metrics of a row, influences of its runs on them, its calibration errors."""
 
     def __init__(self, metrics: Metrics, n_runs: int, names: list[str]) -> None:
-        covered = {name: replace(one, rows=None) for name, one in metrics.items()}
+        covered = {name: replace(statistic, rows=None) for name, statistic in metrics.items()}
         self.values = np.full(len(names), np.nan)
         places = [names.index(name) for name in covered]
         self.values[places] = all_at_once(covered)(np.ones(n_runs))
@@ -110,13 +110,13 @@ class _Known:
         self.errors: dict[str, CalibrationError] = {}
         self.change: dict[str, FloatArray] = {}
         self._n_runs, self._metrics, self._kept = n_runs, metrics, dict[str, Any]()
-        for name, one in covered.items():
-            if isinstance(one, CalibrationError):
-                self.errors[name] = one
+        for name, statistic in covered.items():
+            if isinstance(statistic, CalibrationError):
+                self.errors[name] = statistic
                 continue
-            self.influence[name] = np.nan_to_num(one.influence(n_runs), copy=False)
-            if isinstance(one, MeanOfRuns):
-                self.change[name] = one.change(n_runs)
+            self.influence[name] = np.nan_to_num(statistic.influence(n_runs), copy=False)
+            if isinstance(statistic, MeanOfRuns):
+                self.change[name] = statistic.change(n_runs)
 
     def parts(self, name: str) -> Parts:
         """Return the gaps of a calibration error, and the influences on them, which is as much."""
@@ -245,7 +245,7 @@ class _Cells:
         table, methods = pd.DataFrame(index=index), pd.DataFrame(index=index)
         low = np.fmin(self.low, self.estimate - self.unseen[0])
         high = np.fmax(self.high, self.estimate + self.unseen[1])
-        low, high = (np.where(self._withheld(rows, names), np.nan, one) for one in (low, high))
+        low, high = (np.where(self._withheld(rows, names), np.nan, end) for end in (low, high))
         for level, columns in enumerate(LEVELS):
             ends = (self.estimate, low, high)
             for column, numbers in zip(columns, ends, strict=True):
@@ -277,8 +277,8 @@ def _drawn_quickly(
     """Fill in a row's marked intervals, if all are of means over very many runs, no clusters."""
     # what a row is worth must not depend on what is drawn for others
     marked = cells.marked(place, names)
-    own = [{name: one[name] for name in marked if name in one} for one in levels]
-    used = [one for metrics in own for one in metrics.values()]
+    own = [{name: known[name] for name in marked if name in known} for known in levels]
+    used = [statistic for metrics in own for statistic in metrics.values()]
     means = all(isinstance(one, MeanOfRuns) and one.rows is None for one in used)
     if not means or runs.groups is not None or len(runs) <= _MANY_RUNS:
         return False
@@ -292,8 +292,10 @@ def _replicates_of_means(
     """Return replicates of shape (n_replicates, n_levels, n_metrics) of one row."""
     level = [k for k, metrics in enumerate(levels) for _ in metrics]
     place = [names.index(name) for metrics in levels for name in metrics]
-    every = [one for metrics in levels for one in metrics.values()]
-    columns = [one.pseudo_values() for one in every if isinstance(one, MeanOfRuns)]
+    every = [statistic for metrics in levels for statistic in metrics.values()]
+    columns = [
+        statistic.pseudo_values() for statistic in every if isinstance(statistic, MeanOfRuns)
+    ]
     out = np.full((draws.n_resamples, len(levels), len(names)), np.nan)
     out[:, level, place] = bootstrap_many_means(
         np.stack(columns, axis=1), n_resamples=draws.n_resamples, random_state=draws.random_state

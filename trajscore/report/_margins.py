@@ -61,13 +61,13 @@ def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) 
     )
     if row.predictor in (ALIVE, ALIVE_END):
         ties = _ties_of_counting(row, confidence)
-        for name, one in metrics.items():
-            if isinstance(one, OfTies):
-                metrics[name] = replace(one, ties=ties)
+        for name, statistic in metrics.items():
+            if isinstance(statistic, OfTies):
+                metrics[name] = replace(statistic, ties=ties)
     if not row.is_probability:
         return metrics
     for name, n in ECUAS_METRICS.items():
-        costs = (cost_of_reliance(confidence, one, n) for one in (labels, opposite(labels)))
+        costs = (cost_of_reliance(confidence, ended, n) for ended in (labels, opposite(labels)))
         metrics[name] = MeanOfRuns(next(costs), rows, next(costs))
     metrics |= _scores(row, options)
     if row.predictor in (ALIVE, ALIVE_END):  # which nobody recalibrates
@@ -102,9 +102,9 @@ def _scores(row: Row, options: Options) -> dict[str, MeanOfRuns]:
     """Return the Trajectory Proper Scores of a row, which share their divisor."""
     scores, divisor = {}, None
     for name, score in zip(options.score_names, options.scores, strict=True):
-        one = score_of(row, score, options.weights)
-        divisor = one.divisor if divisor is None else divisor
-        scores[name] = replace(one, rows=row.runs.rows, divisor=divisor)
+        statistic = score_of(row, score, options.weights)
+        divisor = statistic.divisor if divisor is None else divisor
+        scores[name] = replace(statistic, rows=row.runs.rows, divisor=divisor)
     return scores
 
 
@@ -145,7 +145,7 @@ class References(Generic[Known]):
             steps = weighted_steps(runs.labels, same.traces, options.weights)
             self._steps[id(runs)] = steps
             self._base_rates[id(runs)] = known(row_metrics(same, options, steps), len(runs))
-            of_steps = [_alive_metrics(_on(runs, one), options) for one in alive]
+            of_steps = [_alive_metrics(_on(runs, row), options) for row in alive]
             self._alive[id(runs)] = [known(metrics, len(runs)) for metrics in of_steps]
 
     def of(self, rows: list[Row]) -> Iterator[list[Known]]:
@@ -213,12 +213,12 @@ def as_one_function(levels: Sequence[Sequence[Metrics]], names: list[str]) -> St
     }
     # row by row: what a row is worth must not depend, in its last digit, on the other rows
     values_of = {key: all_at_once(metrics) for key, metrics in distinct.items()}
-    places = {key: [names.index(name) for name in one] for key, one in distinct.items()}
+    places = {key: [names.index(name) for name in known] for key, known in distinct.items()}
 
     def table(counts: FloatArray) -> FloatArray:
         filled = {key: np.full((len(counts), len(names)), np.nan) for key in distinct}
         for key, values in filled.items():
             values[:, places[key]] = values_of[key](counts)
-        return np.stack([np.stack([filled[id(one)] for one in rows], 1) for rows in levels], 1)
+        return np.stack([np.stack([filled[id(row)] for row in rows], 1) for rows in levels], 1)
 
     return table

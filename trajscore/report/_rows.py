@@ -99,8 +99,8 @@ def alive_rates(trace: TrajectoryArray, runs: Coverage) -> list[Row]:
     """Return what counting steps is worth, out of fold: the end of a run not known, and known."""
     forecasters = {ALIVE: AliveRate(), ALIVE_END: AliveRate(end="step")}
     return [
-        Row(name, AS_GIVEN, out_of_fold(one, trace, runs), runs, is_probability=True)
-        for name, one in forecasters.items()
+        Row(name, AS_GIVEN, out_of_fold(forecaster, trace, runs), runs, is_probability=True)
+        for name, forecaster in forecasters.items()
     ]
 
 
@@ -133,7 +133,7 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
     except ValueError as error:
         return [], [Note(raw.predictor, "not calibrated", {"why": str(error)})]
     maps = getattr(calibrator, "maps_", {})
-    constant = [name for name, one in maps.items() if getattr(one, "fallback", False)]
+    constant = [name for name, map_ in maps.items() if getattr(map_, "fallback", False)]
     notes = [Note(raw.predictor, "constant maps", {"maps": constant})] if constant else []
     return [Row(raw.predictor, RECALIBRATED, traces, runs, True, repr(calibrator))], notes
 

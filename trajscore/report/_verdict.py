@@ -194,7 +194,7 @@ def _is_another(data: ReportData, cards: pd.DataFrame) -> bool:
 
 def _turns(card: pd.Series, other: pd.Series, margin: str) -> bool:
     """Whether a margin has another sign on another card, one of the two beyond doubt."""
-    sides = [side_of_zero(*(one[f"{margin}{end}"] for end in ENDS[1:])) for one in (card, other)]
+    sides = [side_of_zero(*(row[f"{margin}{end}"] for end in ENDS[1:])) for row in (card, other)]
     return bool(any(sides) and card[margin] * other[margin] < 0)
 
 
@@ -404,7 +404,7 @@ def ranking(data: ReportData, name: str, *, brief: bool = False) -> str:
 def _with_the_end(parts: list[str]) -> str:
     """Join what is said of one or both ways of counting steps."""
     first, *other = parts
-    return first + "".join(f", and {one} {KNOWING_THE_END}" for one in other)
+    return first + "".join(f", and {part} {KNOWING_THE_END}" for part in other)
 
 
 def _of_equals(data: ReportData, name: str) -> str:

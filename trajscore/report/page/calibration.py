@@ -25,7 +25,7 @@ def calibration(view: View) -> Section:
     groups = []
     for name in view.drawn:
         panels = [_panel(view, name, part) for part in PARTS]
-        groups.append({"name": name, "panels": [one for one in panels if one.layers[1:]]})
+        groups.append({"name": name, "panels": [panel for panel in panels if panel.layers[1:]]})
     return Section("calibration", "Does 70% mean 70%?", _sentence(view), {"groups": groups})
 
 

@@ -40,8 +40,12 @@ def numbers(view: View) -> Section:
     for name, form in ordered:
         row = data.table.loc[(name, form)]
         cells = [
-            {"value": row[one], "text": _text(row[one], one), "best": (name, form) in best[one]}
-            for one in columns
+            {
+                "value": row[column],
+                "text": _text(row[column], column),
+                "best": (name, form) in best[column],
+            }
+            for column in columns
         ]
         rows.append(
             {
@@ -52,11 +56,11 @@ def numbers(view: View) -> Section:
         )
     heads = [
         {
-            "parts": _short(one).replace("_", "_ ").split(" "),
-            "arrow": arrow(one, data.options),
-            "about": explain(one),
+            "parts": _short(column).replace("_", "_ ").split(" "),
+            "arrow": arrow(column, data.options),
+            "about": explain(column),
         }
-        for one in columns
+        for column in columns
     ]
     files = {
         "report.json": _link(to_json(data), "application/json"),

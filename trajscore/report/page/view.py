@@ -147,5 +147,5 @@ def _tokens(step: Step) -> float:
     usage = step.extra.get("usage")
     if isinstance(usage, Mapping):
         counts = [usage.get(name, 0) for name in _USAGE]
-        return float(sum(one for one in counts if one and is_number(one)))
+        return float(sum(count for count in counts if count and is_number(count)))
     return float(len(step.tokens or ()))

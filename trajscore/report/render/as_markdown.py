@@ -95,4 +95,4 @@ def escaped(text: str) -> str:
 
 
 def _list(sentences: Iterable[str]) -> str:
-    return "\n".join(f"- {one}" for one in sentences)
+    return "\n".join(f"- {sentence_}" for sentence_ in sentences)
