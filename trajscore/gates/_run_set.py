@@ -24,13 +24,7 @@ from trajscore.io._fields import USUAL_FIELDS, Fields
 from trajscore.report._data import AS_GIVEN, ReportData
 from trajscore.report._inputs import FromLog, load
 from trajscore.report._left_out import UNOBSERVED, number_of_runs
-from trajscore.report._runs import (
-    Judged,
-    check_predictors,
-    choose_runs,
-    counted,
-    outcome_problem,
-)
+from trajscore.report._runs import Judged, check_predictors, choose_runs, counted, outcome_problem
 from trajscore.report.render.as_json import FORMAT as OF_A_REPORT
 
 FORMAT, VERSION = "trajscore check", 1

@@ -14,13 +14,7 @@ from trajscore.report._disclosures import (
     population,
     sentence,
 )
-from trajscore.report._verdict import (
-    answer,
-    behind_counting,
-    card_reason,
-    of_groups,
-    verdicts,
-)
+from trajscore.report._verdict import answer, behind_counting, card_reason, of_groups, verdicts
 from trajscore.report.render.cells import group_cells, margin_cells
 
 

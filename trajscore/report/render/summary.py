@@ -16,13 +16,7 @@ from trajscore.report._disclosures import (
     sentence,
 )
 from trajscore.report._numbers import digits_of, fixed
-from trajscore.report._verdict import (
-    answer,
-    behind_counting,
-    card_reason,
-    of_groups,
-    of_stopping,
-)
+from trajscore.report._verdict import answer, behind_counting, card_reason, of_groups, of_stopping
 from trajscore.report.render.layout import in_blocks, lines, short_names
 
 _MOST_ROWS, _MOST_NOTES, _MOST_REASONS = 10, 2, 4
