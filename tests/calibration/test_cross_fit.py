@@ -536,7 +536,7 @@ def test_evaluate_judges_pipelines_over_a_log_by_their_traces(log):
     pd.testing.assert_frame_equal(
         report.table, evaluate({"actions": of_signals}, y, groups=tasks).table
     )
-    assert report.table.loc[("actions", "raw"), "AUROC"] > 0.7
+    assert report.table.loc[("actions", "as_given"), "AUROC"] > 0.7
 
 
 @pytest.mark.parametrize(

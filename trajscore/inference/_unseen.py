@@ -7,14 +7,12 @@ the number of runs bounds how often it happens.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import betaincinv, gammaincinv
+from scipy.special import gammaincinv
 
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.inference._units import Units
+from trajscore.inference._wilson import clopper_pearson_excess
 
 # With more unlucky runs in a block of equal changes, their variance is known well enough.
 _FEW = 3
@@ -53,21 +51,15 @@ def _reach(loss: FloatArray, codes: IntArray | None, alpha: float) -> float:
     ends = np.append(starts[1:], len(size)) - 1
     block = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(size))))
     first_bad = int(block[np.argmax(bad)]) if bad.any() else len(starts)
-    of_all = _excess(0, np.cumsum(_is_first(unit))[ends[:first_bad]], alpha)
+    n_all = np.cumsum(_is_first(unit))[ends[:first_bad]]
+    of_all = clopper_pearson_excess(0, n_all, 1 - alpha)
     prefix = of_all * np.cumsum(size)[ends[:first_bad]]
     n = np.bincount(block, _is_first(unit, block))
     n_bad = np.bincount(block[bad], _is_first(unit[bad], block[bad]), len(starts))
     few = n_bad <= _FEW
-    alone = _excess(n_bad[few], n[few], alpha) * np.bincount(block, size)[few]
+    excess = clopper_pearson_excess(n_bad[few], (n - n_bad)[few], 1 - alpha)
+    alone = excess * np.bincount(block, size)[few]
     return float(max(prefix.max(initial=0.0), alone.max(initial=0.0)))
-
-
-def _excess(n_bad: Any, n: NDArray[Any], alpha: float) -> FloatArray:
-    """Upper bound of a share (Clopper and Pearson 1934), above what was seen of it."""
-    low = n_bad < n
-    with np.errstate(invalid="ignore"):
-        upper = np.where(low, betaincinv(n_bad + 1, np.maximum(n - n_bad, 1), 1 - alpha), 1.0)
-    return np.asarray(upper - n_bad / n)
 
 
 def _is_first(unit: IntArray, block: IntArray | None = None) -> FloatArray:
