@@ -7,8 +7,9 @@ Runs of `make_trajectories` are stopped at each step with a chance that depends 
 forecast, see `DESIGNS`. Printed for the log score: the error against the score of the same runs had
 none been stopped, with its standard error over the repeats; how much the estimate varies; how often
 the 95% interval of `StopHazard.interval` holds the score in the population; how often it lies above
-and below that score; and how wide it is. The default regressor is fitted without scikit-learn's checks of
-its input, which would take most of the time; the first repeats show that the scores are the same.
+and below that score; and how wide it is. The default regressor is fitted without scikit-learn's
+checks of its input, which would take most of the time; the first repeats show that the scores are
+the same.
 """
 
 from __future__ import annotations
