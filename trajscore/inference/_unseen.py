@@ -45,7 +45,7 @@ def _reach(loss: FloatArray, codes: IntArray | None, alpha: float) -> float:
     equal losses with up to three that have: the Clopper-Pearson excess of their share.
     """
     order = np.argsort(-np.abs(loss), kind="stable")
-    loss, unit = loss[order], order if codes is None else codes[order]
+    loss, unit = loss[order], None if codes is None else codes[order]
     size, bad = np.abs(loss), loss < 0
     if not len(size) or size[0] == 0:
         return 0.0
@@ -53,10 +53,10 @@ def _reach(loss: FloatArray, codes: IntArray | None, alpha: float) -> float:
     ends = np.append(starts[1:], len(size)) - 1
     block = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(size))))
     first_bad = int(block[np.argmax(bad)]) if bad.any() else len(starts)
-    of_all = _excess(0, np.cumsum(_is_first(unit))[ends[:first_bad]], alpha)
+    n_before = ends + 1 if unit is None else np.cumsum(_is_first(unit))[ends]
+    of_all = _excess(0, n_before[:first_bad], alpha)
     prefix = of_all * np.cumsum(size)[ends[:first_bad]]
-    n = np.bincount(block, _is_first(unit, block))
-    n_bad = np.bincount(block[bad], _is_first(unit[bad], block[bad]), len(starts))
+    n, n_bad = (_n_units(unit, block, some, len(starts)) for some in (slice(None), bad))
     few = n_bad <= _FEW
     alone = _excess(n_bad[few], n[few], alpha) * np.bincount(block, size)[few]
     return float(max(prefix.max(initial=0.0), alone.max(initial=0.0)))
@@ -70,9 +70,16 @@ def _excess(n_bad: Any, n: NDArray[Any], alpha: float) -> FloatArray:
     return np.asarray(upper - n_bad / n)
 
 
-def _is_first(unit: IntArray, block: IntArray | None = None) -> FloatArray:
-    """Whether each run is the first of its unit, of all or within its block."""
-    pairs = unit if block is None else block * (unit.max(initial=0) + 1) + unit
-    first = np.zeros(len(pairs))
-    first[np.unique(pairs, return_index=True)[1]] = 1.0
+def _n_units(unit: IntArray | None, block: IntArray, some: Any, n_blocks: int) -> FloatArray:
+    """Count the units in each block, of some of its runs; without units, the runs."""
+    found = block[some]
+    if unit is not None:
+        found = found[_is_first(found * (unit.max() + 1) + unit[some]) > 0]
+    return np.bincount(found, minlength=n_blocks).astype(np.float64)
+
+
+def _is_first(values: IntArray) -> FloatArray:
+    """Whether each value is the first of its kind."""
+    first = np.zeros(len(values))
+    first[np.unique(values, return_index=True)[1]] = 1.0
     return first
