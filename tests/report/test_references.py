@@ -9,6 +9,7 @@ import pytest
 
 from trajscore import PlattCrossFitCalibrator, PrefixForecaster, TrajectoryArray, evaluate, metrics
 from trajscore.calibration import AliveRate, cross_fit_traces
+from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.streaming import iter_batches
 
@@ -355,10 +356,10 @@ def test_what_end_cannot_be(ending, end, message):
         evaluate(iter_batches(frame, **columns), end=end)
 
 
-def test_the_end_of_runs_without_an_outcome_is_not_known(ending):
+def test_a_run_that_counts_by_q_z_goes_on(ending):
     X, y = ending
     cut = np.where(X["knows"].lengths == 6, -1, y)
-    report = evaluate(X, cut, calibrator=None, intervals=QUICK)
+    report = evaluate(X, cut, q_z=np.full(800, 0.1), calibrator=None, intervals=QUICK)
     found = report.traces[ALIVE_END, "as_given"]
     codes = report.outcomes[ALIVE_END, "as_given"]
     last = found.cells[found.offsets[1:] - 1]
@@ -366,6 +367,18 @@ def test_the_end_of_runs_without_an_outcome_is_not_known(ending):
     assert last[(codes != -1) & (found.lengths == 2)].min() > 0.7  # it has come to its end
     at_six = codes == -1
     assert abs(last - before)[at_six].max() < 0.2  # it goes on, for all that is known
+
+
+def test_the_end_does_not_tell_which_outcomes_are_missing():
+    X, y = make_trajectories(1000, random_state=0, return_X_y=True)
+    missing = np.random.default_rng(0).random(1000) < 0.5
+    y = np.where(missing, -1, y)
+    report = evaluate(X.with_ended(False), y, calibrator=None, intervals=QUICK)
+    assert report.table.loc[(ALIVE_END, "raw"), "AUROC"] < 0.56
+    said = evaluate(X.with_ended(), y, calibrator=None, intervals=QUICK)
+    np.testing.assert_array_equal(
+        report.traces[ALIVE_END, "raw"].cells, said.traces[ALIVE_END, "raw"].cells
+    )
 
 
 def test_hotpotqa_is_held_against_both_ways_of_counting(hotpotqa):

@@ -14,6 +14,7 @@ from trajscore.calibration._calibrators import CalibratorMaker
 from trajscore.calibration._cross_fit import cross_fit_sample
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
+from trajscore.core.outcomes import FAILURE
 from trajscore.core.parallel import Work
 from trajscore.core.sample import Sample
 from trajscore.core.weights import StepWeights
@@ -98,6 +99,8 @@ def base_rate(trace: TrajectoryArray, runs: Coverage, weights: StepWeights) -> R
 def alive_rates(trace: TrajectoryArray, runs: Coverage) -> list[Row]:
     """Return what counting steps is worth, out of fold: the end of a run not known, and known."""
     forecasters = {ALIVE: AliveRate(), ALIVE_END: AliveRate(end="step")}
+    # the end of some runs alone would tell which outcomes are missing, and count as failures
+    trace = trace.with_ended(trace.ended | (runs.labels == FAILURE))
     return [
         Row(name, AS_GIVEN, out_of_fold(forecaster, trace, runs), runs, is_probability=True)
         for name, forecaster in forecasters.items()
