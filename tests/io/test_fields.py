@@ -5,8 +5,8 @@ import pytest
 
 from trajscore import io
 from trajscore.core.errors import ArgumentError
-from trajscore.io._fields import USUAL, Fields, find
-from trajscore.io._tables import choose_columns
+from trajscore.io.fields import USUAL, Fields, find
+from trajscore.io.tables import choose_columns
 
 FRAME = {"run": [1, 1, 2], "step": [1, 2, 1], "score": [0.5, 0.25, 0.5], "solved": [1, 1, 0]}
 

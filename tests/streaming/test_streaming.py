@@ -212,7 +212,7 @@ def test_maps_need_the_weights_of_the_counts(runs):
     message = "has weights uniform, the accumulator early; give both the same"
     with pytest.raises(ValueError, match=message):
         counts.fit(PlattCrossFitCalibrator(weights="uniform"))
-    with pytest.raises(ValueError, match="has weights early, horizon='own', the accumulator early;"):
+    with pytest.raises(ValueError, match="has weights early, horizon=.own., the accumulator"):
         counts.fit(PlattCrossFitCalibrator(horizon="own"))
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import unknown_name
-from trajscore.io._fields import Fields
-from trajscore.io._files import parquet_files
-from trajscore.io._tables import choose_columns, guess_first_step
+from trajscore.io.fields import Fields
+from trajscore.io.files import parquet_files
+from trajscore.io.tables import choose_columns, guess_first_step
 
 _HEAD = 10_000
 

@@ -20,7 +20,7 @@ from trajscore.core.sample import Sample
 from trajscore.core.stops import EXCLUDED, classify_stops, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers, as_path
-from trajscore.io._fields import USUAL_FIELDS, Fields
+from trajscore.io.fields import USUAL_FIELDS, Fields
 from trajscore.report._data import RAW, ReportData
 from trajscore.report._disclosures import UNOBSERVED, number_of_runs
 from trajscore.report._inputs import FromLog, load

@@ -20,10 +20,10 @@ from trajscore.core.meanings import as_mapped, check_map, refuse_words
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.stops import Rule
 from trajscore.core.values import as_path, unknown_name
-from trajscore.io._fields import Fields, dig, find, scalar
 from trajscore.io._grades import as_grade
 from trajscore.io._run import MalformedRunError, Run, Step
-from trajscore.io._tables import read_table
+from trajscore.io.fields import Fields, dig, find, scalar
+from trajscore.io.tables import read_table
 
 Table = dict[str, dict[str, Any]]
 

@@ -7,10 +7,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from trajscore.io._files import Place
-from trajscore.io._logprobs import TokenScores, parse_logprobs
 from trajscore.io._messages import as_chat
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, ToolCall, leftover, whole_text
+from trajscore.io.files import Place
+from trajscore.io.logprobs import TokenScores, parse_logprobs
 
 _ROLES: dict[str, str] = {
     "agent": "agent",

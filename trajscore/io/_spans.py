@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from trajscore.io._conversation import Conversation, as_number, read_arguments, read_call, text_of
-from trajscore.io._fields import USUAL_FIELDS, scalar
 from trajscore.io._payloads import messages_in, result_in, unnested
 from trajscore.io._run import Run, Step, ToolCall
 from trajscore.io._thread import Thread, set_result
+from trajscore.io.fields import USUAL_FIELDS, scalar
 
 Kind = Literal["model", "tool", "other"]
 

@@ -17,11 +17,11 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, differ
 from trajscore.core.stops import mechanism_of
 from trajscore.io._choice import Chooser
-from trajscore.io._fields import USUAL_FIELDS, Fields
-from trajscore.io._format import Format, find_format
-from trajscore.io._reading import stream_runs
-from trajscore.io._runs import count_left_out
-from trajscore.io._tables import read_table
+from trajscore.io.fields import USUAL_FIELDS, Fields
+from trajscore.io.reading import stream_runs
+from trajscore.io.registry import Format, find_format
+from trajscore.io.runs import count_left_out
+from trajscore.io.tables import read_table
 from trajscore.report._disclosures import lacking
 from trajscore.report._inputs import (
     FromLog,

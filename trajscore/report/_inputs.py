@@ -23,13 +23,13 @@ from trajscore.core.values import unknown_name
 from trajscore.core.within_runs import last_cells
 from trajscore.datasets import load_chess
 from trajscore.io._choice import join_outcomes
-from trajscore.io._fields import USUAL_FIELDS, Fields, find
-from trajscore.io._files import JSON_ENDINGS, LINES_ENDINGS, has_ending
-from trajscore.io._format import Format, find_format, first_record, own_endings, tell
 from trajscore.io._messages import is_message
-from trajscore.io._reading import stream_runs
-from trajscore.io._runs import LeftOut, count_left_out
-from trajscore.io._tables import (
+from trajscore.io.fields import USUAL_FIELDS, Fields, find
+from trajscore.io.files import JSON_ENDINGS, LINES_ENDINGS, has_ending
+from trajscore.io.reading import stream_runs
+from trajscore.io.registry import Format, find_format, first_record, own_endings, tell
+from trajscore.io.runs import LeftOut, count_left_out
+from trajscore.io.tables import (
     PARTS,
     ROWS,
     choose_columns,

@@ -11,7 +11,7 @@ import pandas as pd
 from trajscore.core.parallel import Progress
 from trajscore.core.storage import replacing
 from trajscore.core.values import unknown_name
-from trajscore.io._run import Run
+from trajscore.io import Run
 from trajscore.report._data import ReportData
 from trajscore.report._disclosures import disclosures, sentence
 from trajscore.report._verdict import verdicts

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.optional import optional
 from trajscore.core.type_aliases import IntArray
-from trajscore.io._files import parquet_files
+from trajscore.io.files import parquet_files
 
 Reduced = TypeVar("Reduced")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation
-from trajscore.io._files import Place
-from trajscore.io._format import Format, Head, register
 from trajscore.io._grades import as_outcome
 from trajscore.io._run import Run, as_object, leftover
+from trajscore.io.files import Place
+from trajscore.io.registry import Format, Head, register
 
 _RUN = frozenset({"messages", "utility", "user_task_id", "injection_task_id", "error"})
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trajscore.io._conversation import Conversation
-from trajscore.io._files import LogFile, Place
-from trajscore.io._format import Format, Head, register
-from trajscore.io._gather import gather, records_of
+from trajscore.io._grouping import gather, records_of
 from trajscore.io._run import Run, as_objects, leftover
 from trajscore.io._spans import Kind, Span, add_spans
+from trajscore.io.files import LogFile, Place
+from trajscore.io.registry import Format, Head, register
 
 _KINDS: dict[str, Kind] = {"generation": "model", "response": "model", "function": "tool"}
 _TRACE = frozenset({"object", "id", "workflow_name", "group_id", "metadata"})

@@ -10,12 +10,12 @@ from typing import Any
 
 from trajscore.core.values import as_path
 from trajscore.io._conversation import Conversation, text_of
-from trajscore.io._files import LogFile, Paths, Place
-from trajscore.io._format import CutOptions, Format, Head, register
 from trajscore.io._grades import as_outcome
-from trajscore.io._reading import read_as
 from trajscore.io._run import CutRuns, MalformedRunError, Run, leftover
-from trajscore.io._runs import Runs
+from trajscore.io.files import LogFile, Paths, Place
+from trajscore.io.reading import read_as
+from trajscore.io.registry import CutOptions, Format, Head, register
+from trajscore.io.runs import Runs
 
 _RESULT = "result.json"
 _STEPS = "steps"

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trajscore.io._conversation import Conversation
-from trajscore.io._fields import dig, find
-from trajscore.io._files import LogFile, Paths, Place, stem
-from trajscore.io._format import STREAMED, Format, Head, register
 from trajscore.io._messages import LISTS, find_messages, find_records, is_message, is_record
-from trajscore.io._reading import read_as
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
-from trajscore.io._runs import Runs
 from trajscore.io._thread import Thread
+from trajscore.io.fields import dig, find
+from trajscore.io.files import LogFile, Paths, Place, stem
+from trajscore.io.reading import read_as
+from trajscore.io.registry import STREAMED, Format, Head, register
+from trajscore.io.runs import Runs
 
 _LISTS_OF_RUNS = {"runs", "data", "conversations"}
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation, text_of
-from trajscore.io._files import LINES_ENDINGS, LogFile, Place, has_ending
-from trajscore.io._format import Format, Head, register
 from trajscore.io._run import Run, as_object, as_objects
 from trajscore.io._spans import count_tokens
+from trajscore.io.files import LINES_ENDINGS, LogFile, Place, has_ending
+from trajscore.io.registry import Format, Head, register
 
 _TURNS = ("user", "assistant")
 _BESIDE = ("summary", "file-history-snapshot", "queue-operation", "custom-title", "ai-title")

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation, text_of
-from trajscore.io._files import LogFile, Place, stem
-from trajscore.io._format import Format, Head, register
 from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import count_tokens
+from trajscore.io.files import LogFile, Place, stem
+from trajscore.io.registry import Format, Head, register
 
 _LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 _ITEMS = ("message", "reasoning")

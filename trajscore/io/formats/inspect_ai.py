@@ -8,13 +8,13 @@ from typing import Any
 
 from trajscore.core.optional import optional
 from trajscore.io._conversation import Conversation, as_number, text_of
-from trajscore.io._files import LogFile, Paths, Place
-from trajscore.io._format import CutOptions, Format, Head, register
 from trajscore.io._grades import as_outcome
-from trajscore.io._reading import read_as
 from trajscore.io._run import CutRuns, Run
-from trajscore.io._runs import Runs
 from trajscore.io._thread import Thread
+from trajscore.io.files import LogFile, Paths, Place
+from trajscore.io.reading import read_as
+from trajscore.io.registry import CutOptions, Format, Head, register
+from trajscore.io.runs import Runs
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _BULK = {"messages", "events", "attachments", "input", "output", "choices", "timelines"}

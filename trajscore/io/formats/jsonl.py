@@ -9,13 +9,13 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.io._conversation import Conversation, text_of
-from trajscore.io._fields import USUAL, Fields, dig, find
-from trajscore.io._files import Broken, LogFile, Paths, Place
-from trajscore.io._format import Format, Head, each_item, register
-from trajscore.io._reading import read_as
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, leftover
-from trajscore.io._runs import Runs
+from trajscore.io.fields import USUAL, Fields, dig, find
+from trajscore.io.files import Broken, LogFile, Paths, Place
 from trajscore.io.formats.chat import is_chat
+from trajscore.io.reading import read_as
+from trajscore.io.registry import Format, Head, each_item, register
+from trajscore.io.runs import Runs
 
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
 # fmt: off

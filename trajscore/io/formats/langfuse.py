@@ -7,12 +7,12 @@ from typing import Any
 
 from trajscore.io._attributes import TOOL_CALL, TOOL_NAME, attributes_of, first
 from trajscore.io._conversation import Conversation
-from trajscore.io._files import LogFile, Place
-from trajscore.io._format import Format, Head, register
-from trajscore.io._gather import SESSIONS, gather
+from trajscore.io._grouping import SESSIONS, gather
 from trajscore.io._payloads import unnested
 from trajscore.io._run import MalformedRunError, Run, as_object, as_objects, leftover
 from trajscore.io._spans import Kind, Span, add_spans
+from trajscore.io.files import LogFile, Place
+from trajscore.io.registry import Format, Head, register
 
 _KINDS: dict[str, Kind] = {"GENERATION": "model", "TOOL": "tool"}
 _TRACE = frozenset({"id", "trace", "observations", "scores", "corrections"})

@@ -7,12 +7,12 @@ from typing import Any
 
 from trajscore.io._attributes import first
 from trajscore.io._conversation import Conversation
-from trajscore.io._files import LogFile, Place
-from trajscore.io._format import Format, Head, register
-from trajscore.io._gather import gather, records_of
+from trajscore.io._grouping import gather, records_of
 from trajscore.io._payloads import unnested
 from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import Kind, Span, add_spans
+from trajscore.io.files import LogFile, Place
+from trajscore.io.registry import Format, Head, register
 
 _KINDS: dict[str, Kind] = {"llm": "model", "tool": "tool"}
 _THREADS = ("session_id", "thread_id", "conversation_id")

@@ -10,12 +10,12 @@ from typing import Any
 
 from trajscore.io._attributes import TOOL_CALL, TOOL_NAME, attributes_of, find, first, plain
 from trajscore.io._conversation import Conversation
-from trajscore.io._files import LogFile, Place
-from trajscore.io._format import Format, Head, register
-from trajscore.io._gather import gather
+from trajscore.io._grouping import gather
 from trajscore.io._payloads import unnested
 from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import Kind, Span, add_spans
+from trajscore.io.files import LogFile, Place
+from trajscore.io.registry import Format, Head, register
 
 _OURS = ("gen_ai.", "openinference.", "llm.", "traceloop.", "ai.", "langfuse.", "gcp.vertex.agent.")
 _KINDS: dict[str, Kind] = {

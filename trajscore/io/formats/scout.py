@@ -11,9 +11,9 @@ from typing import Any
 
 from trajscore.core.optional import optional
 from trajscore.io._conversation import Conversation
-from trajscore.io._files import LogFile, Place
-from trajscore.io._format import Format, Head, register
 from trajscore.io._run import Run
+from trajscore.io.files import LogFile, Place
+from trajscore.io.registry import Format, Head, register
 
 _KEPT = ("source_type", "agent", "model", "total_time", "total_tokens", "task_set")
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.io._conversation import Conversation
-from trajscore.io._files import LogFile, Place, stem
-from trajscore.io._format import Format, Head, register
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
+from trajscore.io.files import LogFile, Place, stem
+from trajscore.io.registry import Format, Head, register
 
 _ENDINGS = (".traj", ".traj.json")
 _REPORTS = ("results.json", "report.json")

@@ -9,12 +9,12 @@ from typing import Any
 from trajscore.core.outcomes import SUCCESS
 from trajscore.core.values import is_count
 from trajscore.io._conversation import Conversation
-from trajscore.io._files import LogFile, Paths, Place
-from trajscore.io._format import Format, register
 from trajscore.io._grades import as_outcome
-from trajscore.io._reading import read_as
 from trajscore.io._run import MalformedRunError, Run, Step, as_object, leftover
-from trajscore.io._runs import Runs
+from trajscore.io.files import LogFile, Paths, Place
+from trajscore.io.reading import read_as
+from trajscore.io.registry import Format, register
+from trajscore.io.runs import Runs
 
 _RUN = frozenset({"task_id", "trial", "reward", "traj"})
 # How a run ends by itself: the simulated user says so, or the agent hands over.

@@ -11,7 +11,7 @@ import pandas as pd
 
 from trajscore.core.optional import optional
 from trajscore.core.parallel import Progress, Work
-from trajscore.io._run import Run
+from trajscore.io import Run
 from trajscore.plotting._display import COLORS
 from trajscore.report._data import CALIBRATED, CONSTANT, FORMS, RAW, ReportData
 from trajscore.report._glossary import explain

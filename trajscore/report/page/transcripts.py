@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.io._run import Run, Step
+from trajscore.io import Run, Step
 from trajscore.report._data import RAW
 from trajscore.report.page.acting import best_threshold
 from trajscore.report.page.view import View

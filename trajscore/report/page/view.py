@@ -13,7 +13,7 @@ import pandas as pd
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
-from trajscore.io._run import Run, Step
+from trajscore.io import Run, Step
 from trajscore.metrics._aggregate import collapse
 from trajscore.report._cards import RECALIBRATE, USE, form_of, ranked
 from trajscore.report._data import BASE_RATE, CALIBRATED, CONSTANT, FORMS, RAW, ReportData

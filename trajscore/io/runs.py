@@ -17,9 +17,9 @@ from trajscore.core.notebook import N_SHOWN, as_html
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.core.values import is_iterable
 from trajscore.io._choice import Chooser
-from trajscore.io._files import Place
 from trajscore.io._grades import as_grade
 from trajscore.io._run import Run
+from trajscore.io.files import Place
 
 _NAMED = 3
 

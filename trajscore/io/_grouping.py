@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from trajscore.io._files import LogFile, Place
+from trajscore.io.files import LogFile, Place
 
 _SHARED = ""  # in what the files of a log know of one another
 # Names of what several traces of one conversation share, for an id.

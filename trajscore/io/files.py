@@ -16,8 +16,8 @@ from typing import Any, TextIO
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import as_path, is_iterable
-from trajscore.io._fields import USUAL_FIELDS, Fields
 from trajscore.io._json import CutError, JsonScanner, count_messages, read_value
+from trajscore.io.fields import USUAL_FIELDS, Fields
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 JSON_ENDINGS = (".json", ".json.gz")

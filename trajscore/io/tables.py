@@ -17,8 +17,8 @@ from trajscore.core.meanings import MOST_NAMED, propose
 from trajscore.core.optional import optional
 from trajscore.core.outcomes import FAILURE, SUCCESS
 from trajscore.core.values import run_label, unknown_name
-from trajscore.io._fields import USUAL, Fields, find, words_of
-from trajscore.io._files import Broken, LogFile, open_text
+from trajscore.io.fields import USUAL, Fields, find, words_of
+from trajscore.io.files import Broken, LogFile, open_text
 
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
 """The parts of a table with the words for them."""

@@ -16,10 +16,10 @@ from trajscore.core.stops import (
     mechanism_of,
 )
 from trajscore.io._choice import Choice, Chooser, turns_say_nothing
-from trajscore.io._files import Broken, LogFile, Paths, Place, list_paths
-from trajscore.io._format import Format, find_format, seen_names, tell, told_by
 from trajscore.io._run import MalformedRunError, Run
-from trajscore.io._runs import LeftOut, Runs, RunStream, warn_of_left_out
+from trajscore.io.files import Broken, LogFile, Paths, Place, list_paths
+from trajscore.io.registry import Format, find_format, seen_names, tell, told_by
+from trajscore.io.runs import LeftOut, Runs, RunStream, warn_of_left_out
 
 _EXPLAINED = (ADMINISTRATIVE, INFORMATIVE)  # a run may well have no outcome then
 

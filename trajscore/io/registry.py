@@ -14,7 +14,8 @@ from typing import Any, get_args
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import check_choice, unknown_name
-from trajscore.io._files import (
+from trajscore.io._run import CutRuns, Run
+from trajscore.io.files import (
     JSON_ENDINGS,
     LINES_ENDINGS,
     LogFile,
@@ -24,7 +25,6 @@ from trajscore.io._files import (
     has_ending,
     list_paths,
 )
-from trajscore.io._run import CutRuns, Run
 
 _SHOWN = 12  # names in an error
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
