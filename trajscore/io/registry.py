@@ -1,20 +1,21 @@
-"""What a format of logs is, which ones there are, and how one of them is read.
+"""What a format of logs is, which formats there are, and which one a file has.
 
-A format registers itself in a file of its own in `io/formats`, of which `tau_bench.py` is the
-shortest; nothing here knows one of them.
+Each format is a class in a file of `io/formats`; nothing here knows one of them.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import check_choice, unknown_name
+from trajscore.io._messages import is_message
 from trajscore.io._run import CutRuns, Run
+from trajscore.io.fields import usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
     LINES_ENDINGS,
@@ -26,9 +27,9 @@ from trajscore.io.files import (
     list_paths,
 )
 
-_SHOWN = 12  # names in an error
+_MAX_NAMES = 12  # in an error
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
-# Lists of which the first item is enough to tell a format.
+# Lists of which the first item is enough to detect a format.
 STREAMED = frozenset({"simulations", "samples", "steps", "messages", "traj", "ticks"})
 
 
@@ -47,21 +48,9 @@ class CutOptions:
         check_choice(self.cut_runs, "cut_runs", get_args(CutRuns))
 
 
-def each_item(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-    """Take each item of a list, or each line, for a run; or the file's one object."""
-    fields: dict[str, Any] = {}
-    for key, index, value in file.items():
-        if index is None:
-            fields[str(key)] = value
-        else:
-            yield file.place(index), value
-    if fields:
-        yield file.place(0), fields
-
-
 @dataclass
 class Head:
-    """The beginning of a file, see `Format`; `item` is its first item, which may be no object."""
+    """The beginning of a file, see `Format`; `item` is its first item, of any type."""
 
     fields: dict[str, Any] = field(default_factory=dict)
     listed: bool = False
@@ -69,45 +58,28 @@ class Head:
     item: Any = None
 
 
-@dataclass(frozen=True, eq=False)
 class Format:
-    """A format of logs: how a file of it is told from others, and how its runs are read.
+    """A format of logs: how to recognise a file of it, and how to make runs of its contents.
 
-    Parameters
+    Define a subclass with `recognise` and `run`, and give it to `register`.
+
+    Attributes
     ----------
     name : str
-        What `read_runs` calls it.
+        Name of the format in `read_runs`.
     holds : str
-        The field that a file of this format has and others have not; for errors.
-    recognise : callable
-        Takes the beginning of a file, an object with the attributes ``fields`` (a dict of the first
-        fields of the file's object, or of its first item or line), ``listed`` (whether they are an
-        item's or line's), and ``whole`` (whether there are no more); returns whether the file has
-        this format. It is asked again as more fields are read.
-    run : callable
-        Takes what `runs` found for a run, its place, and the options; returns a `Run`, or raises a
-        `MalformedRunError`. ``place.name(id)`` returns the run's id, made from the file's name if
-        the log has none; ``place.file`` is the file. The kind of the stop need not be said: it
-        follows from the stop reason by `trajscore.core.stops.mechanism_of`.
-    runs : callable, optional
-        Takes a file (with its ``path`` and ``items``) and the options; yields a place
-        (``file.place(index)``) and anything that `run` can read, for each run. Default: each item
-        of a list, each line of JSON lines, or else the file as a whole is a run.
-    options : dataclass, optional
-        The format's own options of `read_runs`, with their defaults and checks; an instance is what
-        `runs` and `run` are given. Default: there are none.
+        A field that files of this format have and others do not; for errors.
     endings : tuple of str, default=()
         Endings that only files of this format have, such as ".traj".
-    folder : callable, optional
-        Takes a path; returns the files of a folder that is laid out as this format's folders are,
-        else an empty list. Default: the files of a folder are those with the endings of JSON, of
-        JSON lines and of this format.
+    options : dataclass, optional
+        The format's own options of `read_runs`, with their defaults and checks. `runs` and `run`
+        get an instance. Default: no options.
     cut_runs : {"unobserved", "score"}, default="unobserved"
-        What is the outcome of a run that did not come to its own end: not observed, or what the log
-        says. An option ``cut_runs`` goes before.
+        The outcome of a run that did not come to its own end: not observed, or what the log says.
+        An option ``cut_runs`` goes before.
     lax : bool, default=False
-        Whether other formats are to be asked first, because much looks like this one. Among equals,
-        the one that was registered last is asked first.
+        Whether other formats are asked first, because many files look like this one. Among equals,
+        the format registered last is asked first.
 
     See Also
     --------
@@ -116,95 +88,195 @@ class Format:
     Examples
     --------
     >>> from trajscore import io
-    >>> mine = io.Format("mine", holds="moves", recognise=lambda head: "moves" in head.fields,
-    ...                  run=lambda raw, place, options: io.Run(place.name(raw.get("game"))))
+    >>> class Games(io.Format):
+    ...     name, holds = "games", "moves"
+    ...
+    ...     def recognise(self, head):
+    ...         return "moves" in head.fields
+    ...
+    ...     def run(self, raw, place, options):
+    ...         return io.Run(place.name(raw.get("game")))
     """
 
     name: str
     holds: str
-    recognise: Callable[[Head], bool]
-    run: Callable[[Any, Place, Any], Run]
-    runs: Callable[[LogFile, Any], Iterator[tuple[Place, Any]]] = each_item
-    options: type[Any] = NoOptions
     endings: tuple[str, ...] = ()
-    folder: Callable[[Path], list[Path]] | None = None
+    options: type[Any] = NoOptions
     cut_runs: CutRuns = "unobserved"
     lax: bool = False
 
-    def files(self, path: Paths) -> list[Path]:
+    def recognise(self, head: Head) -> bool:
+        """Tell whether a file has this format.
+
+        Parameters
+        ----------
+        head : object
+            The beginning of the file: ``fields``, a dict of the first fields of its object, or of
+            its first item or line; ``listed``, whether they are those of an item or line; and
+            ``whole``, whether there are no more.
+
+        Returns
+        -------
+        bool
+            The answer. The question is repeated as more fields are read.
+        """
+        raise NotImplementedError
+
+    def run(self, raw: Any, place: Place, options: Any) -> Run:
+        """Make a run of what `runs` yielded for it.
+
+        Parameters
+        ----------
+        raw : object
+            What `runs` yielded.
+        place : object
+            Where the run stands. ``place.name(id)`` returns its id, made from the file's name if
+            the log has none; ``place.file`` is the file.
+        options : object
+            An instance of `options`.
+
+        Returns
+        -------
+        Run
+            The run. Its `stop_kind` follows from its stop reason.
+
+        Raises
+        ------
+        MalformedRunError
+            If the run cannot be read.
+        """
+        raise NotImplementedError
+
+    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+        """Yield the runs of a file: each item of a list, each line, or else the file as a whole.
+
+        Parameters
+        ----------
+        file : object
+            The file, with its ``path`` and ``items()``.
+        options : object
+            An instance of `options`.
+
+        Yields
+        ------
+        tuple
+            The run's place, ``file.place(index)``, and anything that `run` can read.
+        """
+        whole: dict[str, Any] = {}
+        for key, index, value in file.items():
+            if index is None:
+                whole[str(key)] = value
+            else:
+                yield file.place(index), value
+        if whole:
+            yield file.place(0), whole
+
+    def folder(self, path: Path) -> list[Path]:
+        """Return the files of a folder that has this format's layout; an empty list otherwise."""
+        return []
+
+    def _files(self, path: Paths) -> list[Path]:
         """List the files that a path, a folder or several paths stand for."""
-        found: list[Path] = []
+        files: list[Path] = []
         for place in list_paths(path):
-            laid_out = self.folder(place) if self.folder else []
-            found += laid_out or find_files(place, (*_ENDINGS, *self.endings))
-        return found
+            files += self.folder(place) or find_files(place, (*_ENDINGS, *self.endings))
+        return files
 
-    @property
-    def reader(self) -> str:
-        """What reads this format: some have a function of their own."""
-        own = f"read_{self.name}"
-        known = hasattr(sys.modules.get(self.run.__module__), own)
-        return own if known else f"read_runs(path, format={self.name!r})"
+    def _reader(self) -> str:
+        """Return the call that reads this format; some formats have a function of their own."""
+        function = f"read_{self.name}"
+        has_own = hasattr(sys.modules.get(type(self).__module__), function)
+        return function if has_own else f"read_runs(path, format={self.name!r})"
 
-    def check_options(self, given: Mapping[str, Any]) -> Any:
-        """Return the options as the format's functions take them."""
-        known = [one.name for one in fields(self.options)]
-        for name in given:
+    def _check_options(self, values: Mapping[str, Any]) -> Any:
+        """Return the options as `runs` and `run` take them."""
+        known = [option.name for option in fields(self.options)]
+        for name in values:
             if name not in known:
                 raise TypeError(f"{self.name}: {unknown_name('option', name, known)}")
-        return self.options(**given)
+        return self.options(**values)
 
 
 _FORMATS: dict[str, Format] = {}
 
 
-def register(format: Format) -> None:  # noqa: A002
+def register(format: type[Format]) -> type[Format]:  # noqa: A002
     """Make a format known to `read_runs`, `iter_runs` and the command line.
 
     Parameters
     ----------
-    format : Format
-        The format; one of the same name is replaced.
+    format : subclass of Format
+        The format; it replaces one of the same name.
+
+    Returns
+    -------
+    type
+        The class itself, so that `register` can decorate it.
 
     Examples
     --------
     >>> from trajscore import io
-    >>> io.register(mine)  # doctest: +SKIP
+    >>> io.register(Games)  # doctest: +SKIP
     """
     _FORMATS.pop(format.name, None)
-    _FORMATS[format.name] = format
+    _FORMATS[format.name] = format()
+    return format
 
 
-def _asked() -> list[Format]:
+def _formats() -> list[Format]:
     """Return the formats in the order in which they are asked."""
     newest_first = list(_FORMATS.values())[::-1]
-    return sorted(newest_first, key=lambda one: one.lax)
+    return sorted(newest_first, key=lambda known: known.lax)
+
+
+def _own_endings() -> tuple[str, ...]:
+    return tuple(ending for known in _FORMATS.values() for ending in known.endings)
 
 
 def find_format(name: str) -> Format:
     """Return the format of a name."""
     if name not in _FORMATS:
-        raise ValueError(unknown_name("format", name, list(_FORMATS)))
+        raise ArgumentError(
+            f"{{argument}}: {unknown_name('format', name, list(_FORMATS))}", "format"
+        )
     return _FORMATS[name]
 
 
-def tell(path: Paths, max_size: int | None = None) -> Format:
-    """Tell the format of a log from the first fields of its first file, or from its folder."""
+def detect_format(path: Paths, max_size: int | None = None) -> Format:
+    """Return the format of a log, from its folder or the first fields of its first file."""
     place = list_paths(path)[0]
-    for one in _asked():
-        if one.folder and one.folder(place):
-            return one
-    file = find_files(place, (*_ENDINGS, *own_endings()))[0]
-    found = told_by(file, max_size)
-    if found is None:
-        *_, head = _heads(LogFile(file, max_size=max_size))
-        seen = seen_names("its fields are", head.fields)
+    for candidate in _formats():
+        if candidate.folder(place):
+            return candidate
+    file = find_files(place, (*_ENDINGS, *_own_endings()))[0]
+    known = format_of_file(file, max_size)
+    if known is None:
+        names = name_list("its fields are", first_record(file, max_size))
         raise ArgumentError(
-            f"{file}: the format is not known{seen}; name it by {{argument}}, one of "
+            f"{file}: the format is not known{names}; name it with {{argument}}, one of "
             f"{', '.join(_FORMATS)}, or give read_jsonl a map of its fields",
             "format",
         )
-    return found
+    return known
+
+
+def detect_log(path: Path, max_size: int | None = None) -> Format | None:
+    """Return the format of a log; None for a table with one row a step, also in JSON."""
+    if path.is_dir() or has_ending(path, _own_endings()):
+        return detect_format(path, max_size)
+    if not has_ending(path, _ENDINGS):
+        return None
+    try:
+        known = detect_format(path, max_size)
+    except ArgumentError:
+        if has_ending(path, LINES_ENDINGS):  # reading it as a table will say what is wrong
+            return None
+        raise
+    if known.name != "jsonl":
+        return known
+    record = first_record(path, max_size)
+    is_log = is_message(record) and not usual_names("confidence", record)
+    return known if is_log else None  # messages on lines of their own are a log, numbers a table
 
 
 def first_record(path: Path, max_size: int | None = None) -> dict[str, Any]:
@@ -213,19 +285,15 @@ def first_record(path: Path, max_size: int | None = None) -> dict[str, Any]:
     return head.fields
 
 
-def own_endings() -> tuple[str, ...]:
-    """Return the endings that only files of one format have."""
-    return tuple(ending for one in _FORMATS.values() for ending in one.endings)
-
-
-def told_by(file: Path, max_size: int | None = None) -> Format | None:
-    for one in _asked():
-        if one.endings and has_ending(file, one.endings):
-            return one
+def format_of_file(file: Path, max_size: int | None = None) -> Format | None:
+    """Return the format of one file, by its ending or its first fields; None if unknown."""
+    for candidate in _formats():
+        if candidate.endings and has_ending(file, candidate.endings):
+            return candidate
     for head in _heads(LogFile(file, max_size=max_size)):
-        for one in _asked():
-            if one.recognise(head):
-                return one
+        for candidate in _formats():
+            if candidate.recognise(head):
+                return candidate
     return None
 
 
@@ -244,7 +312,7 @@ def _heads(file: LogFile) -> Iterator[Head]:
     yield head
 
 
-def seen_names(words: str, names: Iterable[Any]) -> str:
-    """Put the first names that were seen into brackets, for an error; nothing without any."""
-    shown = ", ".join(map(repr, list(names)[:_SHOWN]))
-    return f" ({words} {shown})" if shown else ""
+def name_list(words: str, names: Iterable[Any]) -> str:
+    """Return the first names in brackets, for an error; nothing where there are none."""
+    listed = ", ".join(map(repr, list(names)[:_MAX_NAMES]))
+    return f" ({words} {listed})" if listed else ""

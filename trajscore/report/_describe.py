@@ -16,19 +16,18 @@ from trajscore import io
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, differ
 from trajscore.core.stops import mechanism_of
-from trajscore.io._choice import Chooser
 from trajscore.io.fields import USUAL_FIELDS, Fields
 from trajscore.io.reading import stream_runs
-from trajscore.io.registry import Format, find_format
+from trajscore.io.registry import Format, detect_log, find_format
 from trajscore.io.runs import count_left_out
 from trajscore.io.tables import read_table
+from trajscore.io.tally import Tally
 from trajscore.report._disclosures import lacking
 from trajscore.report._inputs import (
     FromLog,
     FromTable,
     Inputs,
     find_confidences,
-    format_of,
     load,
     stops_not_met,
 )
@@ -106,7 +105,7 @@ def describe(
 
     What a report would refuse is said in the words of `options`, those of a command line.
     """
-    known = format_of(path, asked.get("max_size")) if format is None else find_format(format)
+    known = detect_log(path, asked.get("max_size")) if format is None else find_format(format)
     if known is None:
         return _of_table(path, fields, options or {}, asked)
     return _of_log(path, known, fields, options or {}, asked)
@@ -126,22 +125,23 @@ def _of_log(
     of_reading = {name: asked.get(name) for name in ("outcome_map", "outcomes", "rule", "max_size")}
     stream = stream_runs(path, known, named | of_reading)
     runs: list[io.Run] = []
+    findings = stream.findings
     refused = ""
     try:
         runs.extend(stream)
     except ArgumentError as error:  # an outcome that is a word, a name that is nowhere
-        if not stream.chooser.n_runs:
+        if not findings.tally.n_runs:
             raise
         refused = error.in_options(options)
-    found = Description(str(path), f"a log in the format {known.name}", stream.chooser.n_runs)
-    found.outcome = _outcomes_of(runs, stream.chooser)
+    found = Description(str(path), f"a log in the format {known.name}", findings.tally.n_runs)
+    found.outcome = _outcomes_of(runs, findings.tally)
     found.stops = _stops_of(runs)
     found.steps = _steps_of(runs)
     found.tools = _common(call.name for run in runs for s in run.steps for call in s.tool_calls)
     tasks = {run.task for run in runs}
     found.tasks = len(tasks) if None not in tasks and len(tasks) > 1 else None
     found.fields = _fields_of(runs)
-    remarks = (*stream.chooser.remarks(), *stops_not_met(asked.get("rule"), runs, stream.left_out))
+    remarks = (*findings.notes(), *stops_not_met(asked.get("rule"), runs, stream.left_out))
     found.not_used = [ArgumentError(one).in_options(options) for one in remarks]
     found.left_out = dict(Counter(one.reason for one in stream.left_out).most_common(_MOST))
     seen = FromLog(len(runs), stream.left_out)
@@ -149,7 +149,7 @@ def _of_log(
     if runs:
         find_confidences(runs, y, seen)
         found.confidences = seen.coverage | seen.too_rare
-    if lacks := refused or stream.chooser.lacks_outcomes() or stream.chooser.same_ids():
+    if lacks := refused or findings.outcome_problem() or findings.id_problem():
         found.report = f"would be refused: {ArgumentError(lacks).in_options(options)}"
     elif not runs:
         found.report = f"would be refused: {count_left_out(stream.left_out, 0)}"
@@ -170,8 +170,8 @@ def _what_is_judged(seen: FromLog, y: Any) -> str:
     return f"would judge minus the risk that TRACER sees in the dialogue, as {why}"
 
 
-def _outcomes_of(runs: list[io.Run], chooser: Chooser) -> dict[str, Any]:
-    used = [name for (part, name), n in chooser.used.items() if part == "outcome" and n]
+def _outcomes_of(runs: list[io.Run], tally: Tally) -> dict[str, Any]:
+    used = [name for (part, name), n in tally.used.items() if part == "outcome" and n]
     observed = any(run.outcome != CENSORED for run in runs)
     source = used or (["the format"] if observed else [])
     return {"from": source} | _how_many([run.outcome for run in runs])

@@ -16,13 +16,32 @@ _KINDS: dict[str, Kind] = {"generation": "model", "response": "model", "function
 _TRACE = frozenset({"object", "id", "workflow_name", "group_id", "metadata"})
 
 
-def _recognise(head: Head) -> bool:
-    return str(head.fields.get("object", "")) in ("trace", "trace.span") and head.whole
+@register
+class AgentsSDK(Format):
+    name, holds = "agents_sdk", "span_data"
+    cut_runs = "score"
 
+    def recognise(self, head: Head) -> bool:
+        return str(head.fields.get("object", "")) in ("trace", "trace.span") and head.whole
 
-def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-    """Yield what belongs to each trace, in the order in which they begin."""
-    yield from gather(file, records_of(file, {"data"}, "object", _trace_of), _session_of)
+    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+        """Yield what belongs to each trace, in the order in which they begin."""
+        yield from gather(file, records_of(file, {"data"}, "object", _trace_of), _session_of)
+
+    def run(self, raw: Any, place: Place, options: Any) -> Run:
+        records = as_objects(raw)
+        run = Run(place.name(_trace_of(records[0])), meta={"file": str(place.file)})
+        spans = []
+        for record in records:
+            if record.get("object") == "trace":
+                run.meta["session"] = record.get("group_id")
+                run.extra |= leftover(record, _TRACE)
+                run.extra["metadata"] = record.get("metadata") or {}
+            else:
+                spans.append(_span(record))
+                if spans[-1].error and "max turns" in str(record.get("error")).lower():
+                    run.stop_reason = "max_turns"
+        return add_spans(Conversation(place), spans, run)
 
 
 def _session_of(records: list[Any]) -> Any:
@@ -34,22 +53,6 @@ def _trace_of(record: Any) -> str:
     if not isinstance(record, Mapping):
         return "None"
     return str(record.get("trace_id", record.get("id")))
-
-
-def _run(raw: Any, place: Place, options: Any) -> Run:
-    records = as_objects(raw)
-    run = Run(place.name(_trace_of(records[0])), meta={"file": str(place.file)})
-    spans = []
-    for record in records:
-        if record.get("object") == "trace":
-            run.meta["session"] = record.get("group_id")
-            run.extra |= leftover(record, _TRACE)
-            run.extra["metadata"] = record.get("metadata") or {}
-        else:
-            spans.append(_span(record))
-            if spans[-1].error and "max turns" in str(record.get("error")).lower():
-                run.stop_reason = "max_turns"
-    return add_spans(Conversation(place), spans, run)
 
 
 def _span(record: Mapping[str, Any]) -> Span:
@@ -70,15 +73,3 @@ def _span(record: Mapping[str, Any]) -> Span:
         tokens={side: usage.get(f"{side}_tokens") for side in ("input", "output")},
         extra={"model": data.get("model")},
     )
-
-
-register(
-    Format(
-        name="agents_sdk",
-        holds="span_data",
-        recognise=_recognise,
-        runs=_runs,
-        run=_run,
-        cut_runs="score",
-    )
-)

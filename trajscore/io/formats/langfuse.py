@@ -19,12 +19,53 @@ _TRACE = frozenset({"id", "trace", "observations", "scores", "corrections"})
 _VALUES = ("input", "output", "metadata")  # which may be written as text
 
 
-def _recognise(head: Head) -> bool:
-    fields = head.fields
-    if head.listed or head.whole or "data" in fields:
-        first = fields["data"] if _is_page(fields) else [fields]
-        return any(_is_record(one) for one in first[:1])
-    return "observations" in fields and bool({"trace", "timestamp", "scores"} & fields.keys())
+@register
+class Langfuse(Format):
+    name, holds = "langfuse", "observations"
+    cut_runs = "score"
+
+    def recognise(self, head: Head) -> bool:
+        fields = head.fields
+        if head.listed or head.whole or "data" in fields:
+            first = fields["data"] if _is_page(fields) else [fields]
+            return any(_is_record(one) for one in first[:1])
+        return "observations" in fields and bool({"trace", "timestamp", "scores"} & fields.keys())
+
+    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+        """Yield traces as they come; with other files beside it, once all of these are there."""
+        at_once = file.n_files == 1 and file.fields.id not in SESSIONS
+        apart: list[tuple[Any, Any]] = []
+        for index, record in enumerate(_records(file)):
+            if at_once and isinstance(record, Mapping) and _is_trace(record):
+                yield file.place(index), [record]
+            else:
+                apart.append((_trace_of(record), record))
+        for place, records in gather(file, apart, _session_of):
+            if not isinstance(records, list) or any(map(_has_observations, records)):
+                yield place, records
+
+    def run(self, raw: Any, place: Place, options: Any) -> Run:
+        run = Run("", meta={"file": str(place.file), "session": _session_of(raw)})
+        observations: list[Mapping[str, Any]] = []
+        scores: list[Mapping[str, Any]] = []
+        names = []
+        for record in as_objects(raw):
+            names.append(_trace_of(record))
+            if _is_observation(record):
+                observations.append(record)
+            elif _is_score(record):
+                scores.append(record)
+            else:
+                trace = _fields_of(record)
+                if _is_trace(record):
+                    observations += _objects(record["observations"])
+                    scores += _objects(trace.get("scores"))
+                run.extra |= leftover(trace, _TRACE)
+                run.extra |= {name: unnested(trace[name]) for name in _VALUES if trace.get(name)}
+        run.id = place.name(*names[:1])
+        spans = [_span(one) for one in observations]
+        _add_scores(run, {one.id: one for one in spans}, scores)
+        return add_spans(Conversation(place), spans, run)
 
 
 def _is_page(fields: Mapping[str, Any]) -> bool:
@@ -65,20 +106,6 @@ def _records(file: LogFile) -> Iterator[Any]:
         yield fields
 
 
-def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-    """Yield traces as they come; with other files beside it, once all of these are there."""
-    at_once = file.n_files == 1 and file.fields.id not in SESSIONS
-    apart: list[tuple[Any, Any]] = []
-    for index, record in enumerate(_records(file)):
-        if at_once and isinstance(record, Mapping) and _is_trace(record):
-            yield file.place(index), [record]
-        else:
-            apart.append((_trace_of(record), record))
-    for place, records in gather(file, apart, _session_of):
-        if not isinstance(records, list) or any(map(_has_observations, records)):
-            yield place, records
-
-
 def _has_observations(record: Any) -> bool:
     return not isinstance(record, Mapping) or _is_trace(record) or _is_observation(record)
 
@@ -98,30 +125,6 @@ def _trace_of(record: Any) -> Any:
 def _session_of(records: list[Any]) -> Any:
     found = (_at(_fields_of(one), "sessionId") for one in records if isinstance(one, Mapping))
     return next((one for one in found if one is not None), None)
-
-
-def _run(raw: Any, place: Place, options: Any) -> Run:
-    run = Run("", meta={"file": str(place.file), "session": _session_of(raw)})
-    observations: list[Mapping[str, Any]] = []
-    scores: list[Mapping[str, Any]] = []
-    names = []
-    for record in as_objects(raw):
-        names.append(_trace_of(record))
-        if _is_observation(record):
-            observations.append(record)
-        elif _is_score(record):
-            scores.append(record)
-        else:
-            trace = _fields_of(record)
-            if _is_trace(record):
-                observations += _objects(record["observations"])
-                scores += _objects(trace.get("scores"))
-            run.extra |= leftover(trace, _TRACE)
-            run.extra |= {name: unnested(trace[name]) for name in _VALUES if trace.get(name)}
-    run.id = place.name(*names[:1])
-    spans = [_span(one) for one in observations]
-    _add_scores(run, {one.id: one for one in spans}, scores)
-    return add_spans(Conversation(place), spans, run)
 
 
 def _objects(values: Any) -> list[Mapping[str, Any]]:
@@ -174,15 +177,3 @@ def _at(record: Mapping[str, Any], name: str) -> Any:
     if name in record:
         return record[name]
     return record.get("".join(f"_{c.lower()}" if c.isupper() else c for c in name))
-
-
-register(
-    Format(
-        name="langfuse",
-        holds="observations",
-        recognise=_recognise,
-        runs=_runs,
-        run=_run,
-        cut_runs="score",
-    )
-)

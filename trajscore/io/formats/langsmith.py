@@ -19,13 +19,30 @@ _THREADS = ("session_id", "thread_id", "conversation_id")
 _TOKENS = {"input": "prompt_tokens", "output": "completion_tokens"}
 
 
-def _recognise(head: Head) -> bool:
-    return head.whole and {"run_type", "inputs"} <= head.fields.keys()
+@register
+class LangSmith(Format):
+    name, holds = "langsmith", "run_type"
+    cut_runs = "score"
 
+    def recognise(self, head: Head) -> bool:
+        return head.whole and {"run_type", "inputs"} <= head.fields.keys()
 
-def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-    """Yield what belongs to each trace, in the order in which they begin."""
-    yield from gather(file, records_of(file, {"runs"}, "run_type", _trace_of), _session_of)
+    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+        """Yield what belongs to each trace, in the order in which they begin."""
+        yield from gather(file, records_of(file, {"runs"}, "run_type", _trace_of), _session_of)
+
+    def run(self, raw: Any, place: Place, options: Any) -> Run:
+        records = as_objects(raw)
+        run = Run(place.name(_trace_of(records[0])), meta={"file": str(place.file)})
+        root = next((one for one in records if not one.get("parent_run_id")), records[0])
+        run.extra["metadata"] = dict(_metadata(root))
+        run.meta["session"] = _session_of(records)
+        run.extra["name"] = root.get("name")
+        spans = [_span(one) for one in records]
+        for span, record in zip(spans, records, strict=True):
+            if record is root:
+                run.scores, span.scores = span.scores, {}
+        return add_spans(Conversation(place), spans, run)
 
 
 def _session_of(records: list[Any]) -> Any:
@@ -45,20 +62,6 @@ def _trace_of(record: Any) -> str:
     return str(first(fields, ("trace_id", "id")))
 
 
-def _run(raw: Any, place: Place, options: Any) -> Run:
-    records = as_objects(raw)
-    run = Run(place.name(_trace_of(records[0])), meta={"file": str(place.file)})
-    root = next((one for one in records if not one.get("parent_run_id")), records[0])
-    run.extra["metadata"] = dict(_metadata(root))
-    run.meta["session"] = _session_of(records)
-    run.extra["name"] = root.get("name")
-    spans = [_span(one) for one in records]
-    for span, record in zip(spans, records, strict=True):
-        if record is root:
-            run.scores, span.scores = span.scores, {}
-    return add_spans(Conversation(place), spans, run)
-
-
 def _span(record: Mapping[str, Any]) -> Span:
     judged = unnested(record.get("feedback_stats"))
     return Span(
@@ -74,15 +77,3 @@ def _span(record: Mapping[str, Any]) -> Span:
         tokens={side: record.get(name) for side, name in _TOKENS.items()},
         scores=dict(judged) if isinstance(judged, Mapping) else {},
     )
-
-
-register(
-    Format(
-        name="langsmith",
-        holds="run_type",
-        recognise=_recognise,
-        runs=_runs,
-        run=_run,
-        cut_runs="score",
-    )
-)

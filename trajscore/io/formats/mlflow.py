@@ -23,44 +23,49 @@ _KINDS: dict[str, Kind] = {
 }
 
 
-def _recognise(head: Head) -> bool:
-    fields = head.fields
-    inner = fields.get("data")
-    if isinstance(fields.get("info"), Mapping) and isinstance(inner, Mapping):
-        return "spans" in inner
-    return "spans" in fields and ("assessments" in fields or "trace_metadata" in fields)
+@register
+class MLflow(Format):
+    name, holds = "mlflow", "info"
+    cut_runs = "score"
 
+    def recognise(self, head: Head) -> bool:
+        fields = head.fields
+        inner = fields.get("data")
+        if isinstance(fields.get("info"), Mapping) and isinstance(inner, Mapping):
+            return "spans" in inner
+        return "spans" in fields and ("assessments" in fields or "trace_metadata" in fields)
 
-def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-    """Yield each trace, in a list, one a line, on a page of them or alone."""
-    own: dict[str, Any] = {}
-    for key, index, value in file.items({"traces"}):
-        if index is None:
-            own[str(key)] = value
-        else:
-            yield file.place(index), value
-    if "spans" in own or "data" in own:
-        yield file.place(0), own
+    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+        """Yield each trace, in a list, one a line, on a page of them or alone."""
+        own: dict[str, Any] = {}
+        for key, index, value in file.items({"traces"}):
+            if index is None:
+                own[str(key)] = value
+            else:
+                yield file.place(index), value
+        if "spans" in own or "data" in own:
+            yield file.place(0), own
 
-
-def _run(raw: Any, place: Place, options: Any) -> Run:
-    raw = as_object(raw)
-    raw = as_object(unnested(raw["trace"])) if "trace" in raw else raw
-    info, data = (_object(raw.get(name)) or raw for name in ("info", "data"))
-    run = Run(place.name(first(info, ("trace_id", "request_id"))), meta={"file": str(place.file)})
-    listed = unnested(data.get("spans"))
-    if not isinstance(listed, list):
-        raise MalformedRunError("its spans are no list")
-    spans = [_span(as_object(one)) for one in listed]
-    said = _object(first(info, ("trace_metadata", "request_metadata")))
-    if said.get("mlflow.trace.session") is not None:
-        run.meta["session"] = said["mlflow.trace.session"]
-    for name, value in (("metadata", said), ("tags", _object(info.get("tags")))):
-        run.extra[name] = {k: v for k, v in value.items() if not str(k).startswith("mlflow.")}
-    if str(first(info, ("state", "status"))).upper() == "ERROR":
-        run.stop_reason = "error"
-    _add_assessments(run, {one.id: one for one in spans}, unnested(info.get("assessments")))
-    return add_spans(Conversation(place), spans, run)
+    def run(self, raw: Any, place: Place, options: Any) -> Run:
+        raw = as_object(raw)
+        raw = as_object(unnested(raw["trace"])) if "trace" in raw else raw
+        info, data = (_object(raw.get(name)) or raw for name in ("info", "data"))
+        run = Run(
+            place.name(first(info, ("trace_id", "request_id"))), meta={"file": str(place.file)}
+        )
+        listed = unnested(data.get("spans"))
+        if not isinstance(listed, list):
+            raise MalformedRunError("its spans are no list")
+        spans = [_span(as_object(one)) for one in listed]
+        said = _object(first(info, ("trace_metadata", "request_metadata")))
+        if said.get("mlflow.trace.session") is not None:
+            run.meta["session"] = said["mlflow.trace.session"]
+        for name, value in (("metadata", said), ("tags", _object(info.get("tags")))):
+            run.extra[name] = {k: v for k, v in value.items() if not str(k).startswith("mlflow.")}
+        if str(first(info, ("state", "status"))).upper() == "ERROR":
+            run.stop_reason = "error"
+        _add_assessments(run, {one.id: one for one in spans}, unnested(info.get("assessments")))
+        return add_spans(Conversation(place), spans, run)
 
 
 def _span(record: Mapping[str, Any]) -> Span:
@@ -111,15 +116,3 @@ def _add_assessments(run: Run, spans: Mapping[str, Span], assessments: Any) -> N
         elif one.get("valid") is not False:
             span = spans.get(_hex(one.get("span_id")))
             (run.scores if span is None else span.scores)[name] = feedback.get("value")
-
-
-register(
-    Format(
-        name="mlflow",
-        holds="info",
-        recognise=_recognise,
-        runs=_runs,
-        run=_run,
-        cut_runs="score",
-    )
-)

@@ -90,15 +90,52 @@ _ANSWER_EVENTS = ("gen_ai.choice", "gen_ai.content.completion")
 _EVALUATION = "gen_ai.evaluation.result"
 
 
-def _recognise(head: Head) -> bool:
-    fields = head.fields
-    if any(name in fields for name in ("resourceSpans", "resource_spans", "resourceLogs")):
-        return True
-    if not head.whole:
-        return False
-    first = fields.get("spans")
-    first = first[0] if isinstance(first, list) and first else first
-    return any(_is_span(one) or _is_log(one) for one in (first, fields) if isinstance(one, Mapping))
+@register
+class OpenTelemetry(Format):
+    name, holds = "otel", "attributes"
+    cut_runs = "score"
+    lax = True
+
+    def recognise(self, head: Head) -> bool:
+        fields = head.fields
+        if any(name in fields for name in ("resourceSpans", "resource_spans", "resourceLogs")):
+            return True
+        if not head.whole:
+            return False
+        first = fields.get("spans")
+        first = first[0] if isinstance(first, list) and first else first
+        return any(
+            _is_span(one) or _is_log(one) for one in (first, fields) if isinstance(one, Mapping)
+        )
+
+    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+        """Yield the spans and events of each trace."""
+        yield from gather(file, _records(file), _session_of)
+
+    def run(self, raw: Any, place: Place, options: Any) -> Run:
+        records = as_objects(raw)
+        traces = [trace for trace, *_ in map(_ids, records) if trace is not None]
+        run = Run(place.name(*traces[:1]), meta={"file": str(place.file)})
+        spans: dict[str, Span] = {}
+        events: list[tuple[str, str, Mapping[str, Any]]] = []
+        said: dict[str, list[Any]] = {}
+        for index, record in enumerate(records):
+            _, identifier, parent = _ids(record)
+            own = str(index if identifier is None else identifier)
+            attributes = attributes_of(record)
+            inner = [one for one in _list(record, "events") if isinstance(one, Mapping)]
+            events += [(own, *_event(one, attributes_of(one))) for one in inner]
+            if _is_log(record):
+                events.append((own, *_event(record, attributes)))
+                continue
+            spans[own] = _span(record, attributes, own, parent)
+            _note(run, spans[own], attributes, said)
+        for own, name, fields in events:
+            _add_event(run, spans.get(own), name, fields)
+        # what the spans of a trace agree on is said of the run
+        agreed = {name: values[0] for name, values in said.items() if _all_same(values)}
+        run.extra |= {"attributes": agreed} if agreed else {}
+        return add_spans(Conversation(place), spans.values(), run)
 
 
 def _is_span(record: Mapping[str, Any]) -> bool:
@@ -109,11 +146,6 @@ def _is_span(record: Mapping[str, Any]) -> bool:
 
 def _is_log(record: Mapping[str, Any]) -> bool:
     return "body" in record and _ids(record)[1] is not None
-
-
-def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-    """Yield the spans and events of each trace."""
-    yield from gather(file, _records(file), _session_of)
 
 
 def _records(file: LogFile) -> Iterator[tuple[Any, Any]]:
@@ -156,32 +188,6 @@ def _list(value: Any, name: str) -> list[Any]:
 
 
 # ------------------------------------------------------------------ a trace
-
-
-def _run(raw: Any, place: Place, options: Any) -> Run:
-    records = as_objects(raw)
-    traces = [trace for trace, *_ in map(_ids, records) if trace is not None]
-    run = Run(place.name(*traces[:1]), meta={"file": str(place.file)})
-    spans: dict[str, Span] = {}
-    events: list[tuple[str, str, Mapping[str, Any]]] = []
-    said: dict[str, list[Any]] = {}
-    for index, record in enumerate(records):
-        _, identifier, parent = _ids(record)
-        own = str(index if identifier is None else identifier)
-        attributes = attributes_of(record)
-        inner = [one for one in _list(record, "events") if isinstance(one, Mapping)]
-        events += [(own, *_event(one, attributes_of(one))) for one in inner]
-        if _is_log(record):
-            events.append((own, *_event(record, attributes)))
-            continue
-        spans[own] = _span(record, attributes, own, parent)
-        _note(run, spans[own], attributes, said)
-    for own, name, fields in events:
-        _add_event(run, spans.get(own), name, fields)
-    # what the spans of a trace agree on is said of the run
-    agreed = {name: values[0] for name, values in said.items() if _all_same(values)}
-    run.extra |= {"attributes": agreed} if agreed else {}
-    return add_spans(Conversation(place), spans.values(), run)
 
 
 def _ids(record: Any) -> tuple[Any, Any, Any]:
@@ -325,16 +331,3 @@ def _joined(before: Any, after: Any) -> Any:
     before, after = unnested(before), unnested(after)
     before = before if isinstance(before, list) else [] if before is None else [before]
     return [*before, *(after if isinstance(after, list) else [after])]
-
-
-register(
-    Format(
-        name="otel",
-        holds="attributes",
-        recognise=_recognise,
-        runs=_runs,
-        run=_run,
-        cut_runs="score",
-        lax=True,
-    )
-)
