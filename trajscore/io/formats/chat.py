@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trajscore.io._conversation import Conversation
-from trajscore.io._messages import LISTS, find_messages, find_records, is_message, is_record
+from trajscore.io._messages import find_messages, find_records, is_message, is_record
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io._thread import Thread
+from trajscore.io._vocabulary import MESSAGE_LISTS
 from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Paths, Place, stem
 from trajscore.io.reading import read_as
@@ -181,7 +182,7 @@ def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:
     for key, index, value in file.items(_LISTS_OF_RUNS):
         if index is None:
             own[str(key)] = value
-        elif (key is None or key in LISTS) and _goes_on(value, messages):
+        elif (key is None or key in MESSAGE_LISTS) and _goes_on(value, messages):
             messages.append(value)
         else:
             yield file.place(index), value
@@ -200,5 +201,7 @@ def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:
 
 def _goes_on(value: Any, before: list[Any]) -> bool:
     """Tell a message from a run; after messages come messages."""
-    lists = isinstance(value, Mapping) and any(isinstance(value.get(one), list) for one in LISTS)
+    lists = isinstance(value, Mapping) and any(
+        isinstance(value.get(one), list) for one in MESSAGE_LISTS
+    )
     return bool(before) or (is_message(value) and not lists)
