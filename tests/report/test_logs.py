@@ -10,7 +10,7 @@ import pytest
 
 from trajscore.cli.main import main
 from trajscore.core.errors import ArgumentError
-from trajscore.io._fields import Fields
+from trajscore.io.fields import Fields
 from trajscore.report._inputs import FromLog, FromTable, load
 
 

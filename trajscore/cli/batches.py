@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
-from trajscore.io._fields import Fields
-from trajscore.io._files import parquet_files
-from trajscore.io._tables import choose_columns, guess_first_step
+from trajscore.io.fields import Fields
+from trajscore.io.files import parquet_files
+from trajscore.io.tables import choose_columns, guess_first_step
 from trajscore.report._inputs import check_by
 
 _HEAD = 10_000
@@ -26,7 +26,7 @@ def batches_of(
 ) -> tuple[Any, str | None, str]:
     """Return batches of a folder, the column of stop reasons, and what was guessed, for people."""
     from trajscore.streaming import iter_batches
-    from trajscore.streaming._batches import NOTHING_AHEAD, parquet_dataset
+    from trajscore.streaming._batches import NO_READAHEAD, parquet_dataset
 
     fields: Fields = known["fields"]
     options = {"risks": fields.risks, "scales": fields.scales}
@@ -39,7 +39,7 @@ def batches_of(
                 part,
             )
     files = parquet_dataset(path)
-    head = files.head(_HEAD, batch_size=_HEAD, **NOTHING_AHEAD).to_pandas()
+    head = files.head(_HEAD, batch_size=_HEAD, **NO_READAHEAD).to_pandas()
     chosen, guessed = choose_columns(head, fields)
     if len(chosen.ids) > 1:
         raise ArgumentError("a folder of Parquet files needs one column of {argument}s", "id")

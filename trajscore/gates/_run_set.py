@@ -20,7 +20,7 @@ from trajscore.core.sample import Sample
 from trajscore.core.stops import EXCLUDED, classify_stops, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers, as_path
-from trajscore.io._fields import USUAL_FIELDS, Fields
+from trajscore.io.fields import USUAL_FIELDS, Fields
 from trajscore.report._data import AS_GIVEN, ReportData
 from trajscore.report._inputs import FromLog, load
 from trajscore.report._left_out import UNOBSERVED, number_of_runs

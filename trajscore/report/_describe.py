@@ -16,18 +16,17 @@ from trajscore import io
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, differ
 from trajscore.core.stops import mechanism_of, recorded_stops
-from trajscore.io._choice import Chooser
-from trajscore.io._fields import USUAL_FIELDS, Fields
-from trajscore.io._format import Format, find_format
-from trajscore.io._reading import stream_runs
-from trajscore.io._runs import count_left_out
-from trajscore.io._tables import read_table
+from trajscore.io.fields import USUAL_FIELDS, Fields
+from trajscore.io.reading import stream_runs
+from trajscore.io.registry import Format, detect_log, find_format
+from trajscore.io.runs import count_left_out
+from trajscore.io.tables import read_table
+from trajscore.io.tally import Tally
 from trajscore.report._inputs import (
     FromLog,
     FromTable,
     Inputs,
     find_confidences,
-    format_of,
     load,
     stops_not_met,
 )
@@ -106,7 +105,7 @@ def describe(
 
     What a report would refuse is said in the words of `options`, those of a command line.
     """
-    known = format_of(path, asked.get("max_size")) if format is None else find_format(format)
+    known = detect_log(path, asked.get("max_size")) if format is None else find_format(format)
     if known is None:
         return _of_table(path, fields, options or {}, asked)
     return _of_log(path, known, fields, options or {}, asked)
@@ -126,15 +125,16 @@ def _of_log(
     of_reading = {name: asked.get(name) for name in ("outcome_map", "outcomes", "rule", "max_size")}
     stream = stream_runs(path, known, named | of_reading)
     runs: list[io.Run] = []
+    findings = stream.findings
     refused = ""
     try:
         runs.extend(stream)
     except ArgumentError as error:  # an outcome that is a word, a name that is nowhere
-        if not stream.chooser.n_runs:
+        if not findings.tally.n_runs:
             raise
         refused = error.in_options(options)
-    description = Description(str(path), f"a log in the format {known.name}", stream.chooser.n_runs)
-    description.outcome = _outcomes_of(runs, stream.chooser)
+    description = Description(str(path), f"a log in the format {known.name}", findings.tally.n_runs)
+    description.outcome = _outcomes_of(runs, findings.tally)
     description.stops = _stops_of(runs)
     description.steps = _steps_of(runs)
     description.tools = _common(
@@ -143,7 +143,7 @@ def _of_log(
     tasks = {run.task for run in runs}
     description.tasks = len(tasks) if None not in tasks and len(tasks) > 1 else None
     description.fields = _fields_of(runs)
-    remarks = (*stream.chooser.remarks(), *stops_not_met(asked.get("rule"), runs, stream.left_out))
+    remarks = (*findings.notes(), *stops_not_met(asked.get("rule"), runs, stream.left_out))
     y = np.array([run.outcome for run in runs])
     description.not_used = [ArgumentError(item).in_options(options) for item in remarks]
     description.left_out = dict(Counter(item.reason for item in stream.left_out).most_common(_MOST))
@@ -153,7 +153,7 @@ def _of_log(
     if runs:
         find_confidences(runs, y, origin)
         description.confidences = origin.coverage | origin.too_rare
-    if problem := refused or stream.chooser.lacks_outcomes() or stream.chooser.same_ids():
+    if problem := refused or findings.outcome_problem() or findings.id_problem():
         description.report = f"would be refused: {ArgumentError(problem).in_options(options)}"
     elif not runs:
         description.report = f"would be refused: {count_left_out(stream.left_out, 0)}"
@@ -174,8 +174,8 @@ def _what_is_judged(origin: FromLog, y: Any) -> str:
     return f"would judge minus the risk that TRACER sees in the dialogue, as {why}"
 
 
-def _outcomes_of(runs: list[io.Run], chooser: Chooser) -> dict[str, Any]:
-    used = [name for (part, name), n in chooser.used.items() if part == "outcome" and n]
+def _outcomes_of(runs: list[io.Run], tally: Tally) -> dict[str, Any]:
+    used = [name for (part, name), n in tally.used.items() if part == "outcome" and n]
     observed = any(run.outcome != CENSORED for run in runs)
     source = used or (["the format"] if observed else [])
     return {"from": source} | _how_many([run.outcome for run in runs])

@@ -22,14 +22,12 @@ from trajscore.core.stops import Rule, mechanism_of, normalize_reasons
 from trajscore.core.values import unknown_name
 from trajscore.core.within_runs import last_cells
 from trajscore.datasets import load_chess
-from trajscore.io._choice import join_outcomes
-from trajscore.io._fields import USUAL_FIELDS, Fields, find
-from trajscore.io._files import JSON_ENDINGS, LINES_ENDINGS, has_ending
-from trajscore.io._format import Format, find_format, first_record, own_endings, tell
-from trajscore.io._messages import is_message
-from trajscore.io._reading import stream_runs
-from trajscore.io._runs import LeftOut, count_left_out
-from trajscore.io._tables import (
+from trajscore.io.fields import USUAL_FIELDS, Fields, usual_names
+from trajscore.io.outcome_tables import join_outcomes
+from trajscore.io.reading import stream_runs
+from trajscore.io.registry import Format, detect_log, find_format
+from trajscore.io.runs import LeftOut, count_left_out
+from trajscore.io.tables import (
     PARTS,
     ROWS,
     choose_columns,
@@ -198,7 +196,7 @@ def load(
     if path is None:
         X, y = load_chess(return_X_y=True)
         return Inputs(X[list(fields.scores)] if fields.scores else X, y)
-    known = format_of(path, max_size) if format is None else find_format(format)
+    known = detect_log(path, max_size) if format is None else find_format(format)
     asked = {
         "outcome_map": outcome_map,
         "outcomes": outcomes,
@@ -220,25 +218,6 @@ def load(
     inputs = _load_log(path, known, fields, (embedder if needs_scores else None, missing), asked)
     check_by(by, list(io.meta(inputs.log)))
     return inputs
-
-
-def format_of(path: Path, max_size: int | None = None) -> Format | None:
-    """Tell the format of a log; None for a table with one row a step, also in JSON."""
-    if path.is_dir() or has_ending(path, own_endings()):
-        return tell(path, max_size)
-    if not has_ending(path, (*JSON_ENDINGS, *LINES_ENDINGS)):
-        return None
-    try:
-        detected = tell(path, max_size)
-    except ArgumentError:
-        if has_ending(path, LINES_ENDINGS):  # what reads tables will say what is wrong
-            return None
-        raise
-    if detected.name != "jsonl":
-        return detected
-    record = first_record(path, max_size)
-    says = is_message(record) and not find("confidence", record)
-    return detected if says else None  # messages on lines of their own are a log, numbers a table
 
 
 def _refuse_for_log(value: Any, part: str, path: Path) -> None:
@@ -266,7 +245,7 @@ def _load_table(
     frame, fields, remarks = join_outcomes(read_table(path, max_size), fields, outcomes)
     if may_be_runs and _has_no_steps(frame, fields):
         remarks += ("no column has steps, so each row is a run of one step",)
-        ids = fields.ids or find("id", frame.columns)[:1] or ("run",)
+        ids = fields.ids or usual_names("id", frame.columns)[:1] or ("run",)
         frame = frame if ids[0] in frame else frame.assign(run=np.arange(len(frame)))
         fields = replace(fields, id=ids, step=ROWS)
     if fields.scores == (NO_SCORE,):
@@ -322,8 +301,8 @@ def check_by(by: Sequence[str], columns: Sequence[Any]) -> None:
 
 def _has_no_steps(frame: pd.DataFrame, fields: Fields) -> bool:
     """Whether a table has no column of steps, and no run has two rows."""
-    ids = fields.ids or find("id", frame.columns)[:1]
-    if fields.step is not None or find("step", frame.columns) or not set(ids) <= set(frame):
+    ids = fields.ids or usual_names("id", frame.columns)[:1]
+    if fields.step is not None or usual_names("step", frame.columns) or not set(ids) <= set(frame):
         return False
     return not ids or not joined_ids(frame, ids).duplicated().any()
 
@@ -350,7 +329,7 @@ def _spent_in_table(
     """What each run cost: of a column that says the same at each step that, else the sum."""
     spent = {}
     for part in SPENT:
-        for name in find(part, frame.columns)[:1]:
+        for name in usual_names(part, frame.columns)[:1]:
             numbers = parse_numbers(frame[name])
             runs = numbers.groupby(ids)
             whole = runs.nunique(dropna=False).max() == 1
@@ -363,7 +342,7 @@ def _spent_in_log(runs: list[io.Run]) -> dict[str, NDArray[Any]]:
     """What each run cost by what its log says of it, or of all of its steps."""
     table = pd.DataFrame([{**run.extra, **run.meta} for run in runs])
     spent = {}
-    named = {name: part for part in SPENT for name in find(part, table.columns)[:1]}
+    named = {name: part for part in SPENT for name in usual_names(part, table.columns)[:1]}
     for name in table.columns:
         if name in named or str(name).endswith(("_cost", "_tokens")):
             numbers = parse_numbers(table[name])
@@ -384,7 +363,7 @@ def _with_kinds(frame: pd.DataFrame, reasons: pd.Series, rule: Rule) -> pd.DataF
 def _task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     """Return the column of tasks, if every run is of one, and there are several."""
     keys = [frame[name] for name in chosen.ids]
-    for name in find("task", frame.columns):
+    for name in usual_names("task", frame.columns):
         first = frame.groupby(keys)[name].transform("first")
         if (frame[name] == first).all() and len(frame[name].unique()) > 1:
             return str(name)
@@ -421,12 +400,12 @@ def _load_log(
     stream = stream_runs(path, format, asked | named)
     runs = io.Runs(stream)
     unmet = stops_not_met(asked["rule"], runs, runs.left_out)
-    unused = (*stream.chooser.remarks(), *unmet)
+    unused = (*stream.findings.notes(), *unmet)
     origin = FromLog(len(runs), runs.left_out, unused=unused)
     if not runs:
         raise ValueError(f"{path}: the log holds no run that can be judged")
     y = io.outcomes(runs)
-    if same := stream.chooser.same_ids():
+    if same := stream.findings.id_problem():
         raise ArgumentError(f"{path}: {same}", "id")
     predictors = find_confidences(runs, y, origin, missing)
     if not predictors and (embedder or fields.scores):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.within_runs import last_cells
-from trajscore.io._fields import USUAL, words_of
+from trajscore.io.fields import USUAL, words_of
 from trajscore.metrics import _ranking
 from trajscore.report._data import AS_GIVEN, REFERENCES, Note
 

@@ -22,7 +22,7 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import is_iterable, unknown_name
 from trajscore.io import Run, Step, ToolCall, meta, outcomes
-from trajscore.io._logprobs import NOT_RECORDED, any_recorded
+from trajscore.io.logprobs import NOT_RECORDED, any_recorded
 from trajscore.tracer._kept import Store, content_key, is_plain
 
 # -inf, a probability of zero, is read as e^-100

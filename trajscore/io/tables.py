@@ -18,8 +18,8 @@ from trajscore.core.optional import optional
 from trajscore.core.outcomes import FAILURE, SUCCESS
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import run_label, unknown_name
-from trajscore.io._fields import USUAL, Fields, find, words_of
-from trajscore.io._files import Broken, LogFile, open_text
+from trajscore.io.fields import USUAL, Fields, usual_names, words_of
+from trajscore.io.files import Broken, LogFile, open_text
 
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
 """The parts of a table with the words for them."""
@@ -101,7 +101,7 @@ def choose_columns(
         given = fields.ids if part == "id" else getattr(fields, part)
         if given:
             _check(given, part, columns)
-        elif found := find(part, columns):
+        elif found := usual_names(part, columns):
             chosen[part] = str(found[0])
             guessed[part] = (chosen[part],)
         elif part != "stop_reason":
@@ -163,7 +163,7 @@ def _words_of_outcomes(frame: pd.DataFrame) -> dict[str, str]:
 
 def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
     """Usual names first; else every other column of fractions in [0, 1]."""
-    usual = find("confidence", rest)
+    usual = usual_names("confidence", rest)
     names = tuple(name for name in rest if (name in usual if usual else _is_fraction(frame[name])))
     if not names:
         scaled = "".join(
