@@ -49,7 +49,7 @@ from trajscore.inference._unseen import unseen_reach
 from trajscore.metrics import tps_samples
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._diagnostics import diagnostic_statistics
-from trajscore.metrics._ecuas import price
+from trajscore.metrics._ecuas import ecuas_costs
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._statistics import MeanOfRuns, Statistic, all_at_once
 from trajscore.metrics._tps import score_cells
@@ -157,7 +157,7 @@ def statistics(success: FloatArray, forecast: FloatArray) -> dict[str, Statistic
         "TPS brier": lambda y: score_cells(get_family("brier"), forecast, y),
     }
     for n in (0, 1, 128):
-        scores[f"ECUAS_{n}"] = lambda y, n=n: price(log_u, 1 - y, n, 1.0, 1e-7)[0]
+        scores[f"ECUAS_{n}"] = lambda y, n=n: ecuas_costs(log_u, 1 - y, n, 1.0, 1e-7)
     for name, of in scores.items():
         metrics[name] = MeanOfRuns(of(success), None, of(opposite(success)))
     return metrics

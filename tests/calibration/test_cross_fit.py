@@ -499,7 +499,7 @@ def test_a_held_out_run_has_ended_where_the_log_says_so(log):
     )
 
 
-@pytest.mark.filterwarnings("ignore:the set that is scored has")
+@pytest.mark.filterwarnings("ignore:The fold has")
 def test_searches_and_scorers_over_a_log(log):
     y, tasks = io.outcomes(log), np.array([run.task for run in log])
     X = SIGNALS.fit_transform(log)

@@ -20,7 +20,7 @@ from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import collapse
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._diagnostics import diagnostic_statistics
-from trajscore.metrics._ecuas import price
+from trajscore.metrics._ecuas import ecuas_costs
 from trajscore.metrics._statistics import MeanOfRuns, OfTies, Statistic, all_at_once
 from trajscore.metrics._step_calibration import step_calibration_statistics
 from trajscore.metrics._ties import group_ties
@@ -119,7 +119,7 @@ def cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> F
     """ECUAS_n of each run, for the answer "success", one of many possible ones."""
     with np.errstate(divide="ignore"):  # an uncertainty of 0
         log_u = np.log(1 - confidence)
-    return price(log_u, 1 - success, n, 1.0, _LEAST_UNCERTAINTY)[0]
+    return ecuas_costs(log_u, 1 - success, n, 1.0, _LEAST_UNCERTAINTY)
 
 
 class References(Generic[Known]):
