@@ -13,11 +13,11 @@ import pandas as pd
 from trajscore.calibration._cross_fit import folds_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import opposite
+from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.inference._choice import interval_of, intervals_of_means
 from trajscore.inference._units import any_units
 from trajscore.metrics._equal_length import at_step, has_both, round_steps
-from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._statistics import MeanOfRuns
 from trajscore.metrics._tps import score_cells
 from trajscore.metrics._within_strata import AurocWithin

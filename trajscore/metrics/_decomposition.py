@@ -13,11 +13,11 @@ from sklearn.isotonic import isotonic_regression
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
+from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.core.within_runs import step_numbers
-from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._ties import order_within, rises
 from trajscore.metrics._tps import NOTHING_COUNTS, RunSums, check_scored, earned, run_sums
 from trajscore.metrics._weighted_steps import WeightedSteps

@@ -12,13 +12,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.sample import check_sample
+from trajscore.core.score_families import BrierScore
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import AGGREGATORS, collapse
 from trajscore.metrics._binning import STRATEGIES, bins_of
-from trajscore.metrics._proper_scores import BrierScore
 from trajscore.metrics._statistics import (
     CalibrationError,
     MeanOfRuns,

@@ -15,10 +15,10 @@ from trajscore.core.checks import check_sample_weight
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.sample import check_forecasts
+from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_flag, as_horizon
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
-from trajscore.metrics._proper_scores import get_family
 
 # Cells worked on at a time: all temporaries of a chunk together stay inside a core's cache.
 _CHUNK_CELLS = 1 << 16
@@ -269,9 +269,7 @@ def score_cells(
 ) -> FloatArray:
     """Score cells against outcomes in [0, 1], each of `lengths` cells; may be written to."""
     if ((y == 0) | (y == 1)).all():
-        if hasattr(family, "observed"):
-            return np.asarray(family.observed(p, np.repeat(1.0 - y, lengths)))
-        return np.where(np.repeat(y == 1, lengths), family.success(p), family.failure(p))
+        return np.asarray(family.observed(p, np.repeat(1.0 - y, lengths)))
     label = np.repeat(y.astype(np.float64), lengths)
     success, failure = family.success(p), family.failure(p)
     if np.isfinite(success).all() and np.isfinite(failure).all():

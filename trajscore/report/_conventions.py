@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.calibration import AliveRate
+from trajscore.core.score_families import digits_of
 from trajscore.core.weights import OWN, as_step_weights
 from trajscore.inference._choice import interval_of
 from trajscore.metrics._tps import RunSums, run_sums
@@ -17,7 +18,6 @@ from trajscore.report._cards import form_of
 from trajscore.report._data import ALIVE, BASE_RATE, CONSTANT, RAW, Note, Options
 from trajscore.report._rows import Row, out_of_fold
 from trajscore.report._runs import Coverage
-from trajscore.report.render.cells import digits_of
 
 # A run that holds more of the weight than this, and than twice its equal share, is named.
 _HEAVY = 0.05

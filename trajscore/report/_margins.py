@@ -20,11 +20,11 @@ from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import collapse
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._diagnostics import diagnostic_statistics
-from trajscore.metrics._ecuas import ecuas_costs
 from trajscore.metrics._statistics import MeanOfRuns, OfTies, Statistic, all_at_once
 from trajscore.metrics._step_calibration import step_calibration_statistics
 from trajscore.metrics._ties import group_ties
 from trajscore.metrics._tps import run_sums
+from trajscore.metrics._uncertainty import ecuas_costs
 from trajscore.metrics._weighted_steps import WeightedSteps, weighted_steps
 from trajscore.report._data import (
     ALIVE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ import pandas as pd
 
 from trajscore.calibration._maker import CalibratorMaker
 from trajscore.core.parallel import Work
+from trajscore.core.score_families import count_clipped
 from trajscore.core.weights import StepWeights
-from trajscore.metrics._proper_scores import LogScore, count_clipped
 from trajscore.metrics._tps import RunSums, run_sums
 from trajscore.report._data import Options
 from trajscore.report._rows import Row, base_rate, make_rows
@@ -39,14 +40,15 @@ def sensitivity_table(rows: list[Row], observed: list[Row], options: Options) ->
     columns: dict[str, dict[tuple[str, str], float]] = {"margin": _margins(rows, leading, weights)}
     if observed:
         columns["observed_only"] = _margins(observed, leading, weights)
-    if options.log_scores:
+    clipping = [family for family in options.families if family.clip is not None]
+    if clipping:
         columns["clipped"] = {
-            row.key: count_clipped(row.traces, options.log_scores[0]) / len(row.traces.cells)
-            for row in rows
+            row.key: count_clipped(row.traces, clipping[0]) / len(row.traces.cells) for row in rows
         }
-    if options.is_log:
+    if options.is_clipped:
         for name, clip in CLIPS.items():
-            columns[name] = _margins(rows, LogScore(clip), weights)
+            leading = replace(options.families[0], clip=clip)  # type: ignore[call-arg]
+            columns[name] = _margins(rows, leading, weights)
     index = pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])
     return pd.DataFrame(columns, index=index).dropna(subset="margin")
 

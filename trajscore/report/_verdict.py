@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from trajscore.core.score_families import digits_of
 from trajscore.metrics._equal_length import FEWEST
 from trajscore.report._cards import (
     AVOID,
@@ -36,7 +37,6 @@ from trajscore.report._data import (
 from trajscore.report._equal_length import OVER_LENGTH
 from trajscore.report._groups import ERROR_RATE
 from trajscore.report.render.cells import (
-    digits_of,
     digits_that_show,
     fixed,
     interval,
@@ -473,7 +473,7 @@ def behind_counting(data: ReportData, name: str) -> str:
 
 def _other_clip(data: ReportData, name: str) -> list[str]:
     """Say where the clip of the log score decides on which side of the base rate a form lies."""
-    if not data.options.is_log:
+    if not data.options.is_clipped:
         return []
     said = []
     for form, words in FORMS.items():

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from trajscore.core.score_families import digits_of
 from trajscore.report._cards import MARGINS
 from trajscore.report._data import (
     FORMS,
@@ -20,7 +21,7 @@ from trajscore.report._data import (
 from trajscore.report._glossary import arrow, explain
 from trajscore.report.page.view import Section, View
 from trajscore.report.render.as_json import to_json
-from trajscore.report.render.cells import digits_of, gain_of, short_number
+from trajscore.report.render.cells import gain_of, short_number
 
 _OVER = {
     f"AUROC {OVER_ALIVE[0]}": "AUROC over counting",

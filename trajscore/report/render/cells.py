@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from trajscore.calibration._fixed_step import AUROC
+from trajscore.core.score_families import digits_of
 from trajscore.report._cards import ENDS, GAINED, MARGINS
 from trajscore.report._data import CONSTANT, GAIN, MARGIN, RAW, ReportData
 
@@ -87,11 +88,6 @@ def short_number(value: float, digits: int) -> str:
     """
     text = f"{round(value, digits) + 0.0:.{digits}f}"
     return text.replace("0.", ".", 1) if abs(value) < 1 and text[:2] in ("0.", "-0") else text
-
-
-def digits_of(metric: str) -> int:
-    """How many digits a metric is written with: the scores of the beta family are small."""
-    return 5 if "beta" in metric else 3
 
 
 def with_interval(estimate: Iterable[float], digits: int = 3, sign: str = "") -> str:

@@ -6,6 +6,7 @@ import re
 
 import pandas as pd
 
+from trajscore.core.score_families import digits_of
 from trajscore.report._cards import MARGINS, TOO_FEW, ranked
 from trajscore.report._data import RAW, ReportData
 from trajscore.report._disclosures import (
@@ -23,7 +24,7 @@ from trajscore.report._verdict import (
     of_stopping,
     without_unobserved,
 )
-from trajscore.report.render.cells import digits_of, fixed
+from trajscore.report.render.cells import fixed
 from trajscore.report.render.layout import in_blocks, lines, short_names
 
 _MOST_ROWS, _MOST_NOTES = 10, 2
@@ -69,7 +70,7 @@ def _about(data: ReportData, n_predictors: int) -> list[str]:
     said = []
     if n_predictors > _MOST_ROWS:
         said.append(f"and {n_predictors - _MOST_ROWS} more predictors")
-    unit = ", in nats" if data.options.is_log else ""
+    unit = data.options.unit and f", in{data.options.unit}"
     said.append(
         f"Margins of {data.score_name} over the base rate{unit}, of {population(data.facts)}; "
         f"{level_of_margins(data)}."

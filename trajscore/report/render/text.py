@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from trajscore.core.score_families import digits_of
 from trajscore.report._cards import ranked
 from trajscore.report._contradictions import contradictions
 from trajscore.report._data import CALIBRATED, RAW, REFERENCES, SCALAR_METRICS, ReportData
@@ -18,7 +19,6 @@ from trajscore.report._disclosures import (
 )
 from trajscore.report._verdict import answer, verdicts, without_unobserved
 from trajscore.report.render.cells import (
-    digits_of,
     gain_cells,
     margin_cells,
     short_number,
