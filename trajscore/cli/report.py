@@ -13,10 +13,10 @@ from typing import Any
 
 from trajscore.cli.batches import batches_of, is_folder_of_parquet
 from trajscore.cli.inputs import TABLE, add_censored, add_input_options, check_folder, reading
+from trajscore.core.collapse import AGGREGATORS
 from trajscore.core.score_families import ScoreFamily, family_name, read_family, usage
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io._run import Run
-from trajscore.metrics._aggregate import AGGREGATORS
 from trajscore.report import IntervalOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._data import Source
 from trajscore.report._inputs import Inputs, load

@@ -13,13 +13,13 @@ from scipy.special import betaincinv
 from scipy.stats import norm, t
 
 from trajscore.core.ids import are_default_ids
+from trajscore.core.statistics import CalibrationError, MeanOfRuns
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.gates._measures import Measure
 from trajscore.gates._run_set import RunSet
 from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._units import Units, any_units, left_out_factor, n_equal
 from trajscore.inference._unseen import unseen_reach
-from trajscore.metrics._statistics import CalibrationError, MeanOfRuns
 
 _DRAWS = 20_000
 _MOST_RUNS = 1_000_000

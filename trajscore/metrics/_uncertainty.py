@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 from scipy.special import logsumexp, xlogy
 
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_numbers
 from trajscore.metrics._answer_checks import check_eps
 from trajscore.metrics._class_probabilities import check_rows, row_slices
-from trajscore.metrics._ties import ROUNDING
 
 
 class ZeroOneCost:

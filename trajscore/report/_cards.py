@@ -15,14 +15,14 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaincinv, logit, ndtr, ndtri
 
+from trajscore.core.equal_length import FEWEST
 from trajscore.core.parallel import Work
 from trajscore.core.score_families import get_family
+from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.weights import StepWeights
 from trajscore.inference._choice import FEWEST_OF_DIFFERENCES, intervals_of_means, rarer_outcome
 from trajscore.inference._influence import Spread
 from trajscore.inference._units import Units, any_units
-from trajscore.metrics._equal_length import FEWEST
-from trajscore.metrics._statistics import MeanOfRuns
 from trajscore.report._data import CALIBRATED, RAW, REFERENCES, IntervalOptions, Options
 from trajscore.report._margins import score_of
 from trajscore.report._rows import Row, base_rate

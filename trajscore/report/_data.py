@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.score_families import ScoreFamily, family_name, get_family
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.weighted_steps import PARTS
 from trajscore.core.weights import StepWeights
 from trajscore.metrics._diagnostics import DIAGNOSTICS
-from trajscore.metrics._weighted_steps import PARTS
 
 BASE_RATE, ALIVE, ALIVE_END = REFERENCES = ("base rate", "alive rate", "alive rate, end known")
 RAW, CALIBRATED, CONSTANT = "raw", "calibrated", "constant"

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 import trajscore
 from trajscore.calibration._maker import calibrator_maker
+from trajscore.core.collapse import AGGREGATORS
 from trajscore.core.errors import ArgumentError
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.parallel import Progress, Work
@@ -20,7 +21,6 @@ from trajscore.core.score_families import several_families
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._choice import METHODS
-from trajscore.metrics._aggregate import AGGREGATORS
 from trajscore.monitoring import StoppingRule
 from trajscore.report._cards import cards_and_pairs
 from trajscore.report._conventions import convention_notes, weight_notes

@@ -10,9 +10,9 @@ import pandas as pd
 
 from trajscore.calibration._maker import CalibratorMaker
 from trajscore.core.parallel import Work
+from trajscore.core.run_sums import RunSums, run_sums
 from trajscore.core.score_families import count_clipped
 from trajscore.core.weights import StepWeights
-from trajscore.metrics._tps import RunSums, run_sums
 from trajscore.report._data import Options
 from trajscore.report._rows import Row, base_rate, make_rows
 from trajscore.report._runs import Judged

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from trajscore.core.equal_length import FEWEST
 from trajscore.core.score_families import digits_of
-from trajscore.metrics._equal_length import FEWEST
 from trajscore.report._cards import (
     AVOID,
     CARDS,

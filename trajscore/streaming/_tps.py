@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from trajscore.core.run_sums import score_cells
 from trajscore.core.score_families import family_name, get_family, several_families
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._units import left_out_factor, n_equal, t_quantile
-from trajscore.metrics._tps import score_cells
 from trajscore.streaming._batches import check_batch, check_mergeable, hashed
 from trajscore.streaming._labelled import LabelledRuns
 

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.collapse import collapse
 from trajscore.core.score_families import digits_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
 from trajscore.io._run import Run, Step
-from trajscore.metrics._aggregate import collapse
 from trajscore.report._cards import RECALIBRATE, USE, form_of, ranked
 from trajscore.report._data import BASE_RATE, CALIBRATED, CONSTANT, FORMS, RAW, ReportData
 
