@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm, t
 
 from trajscore.core.ids import are_default_ids
+from trajscore.core.statistics import CalibrationError, MeanOfRuns
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.gates._measures import Measure
 from trajscore.gates._run_set import RunSet
@@ -19,7 +20,6 @@ from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._units import Units, any_units, left_out_factor, n_equal
 from trajscore.inference._unseen import unseen_reach
 from trajscore.inference._wilson import clopper_pearson_excess
-from trajscore.metrics._statistics import CalibrationError, MeanOfRuns
 
 _DRAWS = 20_000
 _MOST_RUNS = 1_000_000

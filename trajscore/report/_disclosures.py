@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from trajscore.inference._choice import ENOUGH, FEWEST_OF_DIFFERENCES
 from trajscore.inference._influence import FEW_CLUSTERS
-from trajscore.metrics._proper_scores import BetaScore, get_family
 from trajscore.report._data import (
     BASE_RATE,
     BOOTSTRAP,
@@ -116,7 +115,7 @@ def disclosures(data: ReportData) -> dict[str, str]:
             [
                 f"Trajectory Proper Scores ({', '.join(options.score_names)}), higher is better",
                 *_clipping(data),
-                *_betas(options),
+                *(f"{one.name} {one.emphasis}" for one in options.families if one.emphasis),
             ]
         ),
         "weights": _weights(data),
@@ -147,40 +146,25 @@ def disclosures(data: ReportData) -> dict[str, str]:
 
 
 def _clipping(data: ReportData) -> list[str]:
-    """Say what the clip of the log score does; nothing where there is no log score."""
-    logs = data.options.log_scores
-    if not logs:
+    """Say what the clip of a score does; nothing where no score clips."""
+    clipping = [family for family in data.options.families if family.clip is not None]
+    if not clipping:
         return []
-    clip = f"{logs[0].clip:g}".replace("e-0", "e-")
-    sentences = [f"log scores in nats, forecasts clipped to [{clip}, 1 - {clip}]"]
+    first = clipping[0]
+    clip = f"{first.clip:g}".replace("e-0", "e-")
+    sentences = [
+        f"{first.keyword} scores in {first.unit}, forecasts clipped to [{clip}, 1 - {clip}]"
+    ]
     for (name, form), row in data.sensitivity[data.sensitivity["clipped"] > 0].iterrows():
         margin = (
             f" (its margin would be {row['clip_1e-2']:+.3f} with a clip of 1e-2)"
-            if data.options.is_log
+            if data.options.is_clipped
             else ""
         )
         sentences.append(
             f"{row['clipped']:.1%} of the forecasts of {name} {FORMS[form]} are clipped{margin}"
         )
     return sentences
-
-
-def _betas(options: Options) -> list[str]:
-    """Say in a line what each score of the beta family asks."""
-    families = [get_family(score) for score in options.scores]
-    return [
-        f"{family.name} {_what_beta_asks(family.a, family.b)}"
-        for family in families
-        if isinstance(family, BetaScore)
-    ]
-
-
-def _what_beta_asks(a: float, b: float) -> str:
-    if a == b:
-        return "weighs thresholds around one half, misses of either kind alike"
-    if a > b:
-        return "weighs high thresholds: it punishes overconfidence in runs that fail"
-    return "weighs low thresholds: it punishes pessimism about runs that succeed"
 
 
 def _weights(data: ReportData) -> str:

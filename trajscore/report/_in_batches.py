@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 from trajscore.calibration._calibrators import CalibratorMaker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
+from trajscore.core.collapse import collapse, weighted_mean
 from trajscore.core.outcomes import CENSORED, FAILURE, as_labels, as_q_z
+from trajscore.core.run_sums import score_cells
+from trajscore.core.score_families import BrierScore
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, run_label, unknown_name
-from trajscore.metrics._aggregate import collapse, weighted_mean
-from trajscore.metrics._proper_scores import BrierScore
-from trajscore.metrics._tps import score_cells
 from trajscore.report._data import (
     ALIVE,
     ALIVE_END,

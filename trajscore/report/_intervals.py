@@ -11,7 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.parallel import Work
+from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.weighted_steps import MANY
 from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units, check_resamples
 from trajscore.inference._choice import (
@@ -23,8 +25,6 @@ from trajscore.inference._choice import (
 )
 from trajscore.inference._units import Units, units_of
 from trajscore.inference._unseen import unseen_reach
-from trajscore.metrics._statistics import CalibrationError, MeanOfRuns, all_at_once
-from trajscore.metrics._weighted_steps import MANY
 from trajscore.report._data import (
     BOOTSTRAP,
     BOUNDS,

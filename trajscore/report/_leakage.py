@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.within_runs import last_cells
 from trajscore.io.fields import USUAL, words_of
-from trajscore.metrics import _ranking
 from trajscore.report._data import AS_GIVEN, REFERENCES, Note
 
 # Fewer runs of an outcome may well be told apart by chance.
@@ -48,7 +48,7 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
     last, success = last[clear], y[clear].astype(np.float64)
     if min(success.sum(), (1 - success).sum()) < _FEWEST_TOLD_APART:
         return ""
-    area = _ranking.auroc(*_ranking.TieGroups(last, success).sums(np.ones(len(last))))
+    area = ranking.auroc(*ranking.TieGroups(last, success).sums(np.ones(len(last))))
     if area in (0, 1):
         return "its value at the last step of a run tells successes from failures without an error"
     return ""

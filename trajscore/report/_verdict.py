@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from trajscore.metrics._equal_length import FEWEST
+from trajscore.core.equal_length import FEWEST
+from trajscore.core.score_families import digits_of
 from trajscore.report._cards import (
     AVOID,
     CARDS,
@@ -35,7 +36,7 @@ from trajscore.report._data import (
 )
 from trajscore.report._equal_length import OVER_LENGTH
 from trajscore.report._groups import ERROR_RATE
-from trajscore.report._numbers import digits_of, digits_that_show, fixed, interval, with_interval
+from trajscore.report._numbers import digits_that_show, fixed, interval, with_interval
 
 # A difference of two numbers that is smaller than this share of them is rounding.
 _ROUNDING = 1e-12
@@ -481,7 +482,7 @@ def behind_counting(data: ReportData, name: str) -> str:
 
 def _other_clip(data: ReportData, name: str) -> list[str]:
     """Say where the clip of the log score decides on which side of the base rate a form lies."""
-    if not data.options.is_log:
+    if not data.options.is_clipped:
         return []
     sentences = []
     for form, words in FORMS.items():

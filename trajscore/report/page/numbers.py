@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from trajscore.core.score_families import digits_of
 from trajscore.report._cards import gain_of
 from trajscore.report._data import (
     FORMS,
@@ -18,7 +19,7 @@ from trajscore.report._data import (
     ReportData,
 )
 from trajscore.report._glossary import arrow, explain
-from trajscore.report._numbers import digits_of, short_number
+from trajscore.report._numbers import short_number
 from trajscore.report.page.view import Section, View
 from trajscore.report.render.as_json import to_json
 

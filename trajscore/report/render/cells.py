@@ -7,10 +7,11 @@ import math
 import pandas as pd
 
 from trajscore.calibration._fixed_step import AUROC
+from trajscore.core.score_families import digits_of
 from trajscore.report._cards import ENDS, gain_of, margin_of
 from trajscore.report._data import AS_GIVEN, CONSTANT, FORMS, MARGIN, ReportData
 from trajscore.report._groups import shown_groups
-from trajscore.report._numbers import digits_of, with_interval
+from trajscore.report._numbers import with_interval
 
 
 def margin_cells(data: ReportData) -> pd.DataFrame:
