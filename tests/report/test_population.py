@@ -177,7 +177,9 @@ def test_a_stated_value_holds_until_the_next_one(gappy):
     pd.testing.assert_frame_equal(report.table, expected.table)
     assert report.excluded.to_numpy().tolist() == [["all", "a value of b is missing", 15]]
     share = 20 / len(X["a"].cells)
-    assert report.notes[0] == f"a: {share:.1%} of its values were not stated; the one before holds."
+    assert (
+        report.notes[0] == f"a: {share:.1%} of its values were missing; the value before was used."
+    )
 
 
 def test_predictors_without_common_runs_are_refused_with_a_remedy(ragged):
@@ -193,7 +195,7 @@ def test_predictors_without_common_runs_are_refused_with_a_remedy(ragged):
     none = X.with_cells(np.full(len(X.cells), np.nan))
     report = evaluate({"a": X, "none": none}, y, intervals=IntervalOptions(2))
     assert report.table.loc[("a", "as_given"), "n_runs"] == 200
-    assert report.notes == ["none: left out; it has too few complete runs with both outcomes."]
+    assert report.notes == ["none: left out; it has too few complete runs of both outcomes."]
 
 
 def test_a_base_rate_of_runs_that_weigh_unalike_is_explained(budget):

@@ -209,7 +209,7 @@ def _monitoring(arguments: argparse.Namespace, inputs: Inputs | None) -> bool | 
     options = {name: value for name, value in options.items() if value is not None}
     if not arguments.monitor:
         if options:
-            raise ValueError("--known-share and --splits are of --monitor; give that too")
+            raise ValueError("--known-share and --splits need --monitor; add it")
         return False
     cost = tokens_of(inputs.log, inputs.predictors) if inputs and inputs.log else None
     return MonitoringOptions(**options, cost=cost)
@@ -224,7 +224,7 @@ def _check_out(out: Path | None) -> None:
         raise ValueError(f"--out: {out} is a folder; name a file in it, say {out / 'report.html'}")
     if out.suffix.lower() not in _WRITERS:
         raise ValueError(
-            f"--out: {out} ends in none of {', '.join(_WRITERS)}; the ending says what is written"
+            f"--out: {out} must end in one of {', '.join(_WRITERS)}, which says what is written"
         )
 
 

@@ -225,7 +225,7 @@ def _asked(
     sign = -1.0 if is_lower_better(key.metric, new) else 1.0
     if gate.versus == BASELINE:
         if theirs is None or matched is None:
-            raise ValueError("there is no baseline; give one, or hold the metric against a number")
+            raise ValueError("the gate needs a baseline; give one, or set versus to a number")
         base, value = paired_estimates(theirs[key], ours[key], matched)
         return _above_baseline(gate, value, base, matched, sign, new.n_runs)
     units = np.unique(new.ids if new.tasks is None else new.tasks, return_inverse=True)[1]

@@ -91,12 +91,12 @@ class FromTable:
     def not_used(self) -> list[str]:
         """Say which columns are not taken, and what did not fit."""
         refused = [
-            f"column {name!r} is not taken for a score: {why}; name it with --score if it is one"
+            f"Left out: column {name!r}: {why}; name it with --score to judge it"
             for name, why in self.refused.items()
         ]
         scaled = [
-            f"column {name!r} is not taken: its values go beyond 1; give --scale {name}={top:g} if "
-            f"{top:g} stands for certainty"
+            f"Left out: column {name!r} has values above 1; add --scale {name}={top:g} if {top:g} "
+            f"means certainty"
             for name, top in self.skipped.items()
         ]
         constant = [
@@ -129,19 +129,17 @@ class FromLog:
         turns = "of the agent's turns"
         lines += [f"{name}: in {share:.0%} {turns}" for name, share in self.coverage.items()]
         lines += [
-            f"{name} is in {share:.0%} {turns}, and too few runs have all (--missing ffill lets "
-            f"the one before hold)"
+            f"{name}: in {share:.0%} {turns}; too few runs have it at every turn (--missing ffill "
+            f"uses the value before)"
             for name, share in self.too_rare.items()
         ]
         if self.n_turns is not None:
-            counts = ", ".join(f"{n} {name}" for name, n in self.n_signals.items())
+            counts = ", ".join(f"{name} {n:,}" for name, n in self.n_signals.items())
             lines.append(
-                "the log holds no confidence to judge, neither token log-probabilities nor stated "
-                "ones: judging minus the risk that TRACER sees in the dialogue"
+                "the log has no confidence (neither token log-probabilities nor stated ones); "
+                "judging it by minus TRACER's risk"
             )
-            lines.append(
-                f"of {self.n_turns} turns, so many have each of TRACER's signals: {counts}"
-            )
+            lines.append(f"TRACER signals present in {self.n_turns:,} turns: {counts}")
             lines += self.remarks
         lines += [ArgumentError(remark).in_options(_OPTIONS) for remark in self.unused]
         if self.group is not None:
@@ -394,13 +392,14 @@ def _task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
 def _without_leaky_columns(
     X: TrajectoryArray, y: NDArray[Any]
 ) -> tuple[TrajectoryArray, dict[str, str]]:
-    """Take no column for a score, unasked, that gives the outcome away."""
+    """Leave out columns that leak the outcome, where nobody named them."""
     why = {name: leakage(name, X[name], y) for name in X.channels or ()}
     refused = {name: how for name, how in why.items() if how}
     if len(refused) == len(why):
         reasons = "; ".join(f"{name!r}: {how}" for name, how in refused.items())
         raise ArgumentError(
-            f"no column is taken for a score unasked ({reasons}); name one with {{argument}}",
+            f"Every column that looks like a score may leak the outcome ({reasons}). Name one with "
+            f"{{argument}} to judge it all the same",
             "scores",
         )
     return (X[[name for name in why if name not in refused]] if refused else X), refused
