@@ -121,8 +121,8 @@ def evaluate(
     missing : {"same_runs", "own_runs", "ffill"}, default="same_runs"
         What to do where a value of a predictor is missing: leave the run out for all predictors, so
         that they are judged on the same runs; leave it out for that predictor alone; or let a value
-        hold until the next one is stated, and leave out the runs whose first value is missing. What is
-        left out is counted, with whose value was missing.
+        hold until the next one is stated, and leave out the runs whose first value is missing.
+        What is left out is counted, with whose value was missing.
     groups : array-like of shape (n_runs,), optional
         Clusters of runs (trials of one task), kept together in calibration and bootstrap.
     by : str, array-like of shape (n_runs,) or dict of them, optional
