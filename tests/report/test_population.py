@@ -100,8 +100,9 @@ def test_the_first_screen_says_where_unobserved_runs_decide():
     assert alone.cards["card"].iloc[0] == "use as it is" != report.cards["card"].iloc[0]
     n = int((y == -1).sum())
     said = (
-        f"{n} of 400 outcomes ({n / 400:.0%}) are unobserved and count as failures. Without these "
-        f"runs, forecast: {alone.cards['as_given'].iloc[0]:.3f} nats"
+        f"{n} of 400 runs ({n / 400:.0%}) have no outcome and count as failures, which is right "
+        f"where such a run did not succeed, as when a budget stopped it. Without these runs, "
+        f"forecast: {alone.cards['as_given'].iloc[0]:.3f} nats"
     )
     headline = (
         f"It depends on the {n} runs without an outcome. Counted as failures: use forecast, "
@@ -113,16 +114,16 @@ def test_the_first_screen_says_where_unobserved_runs_decide():
         assert plain.count(said) == plain.count(headline) == 1
     for other in (alone, evaluate(X, y, censored="drop", intervals=IntervalOptions(10))):
         assert other.observed_cards is None
-        assert "unobserved and count" not in str(other)
+        assert "have no outcome and count" not in str(other)
 
 
 def test_a_margin_that_turns_without_unobserved_runs_is_on_the_first_screen(chess):
     report = evaluate(*chess, intervals=IntervalOptions(10))
-    said = "the answer would be the same, but material as given would be +0.086 over the base rate"
+    said = "the answer is the same, but material as given is +0.086 over the base rate, not"
     assert said in " ".join(str(report).split())
     few = np.maximum(chess[1], 0)
     few[:5] = -1
-    assert "unobserved and count" not in str(evaluate(chess[0], few, intervals=IntervalOptions(10)))
+    assert "have no outcome" not in str(evaluate(chess[0], few, intervals=IntervalOptions(10)))
 
 
 def test_a_forecast_of_the_base_rate_is_the_same_as_it(ragged):
