@@ -438,14 +438,14 @@ def test_what_gives_the_outcome_away_is_no_guess(table, capsys):
     frame.to_csv(folder / "runs.csv", index=False)
     _, out, _ = run(capsys, folder / "runs.csv")
     assert "scores: columns 'c', 'noise'" in out
-    assert "Left out: column 'final_reward': it is named like an outcome" in out
-    assert "Left out: column 'state': its value at the last step" in out
+    assert "Left out: column 'final_reward' is named like an outcome" in out
+    assert "Left out: column 'state' separates successes from failures" in out
     _, out, _ = run(capsys, folder / "runs.csv", "--score", "state")
-    assert "note: state: its value at the last step of a run separates" in out
+    assert "note: state: separates successes from failures" in out
     frame.drop(columns=["c", "noise"]).to_csv(folder / "runs.csv", index=False)
     code, _, err = run(capsys, folder / "runs.csv")
     assert code == 2
-    assert "looks like a score may leak the outcome ('final_reward': it is named like" in err
+    assert "looks like a score may leak the outcome ('final_reward': is named like" in err
 
 
 def test_missing_values_and_unobserved_runs_as_asked(table, capsys):

@@ -340,7 +340,7 @@ def test_words_of_a_comparison():
     assert "how many runs would settle it cannot be said" in str(check(SAME, BASE, Gate("S-ECE")))
     stops = np.where(np.arange(200) < 3, "crash", "done")
     cut = runs_of(3, stop_reason=stops, outcomes=lambda y: np.where(stops == "crash", -1, y))
-    said = "3 without an outcome, counted as failures; forecasts of 3 not judged (no outcome; stopped"
+    said = "counted as failures; forecasts of 3 not judged (no outcome; stopped by crash, "
     assert said in str(check(cut, BASE))
     nobody = runs_of(2, tasks=False, n_tasks=7)
     assert "Not paired" in str(compare(BASE, nobody))

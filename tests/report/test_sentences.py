@@ -278,8 +278,11 @@ def test_a_column_that_gives_the_outcome_away_is_warned_of(ragged):
     notes = evaluate(given, y, intervals=IntervalOptions(5)).notes
     given_away = [note for note in notes if "If it is the outcome" in note]
     assert [note.split(":")[0] for note in given_away] == ["judge", "reward"]
-    assert "its value at the last step of a run separates successes from failures" in given_away[0]
-    assert "it is named like an outcome. If it is the outcome, or was made" in given_away[1]
+    assert (
+        "judge: separates successes from failures without an error at the last step"
+        in given_away[0]
+    )
+    assert "reward: is named like an outcome. If it is the outcome, or was made" in given_away[1]
 
 
 def test_few_clusters_are_warned_of(ragged):

@@ -68,11 +68,9 @@ class FromTable:
     chosen: Fields
     guessed: dict[str, tuple[str, ...]]
     first_step: int | None = None
-    refused: dict[str, str] = field(default_factory=dict)  # columns that look like scores, and why
+    left_out: dict[str, str] = field(default_factory=dict)  # columns that look like scores, and why
     group: str | None = None
     n_groups: int = 0
-    skipped: dict[str, float] = field(default_factory=dict)  # what may be confidences on a scale
-    constants: dict[str, float] = field(default_factory=dict)  # what has one value, and which
     remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -90,20 +88,8 @@ class FromTable:
 
     def not_used(self) -> list[str]:
         """Say which columns are not taken, and what did not fit."""
-        refused = [
-            f"Left out: column {name!r}: {why}; name it with --score to judge it"
-            for name, why in self.refused.items()
-        ]
-        scaled = [
-            f"Left out: column {name!r} has values above 1; add --scale {name}={top:g} if {top:g} "
-            f"means certainty"
-            for name, top in self.skipped.items()
-        ]
-        constant = [
-            f"Left out: column {name!r} has one value, {value:g}; name it with --score to judge it"
-            for name, value in self.constants.items()
-        ]
-        return [*refused, *scaled, *constant, *self.remarks]
+        columns = [f"Left out: column {name!r} {why}" for name, why in self.left_out.items()]
+        return [*columns, *self.remarks]
 
 
 @dataclass
@@ -293,20 +279,25 @@ def _load_table(
     stop_reason, groups = (
         None if name is None else X.meta[name] for name in (chosen.stop_reason, group)
     )
-    X, refused = _without_leaky_columns(X, y) if "scores" in guessed else (X, {})
-    if refused:
-        guessed["scores"] = X.channels or ()
+    left_out: dict[str, str] = {}
     if "scores" in guessed:
-        refused |= dict.fromkeys(settings(frame, chosen), "it is named like a cost or a setting")
+        X, left_out = _without_leaky_columns(X, y)
+        guessed["scores"] = X.channels or ()
+        left_out |= dict.fromkeys(settings(frame, chosen), "is named like a cost or a setting")
+        one_value = constants(frame, chosen).items()
+        left_out |= {name: f"has one value, {value:g}" for name, value in one_value}
+    left_out = {name: f"{why}; name it with --score to judge it" for name, why in left_out.items()}
+    left_out |= {
+        name: f"has values above 1; add --scale {name}={top:g} if {top:g} means certainty"
+        for name, top in skipped(frame, chosen).items()
+    }
     n_groups = 0 if groups is None else groups.nunique()
     counted = first if first_step is None and step is not None else None
-    left = skipped(frame, chosen)
     if chosen.stop_reason is not None:
         remarks += _not_met(rule, X.meta[chosen.stop_reason])
     elif rule is not None:
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
-    one_value = constants(frame, chosen) if "scores" in guessed else {}
-    origin = FromTable(chosen, guessed, counted, refused, group, n_groups, left, one_value, remarks)
+    origin = FromTable(chosen, guessed, counted, left_out, group, n_groups, remarks)
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
     return Inputs(X, y, groups, stop_reason if rule is None else None, origin, spent)
 

@@ -36,13 +36,13 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
 
     >>> X = TrajectoryArray.from_list([[0.2, 0.9]] * 5 + [[0.8, 0.1]] * 5)
     >>> leakage("judge", X, np.repeat([1, 0], 5))
-    'its value at the last step of a run separates successes from failures perfectly'
+    'separates successes from failures without an error at the last step of a run'
     >>> leakage("final_reward", X, np.ones(10))
-    'it is named like an outcome'
+    'is named like an outcome'
     """
     words = words_of(name)
     if words & _OUTCOME_WORDS and not words & _FORECAST_WORDS:
-        return "it is named like an outcome"
+        return "is named like an outcome"
     last = trace.cells[last_cells(trace)]
     clear = ((y == 0) | (y == 1)) & ~np.isnan(last)
     last, success = last[clear], y[clear].astype(np.float64)
@@ -50,7 +50,7 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
         return ""
     area = _ranking.auroc(*_ranking.TieGroups(last, success).sums(np.ones(len(last))))
     if area in (0, 1):
-        return "its value at the last step of a run separates successes from failures perfectly"
+        return "separates successes from failures without an error at the last step of a run"
     return ""
 
 

@@ -253,7 +253,7 @@ def _why_use(card: pd.Series, data: ReportData) -> str:
         return f"{text}; recalibrating it gains no more than {_most(card['gain_high'], data)}"
     if card["gain"] < card["matters"]:
         return (
-            f"{text}; recalibrating it gains {_size(card, 'gain', data)}, not shown to be the "
+            f"{text}; recalibrating it gains {_size(card, 'gain', data)}, less than the "
             f"{_most(card['matters'], data)} that matter"
         )
     return f"{text}; recalibrating it may gain something; too few runs to tell"
@@ -303,8 +303,8 @@ def _why_few(card: pd.Series, data: ReportData) -> str:
     worse = "as given it is worse than the base rate; " * bool(card["as_given_high"] < 0)
     if card[f"{form}_low"] > 0:
         return (
-            f"{worse}{how}, {_size(card, form, data)} better than the base rate, not shown to be "
-            f"the {_most(card['matters'], data)} that matter; {more}"
+            f"{worse}{how}, {_size(card, form, data)} better than the base rate, less than the "
+            f"{_most(card['matters'], data)} that matter; {more}"
         )
     return f"{worse}{text} over the base rate; {more}"
 
