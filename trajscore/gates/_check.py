@@ -153,9 +153,12 @@ def check(
     matched = None if baseline is None else match(baseline, new)
     problems = data_problems(new, matched, asked_for.data)
     measures = Measures(new), None if baseline is None else Measures(baseline)
-    questions: list[GateResult | _Asked] = [
-        _ask(gate, new, measures, matched) for gate in asked_for.gates
-    ]
+    questions: list[GateResult | _Asked] = []
+    for gate in asked_for.gates:
+        try:
+            questions.append(_asked(gate, new, *measures, matched))
+        except ValueError as error:
+            questions.append(GateResult(gate, UNUSABLE, UNUSABLE, why=str(error)))
     open_ = [
         question
         for question in questions
@@ -207,15 +210,6 @@ def data_problems(new: RunSet, matched: Matching | None, data: DataRules) -> lis
             only = "new set" if name == "new_tasks" else "baseline"
             problems.append(f'{n} tasks are only in the {only}, and {name} = "refuse"')
     return problems
-
-
-def _ask(
-    gate: Gate, new: RunSet, measures: tuple[Measures, Measures | None], matched: Matching | None
-) -> GateResult | _Asked:
-    try:
-        return _asked(gate, new, *measures, matched)
-    except ValueError as error:
-        return GateResult(gate, UNUSABLE, UNUSABLE, why=str(error))
 
 
 def _asked(
