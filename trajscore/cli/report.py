@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -254,23 +253,11 @@ def _family(text: str) -> Any:
 
 
 def _progress() -> Callable[[Iterable[Any]], Iterable[Any]]:
-    """Return a progress bar that shows up only when the work takes long."""
+    """Return a progress bar, if tqdm is installed, that shows up only when the work takes long."""
     try:
         from tqdm import tqdm
     except ImportError:
-        return _plain_progress
+        return list
     return lambda jobs: tqdm(
         list(jobs), desc="working", delay=_PATIENCE, leave=False, disable=not sys.stderr.isatty()
     )
-
-
-def _plain_progress(jobs: Iterable[Any]) -> Iterable[Any]:
-    """Count blocks on standard error where tqdm is not installed."""
-    blocks, start, shown = list(jobs), time.monotonic(), False
-    for done, job in enumerate(blocks):
-        if sys.stderr.isatty() and time.monotonic() - start > _PATIENCE:
-            shown = True
-            print(f"\rworking {done / len(blocks):.0%}", end="", file=sys.stderr, flush=True)
-        yield job
-    if shown:
-        print("\r" + " " * 20 + "\r", end="", file=sys.stderr, flush=True)
