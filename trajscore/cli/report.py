@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -216,7 +215,7 @@ def _monitoring(arguments: argparse.Namespace, inputs: Inputs | None) -> bool | 
     options = {name: value for name, value in options.items() if value is not None}
     if not arguments.monitor:
         if options:
-            raise ValueError("--known-share and --splits are of --monitor; give that too")
+            raise ValueError("--known-share and --splits need --monitor; add it")
         return False
     cost = tokens_of(inputs.log, inputs.predictors) if inputs and inputs.log else None
     return MonitoringOptions(**options, cost=cost)
@@ -231,7 +230,7 @@ def _check_out(out: Path | None) -> None:
         raise ValueError(f"--out: {out} is a folder; name a file in it, say {out / 'report.html'}")
     if out.suffix.lower() not in _WRITERS:
         raise ValueError(
-            f"--out: {out} ends in none of {', '.join(_WRITERS)}; the ending says what is written"
+            f"--out: {out} must end in one of {', '.join(_WRITERS)}, which says what is written"
         )
 
 
@@ -253,23 +252,11 @@ def _family(text: str) -> ScoreFamily:
 
 
 def _progress() -> Callable[[Iterable[Any]], Iterable[Any]]:
-    """Return a progress bar that shows up only when the work takes long."""
+    """Return a progress bar, if tqdm is installed, that shows up only when the work takes long."""
     try:
         from tqdm import tqdm
     except ImportError:
-        return _plain_progress
+        return list
     return lambda jobs: tqdm(
         list(jobs), desc="working", delay=_PATIENCE, leave=False, disable=not sys.stderr.isatty()
     )
-
-
-def _plain_progress(jobs: Iterable[Any]) -> Iterable[Any]:
-    """Count blocks on standard error where tqdm is not installed."""
-    blocks, start, shown = list(jobs), time.monotonic(), False
-    for done, job in enumerate(blocks):
-        if sys.stderr.isatty() and time.monotonic() - start > _PATIENCE:
-            shown = True
-            print(f"\rworking {done / len(blocks):.0%}", end="", file=sys.stderr, flush=True)
-        yield job
-    if shown:
-        print("\r" + " " * 20 + "\r", end="", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""What a predictor tells where length tells nothing: at one step, and between equally long runs."""
+"""How well a predictor ranks runs of equal length, and runs at one step."""
 
 from __future__ import annotations
 

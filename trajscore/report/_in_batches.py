@@ -89,7 +89,7 @@ class Rules:
 
 
 def _check_q_z(q_z: NDArray[Any], unseen: BoolArray, ids: NDArray[Any]) -> None:
-    """Name the run, as its row in a batch would tell nobody."""
+    """Name the run, as its row in a batch means nothing to the user."""
     bad = unseen & ~((q_z >= 0) & (q_z <= 1))
     if bad.any():
         row = int(np.argmax(bad))
@@ -119,7 +119,7 @@ def batch_rules(
 
 
 class OutsideUnitError(ValueError):
-    """A value is no probability."""
+    """A value is not a probability."""
 
 
 def _check_forecasts(X: TrajectoryArray) -> None:

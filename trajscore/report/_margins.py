@@ -50,7 +50,7 @@ _LEAST_UNCERTAINTY = 1e-7
 
 
 def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) -> Metrics:
-    """All metrics of a row; rank metrics alone where it is no probability.
+    """All metrics of a row; rank metrics alone where it is not a probability.
 
     `steps` are those of the same runs with any forecasts, if they are known already.
     """

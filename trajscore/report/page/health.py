@@ -24,7 +24,7 @@ _MOST_REASONS = 12
 def health(view: View) -> Section:
     """Return what may be wrong with the data."""
     data = view.data
-    kinds = {"gives away", "risk", "few clusters", "outside", "sure"}
+    kinds = {"leakage", "risk", "few clusters", "outside"}
     kinds |= {"heavy run", "small groups", "conventions"}
     return Section(
         "health",

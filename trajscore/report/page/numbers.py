@@ -29,6 +29,9 @@ _OVER = {
 }
 
 
+_SHORT = {"n_runs": "runs", "n_censored": "no outcome", **_OVER}
+
+
 def numbers(view: View) -> Section:
     """Return the main table, best values marked, and the files to save."""
     data = view.data
@@ -57,7 +60,7 @@ def numbers(view: View) -> Section:
         )
     heads = [
         {
-            "parts": _short(column).replace("_", "_ ").split(" "),
+            "parts": _SHORT.get(column, column).replace("_", "_ ").split(" "),
             "arrow": arrow(column, data.options),
             "about": explain(column),
         }
@@ -65,7 +68,7 @@ def numbers(view: View) -> Section:
     ]
     files = {
         "report.json": _link(to_json(data), "application/json"),
-        "report.csv": _link(_frame(view).to_csv(index=False), "text/csv"),
+        "report.csv": _link(data.intervals.reset_index().round(6).to_csv(index=False), "text/csv"),
     }
     return Section(
         "numbers",
@@ -84,14 +87,6 @@ def _gains(view: View) -> list[dict[str, Any]]:
          **row, **dict(zip(GAIN, gain_of(data, name, metric), strict=True))}
         for (name, metric), row in data.calibration_gain.to_dict("index").items()
     ]  # fmt: skip
-
-
-def _frame(view: View) -> pd.DataFrame:
-    return view.data.intervals.reset_index().round(6)
-
-
-def _short(name: str) -> str:
-    return {"n_runs": "runs", "n_censored": "no outcome", **_OVER}.get(name, name)
 
 
 def _text(value: Any, name: str) -> str:

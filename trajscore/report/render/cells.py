@@ -53,7 +53,8 @@ def step_cells(data: ReportData) -> pd.DataFrame:
         for three in zip(*(table[name] for name in AUROC), strict=True)
     ]
     wide = pd.Series(cells, index=table.index).unstack("predictor").fillna("")
-    wide.insert(0, "runs", table["n_runs"].groupby("step").max())
+    n_runs = table["n_runs"].groupby("step").max()
+    wide.insert(0, "runs", [f"{n:,}" for n in n_runs])
     return wide[["runs", *(name for name in data.predictors if name in wide)]]
 
 

@@ -29,7 +29,7 @@ from trajscore.report.render.cells import (
 from trajscore.report.render.layout import in_blocks, lines, short_names
 from trajscore.report.render.summary import to_summary
 
-_SHORT_FORMS = {AS_GIVEN: "as_given", RECALIBRATED: "cal."}
+_SHORT_FORMS = {AS_GIVEN: "given", RECALIBRATED: "recal."}
 
 
 def to_text(data: ReportData, *, verbose: bool = False) -> str:
