@@ -78,7 +78,7 @@ def margins(report: Report, predictor: str) -> dict[str, str]:
 
 def over_counting(report: Report, predictor: str) -> dict[str, str]:
     """Return what the recalibrated predictor gains over counting steps."""
-    row = report.table.loc[(predictor, "calibrated")]
+    row = report.table.loc[(predictor, "recalibrated")]
     columns = {"over counting": "TPS log over_alive", "end known": "TPS log over_alive_end"}
     return {
         name: f"{_signed(row[column])} "
@@ -106,7 +106,7 @@ def both(name: str, given: dict[str, Any]) -> tuple[pd.DataFrame, list[str]]:
         | over_counting(reports["step"], predictor)
         for predictor in reports["step"].cards.index
     }
-    told = {how: [answer(report), *report.notes] for how, report in reports.items()}
+    told = {how: [answer(report)[0], *report.notes] for how, report in reports.items()}
     return pd.DataFrame(rows).T, [
         f"{name}, {how} weights: {sentence}"
         for how, sentences in told.items()

@@ -20,9 +20,9 @@ from scipy.special import log_softmax
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from trajscore.calibration import AffineCalibrator
-from trajscore.metrics import answer_metrics
+from trajscore.metrics import Answers
 
-# as printed, and as `answer_metrics` calls them
+# as printed, and as `Answers.metrics` calls them
 COLUMNS = {
     "N-ER": "N-ER", "ECE": "ECE", "AUC": "AUC", "N-CE_qe": "N-CE of confidence",
     "N-BS_qe": "N-BS of confidence", "N-CE_q": "N-CE", "N-BS_q": "N-BS", "AURC": "AURC",
@@ -32,7 +32,7 @@ COLUMNS = {
 
 def row(y: np.ndarray, log_p: np.ndarray) -> np.ndarray:
     """One row of the table."""
-    table = answer_metrics(y, log_p, log_proba=True, rule="trapezoid")
+    table = Answers.from_proba(y, log_p, log_proba=True).metrics(rule="trapezoid")
     table["N-BS of confidence"] *= 2
     return table[list(COLUMNS.values())].to_numpy()
 

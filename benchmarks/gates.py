@@ -342,7 +342,7 @@ def of_check(n: int, seed: int) -> None:
             Gate("pass^2"),
             Gate("length"),
             Gate("TPS log margin"),
-            Gate("S-ECE", form="calibrated"),
+            Gate("S-ECE", form="recalibrated"),
             Gate("AUROC"),
         )
     )

@@ -27,7 +27,7 @@ from trajscore.core.parallel import Work
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import load_chess, make_trajectories
 from trajscore.report import IntervalOptions
-from trajscore.report._cards import AVOID, RECALIBRATE, USE, card_table, form_of, say_nothing
+from trajscore.report._cards import AVOID, RECALIBRATE, USE, card_table, form_of, have_too_few_runs
 from trajscore.report._contradictions import contradictions
 from trajscore.report._data import Options
 from trajscore.report._groups import ERROR_RATE, differ, group_table
@@ -64,7 +64,7 @@ def cards_of(
 
 def contradicts(cards: pd.DataFrame, groups: pd.DataFrame) -> tuple[bool, bool]:
     """Whether a group gets another card than the whole, and whether one decides otherwise."""
-    told = groups[~say_nothing(groups)]
+    told = groups[~have_too_few_runs(groups)]
     whole = cards["card"].reindex(told.index.get_level_values("predictor")).to_numpy()
     other = (told["card"] != whole).to_numpy()
     decided = told["card"].isin([USE, RECALIBRATE, AVOID]).to_numpy()

@@ -3,6 +3,7 @@
     python benchmarks/intervals.py [--simulations 4000] [--bootstraps 500] [--drawn-runs 200000]
                                    [--replicates 999] [--seed 0] [--only NAME ...] [--rst]
     python benchmarks/intervals.py --public FOLDER [--simulations 400] [--sizes 60 200] [--seed 0]
+                                   [--only NAME ...] [--rst]
 
 Runs of one forecast each, with a known chance of success; several sizes, ties, overconfidence (so
 that some forecasts are clipped), rare failures, and clusters of runs of equal and unequal size.
@@ -48,7 +49,7 @@ from trajscore.inference._unseen import unseen_reach
 from trajscore.metrics import tps_samples
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._diagnostics import diagnostic_statistics
-from trajscore.metrics._ecuas import price
+from trajscore.metrics._ecuas import ecuas_costs
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._statistics import MeanOfRuns, Statistic, all_at_once
 from trajscore.metrics._tps import score_cells
@@ -156,7 +157,7 @@ def statistics(success: FloatArray, forecast: FloatArray) -> dict[str, Statistic
         "TPS brier": lambda y: score_cells(get_family("brier"), forecast, y),
     }
     for n in (0, 1, 128):
-        scores[f"ECUAS_{n}"] = lambda y, n=n: price(log_u, 1 - y, n, 1.0, 1e-7)[0]
+        scores[f"ECUAS_{n}"] = lambda y, n=n: ecuas_costs(log_u, 1 - y, n, 1.0, 1e-7)
     for name, of in scores.items():
         metrics[name] = MeanOfRuns(of(success), None, of(opposite(success)))
     return metrics
@@ -448,6 +449,8 @@ def main_public(args: argparse.Namespace) -> None:
     short = every[(every["covered"] < 0.93) & (every["samples"] >= 50)]
     print("\nCoverage below .93:")
     print(short.round(3).to_string() if len(short) else "nowhere")
+    if args.rst:
+        print(public_rst(tables))
 
 
 # -------------------------------------------------------------------- tables
@@ -456,13 +459,48 @@ def main_public(args: argparse.Namespace) -> None:
 SHOWN = ("TPS log", "TPS brier", "AUROC", "AUPRC", "AURC", "ECUAS_0", "AUROC gain", "T-ECE", "MCB")
 
 
+PUBLIC = {
+    "log": "margin of TPS log",
+    "Brier": "margin of TPS brier",
+    "beta": "margin of TPS beta(4,2)",
+    "ECUAS_0": "ECUAS_0",
+    "ECUAS_1": "ECUAS_1",
+    "MCB": "MCB log",
+}
+BY_STEP = {"AUROC at a step": "by step, AUROC ", "margin at a step": "by step, margin "}
+
+
+def public_rst(tables: Mapping[tuple[str, int], pd.DataFrame]) -> str:
+    """Coverage in samples of public tables, for docs; by step the mean, and the lowest."""
+    lines = [["table", "runs", *PUBLIC, *BY_STEP]]
+    for (name, n), table in tables.items():
+        covered = [_share(table["covered"].get(key, np.nan)) for key in PUBLIC.values()]
+        for start in BY_STEP.values():
+            steps = table[table.index.str.startswith(start) & (table["samples"] >= 50)]
+            steps = steps.dropna(subset="covered")
+            if len(steps):
+                mean = np.average(steps["covered"], weights=steps["samples"] * steps["given"])
+                covered.append(f"{_share(mean)} ({_share(steps['covered'].min())})")
+            else:
+                covered.append("")
+        lines.append([name, str(n), *covered])
+    return _rst(lines)
+
+
+def _share(number: float) -> str:
+    return "" if np.isnan(number) else f"{number:.3f}".removeprefix("0")
+
+
 def rst_table(tables: Mapping[str, pd.DataFrame]) -> str:
     """Coverage as `auto` has it, for docs: of all simulations where it takes influences in most."""
     cells = {
         name: [_cell(metric, table.loc[metric]) for metric in SHOWN]
         for name, table in tables.items()
     }
-    lines = [["95% of", *SHOWN], *([name, *row] for name, row in cells.items())]
+    return _rst([["95% of", *SHOWN], *([name, *row] for name, row in cells.items())])
+
+
+def _rst(lines: list[list[str]]) -> str:
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     rule = "  ".join("=" * width for width in widths)
     text = [
@@ -474,7 +512,7 @@ def rst_table(tables: Mapping[str, pd.DataFrame]) -> str:
 
 def _cell(metric: str, row: pd.Series) -> str:
     kinds = ("auto", "influence", "where chosen")
-    covered = {name: f"{row[name]:.3f}".lstrip("0") for name in kinds}
+    covered = {name: _share(row[name]) for name in kinds}
     if metric in BOUNDED:
         return covered["auto"]
     if row["chosen"] >= 0.5:

@@ -53,7 +53,7 @@ def judged(forecaster: Any, seed: int) -> dict[str, float]:
     X, y = noise(seed)
     inside, outside = forecaster.fit(X, y).transform(X), cross_fit_traces(forecaster, X, y)
     report = evaluate({"noise": X}, y, calibrator=forecaster)
-    row = report.table.loc[("noise", "calibrated")]
+    row = report.table.loc[("noise", "recalibrated")]
     return {
         "AUROC in sample": roc_auc_score(y, aggregate(inside, "weighted")),
         "AUROC out of fold": roc_auc_score(y, aggregate(outside, "weighted")),

@@ -156,14 +156,15 @@ def main() -> None:
         print(
             f"== {name}\n{report}\n\n{report.table.reindex(columns=SHOWN).round(4).T.to_string()}\n"
         )
-        forms = [("judge", form) for form in ("raw", "calibrated")]
+        forms = [("judge", form) for form in ("as_given", "recalibrated")]
         parts = {
             form: asdict(tps_decomposition(report.labels[form], report.traces[form]))
             for form in forms
         }
         print(f"{pd.DataFrame(parts).round(4).T.to_string()}\n")
         value = report.intervals["value"].unstack("form").loc["judge"]
-        print((value["calibrated"] - value["raw"]).round(4).rename("calibrated - raw").to_string())
+        gain = value["recalibrated"] - value["as_given"]
+        print(gain.round(4).rename("recalibrated - as given").to_string())
     games, ended = load_chess(return_X_y=True)
     sets |= {f"chess, {name}": (games[name], ended) for name in games.channels}
     for name, (X, y) in sets.items():

@@ -12,6 +12,7 @@ that it was looked for on: with the outcomes, and with shuffled ones.
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,18 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from reproduction.agent_tracer import AgentTracerSignals, detection
 from tracer import load
 from trajscore import TracerScorer, TracerSignals, TrajectoryArray, io
 from trajscore.tracer import early_warning
 from trajscore.tracer._components import AGENT_GAP, REPETITION, USER_GAP
-from trajscore.tracer._definitions import DEFINITIONS
 from trajscore.tracer._tuning import grid_scores
 
+DEFINITIONS = {
+    "trajscore": TracerSignals,
+    "paper": partial(TracerSignals, definition="paper"),
+    "agent-tracer": AgentTracerSignals,
+}
 WEIGHTS = (0.0, 0.5, 1.0, 2.0, 4.0)
 GRID = {
     "alpha": WEIGHTS, "beta": WEIGHTS, "gamma": WEIGHTS,
@@ -46,7 +52,8 @@ def of_definition(
     runs: list[io.Run], y: NDArray[Any], definition: str, usual: TrajectoryArray, embedder: str
 ) -> dict[str, float]:
     """Return one row of the table of a log."""
-    S = TracerSignals(embedder, definition=definition).fit_transform(runs)
+    make = DEFINITIONS[definition]
+    S = make(embedder=embedder).fit_transform(runs)
     row = {
         f"{name} differs": float((~np.isclose(S[name].cells, usual[name].cells, equal_nan=True))
                                  .mean())
@@ -56,15 +63,15 @@ def of_definition(
     row["AUROC"] = float(auroc(y, scorer.score_samples(S)))
     at_risk = TracerScorer(actors="agent").fit(S).score_samples(S)
     row["agent at risk"] = float(auroc(y, at_risk))
-    alone = TracerSignals(embedder, definition=definition, actors="agent").fit_transform(runs)
+    alone = make(embedder=embedder, actors="agent").fit_transform(runs)
     row["agent rows"] = float(auroc(y, scorer.score_samples(alone)))
-    for counting in ("paper", "agent-tracer"):
-        warning = early_warning(y, scorer.transform(S), definition=counting)
-        row |= {
-            f"mean time, {counting}": warning.mean_time,
-            f"by 20%, {counting}": warning.detected_within(0.2),
-        }
-    return row
+    ours, theirs = (judge(y, scorer.transform(S)) for judge in (early_warning, detection))
+    return row | {
+        "mean time, paper": ours.mean_time,
+        "by 20%, paper": ours.detected_within(0.2),
+        "mean time, agent-tracer": float(theirs.failure_times.mean()),
+        "by 20%, agent-tracer": theirs.detected_within(0.2),
+    }
 
 
 def best_on_its_own_runs(

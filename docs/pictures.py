@@ -121,8 +121,8 @@ def meaning(ax):
     known = y >= 0
     recalibrated = PlattCrossFitCalibrator().fit_transform(X["engine"], y)
     for name, trace, color in (
-        ("as given", X["engine"], COLORS["raw"]),
-        ("recalibrated", recalibrated, COLORS["calibrated"]),
+        ("as given", X["engine"], COLORS["as_given"]),
+        ("recalibrated", recalibrated, COLORS["recalibrated"]),
     ):
         steps, outcome = trace[known].cells, np.repeat(y[known], trace[known].lengths)
         place = np.clip((steps * 10).astype(int), 0, 9)

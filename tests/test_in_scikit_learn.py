@@ -1,8 +1,5 @@
 """Forecasters, scorers and containers inside scikit-learn's own machinery."""
 
-import re
-import warnings
-
 import numpy as np
 import pytest
 from sklearn import config_context
@@ -40,7 +37,7 @@ from trajscore import (
 )
 from trajscore.calibration import cross_fit_traces
 from trajscore.datasets import make_trajectories
-from trajscore.metrics import _scorers, censored_tps_score
+from trajscore.metrics import censored_tps_score
 
 GRID = {"plattcrossfitcalibrator__C": [1e-4, 1.0]}
 
@@ -232,19 +229,16 @@ def test_not_observed_is_a_failure_to_forecasters_folds_and_scorers_alike(fifth)
         assert traces[0] == traces[1]
 
 
-def test_where_forecaster_and_scorer_disagree_one_warning_names_both(fifth, monkeypatch):
+def test_where_forecaster_and_scorer_disagree_a_warning_names_both(fifth):
     X, codes = fifth
     model = Pipeline([("channel", "passthrough"), ("forecaster", PlattCrossFitCalibrator())])
     search = GridSearchCV(model, candidates(censored="drop"), scoring=censored_tps_scorer, cv=5)
-    message = "PrefixForecaster has censored='drop' and the scorer .* censored='failure'"
+    message = "PrefixForecaster was fitted with censored='drop', but .* has censored='failure'"
     for forecaster in (search, clone(search).set_params(param_grid=candidates(censored="drop")[1])):
-        monkeypatch.setattr(_scorers, "_warned", set())
-        with pytest.warns(UserWarning, match=message) as caught:
+        with pytest.warns(UserWarning, match=message):
             forecaster.fit(X, codes)
-        assert len(caught) == 1
-    assert search.best_index_ == PLATT  # which is why it is said
-    monkeypatch.setattr(_scorers, "_warned", set())
-    with pytest.warns(UserWarning, match=message):  # what a search has found is judged
+    assert search.best_index_ == PLATT  # the reason for the warning
+    with pytest.warns(UserWarning, match=message):  # the winner of a search is judged
         censored_tps_scorer(forecaster, X, codes)
     observed = codes >= 0
     censored_tps_scorer(forecaster, X[observed], codes[observed])  # nothing to disagree on
@@ -254,23 +248,24 @@ def test_where_forecaster_and_scorer_disagree_one_warning_names_both(fifth, monk
     )
 
 
-def test_a_scorer_of_observed_runs_says_what_to_use_instead(fifth, monkeypatch):
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+def test_the_scorer_of_observed_runs_raises_and_error_score_applies(fifth):
     X, codes = fifth
-    grid = {"last": [1, 2]}
-    message = r"^tps_scorer is for observed .* use censored_tps_scorer, or make_censored_tps_sco"
+    message = r"outcome is -1 \(unobserved; .* use censored_tps_scorer, or make_censored_tps_sco"
     for scoring in (tps_scorer, {"tps": tps_scorer, "censored": censored_tps_scorer}):
-        search = GridSearchCV(PrefixForecaster(features="last"), grid, scoring=scoring, refit=False)
-        monkeypatch.setattr(_scorers, "_warned", set())
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        search = GridSearchCV(
+            PrefixForecaster(features="last"), {"last": [1, 2]}, scoring=scoring, refit=False
+        )
+        with pytest.warns(UserWarning, match=message):
             search.fit(X, codes)
-        said = [str(one.message) for one in caught]
-        assert [bool(re.match(message, one)) for one in said] == [True] + [False] * (len(said) - 1)
-        assert all("non-finite" in one for one in said[1:])
+        name = "score" if scoring is tps_scorer else "tps"
+        assert np.isnan(search.cv_results_[f"mean_test_{name}"]).all()
         with pytest.raises(ValueError, match=message):
             search.set_params(error_score="raise").fit(X, codes)
+    forecaster, error_score = PrefixForecaster().fit(X, codes), 0.25
     with pytest.raises(ValueError, match=message):
-        tps_scorer(PrefixForecaster().fit(X, codes), X, codes)
+        tps_scorer(forecaster, X, codes)
+    assert error_score == 0.25  # a local variable of this name is the caller's own affair
 
 
 def test_weights_through_a_search(runs):
@@ -343,7 +338,7 @@ def test_q_z_goes_to_the_scorer_and_not_to_the_calibrator(runs):
     with config_context(enable_metadata_routing=True):
         scorer = make_censored_tps_scorer(censored="q_z").set_score_request(q_z=True)
         for forecaster in (PlattCrossFitCalibrator(), PrefixForecaster()):
-            with pytest.warns(UserWarning, match="has censored='failure' and the scorer that"):
+            with pytest.warns(UserWarning, match="was fitted with censored='failure', but the"):
                 found = cross_validate(forecaster, X, y, params={"q_z": q_z}, scoring=scorer, cv=3)
             assert np.isfinite(found["test_score"]).all()
 

@@ -34,7 +34,7 @@ from collections import Counter
 from pathlib import Path
 
 from trajscore import StepConfidence, io
-from trajscore.io._files import LogFile
+from trajscore.io.files import LogFile
 from trajscore.report._describe import describe
 
 SECONDS = 10

@@ -47,7 +47,7 @@ MEMORY = 8 << 30  # bytes of address space that a mutant may ask for
 # (file, line, line of the mutant): why no test could tell them apart
 EQUIVALENT = {
     (
-        "trajscore/metrics/_ua_cost.py",
+        "trajscore/metrics/_rejection_cost.py",
         "values = [self.at(s) for s in np.linspace(start, stop, 9)]",
         "values = [self.at(s) for s in np.linspace(start, stop, 10)]",
     ): "in how many places a message looks for the roughest panel",
@@ -67,7 +67,7 @@ EQUIVALENT = {
         "later = np.where(flagged > 0, failures / flagged, 1.0)",
     ): "a group without weight has no run whose influence it could be",
     (
-        "trajscore/metrics/_ua_cost.py",
+        "trajscore/metrics/_rejection_cost.py",
         "return np.array([values.sum(), values[: self._n_low].sum()])",
         "return np.array([values.sum(), values[1:self._n_low].sum()])",
     ): "whether to go down by 35 e-folds more is judged by nearly the same part of the lowest one",

@@ -24,7 +24,6 @@ from trajscore.tracer import ActionSignals, StepConfidence, TracerScorer, Tracer
 if TYPE_CHECKING:
     from trajscore import datasets, gates, plotting, streaming
 
-__version__ = "0.2.0"
 
 __all__ = [
     "ActionSignals",

@@ -217,7 +217,7 @@ PAPER = Paper(
         ),
         Item(
             "Equations 5 to 17", "The cost, its integral, and its special cases",
-            "``tests/metrics/test_ecuas.py``, ``tests/metrics/test_ua_cost.py``",
+            "``tests/metrics/test_answers.py``, ``tests/metrics/test_rejection_cost.py``",
         ),
         Item(
             "Table 1", "Classification systems, a part of Table 3",
@@ -231,7 +231,7 @@ PAPER = Paper(
         Item(
             "Table 3", "All classification systems, raw and calibrated",
             "``benchmarks/ecuas_table.py``, folds of seed 42; ``tests/metrics/"
-            "test_answer_metrics.py``. N-BS_qe is printed as twice the normalised score",
+            "test_answer_table.py``. N-BS_qe is printed as twice the normalised score",
             table_3, needs=tuple(folder for _, folder, _ in printed_sets()),
         ),
         Item(

@@ -97,7 +97,7 @@ def test_horizon_and_end(table, capsys, options, weights, knows):
     X, y = TrajectoryArray.from_frame(
         frame, id="run_id", step="step", value="confidence", outcome="solved"
     )
-    value = found["predictors"]["confidence"]["forms"]["raw"]["metrics"]["TPS log"]["value"]
+    value = found["predictors"]["confidence"]["forms"]["as_given"]["metrics"]["TPS log"]["value"]
     assert value == pytest.approx(metrics.tps_score(y, X, **weights))
     said = f"{np.maximum(X.lengths - 4, 0).sum()} steps beyond the horizon are not scored"
     assert (said in " ".join(out.split())) == ("4" in options)
@@ -152,8 +152,17 @@ def test_stop_reasons_and_missing_outcomes(table, capsys):
     frame.to_csv(folder / "runs.csv", index=False)
     _, out, _ = run(capsys, folder / "runs.csv")
     assert "stop reason: column 'stop_reason'" in out
-    assert "left out: 3 runs (all predictors: stopped by tool_error" in out
+    assert "Left out: 3 runs (no outcome; stopped by tool_error" in " ".join(out.split())
     assert "6 of 57 runs not observed" in out
+
+
+def test_a_column_of_one_value_is_said_to_be_left_out(table, capsys):
+    frame, folder = table
+    frame.assign(certain=0.25, flag=1.0, temperature=0.7).to_csv(folder / "runs.csv", index=False)
+    out = run(capsys, folder / "runs.csv")[1]
+    assert "Left out: column 'certain' has one value, 0.25; name it with --score" in out
+    assert out.count("has one value") == 1
+    assert "has one value" not in run(capsys, folder / "runs.csv", "--score", "confidence")[1]
 
 
 def test_bundled_data(capsys):
@@ -191,7 +200,7 @@ def broken_gzip(path):
         (
             lambda f: f.assign(solved="", stop_reason="parse_error"),
             [],
-            "got 0; left out: 60 runs stopped by parse_error",
+            "got 0; left out: 60 runs (no outcome; stopped by parse_error",
         ),
     ],
 )
@@ -456,8 +465,8 @@ def test_missing_values_and_unobserved_runs_as_asked(table, capsys):
     assert "60 runs; the 5 without an observed outcome" in out
     assert "of its values were not stated; the one before holds" in out
     _, out, _ = run(capsys, folder / "runs.csv", *chosen, "--censored", "drop")
-    assert "(all predictors: a value of confidence is missing)" in " ".join(out.split())
-    assert "5 runs (all predictors: the outcome was not observed)" in " ".join(out.split())
+    assert "(a value of confidence is missing)" in " ".join(out.split())
+    assert "5 runs (the outcome was not observed)" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(("ending", "start"), [("json", '{\n "format"'), ("md", "# Does")])

@@ -83,7 +83,7 @@ def test_make_trajectories_options():
         ({"base_rate": 1.0}, "base_rate must lie strictly"),
         ({"base_rate": "half"}, "base_rate must lie strictly"),
         ({"lengths": [1, 2]}, "a pair, or 3 numbers"),
-        ({"lengths": (5, 3)}, r"smallest and the largest one; give \(3, 5\)"),
+        ({"lengths": (5, 3)}, r"give the smaller length first, got .*; pass \(3, 5\)"),
         ({"lengths": (0, 3)}, "each of the two lengths must be a whole number"),
         ({"lengths": (1.5, 3)}, "each of the two lengths must be a whole number"),
         ({"lengths": 0}, "lengths must be a whole number of at least 1, got 0"),
@@ -92,7 +92,7 @@ def test_make_trajectories_options():
         ({"lengths": [1, 2.5, 2]}, "lengths must be whole numbers"),
         ({"n_runs": 5.5}, "n_runs must be a whole number of at least 1"),
         ({"n_runs": 0}, "n_runs must be a whole number of at least 1"),
-        ({"noise": -1}, "noise is a standard deviation and cannot be negative"),
+        ({"noise": -1}, "noise must be a standard deviation of at least 0"),
         ({"sharpness": np.nan}, "sharpness must be one finite number"),
         ({"budget": 0}, "budget must be a whole number of at least 1"),
     ],
@@ -115,7 +115,7 @@ def test_fetch_evaluator_from_a_local_copy(name, n_runs, tmp_path, public_file):
 
 
 def test_fetch_evaluator_says_what_is_wrong(tmp_path):
-    with pytest.raises(ValueError, match="unknown table 'hotpot'; use one of chessgames"):
+    with pytest.raises(ValueError, match="name must be 'chessgames', .*, got 'hotpot'"):
         fetch_evaluator("hotpot")
     with pytest.raises(OSError, match="download_if_missing=True"):
         fetch_evaluator("math", data_home=tmp_path, download_if_missing=False)
@@ -146,7 +146,7 @@ def test_fetch_expected_cost_says_what_is_wrong(tmp_path):
     with pytest.raises(OSError, match="download_if_missing=True"):
         fetch_expected_cost("sst2_gpt2", data_home=tmp_path, download_if_missing=False)
     for name in ("../else", "", None, 3):
-        with pytest.raises(ValueError, match="no name of a score set"):
+        with pytest.raises(ValueError, match="not the name of a score set"):
             fetch_expected_cost(name)
 
 

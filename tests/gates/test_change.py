@@ -39,7 +39,7 @@ def change(base, new, key):
 
 def test_with_tasks_in_both_the_interval_is_that_of_a_paired_t_test():
     base, new = runs_of(1, n_tasks=100), runs_of(2, 0.1, n_tasks=100)
-    found = compare(base, new).table.loc[("success", "", "")]
+    found = compare(base, new, confidence_level=0.95).table.loc[("success", "", "")]
     wanted = ttest_rel(by_task(new), by_task(base))
     low, high = wanted.confidence_interval(0.95)
     assert found["change"] == pytest.approx(new.labels.mean() - base.labels.mean())
@@ -54,7 +54,7 @@ def test_without_tasks_the_interval_is_welchs():
     one = change(base, new, Key("success"))
     wanted = ttest_ind(new.labels, base.labels, equal_var=False)
     assert 2 * t.sf(abs(one.value) / one.std_error, one.freedom) == pytest.approx(wanted.pvalue)
-    assert (row["change_low"], row["change_high"]) == pytest.approx(one.bounds(0.975))
+    assert (row["change_low"], row["change_high"]) == pytest.approx(one.bounds(0.95))
 
 
 def test_tasks_count_the_same_however_many_runs_they_have():
@@ -110,7 +110,7 @@ def test_tasks_with_too_few_runs_do_not_count_for_pass_k():
         Measures(RunSet([[0.5]] * 5, [1, 1, 1, 0, 1]))[Key("pass^2")]
 
 
-@pytest.mark.parametrize("form", ["raw", "calibrated"])
+@pytest.mark.parametrize("form", ["as_given", "recalibrated"])
 @pytest.mark.parametrize("metric", ["TPS log", "TPS brier", "S-ECE", "AUROC", "T-Brier"])
 def test_values_of_one_set_are_those_of_a_report(metric, form):
     X = BASE.judged.traces["judge"]
@@ -188,7 +188,7 @@ def test_one_task_of_either_set_bounds_nothing():
 
 
 def test_a_change_of_a_calibration_error_is_the_change_back_turned_round():
-    key = Key("S-ECE", "judge", "raw")
+    key = Key("S-ECE", "judge", "as_given")
     there, back = change(BASE, WORSE, key), change(WORSE, BASE, key)
     low, high = back.bounds(0.95)
     assert there.value == pytest.approx(-back.value)
@@ -359,7 +359,7 @@ def test_weights_are_those_of_runs_counted_so_often(kind):
     twice = np.r_[0, 0, np.arange(2, 24)]
     again = TrajectoryArray.from_list([X[k] for k in twice], channels=("judge",))
     filled = RunSet(again, y[twice], tasks=tasks[twice], spent={"cost": new.spent["cost"][twice]})
-    key = Key(kind, "judge", "raw") if kind == "AUROC" else Key(kind)
+    key = Key(kind, "judge", "as_given") if kind == "AUROC" else Key(kind)
     found, wanted = change(base, fewer, key), change(base, filled, key)
     assert found.value == pytest.approx(wanted.value)
     assert found.std_error == pytest.approx(wanted.std_error)

@@ -1,6 +1,7 @@
 """Gates: what they say, of what, and that they are wrong as seldom as they promise."""
 
 import json
+import re
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -28,6 +29,43 @@ def test_a_drop_fails_and_no_change_does_not():
         (SAME, Gate(margin=0.2)), (WORSE, None), (SAME, Gate("speed")), (SAME, None),
     )]  # fmt: skip
     assert codes == [0, 1, 2, 3]
+
+
+def test_a_comparison_and_a_check_have_one_interval_for_one_number():
+    for new in (SAME, WORSE):
+        found = compare(BASE, new).table
+        for metric in ("success", "length", "cost"):
+            one, row = check(new, BASE, Gate(metric)).gates[0], found.loc[(metric, "", "")]
+            assert (one.low, one.high) == (row["change_low"], row["change_high"])
+            if one.verdict == "undecided":
+                assert one.runs_needed == row["runs_needed"]
+        one, row = (
+            check(new, BASE, Gate("AUROC")).gates[0],
+            found.loc[("AUROC", "judge", "as_given")],
+        )
+        assert (one.low, one.high) == (row["change_low"], row["change_high"])
+    assert "Each end of an interval holds by itself with a chance of 95%, as in" in str(
+        compare(BASE, SAME)
+    )
+
+
+def test_an_undecided_check_says_what_to_do_with_runs_in_one_digit():
+    result = check(SAME, BASE, Gate(margin=0.05))
+    assert result.verdict == "undecided"
+    n = int(
+        re.search(r"about ([\d,]+) runs of each would settle it", str(result))[1].replace(",", "")
+    )
+    assert result.gates[0].runs_needed <= n < 2 * result.gates[0].runs_needed
+    assert set(str(n)[1:]) <= {"0"}
+    said = "To settle this, collect more runs or widen --margin. --undecided says whether it passes"
+    assert said in str(result)
+    assert said in result.to_markdown()
+
+
+def test_an_undecided_gate_that_counts_as_passed_is_called_so():
+    result = check(SAME, BASE, Rules((Gate(), Gate(margin=0.3)), undecided="pass"))
+    assert "PASS: 1 pass, 1 undecided, counted as pass; each end" in str(result)
+    assert "## Pass: 1 pass, 1 undecided, counted as pass;" in result.to_markdown()
 
 
 def test_a_gate_holds_bounds_against_its_margin():
@@ -64,7 +102,7 @@ def test_a_share_is_of_the_baseline_itself_and_not_of_what_was_seen():
 
 def test_forecasts_are_held_against_the_base_rate_and_numbers():
     found = check(WORSE, rules=Gate("TPS log", "judge", versus="base_rate")).gates[0]
-    margin = compare(WORSE, WORSE).table.loc[("TPS log margin", "judge", "raw"), "new"]
+    margin = compare(WORSE, WORSE).table.loc[("TPS log margin", "judge", "as_given"), "new"]
     assert found.change == pytest.approx(margin)
     number = check(WORSE, rules=Gate("TPS log margin", versus=0.0)).gates[0]
     assert (number.low, number.high) == pytest.approx((found.low, found.high))
@@ -156,7 +194,7 @@ def test_a_fault_of_the_test_bench_is_no_run_of_the_agent():
     cut = runs_of(1, stop_reason=stops, outcomes=hidden)
     assert (cut.n_runs, cut.n_left_out, cut.n_unobserved) == (150, 50, 0)
     assert cut.labels.mean() == BASE.labels[~faulty].mean()
-    assert "150 runs of 40 tasks (50 that a fault of the test bench ended, left out)" in cut.counted
+    assert "150 runs of 40 tasks (50 ended by an infrastructure error, left out)" in cut.counted
     again = RunSet._of_json(cut.to_json())
     assert (again.counted, again.labels.tolist()) == (cut.counted, cut.labels.tolist())
 
@@ -222,10 +260,10 @@ def test_all_keys_are_read(tmp_path):
     file.write_text(
         'level = 0.1\nundecided = "pass"\n[data]\nleast_runs = 20\nnew_tasks = "refuse"\n'
         'removed_tasks = "refuse"\nmost_left_out = 0.1\n[[gate]]\nmetric = "TPS log"\n'
-        'predictor = "judge"\nform = "calibrated"\nversus = "base_rate"\nmargin = 0.1\n'
+        'predictor = "judge"\nform = "recalibrated"\nversus = "base_rate"\nmargin = 0.1\n'
         'use = "value"\nundecided = "fail"\n'
     )
-    gate = Gate("TPS log", "judge", "calibrated", "base_rate", 0.1, "value", "fail")
+    gate = Gate("TPS log", "judge", "recalibrated", "base_rate", 0.1, "value", "fail")
     assert read_gates(file) == Rules((gate,), 0.1, "pass", DataRules(20, "refuse", "refuse", 0.1))
 
 
@@ -244,9 +282,9 @@ def test_json_is_the_next_baseline_to_the_last_digit(tmp_path):
     file = tmp_path / "baseline.json"
     file.write_text(result.to_json())
     again = RunSet.read(file)
-    assert again.said == ""
+    assert again.notes == ""
     assert (again.n_runs, again.n_left_out, again.censored) == (cut.n_runs, 2, "failure")
-    gates = Rules((Gate(), Gate("pass^2"), Gate("cost"), Gate("TPS log", form="calibrated")))
+    gates = Rules((Gate(), Gate("pass^2"), Gate("cost"), Gate("TPS log", form="recalibrated")))
     assert repr(check(WORSE, again, gates).gates) == repr(check(WORSE, cut, gates).gates)
     for change_, wrong in (
         (lambda one: one | {"version": 2}, "is of version 2"),
@@ -286,7 +324,7 @@ def test_row_order_is_no_matter(rng):
     other = RunSet(
         X, WORSE.labels[order], tasks=WORSE.tasks[order], spent={"cost": WORSE.spent["cost"][order]}
     )
-    gates = Rules((Gate(), Gate("cost"), Gate("S-ECE"), Gate("AUROC", form="calibrated")))
+    gates = Rules((Gate(), Gate("cost"), Gate("S-ECE"), Gate("AUROC", form="recalibrated")))
     assert check(other, BASE, gates).gates == check(WORSE, BASE, gates).gates
 
 
@@ -294,13 +332,12 @@ def test_words_of_a_comparison():
     said = "\n".join(compare(BASE, WORSE).changes())
     assert "success fell from" in said
     assert ": worse." in said
-    assert "Not told apart from no change:\n  " in said
+    assert "No change shown:\n  " in said
     assert "runs of each would settle it" in said
     text = str(compare(BASE, WORSE))
     assert "Paired by task: 40 in both" in text
     # no sample size is known of a calibration error: that is said, and not left out
     assert "how many runs would settle it cannot be said" in str(check(SAME, BASE, Gate("S-ECE")))
-    assert "What undecided counts as can be said as well." in str(check(SAME, BASE))
     stops = np.where(np.arange(200) < 3, "crash", "done")
     cut = runs_of(3, stop_reason=stops, outcomes=lambda y: np.where(stops == "crash", -1, y))
     said = (
@@ -367,7 +404,7 @@ def test_reports_leave_out_unobserved_runs_where_an_evaluation_did():
     pd.testing.assert_frame_equal(found.table, compare(runs, runs).table)
     stops = np.where(np.arange(200) % 20 == 0, "max_steps", "crash")
     report = evaluate(BASE.traces, y, groups=BASE.tasks, stop_reason=stops)
-    with pytest.raises(ValueError, match="without 10 runs that count here .stopped by crash, not"):
+    with pytest.raises(ValueError, match="10 runs that count here .no outcome; stopped by crash"):
         compare(report, report)
 
 
@@ -457,8 +494,8 @@ def test_gates_reach_up_to_their_ends():
     assert str(Gate(margin="0%")) == str(Gate(margin=0)) == "success no worse than the baseline"
     assert str(Gate(margin="5%")).endswith("by more than 5%")
     assert str(Gate(versus=0.25, margin=-0.5)) == "success better than 0.25 by 0.5"
-    assert str(Gate("AUROC", "judge", "calibrated", 0)) == (
-        "AUROC of judge, calibrated no worse than 0"
+    assert str(Gate("AUROC", "judge", "recalibrated", 0)) == (
+        "AUROC of judge, recalibrated no worse than 0"
     )
     assert str(Gate("AUROC", "judge")) == "AUROC of judge no worse than the baseline"
     for level in (0, 0.5):

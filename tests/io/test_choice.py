@@ -122,13 +122,13 @@ def test_what_is_not_used_is_counted(register_scored, write):
 
 @pytest.fixture
 def register_scored(monkeypatch):
-    from trajscore.io import _format
+    from trajscore.io import registry
 
     def run(raw, place, options):
         turn = io.Step("agent", "x", scores={"sure": 0.75})
         return io.Run("a", [turn], scores={"passed": True, "toxicity": 0.5})
 
-    monkeypatch.setattr(_format, "_FORMATS", dict(_format._FORMATS))
+    monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))
     io.register(io.Format("scored", "x", lambda head: False, run, endings=(".scored",)))
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from trajscore import io
 from trajscore.core.errors import ArgumentError
-from trajscore.io._fields import USUAL, Fields, find
-from trajscore.io._tables import choose_columns
+from trajscore.io.fields import USUAL, Fields, usual_names
+from trajscore.io.tables import choose_columns
 
 FRAME = {"run": [1, 1, 2], "step": [1, 2, 1], "score": [0.5, 0.25, 0.5], "solved": [1, 1, 0]}
 
@@ -43,7 +43,7 @@ def test_usual_names_of_confidences(write, name):
 
 
 def test_the_most_telling_name_counts_and_the_others_are_kept(write):
-    assert find("id", ["ID", "Run", "x"]) == ("Run", "ID")  # an id may be that of the row
+    assert usual_names("id", ["ID", "Run", "x"]) == ("Run", "ID")  # an id may be that of the row
     row = {"id": 7, "run": "a", "text": "x", "score": 0.5, "confidence": 0.75, "outcome": None}
     (run,) = io.read_jsonl(write("a.jsonl", [row | {"success": True}], lines=True))
     assert (run.id, run.outcome) == ("a", 1)  # a field that is empty does not count

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajscore import io
-from trajscore.io import _files
-from trajscore.io._format import tell
+from trajscore.io import files
 from trajscore.io._json import JsonScanner
+from trajscore.io.registry import tell
 
 TURN = {"role": "assistant", "content": "Hello"}
 SIMULATION = {
@@ -314,8 +314,8 @@ def test_a_packed_file_may_not_hold_any_amount(write, monkeypatch):
     path = write("a.json.gz", [{"id": "a", "messages": talk}])
     assert path.stat().st_size < 1000
     assert len(io.read_runs(path)) == 1
-    monkeypatch.setattr(_files, "_LEAST_LIMIT", 10_000)
-    monkeypatch.setattr(_files, "_USUAL_RATIO", 10)
+    monkeypatch.setattr(files, "_LEAST_LIMIT", 10_000)
+    monkeypatch.setattr(files, "_USUAL_RATIO", 10)
     with pytest.raises(ValueError, match=r"gz unpacks to more than 10,000 bytes; .*max_size"):
         io.read_runs(path)
     assert len(io.read_runs(path, max_size=1_000_000)) == 1

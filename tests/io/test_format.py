@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import pytest
 
 from trajscore import io
-from trajscore.io import _format
+from trajscore.io import registry
 
 
 @pytest.fixture
 def register(monkeypatch):
     """Register formats for one test."""
-    monkeypatch.setattr(_format, "_FORMATS", dict(_format._FORMATS))
+    monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))
     return io.register
 
 
@@ -125,8 +125,8 @@ def test_no_runs(register, write):
 
 def test_a_format_is_found_once(monkeypatch, write, talk):
     looked = []
-    found = _format.told_by
-    monkeypatch.setattr(_format, "told_by", lambda file, limit: looked.append(file) or found(file))
+    found = registry.told_by
+    monkeypatch.setattr(registry, "told_by", lambda file, limit: looked.append(file) or found(file))
     path = write("a.json", [{"id": "a", "messages": talk}] * 3)
     assert len(io.read_runs(path)) == 3
     assert looked == [path]

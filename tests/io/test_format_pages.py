@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trajscore import io
-from trajscore.io._format import _FORMATS, tell
+from trajscore.io.registry import _FORMATS, tell
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "formats"
 SAMPLES = sorted((PAGES / "samples").iterdir())

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from trajscore import io
 from trajscore.io._conversation import Conversation
-from trajscore.io._files import Place
 from trajscore.io._spans import Span, add_spans
+from trajscore.io.files import Place
 
 
 def read(*spans):

@@ -64,13 +64,14 @@ def test_weights_are_counts():
     rows = np.repeat(np.arange(5), counts)
     weighted = metrics.aurc(correct, c, sample_weight=counts)
     assert weighted == pytest.approx(metrics.aurc(correct[rows], c[rows]))
-    table = metrics.answer_metrics_from_confidence(correct, c, sample_weight=counts)
-    again = metrics.answer_metrics_from_confidence(correct[rows], c[rows])
+    table = metrics.Answers.from_confidence(correct, c, sample_weight=counts).metrics()
+    again = metrics.Answers.from_confidence(correct[rows], c[rows]).metrics()
     np.testing.assert_allclose(table, again, rtol=1e-12)
     for relative in (counts / counts.sum(), np.full(5, 0.1)):
-        for metric in (metrics.aurc, metrics.answer_metrics_from_confidence):
-            with pytest.raises(ValueError, match="scale them to add up to the number of samples"):
-                metric(correct, c, sample_weight=relative)
+        with pytest.raises(ValueError, match="scale them to add up to the number of samples"):
+            metrics.aurc(correct, c, sample_weight=relative)
+        with pytest.raises(ValueError, match="scale them to add up to the number of samples"):
+            metrics.Answers.from_confidence(correct, c, sample_weight=relative).metrics()
     assert metrics.aurc([0], [0.5], sample_weight=[1]) == 1
 
 

@@ -52,8 +52,8 @@ def test_rounding_moves_no_metric_of_answers():
     np.testing.assert_array_equal(
         metrics.risk_coverage_curve(right, c), metrics.risk_coverage_curve(right, exact)
     )
-    found = metrics.answer_metrics_from_confidence(right, c)
-    np.testing.assert_allclose(found, metrics.answer_metrics_from_confidence(right, exact))
+    found = metrics.Answers.from_confidence(right, c).metrics()
+    np.testing.assert_allclose(found, metrics.Answers.from_confidence(right, exact).metrics())
 
 
 def test_rounding_moves_no_part_of_a_score():
@@ -78,5 +78,5 @@ def test_a_forecast_at_the_threshold_does_not_exceed_it():
 def test_an_edge_belongs_to_the_bin_above_it(c):
     # 0.57 * 100 is 56.99999999999999
     right, n_bins = np.array([1.0, 0.0]), 100
-    together = metrics.answer_metrics_from_confidence(right, [c, c + 0.005], n_bins=n_bins)["ECE"]
+    together = metrics.Answers.from_confidence(right, [c, c + 0.005]).metrics(n_bins=n_bins)["ECE"]
     assert together == pytest.approx(abs(1 - 2 * c - 0.005) / 2)

@@ -21,7 +21,7 @@ SIGNALS = TrajectoryArray(np.c_[X.cells, X.cells[::-1]], X.lengths, channels=["r
 INTERVALS = pd.DataFrame(
     {"value": [-0.6, -0.5], "low": [-0.7, -0.6], "high": [-0.5, -0.4]},
     index=pd.MultiIndex.from_product(
-        [["a $1 judge that costs $2"], ["raw", "calibrated"], ["TPS log"]],
+        [["a $1 judge that costs $2"], ["as_given", "recalibrated"], ["TPS log"]],
         names=["predictor", "form", "metric"],
     ),
 )

@@ -82,8 +82,8 @@ def test_conventions_that_agree_are_not_noted(short_wins, report):
     # on chess they prefer another, where neither is shown to be better
     found = {}
     for weights in ({}, PUBLISHED):
-        rows = {name: report.traces[name, "calibrated"] for name in report.predictors}
-        labels = report.labels["engine", "calibrated"]
+        rows = {name: report.traces[name, "recalibrated"] for name in report.predictors}
+        labels = report.labels["engine", "recalibrated"]
         scores = {name: metrics.tps_score(labels, X, **weights) for name, X in rows.items()}
         found[len(weights)] = max(scores, key=scores.get)
     assert len(set(found.values())) == 2

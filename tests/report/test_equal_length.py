@@ -33,7 +33,7 @@ def test_numbers_at_a_step_are_of_the_runs_that_get_there(chess, report):
     for t in (1, 10, 30):
         there = X.lengths >= t
         p = X["material"].cells.ravel()[X.offsets[:-1][there] + t - 1]
-        row = table.loc["raw", t]
+        row = table.loc["as_given", t]
         assert row["n_runs"] == there.sum()
         assert row["success_rate"] == pytest.approx(success[there].mean())
         assert row["AUROC"] == pytest.approx(roc_auc_score(success[there], p))
@@ -48,13 +48,13 @@ def test_numbers_at_a_step_are_of_the_runs_that_get_there(chess, report):
 
 def test_what_knows_only_the_length_does_not_beat_it(leaky):
     report = evaluate(*leaky, calibrator=None, phi="last", intervals=FEW)
-    assert report.table.loc[("length so far", "raw"), "AUROC"] > 0.65
-    row = report.equal_length.loc[("length so far", "raw")]
+    assert report.table.loc[("length so far", "as_given"), "AUROC"] > 0.65
+    row = report.equal_length.loc[("length so far", "as_given")]
     assert row["AUROC"] == pytest.approx(0.5, abs=0.07)
     assert row["over_length"] == row["AUROC"] - 0.5  # runs of 2 to 8 steps: exactly as long
     said, other = report.verdicts()
     assert "which counting steps cannot rank, it is not shown to rank better than chance" in said
-    skill = report.equal_length.loc[("skill", "raw")]
+    skill = report.equal_length.loc[("skill", "as_given")]
     assert skill["over_length_low"] > 0
     assert "which counting steps cannot rank, it ranks better than chance" in other
 
@@ -65,7 +65,7 @@ def test_what_is_left_of_length_in_a_bin_is_taken_off(rng, longer_is):
     y = (rng.random(1000) < 0.5 + longer_is * (lengths - 45) / 32).astype(int)
     X = TrajectoryArray(np.repeat(longer_is * lengths, lengths) * 1.0, lengths)
     report = evaluate({"steps": X}, y, calibrator=None, intervals=FEW)
-    row = report.equal_length.loc[("steps", "raw")]
+    row = report.equal_length.loc[("steps", "as_given")]
     assert row["AUROC"] > 0.53
     assert row[["over_length", "over_length_low", "over_length_high"]].tolist() == [0, 0, 0]
 
@@ -90,11 +90,11 @@ def test_few_runs_of_equal_length(rng):
     lengths[:4] = 4
     X = TrajectoryArray(rng.random(lengths.sum()), lengths)
     report = evaluate(X, y, intervals=FEW)
-    row = report.equal_length.loc[("forecast", "raw")]
+    row = report.equal_length.loc[("forecast", "as_given")]
     assert row["n_runs"] == 4
     assert np.isnan(row["AUROC"])
     assert "too few runs are as long as one with another outcome" in report.verdicts()[0]
-    assert report.by_step.loc["forecast"].loc["raw"].index.tolist() == [1, 2, 3]
+    assert report.by_step.loc["forecast"].loc["as_given"].index.tolist() == [1, 2, 3]
     few = evaluate(X[:12], np.arange(12) % 2, intervals=FEW)
     assert few.by_step.empty
     assert few.by_step.index.names == ["predictor", "form", "step"]

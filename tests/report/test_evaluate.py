@@ -31,7 +31,7 @@ from trajscore.report.render.text import to_text
 def test_every_column_is_the_metric_of_its_name(chess, report):
     X, y = chess
     failed = np.maximum(y, 0)
-    raw, table = X["material"], report.table.loc[("material", "raw")]
+    raw, table = X["material"], report.table.loc[("material", "as_given")]
     assert table["n_runs"] == 360
     assert table["n_censored"] == 67
     for name, value in metrics.trajectory_diagnostics(failed, raw).items():
@@ -39,7 +39,7 @@ def test_every_column_is_the_metric_of_its_name(chess, report):
     for name, score in {"TPS log": "log", "TPS beta(4,2)": ("beta", 4, 2)}.items():
         assert table[name] == pytest.approx(metrics.censored_tps_score(y, raw, score=score))
     calibrated = EnsembleCrossFitCalibrator().fit_transform(raw, y)
-    assert report.table.loc[("material", "calibrated"), "TPS log"] == pytest.approx(
+    assert report.table.loc[("material", "recalibrated"), "TPS log"] == pytest.approx(
         metrics.censored_tps_score(y, calibrated)
     )
 
@@ -48,7 +48,7 @@ def test_margins_are_against_the_base_rate(report):
     table = report.table
     base = table.loc[("base rate", "constant"), "TPS log"]
     np.testing.assert_allclose(table["TPS log margin"], table["TPS log"] - base, atol=1e-12)
-    row = report.intervals.loc[("engine", "calibrated", "TPS log")]
+    row = report.intervals.loc[("engine", "recalibrated", "TPS log")]
     assert row["margin_low"] < row["margin"] < row["margin_high"]
     assert row["low"] < row["value"] < row["high"]
     constant = report.intervals.loc[("base rate", "constant", "TPS log")]
@@ -89,8 +89,8 @@ def test_inputs_in_other_forms(chess):
     other = evaluate({"material": X["material"].padded()}, y, intervals=IntervalOptions(20))
     assert one.predictors == other.predictors == ["material"]
     # ids differ, and with them the halves of the calibration; raw lines do not
-    assert one.table.loc[("material", "raw"), "TPS log"] == pytest.approx(
-        other.table.loc[("material", "raw"), "TPS log"]
+    assert one.table.loc[("material", "as_given"), "TPS log"] == pytest.approx(
+        other.table.loc[("material", "as_given"), "TPS log"]
     )
 
 
@@ -107,55 +107,56 @@ def test_runs_left_out_are_counted_by_reason(chess):
     report = evaluate(holes, y, stop_reason=reasons, intervals=IntervalOptions(20))
     assert set(report.table["n_runs"]) == {354}
     assert [tuple(row) for row in report.excluded.to_numpy()] == [
-        ("all", "stopped by parse_error, not by a budget", 5),
+        ("all", "no outcome; stopped by parse_error, not by a budget", 5),
         ("all", "a value of shallow is missing", 1),
     ]
     report = evaluate(
         holes, y, stop_reason=reasons, missing="own_runs", intervals=IntervalOptions(20)
     )
-    assert report.table.loc[("engine", "raw"), "n_runs"] == 355
-    assert report.table.loc[("shallow", "raw"), "n_runs"] == 354
+    assert report.table.loc[("engine", "as_given"), "n_runs"] == 355
+    assert report.table.loc[("shallow", "as_given"), "n_runs"] == 354
     rows = [tuple(row) for row in report.excluded.to_numpy()]
     assert rows == [
-        ("all", "stopped by parse_error, not by a budget", 5),
+        ("all", "no outcome; stopped by parse_error, not by a budget", 5),
         ("shallow", "a value of shallow is missing", 1),
     ]
-    assert "left out: 5 runs (all predictors: stopped by parse_error" in report.to_text(
-        verbose=True
-    )
+    for verbose in (True, False):
+        text = " ".join(report.to_text(verbose=verbose).split())
+        assert "Left out: 5 runs (no outcome; stopped by parse_error, not by a budget)" in text
+        assert "1 run (of shallow: a value of shallow is missing)" in text
     # the margin of a predictor with holes is taken on its own runs
     rows = np.setdiff1d(np.flatnonzero(reasons != "parse_error"), [hole])
     weight = np.array([(1 / np.sqrt(np.arange(1, n + 1))).sum() for n in X.lengths[rows]])
     rate = weight @ np.maximum(y, 0)[rows] / weight.sum()  # over forecasts
     base = X["shallow"].with_cells(np.full(len(X.cells), rate))[rows]
-    expected = report.table.loc[("shallow", "raw"), "TPS log"] - metrics.censored_tps_score(
+    expected = report.table.loc[("shallow", "as_given"), "TPS log"] - metrics.censored_tps_score(
         y[rows], base
     )
-    assert report.table.loc[("shallow", "raw"), "TPS log margin"] == pytest.approx(expected)
+    assert report.table.loc[("shallow", "as_given"), "TPS log margin"] == pytest.approx(expected)
 
 
 def test_signals_that_are_no_probabilities():
     X, y = make_trajectories(80, random_state=0, return_X_y=True)
     signal = X.with_cells(10 * X.cells - 3)
     report = evaluate({"logit": signal}, y, intervals=IntervalOptions(20))
-    raw = report.table.loc[("logit", "raw")]
+    raw = report.table.loc[("logit", "as_given")]
     assert np.isnan(raw["TPS log"])
     assert raw["AUROC"] == pytest.approx(metrics.trajectory_diagnostics(y, X)["AUROC"])
-    assert report.table.loc[("logit", "calibrated"), "TPS log margin"] > 0
+    assert report.table.loc[("logit", "recalibrated"), "TPS log margin"] > 0
     assert "as given it is not a probability" in report.verdicts()[0]
 
 
 def test_a_flat_calibration_is_noted():
     X, y = make_trajectories(80, random_state=0, return_X_y=True)
     report = evaluate({"upside down": X.with_cells(1 - X.cells)}, y, intervals=IntervalOptions(20))
-    assert any("pointed the wrong way" in note for note in report.notes)
+    assert any("the signal carried no information" in note for note in report.notes)
 
 
 def test_q_z_and_groups():
     runs = make_trajectories(200, budget=6, random_state=0)
     q = [run[-1] for run in runs.q]
     exact = evaluate(runs.q, runs.target, q_z=q, intervals=IntervalOptions(50))
-    value = exact.table.loc[("forecast", "raw"), "TPS log"]
+    value = exact.table.loc[("forecast", "as_given"), "TPS log"]
     assert value == pytest.approx(metrics.censored_tps_score(runs.target, runs.q, q_z=q))
     assert "counts q_z as a success" in exact.disclosures["censoring"]
     tasks = np.arange(200) // 5
@@ -215,18 +216,20 @@ def test_unknown_calibrator():
 
 def test_too_few_runs_to_calibrate_is_said():
     report = evaluate([[0.5], [0.6]], [1, 0], intervals=IntervalOptions(10))
-    assert any("not calibrated" in note for note in report.notes)
+    assert any("not recalibrated" in note for note in report.notes)
 
 
 def test_ecuas_columns_are_those_of_the_collapsed_traces(ragged):
     X, y = ragged
     report = evaluate(X, y, intervals=IntervalOptions(20))
-    traces = report.traces["forecast", "calibrated"]
+    traces = report.traces["forecast", "recalibrated"]
     confidence = metrics.aggregate(traces, "weighted")
-    success = report.outcomes["forecast", "calibrated"]
+    success = report.outcomes["forecast", "recalibrated"]
     for n in (0, 1, 128):
         expected = metrics.ecuas_from_confidence(success, confidence, n=n)
-        assert report.table.loc[("forecast", "calibrated"), f"ECUAS_{n}"] == pytest.approx(expected)
+        assert report.table.loc[("forecast", "recalibrated"), f"ECUAS_{n}"] == pytest.approx(
+            expected
+        )
     assert report.table["ECUAS_1"].notna().all()  # references are probabilities, too
 
 
@@ -263,7 +266,7 @@ def test_graded_outcomes(ragged):
     right = [metrics.ecuas_from_confidence([1], [one]) for one in c]
     wrong = [metrics.ecuas_from_confidence([0], [one]) for one in c]
     expected = np.mean(graded[ids] * right + (1 - graded[ids]) * wrong)
-    assert report.table.loc[("forecast", "raw"), "ECUAS_1"] == pytest.approx(expected)
+    assert report.table.loc[("forecast", "as_given"), "ECUAS_1"] == pytest.approx(expected)
     assert min(costs) < expected < max(costs)
 
 
@@ -375,7 +378,7 @@ def test_a_signal_that_does_not_vary_is_noted():
     report = evaluate(
         {"same": X.with_cells(np.full(len(X.cells), 0.5))}, y, intervals=IntervalOptions(10)
     )
-    assert "did not vary in the training runs of map A and map B" in report.notes[0]
+    assert "in both cross-fitting folds the signal carried no information" in report.notes[0]
 
 
 @pytest.mark.parametrize("score", ["brier", ("beta", 2, 4)])
@@ -413,14 +416,16 @@ def test_runs_without_a_stop_reason_are_called_so():
     y[:4], reasons[:4] = -1, [None, np.nan, "", "parse error"]
     excluded = evaluate(X, y, stop_reason=reasons, intervals=IntervalOptions(10)).excluded
     assert excluded[["reason", "n_runs"]].to_numpy().tolist() == [
-        ["stopped by parse error, not by a budget", 1],
-        ["stopped without a stated reason", 3],
+        ["no outcome; stopped by parse error, not by a budget", 1],
+        ["no outcome; stopped without a stated reason", 3],
     ]
 
 
 def test_what_was_left_out_is_said_when_too_little_is_left():
     X = make_trajectories(40, random_state=0).data
-    with pytest.raises(ValueError, match="got 0; left out: 40 runs stopped by parse_error, not by"):
+    with pytest.raises(
+        ValueError, match=r"got 0; left out: 40 runs \(no outcome; stopped by parse_error"
+    ):
         evaluate(X, np.full(40, -1), stop_reason=["parse_error"] * 40)
 
 
@@ -432,15 +437,15 @@ def test_text_fits_the_terminal_and_tells_long_names_apart(monkeypatch):
         monkeypatch.setenv("COLUMNS", str(columns))
         text = report.to_text(verbose=True)
         assert max(map(len, text.splitlines())) <= width
-        assert "judge, ... first day raw" in text
-        assert "judge, ...second day raw" in text
+        assert "judge, ... first day given" in text
+        assert "judge, ...second day given" in text
 
 
 def test_one_run_is_one_run(chess):
     X, y = chess
     reasons = np.where(np.arange(len(y)) == int(np.argmax(y == -1)), "parse_error", "max_steps")
     report = evaluate(X["engine"], y, stop_reason=reasons, intervals=IntervalOptions(20))
-    assert "left out: 1 run (all predictors" in report.to_text(verbose=True)
+    assert "Left out: 1 run (no outcome" in report.to_text(verbose=True)
 
 
 def test_any_forecaster_calibrates_out_of_fold():
@@ -450,12 +455,12 @@ def test_any_forecaster_calibrates_out_of_fold():
     report = evaluate(X, y, calibrator=model, groups=groups, intervals=IntervalOptions(2))
     order = np.argsort(X.ids, kind="stable")
     expected = cross_fit_traces(model, X[order], y[order], groups=groups[order])
-    found = report.traces["forecast", "calibrated"]
+    found = report.traces["forecast", "recalibrated"]
     np.testing.assert_array_equal(found.cells, expected.cells)
     with pytest.raises(ValueError, match="forecaster must turn scores into a trace"):
         evaluate(X, y, calibrator=LogisticRegression())
     report = evaluate(X, y, calibrator=FunctionTransformer(lambda X: X.with_cells(2 * X.cells)))
-    assert any("not calibrated; run" in note for note in report.notes)
+    assert any("not recalibrated; run" in note for note in report.notes)
 
 
 def test_what_renders_a_report_takes_numbers_alone(tmp_path):
@@ -488,7 +493,7 @@ def test_noise_stays_noise(calibrator):
         report = evaluate(
             {"noise": X}, y, calibrator=calibrator, scores="log", intervals=IntervalOptions(50)
         )
-        row = report.table.loc[("noise", "calibrated")]
+        row = report.table.loc[("noise", "recalibrated")]
         areas.append(row["AUROC"])
         assert row["TPS log margin_low"] < 0
     assert np.mean(areas) == pytest.approx(0.5, abs=0.08)

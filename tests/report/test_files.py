@@ -26,7 +26,7 @@ def test_json_holds_every_number(report):
                 n += 1
                 assert (ends["value"], ends["low"]) == (expected["value"], expected["low"])
                 assert ends["method"] == report.interval_methods.loc[(name, form, metric), "value"]
-                for level in ("margin", "over_alive", "over_alive_end", "over_raw"):
+                for level in ("margin", "over_alive", "over_alive_end", "over_as_given"):
                     assert (level in ends) == math.isfinite(expected[level])
                     if level in ends:
                         high = expected[f"{level}_high"]
@@ -52,8 +52,8 @@ def test_json_has_no_number_that_is_none(tmp_path):
 def test_one_long_table(report):
     frame = report.to_frame()
     assert len(frame) == len(report.intervals)
-    row = frame.set_index(["predictor", "form", "metric"]).loc[("engine", "raw", "TPS log")]
-    assert row["margin"] == report.table.loc[("engine", "raw"), "TPS log margin"]
+    row = frame.set_index(["predictor", "form", "metric"]).loc[("engine", "as_given", "TPS log")]
+    assert row["margin"] == report.table.loc[("engine", "as_given"), "TPS log margin"]
     assert (row["n_runs"], row["method"]) == (360, "influence")
 
 
@@ -62,7 +62,7 @@ def test_markdown_is_a_summary():
     text = evaluate({"a|b": X}, y, intervals=IntervalOptions(20)).to_markdown()
     assert text.startswith("# ")
     assert "| a\\|b | use as it is | " in text
-    assert "| a\\|b, raw |" in text
+    assert "| a\\|b, as given |" in text
     assert "**censoring**: none: every outcome was observed" in text
 
 
@@ -71,7 +71,7 @@ def test_names_are_no_marks_in_markdown():
     names = ("<script>alert(1)</script>", "$x_1$", "[a](b)")
     text = evaluate(dict.fromkeys(names, X), y, intervals=IntervalOptions(20)).to_markdown()
     assert re.findall(r"(?<!\\)(?:<|\$|\]\()", text) == []
-    assert "\\<script>alert(1)\\</script>, raw" in text
+    assert "\\<script>alert(1)\\</script>, as given" in text
 
 
 def test_a_build_may_fix_the_date(monkeypatch):

@@ -10,8 +10,8 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
-from trajscore.report._cards import AVOID, TOO_FEW, USE, say_nothing
-from trajscore.report._data import CALIBRATED, Options
+from trajscore.report._cards import AVOID, TOO_FEW, USE, have_too_few_runs
+from trajscore.report._data import RECALIBRATED, Options
 from trajscore.report._groups import differ, shrink
 from trajscore.report._rows import Row
 from trajscore.report._runs import check_predictors, choose_runs
@@ -29,7 +29,7 @@ def made(n, seed):
 def p_of(p, y, labels, clusters=None):
     """Return the p-value of forecasts of one step being worth another share in some group."""
     judged = choose_runs(check_predictors(p[:, None], y, clusters, None), None, "failure")
-    row = Row("forecast", CALIBRATED, judged.traces["forecast"], judged.runs, True)
+    row = Row("forecast", RECALIBRATED, judged.traces["forecast"], judged.runs, True)
     labels = np.asarray(labels)[judged.runs.given].astype(str).astype(object)
     return differ([row], judged.runs, labels, OPTIONS, QUICK)[0]
 
@@ -91,14 +91,14 @@ def test_groups_that_do_not_differ_have_the_card_of_all_runs():
     report = evaluate(X, y, by={"half": group}, intervals=QUICK)
     cards, groups, all_runs = report.by["card"], report.by, report.cards.iloc[0]
     assert (groups["p_value"] >= 0.05).all()
-    assert (cards[~say_nothing(groups)] == all_runs["card"]).all()
+    assert (cards[~have_too_few_runs(groups)] == all_runs["card"]).all()
     row = groups.iloc[0]
     share = row["matters"] / all_runs["matters"]
     assert row["as_given_low"] == pytest.approx(all_runs["as_given_low"] * share)
     p = f"(p = {groups['p_value'].iloc[0]:.2g})"
     said = f"the 6 groups are not shown to differ in how well forecast works {p}: read the result"
-    for text in (str(report), report.to_html()):
-        assert said[1:] in " ".join(text.split())  # the page starts a sentence with it
+    for text in (str(report), report.to_html(), report.to_markdown(), report.verdicts()[0]):
+        assert f"By half, {said}" in " ".join(text.replace("\\", "").split())
     assert " in 2 of 6" not in str(report)
 
 
@@ -112,9 +112,9 @@ def test_the_cards_of_groups_that_differ_are_their_own():
     assert groups.loc["0", "card"] == AVOID
     assert (groups.loc[["1", "2"], "card"] != AVOID).all()
     assert (groups["p_value"] < 0.01).all()
-    assert "forecast does not work in every group as in all runs (p = 0.00" in " ".join(
-        str(report).split()
-    )
+    said = "By group, how well forecast works differs between groups (p = 0.00"
+    assert said in " ".join(str(report).split())
+    assert said in report.verdicts()[0]
     assert groups.loc["0", "recalibrated"] > groups.loc["0", "own"]  # shrunken
     assert groups.loc["1", "recalibrated"] < groups.loc["1", "own"]
 
@@ -207,6 +207,10 @@ def test_groups_are_columns_or_labels():
         assert set(table.index.get_level_values("by")) == {"model"}
     with pytest.raises(ArgumentError, match="by: no column named 'modl'; did you mean 'model'"):
         evaluate(named, y, by="modl", intervals=QUICK)
+    with pytest.raises(
+        ArgumentError, match=r"Keep the column .* meta=\['kind'\]\), or give the lab"
+    ):
+        evaluate(X, y, by="kind", intervals=QUICK)
     for labels, shape in [([1, 2, 3], "(3,)"), (np.arange(60)[:, None], "(60, 1)")]:
         said = re.escape(f"by: the labels of 'group' have shape {shape}, for 60 runs; give one")
         with pytest.raises(ValueError, match=said):
@@ -222,3 +226,29 @@ def test_the_answer_names_groups_in_which_it_does_not_hold():
     assert report.by.loc[("kind", "odd", "forecast"), "card"] == "do not use"
     assert ", but not in kind odd." in " ".join(str(report).split())
     assert "but not in" not in str(evaluate(X, y, by={"kind": kind}, intervals=QUICK))
+
+
+def test_groups_are_in_every_form_of_the_report():
+    X, y = made(300, 0)
+    kind = np.where(np.arange(300) % 3, "usual", "rare")
+    report = evaluate({"iJudge": X}, y, by={"kind of task": kind}, intervals=QUICK)
+    row = report.by.loc[("kind of task", "rare", "iJudge")]
+    cell = f"{row['as_given']:+.3f} [{row['as_given_low']:+.3f}, {row['as_given_high']:+.3f}]"
+    text = report.to_text(verbose=True)
+    assert "by kind of task: how well iJudge works differs" in " ".join(text.split())
+    line = next(one for one in text.splitlines() if one.startswith("rare "))
+    assert re.split(" {2,}", line)[1:5] == ["100", f"{row['success_rate']:.0%}", row["card"], cell]
+    markdown = report.to_markdown()
+    assert "## By kind of task" in markdown
+    assert (
+        f"| rare | iJudge | 100 | {row['success_rate']:.0%} | {row['card']} | {cell} |" in markdown
+    )
+    for page in (text, markdown, report.to_html()):  # a name stays as it is
+        assert "IJudge" not in page
+
+
+def test_many_groups_are_cut_in_tables_and_counted():
+    X, y = made(200, 0)
+    report = evaluate(X, y, by={"task": np.arange(200) // 4}, intervals=QUICK)
+    assert "and 50 smaller groups" in report.to_text(verbose=True)
+    assert "50 smaller groups are not listed" in report.to_markdown()

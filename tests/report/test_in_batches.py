@@ -50,7 +50,9 @@ def test_all_runs_in_the_sample(frame, group):
     found = evaluate(batches, intervals="influence")  # as those of scores in batches are
     groups = None if group is None else frame.groupby("run", sort=False)["task"].first()
     expected, _ = in_memory(frame, groups=groups, intervals="influence")
-    raw, close = (of_predictors(one.intervals.xs("raw", level="form")) for one in (found, expected))
+    raw, close = (
+        of_predictors(one.intervals.xs("as_given", level="form")) for one in (found, expected)
+    )
     np.testing.assert_allclose(raw["value"], close["value"], atol=5e-3)
     np.testing.assert_allclose(raw["margin"], close["margin"], atol=5e-3)
     scores = raw.xs("TPS log", level="metric")
@@ -62,7 +64,7 @@ def test_all_runs_in_the_sample(frame, group):
     alive = [one.table.loc[["alive rate", "alive rate, end known"]] for one in (found, expected)]
     pd.testing.assert_frame_equal(*alive, check_dtype=False)
     # calibrated by other halves: the same within what halves are worth
-    ours, theirs = (one.table.xs("calibrated", level="form") for one in (found, expected))
+    ours, theirs = (one.table.xs("recalibrated", level="form") for one in (found, expected))
     np.testing.assert_allclose(ours["TPS log"], theirs["TPS log"], atol=0.01)
     assert "600 runs" in found.notes[0]
 
@@ -77,7 +79,7 @@ def test_the_base_rate_is_scored_as_any_constant_forecast(frame, group):
     assert report.facts.rate == pytest.approx(of_forecasts)
     base, steps, runs = (
         report.intervals.xs(row, level=["predictor", "form"])
-        for row in (("base rate", "constant"), ("verbal", "raw"), ("judge", "raw"))
+        for row in (("base rate", "constant"), ("verbal", "as_given"), ("judge", "as_given"))
     )
     scores = base.index.str.startswith("TPS")
     columns = ["value", "margin", "low", "high"]
@@ -96,8 +98,8 @@ def test_intervals_of_a_sample_shrink_to_all_runs(frame, monkeypatch):
     assert len(next(iter(found.traces.values()))) == 200
     of_sample = found.table["n_runs"] == 200  # but for this all numbers are of all runs
     assert of_sample[of_sample].index.tolist() == [
-        ("alive rate", "raw"),
-        ("alive rate, end known", "raw"),
+        ("alive rate", "as_given"),
+        ("alive rate, end known", "as_given"),
     ]
     assert (found.table["n_runs"][~of_sample] == 600).all()
     metrics = ["AUROC", "AURC", "T-Brier", "TPS brier"]
@@ -132,7 +134,7 @@ def test_the_same_under_any_weights(frame, monkeypatch, weights):
     assert (f"{beyond:,} steps beyond the horizon are not scored" in said[0]) == (beyond > 0)
     columns = found.options.step_metrics
     ours, theirs = (
-        one.table.loc[["judge", "verbal", "base rate"]].drop("calibrated", level="form")[columns]
+        one.table.loc[["judge", "verbal", "base rate"]].drop("recalibrated", level="form")[columns]
         for one in (found, expected)
     )
     scores = found.options.score_names
@@ -143,10 +145,12 @@ def test_the_same_under_any_weights(frame, monkeypatch, weights):
 def test_what_counting_is_worth_is_of_the_sample(frame, monkeypatch):
     monkeypatch.setattr(_in_batches, "SAMPLE_RUNS", 200)
     found = evaluate(iter_batches(pa.Table.from_pandas(frame), **COLUMNS))
-    rows = np.isin(frame["run"], found.traces["judge", "raw"].ids)
+    rows = np.isin(frame["run"], found.traces["judge", "as_given"].ids)
     alone, _ = in_memory(frame[rows])
     over = [name for name in alone.table if "over_alive" in name]
-    of_both = [of_predictors(one.table[over].xs("raw", level="form")) for one in (found, alone)]
+    of_both = [
+        of_predictors(one.table[over].xs("as_given", level="form")) for one in (found, alone)
+    ]
     pd.testing.assert_frame_equal(*of_both)
 
 
@@ -219,10 +223,12 @@ def test_signals_are_ranked_and_calibrated(frame):
     ours, theirs = (one.table.xs("judge") for one in (found, expected))
     assert (ours.isna() == theirs.isna()).all(axis=None)
     ranks = ["AUROC", "AUPRC", "AURC"]
-    np.testing.assert_allclose(ours.loc["raw", ranks], theirs.loc["raw", ranks], atol=1e-3)
+    np.testing.assert_allclose(
+        ours.loc["as_given", ranks], theirs.loc["as_given", ranks], atol=1e-3
+    )
     scores = ["TPS log", "AUROC", "S-ECE"]
     np.testing.assert_allclose(
-        ours.loc["calibrated", scores], theirs.loc["calibrated", scores], atol=0.02
+        ours.loc["recalibrated", scores], theirs.loc["recalibrated", scores], atol=0.02
     )
     of_both = [one.table.xs("base rate")["TPS log"].iloc[0] for one in (found, expected)]
     assert of_both[0] == pytest.approx(of_both[1], rel=1e-9)
@@ -230,7 +236,9 @@ def test_signals_are_ranked_and_calibrated(frame):
 
 def test_a_stray_value_is_refused_where_it_is(frame, monkeypatch):
     monkeypatch.setattr(_in_batches, "SAMPLE_RUNS", 50)
-    sampled = evaluate(iter_batches(pa.Table.from_pandas(frame), **COLUMNS)).traces["judge", "raw"]
+    sampled = evaluate(iter_batches(pa.Table.from_pandas(frame), **COLUMNS)).traces[
+        "judge", "as_given"
+    ]
     stray = frame.index[~frame["run"].isin(sampled.ids)][0]
     frame.loc[stray, "judge"] = 1.5
     place = f"run '{frame.loc[stray, 'run']}', step 1"
@@ -260,7 +268,7 @@ def test_what_is_known_of_single_runs(frame, rng, options):
     )
     assert set(found.notes[1:]) >= {one for one in expected.notes if "not stated" in one}
     assert found.by["n_runs"].equals(expected.by["n_runs"])
-    scores = [one.table.xs("raw", level="form")["TPS log"] for one in (found, expected)]
+    scores = [one.table.xs("as_given", level="form")["TPS log"] for one in (found, expected)]
     pd.testing.assert_series_equal(*scores, rtol=1e-9)
 
 
@@ -296,10 +304,12 @@ def test_runs_of_few_steps_have_a_report(frame, steps):
     expected, _ = in_memory(short)
     assert "S-ECE early" in found.table
     assert found.table.columns.equals(expected.table.columns)
-    ours, theirs = (of_predictors(one.table).xs("raw", level="form") for one in (found, expected))
+    ours, theirs = (
+        of_predictors(one.table).xs("as_given", level="form") for one in (found, expected)
+    )
     for metric in ("TPS log", "S-ECE", "S-ECE early"):
         np.testing.assert_allclose(ours[metric], theirs[metric], atol=5e-3)
-    assert f"{len(found.labels['judge', 'raw'])} runs" in found.to_html()
+    assert f"{len(found.labels['judge', 'as_given'])} runs" in found.to_html()
 
 
 @pytest.mark.parametrize("method", ["auto", "bootstrap"])
@@ -326,4 +336,4 @@ def test_a_calibrator_does_not_see_the_runs_that_it_is_judged_on(frame, seed):
     few["judge"] = np.random.default_rng(seed).random(len(few))
     batches = iter_batches(pa.Table.from_pandas(few), **COLUMNS)
     found = evaluate(batches, calibrator="platt").intervals["margin"]
-    assert found["judge", "calibrated", "TPS log"] < -1e-4
+    assert found["judge", "recalibrated", "TPS log"] < -1e-4

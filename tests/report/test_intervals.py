@@ -25,7 +25,7 @@ def test_many_regular_runs_need_no_replicate(runs, monkeypatch):
     assert set(made) == {"influence", "bounds"}
     is_error = made.index.get_level_values("metric").str.contains("ECE|MCB")
     assert set(made[is_error]) == {"bounds"}
-    row = report.intervals.loc[("forecast", "raw", "TPS log")]
+    row = report.intervals.loc[("forecast", "as_given", "TPS log")]
     samples = metrics.tps_samples(y, X)
     ends = np.array(influence_interval(samples.mean(), samples - samples.mean()))
     assert row[["low", "high"]].tolist() == pytest.approx(ends.tolist())
@@ -43,7 +43,7 @@ def test_influences_and_bootstrap_agree_where_runs_are_many(runs):
     report = evaluate(X, y)
     one, made = report.intervals, report.interval_methods
     other = evaluate(X, y, intervals="bootstrap").intervals
-    for level in ("", "margin_", "over_raw_"):
+    for level in ("", "margin_", "over_as_given_"):
         width = one[f"{level}high"] - one[f"{level}low"]
         usual = width.index[(width > 0) & (made[level[:-1] or "value"] == "influence")]
         for end in ("low", "high"):
@@ -57,7 +57,7 @@ def test_few_failures_are_drawn_from(runs):
     y = np.ones(len(X), dtype=int)
     y[::50] = 0
     report = evaluate(confident, y, intervals=IntervalOptions(100))
-    made = report.interval_methods["value"].loc["forecast"].loc["raw"]
+    made = report.interval_methods["value"].loc["forecast"].loc["as_given"]
     assert made[["AUROC", "AURC", "TPS log"]].tolist() == ["bootstrap"] * 3
     assert made["T-ECE"] == "bounds"
     assert "fewer than 30 runs (or a quarter of all" in report.disclosures["intervals"]
@@ -73,7 +73,7 @@ def test_a_rare_outcome_takes_no_influences_until_enough_runs_have_it():
         y = (np.arange(n) >= n // 20).astype(int)  # 50 and 100 failures
         X = TrajectoryArray.from_padded(np.clip(0.9 + 0.05 * rng.normal(size=(n, 1)), 0.5, 0.99))
         report = evaluate(X, y, calibrator=None, intervals=IntervalOptions(20))
-        assert report.interval_methods["value"]["forecast", "raw", "TPS brier"] == kind
+        assert report.interval_methods["value"]["forecast", "as_given", "TPS brier"] == kind
 
 
 def test_losses_not_seen_yet_are_in_the_interval():
@@ -82,15 +82,15 @@ def test_losses_not_seen_yet_are_in_the_interval():
     p[1:100:2] = 1 - 1e-6  # 50 of these, and all succeeded
     X = TrajectoryArray.from_padded(p[:, None])
     report = evaluate(X, y, calibrator=None, intervals="influence")
-    row = report.intervals.loc[("forecast", "raw", "TPS log")]
+    row = report.intervals.loc[("forecast", "as_given", "TPS log")]
     unseen = (1 - 0.05 ** (1 / 50)) * 50 / 200 * (np.log(1 - 1e-6) - np.log(1e-6))
     assert row["low"] == pytest.approx(row["value"] - unseen, rel=1e-9)
     assert row["margin_low"] == pytest.approx(row["margin"] - unseen, rel=1e-9)  # y is even
     assert report.cards["as_given_low"].iloc[0] == pytest.approx(row["margin_low"])
-    at_step = report.by_step.loc[("forecast", "raw", 1)]
+    at_step = report.by_step.loc[("forecast", "as_given", 1)]
     assert at_step["margin_low"] == pytest.approx(row["margin_low"])
     assert row["high"] - row["value"] < unseen / 5
-    cost = report.intervals.loc[("forecast", "raw", "ECUAS_0")]
+    cost = report.intervals.loc[("forecast", "as_given", "ECUAS_0")]
     assert cost["high"] - cost["value"] > 3 * (cost["value"] - cost["low"])
 
 
@@ -98,25 +98,25 @@ def test_few_clusters_take_t_and_many_runs_in_them_do_not_help(runs):
     X, y, tasks = runs
     alone = evaluate(X, y, intervals=IntervalOptions(50)).intervals
     few = evaluate(X, y, groups=tasks // 30, intervals=IntervalOptions(50))
-    assert few.interval_methods.loc[("forecast", "raw", "TPS log"), "value"] == "influence"
+    assert few.interval_methods.loc[("forecast", "as_given", "TPS log"), "value"] == "influence"
     assert "paired by cluster of runs" in few.disclosures["intervals"]
     samples = metrics.tps_samples(y, X)
     with pytest.warns(UserWarning, match="there are 10 clusters of runs"):
         ends = influence_interval(samples.mean(), samples - samples.mean(), groups=tasks // 30)
-    row = few.intervals.loc[("forecast", "raw", "TPS log")]
+    row = few.intervals.loc[("forecast", "as_given", "TPS log")]
     assert row[["low", "high"]].tolist() == pytest.approx(np.array(ends).tolist(), rel=0.03)
-    assert row["value"] == pytest.approx(alone.loc[("forecast", "raw", "TPS log"), "value"])
+    assert row["value"] == pytest.approx(alone.loc[("forecast", "as_given", "TPS log"), "value"])
 
 
 def test_calibration_errors_are_not_said_to_be_above_zero_by_chance(runs):
     X, y, _ = runs
     intervals = evaluate(X, y, intervals=IntervalOptions(10)).intervals
-    calibrated = intervals.loc[("forecast", "calibrated", "S-ECE")]
+    calibrated = intervals.loc[("forecast", "recalibrated", "S-ECE")]
     assert calibrated["low"] == 0 < calibrated["value"] < calibrated["high"]
     halved = evaluate(
         X.with_cells(X.cells / 2), y, calibrator=None, intervals=IntervalOptions(10)
     ).intervals
-    wrong = halved.loc["forecast"].loc["raw"]
+    wrong = halved.loc["forecast"].loc["as_given"]
     assert (wrong.loc[["S-ECE", "T-ECE"], "low"] > 0).all()
     assert wrong.loc["MCB log", "low"] == 0
     # a base rate of the same runs has none, so the margin is the error itself
@@ -143,10 +143,10 @@ def test_means_of_very_many_runs_have_the_intervals_of_a_bootstrap(rng, monkeypa
         return table.loc[["forecast"]]
 
     few = drawn()
-    assert ("forecast", "raw", "ECUAS_128") in few.index  # which few runs decide
+    assert ("forecast", "as_given", "ECUAS_128") in few.index  # which few runs decide
     monkeypatch.setattr("trajscore.report._intervals._MANY_RUNS", 1000)
     many = drawn()
-    for name in ("", "margin_", "over_raw_"):
+    for name in ("", "margin_", "over_as_given_"):
         width = few[f"{name}high"] - few[f"{name}low"]
         for end in ("low", "high"):
             moved = (many[name + end] - few[name + end]) / width

@@ -10,7 +10,7 @@ import pytest
 
 from trajscore.cli.main import main
 from trajscore.core.errors import ArgumentError
-from trajscore.io._fields import Fields
+from trajscore.io.fields import Fields
 from trajscore.report._inputs import FromLog, FromTable, load
 
 
@@ -72,7 +72,7 @@ def test_stated_confidence_is_judged(tmp_path, capsys):
 def test_chosen_predictors_and_groups(tmp_path, capsys):
     path = write_log(tmp_path)
     _, out, _ = run(capsys, path, "--score", "tool calls", "--group", "run")
-    assert "TRACER raw" not in out
+    assert "TRACER given" not in out
     assert "24 clusters of runs by 'run'" in out
     code, _, err = run(capsys, path, "--score", "TRACR")
     assert (code, err.count("\n")) == (2, 1)

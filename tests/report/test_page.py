@@ -116,10 +116,30 @@ def test_what_is_not_shown_to_be_useful_is_not_acted_on():
 
 def test_many_missing_outcomes_are_said_at_the_top():
     runs = make_trajectories(100, random_state=0)
-    said = "If they are only not known yet, leave them out"
-    for share, told in ((0.5, True), (0.05, False)):
+    said = "50 of 100 runs have no outcome and count as failures."
+    for share, is_said in ((0.5, True), (0.05, False)):
         y = np.where(np.arange(100) < 100 * share, -1, runs.target)
-        assert (said in check(evaluate(runs.q, y, intervals=QUICK).to_html())) == told
+        page = check(evaluate(runs.q, y, intervals=QUICK).to_html())
+        assert (said in page) == is_said
+        assert ("leave these runs out: <code>--censored drop</code>" in page) == is_said
+
+
+def test_the_page_says_what_its_error_rate_covers(report):
+    page = " ".join(report.to_html().split())
+    assert (
+        "At most 5 of 100 reports have a wrong card: one that recommends a forecast which" in page
+    )
+    assert "or says “do not use” of a signal that is worth 2% of the base rate" in page
+
+
+def test_numbers_of_runs_are_written_alike():
+    X, y = make_trajectories(1200, lengths=(1, 3), random_state=0, return_X_y=True)
+    y = np.where(np.arange(1200) < 1100, y, -1)
+    report = evaluate(X, y, intervals=QUICK)
+    for text in (report.to_html(), report.to_markdown(), report.to_text(verbose=True)):
+        plain = re.sub("<style.*</style>|<[^>]*>", "", text, flags=re.DOTALL)
+        assert "1,200 runs" in plain
+        assert re.findall(r"(?<![\d.,=/-])1[12]00\b", plain) == []
 
 
 def test_where_no_threshold_pays_none_is_named():
@@ -133,16 +153,16 @@ def test_where_no_threshold_pays_none_is_named():
 def test_the_runs_to_read_first_say_where_a_forecast_is_furthest_off(report):
     page = report.to_html()
     said = re.search(r"the forecast that is furthest off is (\S+), at step (\d+)", page)
-    run = re.search(r"Run (\S+): material, calibrated loses most", page)[1]
-    trace = report.traces["material", "calibrated"]
+    run = re.search(r"Run (\S+): material, recalibrated loses most", page)[1]
+    trace = report.traces["material", "recalibrated"]
     row = [str(name) for name in trace.ids].index(run)
     cells = trace.cells[trace.offsets[row] : trace.offsets[row + 1]]
-    off = np.abs(cells - report.labels["material", "calibrated"][row])
+    off = np.abs(cells - report.labels["material", "recalibrated"][row])
     assert said[1] == f"{cells[off.argmax()]:.2f}"
     assert int(said[2]) == off.argmax() + 1
     # it is the run with an outcome whose own forecasts score worst, on average over its steps
-    observed = np.flatnonzero(report.outcomes["material", "calibrated"] >= 0)
-    labels = report.labels["material", "calibrated"]
+    observed = np.flatnonzero(report.outcomes["material", "recalibrated"] >= 0)
+    labels = report.labels["material", "recalibrated"]
     scores = [metrics.tps_score([labels[k]], trace[[k]]) for k in observed]
     assert row == observed[np.argmin(scores)]
     assert f">{min(scores):.3f}</td>" in page
@@ -239,9 +259,9 @@ def test_only_rows_that_beat_the_base_rate_are_best(chess):
     heads = [" ".join(head["parts"]).replace("_ ", "_") for head in section.parts["heads"]]
     best = {(row["name"], row["form"], head) for row in section.parts["rows"]
             for head, cell in zip(heads, row["cells"], strict=True) if cell["best"]}  # fmt: skip
-    assert ("engine", "calibrated", "TPS log") in best
-    form_of_label = {"as given": "raw", "calibrated": "calibrated"}
-    margins = {"as given": "as_given", "calibrated": "recalibrated"}
+    assert ("engine", "recalibrated", "TPS log") in best
+    form_of_label = {"as given": "as_given", "recalibrated": "recalibrated"}
+    margins = {"as given": "as_given", "recalibrated": "recalibrated"}
     for name, form, metric in best:
         if (name, form_of_label[form], metric) not in report.intervals.index:
             continue

@@ -72,13 +72,13 @@ def test_the_verdict_says_what_dropping_unobserved_runs_would_change(budget):
     X, y = budget
     report = evaluate(X, y, intervals=IntervalOptions(10))
     dropped = evaluate(X, y, censored="drop", intervals=IntervalOptions(10))
-    without = dropped.table["TPS log margin"].dropna()
+    without = dropped.table.loc[["forecast"], "TPS log margin"]
     pd.testing.assert_series_equal(report.sensitivity["observed_only"], without, check_names=False)
-    expected = report.table["TPS log margin"].dropna()
+    expected = report.table.loc[["forecast"], "TPS log margin"]
     pd.testing.assert_series_equal(report.sensitivity["margin"], expected, check_names=False)
     said = report.verdicts()[0]
-    form = ("forecast", "calibrated")
-    assert f"{without[form]:+.3f} calibrated (by {without[form] - expected[form]:+.3f}" in said
+    form = ("forecast", "recalibrated")
+    assert f"{without[form]:+.3f} recalibrated (by {without[form] - expected[form]:+.3f}" in said
     assert f"Without the {(y == -1).sum()} unobserved runs" in said
     assert "unobserved" not in dropped.verdicts()[0]
 
@@ -192,7 +192,7 @@ def test_predictors_without_common_runs_are_refused_with_a_remedy(ragged):
     )
     none = X.with_cells(np.full(len(X.cells), np.nan))
     report = evaluate({"a": X, "none": none}, y, intervals=IntervalOptions(2))
-    assert report.table.loc[("a", "raw"), "n_runs"] == 200
+    assert report.table.loc[("a", "as_given"), "n_runs"] == 200
     assert report.notes == ["none: left out; it has too few complete runs with both outcomes."]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from trajscore import PlattCrossFitCalibrator, PrefixForecaster, TrajectoryArray, evaluate, metrics
 from trajscore.calibration import AliveRate, cross_fit_traces
+from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.streaming import iter_batches
 
@@ -132,17 +133,17 @@ def test_the_alive_rate_is_made_out_of_fold(short_wins, name, end, grouped):
     X, y = X[order].with_ended(), y[order]
     groups = None if groups is None else groups[order]
     expected = cross_fit_traces(AliveRate(end=end), X, y, groups=groups)
-    found = report.traces[name, "raw"]
+    found = report.traces[name, "as_given"]
     np.testing.assert_array_equal(found.cells, expected.cells)
     np.testing.assert_array_equal(found.ids, X.ids)
-    row = report.table.loc[(name, "raw")]
+    row = report.table.loc[(name, "as_given")]
     assert row["TPS log"] == pytest.approx(metrics.tps_score(y, expected))
     assert row["TPS brier"] == pytest.approx(metrics.tps_score(y, expected, score="brier"))
 
 
 def test_the_alive_rate_is_that_of_other_runs_still_going(short_wins, report):
     X, y = short_wins
-    found = report.traces[ALIVE, "raw"]
+    found = report.traces[ALIVE, "as_given"]
     y = y[np.argsort(X.ids)]
     fold = found.meta["cross_fit_fold"].to_numpy()
     assert set(fold) == set(range(5))
@@ -158,15 +159,15 @@ def test_the_alive_rate_is_that_of_other_runs_still_going(short_wins, report):
 def test_numbers_over_counting_are_differences_of_rows(report):
     for over, name in (("over_alive", ALIVE), ("over_alive_end", ALIVE_END)):
         for metric in (*report.options.score_names, "AUROC"):
-            reference = report.table.loc[(name, "raw"), metric]
-            for form in ("raw", "calibrated"):
+            reference = report.table.loc[(name, "as_given"), metric]
+            for form in ("as_given", "recalibrated"):
                 row = report.table.loc[("forecast", form)]
                 assert row[f"{metric} {over}"] == pytest.approx(row[metric] - reference)
                 assert row[f"{metric} {over}_low"] < row[f"{metric} {over}"]
-            assert np.isnan(report.table.loc[(name, "raw"), f"{metric} {over}"])
+            assert np.isnan(report.table.loc[(name, "as_given"), f"{metric} {over}"])
             assert np.isnan(report.table.loc[(BASE, "constant"), f"{metric} {over}"])
     base = report.table.loc[(BASE, "constant"), "TPS log"]
-    counted = report.table.loc[(ALIVE, "raw")]
+    counted = report.table.loc[(ALIVE, "as_given")]
     assert counted["TPS log margin"] == pytest.approx(counted["TPS log"] - base)
     assert counted["TPS log margin_low"] > 0  # here length tells
 
@@ -178,13 +179,13 @@ def test_a_predictor_is_compared_on_the_runs_that_it_covers(short_wins):
     report = evaluate(given, y, missing="own_runs", calibrator=None, intervals=QUICK)
     order = np.argsort(X.ids)
     rows = np.flatnonzero((np.arange(300) >= 90)[order])
-    alive = report.traces[ALIVE, "raw"]
+    alive = report.traces[ALIVE, "as_given"]
     assert len(alive) == 300
     counted = metrics.tps_score(y[order][rows], alive[rows])
-    row = report.table.loc[("gaps", "raw")]
+    row = report.table.loc[("gaps", "as_given")]
     assert row["TPS log over_alive"] == pytest.approx(row["TPS log"] - counted)
-    whole = report.table.loc[("judge", "raw")]
-    expected = whole["TPS log"] - report.table.loc[(ALIVE, "raw"), "TPS log"]
+    whole = report.table.loc[("judge", "as_given")]
+    expected = whole["TPS log"] - report.table.loc[(ALIVE, "as_given"), "TPS log"]
     assert whole["TPS log over_alive"] == pytest.approx(expected)
 
 
@@ -202,13 +203,15 @@ def test_what_knows_only_the_step_is_not_better_than_counting():
         )
         report = evaluate({"step": step, "skill": skill}, y, scores="log", intervals=QUICK)
         table = report.table
-        row = table.loc[("step", "calibrated")]
+        row = table.loc[("step", "recalibrated")]
         assert row["TPS log margin_low"] > 0  # it beats a constant
         n_better += row["TPS log over_alive_low"] > 0
-        n_better += table.loc[("step", "raw"), "AUROC over_alive_low"] > 0
-        assert table.loc[("skill", "calibrated"), "TPS log over_alive_low"] > 0
+        n_better += table.loc[("step", "as_given"), "AUROC over_alive_low"] > 0
+        assert table.loc[("skill", "recalibrated"), "TPS log over_alive_low"] > 0
         said, other = report.verdicts()
-        assert re.search("calibrated (not distinguishable from|.* worse than) counting steps", said)
+        assert re.search(
+            "recalibrated (not distinguishable from|.* worse than) counting steps", said
+        )
         assert "it is not shown to rank better than counting steps does" in said
         assert "better than counting steps [+" in other
         assert "it ranks better than counting steps does (AUROC +" in other
@@ -222,8 +225,8 @@ def test_counting_ranks_in_the_direction_that_it_learnt(short):
     lengths = np.where(y == short, rng.integers(1, 5, 300), rng.integers(3, 9, 300))
     X = TrajectoryArray(rng.random(lengths.sum()), lengths)
     table = evaluate(X, y, calibrator=None, intervals=QUICK).table
-    assert table.loc[(ALIVE, "raw"), "AUROC"] > 0.8
-    assert table.loc[("forecast", "raw"), "AUROC over_alive_high"] < 0
+    assert table.loc[(ALIVE, "as_given"), "AUROC"] > 0.8
+    assert table.loc[("forecast", "as_given"), "AUROC over_alive_high"] < 0
 
 
 def test_counting_that_ranks_worse_than_chance_ranks_as_chance(rng):
@@ -231,16 +234,16 @@ def test_counting_that_ranks_worse_than_chance_ranks_as_chance(rng):
     for _ in range(5):  # of lengths that tell nothing rates are learnt that hold nowhere else
         X = TrajectoryArray(rng.random(900), rng.permutation(np.repeat([5, 10], 60)))
         table = evaluate(X, rng.integers(0, 2, 120), calibrator=None, intervals=QUICK).table
-        areas = table["AUROC"][[(ALIVE, "raw"), (ALIVE_END, "raw")]]
+        areas = table["AUROC"][[(ALIVE, "as_given"), (ALIVE_END, "as_given")]]
         worst = min(worst, areas.min())
     assert worst == 0.5
 
 
 def test_few_runs_are_counted_in_sample():
     report = evaluate([[0.5, 0.4], [0.6]], [1, 0], intervals=IntervalOptions(5))
-    fitted = AliveRate().fit(report.traces["forecast", "raw"], [1, 0])
-    expected = fitted.transform(report.traces["forecast", "raw"]).cells
-    np.testing.assert_array_equal(report.traces[ALIVE, "raw"].cells, expected)
+    fitted = AliveRate().fit(report.traces["forecast", "as_given"], [1, 0])
+    expected = fitted.transform(report.traces["forecast", "as_given"]).cells
+    np.testing.assert_array_equal(report.traces[ALIVE, "as_given"].cells, expected)
 
 
 # -------------------------------------------------------------------------- the end of a run
@@ -279,7 +282,7 @@ def test_both_ways_of_counting_are_told_where_the_sentence_changes(ending, short
         assert re.search(both + re.escape(WITH_THE_END), said)
     # cards say the same of the ranking
     intervals = report.intervals.copy()
-    intervals.loc[("knows", "raw", "AUROC"), ["over_alive_low", "over_alive_high"]] = 0.1, 0.2
+    intervals.loc[("knows", "as_given", "AUROC"), ["over_alive_low", "over_alive_high"]] = 0.1, 0.2
     page = replace(report, intervals=intervals).to_html()
     both = "ranks better than counting steps does, and is not shown to rank better than counting"
     assert re.findall(rf">({both} steps does {re.escape(WITH_THE_END)})</abbr>", page)
@@ -310,7 +313,7 @@ def test_end_says_what_predictors_know(ending, end, knowing):
     assert json.loads(report.to_json())["options"]["knows_end"] == knowing
     page = report.to_html()
     for name, said in zip(X, report.verdicts(), strict=True):
-        row = report.table.loc[(name, "raw")]
+        row = report.table.loc[(name, "as_given")]
         assert (WITH_THE_END in said) == (knowing[name] is None)
         over = "over_alive_end" if knowing[name] else "over_alive"
         ends = [row[f"TPS log {over}{part}"] for part in ("_low", "_high")]
@@ -353,12 +356,12 @@ def test_what_end_cannot_be(ending, end, message):
         evaluate(iter_batches(frame, **columns), end=end)
 
 
-def test_the_end_of_runs_without_an_outcome_is_not_known(ending):
+def test_a_run_that_counts_by_q_z_goes_on(ending):
     X, y = ending
     cut = np.where(X["knows"].lengths == 6, -1, y)
-    report = evaluate(X, cut, calibrator=None, intervals=QUICK)
-    found = report.traces[ALIVE_END, "raw"]
-    codes = report.outcomes[ALIVE_END, "raw"]
+    report = evaluate(X, cut, q_z=np.full(800, 0.1), calibrator=None, intervals=QUICK)
+    found = report.traces[ALIVE_END, "as_given"]
+    codes = report.outcomes[ALIVE_END, "as_given"]
     last = found.cells[found.offsets[1:] - 1]
     before = found.cells[found.offsets[1:] - 2]
     assert last[(codes != -1) & (found.lengths == 2)].min() > 0.7  # it has come to its end
@@ -366,8 +369,20 @@ def test_the_end_of_runs_without_an_outcome_is_not_known(ending):
     assert abs(last - before)[at_six].max() < 0.2  # it goes on, for all that is known
 
 
+def test_the_end_does_not_tell_which_outcomes_are_missing():
+    X, y = make_trajectories(1000, random_state=0, return_X_y=True)
+    missing = np.random.default_rng(0).random(1000) < 0.5
+    y = np.where(missing, -1, y)
+    report = evaluate(X.with_ended(False), y, calibrator=None, intervals=QUICK)
+    assert report.table.loc[(ALIVE_END, "raw"), "AUROC"] < 0.56
+    said = evaluate(X.with_ended(), y, calibrator=None, intervals=QUICK)
+    np.testing.assert_array_equal(
+        report.traces[ALIVE_END, "raw"].cells, said.traces[ALIVE_END, "raw"].cells
+    )
+
+
 def test_hotpotqa_is_held_against_both_ways_of_counting(hotpotqa):
     report = evaluate(*hotpotqa, intervals=IntervalOptions(2))
     said = report.verdicts()[0]
-    assert "calibrated 0.020 nats better than counting steps [+0.017, +0.023]" in said
+    assert "recalibrated 0.020 nats better than counting steps [+0.017, +0.023]" in said
     assert f"0.033 nats worse than counting steps [-0.037, -0.030] {WITH_THE_END}" in said

@@ -167,7 +167,7 @@ def test_clusters_may_come_in_parts(runs):
     scores = tps_samples(y, X)
     ends = influence_interval(scores.mean(), scores - scores.mean(), groups=groups)
     np.testing.assert_allclose(found, [scores.mean(), *ends], rtol=1e-10)
-    with pytest.raises(ValueError, match="all updates, or in none"):
+    with pytest.raises(ValueError, match="all updates or in none"):
         parts[0].update(y, X)
 
 
@@ -209,10 +209,10 @@ def test_maps_fitted_to_counts_are_those_of_the_runs(runs, how):
 def test_maps_need_the_weights_of_the_counts(runs):
     X, y = runs
     counts = CalibrationAccumulator().update(y, X)
-    message = "the calibrator has weights uniform, the counts early; give both the same"
+    message = "has weights uniform, the accumulator early; give both the same"
     with pytest.raises(ValueError, match=message):
         counts.fit(PlattCrossFitCalibrator(weights="uniform"))
-    with pytest.raises(ValueError, match="has weights early, horizon='own', the counts early;"):
+    with pytest.raises(ValueError, match="has weights early, horizon=.own., the accumulator"):
         counts.fit(PlattCrossFitCalibrator(horizon="own"))
 
 
@@ -326,11 +326,11 @@ def test_progress_goes_over_batches(frame, small_batches):
 def test_what_cannot_be_added_up_is_refused_in_words():
     counts = TPSAccumulator().update([1, 0], [[0.9], [0.2]])
     for other in (None, 3, CalibrationAccumulator()):
-        with pytest.raises(ValueError, match="only another TPSAccumulator can be merged"):
+        with pytest.raises(ValueError, match="other must be a TPSAccumulator"):
             counts.merge(other)
-    with pytest.raises(ValueError, match="these differ in scores and weights"):
+    with pytest.raises(ValueError, match="differ in scores and weights"):
         counts.merge(TPSAccumulator("brier", "uniform"))
-    with pytest.raises(ValueError, match="these differ in weights"):
+    with pytest.raises(ValueError, match="differ in weights"):
         counts.merge(TPSAccumulator(horizon="own"))
     with pytest.raises(ValueError, match="outcomes"):
         counts.update(None, [[0.9]])
@@ -343,9 +343,9 @@ def test_what_cannot_be_added_up_is_refused_in_words():
             RankingAccumulator(bounds=bounds)
     with pytest.raises(ValueError, match="calibrator must be"):
         CalibrationAccumulator().update([1, 0], [[0.9], [0.2]]).fit(None)
-    with pytest.raises(ValueError, match="there are no runs so far"):
+    with pytest.raises(ValueError, match="There are no runs yet"):
         RankingAccumulator().compute()
-    with pytest.raises(ValueError, match="there are no runs so far"):
+    with pytest.raises(ValueError, match="There are no runs yet"):
         CalibrationAccumulator().compute()
-    with pytest.raises(ValueError, match=r"columns are named by text, got 3\.5"):
+    with pytest.raises(ValueError, match=r"must be text, got 3\.5"):
         iter_batches("runs.parquet", **COLUMNS | {"value": 3.5})

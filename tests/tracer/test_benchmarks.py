@@ -5,13 +5,15 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold
 
 from scripts import load_script
-from trajscore import TracerScorer, TrajectoryArray
+from trajscore import TracerScorer, TracerSignals, TrajectoryArray
+from trajscore.io import Run, Step, ToolCall
 from trajscore.metrics import aurc, tps_samples
-from trajscore.tracer import MeanSurprisal, RunLength
+from trajscore.tracer import MeanSurprisal, RunLength, early_warning
 
 # random signals often lack one
 pytestmark = pytest.mark.filterwarnings("ignore:.* runs have no surprisal:UserWarning")
@@ -231,3 +233,69 @@ def test_intervals_within_strata_hold_and_noise_has_half():
     over_all, within = np.mean([script.knows_nothing(seed) for seed in range(8)], axis=0)
     assert over_all < 0.46
     assert within == pytest.approx(0.5, abs=0.05)
+
+
+def agent(text="", *calls):
+    return Step("agent", text, tool_calls=list(calls))
+
+
+def user(text="", *calls, observation=None):
+    return Step("user", text, tool_calls=list(calls), observation=observation)
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    return load_script("reproduction.agent_tracer")
+
+
+def signals_of_theirs(theirs, *steps, **parameters):
+    words = CountVectorizer(token_pattern=r"\w+")
+    return theirs.AgentTracerSignals(words, **parameters).fit_transform([Run("a", list(steps))])
+
+
+def test_agent_tracer_compares_texts_that_are_not_empty(theirs):
+    steps = (
+        agent("lost bag"), user("yes"), agent("", ToolCall("find")), user("no"), agent("lost bag"),
+    )  # fmt: skip
+    S = signals_of_theirs(theirs, *steps, window=1)
+    assert S["repetition"].cells[-1] == 1  # the turn between says nothing
+    assert TracerSignals(window=1).fit_transform([Run("a", list(steps))])["repetition"][0][-1] == 0
+
+
+def test_agent_tracer_counts_turns_with_calls(theirs):
+    far = [user("hm"), agent("wait")] * 4  # eight turns without a call
+    find = ToolCall("find")
+    steps = agent("", find), *far, agent("", ToolCall("other")), agent("", find)
+    assert TracerSignals().fit_transform([Run("a", list(steps))])["repetition"][0][-1] == 0
+    assert signals_of_theirs(theirs, *steps)["repetition"].cells[-1] == 1
+    assert signals_of_theirs(theirs, *steps, tool_window=1)["repetition"].cells[-1] == 0
+
+
+def test_agent_tracer_gives_a_gap_to_each_turn_of_the_user(theirs):
+    steps = [
+        user("flight seven"), agent("which flight"), user("flight seven"), user("flight eight"),
+        user("", ToolCall("find"), observation="bag found"), agent("which bag"),
+        agent("", ToolCall("find", {"k": 2})), user("bag seven"),
+    ]  # fmt: skip
+    gaps = signals_of_theirs(theirs, *steps)["user_gap"].cells.ravel()
+    nan = np.nan
+    assert np.isnan(gaps).tolist() == np.isnan([nan, nan, 0, 0, 0, nan, nan, 0]).tolist()
+    assert gaps[2:4] == pytest.approx(0.5)
+    one, two = Run("a", [agent("which bag")]), Run("b", [user("which bag")])
+    S = theirs.AgentTracerSignals().fit_transform([one, two])
+    assert np.isnan(S["user_gap"].cells).all()  # not the turn of another run
+
+
+def test_detection_as_agent_tracer_counts(theirs):
+    risk = TrajectoryArray.from_list([[0.1, 0.9, 0.95], [0.2, 0.9], [0.1] * 5 + [0.95], [0.3, 0.8]])
+    y = [0, 0, 0, 1]
+    ours, found = early_warning(y, risk, threshold=0.9), theirs.detection(y, risk, 0.9)
+    assert ours.failure_times.tolist() == [0.5, 1.0, 1.0]
+    assert (ours.mean_time, ours.median_time) == (2.5 / 3, 1.0)
+    # at the threshold is not above it; and a failure never above it counts as flagged at the end
+    assert found.failure_times.tolist() == [1.0, 1.0, 1.0]
+    assert np.isnan(found.success_times).all()
+    low = theirs.detection(y, risk, 0.5)
+    assert low.failure_times.tolist() == [0.5, 1.0, 1.0]
+    assert low.detected_within(0.5) == 0  # "before 50%"
+    assert early_warning(y, risk, threshold=0.5).detected_within(0.5) == pytest.approx(1 / 3)

@@ -134,7 +134,7 @@ def test_runs_with_a_missing_value_are_left_out_and_counted(rng):
         runs.append(Run(f"r{k:02d}", [Step("agent", text) for text in stated], outcome=k % 2))
     X = StepConfidence(channels=["verbal"]).fit_transform(runs)
     report = evaluate(X, io.outcomes(runs), intervals=IntervalOptions(20))
-    assert report.table.loc[("verbal", "raw"), "n_runs"] == 36
+    assert report.table.loc[("verbal", "as_given"), "n_runs"] == 36
     assert report.excluded["n_runs"].tolist() == [4]
 
 

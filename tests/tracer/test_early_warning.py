@@ -61,24 +61,6 @@ def test_runs_without_a_risk_are_left_out_and_grades_refused():
         early_warning([0, 0.5, 1], risk)
 
 
-def test_as_agent_tracer_counts():
-    risk = TrajectoryArray.from_list([[0.1, 0.9, 0.95], [0.2, 0.9], [0.1] * 5 + [0.95], [0.3, 0.8]])
-    y, known = [0, 0, 0, 1], {"threshold": 0.9}
-    ours = early_warning(y, risk, **known)
-    theirs = early_warning(y, risk, definition="agent-tracer", **known)
-    assert ours.failure_times.tolist() == [0.5, 1.0, 1.0]
-    # at the threshold is not above it; and who is never above it counts as flagged at the end
-    assert theirs.failure_times.tolist() == [1.0, 1.0, 1.0]
-    assert np.isnan(theirs.success_times).all()
-    assert (ours.mean_time, ours.median_time) == (2.5 / 3, 1.0)
-    low = early_warning(y, risk, threshold=0.5, definition="agent-tracer")
-    assert low.failure_times.tolist() == [0.5, 1.0, 1.0]
-    assert low.detected_within(0.5) == 0  # "before 50%"
-    assert early_warning(y, risk, threshold=0.5).detected_within(0.5) == pytest.approx(1 / 3)
-    with pytest.raises(ValueError, match="definition must be"):
-        early_warning(y, risk, definition="ours")
-
-
 def test_by_step(rng):
     lengths = rng.integers(2, 6, 120)
     y = rng.integers(-1, 2, 120)

@@ -26,7 +26,7 @@ SCORERS = [
     SAUP(),
 ]  # fmt: skip
 SIGNALS = [
-    TracerSignals(), TracerSignals(definition="paper"), TracerSignals(definition="agent-tracer"),
+    TracerSignals(), TracerSignals(definition="paper"),
     ActionSignals(), ActionSignals(so_far=False), StepConfidence(),
 ]  # fmt: skip
 

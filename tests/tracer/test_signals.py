@@ -7,7 +7,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -98,16 +99,9 @@ def test_text_windows_by_definition():
     assert last(window=1) == 0
     # with the call between, one word of three, at a cosine of 1/2
     assert last(window=3, definition="paper") == pytest.approx(1 / 6)
-    assert last(window=1, definition="agent-tracer") == 1  # the turn between says nothing
 
 
 def test_repeated_calls_by_definition():
-    far = [user("hm"), agent("wait")] * 4  # eight turns, none with a call
-    steps = agent("", find()), *far, agent("", ToolCall("other")), agent("", find())
-    assert signals(*steps)["repetition"].cells[-1] == 0
-    assert signals(*steps, definition="agent-tracer")["repetition"].cells[-1] == 1
-    near = {"definition": "agent-tracer", "tool_window": 1}
-    assert signals(*steps, **near)["repetition"].cells[-1] == 0
     # to the paper a call is a text like any other, and no more
     shared = signals(agent("", find(1)), agent("", find(1)), definition="paper")
     assert shared["repetition"].cells[-1] == 1
@@ -115,7 +109,7 @@ def test_repeated_calls_by_definition():
     assert other["repetition"].cells[-1] == 0
 
 
-def test_gaps_of_users_by_definition():
+def test_gaps_of_users_follow_a_turn_of_the_agent():
     steps = [
         user("flight seven"),
         agent("which flight"),
@@ -126,17 +120,10 @@ def test_gaps_of_users_by_definition():
         agent("", find(2)),
         user("bag seven"),
     ]
-    # one common word of two and two; of find, bag and bag; of bag and find, bag
-    literal = [NAN, NAN, 0.5, NAN, NAN, NAN, NAN, 0.5]
-    theirs = [NAN, NAN, 0.5, 0.5, 0.5, NAN, NAN, 0.5]
-    for definition, expected in (
-        ("trajscore", literal), ("paper", literal), ("agent-tracer", theirs),
-    ):  # fmt: skip
+    # one common word of two and two
+    for definition in ("trajscore", "paper"):
         found = signals(*steps, definition=definition)["user_gap"].cells.ravel()
-        assert np.allclose(found, expected, equal_nan=True), definition
-    one, two = Run("a", [agent("which bag")]), Run("b", [user("which bag")])
-    S = TracerSignals(definition="agent-tracer").fit_transform([one, two])
-    assert np.isnan(S["user_gap"].cells).all()  # not the turn of another run
+        assert np.allclose(found, [NAN, NAN, 0.5, NAN, NAN, NAN, NAN, 0.5], equal_nan=True)
 
 
 def test_turns_of_one_side():
@@ -449,3 +436,40 @@ def test_stated_confidence_by_field_pattern_and_function():
             StatedConfidence(bad)
     with pytest.raises(ValueError, match="scale must be"):
         StatedConfidence(scale="ten")
+
+
+def test_counts_of_texts_are_those_of_scikit_learn(rng):
+    texts = [
+        "lost bag",
+        "",
+        "lost  bag",
+        "Caf\u00e9 " * 5,
+        "lo",
+        "lost bags",
+        "a\U0001f44b \n\tb",
+    ]
+    texts += ["".join(map(chr, rng.choice([97, 98, 32, 0x4E00, 0x1F44B], 40))) for _ in range(20)]
+    ours = make_embedder("char")[0]
+    theirs = HashingVectorizer(analyzer="char", ngram_range=(3, 3), n_features=1 << 18)
+    for some in (texts[:3], texts, texts[::-1], [""]):
+        found, expected = ours.fit_transform(some), theirs.fit_transform(some)
+        assert found.shape == expected.shape
+        assert (found != expected).nnz == 0
+
+
+class Counting(CountVectorizer):
+    n_fits: ClassVar[int] = 0
+
+    def fit_transform(self, texts, y=None):
+        Counting.n_fits += 1
+        return super().fit_transform(texts)
+
+
+def test_a_search_with_memory_embeds_each_fold_once(talk, tmp_path):
+    grid = {"tracerscorer__alpha": [0, 0.5, 1, 2], "tracerscorer__k": [0.1, 0.5]}
+    for memory, n_fits in ((None, 8 * 3), (str(tmp_path), 3)):
+        Counting.n_fits = 0
+        model = make_pipeline(TracerSignals(Counting(), memory=memory), TracerScorer())
+        search = GridSearchCV(model, grid, scoring="roc_auc", cv=3, refit=False)
+        search.fit(talk, io.outcomes(talk))
+        assert Counting.n_fits == n_fits

@@ -204,17 +204,19 @@ def cross_fit_sample(
     n_jobs: int | None = None,
     is_weighted: bool = False,
 ) -> TrajectoryArray:
-    """Return out-of-fold traces of checked runs; a calibrator that cross-fits is fitted in place.
+    """Return out-of-fold traces of checked runs.
 
-    Such a calibrator has its own `cv`. Others are given `runs`, the same ones as in a log, in place
-    of their traces.
+    A calibrator that cross-fits has its own `cv`; its `maps_` are fitted in place, but no map for
+    new runs. Others are given `runs`, the same ones as in a log, in place of their traces.
     """
     if isinstance(forecaster, CrossFitCalibrator):
         check_values(sample.X, probabilities=forecaster._reads()["probabilities"])
         soft = sample.q_z if forecaster.censored == "q_z" else None
         codes = np.asarray(sample.y)
         labels = as_labels(codes, censored=forecaster.censored, q_z=soft)
-        return forecaster._fit_checked(sample.X, labels, sample.weight, sample.groups)
+        return forecaster._fit_checked(
+            sample.X, labels, sample.weight, sample.groups, for_new_runs=False
+        )
     check_refitted(forecaster)
     weight = sample.weight if is_weighted else None
     every = {"groups": sample.groups, "sample_weight": weight, "q_z": sample.q_z}
@@ -496,9 +498,14 @@ class CrossFitCalibrator(LearnedForecaster):
         return like_input(self._fit_checked(traces, labels, weight, clusters), X)
 
     def _fit_checked(
-        self, traces: TrajectoryArray, labels: Labels, weight: FloatArray, groups: IntArray | None
+        self,
+        traces: TrajectoryArray,
+        labels: Labels,
+        weight: FloatArray,
+        groups: IntArray | None,
+        for_new_runs: bool = True,
     ) -> TrajectoryArray:
-        """Fit all maps to checked runs, and return their out-of-fold traces."""
+        """Fit the maps to checked runs, and return their out-of-fold traces."""
         weights = as_step_weights(self.weights, self.horizon)
         self._check_parameters()
         track_channels(self, traces, reset=True)
@@ -513,7 +520,8 @@ class CrossFitCalibrator(LearnedForecaster):
         steps = TrainingSteps(
             traces[order], labels.value[order], weight[order], weights, fold[order]
         )
-        self.full_map_ = self._fit_map(steps.of(np.ones(len(traces), dtype=bool)))
+        if for_new_runs:
+            self.full_map_ = self._fit_map(steps.of(np.ones(len(traces), dtype=bool)))
         calibrated = self._cross_fit(steps)
         self._value_range = steps.range_of(steps.X.cells)
         self.calibrated_range_ = steps.range_of(calibrated)

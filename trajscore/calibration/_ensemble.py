@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit
 
 from trajscore.calibration._beta import BetaCrossFitCalibrator
 from trajscore.calibration._cross_fit import CrossFitCalibrator, Map
@@ -155,5 +154,6 @@ class EnsembleMap:
         raw = np.asarray(values, dtype=np.float64)
         odds = np.zeros(raw.shape)
         for member, share in zip(self.members, self.shares, strict=True):
-            odds += share * logit(member(raw))
-        return np.asarray(expit(odds))
+            p = member(raw)
+            odds += share * np.log(p / (1 - p))
+        return np.asarray(1 / (1 + np.exp(-odds)))

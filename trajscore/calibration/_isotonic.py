@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.isotonic import IsotonicRegression
+from sklearn.isotonic import isotonic_regression
 
 from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration._training import CalibrationSample
@@ -97,9 +97,10 @@ class IsotonicCrossFitCalibrator(CrossFitCalibrator):
         success[0] += self.prior
         failure[-1] += self.prior
         weight = success + failure
-        fitted = IsotonicRegression().fit(sample.values, success / weight, sample_weight=weight)
-        knots = fitted.X_thresholds_, np.clip(fitted.y_thresholds_, CLIP, 1 - CLIP)
-        return IsotonicMap(sample.n_runs, sample.base_rate, *knots)
+        rates = np.clip(isotonic_regression(success / weight, sample_weight=weight), CLIP, 1 - CLIP)
+        rises = np.append(True, rates[1:] != rates[:-1])
+        knots = rises | np.append(rises[1:], True)  # the ends of each level
+        return IsotonicMap(sample.n_runs, sample.base_rate, sample.values[knots], rates[knots])
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration._training import CalibrationSample
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics._proper_scores import CLIP
@@ -236,7 +236,9 @@ def fit_logistic(
     at: Any = [columns, columns]
     weights: Any = [sample.success, sample.failure]
     if len(columns) > _MANY:
-        at, weights = zip(*(_in_cells(columns, weight) for weight in weights), strict=True)
+        cell = np.floor(columns / _CELL)
+        starts = np.flatnonzero(np.append(True, (cell[1:] != cell[:-1]).any(axis=1)))
+        at, weights = zip(*(_in_cells(columns, weight, starts) for weight in weights), strict=True)
     model = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-10, max_iter=200)
     model.fit(
         np.concatenate(at),
@@ -246,13 +248,13 @@ def fit_logistic(
     return model.coef_[0], float(model.intercept_[0])
 
 
-def _in_cells(columns: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _in_cells(
+    columns: FloatArray, weight: FloatArray, starts: IntArray
+) -> tuple[FloatArray, FloatArray]:
     """Merge monotone columns in narrow cells, each at its mean: sums of the likelihood stay.
 
     A cell of width h changes the log-loss by at most (slope h)^2 / 32 of its weight.
     """
-    cell = np.floor(columns / _CELL)
-    starts = np.flatnonzero(np.append(True, (cell[1:] != cell[:-1]).any(axis=1)))
     total = np.add.reduceat(weight, starts)
     used = total > 0
     sums = np.add.reduceat(weight[:, None] * columns, starts, axis=0)

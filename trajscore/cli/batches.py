@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.values import unknown_name
-from trajscore.io._fields import Fields
-from trajscore.io._files import parquet_files
-from trajscore.io._tables import choose_columns, guess_first_step
+from trajscore.io.fields import Fields
+from trajscore.io.files import parquet_files
+from trajscore.io.tables import choose_columns, guess_first_step
+from trajscore.report._inputs import check_by
 
 _HEAD = 10_000
 
@@ -26,12 +26,12 @@ def batches_of(
 ) -> tuple[Any, str | None, str]:
     """Return batches of a folder, the column of stop reasons, and what was guessed, for people."""
     from trajscore.streaming import iter_batches
-    from trajscore.streaming._batches import NOTHING_AHEAD, parquet_dataset
+    from trajscore.streaming._batches import NO_READAHEAD, parquet_dataset
 
     fields: Fields = known["fields"]
-    given = {"risks": fields.risks, "scales": fields.scales}
-    given |= {part: known[part] for part in ("outcome_map", "outcomes", "rule")}
-    for part, value in given.items():
+    options = {"risks": fields.risks, "scales": fields.scales}
+    options |= {part: known[part] for part in ("outcome_map", "outcomes", "rule")}
+    for part, value in options.items():
         if value:
             raise ArgumentError(
                 "{argument} is not for a folder of Parquet files; write columns of forecasts, "
@@ -39,13 +39,11 @@ def batches_of(
                 part,
             )
     files = parquet_dataset(path)
-    head = files.head(_HEAD, batch_size=_HEAD, **NOTHING_AHEAD).to_pandas()
+    head = files.head(_HEAD, batch_size=_HEAD, **NO_READAHEAD).to_pandas()
     chosen, guessed = choose_columns(head, fields)
     if len(chosen.ids) > 1:
         raise ArgumentError("a folder of Parquet files needs one column of {argument}s", "id")
-    for name in by:
-        if name not in head.columns:
-            raise ArgumentError(f"{{argument}}: {unknown_name('column', name, head.columns)}", "by")
+    check_by(by, list(head.columns))
     reason = chosen.stop_reason
     first = known.get("first_step")
     batches = iter_batches(
@@ -60,8 +58,8 @@ def batches_of(
         scattered=scattered,
         progress=_progress(files.count_rows()),
     )
-    said = [f"{part}: {', '.join(map(repr, names))}" for part, names in guessed.items()]
-    return batches, reason, "guessed " + "; ".join(said) if said else ""
+    guesses = [f"{part}: {', '.join(map(repr, names))}" for part, names in guessed.items()]
+    return batches, reason, "guessed " + "; ".join(guesses) if guesses else ""
 
 
 def _progress(n_rows: int) -> Callable[[Iterator[Any]], Iterator[Any]]:

@@ -34,6 +34,6 @@ def run(arguments: argparse.Namespace) -> None:
 def read(path: Path, arguments: argparse.Namespace) -> RunSet:
     """Read a set of runs, and say what was guessed to get there."""
     runs = RunSet.read(path, censored=arguments.censored, **reading(arguments))
-    for line in runs.said.splitlines():
+    for line in runs.notes.splitlines():
         print(f"{path}: {line}")
     return runs

@@ -27,5 +27,5 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the description."""
-    found = describe(arguments.file, options=arguments.options, **reading(arguments))
-    print(json.dumps(found.as_dict(), indent=2) if arguments.json else found)
+    description = describe(arguments.file, options=arguments.options, **reading(arguments))
+    print(json.dumps(description.as_dict(), indent=2) if arguments.json else description)

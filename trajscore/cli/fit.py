@@ -73,8 +73,8 @@ def run(arguments: argparse.Namespace) -> None:
         warnings.simplefilter("always")
         process.fit(X[whole], y, groups=groups)
     save_process(process, arguments.out)
-    for one in dict.fromkeys(str(warning.message) for warning in caught):
-        print(f"trajscore: {one}", file=sys.stderr)
+    for warning_text in dict.fromkeys(str(warning.message) for warning in caught):
+        print(f"trajscore: {warning_text}", file=sys.stderr)
     print(_told(process, X, runs, whole))
     print(f"wrote {arguments.out}; use it with: trajscore monitor --model {arguments.out}")
 
@@ -95,7 +95,7 @@ def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:
             "scores",
         )
     X = TrajectoryArray.stack(list(traces.values()), channels=list(traces))
-    whole = np.flatnonzero(np.logical_and.reduce([whole_runs(one) for one in traces.values()]))
+    whole = np.flatnonzero(np.logical_and.reduce([whole_runs(trace) for trace in traces.values()]))
     if not len(whole):
         raise ValueError(f"no run has {', '.join(traces)} at every step")
     return X, whole
@@ -116,7 +116,7 @@ def _told(process: DensityRatioEProcess, X: TrajectoryArray, runs: RunSet, whole
         for alpha, limit in process.thresholds_.items()
     ]
     names = X.channels or ()
-    first = [float(f"{one:.3g}") for one in X.cells[X.offsets[whole[0]]].ravel()]
+    first = [float(f"{value:.3g}") for value in X.cells[X.offsets[whole[0]]].ravel()]
     score = first[0] if len(names) == 1 else dict(zip(names, first, strict=True))
     lines.append(f"send lines such as {json.dumps({'id': 'run 1', 'step': 1, 'score': score})}")
     return "\n".join(lines)

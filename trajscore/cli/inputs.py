@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from trajscore.io._fields import Fields
+from trajscore.io.fields import Fields
 
 TABLE = "table: .csv, .csv.gz, .parquet, .jsonl; log: .json, .json.gz, .jsonl, .eval, folder"
 

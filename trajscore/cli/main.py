@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from sklearn.exceptions import ConvergenceWarning
 
-from trajscore import __version__
 from trajscore.cli import check, compare, describe, fit, monitor, report
 from trajscore.core.errors import ArgumentError
+from trajscore.core.version import __version__
 
 _COMMANDS = (describe, report, compare, check, fit, monitor)
 
@@ -28,8 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     no table was given: ...
     0
     """
-    given = sys.argv[1:] if argv is None else list(argv)
-    arguments = _parser().parse_args(given, argparse.Namespace(argv=given))
+    words = sys.argv[1:] if argv is None else list(argv)
+    arguments = _parser().parse_args(words, argparse.Namespace(argv=words))
     # of a fit that goes on in another way
     warnings.filterwarnings("ignore", "Line search of Newton", category=ConvergenceWarning)
     try:
@@ -56,7 +56,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _options(parser: argparse.ArgumentParser) -> dict[str, str]:
     """Return the option for each argument of Python that a command takes."""
-    return {one.dest: one.option_strings[0] for one in parser._actions if one.option_strings}
+    return {
+        action.dest: action.option_strings[0] for action in parser._actions if action.option_strings
+    }
 
 
 def _sentence(error: Exception, options: dict[str, str]) -> str:

@@ -15,7 +15,7 @@ from trajscore.calibration._calibrators import CALIBRATORS
 from trajscore.cli.batches import batches_of, is_folder_of_parquet
 from trajscore.cli.inputs import TABLE, add_censored, add_input_options, check_folder, reading
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
-from trajscore.io._run import Run
+from trajscore.io import Run
 from trajscore.metrics._aggregate import AGGREGATORS
 from trajscore.report import IntervalOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._data import Source
@@ -132,10 +132,10 @@ def run(arguments: argparse.Namespace) -> None:
             "--horizon 30, say, or --horizon own for the paper's convention"
         )
     if is_folder_of_parquet(arguments.table):
-        report, said, log = _judge_folder(arguments)
+        report, guesses, log = _judge_folder(arguments)
     else:
-        report, said, log = _judge(arguments)
-    report = replace(report, source=_source(arguments, report.source, said))
+        report, guesses, log = _judge(arguments)
+    report = replace(report, source=_source(arguments, report.source, guesses))
     print(report.to_text(verbose=arguments.verbose), flush=True)
     if arguments.out is not None:
         write = _WRITERS[arguments.out.suffix.lower()]
@@ -145,9 +145,9 @@ def run(arguments: argparse.Namespace) -> None:
 def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
     """Return the report of a table or a log, what was guessed, and the runs of a log."""
     inputs = load(arguments.table, **reading(arguments), by=arguments.by, missing=arguments.missing)
-    said = str(inputs)
-    if said:
-        print(f"{said}\n")
+    guesses = str(inputs)
+    if guesses:
+        print(f"{guesses}\n")
     report = evaluate(
         inputs.predictors,
         inputs.y,
@@ -158,7 +158,7 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
         monitoring=_monitoring(arguments, inputs),
         **_options(arguments),
     )
-    return report, said, inputs.log
+    return report, guesses, inputs.log
 
 
 def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
@@ -169,22 +169,25 @@ def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[
         "monitoring": _monitoring(arguments, None),
     }
     known = reading(arguments)
-    batches, reason, said = batches_of(arguments.table, known, arguments.by, scattered=False)
-    if said:
-        print(f"{said}\n", flush=True)
+    batches, reason, guesses = batches_of(arguments.table, known, arguments.by, scattered=False)
+    if guesses:
+        print(f"{guesses}\n", flush=True)
     try:
-        return evaluate(batches, stop_reason=reason, **options), said, []
+        return evaluate(batches, stop_reason=reason, **options), guesses, []
     except ValueError as error:
         if "scattered=True" not in str(error):
             raise
         print("the rows of a run lie apart: putting them together\n", flush=True)
         batches, _, _ = batches_of(arguments.table, known, arguments.by, scattered=True)
-        return evaluate(batches, stop_reason=reason, **options), said, []
+        return evaluate(batches, stop_reason=reason, **options), guesses, []
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what is computed, of whatever was read."""
-    families = [arguments.family, *(one for one in _USUAL_FAMILIES if one != arguments.family)]
+    families = [
+        arguments.family,
+        *(family for family in _USUAL_FAMILIES if family != arguments.family),
+    ]
     return {
         "scores": families,
         "weights": arguments.weights,
@@ -201,21 +204,23 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _source(arguments: argparse.Namespace, source: Source, said: str) -> Source:
+def _source(arguments: argparse.Namespace, source: Source, guesses: str) -> Source:
     """Say what was judged, and by which command."""
     name = "the bundled chess data" if arguments.table is None else str(arguments.table)
-    return replace(source, name=name, command=shlex.join(["trajscore", *arguments.argv]), said=said)
+    return replace(
+        source, name=name, command=shlex.join(["trajscore", *arguments.argv]), guesses=guesses
+    )
 
 
 def _monitoring(arguments: argparse.Namespace, inputs: Inputs | None) -> bool | MonitoringOptions:
-    given = {"known_share": arguments.known_share, "n_splits": arguments.splits}
-    given = {name: value for name, value in given.items() if value is not None}
+    options = {"known_share": arguments.known_share, "n_splits": arguments.splits}
+    options = {name: value for name, value in options.items() if value is not None}
     if not arguments.monitor:
-        if given:
+        if options:
             raise ValueError("--known-share and --splits are of --monitor; give that too")
         return False
     cost = tokens_of(inputs.log, inputs.predictors) if inputs and inputs.log else None
-    return MonitoringOptions(**given, cost=cost)
+    return MonitoringOptions(**options, cost=cost)
 
 
 def _check_out(out: Path | None) -> None:

@@ -10,17 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.values import as_flag, check_choice
-from trajscore.datasets._fetch import retrieve
+from trajscore.core.values import check_choice
+from trajscore.datasets._fetch import as_data, retrieve
 
 _COMMIT = "989931c5f7acb66ace99d423a480fd537d74e749"
 _URL = f"https://github.com/balrog-ai/experiments/archive/{_COMMIT}.tar.gz"
 _FILE = f"balrog-experiments-{_COMMIT[:12]}.tar.gz"
-# SHA-256 of the paths and contents of the results of each game: archives are not the same byte for
-# byte each time that GitHub makes one
+# SHA-256 of paths and contents; the bytes of an archive differ each time that GitHub makes one
 _RESULTS = {
     "babaisai": "fc042c05d73b052de31db0033616136686bfbbc1086c957aefc6a185c8e9722e",
     "babyai": "dfd3a817ffc692f5014c53b9b20109adb109ed306ff9216fc59dfd3eb629f9a2",
@@ -55,8 +53,8 @@ def fetch_balrog(
     Returns
     -------
     Bunch or tuple
-        data: TrajectoryArray of the number of every step, 1, 2, ..., which is all that these
-        results tell of it; its meta names the agent, the task, and the progression in [0, 1].
+        data: TrajectoryArray of step numbers, 1, 2, ..., as these results hold no more about a
+        step; its meta names the agent, the task, and the progression in [0, 1].
         target: 1 where the progression is 1, else 0. DESCR; filename.
 
     Raises
@@ -88,33 +86,32 @@ def fetch_balrog(
     check_choice(name, "name", tuple(_RESULTS))
     path = retrieve(_URL, _FILE, None, data_home, download_if_missing)
     results = _read(path, name)
-    found = _checksum(results)
-    if found != _RESULTS[name]:
+    checksum = _checksum(results)
+    if checksum != _RESULTS[name]:
         raise ValueError(
             f"{path} does not hold the published results of {name}: their SHA-256 starts with "
-            f"{found[:12]}, not with {_RESULTS[name][:12]}; delete it and fetch it again"
+            f"{checksum[:12]}, not with {_RESULTS[name][:12]}; delete the file and fetch it again"
         )
     X, y = _as_runs({file: json.loads(content) for file, content in results.items()})
-    if as_flag(return_X_y, "return_X_y"):
-        return X, y
-    return Bunch(
-        data=X,
-        target=y,
+    return as_data(
+        X,
+        y,
+        return_X_y,
         DESCR=f"{name}: {len(X)} runs of 16 language models and their lengths; BALROG, no licence.",
         filename=str(path),
     )
 
 
 def _read(archive: Path, name: str) -> dict[str, bytes]:
-    """Return the result of each run of language models in a game, by path."""
+    """Return the result of each run in a game, by path."""
     wanted = re.compile(rf"[^/]*/submissions/LLM/([^/]+/{name}/.*_run_\d+)\.json")
-    found = {}
+    results = {}
     with tarfile.open(archive) as files:
         for member in files:
             path = wanted.fullmatch(member.name)
             if path and (content := files.extractfile(member)):
-                found[path[1]] = content.read()
-    return dict(sorted(found.items()))
+                results[path[1]] = content.read()
+    return dict(sorted(results.items()))
 
 
 def _checksum(results: dict[str, bytes]) -> str:
@@ -125,13 +122,13 @@ def _checksum(results: dict[str, bytes]) -> str:
 
 
 def _as_runs(results: dict[str, dict[str, Any]]) -> tuple[TrajectoryArray, Any]:
-    """Make runs of what results say of each."""
-    lengths = np.array([one["num_steps"] for one in results.values()])
-    progression = np.array([one["progression"] for one in results.values()], dtype=np.float64)
+    """Make runs of results, and their outcomes."""
+    lengths = np.array([run["num_steps"] for run in results.values()])
+    progression = np.array([run["progression"] for run in results.values()], dtype=np.float64)
     steps = np.concatenate([np.arange(1.0, length + 1) for length in lengths])
     meta = {
         "agent": [file.partition("/")[0] for file in results],
-        "task": [one["task"] for one in results.values()],
+        "task": [run["task"] for run in results.values()],
         "progression": progression,
     }
     X = TrajectoryArray(steps, lengths, ids=list(results), meta=meta)

@@ -6,10 +6,9 @@ from importlib import resources
 from typing import Any
 
 import pandas as pd
-from sklearn.utils import Bunch
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.values import as_flag
+from trajscore.datasets._fetch import as_data
 
 _CHANNELS = ["engine", "shallow", "material"]
 
@@ -18,7 +17,7 @@ def load_chess(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """Load 360 chess games, each move with three forecasts of whether the agent wins.
 
     A run is a game, a step a move of the agent (White, a weak engine). 67 games were cut at a
-    budget of 60 moves: their outcome is -1, and `meta` says how they ended in the end.
+    budget of 60 moves: their outcome is -1, and `meta` holds their final outcome.
 
     Parameters
     ----------
@@ -59,11 +58,10 @@ def load_chess(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
         outcome="outcome",
         meta=["stop_reason", "final_outcome"],
     )
-    if as_flag(return_X_y, "return_X_y"):
-        return X, y
-    return Bunch(
-        data=X,
-        target=y,
+    return as_data(
+        X,
+        y,
+        return_X_y,
         feature_names=list(_CHANNELS),
         frame=frame if as_frame else None,
         DESCR=(folder / "README.md").read_text(encoding="utf-8"),

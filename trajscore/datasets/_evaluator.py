@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from sklearn.utils import Bunch
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.values import as_flag
-from trajscore.datasets._fetch import retrieve
+from trajscore.core.values import check_choice
+from trajscore.datasets._fetch import as_data, retrieve
 
 _URL = "https://raw.githubusercontent.com/shuvom-s/e-valuator/main/data/"
 _FILES = {
@@ -69,19 +68,17 @@ def fetch_evaluator(
     >>> from trajscore.datasets import fetch_evaluator
     >>> X, y = fetch_evaluator("hotpotqa", return_X_y=True)  # doctest: +SKIP
     """
-    if name not in _FILES:
-        raise ValueError(f"unknown table {name!r}; use one of {', '.join(_FILES)}")
+    check_choice(name, "name", tuple(_FILES))
     file = f"{name}_w_scores_compressed.csv.gz"
     path = retrieve(_URL + file, file, _FILES[name], data_home, download_if_missing)
     frame = pd.read_csv(path)
     X, y = TrajectoryArray.from_frame(
         frame, id="uq_problem_idx", step="num_steps", value="judge_probability", outcome="solved"
     )
-    if as_flag(return_X_y, "return_X_y"):
-        return X, y
-    return Bunch(
-        data=X,
-        target=y,
+    return as_data(
+        X,
+        y,
+        return_X_y,
         frame=frame if as_frame else None,
         DESCR=f"{name}: {len(X)} runs scored at every step by a judge; e-valuator paper, MIT.",
         filename=str(path),

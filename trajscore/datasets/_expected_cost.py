@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax
-from sklearn.utils import Bunch
 
-from trajscore.core.values import as_flag
-from trajscore.datasets._fetch import retrieve
+from trajscore.datasets._fetch import as_data, retrieve
 
 _URL = "https://raw.githubusercontent.com/luferrer/expected_cost/main/notebooks/data/"
 _PARTS = ("scores", "targets")
@@ -65,7 +63,7 @@ def fetch_expected_cost(
     Raises
     ------
     ValueError
-        If a file's SHA-256 is not the published one, or `name` is no name of a folder.
+        If a file's SHA-256 is not the published one, or `name` is not the name of a folder.
     OSError
         If a file is missing and `download_if_missing` is False, or there is no such set.
     ImportError
@@ -81,26 +79,21 @@ def fetch_expected_cost(
     >>> X, y = fetch_expected_cost("sst2_gpt2", return_X_y=True)  # doctest: +SKIP
     """
     if not isinstance(name, str) or not name or "/" in name or name.startswith("."):
-        raise ValueError(f"{name!r} is no name of a score set; use, for example, 'sst2_gpt2'")
-    known = _KNOWN.get(name, (None, None))
+        raise ValueError(f"{name!r} is not the name of a score set; use, say, 'sst2_gpt2'")
+    folder = f"{_URL}{name}/"
     paths = [
         retrieve(
-            f"{_URL}{name}/{part}.npy",
-            f"{name}_{part}.npy",
-            sha256,
-            data_home,
-            download_if_missing,
+            f"{folder}{part}.npy", f"{name}_{part}.npy", sha256, data_home, download_if_missing
         )
-        for part, sha256 in zip(_PARTS, known, strict=True)
+        for part, sha256 in zip(_PARTS, _KNOWN.get(name, (None, None)), strict=True)
     ]
     scores, targets = (np.load(path, allow_pickle=False) for path in paths)
     X = log_softmax(scores.astype(np.float64), axis=1)
     y = targets.ravel().astype(np.int64)
-    if as_flag(return_X_y, "return_X_y"):
-        return X, y
-    return Bunch(
-        data=X,
-        target=y,
+    return as_data(
+        X,
+        y,
+        return_X_y,
         DESCR=f"{name}: {X.shape[0]} samples of {X.shape[1]} classes; expected_cost, MIT.",
         filenames=[str(path) for path in paths],
     )

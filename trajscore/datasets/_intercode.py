@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.values import as_flag, check_choice
-from trajscore.datasets._fetch import retrieve
+from trajscore.core.values import check_choice
+from trajscore.datasets._fetch import as_data, retrieve
 
 _COMMIT = "c3e46d827cfc9d4c704ec078f7abf9f41e3191d8"
 _URL = f"https://raw.githubusercontent.com/princeton-nlp/intercode/{_COMMIT}/data/"
@@ -107,13 +106,12 @@ def fetch_intercode(
         for path, sha256 in {**_FILES[name], **questions}.items()
     ]
     contents = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-    database = {one["query"]: one["db"] for one in contents.pop()} if questions else None
+    database = {q["query"]: q["db"] for q in contents.pop()} if questions else None
     X, y = _as_runs(contents, database)
-    if as_flag(return_X_y, "return_X_y"):
-        return X, y
-    return Bunch(
-        data=X,
-        target=y,
+    return as_data(
+        X,
+        y,
+        return_X_y,
         DESCR=f"{name}: {len(X)} runs, and which of their actions were valid; InterCode, MIT.",
         filenames=[str(path) for path in paths],
     )
@@ -122,7 +120,7 @@ def fetch_intercode(
 def _as_runs(
     logs: list[dict[str, Any]], database: Mapping[str, str] | None
 ) -> tuple[TrajectoryArray, Any]:
-    """Make runs of logs, each of one file system or, where databases are known, of several."""
+    """Make runs of logs; each log has one file system, or several databases by query."""
     runs, success, tasks, environments = [], [], [], []
     for number, log in enumerate(logs, start=1):
         for key, run in log.items():

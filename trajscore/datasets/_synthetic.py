@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, ndtr, ndtri
-from sklearn.utils import Bunch
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import (
     as_count,
-    as_flag,
     as_fraction,
     as_lengths,
     as_numbers,
@@ -20,6 +18,7 @@ from trajscore.core.values import (
     is_iterable,
 )
 from trajscore.core.within_runs import last_cells, step_numbers
+from trajscore.datasets._fetch import as_data
 
 
 def make_trajectories(
@@ -91,7 +90,7 @@ def make_trajectories(
     sharpness, bias = _finite(sharpness, "sharpness"), _finite(bias, "bias")
     noise = _finite(noise, "noise")
     if noise < 0:
-        raise ValueError(f"noise is a standard deviation and cannot be negative, got {noise:g}")
+        raise ValueError(f"noise must be a standard deviation of at least 0, got {noise:g}")
     if budget is not None:
         budget = as_count(budget, "budget")
     rng = as_random_state(random_state)
@@ -115,10 +114,8 @@ def make_trajectories(
     y = outcome.copy()
     if budget is not None:
         y[budget < T] = -1
-        X, truth = (_cut(one, budget) for one in (X, truth))
-    if as_flag(return_X_y, "return_X_y"):
-        return X, y
-    return Bunch(data=X, target=y, q=truth, final_outcome=outcome)
+        X, truth = (_cut(traces, budget) for traces in (X, truth))
+    return as_data(X, y, return_X_y, q=truth, final_outcome=outcome)
 
 
 def _cut(X: TrajectoryArray, budget: int) -> TrajectoryArray:
@@ -130,15 +127,15 @@ def _draw_lengths(lengths: Any, n_runs: int, rng: Any) -> NDArray[np.int64]:
     if not is_iterable(lengths):
         return np.full(n_runs, as_count(lengths, "lengths"), dtype=np.int64)
     if isinstance(lengths, tuple) and len(lengths) == 2:
-        low, high = (as_count(one, "each of the two lengths") for one in lengths)
+        low, high = (as_count(end, "each of the two lengths") for end in lengths)
         if low > high:
             raise ValueError(
-                f"lengths {lengths} are the smallest and the largest one; give ({high}, {low})"
+                f"lengths must give the smaller length first, got {lengths}; pass ({high}, {low})"
             )
         return rng.randint(low, high + 1, size=n_runs).astype(np.int64)
     T = as_lengths(lengths)
     if T.shape != (n_runs,):
-        raise ValueError(f"lengths must be one number, a pair, or {n_runs} numbers, got {len(T)}")
+        raise ValueError(f"lengths must be a number, a pair, or {n_runs} numbers, got {len(T)}")
     return T
 
 

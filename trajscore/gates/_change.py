@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import betaincinv
 from scipy.stats import norm, t
 
 from trajscore.core.ids import are_default_ids
@@ -19,6 +18,7 @@ from trajscore.gates._run_set import RunSet
 from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._units import Units, any_units, left_out_factor, n_equal
 from trajscore.inference._unseen import unseen_reach
+from trajscore.inference._wilson import clopper_pearson_excess
 from trajscore.metrics._statistics import CalibrationError, MeanOfRuns
 
 _DRAWS = 20_000
@@ -54,7 +54,7 @@ def match(base: RunSet, new: RunSet) -> Matching:
         by, labels = "run", [_text(base.ids), _text(new.ids)]
     names, codes = np.unique(np.concatenate(labels), return_inverse=True)
     ours, theirs = codes[: len(base.ids)], codes[len(base.ids) :]
-    there = [np.bincount(one, minlength=len(names)) > 0 for one in (ours, theirs)]
+    there = [np.bincount(units, minlength=len(names)) > 0 for units in (ours, theirs)]
     in_both = there[0] & there[1]
     counts = (0, 0) if not by else ((there[1] & ~in_both).sum(), (there[0] & ~in_both).sum())
     if not by or in_both.sum() < 2:  # nothing to pair by
@@ -91,8 +91,7 @@ def excess(losses: FloatArray, shares: FloatArray, level: float, more: float = 1
     skewness = np.where(varies, third, 0.0) * np.sqrt(n / second**3)
     rate = (1 - skewness / np.sqrt(4 + skewness**2)) / 2  # of the larger of the two values
     size = np.sqrt(n * second / (rate * (1 - rate)))
-    n_events, n_others = more * n * rate, more * n * (1 - rate)
-    seen = size * (betaincinv(n_events + 1, n_others, level) - rate)
+    seen = size * clopper_pearson_excess(more * n * rate, more * n * (1 - rate), level)
     unseen = (1 - (1 - level) ** (1 / (more * np.count_nonzero(shares, axis=-1)))) * (1 - mean)
     return np.where(varies, np.maximum(seen, unseen), unseen)
 
@@ -150,7 +149,10 @@ class Estimate:
         error = self.std_error / np.sqrt(more)
         reach = error * float(t.ppf(level, freedom)) if error > 0 else 0.0
         parts = [
-            [one.scale * excess(getattr(one, side), one.shares, level, more) for one in self.parts]
+            [
+                part.scale * excess(getattr(part, side), part.shares, level, more)
+                for part in self.parts
+            ]
             for side in ("losses", "gains")
         ]
         unseen = [
@@ -158,8 +160,8 @@ class Estimate:
             for change, units in self.changes
         ]
         below, above = (
-            max(reach, float(np.linalg.norm(one)), float(np.linalg.norm(other)) / more)
-            for one, other in zip(parts, np.reshape(unseen, (-1, 2)).T, strict=True)
+            max(reach, float(np.linalg.norm(seen)), float(np.linalg.norm(of_scores)) / more)
+            for seen, of_scores in zip(parts, np.reshape(unseen, (-1, 2)).T, strict=True)
         )
         return below, above
 
@@ -167,9 +169,11 @@ class Estimate:
         used = self.errors.any(axis=1)
         n = max(int(used.sum()), 2)
         influence = self.errors[used] * np.sqrt(n * (n - 1))  # which the standard error undoes
-        ends = np.cumsum([len(one) for one in self.means])[:-1]
+        ends = np.cumsum([len(mean_gaps) for mean_gaps in self.means])[:-1]
         columns = np.split(influence, ends, axis=1)
-        parts = [Parts(mean, one) for mean, one in zip(self.means, columns, strict=True)]
+        parts = [
+            Parts(mean, mean_gaps) for mean, mean_gaps in zip(self.means, columns, strict=True)
+        ]
         other = parts[1] if len(parts) > 1 else None
         units = Units(None, (slice(0, n),))
         return absolute_interval(parts[0], other, units, 2 * level - 1)
@@ -231,34 +235,34 @@ def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
     their share of the error by Bonferroni's inequality.
     """
     error, n = 1 - level, len(estimates)
-    normal = [one for one in estimates if one.std_error > 0]
+    normal = [estimate for estimate in estimates if estimate.std_error > 0]
     others = 1 - error / n if n else level
     if len(normal) < 2:
         return [others] * n
     draws = np.random.default_rng(0).standard_normal((_DRAWS, len(normal)))
-    errors = np.stack([one.errors / one.std_error for one in normal], axis=1)
+    errors = np.stack([estimate.errors / estimate.std_error for estimate in normal], axis=1)
     values, vectors = np.linalg.eigh(errors.T @ errors)
     largest = (draws * np.sqrt(values.clip(0))) @ vectors.T
     together = float(norm.cdf(np.quantile(largest.max(axis=1), 1 - error * len(normal) / n)))
-    return [min(together, others) if one.std_error > 0 else others for one in estimates]
+    return [min(together, others) if estimate.std_error > 0 else others for estimate in estimates]
 
 
-def runs_to_settle(one: Estimate, distance: float, n_runs: int, level: float) -> float:
+def runs_to_settle(estimate: Estimate, distance: float, n_runs: int, level: float) -> float:
     """Runs of each set with which a difference of that size would be seen; NaN: not known."""
-    error = one.std_error
-    if one.n_units < 2 or np.isnan(error) or (error == 0 and distance and not one.parts):
+    error = estimate.std_error
+    if estimate.n_units < 2 or np.isnan(error) or (error == 0 and distance and not estimate.parts):
         return np.nan
     side, z = int(distance < 0), float(norm.ppf(POWER))
 
     def lacking(log_more: float) -> float:
         more = np.exp(log_more)
-        return one.reaches(level, more)[side] + z * error / np.sqrt(more) - abs(distance)
+        return estimate.reaches(level, more)[side] + z * error / np.sqrt(more) - abs(distance)
 
-    least, most = np.log(2 / one.n_units), np.log(_MOST_RUNS / n_runs)
+    least, most = np.log(2 / estimate.n_units), np.log(_MOST_RUNS / n_runs)
     if not distance or lacking(most) > 0:
         return np.inf
     more = float(np.exp(brentq(lacking, least, most))) if lacking(least) > 0 else np.exp(least)
-    return n_runs / one.n_units * float(np.ceil(more * one.n_units))
+    return n_runs / estimate.n_units * float(np.ceil(more * estimate.n_units))
 
 
 def _shares(measure: Measure, units: IntArray, n_units: int) -> FloatArray:

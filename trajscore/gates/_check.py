@@ -30,7 +30,7 @@ from trajscore.gates._gate import (
     Rules,
 )
 from trajscore.gates._measures import MARGIN, Key, Measures, is_lower_better, is_of_runs
-from trajscore.gates._result import WORST_FIRST, CheckData, GateResult
+from trajscore.gates._result import CheckData, GateResult, worst
 from trajscore.gates._run_set import RunSet, as_set
 from trajscore.gates._written import to_json, to_junit, to_markdown, to_text
 from trajscore.report._data import ReportData
@@ -149,43 +149,48 @@ def check(
     """
     new = as_set("new", new)
     baseline = None if baseline is None else as_set("baseline", baseline)
-    asked_for = _rules(rules, baseline)
+    asked_for = rules_of(rules, baseline)
     matched = None if baseline is None else match(baseline, new)
-    problems = _problems(new, matched, asked_for.data)
+    problems = data_problems(new, matched, asked_for.data)
     measures = Measures(new), None if baseline is None else Measures(baseline)
-    found: list[GateResult | _Asked] = [
+    questions: list[GateResult | _Asked] = [
         _ask(gate, new, measures, matched) for gate in asked_for.gates
     ]
-    open_ = [one for one in found if isinstance(one, _Asked) and one.gate.use != VALUE]
-    levels = level_of_each([one.turned for one in open_], 1 - asked_for.level)
-    level_of = {id(one): level for one, level in zip(open_, levels, strict=True)}
-    gates = [
-        one if isinstance(one, GateResult) else _decided(one, level_of.get(id(one)), asked_for)
-        for one in found
+    open_ = [
+        question
+        for question in questions
+        if isinstance(question, _Asked) and question.gate.use != VALUE
     ]
-    counted = [one.counts_as for one in gates] + [UNUSABLE] * bool(problems)
-    verdict = next((one for one in WORST_FIRST if one in counted), PASS)
+    levels = level_of_each([question.turned for question in open_], 1 - asked_for.level)
+    level_of = {id(question): level for question, level in zip(open_, levels, strict=True)}
+    gates = [
+        question
+        if isinstance(question, GateResult)
+        else _decided(question, level_of.get(id(question)), asked_for)
+        for question in questions
+    ]
+    verdict = worst((gate.counts_as for gate in gates), problems)
     return CheckResult(verdict, gates, problems, asked_for, new, baseline, matched)
 
 
-def _rules(rules: Rules | Gate | None, baseline: RunSet | None) -> Rules:
+def rules_of(rules: Rules | Gate | None, baseline: RunSet | None) -> Rules:
     if isinstance(rules, Gate):
         return Rules((rules,))
-    given = Rules() if rules is None else rules
-    if not isinstance(given, Rules):
+    checked = Rules() if rules is None else rules
+    if not isinstance(checked, Rules):
         raise ValueError(f"rules must be a Gate, or what read_gates returns, got {rules!r}")
-    if given.gates:
-        return given
+    if checked.gates:
+        return checked
     if baseline is None:
         raise ValueError("there is nothing to check: give a baseline, or gates")
-    return replace(given, gates=(Gate(),))
+    return replace(checked, gates=(Gate(),))
 
 
-def _problems(new: RunSet, matched: Matching | None, data: DataRules) -> list[str]:
+def data_problems(new: RunSet, matched: Matching | None, data: DataRules) -> list[str]:
     """Say in what the data are not what is asked for."""
-    said = []
+    problems = []
     if new.n_runs < data.least_runs:
-        said.append(f"there are {new.n_runs} runs, and least_runs = {data.least_runs}")
+        problems.append(f"there are {new.n_runs} runs, and least_runs = {data.least_runs}")
     all_runs = new.n_runs + new.n_left_out
     for n, what, name in (
         (new.n_left_out, "are left out", "most_left_out"),
@@ -193,15 +198,15 @@ def _problems(new: RunSet, matched: Matching | None, data: DataRules) -> list[st
     ):
         most = getattr(data, name)
         if n > most * all_runs:
-            said.append(f"{n} of {all_runs} runs {what}, and {name} = {most:g}")
+            problems.append(f"{n} of {all_runs} runs {what}, and {name} = {most:g}")
     for name, n in (
         ("new_tasks", matched.n_new if matched else 0),
         ("removed_tasks", matched.n_gone if matched else 0),
     ):
         if n and getattr(data, name) == REFUSE:
             only = "new set" if name == "new_tasks" else "baseline"
-            said.append(f'{n} tasks are only in the {only}, and {name} = "refuse"')
-    return said
+            problems.append(f'{n} tasks are only in the {only}, and {name} = "refuse"')
+    return problems
 
 
 def _ask(
@@ -262,15 +267,19 @@ def _key(gate: Gate, new: RunSet) -> Key:
     return Key(gate.metric, gate.predictor or new.predictors[0], gate.form)
 
 
-def _decided(one: _Asked, level: float | None, rules: Rules) -> GateResult:
-    gate, found = one.gate, one.estimate
-    ends = (found.value, found.value) if level is None else found.bounds(level)
-    low, high = sorted(one.room(end) for end in ends)
+def _decided(question: _Asked, level: float | None, rules: Rules) -> GateResult:
+    gate, above = question.gate, question.estimate
+    ends = (above.value, above.value) if level is None else above.bounds(level)
+    low, high = sorted(question.room(end) for end in ends)
     verdict = PASS if low >= -_ROUNDING else FAIL if high < 0 else UNDECIDED
     counts_as, needed = verdict, np.nan
     if verdict == UNDECIDED:
         counts_as = gate.undecided or rules.undecided
-        needed = runs_to_settle(found, one.room(found.value), one.n_runs, level or 0.5)
-    change = one.value - one.reference
-    low, high = (end - found.value + change for end in ends)
-    return GateResult(gate, verdict, counts_as, one.value, one.reference, change, low, high, needed)
+        needed = runs_to_settle(
+            above, question.sign * question.room(above.value), question.n_runs, level or 0.5
+        )
+    change = question.value - question.reference
+    low, high = (end - above.value + change for end in ends)
+    return GateResult(
+        gate, verdict, counts_as, question.value, question.reference, change, low, high, needed
+    )

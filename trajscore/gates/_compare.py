@@ -27,7 +27,8 @@ from trajscore.gates._measures import (
     most_trials,
 )
 from trajscore.gates._run_set import RunSet, as_set
-from trajscore.report._data import CALIBRATED, RAW, ReportData
+from trajscore.inference._sample_size import up_to_one_digit
+from trajscore.report._data import AS_GIVEN, RECALIBRATED, ReportData
 
 _OF_FORECASTS = (f"TPS log{MARGIN}", "S-ECE")
 _MOST_TRIALS = 8
@@ -42,9 +43,8 @@ class Comparison:
     ----------
     table : DataFrame indexed by (metric, predictor, form)
         The base, the new set and the change, each with an interval, on the same tasks where the
-        sets are paired; and where the change is not told apart from none, the number of runs of
-        each set that would tell a change of its size apart with a chance of 0.8 (inf: more than a
-        million).
+        sets are paired; and where the interval of the change holds 0, the number of runs of each
+        set that would show a change of its size with a chance of 0.8 (inf: more than a million).
     matched : Matching
         How the sets are paired.
     notes : list of str
@@ -64,7 +64,7 @@ class Comparison:
 
     def changes(self) -> list[str]:
         """Say in plain words what changed, what did not show, and what it would take."""
-        said, open_ = [], []
+        shown, open_ = [], []
         for key, row in zip(self.keys, self.table.itertuples(), strict=True):
             span = f"{row.base:.4g} to {row.new:.4g} ({interval(row.change_low, row.change_high)})"
             is_rounding = abs(row.change) <= _ROUNDING * max(abs(row.base), abs(row.new))
@@ -72,10 +72,15 @@ class Comparison:
                 rose = row.change > 0
                 better = rose != is_lower_better(key.metric, self.new)
                 word = "" if key.metric == LENGTH else f": {'better' if better else 'worse'}"
-                said.append(f"{key} {'rose' if rose else 'fell'} from {span}{word}.")
+                shown.append(f"{key} {'rose' if rose else 'fell'} from {span}{word}.")
             elif not is_rounding:
                 open_.append(f"  {key} {row.change:+.3g}: {in_runs(row.runs_needed)}")
-        return [*said, *(["Not told apart from no change:"] if open_ else []), *open_]
+        return [*shown, *(["No change shown:"] if open_ else []), *open_]
+
+    @property
+    def level_of_ends(self) -> float:
+        """Chance in percent with which each end of an interval holds."""
+        return 50 * (1 + self.confidence_level)
 
     @property
     def keys(self) -> list[Key]:
@@ -96,16 +101,16 @@ class Comparison:
         lines += [pd.DataFrame(cells, index=names).to_string(), ""]
         lines += [*self.changes(), *self.notes]
         lines.append(
-            f"Each interval holds by itself, with a chance of {self.confidence_level:.0%}; of many "
-            f"rows some seem to change by chance. A number of runs is that of each set, at as many "
-            f"a task as now, to see a change of this size with a chance of {POWER:.0%}. trajscore "
-            f"check asks only whether it is worse, and so may decide what is open here."
+            f"Each end of an interval holds by itself with a chance of {self.level_of_ends:.4g}%, "
+            f"as in trajscore check; among many rows, some seem to change by chance. A number of "
+            f"runs is that of each set, with as many runs of a task as now: it would show a change "
+            f"of this size with a chance of {POWER:.0%}."
         )
         return "\n".join(lines)
 
 
 def compare(
-    base: RunSet | ReportData, new: RunSet | ReportData, *, confidence_level: float = 0.95
+    base: RunSet | ReportData, new: RunSet | ReportData, *, confidence_level: float = 0.9
 ) -> Comparison:
     """Hold a set of runs against an earlier one.
 
@@ -117,8 +122,9 @@ def compare(
     base, new : RunSet or Report
         The sets; of a `Report`, the runs that it judged, without what else they took. Their
         `groups` are the tasks.
-    confidence_level : float, default=0.95
-        Level of each interval by itself.
+    confidence_level : float, default=0.9
+        Level of each interval by itself. With 0.9 each end holds with a chance of 95%, and the
+        interval is that of `check` for the metric alone.
 
     Returns
     -------
@@ -163,16 +169,16 @@ def compare(
     rows, notes = {}, []
     for key in _keys(base, new):
         try:
-            one, other = paired_estimates(ours[key], theirs[key], matched)
+            base_estimate, new_estimate = paired_estimates(ours[key], theirs[key], matched)
         except ValueError as error:
             notes.append(f"{key} is not compared: {error}.")
             continue
-        change = difference(other, one, matched)
+        change = difference(new_estimate, base_estimate, matched)
         row = {}
-        for name, found in (("base", one), ("new", other), ("change", change)):
-            row[name] = found.value
-            low, high = found.bounds(level)
-            if found.parts and name != "change":
+        for name, number in (("base", base_estimate), ("new", new_estimate), ("change", change)):
+            row[name] = number.value
+            low, high = number.bounds(level)
+            if number.parts and name != "change":
                 low, high = max(low, 0.0), min(high, 1.0)
             row[f"{name}_low"], row[f"{name}_high"] = low, high
         is_open = row["change_low"] <= 0 <= row["change_high"]
@@ -194,9 +200,9 @@ def _keys(base: RunSet, new: RunSet) -> Iterator[Key]:
     yield from (Key(name) for name in base.spent if name in new.spent)
     for name in base.predictors:
         if name in new.predictors:
-            for form in (RAW, CALIBRATED):
+            for form in (AS_GIVEN, RECALIBRATED):
                 yield from (Key(metric, name, form) for metric in _OF_FORECASTS)
-            yield Key("AUROC", name, RAW)
+            yield Key("AUROC", name, AS_GIVEN)
 
 
 # ------------------------------------------------------------------ words
@@ -204,13 +210,15 @@ def _keys(base: RunSet, new: RunSet) -> Iterator[Key]:
 
 def pairing(base: RunSet, new: RunSet, matched: Matching) -> str:
     """Say what is compared with what."""
-    said = [f"base: {base.counted}; new: {new.counted}."]
+    sentences = [f"base: {base.counted}; new: {new.counted}."]
     if matched.by:
-        said.append(f"Paired by {matched.by}: {matched.n_common} in both")
-        said[-1] += f", {matched.n_new} only in the new set, {matched.n_gone} only in the base."
+        sentences.append(f"Paired by {matched.by}: {matched.n_common} in both")
+        sentences[-1] += (
+            f", {matched.n_new} only in the new set, {matched.n_gone} only in the base."
+        )
     else:
-        said.append("Not paired: they have no tasks, and no ids of runs, in common.")
-    return " ".join(said)
+        sentences.append("Not paired: they have no tasks, and no ids of runs, in common.")
+    return " ".join(sentences)
 
 
 def interval(low: float, high: float, sign: str = "+") -> str:
@@ -222,5 +230,5 @@ def in_runs(n: float) -> str:
     """Say how many runs of each set it takes."""
     if np.isnan(n):
         return "how many runs would settle it cannot be said"
-    many = "more than a million" if np.isinf(n) else f"about {n:,.0f}"
+    many = "more than a million" if np.isinf(n) else f"about {up_to_one_digit(n):,}"
     return f"{many} runs of each would settle it"

@@ -10,7 +10,7 @@ from typing import Any
 
 from trajscore.core.values import as_path, check_choice, is_count, is_number, unknown_name
 from trajscore.gates._measures import SUCCESS, is_fraction
-from trajscore.report._data import CALIBRATED, RAW
+from trajscore.report._data import AS_GIVEN, RECALIBRATED
 
 PASS, FAIL, UNDECIDED, UNUSABLE = "pass", "fail", "undecided", "unusable"
 BASELINE, BASE_RATE = "baseline", "base_rate"
@@ -30,7 +30,7 @@ class Gate:
         its margin over the base rate, such as "TPS log margin".
     predictor : str, optional
         Whose forecasts are meant; may be left out where there is only one.
-    form : {"raw", "calibrated"}, default="raw"
+    form : {"as_given", "recalibrated"}, default="as_given"
         The forecasts as given, or recalibrated out of fold.
     versus : "baseline", "base_rate" or float, default="baseline"
         What the metric is held against: the same of the baseline; that of the base rate on the same
@@ -52,21 +52,21 @@ class Gate:
 
     metric: str = SUCCESS
     predictor: str | None = None
-    form: str = RAW
+    form: str = AS_GIVEN
     versus: str | float = BASELINE
     margin: float | str = 0.0
     use: str = BOUND
     undecided: str | None = None
 
     def __post_init__(self) -> None:
-        check_choice(self.form, "form", (RAW, CALIBRATED))
+        check_choice(self.form, "form", (AS_GIVEN, RECALIBRATED))
         check_choice(self.use, "use", (BOUND, VALUE))
         if self.undecided is not None:
             check_choice(self.undecided, "undecided", (UNDECIDED, PASS, FAIL))
         for name in ("metric", "predictor"):
-            given = getattr(self, name)
-            if not isinstance(given, str) and (name == "metric" or given is not None):
-                raise ValueError(f"{name} must be text, got {given!r}")
+            value = getattr(self, name)
+            if not isinstance(value, str) and (name == "metric" or value is not None):
+                raise ValueError(f"{name} must be text, got {value!r}")
         named = isinstance(self.versus, str) and self.versus in (BASELINE, BASE_RATE)
         if not named and not _is_finite(self.versus):
             raise ValueError(
@@ -75,17 +75,17 @@ class Gate:
         if self.share is None and not _is_finite(self.margin):
             raise ValueError(f'margin must be a number, or such as "10%", got {self.margin!r}')
         if is_fraction(self.metric):
-            self._check_fraction("margin", lambda given: -1 < given < 1)
-            self._check_fraction("versus", lambda given: 0 <= given <= 1)
+            self._check_fraction("margin", lambda value: -1 < value < 1)
+            self._check_fraction("versus", lambda value: 0 <= value <= 1)
         if self.share is not None and self.versus != BASELINE:
             raise ValueError(f"margin {self.margin!r} is a share of the baseline; give a number")
 
     def _check_fraction(self, name: str, holds: Callable[[float], bool]) -> None:
-        given = getattr(self, name)
-        if _is_finite(given) and not holds(given):
-            hundredth = f"; of a hundred it would be {given / 100:g}" if given > 1 else ""
+        value = getattr(self, name)
+        if _is_finite(value) and not holds(value):
+            hundredth = f"; of a hundred it would be {value / 100:g}" if value > 1 else ""
             raise ValueError(
-                f"{self.metric} lies in [0, 1], so {name} = {given:g} decides nothing{hundredth}"
+                f"{self.metric} lies in [0, 1], so {name} = {value:g} decides nothing{hundredth}"
             )
 
     @property
@@ -100,12 +100,12 @@ class Gate:
 
     def __str__(self) -> str:
         of = f" of {self.predictor}" if self.predictor else ""
-        form = f", {self.form}" if self.predictor and self.form != RAW else ""
+        form = f", {self.form}" if self.predictor and self.form != AS_GIVEN else ""
         other = {BASELINE: "the baseline", BASE_RATE: "the base rate"}.get(str(self.versus))
-        said = f"{self.metric}{of}{form} no worse than {other or f'{self.versus:g}'}"
+        text = f"{self.metric}{of}{form} no worse than {other or f'{self.versus:g}'}"
         if self.share is None and float(self.margin) < 0:
-            return f"{said.replace('no worse', 'better')} by {-float(self.margin):g}"
-        return said if self.margin in (0, "0%") else f"{said} by more than {self.margin}"
+            return f"{text.replace('no worse', 'better')} by {-float(self.margin):g}"
+        return text if self.margin in (0, "0%") else f"{text} by more than {self.margin}"
 
 
 @dataclass(frozen=True)
@@ -179,37 +179,37 @@ def read_gates(path: str | Path) -> Rules:
     """
     file = as_path(path)
     try:
-        given = tomllib.loads(file.read_text(encoding="utf-8"))
+        contents = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ValueError(f"{file}: there is no such file") from error
     except (ValueError, OSError, RecursionError) as error:
         raise ValueError(f"{file} is no TOML file: {error}") from error
-    gates, data = given.pop("gate", []), given.pop("data", {})
+    gates, data = contents.pop("gate", []), contents.pop("data", {})
     if not isinstance(gates, list) or not gates:
         raise ValueError(f"{file}: there is no gate; write a table [[gate]] for each")
     try:
-        _known(given, ("level", "undecided", "data", "gate"), "")
-        made = tuple(_made(Gate, one, f"gate {n}: ") for n, one in enumerate(gates, start=1))
-        return Rules(made, data=_made(DataRules, data, "[data]: "), **given)
+        _known(contents, ("level", "undecided", "data", "gate"), "")
+        checked = tuple(_made(Gate, gate, f"gate {n}: ") for n, gate in enumerate(gates, start=1))
+        return Rules(checked, data=_made(DataRules, data, "[data]: "), **contents)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{file}: {error}") from error
 
 
-def _made(kind: type, given: Any, where: str) -> Any:
-    if not isinstance(given, Mapping):
-        raise ValueError(f"{where}it must be a table, got {given!r}")
-    _known(given, [one.name for one in fields(kind)], where)
+def _made(kind: type, contents: Any, where: str) -> Any:
+    if not isinstance(contents, Mapping):
+        raise ValueError(f"{where}it must be a table, got {contents!r}")
+    _known(contents, [field_.name for field_ in fields(kind)], where)
     try:
-        return kind(**given)
+        return kind(**contents)
     except ValueError as error:
         raise ValueError(f"{where}{error}") from error
 
 
-def _known(given: Mapping[str, Any], names: Any, where: str) -> None:
-    for key in given:
+def _known(contents: Mapping[str, Any], names: Any, where: str) -> None:
+    for key in contents:
         if key not in names:
-            said = unknown_name("key", key, names).split("; there")[0]
-            raise ValueError(f"{where}{said}; allowed are {', '.join(names)}")
+            problem = unknown_name("key", key, names).split("; there")[0]
+            raise ValueError(f"{where}{problem}; allowed are {', '.join(names)}")
 
 
 def _is_finite(value: Any) -> bool:

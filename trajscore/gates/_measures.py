@@ -19,7 +19,7 @@ from trajscore.core.weights import as_step_weights
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics._diagnostics import DIAGNOSTICS
 from trajscore.metrics._statistics import MeanOfRuns, Statistic
-from trajscore.report._data import CALIBRATED, FORMS, STEP_ERRORS, Note, Options
+from trajscore.report._data import FORMS, RECALIBRATED, STEP_ERRORS, Note, Options
 from trajscore.report._disclosures import sentence
 from trajscore.report._margins import row_metrics
 from trajscore.report._missing import leave_out_missing
@@ -65,8 +65,8 @@ class Measures:
             return Measure(MeanOfRuns(runs.labels), is_rate=True)
         if key.metric == LENGTH:
             return Measure(MeanOfRuns(runs.lengths))
-        if found := _PASS.fullmatch(key.metric):
-            return Measure(_all_pass(runs, int(found[1])), is_rate=True, of_tasks=True)
+        if power := _PASS.fullmatch(key.metric):
+            return Measure(_all_pass(runs, int(power[1])), is_rate=True, of_tasks=True)
         if key.metric in runs.spent:
             return Measure(_known(runs.spent[key.metric]))
         if not key.predictor:
@@ -76,7 +76,7 @@ class Measures:
             return Measure(known[key.form, key.metric])
         forms = {form for form, _ in known}
         if key.form not in forms:
-            why = "could not be calibrated" if key.form == CALIBRATED else "has no such form"
+            why = "could not be calibrated" if key.form == RECALIBRATED else "has no such form"
             raise ValueError(f"predictor {key.predictor!r} {why}")
         names = [name for form, name in known if form == key.form]
         if key.metric in (*OPTIONS.metrics, *(f"{name}{MARGIN}" for name in OPTIONS.metrics)):
@@ -133,20 +133,20 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], St
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
     alone = leave_out_missing(alone, "own_runs", notes)
     rows = predictor_rows(alone, calibrator_maker("auto", OPTIONS.weights), Work(), notes)
-    found: dict[tuple[str, str], Statistic] = {}
+    metrics: dict[tuple[str, str], Statistic] = {}
     for row in rows:
         # places among all runs that count, of which some have no forecast that is judged
-        covered = replace(row.runs, rows=runs.places(row.runs.given))
+        covered = replace(row.runs, rows=runs.places(row.runs.source_rows))
         own = row_metrics(replace(row, runs=covered), OPTIONS)
         constant = row_metrics(base_rate(row.traces, covered, OPTIONS.weights), OPTIONS)
-        for name, one in own.items():
-            found[row.form, name] = one
+        for name, statistic in own.items():
+            metrics[row.form, name] = statistic
             reference = constant[name]
-            if isinstance(one, MeanOfRuns) and isinstance(reference, MeanOfRuns):
-                found[row.form, f"{name}{MARGIN}"] = one - reference
-    if not found:
+            if isinstance(statistic, MeanOfRuns) and isinstance(reference, MeanOfRuns):
+                metrics[row.form, f"{name}{MARGIN}"] = statistic - reference
+    if not metrics:
         raise ValueError(" ".join(sentence(note) for note in notes))
-    return found
+    return metrics
 
 
 def _known(numbers: FloatArray) -> MeanOfRuns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +13,12 @@ from trajscore.gates._run_set import RunSet
 
 EXIT_CODES = {PASS: 0, FAIL: 1, UNUSABLE: 2, UNDECIDED: 3}
 WORST_FIRST = (UNUSABLE, FAIL, UNDECIDED, PASS)
+
+
+def worst(verdicts: Iterable[str], problems: Sequence[str]) -> str:
+    """Return the worst verdict; where the data have problems, it is "unusable"."""
+    known = {*verdicts, *[UNUSABLE] * bool(problems)}
+    return next((verdict for verdict in WORST_FIRST if verdict in known), PASS)
 
 
 @dataclass(frozen=True)

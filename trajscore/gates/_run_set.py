@@ -14,23 +14,17 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.ids import check_index
+from trajscore.core.ids import are_default_ids, check_index
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample
 from trajscore.core.stops import EXCLUDED, classify_stops, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers, as_path
-from trajscore.io._fields import USUAL_FIELDS, Fields
-from trajscore.report._data import RAW, ReportData
-from trajscore.report._disclosures import UNOBSERVED, number_of_runs
+from trajscore.io.fields import USUAL_FIELDS, Fields
+from trajscore.report._data import AS_GIVEN, ReportData
 from trajscore.report._inputs import FromLog, load
-from trajscore.report._runs import (
-    Judged,
-    check_predictors,
-    choose_runs,
-    counted,
-    lacks_outcomes,
-)
+from trajscore.report._left_out import UNOBSERVED, number_of_runs
+from trajscore.report._runs import Judged, check_predictors, choose_runs, counted, outcome_problem
 from trajscore.report.render.as_json import FORMAT as OF_A_REPORT
 
 FORMAT, VERSION = "trajscore check", 1
@@ -58,8 +52,8 @@ class RunSet:
     censored : {"failure", "drop"}, default="failure"
         What runs with outcome -1 count as, crashed ones too.
     n_unread : int, default=0
-        Runs that are not here because they could not be read, or a fault of the test bench ended
-        them; they are left out and counted, as are those whose `stop_reason` is such a fault.
+        Runs that are not here because they could not be read, or ended by an infrastructure
+        error; they are left out and counted, as are those whose `stop_reason` is such an error.
 
     Attributes
     ----------
@@ -68,7 +62,7 @@ class RunSet:
         without an observed outcome.
     predictors : list of str
         Names of the predictors.
-    said : str
+    notes : str
         What was guessed to read the runs.
 
     Raises
@@ -105,24 +99,26 @@ class RunSet:
         self._sample: Sample = check_predictors(X, y, given_tasks, None)
         labels = None if given_tasks is None else given_tasks.astype(str)
         named = _named(spent)
-        for name, given in {"tasks": tasks, "stop_reason": stop_reason, **named}.items():
-            check_index(given, self._sample.X.ids, name)
+        for name, values in {"tasks": tasks, "stop_reason": stop_reason, **named}.items():
+            check_index(values, self._sample.X.ids, name)
         self._stop_reason = stop_reason
         self._stops = recorded_stops(self._sample.X.meta, stop_reason)
-        self._spent = {n: _one_a_run(n, one, len(self._sample)) for n, one in named.items()}
+        self._spent = {n: _one_a_run(n, values, len(self._sample)) for n, values in named.items()}
         self._n_unread = n_unread
         self.censored = censored
-        self.said = ""
+        self.notes = ""
         self._n_dropped = 0  # runs without an outcome that are not here
         outcomes, rows = as_labels(self._sample.y, censored=censored), self._sample.id_order()
         self._faults = _are_faults(self._sample.y, *self._stops)
-        if lacks := lacks_outcomes(self._sample.y[~self._faults], needs_both=False):
-            raise ValueError(lacks)
+        if problem := outcome_problem(self._sample.y[~self._faults], needs_both=False):
+            raise ValueError(problem)
         self._rows: IntArray = rows[(outcomes.counts & ~self._faults)[rows]]  # that count
         self.labels: FloatArray = outcomes.value[self._rows]
         self._labels = labels
         self.tasks: NDArray[Any] | None = None if labels is None else labels[self._rows]
-        self.spent: dict[str, FloatArray] = {n: one[self._rows] for n, one in self._spent.items()}
+        self.spent: dict[str, FloatArray] = {
+            n: values[self._rows] for n, values in self._spent.items()
+        }
 
     @classmethod
     def read(
@@ -149,7 +145,7 @@ class RunSet:
         Returns
         -------
         RunSet
-            The runs; its `said` tells what was guessed.
+            The runs; its `notes` say what was guessed.
         """
         file = as_path(path)
         kind = _format_of(file)
@@ -161,18 +157,18 @@ class RunSet:
                 f"it was made of, or what trajscore check --json wrote of that"
             )
         inputs = load(file, fields, needs_scores=False, **reading)
-        found = inputs.origin
-        made = cls(
+        origin = inputs.origin
+        runs = cls(
             inputs.predictors,
             inputs.y,
             tasks=inputs.groups,
             stop_reason=inputs.stop_reason,
             spent=inputs.spent,
             censored=censored,
-            n_unread=len(found.left_out) if isinstance(found, FromLog) else 0,
+            n_unread=len(origin.left_out) if isinstance(origin, FromLog) else 0,
         )
-        made.said = str(inputs)
-        return made
+        runs.notes = str(inputs)
+        return runs
 
     def to_json(self) -> dict[str, Any]:
         """Return all runs as JSON holds them; what is made of it again is equal in every digit."""
@@ -183,12 +179,12 @@ class RunSet:
             "tasks": None if self._labels is None else self._labels.tolist(),
             "outcomes": self._sample.y.tolist(),
             "censored": self.censored,
-            "stop_reason": None if reasons is None else [_text(one) for one in reasons],
-            "stop_kind": None if kinds is None else [_text(one) for one in kinds],
+            "stop_reason": None if reasons is None else [_text(value) for value in reasons],
+            "stop_kind": None if kinds is None else [_text(value) for value in kinds],
             "lengths": X.lengths.tolist(),
             "horizon": None if X.horizon is None else X.horizon.tolist(),
-            "predictors": {name: _null(one.cells) for name, one in self._sample.traces.items()},
-            "spent": {name: _null(one) for name, one in self._spent.items()},
+            "predictors": {name: _null(value.cells) for name, value in self._sample.traces.items()},
+            "spent": {name: _null(value) for name, value in self._spent.items()},
             "n_unread": self._n_unread,
             "n_dropped": self._n_dropped,
         }
@@ -204,16 +200,16 @@ class RunSet:
             name: TrajectoryArray.from_flat(_numbers(cells), missing="allow", **about)
             for name, cells in runs["predictors"].items()
         }
-        spent = {name: _numbers(one) for name, one in runs["spent"].items()}
+        spent = {name: _numbers(values) for name, values in runs["spent"].items()}
         options = {name: runs[name] for name in ("tasks", "censored", "n_unread")}
-        made = cls(X, runs["outcomes"], spent=spent, **options)
-        made._n_dropped = int(runs.get("n_dropped", 0))  # files of before have none
-        return made
+        run_set = cls(X, runs["outcomes"], spent=spent, **options)
+        run_set._n_dropped = int(runs.get("n_dropped", 0))  # files of before have none
+        return run_set
 
     @property
     def traces(self) -> dict[str, TrajectoryArray]:
         """Traces of the runs that count."""
-        return {name: one[self._rows] for name, one in self._sample.traces.items()}
+        return {name: trace[self._rows] for name, trace in self._sample.traces.items()}
 
     @property
     def y(self) -> NDArray[Any]:
@@ -225,11 +221,11 @@ class RunSet:
         """Return the runs on which forecasts are judged."""
         return choose_runs(self._sample, self._stop_reason, self.censored, needs_both=False)
 
-    def places(self, given: IntArray) -> IntArray:
+    def places(self, source_rows: IntArray) -> IntArray:
         """Return places, among the runs that count, of rows of what was given."""
         place = np.empty(len(self._sample), dtype=np.int64)
         place[self._rows] = np.arange(self.n_runs)
-        return place[given]
+        return place[source_rows]
 
     @property
     def n_runs(self) -> int:
@@ -243,7 +239,7 @@ class RunSet:
 
     @property
     def n_unobserved(self) -> int:
-        """Number of runs without an observed outcome, but for those that a fault ended."""
+        """Number of runs without an observed outcome, but for infrastructure errors."""
         hidden = (self._sample.y == CENSORED) & ~self._faults
         return self._n_dropped + int(hidden.sum())
 
@@ -258,6 +254,11 @@ class RunSet:
         return self._sample.X.ids[self._rows]
 
     @property
+    def has_ids(self) -> bool:
+        """Whether runs have ids of their own, by which they can be told again."""
+        return not are_default_ids(self._sample.X.ids)
+
+    @property
     def lengths(self) -> FloatArray:
         """Steps of the runs that count."""
         return self._sample.X.lengths[self._rows].astype(np.float64)
@@ -270,18 +271,18 @@ class RunSet:
     @property
     def counted(self) -> str:
         """How many runs of how many tasks there are, and what those without an outcome count as."""
-        said = [f"{self._n_unread} left out as they were read"] if self._n_unread else []
+        parts = [f"{self._n_unread} left out as they were read"] if self._n_unread else []
         if n := int(self._faults.sum()):
-            said.append(f"{n} that a fault of the test bench ended, left out")
+            parts.append(f"{n} ended by an infrastructure error, left out")
         if n := self.n_unobserved:
             as_what = "left out" if self.censored == "drop" else "counted as failures"
-            said.append(f"{n} without an outcome, {as_what}")
+            parts.append(f"{n} without an outcome, {as_what}")
         if self.predictors and self.censored != "drop":
-            stops = (None if one is None else one[~self._faults] for one in self._stops)
+            stops = (None if column is None else column[~self._faults] for column in self._stops)
             _, excluded = counted(self._sample.y[~self._faults], *stops)
-            said += [f"forecasts of {n} not judged: {why}" for (_, why), n in excluded.items()]
+            parts += [f"forecasts of {n} not judged ({why})" for (_, why), n in excluded.items()]
         tasks = f" of {self.n_tasks} tasks" if self.n_tasks else ""
-        aside = f" ({'; '.join(said)})" if said else ""
+        aside = f" ({'; '.join(parts)})" if parts else ""
         return f"{self.n_runs} runs{tasks}{aside}"
 
     def __repr__(self) -> str:
@@ -291,7 +292,7 @@ class RunSet:
 def _are_faults(
     y: NDArray[Any], reasons: NDArray[Any] | None, kinds: NDArray[Any] | None
 ) -> BoolArray:
-    """Tell runs that a fault of the test bench ended, which are no runs of the agent."""
+    """Find runs that ended by an infrastructure error, which say nothing of the agent."""
     if reasons is None:
         return np.zeros(len(y), dtype=bool)
     return np.asarray(classify_stops(y, reasons, kinds=kinds) == EXCLUDED)
@@ -300,7 +301,7 @@ def _are_faults(
 def _named(spent: Any) -> dict[str, Any]:
     if spent is not None and not isinstance(spent, Mapping):
         raise ValueError(f"spent must be a dict of numbers by name, got {spent!r}")
-    return {str(name): one for name, one in (spent or {}).items()}
+    return {str(name): values for name, values in (spent or {}).items()}
 
 
 def _one_a_run(name: str, values: ArrayLike, n_runs: int) -> FloatArray:
@@ -313,17 +314,17 @@ def _one_a_run(name: str, values: ArrayLike, n_runs: int) -> FloatArray:
     return numbers
 
 
-def as_set(name: str, one: Any) -> RunSet:
+def as_set(name: str, runs: Any) -> RunSet:
     """Return a set of runs: what is one, or the runs that a report judged."""
-    if isinstance(one, ReportData):
-        return _of_report(name, one)
-    if not isinstance(one, RunSet):
-        raise ValueError(f"{name} must be a RunSet or a Report, got {type(one).__name__}")
-    return one
+    if isinstance(runs, ReportData):
+        return _of_report(name, runs)
+    if not isinstance(runs, RunSet):
+        raise ValueError(f"{name} must be a RunSet or a Report, got {type(runs).__name__}")
+    return runs
 
 
 def _of_report(name: str, report: ReportData) -> RunSet:
-    facts, keys = report.facts, [(predictor, RAW) for predictor in report.predictors]
+    facts, keys = report.facts, [(predictor, AS_GIVEN) for predictor in report.predictors]
     if facts.censored == "q_z":
         raise ValueError(f"{name} counts runs by q_z, which gates do not know; give a RunSet")
     if any(len(report.outcomes[key]) < facts.n_runs for key in keys):
@@ -333,9 +334,9 @@ def _of_report(name: str, report: ReportData) -> RunSet:
         )
     traces = {  # without meta, as the runs are chosen already
         predictor: TrajectoryArray.from_flat(
-            one.cells, one.lengths, ids=one.ids, horizon=one.horizon
+            trace.cells, trace.lengths, ids=trace.ids, horizon=trace.horizon
         )
-        for predictor, one in ((key[0], report.traces[key]) for key in keys)
+        for predictor, trace in ((key[0], report.traces[key]) for key in keys)
     }
     others = report.excluded[report.excluded["reason"] != UNOBSERVED]
     if len(others):
@@ -343,14 +344,14 @@ def _of_report(name: str, report: ReportData) -> RunSet:
             f"{name} is a report without {number_of_runs(int(others['n_runs'].sum()))} that count "
             f"here ({'; '.join(others['reason'])}); give a RunSet"
         )
-    made = RunSet(
+    runs = RunSet(
         traces,
         report.outcomes[keys[0]],
         tasks=report.groups.get(keys[0]),
         censored=facts.censored,
     )
-    made._n_dropped = int(report.excluded["n_runs"].sum())
-    return made
+    runs._n_dropped = int(report.excluded["n_runs"].sum())
+    return runs
 
 
 def _format_of(path: Path) -> str:
@@ -380,7 +381,7 @@ def _numbers(values: list[float | None]) -> FloatArray:
 
 def _null(values: FloatArray) -> list[float | None]:
     """As `plain` has it, for the many cells of all runs."""
-    return [None if one != one else one for one in values.ravel().tolist()]
+    return [None if value != value else value for value in values.ravel().tolist()]
 
 
 def _text(reason: Any) -> str | None:

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from trajscore import __version__
-from trajscore.core.ids import are_default_ids
 from trajscore.core.storage import replacing
 from trajscore.core.values import as_path, is_count
+from trajscore.core.version import __version__
 from trajscore.gates._change import match
-from trajscore.gates._check import CheckResult, _problems, _rules
+from trajscore.gates._check import CheckResult, data_problems, rules_of
 from trajscore.gates._compare import interval
 from trajscore.gates._gate import (
     BASE_RATE,
@@ -30,9 +29,9 @@ from trajscore.gates._gate import (
     Rules,
 )
 from trajscore.gates._measures import SUCCESS
-from trajscore.gates._result import WORST_FIRST, GateResult
+from trajscore.gates._result import GateResult, worst
 from trajscore.gates._run_set import RunSet, as_set
-from trajscore.inference._sequential import SequentialComparison
+from trajscore.inference import SequentialComparison
 from trajscore.report._data import ReportData
 from trajscore.report.render.as_markdown import escaped
 
@@ -154,7 +153,7 @@ def check_sequential(
     """
     new = as_set("new", new)
     baseline = None if baseline is None else as_set("baseline", baseline)
-    asked = _rules(rules, baseline)
+    asked = rules_of(rules, baseline)
     for gate in asked.gates:
         _check_gate(gate, baseline)
     paired = any(gate.versus == BASELINE for gate in asked.gates)
@@ -163,29 +162,28 @@ def check_sequential(
     reference = _outcomes(baseline, by) if paired and baseline is not None else {}
     path, rule = as_path(state, "state"), _rule_of(asked, new, by)
     before = _read(path, rule)
-    for one in before:
-        _check_unchanged(one, by, outcomes.get(one.name, {}), _sorted(reference.get(one.name)))
+    for task in before:
+        _check_unchanged(task, by, outcomes.get(task.name, {}), _sorted(reference.get(task.name)))
     matched = None if baseline is None else match(baseline, new)
-    problems = _problems(new, matched, asked.data)
-    look = max((one.look for one in before), default=0)
-    names = [] if problems else sorted(outcomes.keys() - {one.name for one in before}, key=_place)
+    problems = data_problems(new, matched, asked.data)
+    look = max((task.look for task in before), default=0)
+    names = [] if problems else sorted(outcomes.keys() - {task.name for task in before}, key=_place)
     look += bool(names)
     now = [_Taken(name, look, outcomes[name], _sorted(reference.get(name))) for name in names]
     if now:
         _write(path, rule, before + now)
     taken = before + now
     decided = [_decided(gate, taken, asked, by) for gate in asked.gates]
-    gates = [one for one, _ in decided]
-    counted = [one.counts_as for one in gates] + [UNUSABLE] * bool(problems)
-    verdict = next((one for one in WORST_FIRST if one in counted), PASS)
+    gates = [gate for gate, _ in decided]
+    verdict = worst((gate.counts_as for gate in gates), problems)
     return SequentialResult(
         *(verdict, gates, problems, asked, new, baseline, matched),
         look=look,
         decided_at=[at for _, at in decided],
         n_taken=len(taken),
         n_taken_now=len(now),
-        n_late=sum(len(outcomes[one.name]) - len(one.runs) for one in taken),
-        n_unpaired=sum(not one.baseline for one in taken) if paired else 0,
+        n_late=sum(len(outcomes[task.name]) - len(task.runs) for task in taken),
+        n_unpaired=sum(not task.baseline for task in taken) if paired else 0,
         taken_by=by,
     )
 
@@ -226,9 +224,9 @@ def _allowed(gate: Gate) -> tuple[float, float]:
 def _taken_by(new: RunSet, baseline: RunSet | None) -> str:
     """What is taken: tasks where they are known, else runs."""
     sets = [new] if baseline is None else [new, baseline]
-    if all(one.tasks is not None for one in sets):
+    if all(runs.tasks is not None for runs in sets):
         return "task"
-    if baseline is not None and any(_are_unnamed(one) for one in sets):
+    if baseline is not None and not all(runs.has_ids for runs in sets):
         raise ValueError(
             "the new runs cannot be paired with the baseline: give both a column of tasks "
             "(--group), or ids of runs, or hold success against a number"
@@ -236,20 +234,15 @@ def _taken_by(new: RunSet, baseline: RunSet | None) -> str:
     return "run"
 
 
-def _are_unnamed(runs: RunSet) -> bool:
-    return are_default_ids(runs._sample.X.ids)
-
-
 def _outcomes(runs: RunSet, by: str) -> dict[str, dict[str, float]]:
     """Outcomes by task and id; runs that have no ids are numbered within their task."""
     ids = runs.ids.astype(str).tolist()
     tasks = ids if by == "run" or runs.tasks is None else runs.tasks.tolist()
-    found: dict[str, dict[str, float]] = {}
-    unnamed = _are_unnamed(runs)
+    by_task: dict[str, dict[str, float]] = {}
     for task, run, outcome in zip(tasks, ids, runs.labels.tolist(), strict=True):
-        of_task = found.setdefault(task, {})
-        of_task[str(len(of_task) + 1) if unnamed else run] = outcome
-    return found
+        of_task = by_task.setdefault(task, {})
+        of_task[str(len(of_task) + 1) if not runs.has_ids else run] = outcome
+    return by_task
 
 
 def _sorted(outcomes: Mapping[str, float] | None) -> list[float]:
@@ -262,22 +255,22 @@ def _place(name: str) -> str:
 
 
 def _check_unchanged(
-    one: _Taken, by: str, outcomes: Mapping[str, float], baseline: list[float]
+    task: _Taken, by: str, outcomes: Mapping[str, float], baseline: list[float]
 ) -> None:
     """Refuse runs that are missing now, or that came to something else."""
     again = "Give all runs so far as they were, or name a new state file"
-    for run, before in one.runs.items():
-        what = f"run {one.name!r}" if by == "run" else f"run {run!r} of task {one.name!r}"
+    for run, before in task.runs.items():
+        what = f"run {task.name!r}" if by == "run" else f"run {run!r} of task {task.name!r}"
         if run not in outcomes:
-            raise ValueError(f"{what} was taken at look {one.look} and is missing now. {again}")
+            raise ValueError(f"{what} was taken at look {task.look} and is missing now. {again}")
         if outcomes[run] != before:
             raise ValueError(
-                f"{what} had outcome {before:g} at look {one.look} and has {outcomes[run]:g} now. "
+                f"{what} had outcome {before:g} at look {task.look} and has {outcomes[run]:g} now. "
                 f"{again}"
             )
-    if baseline != one.baseline:
+    if baseline != task.baseline:
         raise ValueError(
-            f"the baseline of {by} {one.name!r} is not what it was at look {one.look}. Give the "
+            f"the baseline of {by} {task.name!r} is not what it was at look {task.look}. Give the "
             f"same baseline, or name a new state file"
         )
 
@@ -286,15 +279,17 @@ def _decided(
     gate: Gate, taken: list[_Taken], rules: Rules, by: str
 ) -> tuple[GateResult, int | None]:
     """Go through what was taken, in its order, and tell at which look it decided the gate."""
-    used = [one for one in taken if one.baseline or gate.versus != BASELINE]
+    used = [task for task in taken if task.baseline or gate.versus != BASELINE]
     open_as = gate.undecided or rules.undecided
     if not used:
         return GateResult(
             gate, UNDECIDED, open_as, why=f"no {by} of the baseline is there yet"
         ), None
-    value = np.array([np.mean(list(one.runs.values())) for one in used])
+    value = np.array([np.mean(list(task.runs.values())) for task in used])
     paired = gate.versus == BASELINE
-    reference = np.array([np.mean(one.baseline) if paired else float(gate.versus) for one in used])
+    reference = np.array(
+        [np.mean(task.baseline) if paired else float(gate.versus) for task in used]
+    )
     times, margin = _allowed(gate)
     alpha = 2 * rules.level / len(rules.gates)  # half of it on each side
     watch = SequentialComparison(_bound(gate), alpha)
@@ -316,14 +311,13 @@ def _lines(result: SequentialResult) -> list[str]:
         lines.append(f"not counted: {result.n_late} runs that came after their task was taken")
     if result.n_unpaired:
         lines.append(f"not counted: {result.n_unpaired} {by}s that the baseline lacks")
-    lines += [f"{UNUSABLE:<10} {one}" for one in result.problems]
-    for one, at in zip(result.gates, result.decided_at, strict=True):
+    lines += [f"{UNUSABLE:<10} {problem}" for problem in result.problems]
+    for gate, at in zip(result.gates, result.decided_at, strict=True):
         since = f"; decided at look {at}" if at else ""
-        since += f"; counts as {one.counts_as}" if one.counts_as != one.verdict else ""
-        lines.append(f"{one.verdict:<10} {one.gate}: {_numbers(one)}{since}")
-    verdicts = [one.verdict for one in result.gates] + [UNUSABLE] * bool(result.problems)
-    worst = next(one for one in WORST_FIRST if one in verdicts)
-    lines.append(f"{result.verdict.upper()}: {_NEXT[worst]}")
+        since += f"; counts as {gate.counts_as}" if gate.counts_as != gate.verdict else ""
+        lines.append(f"{gate.verdict:<10} {gate.gate}: {_numbers(gate)}{since}")
+    undisguised = worst((gate.verdict for gate in result.gates), result.problems)
+    lines.append(f"{result.verdict.upper()}: {_NEXT[undisguised]}")
     chance = f"{100 * level:g}%"
     lines.append(
         f"However often you look, an agent that is good enough fails with a chance of at most "
@@ -332,16 +326,16 @@ def _lines(result: SequentialResult) -> list[str]:
     return lines
 
 
-def _numbers(one: GateResult) -> str:
-    if one.why:
-        return one.why
-    ends = f" {interval(one.low, one.high)}" if one.low < one.high else ""
-    return f"{one.reference:.4g} -> {one.value:.4g}, change {one.change:+.3g}{ends}"
+def _numbers(result: GateResult) -> str:
+    if result.why:
+        return result.why
+    ends = f" {interval(result.low, result.high)}" if result.low < result.high else ""
+    return f"{result.reference:.4g} -> {result.value:.4g}, change {result.change:+.3g}{ends}"
 
 
 def _rule_of(rules: Rules, new: RunSet, by: str) -> dict[str, Any]:
     """What must stay the same from look to look, as JSON has it."""
-    gates = [{name: getattr(one, name) for name in _OF_A_GATE} for one in rules.gates]
+    gates = [{name: getattr(gate, name) for name in _OF_A_GATE} for gate in rules.gates]
     return {"gates": gates, "level": rules.level, "censored": new.censored, "by": by}
 
 
@@ -355,8 +349,8 @@ def _read(path: Path, rule: dict[str, Any]) -> list[_Taken]:
         if written["format"] != FORMAT or written["version"] != VERSION:
             raise ValueError("it has another format")
         old = {name: written["rule"][name] for name in rule}
-        taken = [_as_taken(one) for one in written["taken"]]
-        asked = [_in_words(one) for one in (old, rule)]
+        taken = [_as_taken(item) for item in written["taken"]]
+        asked = [_in_words(item) for item in (old, rule)]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
             f"{path} is not a state file of a sequential check ({error}); {new_file}"
@@ -369,21 +363,21 @@ def _read(path: Path, rule: dict[str, Any]) -> list[_Taken]:
     return taken
 
 
-def _as_taken(one: dict[str, Any]) -> _Taken:
+def _as_taken(record: dict[str, Any]) -> _Taken:
     """Read a task back, or raise what its damage leads to."""
-    runs = {run: float(outcome) for run, outcome in one["runs"].items()}
-    baseline = [float(outcome) for outcome in one["baseline"]]
-    if not (runs and isinstance(one["name"], str) and is_count(one["look"])):
+    runs = {run: float(outcome) for run, outcome in record["runs"].items()}
+    baseline = [float(outcome) for outcome in record["baseline"]]
+    if not (runs and isinstance(record["name"], str) and is_count(record["look"])):
         raise ValueError("a task has no name, look or runs")
-    return _Taken(one["name"], one["look"], runs, baseline)
+    return _Taken(record["name"], record["look"], runs, baseline)
 
 
 def _in_words(rule: dict[str, Any]) -> str:
-    gates = "; ".join(str(Gate(**one)) for one in rule["gates"])
+    gates = "; ".join(str(Gate(**gate)) for gate in rule["gates"])
     return f"{gates}; level {rule['level']:g}; --censored {rule['censored']}; by {rule['by']}"
 
 
 def _write(path: Path, rule: dict[str, Any], taken: list[_Taken]) -> None:
     state = {"format": FORMAT, "version": VERSION, "trajscore": __version__, "rule": rule}
     with replacing(path) as file:
-        file.write(json.dumps({**state, "taken": [vars(one) for one in taken]}).encode())
+        file.write(json.dumps({**state, "taken": [vars(task) for task in taken]}).encode())

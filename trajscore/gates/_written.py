@@ -8,8 +8,8 @@ from collections import Counter
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from trajscore import __version__
 from trajscore.core.plain import plain
+from trajscore.core.version import __version__
 from trajscore.gates._compare import in_runs, interval, pairing
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, UNUSABLE
 from trajscore.gates._result import WORST_FIRST, CheckData, GateResult
@@ -19,8 +19,7 @@ from trajscore.report.render.as_markdown import escaped, table
 _HEAD = ("", "gate", "reference", "new", "change", "")
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _TO_DECIDE = (
-    "To decide it, take more runs, or give a margin: how much worse is all right. What undecided "
-    "counts as can be said as well."
+    "To settle this, collect more runs or widen --margin. --undecided says whether it passes."
 )
 _ONE_LOOK = (
     "These bounds are for one look at the runs. To look again as runs arrive, use trajscore check "
@@ -31,26 +30,28 @@ _ONE_LOOK = (
 def to_text(result: CheckData) -> str:
     """Return one line a gate, and the verdict."""
     lines = [_about(result)]
-    lines += [f"unusable   {one}" for one in result.problems]
-    lines += [f"{one.verdict:<10} {sentence(one)}" for one in result.gates]
+    lines += [f"unusable   {item}" for item in result.problems]
+    lines += [f"{item.verdict:<10} {sentence(item)}" for item in result.gates]
     lines.append(f"{result.verdict.upper()}: {_summary(result)}")
     if result.verdict == UNDECIDED:
         lines.append(_TO_DECIDE)
     return "\n".join(lines + _looks(result))
 
 
-def sentence(one: GateResult) -> str:
+def sentence(result: GateResult) -> str:
     """Say what came of a gate, and by what numbers."""
-    if one.verdict == UNUSABLE:
-        return f"{one.gate}: {one.why}"
-    said = f"{one.gate}: {one.reference:.4g} -> {one.value:.4g}, change {one.change:+.3g}"
-    if one.low < one.high:
-        said += f" {interval(one.low, one.high)}"
-    if one.verdict == UNDECIDED:
-        said += f"; {in_runs(one.runs_needed)}"
-        if one.counts_as != UNDECIDED:
-            said += f"; counts as {one.counts_as}"
-    return said
+    if result.verdict == UNUSABLE:
+        return f"{result.gate}: {result.why}"
+    text = (
+        f"{result.gate}: {result.reference:.4g} -> {result.value:.4g}, change {result.change:+.3g}"
+    )
+    if result.low < result.high:
+        text += f" {interval(result.low, result.high)}"
+    if result.verdict == UNDECIDED:
+        text += f"; {in_runs(result.runs_needed)}"
+        if result.counts_as != UNDECIDED:
+            text += f"; counts as {result.counts_as}"
+    return text
 
 
 def to_json(result: CheckData) -> str:
@@ -65,7 +66,7 @@ def to_json(result: CheckData) -> str:
             "exit_code": result.exit_code,
             "level": result.rules.level,
             "problems": result.problems,
-            "gates": plain([_fields(one) for one in result.gates]),
+            "gates": plain([_fields(gate) for gate in result.gates]),
             "paired_by": matched.by if matched else None,
             "n_tasks": {
                 "common": matched.n_common, "new": matched.n_new, "removed": matched.n_gone,
@@ -83,17 +84,22 @@ def to_markdown(result: CheckData) -> str:
     """Return a table of the gates, as for the summary of a job."""
     lines = [f"## {result.verdict.capitalize()}: {_summary(result)}", "", _about(result), ""]
     lines += [_TO_DECIDE, ""] if result.verdict == UNDECIDED else []
-    lines += [f"- **unusable**: {escaped(one)}" for one in result.problems]
+    lines += [f"- **unusable**: {escaped(item)}" for item in result.problems]
     rows = []
-    for one in result.gates:
-        cells = ["", "", one.why, ""]
-        if one.verdict != UNUSABLE:
-            ends = f" {interval(one.low, one.high)}" if one.low < one.high else ""
-            needed = in_runs(one.runs_needed) if one.verdict == UNDECIDED else ""
-            cells = [f"{one.reference:.4g}", f"{one.value:.4g}", f"{one.change:+.3g}{ends}", needed]
-        rows.append([one.verdict, str(one.gate), *cells])
+    for item in result.gates:
+        cells = ["", "", item.why, ""]
+        if item.verdict != UNUSABLE:
+            ends = f" {interval(item.low, item.high)}" if item.low < item.high else ""
+            needed = in_runs(item.runs_needed) if item.verdict == UNDECIDED else ""
+            cells = [
+                f"{item.reference:.4g}",
+                f"{item.value:.4g}",
+                f"{item.change:+.3g}{ends}",
+                needed,
+            ]
+        rows.append([item.verdict, str(item.gate), *cells])
     lines += [table(_HEAD, rows)] if rows else []
-    return "\n".join([*lines, *(f"\n{one}" for one in _looks(result))]) + "\n"
+    return "\n".join([*lines, *(f"\n{item}" for item in _looks(result))]) + "\n"
 
 
 def to_junit(result: CheckData) -> str:
@@ -101,16 +107,16 @@ def to_junit(result: CheckData) -> str:
     suite = ET.Element("testsuite", name="trajscore check")
     counts = dict.fromkeys((FAIL, UNDECIDED, UNUSABLE), 0)
     kinds = {FAIL: "failure", UNDECIDED: "skipped", UNUSABLE: "error"}
-    tests = [(str(one.gate), one.counts_as, sentence(one)) for one in result.gates]
-    tests += [("data", UNUSABLE, one) for one in result.problems]
-    for name, verdict, said in tests:
+    tests = [(str(item.gate), item.counts_as, sentence(item)) for item in result.gates]
+    tests += [("data", UNUSABLE, item) for item in result.problems]
+    for name, verdict, text in tests:
         case = ET.SubElement(
             suite, "testcase", classname="trajscore.check", name=_NOT_IN_XML.sub("?", name)
         )
         if verdict == PASS:
             continue
         counts[verdict] += 1
-        ET.SubElement(case, kinds[verdict], message=_NOT_IN_XML.sub("?", said))
+        ET.SubElement(case, kinds[verdict], message=_NOT_IN_XML.sub("?", text))
     suite.attrib |= {
         "tests": str(len(tests)),
         "failures": str(counts[FAIL]),
@@ -122,7 +128,7 @@ def to_junit(result: CheckData) -> str:
 
 
 def _looks(result: CheckData) -> list[str]:
-    return [_ONE_LOOK] if any(one.low < one.high for one in result.gates) else []
+    return [_ONE_LOOK] if any(gate.low < gate.high for gate in result.gates) else []
 
 
 def _about(result: CheckData) -> str:
@@ -136,15 +142,25 @@ def _summary(result: CheckData) -> str:
         return "; ".join(result.problems)
     if not result.gates:
         return "no gates were checked"
-    counts = Counter(one.verdict for one in result.gates)
-    came = ", ".join(f"{counts[one]} {one}" for one in reversed(WORST_FIRST) if counts[one])
+    counts = Counter(_verdict_in_words(gate) for gate in result.gates)
+    came = ", ".join(f"{n} {words}" for words, n in sorted(counts.items(), key=_best_first))
     at_once = ", for all gates at once" if len(result.gates) > 1 else ""
     chance = f"{1 - result.rules.level:.0%}"
     return f"{came}; each end of an interval holds with a chance of {chance}{at_once}"
 
 
-def _fields(one: GateResult) -> dict[str, Any]:
-    gate = one.gate
+def _verdict_in_words(result: GateResult) -> str:
+    return result.verdict + f", counted as {result.counts_as}" * (
+        result.counts_as != result.verdict
+    )
+
+
+def _best_first(count: tuple[str, int]) -> int:
+    return -WORST_FIRST.index(count[0].split(",")[0])
+
+
+def _fields(result: GateResult) -> dict[str, Any]:
+    gate = result.gate
     numbers = ("value", "reference", "change", "low", "high", "runs_needed")
     return {
         "metric": gate.metric,
@@ -153,8 +169,8 @@ def _fields(one: GateResult) -> dict[str, Any]:
         "versus": gate.versus,
         "margin": gate.margin,
         "use": gate.use,
-        "verdict": one.verdict,
-        "counts_as": one.counts_as,
-        **{name: getattr(one, name) for name in numbers},
-        "why": one.why,
+        "verdict": result.verdict,
+        "counts_as": result.counts_as,
+        **{name: getattr(result, name) for name in numbers},
+        "why": result.why,
     }

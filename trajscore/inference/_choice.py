@@ -33,14 +33,14 @@ FEWEST_OF_DIFFERENCES = 5
 _RARE, _FEW = 0.1, 60
 
 
-def rarer_outcome(labels: FloatArray) -> float:
-    """Return the number of runs of the rarer outcome."""
-    return float(min(labels.sum(), len(labels) - labels.sum()))
+def n_of_rarer_outcome(n_success: Any, n_runs: Any) -> Any:
+    """Return the number of runs of the rarer outcome, of one set of runs or of several."""
+    return np.round(np.minimum(n_success, n_runs - n_success), 9)  # rates may be off by rounding
 
 
 def is_rare(labels: FloatArray) -> bool:
     """Whether there are few runs of an outcome that is rare."""
-    return rarer_outcome(labels) < min(_FEW, _RARE * len(labels))
+    return bool(n_of_rarer_outcome(labels.sum(), len(labels)) < min(_FEW, _RARE * len(labels)))
 
 
 @dataclass(frozen=True)

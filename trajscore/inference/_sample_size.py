@@ -12,6 +12,18 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction, as_numbers, is_number
 from trajscore.inference._units import resampling_units
 
+ONE_DIGIT: FloatArray = np.outer(10.0 ** np.arange(12), np.arange(1, 10)).ravel()
+"""The numbers of one significant digit: more than that no forecast of a sample size has."""
+
+
+def up_to_one_digit(n: float) -> int:
+    """Round a number of runs up to one significant digit.
+
+    >>> up_to_one_digit(3), up_to_one_digit(1155), up_to_one_digit(20)
+    (3, 2000, 20)
+    """
+    return int(ONE_DIGIT[np.searchsorted(ONE_DIGIT, n)])
+
 
 def runs_needed(
     difference: float,

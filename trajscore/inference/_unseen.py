@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import betaincinv, gammaincinv
+from scipy.special import gammaincinv
 
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.inference._units import Units
+from trajscore.inference._wilson import clopper_pearson_excess
 
 # With more unlucky runs in a block of equal changes, their variance is known well enough.
 _FEW = 3
@@ -45,7 +45,7 @@ def _reach(loss: FloatArray, codes: IntArray | None, alpha: float) -> float:
     equal losses with up to three that have: the Clopper-Pearson excess of their share.
     """
     order = np.argsort(-np.abs(loss), kind="stable")
-    loss, unit = loss[order], order if codes is None else codes[order]
+    loss, unit = loss[order], None if codes is None else codes[order]
     size, bad = np.abs(loss), loss < 0
     if not len(size) or size[0] == 0:
         return 0.0
@@ -53,26 +53,26 @@ def _reach(loss: FloatArray, codes: IntArray | None, alpha: float) -> float:
     ends = np.append(starts[1:], len(size)) - 1
     block = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(size))))
     first_bad = int(block[np.argmax(bad)]) if bad.any() else len(starts)
-    of_all = _excess(0, np.cumsum(_is_first(unit))[ends[:first_bad]], alpha)
+    n_before = ends + 1 if unit is None else np.cumsum(_is_first(unit))[ends]
+    of_all = clopper_pearson_excess(0, n_before[:first_bad], 1 - alpha)
     prefix = of_all * np.cumsum(size)[ends[:first_bad]]
-    n = np.bincount(block, _is_first(unit, block))
-    n_bad = np.bincount(block[bad], _is_first(unit[bad], block[bad]), len(starts))
+    n, n_bad = (_n_units(unit, block, some, len(starts)) for some in (slice(None), bad))
     few = n_bad <= _FEW
-    alone = _excess(n_bad[few], n[few], alpha) * np.bincount(block, size)[few]
+    excess = clopper_pearson_excess(n_bad[few], (n - n_bad)[few], 1 - alpha)
+    alone = excess * np.bincount(block, size)[few]
     return float(max(prefix.max(initial=0.0), alone.max(initial=0.0)))
 
 
-def _excess(n_bad: Any, n: NDArray[Any], alpha: float) -> FloatArray:
-    """Upper bound of a share (Clopper and Pearson 1934), above what was seen of it."""
-    low = n_bad < n
-    with np.errstate(invalid="ignore"):
-        upper = np.where(low, betaincinv(n_bad + 1, np.maximum(n - n_bad, 1), 1 - alpha), 1.0)
-    return np.asarray(upper - n_bad / n)
+def _n_units(unit: IntArray | None, block: IntArray, some: Any, n_blocks: int) -> FloatArray:
+    """Count the units in each block, of some of its runs; without units, the runs."""
+    blocks = block[some]
+    if unit is not None:
+        blocks = blocks[_is_first(blocks * (unit.max() + 1) + unit[some]) > 0]
+    return np.bincount(blocks, minlength=n_blocks).astype(np.float64)
 
 
-def _is_first(unit: IntArray, block: IntArray | None = None) -> FloatArray:
-    """Whether each run is the first of its unit, of all or within its block."""
-    pairs = unit if block is None else block * (unit.max(initial=0) + 1) + unit
-    first = np.zeros(len(pairs))
-    first[np.unique(pairs, return_index=True)[1]] = 1.0
+def _is_first(values: IntArray) -> FloatArray:
+    """Whether each value is the first of its kind."""
+    first = np.zeros(len(values))
+    first[np.unique(values, return_index=True)[1]] = 1.0
     return first

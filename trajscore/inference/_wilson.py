@@ -1,9 +1,10 @@
-"""Interval of a binomial rate."""
+"""Intervals of a binomial rate."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import betaincinv
 
 from trajscore.core.type_aliases import FloatArray
 
@@ -22,3 +23,17 @@ def wilson_interval(rate: ArrayLike, n: ArrayLike) -> tuple[FloatArray, FloatArr
     center = (p + Z**2 / (2 * size)) / (1 + Z**2 / size)
     half = Z * np.sqrt(p * (1 - p) / size + Z**2 / (4 * size**2)) / (1 + Z**2 / size)
     return np.maximum(center - half, 0.0), np.minimum(center + half, 1.0)
+
+
+def clopper_pearson_excess(n_events: ArrayLike, n_others: ArrayLike, level: float) -> FloatArray:
+    """Return how far a rate's upper bound (Clopper and Pearson 1934) lies above what was seen.
+
+    Numbers need not be whole.
+
+    >>> print(f"{clopper_pearson_excess(0, 59, 0.95):.4f}")
+    0.0495
+    """
+    events, others = np.asarray(n_events, dtype=np.float64), np.asarray(n_others, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        upper = np.where(others > 0, betaincinv(events + 1, np.maximum(others, 1e-300), level), 1.0)
+    return np.asarray(upper - events / (events + others))

@@ -1,29 +1,20 @@
-"""The attributes of a span, whatever wrote them, by one name each."""
+"""The attributes of spans in all forms in which tracers write them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-TOOL_NAME = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name")
-TOOL_CALL = ("gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id")
-
 _WRAPPERS = ("message", "message_content", "tool_call", "evaluation")  # of OpenInference
 
 
-def first(fields: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """Return the first of some fields that says something."""
-    return next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
-
-
 def attributes_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a span by their dotted names, whatever wrote them."""
-    found = record.get("attributes")
-    if isinstance(found, list):  # OTLP
-        pairs = [one for one in found if isinstance(one, Mapping)]
-        return {str(one.get("key")): plain(one.get("value")) for one in pairs}
-    if isinstance(found, Mapping):
-        return _flat(found)
+    """Return the attributes of a span by their dotted names."""
+    attributes = record.get("attributes")
+    if isinstance(attributes, list):  # OTLP
+        return _from_pairs(attributes)
+    if isinstance(attributes, Mapping):
+        return _flat(attributes)
     own = {name[11:]: value for name, value in record.items() if name.startswith("attributes.")}
     return own or ({} if "body" in record else dict(record))
 
@@ -33,61 +24,59 @@ def plain(value: Any) -> Any:
     if not isinstance(value, Mapping) or len(value) != 1:
         return value
     kind, inner = next(iter(value.items()))
-    if kind == "arrayValue" and isinstance(inner, Mapping):
-        return [plain(one) for one in _values(inner)]
-    if kind == "kvlistValue" and isinstance(inner, Mapping):
-        pairs = [one for one in _values(inner) if isinstance(one, Mapping)]
-        return {str(one.get("key")): plain(one.get("value")) for one in pairs}
+    if kind in ("arrayValue", "kvlistValue") and isinstance(inner, Mapping):
+        values = inner.get("values") if isinstance(inner.get("values"), list) else []
+        return list(map(plain, values)) if kind == "arrayValue" else _from_pairs(values)
     if kind == "intValue":  # a text, as numbers of JSON are too short for it
         return int(inner) if str(inner).lstrip("-").isdigit() else inner
     return inner if kind in ("stringValue", "boolValue", "doubleValue", "bytesValue") else value
 
 
+def _from_pairs(pairs: Any) -> dict[str, Any]:
+    fields = (pair for pair in pairs if isinstance(pair, Mapping))
+    return {str(pair.get("key")): plain(pair.get("value")) for pair in fields}
+
+
 def _flat(nested: Mapping[str, Any], path: str = "", depth: int = 8) -> dict[str, Any]:
-    """Return the fields of objects within objects by dotted names, and the objects too."""
-    found: dict[str, Any] = {}
+    """Return the fields of nested objects by dotted names, and the objects too."""
+    fields: dict[str, Any] = {}
     for name, value in nested.items():
-        found[f"{path}{name}"] = value
+        fields[f"{path}{name}"] = value
         if isinstance(value, Mapping) and depth:
-            found |= _flat(value, f"{path}{name}.", depth - 1)
-    return found
+            fields |= _flat(value, f"{path}{name}.", depth - 1)
+    return fields
 
 
-def find(attributes: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """Return the first of some attributes, also one that is spread over indexed names."""
+def read_attribute(attributes: Mapping[str, Any], names: Iterable[str]) -> Any:
+    """Return the first of some attributes, also if it is spread over names with indices."""
     for name in names:
         if attributes.get(name) not in (None, ""):
             return _untangled(attributes[name])
         start = f"{name}."
         spread = {k[len(start) :]: v for k, v in attributes.items() if k.startswith(start)}
-        if any(one.split(".", 1)[0].isdigit() for one in spread):
+        if any(k.split(".", 1)[0].isdigit() for k in spread):
             return _untangled(spread)
     return None
 
 
 def _untangled(value: Any) -> Any:
-    """Return dotted names as objects within objects, indices as lists, without wrappers."""
+    """Return dotted names as nested objects, indices as lists, without wrappers."""
     if isinstance(value, list):
-        return [_untangled(one) for one in value]
+        return list(map(_untangled, value))
     if not isinstance(value, Mapping):
         return value
     nested: dict[str, Any] = {}
     for name, inner in value.items():
-        first, _, rest = str(name).partition(".")
+        key, _, rest = str(name).partition(".")
         if not rest:
-            nested.setdefault(first, inner)
-        elif isinstance(nested.setdefault(first, {}), dict):
-            nested[first][rest] = inner
-    found = {name: _untangled(inner) for name, inner in nested.items()}
-    if found and all(name.isdigit() for name in found):
-        return [found[name] for name in sorted(found, key=int)]
-    if len(found) == 1 and next(iter(found)) in _WRAPPERS:
-        return next(iter(found.values()))
-    if "contents" in found:
-        found["content"] = found.pop("contents")
-    return found
-
-
-def _values(wrapped: Any) -> list[Any]:
-    listed = wrapped.get("values") if isinstance(wrapped, Mapping) else None
-    return listed if isinstance(listed, list) else []
+            nested.setdefault(key, inner)
+        elif isinstance(nested.setdefault(key, {}), dict):
+            nested[key][rest] = inner
+    fields = {key: _untangled(inner) for key, inner in nested.items()}
+    if fields and all(key.isdigit() for key in fields):
+        return [fields[key] for key in sorted(fields, key=int)]
+    if len(fields) == 1 and next(iter(fields)) in _WRAPPERS:
+        return next(iter(fields.values()))
+    if "contents" in fields:
+        fields["content"] = fields.pop("contents")
+    return fields

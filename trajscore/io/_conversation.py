@@ -7,28 +7,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from trajscore.io._files import Place
-from trajscore.io._logprobs import TokenScores, parse_logprobs
 from trajscore.io._messages import as_chat
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, ToolCall, leftover, whole_text
+from trajscore.io._vocabulary import ROLES
+from trajscore.io.files import Place
+from trajscore.io.logprobs import TokenScores, parse_logprobs
 
-_ROLES: dict[str, str] = {
-    "agent": "agent",
-    "ai": "agent",
-    "assistant": "agent",
-    "bot": "agent",
-    "chatgpt": "agent",
-    "gpt": "agent",
-    "model": "agent",
-    "customer": "user",
-    "human": "user",
-    "user": "user",
-    "developer": "system",
-    "system": "system",
-    "function": "tool",
-    "observation": "tool",
-    "tool": "tool",
-}
 _MESSAGE = frozenset(
     {"role", "content", "tool_calls", "function_call", "cost", "confidence", "logprobs", "choices"}
 )
@@ -39,7 +23,7 @@ _CALL = frozenset(
 
 def role_of(role: Any) -> str:
     """Return agent, user, system, tool, or environment for a role that is not known."""
-    return _ROLES.get(str(role).strip().lower(), "environment")
+    return ROLES.get(str(role).strip().lower(), "environment")
 
 
 def text_of(content: Any) -> str:

@@ -1,8 +1,7 @@
 """From the spans of a trace to one conversation.
 
-A tracer writes a span for each call of a model, of a tool, and for what is around them. Whatever
-the tracer, the format makes a `Span` of each, and `add_spans` does the rest: the order, the
-conversation that each call repeats, results of tools, and scores.
+A format makes a `Span` of each call of a model, of a tool, and of what is around them. `add_spans`
+finds the order, the conversation that each call repeats, the results of tools, and the scores.
 """
 
 from __future__ import annotations
@@ -10,38 +9,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from trajscore.io._conversation import Conversation, as_number, read_arguments, read_call, text_of
-from trajscore.io._fields import USUAL_FIELDS, scalar
-from trajscore.io._payloads import messages_in, result_in, unnested
+from trajscore.io._payloads import messages_in, result_in
 from trajscore.io._run import Run, Step, ToolCall
 from trajscore.io._thread import Thread, set_result
-
-Kind = Literal["model", "tool", "other"]
+from trajscore.io._vocabulary import Kind, unnested
+from trajscore.io.fields import USUAL_FIELDS, scalar
 
 
 @dataclass(slots=True)
 class Span:
-    """What one span of a trace says.
-
-    A call of a model has what it was given and answered, in any form; a call of a tool its
-    arguments and its result; the others what went in and came out. `start` is a number or a time in
-    text, None where it is not known. `call` is the identifier of the call that a tool answers.
-    `tokens` counts them by kind ("input", "output"). `scores` are judgements of this span, by name.
-    """
+    """One span of a trace."""
 
     id: Any
     kind: Kind = "other"
     parent: str | None = None
-    start: Any = None
+    start: Any = None  # a number, or a time as text
     name: str | None = None
-    given: Any = None
-    answer: Any = None
-    call: str | None = None
+    given: Any = None  # to a model, in any form; the arguments of a tool
+    answer: Any = None  # of a model, in any form; the result of a tool
+    call: str | None = None  # id of the call that a tool answers
     error: bool | None = None
     cost: Any = None
-    tokens: Mapping[str, Any] = field(default_factory=dict)
+    tokens: Mapping[str, Any] = field(default_factory=dict)  # by side, "input" and "output"
     scores: dict[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -52,13 +44,7 @@ class Span:
 
 
 def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
-    """Put the conversation that the spans of a trace hold into its run.
-
-    A model's call around another one is written twice, and counts once. Scores of a model's call
-    are those of its turn, scores of a tool those of the turn that called it, and all others those
-    of the last turn within; without any, of the run. Without a call of a model, the conversation
-    is what the spans give and answer.
-    """
+    """Put the conversation of the spans of a trace, and their scores, into its run."""
     tree = _Tree(list(spans))
     thread = Thread(talk)
     turns: dict[str, Step] = {}

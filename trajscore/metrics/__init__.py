@@ -1,12 +1,11 @@
 """Scores and diagnostics of traces: functions of ``(y_true, traces)``; and of answers."""
 
 from trajscore.metrics._aggregate import aggregate
-from trajscore.metrics._answer_metrics import answer_metrics, answer_metrics_from_confidence
+from trajscore.metrics._answers import Answers, ecuas_from_confidence, ecuas_score
 from trajscore.metrics._censored import censored_tps_samples, censored_tps_score
 from trajscore.metrics._class_confidence import class_confidence
 from trajscore.metrics._decomposition import tps_decomposition
 from trajscore.metrics._diagnostics import trajectory_diagnostics
-from trajscore.metrics._ecuas import ecuas_from_confidence, ecuas_from_decisions, ecuas_score
 from trajscore.metrics._murphy import murphy_curve
 from trajscore.metrics._proper_scores import BetaScore, BrierScore, LogScore
 from trajscore.metrics._regret import plug_in_regret, regret
@@ -23,22 +22,14 @@ from trajscore.metrics._sensitivity import tps_sensitivity
 from trajscore.metrics._step_calibration import step_calibration_error
 from trajscore.metrics._step_profile import step_profile
 from trajscore.metrics._tps import tps_samples, tps_score
-from trajscore.metrics._ua_cost import (
-    integrated_ua_cost,
-    integrated_ua_cost_from_decisions,
-    ua_cost,
-    ua_cost_from_confidence,
-    ua_cost_from_decisions,
-)
 from trajscore.metrics._uncertainty import largest_uncertainty
 
 __all__ = [
+    "Answers",
     "BetaScore",
     "BrierScore",
     "LogScore",
     "aggregate",
-    "answer_metrics",
-    "answer_metrics_from_confidence",
     "augrc",
     "aurc",
     "censored_tps_samples",
@@ -46,11 +37,8 @@ __all__ = [
     "censored_tps_scorer",
     "class_confidence",
     "ecuas_from_confidence",
-    "ecuas_from_decisions",
     "ecuas_score",
     "ecuas_scorer",
-    "integrated_ua_cost",
-    "integrated_ua_cost_from_decisions",
     "largest_uncertainty",
     "make_censored_tps_scorer",
     "make_ecuas_scorer",
@@ -67,7 +55,4 @@ __all__ = [
     "tps_scorer",
     "tps_sensitivity",
     "trajectory_diagnostics",
-    "ua_cost",
-    "ua_cost_from_confidence",
-    "ua_cost_from_decisions",
 ]

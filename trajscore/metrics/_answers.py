@@ -1,87 +1,612 @@
-"""Answers that are right or wrong, each with a confidence."""
+"""Answers with an uncertainty: what it costs to rely on them where they seem certain enough."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.special import log_expit
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, log_expit
 
-from trajscore.core.checks import check_sample_weight
-from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_flag, as_numbers, is_number
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import as_flag, is_number
+from trajscore.metrics._answer_checks import (
+    check_answers,
+    check_decisions,
+    check_eps,
+    check_n,
+    check_n_classes,
+    check_u_max,
+)
+from trajscore.metrics._answer_table import class_table, confidence_table
+from trajscore.metrics._class_probabilities import check_classes, class_counts
+from trajscore.metrics._ecuas import ecuas_costs
+from trajscore.metrics._rejection_cost import (
+    LOWEST,
+    RejectionCurve,
+    UACost,
+    Weight,
+    check_gammas,
+    check_weight,
+    integral,
+)
+from trajscore.metrics._uncertainty import (
+    Cost,
+    Scale,
+    ZeroOneCost,
+    as_cost,
+    decisions,
+    mean_cost,
+)
 
 
-def check_answers(
-    correct: ArrayLike,
-    confidence: ArrayLike,
-    sample_weight: ArrayLike | None,
-    *,
-    probability: bool = False,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return correctness, confidences and weights as arrays of floats.
+class _Source(NamedTuple):
+    """What answers were made of: confidences, or with `y` probabilities of classes."""
 
-    Confidences are probabilities, or else any numbers, infinity too.
+    values: NDArray[Any]
+    log: bool  # log-odds of confidences, or log-probabilities
+    y: IntArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Answers or decisions of a system: what each one cost, and how uncertain the system was of it.
+
+    A user accepts an answer where its uncertainty u is at most the cost g of rejecting, and pays g
+    otherwise. Make answers by `from_proba`, `from_confidence` or `from_decisions`, and ask for what
+    relying on them costs: `cost` at one g, `ecuas` over all of them, `integrated` over a weight of
+    your own; `metrics` is a whole table.
+
+    Attributes
+    ----------
+    log_u, paid, weight : ndarray of shape (n_samples,)
+        Logarithm of each answer's uncertainty, what the answer cost, and its sample weight.
+    scale : object
+        ``scale.u_max``, the largest possible uncertainty, and ``scale.floor``, the smallest one
+        that is taken under a logarithm.
+    source : object or None
+        The confidences or class probabilities that the answers were made of.
+
+    See Also
+    --------
+    ecuas_score : ``Answers.from_proba(...).ecuas(n)``, in one call.
+    ecuas_from_confidence : ``Answers.from_confidence(...).ecuas(n)``, in one call.
+    trajscore.plotting.CostCurveDisplay : Draws the cost over the cost of rejecting.
+
+    References
+    ----------
+    Estienne et al. (2026), ECUAS_n, arXiv:2605.20490: Eq. 1 to 7 (`cost`), Eq. 8 to 11 and
+    Appendix A.3 (`ecuas`), Eq. 8 and Proposition 3 (`integrated`), Section 4 and Table 3
+    (`metrics`).
+
+    Examples
+    --------
+    >>> answers = Answers.from_proba([0, 1], [[0.9, 0.1], [0.6, 0.4]])
+    >>> answers.cost(0.25)
+    UACost(cost=0.125, selective_risk=0.0, coverage=0.5)
+    >>> round(answers.ecuas(n=1), 3)
+    0.74
     """
-    right = as_numbers(correct, "correct")
-    c = as_numbers(confidence, "confidence")
-    if right.ndim != 1 or right.shape != c.shape or not len(c):
-        raise ValueError(f"correct has shape {right.shape} and confidence {c.shape}; give one each")
-    fine = (c >= 0) & (c <= 1) if probability else ~np.isnan(c)
-    check_rows(c, fine, "confidence", "in [0, 1]" if probability else "a number")
-    check_rows(right, np.isin(right, (0.0, 1.0)), "correct", "0 or 1")
-    return right, c, check_sample_weight(sample_weight, len(c))
+
+    log_u: FloatArray
+    paid: FloatArray
+    weight: FloatArray
+    scale: Cost | Scale
+    source: _Source | None = None
+
+    @property
+    def _floor(self) -> float:
+        """Smallest uncertainty under a logarithm, 0 for none."""
+        return 0.0 if self.source is not None and self.source.log else self.scale.floor
+
+    @classmethod
+    def from_proba(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        cost: ArrayLike | str | None = None,
+        labels: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        log_proba: bool = False,
+        eps: float = 1e-7,
+    ) -> Answers:
+        """Take the Bayes decision for each row of class probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Class of each sample.
+        y_proba : array-like of shape (n_samples, n_classes)
+            Probability of each class.
+        cost : array-like of shape (n_classes, n_decisions) or "log", optional
+            Cost of each decision for each class, >= 0; a class need not have a decision of cost 0.
+            Default: the 0-1 cost of choosing a class. "log" is the cost -log q_y of stating the
+            distribution q itself; u is then its entropy.
+        labels : array-like of shape (n_classes,), optional
+            The class of each column. Default: the sorted classes that occur, where they are as many
+            as columns; else 0, ..., K - 1, if all classes that occur are such numbers.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each sample.
+        log_proba : bool, default=False
+            Whether `y_proba` holds log-probabilities; these are scored without a cap.
+        eps : float, default=1e-7
+            For plain probabilities, floor of u where a cost grows without end as u tends to 0 (for
+            a cost matrix the same share of u_M as for the 0-1 cost, eps u_M / (1 - 1/K)), and of
+            probabilities in the logarithmic cost; it caps the penalty.
+
+        Returns
+        -------
+        Answers
+            One for each sample. Of classes with the same largest probability the first column is
+            the decision, and of decisions with the same smallest expected cost, to 12 significant
+            digits, the first.
+
+        Raises
+        ------
+        ValueError
+            If a row is not a distribution, a class has no column, the classes of the columns are
+            ambiguous, `eps` is not in [0, 1), or the cost matrix is not usable.
+        """
+        P, y, weight = check_classes(y_true, y_proba, labels, sample_weight)
+        system, log = as_cost(cost, P.shape[1], eps), as_flag(log_proba, "log_proba")
+        log_u, paid = decisions(P, y, system, log)
+        return cls(log_u, paid, weight, system, _Source(P, log, y))
+
+    @classmethod
+    def from_confidence(
+        cls,
+        correct: ArrayLike,
+        confidence: ArrayLike,
+        *,
+        n_classes: float = np.inf,
+        log_odds: bool = False,
+        sample_weight: ArrayLike | None = None,
+        eps: float = 1e-7,
+    ) -> Answers:
+        """Take answers that are right or wrong, each with a confidence.
+
+        Parameters
+        ----------
+        correct : array-like of shape (n_samples,)
+            Whether each answer is right (1 or True) or wrong.
+        confidence : array-like of shape (n_samples,)
+            Probability in [0, 1] that the answer is right: for generated text, that of the answer's
+            whole class of equivalent wordings, not of the one string.
+        n_classes : float, default=inf
+            Number of possible answers; a confidence below 1/n_classes is no longer a confidence in
+            the best answer, and costs what 1/n_classes costs.
+        log_odds : bool, default=False
+            Whether `confidence` holds log(c / (1 - c)), infinity for c = 1; these are ranked and
+            scored without a cap, and a certain error costs infinity for n = 0.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each sample.
+        eps : float, default=1e-7
+            For confidences in [0, 1], floor of the uncertainty under a logarithm.
+
+        Returns
+        -------
+        Answers
+            Each costs 1 where it is wrong, and has the uncertainty 1 - confidence.
+
+        Raises
+        ------
+        ValueError
+            If a confidence is missing or outside [0, 1], an answer is neither right nor wrong,
+            `n_classes` is less than 2, or `eps` is not in [0, 1).
+        """
+        check_eps(eps)
+        check_n_classes(n_classes)
+        log = as_flag(log_odds, "log_odds")
+        right, c, weight = check_answers(correct, confidence, sample_weight, probability=not log)
+        with np.errstate(divide="ignore"):  # an uncertainty of 0
+            log_u = np.asarray(log_expit(-c) if log else np.log(1 - c))
+        return cls(log_u, 1 - right, weight, ZeroOneCost(n_classes, eps), _Source(c, log))
+
+    @classmethod
+    def from_decisions(
+        cls,
+        paid: ArrayLike,
+        u: ArrayLike,
+        *,
+        u_max: float,
+        sample_weight: ArrayLike | None = None,
+        eps: float = 1e-7,
+    ) -> Answers:
+        """Take decisions with graded costs, each with an uncertainty.
+
+        For systems that state what they do and how much they expect it to cost, and no class
+        probabilities. All costs are lowest where u is the expected cost of the best decision.
+
+        Parameters
+        ----------
+        paid : array-like of shape (n_samples,)
+            Cost of each decision that was made, given what was true; >= 0.
+        u : array-like of shape (n_samples,)
+            Uncertainty of each decision, its expected cost as the system states it; >= 0, in the
+            units of `paid`.
+        u_max : float
+            Largest uncertainty u_M that can occur: `largest_uncertainty` of a cost matrix.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each sample.
+        eps : float, default=1e-7
+            Floor of u / u_M under the logarithm of n = 0.
+
+        Returns
+        -------
+        Answers
+            One for each decision.
+
+        Raises
+        ------
+        ValueError
+            If a cost or an uncertainty is negative or not finite, `u_max` is not above 0, or `eps`
+            is not in [0, 1).
+
+        Examples
+        --------
+        Repairs cost 1, breakdowns 10; a machine is repaired, another left alone, and it breaks
+        down:
+
+        >>> from trajscore.metrics import Answers, largest_uncertainty
+        >>> costs = [[1, 0], [1, 10]]  # of repairing and of leaving a sound, and a worn, machine
+        >>> u_max = largest_uncertainty(costs)
+        >>> round(Answers.from_decisions([1, 10], [1.0, 0.4], u_max=u_max).ecuas(), 3)
+        6.58
+        """
+        check_eps(eps)
+        largest = check_u_max(u_max)
+        costs, uncertainty, weight = check_decisions(paid, u, sample_weight)
+        with np.errstate(divide="ignore"):  # an uncertainty of 0
+            log_u = np.log(uncertainty)
+        return cls(log_u, costs, weight, Scale(largest, eps * largest))
+
+    def ecuas(self, n: float = 1, *, normalize: bool = False) -> float:
+        """Return ECUAS_n, the cost over all costs of rejecting; lower is better.
+
+        The costs g of rejecting have the weight w_n(g) proportional to g^(n-1).
+
+        Parameters
+        ----------
+        n : float, default=1
+            Any real number >= 0. 0 punishes confident errors most (logarithmically); 1 is, for two
+            classes, the normalised Brier score; large n tends to the mean cost of the decisions
+            divided by u_M, the largest possible uncertainty.
+        normalize : bool, default=False
+            Whether to divide by the cost of the naive system that always outputs the frequencies of
+            the classes; for answers of class probabilities only.
+
+        Returns
+        -------
+        float
+            Mean cost; 1 for a system that is as uncertain as can be.
+
+        Raises
+        ------
+        ValueError
+            If n < 0, or with `normalize`, all samples are of one class, so that the naive system
+            costs 0, or there are no class probabilities.
+        """
+        return self._ecuas(n, normalize)
+
+    def cost(self, gamma: ArrayLike) -> UACost:
+        """Return the expected cost at a fixed cost of rejecting, C*_gamma; lower is better.
+
+        Parameters
+        ----------
+        gamma : float or array-like of shape (n_gammas,)
+            Cost of rejecting, >= 0, in the units of the costs of decisions; a decision is accepted
+            where u <= gamma.
+
+        Returns
+        -------
+        named tuple of floats or ndarrays of shape (n_gammas,)
+            cost: selective_risk * coverage + gamma * (1 - coverage); lower is better.
+            selective_risk: mean cost of accepted decisions; NaN where none is accepted.
+            coverage: share of accepted decisions.
+
+        Raises
+        ------
+        ValueError
+            If a gamma is negative or not finite.
+        """
+        return RejectionCurve(self.log_u, self.paid, self.weight).at(check_gammas(gamma))
+
+    def integrated(self, weight: Weight, *, breaks: Sequence[float] = ()) -> float:
+        """Return the expected cost over a weight of rejection costs; lower is better.
+
+        The integral of w(gamma) C*_gamma is a proper score for every weight >= 0; `ecuas` is its
+        closed form for w_n. A weight function is integrated numerically, for w_n to ten digits;
+        there u has the floor `eps` (from log-probabilities and log-odds 1e-300). Point masses are
+        exact.
+
+        Parameters
+        ----------
+        weight : callable or dict of float to float
+            ``weight(gamma)`` for an array of rejection costs in (0, u_M], >= 0; or point masses
+            ``{gamma: mass}``.
+        breaks : sequence of float, default=()
+            Where the weight jumps, or peaks within less than a hundredth of gamma: such a peak may
+            be missed if it is not given.
+
+        Returns
+        -------
+        float
+            Mean cost.
+
+        Raises
+        ------
+        ValueError
+            If the weight is neither function nor dict, is negative or not finite somewhere, or its
+            integral does not converge.
+
+        Examples
+        --------
+        >>> answers = Answers.from_proba([0, 1], [[0.9, 0.1], [0.6, 0.4]])
+        >>> round(answers.integrated(lambda gamma: 8 * gamma**0), 6)  # n = 1
+        0.74
+        >>> round(answers.integrated({0.25: 0.5, 0.45: 0.5}), 6)
+        0.3125
+        """
+        check_weight(weight)
+        self._warn_above(stacklevel=3)
+        u_max = self.scale.u_max
+        log_u = np.minimum(self.log_u, np.log(u_max))
+        if isinstance(weight, Mapping):
+            curve = RejectionCurve(log_u, self.paid, self.weight)
+            return curve.over_point_masses(weight)
+        floored = np.maximum(log_u, np.log(self._floor) if self._floor else LOWEST)
+        return integral(weight, RejectionCurve(floored, self.paid, self.weight), u_max, breaks)
+
+    def metrics(
+        self,
+        *,
+        n: Any = (0, 1, 128),
+        n_bins: int = 10,
+        recall: float = 0.95,
+        rule: str = "mean",
+    ) -> pd.Series:
+        """Return a table of metrics of answers that are right or wrong.
+
+        Parameters
+        ----------
+        n : float or sequence of float, default=(0, 1, 128)
+            Parameters of `ecuas`.
+        n_bins : int, default=10
+            Number of bins of the ECE.
+        recall : float, default=0.95
+            Share of right answers to be accepted for the FPR, in (0, 1].
+        rule : {"mean", "trapezoid"}, default="mean"
+            As in `aurc`.
+
+        Returns
+        -------
+        Series
+            Of answers of class probabilities first N-ER, N-BS, N-CE: error rate, Brier score and
+            cross-entropy of all classes, over those of a naive system that outputs the class
+            frequencies (1 for a system no better than that), and N-ECUAS_n, the same of ECUAS_n.
+            All four are lower for the better system, and NaN where all samples are of one class.
+            Then of the answers and their confidence c:
+
+            accuracy: share of right answers.
+            ECE: calibration error over bins of equal width, closed on the left.
+            AUC: chance that a right answer has the higher confidence of a pair; ties count half.
+            BS of confidence, CE of confidence: Brier score (mean of (c - correct)^2) and
+            cross-entropy in nats. N-BS of confidence, N-CE of confidence: the same over what a
+            constant confidence at the accuracy a scores, a (1 - a) and the entropy of a.
+            AURC: `aurc`. excess AURC: beyond that of a perfect ranking of the same answers.
+            AUARC: area under the accuracy-rejection curve, 1 - AURC. AUGRC: `augrc`.
+            FPR at recall: share of wrong answers accepted at the highest threshold that accepts at
+            least `recall` of the right ones; ties are accepted together.
+            ECUAS_n: `ecuas`.
+            Where all answers are right, or all wrong, AUC, FPR and the normalised entries are NaN.
+
+        Raises
+        ------
+        ValueError
+            If the answers are decisions with other costs than 0 and 1, their weights add up to 1 or
+            less, or a parameter is out of range.
+
+        Notes
+        -----
+        AURC depends on how many samples there are: a `sample_weight` is the number of samples that
+        a row stands for. Log-probabilities are ranked and scored by the log-odds of the answer,
+        which do not saturate where its probability rounds to 1.
+
+        References
+        ----------
+        Table 3 of the paper prints twice the N-BS of the confidence, and takes
+        ``rule="trapezoid"``. Excess: Geifman, Uziel and El-Yaniv (2019), ICLR. Accuracy-rejection:
+        Nadeem, Zucker and Hanczar (2009), MLSB. FPR at 95% recall: Hendrycks, Mazeika and
+        Dietterich (2019), ICLR.
+
+        Examples
+        --------
+        >>> answers = Answers.from_confidence([1, 1, 0], [0.9, 0.6, 0.4])
+        >>> answers.metrics()[["ECE", "AUC", "AURC"]].round(3)
+        ECE     0.300
+        AUC     1.000
+        AURC    0.111
+        dtype: float64
+        """
+        numbers: list[Any] = [n] if is_number(n) else list(n)
+        for one in numbers:
+            check_n(one)
+        confidence, log_odds = self._confidence()
+        of_answers = confidence_table(
+            1 - self.paid, confidence, log_odds, self.weight, n_bins=n_bins, recall=recall,
+            rule=rule, eps=self._floor,
+        )  # fmt: skip
+        if numbers:
+            self._warn_above(stacklevel=3)
+        of_answers |= {f"ECUAS_{one:g}": self._mean(one) for one in numbers}
+        source = self.source
+        if source is None or source.y is None:
+            return pd.Series(of_answers)
+        table = class_table(source.values, source.y, self.weight, source.log, self._floor)
+        for one in numbers:
+            table[f"N-ECUAS_{one:g}"] = of_answers[f"ECUAS_{one:g}"] / self._naive_cost(one)
+        return pd.Series(table | of_answers)
+
+    def _ecuas(self, n: float, normalize: bool = False) -> float:
+        check_n(n)
+        self._warn_above(stacklevel=4)
+        if not as_flag(normalize, "normalize"):
+            return self._mean(n)
+        naive = self._naive_cost(n)
+        if np.isnan(naive):
+            raise ValueError(
+                "all samples are of one class, so the naive system costs 0 and there is no "
+                "normalised score; use normalize=False"
+            )
+        return self._mean(n) / naive
+
+    def _mean(self, n: float) -> float:
+        costs = ecuas_costs(self.log_u, self.paid, n, self.scale.u_max, self._floor)
+        return mean_cost(costs, self.weight)
+
+    def _naive_cost(self, n: float) -> float:
+        """Cost of always stating the class frequencies; NaN where there is one class."""
+        source, cost = self.source, self.scale
+        if source is None or source.y is None or isinstance(cost, Scale):
+            raise ValueError("normalize=True needs class probabilities; use Answers.from_proba")
+        counts = class_counts(source.y, self.weight, source.values.shape[1])
+        if np.count_nonzero(counts) < 2:  # counted before dividing, which may round 1 down
+            return np.nan
+        prior, K = counts / counts.sum(), len(counts)
+        log_u, paid = decisions(np.tile(prior, (K, 1)), np.arange(K), cost, log_proba=False)
+        naive = mean_cost(ecuas_costs(log_u, paid, n, cost.u_max, cost.floor), prior)
+        if naive <= 0:
+            raise ValueError("the naive system costs 0 with this cost matrix; use normalize=False")
+        return naive
+
+    def _confidence(self) -> tuple[FloatArray, FloatArray | None]:
+        """Return the confidence in each answer, and its log-odds where they are known."""
+        source = self.source
+        if source is None or not isinstance(self.scale, ZeroOneCost):
+            raise ValueError(
+                "metrics() needs answers that are right or wrong; use Answers.from_confidence, or "
+                "Answers.from_proba without cost="
+            )
+        if source.y is None:
+            return (expit(source.values), source.values) if source.log else (source.values, None)
+        best = source.values.max(axis=1).astype(np.float64)
+        if source.log:
+            return np.minimum(np.exp(best), 1), best - self.log_u
+        return np.minimum(best, 1), None
+
+    def _warn_above(self, stacklevel: int) -> None:
+        u_max = self.scale.u_max
+        n_above = int((self.log_u - np.log(u_max) > 1e-9).sum())
+        if n_above:
+            warnings.warn(
+                f"{n_above} uncertainties lie above the largest possible one, {u_max:.6g}, and are "
+                f"scored as that (Appendix A.3)",
+                UserWarning,
+                stacklevel=stacklevel,
+            )
 
 
-def check_decisions(
-    paid: ArrayLike, u: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return log-uncertainties, what decisions cost, and weights as arrays of floats."""
-    costs, uncertainty = as_numbers(paid, "paid"), as_numbers(u, "u")
-    if costs.ndim != 1 or costs.shape != uncertainty.shape or not len(costs):
-        raise ValueError(f"paid has shape {costs.shape} and u {uncertainty.shape}; give one each")
-    check_amounts(costs, "paid")
-    check_amounts(uncertainty, "u")
-    with np.errstate(divide="ignore"):  # an uncertainty of 0
-        return np.log(uncertainty), costs, check_sample_weight(sample_weight, len(costs))
+def ecuas_score(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    n: float = 1,
+    cost: ArrayLike | str | None = None,
+    normalize: bool = False,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    log_proba: bool = False,
+    eps: float = 1e-7,
+) -> float:
+    """Expected cost of an uncertainty-augmented system, ECUAS_n; **lower is better**.
+
+    A user accepts the system's decision where its uncertainty u is at most the cost g of
+    rejecting, and pays g otherwise; ECUAS_n integrates that cost over g with the weight
+    w_n(g) proportional to g^(n-1). Despite its name it is a cost: `make_ecuas_scorer` negates it.
+
+    Parameters
+    ----------
+    y_true, y_proba : array-likes of shape (n_samples,) and (n_samples, n_classes)
+        Class of each sample, and the probability of each class.
+    n : float, default=1
+        Any real number >= 0, as in `Answers.ecuas`.
+    cost : array-like of shape (n_classes, n_decisions) or "log", optional
+        Cost of each decision for each class; default: the 0-1 cost of choosing a class.
+    normalize : bool, default=False
+        Whether to divide by the cost of always stating the class frequencies.
+    labels, sample_weight, log_proba, eps : array-likes, bool and float
+        As in `Answers.from_proba`.
+
+    Returns
+    -------
+    float
+        Mean cost; 1 for a system that is as uncertain as can be.
+
+    See Also
+    --------
+    Answers : The same with the cost at one rejection cost, over a weight of your own, and a table.
+    ecuas_from_confidence : From correctness and confidence alone.
+
+    References
+    ----------
+    Estienne et al. (2026), ECUAS_n, arXiv:2605.20490, Eq. 8 to 10 and Appendix A.3.
+
+    Examples
+    --------
+    >>> ecuas_score([0, 1], [[0.5, 0.5], [0.5, 0.5]])
+    1.0
+    >>> round(ecuas_score([0, 1], [[0.9, 0.1], [0.2, 0.8]], n=1), 3)
+    0.1
+    """
+    answers = Answers.from_proba(
+        y_true, y_proba, cost=cost, labels=labels, sample_weight=sample_weight,
+        log_proba=log_proba, eps=eps,
+    )  # fmt: skip
+    return answers._ecuas(n, normalize)
 
 
-def check_amounts(values: FloatArray, name: str) -> None:
-    """Refuse what is negative, infinite or missing, with its row."""
-    check_rows(values, np.isfinite(values) & (values >= 0), name, "finite and >= 0")
-
-
-def check_rows(values: FloatArray, fine: BoolArray, name: str, kind: str) -> None:
-    """Name the first row that is not fine."""
-    if not fine.all():
-        row = int(np.argmin(fine))
-        raise ValueError(f"row {row}: {name} is {values[row]:g}; it must be {kind}")
-
-
-def check_u_max(u_max: float) -> float:
-    """Refuse a largest uncertainty that is no finite number above 0."""
-    if not is_number(u_max) or not 0 < u_max < np.inf:
-        raise ValueError(f"u_max must be a finite number above 0, got {u_max!r}")
-    return float(u_max)
-
-
-def check_n_classes(n_classes: float) -> None:
-    """Refuse a number of possible answers below 2."""
-    if not is_number(n_classes) or not n_classes >= 2:
-        raise ValueError(f"n_classes must be a number of at least 2, got {n_classes!r}")
-
-
-def answers(
+def ecuas_from_confidence(
     correct: ArrayLike,
     confidence: ArrayLike,
-    sample_weight: ArrayLike | None,
     *,
-    n_classes: float,
-    log_odds: bool,
-) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Turn answers into decisions of the 0-1 cost: log_u, error, weight, and the largest u."""
-    check_n_classes(n_classes)
-    log_odds = as_flag(log_odds, "log_odds")
-    right, c, weight = check_answers(correct, confidence, sample_weight, probability=not log_odds)
-    with np.errstate(divide="ignore"):  # an uncertainty of 0
-        log_u = log_expit(-c) if log_odds else np.log(1 - c)
-    return np.asarray(log_u), 1 - right, weight, 1 - 1 / n_classes
+    n: float = 1,
+    n_classes: float = np.inf,
+    log_odds: bool = False,
+    sample_weight: ArrayLike | None = None,
+    eps: float = 1e-7,
+) -> float:
+    """ECUAS_n of answers that are right or wrong, each with a confidence; **lower is better**.
+
+    Parameters
+    ----------
+    correct, confidence : array-likes of shape (n_samples,)
+        Whether each answer is right, and the probability in [0, 1] that it is.
+    n : float, default=1
+        Any real number >= 0, as in `Answers.ecuas`.
+    n_classes, log_odds, sample_weight, eps : float, bool, array-like and float
+        As in `Answers.from_confidence`.
+
+    Returns
+    -------
+    float
+        Mean cost.
+
+    See Also
+    --------
+    Answers : The same with the cost at one rejection cost, over a weight of your own, and a table.
+
+    Examples
+    --------
+    >>> round(ecuas_from_confidence([1, 0], [0.9, 0.4]), 3)
+    0.585
+    """
+    answers = Answers.from_confidence(
+        correct, confidence, n_classes=n_classes, log_odds=log_odds, sample_weight=sample_weight,
+        eps=eps,
+    )  # fmt: skip
+    return answers._ecuas(n)

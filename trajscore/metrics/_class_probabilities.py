@@ -28,7 +28,7 @@ def as_scores(y_proba: ArrayLike) -> NDArray[Any]:
     if array.ndim != 2 or array.shape[1] < 2:
         raise ValueError(
             f"class probabilities must have shape (n_samples, n_classes) with at least two "
-            f"classes, got {array.shape}; for one confidence a sample use ecuas_from_confidence"
+            f"classes, got {array.shape}; for one confidence per sample use ecuas_from_confidence"
         )
     if not len(array):
         raise ValueError("there are no samples; give at least one")

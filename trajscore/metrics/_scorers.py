@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from typing import Any, Self
 
@@ -19,17 +18,14 @@ from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.values import as_flag, as_numbers
 from trajscore.core.weights import OWN, Horizon, Weights, as_step_weights
+from trajscore.metrics._answer_checks import check_n
+from trajscore.metrics._answers import ecuas_score
 from trajscore.metrics._censored import censored_tps_score
-from trajscore.metrics._ecuas import check_n, ecuas_score
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._tps import tps_score
 
-# Means of ratios of smaller sets mislead (benchmarks/proper.py).
-_FEW = 20
-_NOT_OBSERVED = (
-    "tps_scorer is for observed outcomes, and y has some that were not (-1), so there is no score; "
-    "use censored_tps_scorer, or make_censored_tps_scorer(censored=...)"
-)
+# Means of ratios over smaller folds mislead (benchmarks/proper.py).
+_SMALLEST_FOLD = 20
 
 
 class TPSScorer:
@@ -55,22 +51,26 @@ class TPSScorer:
     ) -> float:
         """Return the score of a fitted forecaster; higher is better."""
         outcomes = check_outcomes(y)
-        if (outcomes == CENSORED).any():
-            if not _is_caught():
-                raise ValueError(_NOT_OBSERVED)
-            _warn_once(_NOT_OBSERVED)
-            return np.nan
-        self._warn_of_few(len(outcomes))
+        unobserved = outcomes == CENSORED
+        if unobserved.any():
+            raise ValueError(
+                f"row {int(np.argmax(unobserved))}: the outcome is -1 (unobserved; "
+                f"{int(unobserved.sum())} of {len(outcomes)} are), and tps_scorer needs observed "
+                f"outcomes; use censored_tps_scorer, or make_censored_tps_scorer(censored=...)"
+            )
+        self._warn_of_small_fold(len(outcomes))
         traces = estimator.transform(ended_where_known(X, outcomes))
         return tps_score(outcomes, traces, sample_weight=sample_weight, **self.options)
 
-    def _warn_of_few(self, n_runs: int) -> None:
-        """Warn of folds so small that a mean of their scores may prefer the wrong model."""
-        if n_runs < _FEW and self.options["normalize"] and self.options["horizon"] != OWN:
-            _warn_once(
-                f"the set that is scored has {n_runs} runs: the score divides by the weight of its "
-                f"steps, and means of such ratios over folds of fewer than {_FEW} runs may prefer "
-                f"the wrong model; use fewer folds, or {type(self).maker}(normalize=False)"
+    def _warn_of_small_fold(self, n_runs: int) -> None:
+        """Warn of folds so small that the mean of their scores may prefer the wrong model."""
+        if n_runs < _SMALLEST_FOLD and self.options["normalize"] and self.options["horizon"] != OWN:
+            warnings.warn(
+                f"The fold has {n_runs} runs. The score divides by the weights of a fold's steps, "
+                f"so with fewer than {_SMALLEST_FOLD} runs the mean over folds may prefer the "
+                f"wrong model. Use fewer folds, or {type(self).maker}(normalize=False)",
+                UserWarning,
+                stacklevel=3,
             )
 
     def set_score_request(self, **requests: bool | str | None) -> Self:
@@ -101,7 +101,9 @@ class TPSScorer:
             )
         for name in requests:
             if name not in self._metadata():
-                raise TypeError(f"{self!r} takes no {name}, only {', '.join(self._metadata())}")
+                raise TypeError(
+                    f"{self!r} does not take {name!r}; it takes {', '.join(self._metadata())}"
+                )
         self.requests |= requests
         return self
 
@@ -149,13 +151,13 @@ class CensoredTPSScorer(TPSScorer):
         labels = as_labels(codes, censored=self.censored, q_z=self.q_z if q_z is None else q_z)
         if not labels.observed.all():
             self._check_agreement(estimator)
-        kept = labels.counts
-        self._warn_of_few(int(kept.sum()))
+        scored = labels.counts
+        self._warn_of_small_fold(int(scored.sum()))
         return censored_tps_score(
-            codes[kept],
-            check_trajectories(estimator.transform(ended_where_known(X, codes)))[kept],
-            q_z=labels.value[kept],
-            sample_weight=check_sample_weight(sample_weight, len(kept))[kept],
+            codes[scored],
+            check_trajectories(estimator.transform(ended_where_known(X, codes)))[scored],
+            q_z=labels.value[scored],
+            sample_weight=check_sample_weight(sample_weight, len(scored))[scored],
             **self.options,
         )
 
@@ -163,34 +165,16 @@ class CensoredTPSScorer(TPSScorer):
         """Warn where a forecaster was fitted to other outcomes than it is judged by."""
         for name, censored in censored_of(estimator).items():
             if censored != self.censored:
-                _warn_once(
-                    f"{name} has censored={censored!r} and the scorer that judges it "
-                    f"censored={self.censored!r}, so unobserved runs were not to it what they are "
-                    f"scored as; give both the same"
+                warnings.warn(
+                    f"{name} was fitted with censored={censored!r}, but the scorer has "
+                    f"censored={self.censored!r}. Give both the same",
+                    UserWarning,
+                    stacklevel=3,
                 )
 
     def __repr__(self) -> str:
         own = f"censored={self.censored!r}" + ("" if self.q_z is None else f", q_z={self.q_z!r}")
         return f"{super().__repr__()[:-1]}, {own})"
-
-
-def _is_caught() -> bool:
-    """Whether a search or cross-validation turns an error into NaN, with a traceback a fold."""
-    # a scorer is not told, so it looks for the parameter `error_score` of those that called it
-    frame = inspect.currentframe()
-    while frame is not None and "error_score" not in frame.f_locals:
-        frame = frame.f_back
-    return frame is not None and frame.f_locals["error_score"] != "raise"
-
-
-_warned: set[str] = set()
-
-
-def _warn_once(message: str) -> None:
-    """Warn once in a process: scikit-learn resets, for every fold, what Python counts."""
-    if message not in _warned:
-        warnings.warn(message, stacklevel=4)
-        _warned.add(message)
 
 
 def make_tps_scorer(
@@ -216,7 +200,8 @@ def make_tps_scorer(
     Raises
     ------
     ValueError
-        If the score or the weights are unknown.
+        If the score or the weights are unknown. The scorer itself raises it where an outcome is
+        -1; searches and cross-validation apply their `error_score` to that.
 
     See Also
     --------
@@ -300,12 +285,12 @@ def _checked(score: Any, weights: Weights, horizon: Horizon, normalize: bool) ->
 
 def _check_q_z(q_z: ArrayLike) -> None:
     values = np.atleast_1d(as_numbers(q_z, "q_z"))
-    # one a run may be missing where the outcome was observed
+    # the q_z of a run may be missing where its outcome was observed
     bad = ~((values >= 0) & (values <= 1)) & ~(np.isnan(values) & (np.ndim(q_z) > 0))
     if bad.any():
         raise ValueError(
-            f"q_z is {values[bad][0]:g}; give the chance in [0, 1] that a run whose outcome was "
-            f"not observed would have succeeded"
+            f"q_z is {values[bad][0]:g}; it must be a probability in [0, 1]: the chance that an "
+            f"unobserved run would have succeeded"
         )
 
 
@@ -370,11 +355,11 @@ def _ecuas_cost(
     P = np.asarray(y_proba, dtype=np.float64)
     if P.ndim == 1:
         P = np.stack([1 - P, P], axis=1)
-    n_found = len(pd.unique(np.asarray(y_true).ravel()))
-    if labels is None and n_found < P.shape[1]:
+    n_classes = len(pd.unique(np.asarray(y_true).ravel()))
+    if labels is None and n_classes < P.shape[1]:
         raise ValueError(
-            f"only {n_found} of {P.shape[1]} classes occur in this fold, so its columns "
-            f"cannot be told; pass labels= to make_ecuas_scorer"
+            f"only {n_classes} of {P.shape[1]} classes occur in this fold, so the columns of "
+            f"predict_proba are ambiguous; pass labels= to make_ecuas_scorer, the class of each"
         )
     return ecuas_score(y_true, P, labels=labels, sample_weight=sample_weight, **options)
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
 from trajscore.metrics import _ranking
-from trajscore.metrics._answers import check_answers
+from trajscore.metrics._answer_checks import check_answers
 
 
 def aurc(
@@ -51,7 +51,7 @@ def aurc(
 
     See Also
     --------
-    answer_metrics_from_confidence : With it, and what a perfect ranking would leave of it.
+    Answers.metrics : With it, and what a perfect ranking would leave of it.
 
     References
     ----------

@@ -8,9 +8,8 @@ smallest that is taken for plain probabilities under the logarithm of ECUAS_0.
 
 from __future__ import annotations
 
-import warnings
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +17,8 @@ from scipy.optimize import linprog
 from scipy.special import logsumexp, xlogy
 
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_flag, as_numbers, is_number
+from trajscore.core.values import as_numbers
+from trajscore.metrics._answer_checks import check_eps
 from trajscore.metrics._class_probabilities import check_rows, row_slices
 from trajscore.metrics._ties import ROUNDING
 
@@ -26,7 +26,7 @@ from trajscore.metrics._ties import ROUNDING
 class ZeroOneCost:
     """Choosing a class costs 1 where it is wrong: u = 1 - max p."""
 
-    def __init__(self, n_classes: int, eps: float) -> None:
+    def __init__(self, n_classes: float, eps: float) -> None:
         self.u_max, self.floor = 1 - 1 / n_classes, eps
 
     def decide(self, P: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -89,8 +89,15 @@ class MatrixCost:
 Cost = ZeroOneCost | LogCost | MatrixCost
 
 
+class Scale(NamedTuple):
+    """Largest uncertainty, and floor of it, of decisions whose costs are known alone."""
+
+    u_max: float
+    floor: float
+
+
 def as_cost(cost: ArrayLike | str | None, n_classes: int, eps: float) -> Cost:
-    """Check a cost of decisions, as in `ecuas_score`, and the floor of probabilities."""
+    """Check a cost of decisions, as in `Answers.from_proba`, and the floor of probabilities."""
     check_eps(eps)
     if cost is None:
         return ZeroOneCost(n_classes, eps)
@@ -108,8 +115,8 @@ def as_cost(cost: ArrayLike | str | None, n_classes: int, eps: float) -> Cost:
     if not C.max(axis=0).all():
         column = int(np.argmin(C.max(axis=0)))
         raise ValueError(
-            f"decision {column} costs nothing for any class, so that there is nothing to be "
-            f"uncertain about; leave it out, or give it a cost"
+            f"decision {column} costs nothing for any class, so nothing is uncertain; leave it "
+            f"out, or give it a cost"
         )
     return MatrixCost(C, eps)
 
@@ -145,8 +152,8 @@ def largest_uncertainty(cost: ArrayLike) -> float:
     Raises
     ------
     ValueError
-        If `cost` is no matrix of finite costs >= 0, or its entries are of such different size
-        that the program is not solved to nine digits.
+        If `cost` is not a matrix of finite costs >= 0, or its entries differ so much in size that
+        the program is not solved to nine digits.
 
     Examples
     --------
@@ -166,15 +173,15 @@ def largest_uncertainty(cost: ArrayLike) -> float:
     )
     if solution.success:
         x, mixture = solution.x / classes, -solution.ineqlin.marginals / each
-        with np.errstate(invalid="ignore"):  # a solution of zeros is none: the bound is NaN
-            found = float((x @ C).min() / x.sum())
+        with np.errstate(invalid="ignore"):  # a solution of zeros is not one: the bound is NaN
+            u_max = float((x @ C).min() / x.sum())
             # by duality, what the best mixture of decisions costs at most is an upper bound
             bound = float((C @ mixture).max() / mixture.sum())
-        if bound - found <= 1e-9 * bound:
-            return found
+        if bound - u_max <= 1e-9 * bound:
+            return u_max
     raise ValueError(
-        f"the largest uncertainty of this cost matrix cannot be found to nine digits, because its "
-        f"costs range from {C[C > 0].min():g} to {C.max():g}; bring them closer together"
+        f"the costs range from {C[C > 0].min():g} to {C.max():g}, too far apart to compute the "
+        f"largest uncertainty of this matrix to nine digits; bring them closer together"
     )
 
 
@@ -182,7 +189,6 @@ def decisions(
     P: NDArray[Any], y: IntArray, cost: Cost, log_proba: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Log-uncertainty and cost of every sample's Bayes decision; checks rows as it reads them."""
-    log_proba = as_flag(log_proba, "log_proba")
     decide = cost.decide_log if log_proba else cost.decide
     log_u, paid = np.empty(len(P)), np.empty(len(P))
     for rows in row_slices(P):
@@ -215,23 +221,6 @@ def log_of_others(log_p: NDArray[Any], chosen: IntArray) -> FloatArray:
         return np.asarray(logsumexp(others, axis=1))
 
 
-def check_eps(eps: float) -> None:
-    """Refuse a floor of probabilities or uncertainties that is no number in [0, 1)."""
-    if not is_number(eps) or not 0 <= eps < 1:
-        raise ValueError(f"eps must be a number in [0, 1), got {eps!r}")
-
-
 def mean_cost(costs: FloatArray, weight: FloatArray) -> float:
     """Weighted mean, in which a weight of 0 leaves out even an infinite cost."""
     return float(np.average(np.where(weight > 0, costs, 0.0), weights=weight))
-
-
-def warn_above(above: int, u_max: float, stacklevel: int = 3) -> None:
-    """Warn that uncertainties exceed the largest possible one, with their number."""
-    if above:
-        warnings.warn(
-            f"{above} uncertainties lie above the largest possible one, {u_max:.6g}, and are "
-            f"scored as that (Appendix A.3)",
-            UserWarning,
-            stacklevel=stacklevel,
-        )

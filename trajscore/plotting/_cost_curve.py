@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.metrics._ecuas import ecuas_from_confidence
-from trajscore.metrics._ua_cost import ua_cost_from_confidence
+from trajscore.metrics import Answers
 from trajscore.plotting._display import BEHIND, GREY, AnswerDisplayMixin, axes_behind, next_style
 
 
@@ -87,14 +86,15 @@ class CostCurveDisplay(AnswerDisplayMixin):
         ValueError
             As `trajscore.metrics.ecuas_from_confidence`.
         """
-        ecuas = ecuas_from_confidence(
-            correct, confidence, n=n, n_classes=n_classes, sample_weight=sample_weight
+        answers = Answers.from_confidence(
+            correct, confidence, n_classes=n_classes, sample_weight=sample_weight
         )
         u_max = 1 - 1 / n_classes
         gamma = np.linspace(0, u_max, 401)[1:]
-        at = ua_cost_from_confidence(correct, confidence, gamma=gamma, sample_weight=sample_weight)
         weight = (n + 1) / u_max**2 * (gamma / u_max) ** (n - 1.0)
-        return cls(gamma, np.asarray(at.cost), weight, n, ecuas).plot(**kwargs)
+        return cls(gamma, np.asarray(answers.cost(gamma).cost), weight, n, answers.ecuas(n)).plot(
+            **kwargs
+        )
 
     @classmethod
     def _predict(cls, estimator: Any, X: Any, y: ArrayLike) -> dict[str, Any]:

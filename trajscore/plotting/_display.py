@@ -26,7 +26,7 @@ BLUE, ORANGE, VIOLET = "#0077bb", "#dd6611", "#aa77ff"
 BROWN, PLUM, TAN, GREY = "#995522", "#885588", "#bb8866", "#777777"
 SERIES = (BLUE, ORANGE, VIOLET, BROWN, PLUM, TAN)
 COLORS = {
-    "raw": ORANGE, "calibrated": BLUE, "constant": GREY, "success": BLUE, "failure": ORANGE,
+    "as_given": ORANGE, "recalibrated": BLUE, "constant": GREY, "success": BLUE, "failure": ORANGE,
 }  # fmt: skip
 SHADES = ("#f7f4ee", "#f0b880", "#dd6611", "#5e2408")  # from little to much
 REFERENCE = {"color": GREY, "linewidth": 1, "linestyle": "--"}

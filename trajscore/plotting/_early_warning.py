@@ -68,7 +68,6 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
         *,
         threshold: float | None = None,
         groups: ArrayLike | None = None,
-        definition: str = "paper",
         **kwargs: Any,
     ) -> Self:
         """Find the times of one or several risks.
@@ -77,7 +76,7 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
         ----------
         risks : TrajectoryArray, array-like of shape (n_runs, T_max) or dict of these
             Risks of the run so far; several by name.
-        y_true, threshold, groups, definition
+        y_true, threshold, groups
             As in `trajscore.tracer.early_warning`.
         **kwargs
             Passed to `plot`.
@@ -88,10 +87,10 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
             The display, drawn.
         """
         named = by_name(risks, "risk", "risks")
-        options: dict[str, Any] = {
-            "threshold": threshold, "groups": groups, "definition": definition,
-        }  # fmt: skip
-        warnings = {key: early_warning(y_true, risk, **options) for key, risk in named.items()}
+        warnings = {
+            key: early_warning(y_true, risk, threshold=threshold, groups=groups)
+            for key, risk in named.items()
+        }
         return cls(warnings).plot(**kwargs)
 
     @classmethod

@@ -13,7 +13,7 @@ from trajscore.plotting._display import COLORS, REFERENCE, DisplayMixin, plain
 
 @dataclass(eq=False, repr=False)
 class ScoreDisplay(DisplayMixin):
-    """A metric of several predictors, raw and calibrated, with intervals and the base rate's value.
+    """A metric of predictors, as given and recalibrated, with intervals and the base rate.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class ScoreDisplay(DisplayMixin):
     --------
     >>> import pandas as pd
     >>> from trajscore.plotting import ScoreDisplay
-    >>> index = pd.MultiIndex.from_tuples([("judge", "raw")], names=["predictor", "form"])
+    >>> index = pd.MultiIndex.from_tuples([("judge", "as_given")], names=["predictor", "form"])
     >>> table = pd.DataFrame({"value": [-0.6], "low": [-0.7], "high": [-0.5]}, index=index)
     >>> ScoreDisplay(table, "TPS log").metric
     'TPS log'
@@ -70,7 +70,7 @@ class ScoreDisplay(DisplayMixin):
         predictors = list(dict.fromkeys(self.table.index.get_level_values("predictor")))
         height = {one: len(predictors) - 1 - place for place, one in enumerate(predictors)}
         drawn = []
-        for form, shift in (("raw", 0.14), ("calibrated", -0.14)):
+        for form, shift in (("as_given", 0.14), ("recalibrated", -0.14)):
             rows = self.table[self.table.index.get_level_values("form") == form]
             if rows.empty:
                 continue

@@ -17,13 +17,28 @@ from scipy.special import gammaincinv, logit, ndtr, ndtri
 
 from trajscore.core.parallel import Work
 from trajscore.core.weights import StepWeights
-from trajscore.inference._choice import FEWEST_OF_DIFFERENCES, intervals_of_means, rarer_outcome
+from trajscore.inference._choice import (
+    FEWEST_OF_DIFFERENCES,
+    intervals_of_means,
+    n_of_rarer_outcome,
+)
 from trajscore.inference._influence import Spread
+from trajscore.inference._sample_size import ONE_DIGIT
 from trajscore.inference._units import Units, any_units
 from trajscore.metrics._equal_length import FEWEST
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._statistics import MeanOfRuns
-from trajscore.report._data import CALIBRATED, RAW, REFERENCES, IntervalOptions, Options
+from trajscore.report._data import (
+    AS_GIVEN,
+    FORMS,
+    GAIN,
+    MARGIN,
+    RECALIBRATED,
+    REFERENCES,
+    IntervalOptions,
+    Options,
+    ReportData,
+)
 from trajscore.report._margins import score_of
 from trajscore.report._rows import Row, base_rate
 
@@ -47,8 +62,9 @@ _MOST_TIMES = 100
 # Chance, as forecast, with which the runs still needed decide a card: 0.8 and more are.
 _FORESEEN = 0.7
 
-MARGINS = {RAW: "as_given", CALIBRATED: "recalibrated"}
 GAINED = "gain"
+ESTIMATES = (*FORMS, GAINED)
+"""What cards are decided by: columns of their table, with an interval each."""
 ENDS = ("", "_low", "_high")
 """What the columns of an estimate and its interval end in."""
 
@@ -68,7 +84,7 @@ class Evidence:
     signal_high: float | None = None  # the most that a map of many runs may make of the signal
 
 
-def decide(found: Evidence) -> str:
+def decide(evidence: Evidence) -> str:
     """Choose the card.
 
     Do not use: neither form is better than the base rate by anything that matters, nor would be
@@ -76,20 +92,23 @@ def decide(found: Evidence) -> str:
     matters, and recalibration gains less than that. Recalibrate: the same of the recalibrated form.
     Too few runs: none of these.
     """
-    forms = [form for form in (found.as_given, found.recalibrated) if form]
-    given, made, gain = found.as_given, found.recalibrated, found.gain
-    if found.n_rarer < FEWEST or not forms:
+    forms = [form for form in (evidence.as_given, evidence.recalibrated) if form]
+    as_given, recalibrated, gain = evidence.as_given, evidence.recalibrated, evidence.gain
+    if evidence.n_rarer < FEWEST or not forms:
         return TOO_FEW
     highs = [form[2] for form in forms]
-    if max(highs if found.signal_high is None else [*highs, found.signal_high]) < found.matters:
+    if evidence.signal_high is not None:
+        highs.append(evidence.signal_high)
+    if max(highs) < evidence.matters:
         return AVOID
-    if all(form[0] < found.matters for form in forms):
+    if all(form[0] < evidence.matters for form in forms):
         return TOO_FEW  # a wide interval must not earn more than a narrow one around the same value
     # where recalibration was not asked for, nothing is known of what it would gain
-    is_given, is_made = given is not None and given[1] > 0, made is not None and made[1] > 0
-    if is_given and (not is_made or gain is None or gain[0] < found.matters):
+    has_gain = gain is not None and gain[0] >= evidence.matters
+    may_recalibrate = recalibrated is not None and recalibrated[1] > 0
+    if as_given is not None and as_given[1] > 0 and not (may_recalibrate and has_gain):
         return USE
-    return RECALIBRATE if is_made else TOO_FEW
+    return RECALIBRATE if may_recalibrate else TOO_FEW
 
 
 # -------------------------------------------------------------------- from rows to cards
@@ -108,7 +127,7 @@ def card_table(
             forms.setdefault(row.predictor, {})[row.form] = row
     shared = 1 - (1 - draws.confidence_level) / (len(forms) * n_tables)
     level = replace(draws, confidence_level=shared)
-    cards = work.share(lambda one: _card(one, options, level), list(forms.values()))
+    cards = work.share(lambda own: _card(own, options, level), list(forms.values()))
     return pd.DataFrame(list(cards), index=list(forms)).rename_axis("predictor")
 
 
@@ -121,46 +140,45 @@ def cards_and_pairs(
     return cards.assign(tied=tied_with_best(cards, pairs)), pairs
 
 
-def say_nothing(cards: pd.DataFrame) -> pd.Series:
+def have_too_few_runs(cards: pd.DataFrame) -> pd.Series:
     """Tell cards of so few runs of an outcome that no interval is believed."""
     return n_rarer(cards) < FEWEST
 
 
 def n_rarer(cards: Any) -> Any:
     """Return the runs of the rarer outcome, of cards or of one."""
-    rate = cards["success_rate"]
-    return np.minimum(rate, 1 - rate) * cards["n_runs"]
+    return n_of_rarer_outcome(cards["success_rate"] * cards["n_runs"], cards["n_runs"])
 
 
 def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> dict[str, object]:
     """Decide about one predictor, at the level of `draws`."""
-    runs = forms[RAW].runs
+    runs = forms[AS_GIVEN].runs
     n, n_success = len(runs), float(runs.labels.sum())
     differences, matters = _differences(forms, options)
     units = any_units(runs.groups, n)
     ends = _intervals(differences, units, draws) if n > 1 else {}
-    rarer = rarer_outcome(runs.labels)
+    rarer = float(n_of_rarer_outcome(n_success, n))
     if rarer < FEWEST_OF_DIFFERENCES:
         ends = {name: (three[0], np.nan, np.nan) for name, three in ends.items()}
     slope = None
-    if CALIBRATED in forms and n:
-        slope = slope_of(forms[RAW], options.scores[0], options.weights)
+    if RECALIBRATED in forms and n:
+        slope = slope_of(forms[AS_GIVEN], options.scores[0], options.weights)
     level = draws.confidence_level
-    found = Evidence(
-        as_given=ends.get(MARGINS[RAW]),
-        recalibrated=ends.get(MARGINS[CALIBRATED]),
+    evidence = Evidence(
+        as_given=ends.get(AS_GIVEN),
+        recalibrated=ends.get(RECALIBRATED),
         gain=ends.get(GAINED),
         matters=matters,
         n_rarer=rarer,
-        signal_high=None if slope is None else slope.most(level, ends.get(MARGINS[CALIBRATED])),
+        signal_high=None if slope is None else slope.most(level, ends.get(RECALIBRATED)),
     )
-    card = decide(found)
+    card = decide(evidence)
     row: dict[str, object] = {"card": card, "n_runs": n, "success_rate": n_success / max(n, 1)}
     row["n_needed"] = 0
     if card == TOO_FEW:
-        row["n_needed"] = _n_needed(found, differences, slope, units, level)
-    row["signal_high"] = np.nan if found.signal_high is None else found.signal_high
-    for name in (*MARGINS.values(), GAINED):
+        row["n_needed"] = _n_needed(evidence, differences, slope, units, level)
+    row["signal_high"] = np.nan if evidence.signal_high is None else evidence.signal_high
+    for name in ESTIMATES:
         three = ends.get(name, (np.nan,) * 3)
         row |= {f"{name}{end}": value for end, value in zip(ENDS, three, strict=True)}
     return row | {"matters": matters, "confidence_level": draws.confidence_level}
@@ -168,20 +186,20 @@ def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> di
 
 def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, MeanOfRuns], float]:
     """Return each run's differences of the leading score, and the smallest that matters."""
-    score, weights, runs = options.scores[0], options.weights, forms[RAW].runs
+    score, weights, runs = options.scores[0], options.weights, forms[AS_GIVEN].runs
     if not len(runs):
         return {}, 0.0
-    reference = score_of(base_rate(forms[RAW].traces, runs, weights), score, weights)
+    reference = score_of(base_rate(forms[AS_GIVEN].traces, runs, weights), score, weights)
     scores = {
         form: score_of(row, score, weights) for form, row in forms.items() if row.is_probability
     }
-    found = {MARGINS[form]: own - reference for form, own in scores.items()}
+    differences = {form: own - reference for form, own in scores.items()}
     if len(scores) == 2:
-        found[GAINED] = scores[CALIBRATED] - scores[RAW]
+        differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
     largest = np.abs(reference.samples).max()
-    for own in found.values():  # a constant is not better than the same one by a rounding error
+    for own in differences.values():  # a constant is no better than itself by a rounding error
         own.samples[np.abs(own.samples) <= _ROUNDING * largest] = 0.0
-    return found, MATTERS * abs(float(reference(np.ones(len(runs)))))
+    return differences, MATTERS * abs(float(reference(np.ones(len(runs)))))
 
 
 def _intervals(
@@ -190,10 +208,10 @@ def _intervals(
     """Return mean and interval of each difference."""
     if not differences or units.n_units < 2:
         return {}
-    values = np.stack([one.pseudo_values() for one in differences.values()], axis=1)
+    values = np.stack([difference.pseudo_values() for difference in differences.values()], axis=1)
     mean, low, high = intervals_of_means(
         values,
-        [one.change(len(values)) for one in differences.values()],
+        [difference.change(len(values)) for difference in differences.values()],
         units,
         draws.confidence_level,
         n_resamples=draws.n_resamples,
@@ -205,7 +223,7 @@ def _intervals(
 
 
 def _n_needed(
-    found: Evidence,
+    evidence: Evidence,
     differences: dict[str, MeanOfRuns],
     slope: Slope | None,
     units: Units,
@@ -213,34 +231,34 @@ def _n_needed(
 ) -> int:
     """Return about how many more runs decide the card with a chance of 0.8, in one digit."""
     n = len(next(iter(differences.values())).samples) if differences else 0
-    least = max(_WANTED * (n + 1) / (found.n_rarer + 0.5) - n, n / 10)
-    more = np.outer(10.0 ** np.arange(12), np.arange(1, 10)).ravel()  # numbers of one digit
-    more = more[more >= least]
+    least = max(_WANTED * (n + 1) / (evidence.n_rarer + 0.5) - n, n / 10)
+    more = ONE_DIGIT[least <= ONE_DIGIT]
     more = more[: 1 + np.searchsorted(more, _MOST_TIMES * n)]
-    forms = zip(MARGINS.values(), (found.as_given, found.recalibrated), strict=True)
+    forms = zip(FORMS, (evidence.as_given, evidence.recalibrated), strict=True)
     margin, best = max(((three[0], name) for name, three in forms if three), default=(0.0, ""))
     spread = _spread(differences[best], units) if best else 0.0
-    if spread <= _ROUNDING * found.matters:
+    if spread <= _ROUNDING * evidence.matters:
         return int(more[0])
     # with a flat prior, estimates from all runs by then vary around those of these
     share = more / (n + more)
-    if slope is not None and best == MARGINS[CALIBRATED]:  # whose map then has more runs
-        margin = margin + share * max(slope.worth - margin, 0.0)
+    expected = np.full(len(more), margin)
+    if slope is not None and best == RECALIBRATED:  # whose map then has more runs
+        expected = expected + share * max(slope.worth - margin, 0.0)
     error, reach = spread / np.sqrt(n) * np.sqrt(share), spread / np.sqrt(n + more)
     reach *= float(ndtri((1 + level) / 2))
-    beats = ndtr((margin - np.maximum(reach, found.matters)) / error)
-    avoids = ndtr((found.matters - reach - margin) / error)
+    beats = ndtr((expected - np.maximum(reach, evidence.matters)) / error)
+    avoids = ndtr((evidence.matters - reach - expected) / error)
     if slope is not None and slope.curvature > 0:
-        largest = np.sqrt(2 * found.matters / slope.curvature)
+        largest = np.sqrt(2 * evidence.matters / slope.curvature)
         highest = slope.value + float(ndtri(level)) * slope.error * np.sqrt(1 - share)
         avoids = np.minimum(avoids, ndtr((largest - highest) / (slope.error * np.sqrt(share))))
     decided = np.maximum.accumulate(beats + avoids) >= _FORESEEN
     return int(more[np.flatnonzero(decided)[0]] if decided.any() else more[-1])
 
 
-def _spread(one: MeanOfRuns, units: Units) -> float:
+def _spread(mean: MeanOfRuns, units: Units) -> float:
     """Return the standard deviation of runs that counts: of clusters, what they add to it."""
-    values = one.pseudo_values()
+    values = mean.pseudo_values()
     influence = (values - values.mean())[:, None]
     return float(Spread(influence, units).half_width(1.0)[0] * np.sqrt(len(values)))
 
@@ -263,7 +281,7 @@ class Slope:
         unbiased = self.value * abs(self.value) - self.error**2
         return self.curvature / 2 * max(unbiased, 0.0)
 
-    def most(self, level: float, made: tuple[float, float, float] | None = None) -> float:
+    def most(self, level: float, recalibrated: tuple[float, float, float] | None = None) -> float:
         """Upper bound of what an increasing map of many runs gains over the base rate.
 
         To first order by the slope; not more than a map of these runs gains at most, `made`, and
@@ -272,7 +290,7 @@ class Slope:
         highest = self.value + float(ndtri(level)) * self.error
         by_slope = self.curvature / 2 * max(highest, 0.0) ** 2
         noise = 2 * self.curvature * self.error**2  # of maps fitted to one half each
-        return by_slope if made is None else min(by_slope, made[2] + 2 * noise)
+        return by_slope if recalibrated is None else min(by_slope, recalibrated[2] + 2 * noise)
 
 
 def slope_of(row: Row, score: Any, weights: StepWeights) -> Slope:
@@ -318,7 +336,7 @@ def pair_table(
     units = any_units(runs.groups, len(runs))
     table = []
     for place, name in enumerate(names[:-1]):
-        others = {other: scores[place] - one for other, one in zip(names, scores, strict=True)}
+        others = {other: scores[place] - its for other, its in zip(names, scores, strict=True)}
         ends = _intervals({other: others[other] for other in names[place + 1 :]}, units, level)
         table += [(name, other, *three) for other, three in ends.items()]
     return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])
@@ -330,7 +348,7 @@ def pair_table(
 def form_of(cards: pd.DataFrame, name: str) -> str:
     """Return the form that a card speaks for: recalibrated if there is one, unless as it is."""
     card = cards.loc[name]
-    return RAW if card["card"] == USE or pd.isna(card["recalibrated"]) else CALIBRATED
+    return AS_GIVEN if card["card"] == USE or pd.isna(card["recalibrated"]) else RECALIBRATED
 
 
 def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series:
@@ -358,8 +376,32 @@ def ranked(cards: pd.DataFrame) -> list[str]:
     tied = cards.get("tied", pd.Series(False, index=cards.index))
 
     def place(name: str) -> tuple[int, bool, bool, float]:
-        margin, card = cards.loc[name, MARGINS[form_of(cards, name)]], cards.loc[name, "card"]
+        margin, card = cards.loc[name, form_of(cards, name)], cards.loc[name, "card"]
         needs_map = bool(tied[name]) and card != USE
         return order[card], not tied[name], needs_map, math.inf if pd.isna(margin) else -margin
 
     return sorted(cards.index, key=place)
+
+
+def margin_of(data: ReportData, name: str, form: str) -> tuple[float, ...]:
+    """Return the leading margin of a row: with the interval that its card was decided by.
+
+    Of references, and of batches, whose cards are of a sample, there is the one of `intervals`.
+    """
+    own = tuple(data.intervals.loc[(name, form, data.score_name), list(MARGIN)])
+    return _of_card(data, name, form if form in FORMS else None, own)
+
+
+def gain_of(data: ReportData, name: str, metric: str) -> tuple[float, ...]:
+    """Return what recalibration gains of a metric, that of the leading score as in its card."""
+    own = tuple(data.calibration_gain.loc[(name, metric), list(GAIN)])
+    return _of_card(data, name, GAINED if metric == data.score_name else None, own)
+
+
+def _of_card(
+    data: ReportData, name: str, column: str | None, own: tuple[float, ...]
+) -> tuple[float, ...]:
+    if column is None or name not in data.cards.index:
+        return own
+    three = tuple(data.cards.loc[name, [f"{column}{end}" for end in ENDS]])
+    return three if math.isclose(three[0], own[0], rel_tol=1e-6, abs_tol=1e-9) else own

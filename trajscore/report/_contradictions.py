@@ -13,7 +13,7 @@ def contradictions(data: ReportData) -> list[str]:
 
     Of each metric its own interval decides.
     """
-    found: dict[tuple[int, str], list[str]] = {}
+    by_reason: dict[tuple[int, str], list[str]] = {}
     gains = data.calibration_gain
     scored = gains.index.get_level_values("metric") == data.score_name
     for name in gains.index[scored].get_level_values("predictor"):
@@ -23,13 +23,13 @@ def contradictions(data: ReportData) -> list[str]:
         }
         helps = sides[data.score_name]
         for metrics, why in _reasons(data, name):
-            against = [one for one in metrics if helps and sides.get(one) == -helps]
+            against = [metric for metric in metrics if helps and sides.get(metric) == -helps]
             if against:
-                found.setdefault((helps, why), []).append(f"{listed(against)} ({name})")
+                by_reason.setdefault((helps, why), []).append(f"{listed(against)} ({name})")
     return [
         f"Recalibration makes {data.score_name} {'better' if helps > 0 else 'worse'}, but makes "
-        f"{'; '.join(those)} {'worse' if helps > 0 else 'better'}: {why}"
-        for (helps, why), those in found.items()
+        f"{'; '.join(metrics)} {'worse' if helps > 0 else 'better'}: {why}"
+        for (helps, why), metrics in by_reason.items()
     ]
 
 
@@ -37,9 +37,9 @@ def _reasons(data: ReportData, name: str) -> list[tuple[Sequence[str], str]]:
     """Return why metrics can move against the score, of each kind of metrics."""
     phi = data.options.phi
     is_mean = phi in ("mean", "weighted")
-    collapsed = f"the {phi} forecast of a run is not what was calibrated, which is all of them"
+    collapsed = f"the {phi} forecast of a run is not what was recalibrated, which is all of them"
     if is_mean:
-        collapsed = "the mean of a run's calibrated forecasts lies too near the base rate"
+        collapsed = "the mean of a run's recalibrated forecasts lies too near the base rate"
     ranks = "the calibrator is not one increasing map, so it can rank runs differently"
     if "CrossFit" in (data.facts.calibrators or {}).get(name, ""):
         mean = ", and a mean of mapped steps ranks runs otherwise than the mean of the steps"

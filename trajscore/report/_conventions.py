@@ -14,10 +14,10 @@ from trajscore.core.weights import OWN, as_step_weights
 from trajscore.inference._choice import interval_of
 from trajscore.metrics._tps import RunSums, run_sums
 from trajscore.report._cards import form_of
-from trajscore.report._data import ALIVE, BASE_RATE, CONSTANT, RAW, Note, Options
+from trajscore.report._data import ALIVE, AS_GIVEN, BASE_RATE, CONSTANT, Note, Options
+from trajscore.report._numbers import digits_of
 from trajscore.report._rows import Row, out_of_fold
 from trajscore.report._runs import Coverage
-from trajscore.report.render.cells import digits_of
 
 # A run that holds more of the weight than this, and than twice its equal share, is named.
 _HEAVY = 0.05
@@ -60,7 +60,7 @@ def convention_notes(
     place = {row.key: row for row in rows}
     chosen = [place[name, form_of(cards, name)] for name in cards.index]
     chosen = [row for row in chosen if row.is_probability]
-    alive = place[ALIVE, RAW]
+    alive = place[ALIVE, AS_GIVEN]
     if len(chosen) < 2 or len({id(row.runs) for row in (*chosen, alive)}) > 1:
         return []
     published, score, runs = as_step_weights("linear_front", OWN), options.scores[0], alive.runs

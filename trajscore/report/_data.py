@@ -16,8 +16,8 @@ from trajscore.metrics._proper_scores import LogScore, family_name, get_family
 from trajscore.metrics._weighted_steps import PARTS
 
 BASE_RATE, ALIVE, ALIVE_END = REFERENCES = ("base rate", "alive rate", "alive rate, end known")
-RAW, CALIBRATED, CONSTANT = "raw", "calibrated", "constant"
-FORMS = {RAW: "as given", CALIBRATED: "calibrated"}
+AS_GIVEN, RECALIBRATED, CONSTANT = "as_given", "recalibrated", "constant"
+FORMS = {AS_GIVEN: "as given", RECALIBRATED: "recalibrated"}
 
 ECUAS_METRICS = {"ECUAS_0": 0, "ECUAS_1": 1, "ECUAS_128": 128}
 SCALAR_METRICS = (*DIAGNOSTICS, *ECUAS_METRICS)
@@ -29,13 +29,13 @@ VALUE = ("value", "low", "high")
 MARGIN = ("margin", "margin_low", "margin_high")
 OVER_ALIVE = ("over_alive", "over_alive_low", "over_alive_high")
 OVER_ALIVE_END = ("over_alive_end", "over_alive_end_low", "over_alive_end_high")
-OVER_RAW = ("over_raw", "over_raw_low", "over_raw_high")
+OVER_AS_GIVEN = ("over_as_given", "over_as_given_low", "over_as_given_high")
 LEVELS = (
     VALUE,
     MARGIN,
     OVER_ALIVE,
     OVER_ALIVE_END,
-    OVER_RAW,
+    OVER_AS_GIVEN,
 )  # a row, and what it is above its references
 GAIN = ("gain", "gain_low", "gain_high")
 
@@ -194,7 +194,7 @@ class Source:
 
     name: str = ""  # of the file
     command: str = ""
-    said: str = ""  # what was guessed of the file, for people
+    guesses: str = ""  # what was guessed of the file, for people
     created: str = ""  # ISO 8601, UTC
     version: str = ""  # of trajscore
 

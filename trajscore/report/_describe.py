@@ -15,25 +15,24 @@ import pandas as pd
 from trajscore import io
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, differ
-from trajscore.core.stops import mechanism_of
-from trajscore.io._choice import Chooser
-from trajscore.io._fields import USUAL_FIELDS, Fields
-from trajscore.io._format import Format, find_format
-from trajscore.io._reading import stream_runs
-from trajscore.io._runs import count_left_out
-from trajscore.io._tables import read_table
-from trajscore.report._disclosures import lacking
+from trajscore.core.stops import mechanism_of, recorded_stops
+from trajscore.io.fields import USUAL_FIELDS, Fields
+from trajscore.io.reading import stream_runs
+from trajscore.io.registry import Format, detect_log, find_format
+from trajscore.io.runs import count_left_out
+from trajscore.io.tables import read_table
+from trajscore.io.tally import Tally
 from trajscore.report._inputs import (
     FromLog,
     FromTable,
     Inputs,
     find_confidences,
-    format_of,
     load,
     stops_not_met,
 )
+from trajscore.report._left_out import without_values
 from trajscore.report._missing import whole_runs
-from trajscore.report._runs import lacks_outcomes
+from trajscore.report._runs import counted, outcome_problem
 
 _WIDTH = 80
 _MOST = 12  # names or values that a line shows
@@ -66,20 +65,20 @@ class Description:
     def __str__(self) -> str:
         return "\n".join(
             textwrap.fill(
-                f"{title}: {said}", _WIDTH, subsequent_indent="    ", break_on_hyphens=False
+                f"{title}: {text}", _WIDTH, subsequent_indent="    ", break_on_hyphens=False
             )
-            for title, said in self._lines()
+            for title, text in self._lines()
         )
 
     def _lines(self) -> Iterator[tuple[str, str]]:
         numbers = (("row", self.n_rows), ("run", self.n_runs))
         counts = [_count(n, what) for what, n in numbers if n is not None]
-        stops = (f"{r} {one['runs']} ({one['kind']})" for r, one in self.stops.items())
+        stops = (f"{r} {stop['runs']} ({stop['kind']})" for r, stop in self.stops.items())
         shares = (f"{name} at {share:.0%} of turns" for name, share in self.confidences.items())
         tasks = f"{self.tasks}, whose runs a report takes together" if self.tasks else ""
         lines = [
             (self.file, ", ".join([self.kind, *counts])),
-            ("columns", "; ".join(f"{part}: {said}" for part, said in self.columns.items())),
+            ("columns", "; ".join(f"{part}: {text}" for part, text in self.columns.items())),
             ("outcome", _outcome(self.outcome)),
             ("stop reasons", ", ".join(stops)),
             ("steps" if self.n_rows else "turns", _steps(self.steps)),
@@ -87,11 +86,11 @@ class Description:
             ("tasks", tasks),
             ("confidences", ", ".join(shares)),
             *((f"other fields of {owner}", _few(names)) for owner, names in self.fields.items()),
-            *(("note", said) for said in self.not_used),
+            *(("note", text) for text in self.not_used),
             *(("left out", f"{_count(n, 'run')}: {why}") for why, n in self.left_out.items()),
             ("a report", self.report),
         ]
-        return ((title, said) for title, said in lines if said)
+        return ((title, text) for title, text in lines if text)
 
 
 def describe(
@@ -106,7 +105,7 @@ def describe(
 
     What a report would refuse is said in the words of `options`, those of a command line.
     """
-    known = format_of(path, asked.get("max_size")) if format is None else find_format(format)
+    known = detect_log(path, asked.get("max_size")) if format is None else find_format(format)
     if known is None:
         return _of_table(path, fields, options or {}, asked)
     return _of_log(path, known, fields, options or {}, asked)
@@ -126,52 +125,57 @@ def _of_log(
     of_reading = {name: asked.get(name) for name in ("outcome_map", "outcomes", "rule", "max_size")}
     stream = stream_runs(path, known, named | of_reading)
     runs: list[io.Run] = []
+    findings = stream.findings
     refused = ""
     try:
         runs.extend(stream)
     except ArgumentError as error:  # an outcome that is a word, a name that is nowhere
-        if not stream.chooser.n_runs:
+        if not findings.tally.n_runs:
             raise
         refused = error.in_options(options)
-    found = Description(str(path), f"a log in the format {known.name}", stream.chooser.n_runs)
-    found.outcome = _outcomes_of(runs, stream.chooser)
-    found.stops = _stops_of(runs)
-    found.steps = _steps_of(runs)
-    found.tools = _common(call.name for run in runs for s in run.steps for call in s.tool_calls)
+    description = Description(str(path), f"a log in the format {known.name}", findings.tally.n_runs)
+    description.outcome = _outcomes_of(runs, findings.tally)
+    description.stops = _stops_of(runs)
+    description.steps = _steps_of(runs)
+    description.tools = _common(
+        call.name for run in runs for s in run.steps for call in s.tool_calls
+    )
     tasks = {run.task for run in runs}
-    found.tasks = len(tasks) if None not in tasks and len(tasks) > 1 else None
-    found.fields = _fields_of(runs)
-    remarks = (*stream.chooser.remarks(), *stops_not_met(asked.get("rule"), runs, stream.left_out))
-    found.not_used = [ArgumentError(one).in_options(options) for one in remarks]
-    found.left_out = dict(Counter(one.reason for one in stream.left_out).most_common(_MOST))
-    seen = FromLog(len(runs), stream.left_out)
+    description.tasks = len(tasks) if None not in tasks and len(tasks) > 1 else None
+    description.fields = _fields_of(runs)
+    remarks = (*findings.notes(), *stops_not_met(asked.get("rule"), runs, stream.left_out))
     y = np.array([run.outcome for run in runs])
+    description.not_used = [ArgumentError(item).in_options(options) for item in remarks]
+    description.left_out = dict(Counter(item.reason for item in stream.left_out).most_common(_MOST))
+    _, stopped = counted(y, *recorded_stops(io.meta(runs))) if runs else (None, {})
+    description.left_out |= {why: n for (_, why), n in stopped.items()}
+    origin = FromLog(len(runs), stream.left_out)
     if runs:
-        find_confidences(runs, y, seen)
-        found.confidences = seen.coverage | seen.too_rare
-    if lacks := refused or stream.chooser.lacks_outcomes() or stream.chooser.same_ids():
-        found.report = f"would be refused: {ArgumentError(lacks).in_options(options)}"
+        find_confidences(runs, y, origin)
+        description.confidences = origin.coverage | origin.too_rare
+    if problem := refused or findings.outcome_problem() or findings.id_problem():
+        description.report = f"would be refused: {ArgumentError(problem).in_options(options)}"
     elif not runs:
-        found.report = f"would be refused: {count_left_out(stream.left_out, 0)}"
+        description.report = f"would be refused: {count_left_out(stream.left_out, 0)}"
     else:
-        found.report = _what_is_judged(seen, y)
-    return found
+        description.report = _what_is_judged(origin, y)
+    return description
 
 
-def _what_is_judged(seen: FromLog, y: Any) -> str:
-    if lacks := lacks_outcomes(y):
-        return f"would be refused: {lacks}"
-    if seen.coverage:
-        rare = f"; too few runs have all of {', '.join(seen.too_rare)}" if seen.too_rare else ""
-        return f"would judge {', '.join(seen.coverage)}{rare}"
+def _what_is_judged(origin: FromLog, y: Any) -> str:
+    if problem := outcome_problem(y):
+        return f"would be refused: {problem}"
+    if origin.coverage:
+        rare = f"; too few runs have all of {', '.join(origin.too_rare)}" if origin.too_rare else ""
+        return f"would judge {', '.join(origin.coverage)}{rare}"
     why = "the log holds no confidence"
-    if seen.too_rare:
-        why = f"too few runs have a confidence at every turn ({', '.join(seen.too_rare)})"
+    if origin.too_rare:
+        why = f"too few runs have a confidence at every turn ({', '.join(origin.too_rare)})"
     return f"would judge minus the risk that TRACER sees in the dialogue, as {why}"
 
 
-def _outcomes_of(runs: list[io.Run], chooser: Chooser) -> dict[str, Any]:
-    used = [name for (part, name), n in chooser.used.items() if part == "outcome" and n]
+def _outcomes_of(runs: list[io.Run], tally: Tally) -> dict[str, Any]:
+    used = [name for (part, name), n in tally.used.items() if part == "outcome" and n]
     observed = any(run.outcome != CENSORED for run in runs)
     source = used or (["the format"] if observed else [])
     return {"from": source} | _how_many([run.outcome for run in runs])
@@ -179,8 +183,8 @@ def _outcomes_of(runs: list[io.Run], chooser: Chooser) -> dict[str, Any]:
 
 def _how_many(y: Iterable[float]) -> dict[str, int]:
     names = {SUCCESS: "successes", FAILURE: "failures", CENSORED: "not observed"}
-    counts = Counter(names.get(one, "graded between") for one in y)  # type: ignore[call-overload]
-    return {said: counts[said] for said in (*names.values(), "graded between") if counts[said]}
+    counts = Counter(names.get(outcome, "graded between") for outcome in y)  # type: ignore[call-overload]
+    return {name: counts[name] for name in (*names.values(), "graded between") if counts[name]}
 
 
 def _stops_of(runs: list[io.Run]) -> dict[str, dict[str, Any]]:
@@ -205,8 +209,8 @@ def _fields_of(runs: list[io.Run]) -> dict[str, list[str]]:
     of_runs = _common(name for run in runs for name in (*run.extra, *run.scores))
     agent = (step for run in runs for step in run.steps if step.actor == "agent")
     of_turns = _common(name for step in agent for name in (*step.extra, *step.scores))
-    found = {"runs": list(of_runs), "turns": list(of_turns)}
-    return {owner: names for owner, names in found.items() if names}
+    fields = {"runs": list(of_runs), "turns": list(of_turns)}
+    return {owner: names for owner, names in fields.items() if names}
 
 
 def _common(names: Iterable[str]) -> dict[str, int]:
@@ -220,24 +224,24 @@ def _of_table(
     path: Path, fields: Fields, options: dict[str, str], asked: dict[str, Any]
 ) -> Description:
     frame = read_table(path, asked.get("max_size"))
-    found = Description(str(path), "a table", n_rows=len(frame))
-    found.fields = {"the table": [str(name) for name in frame.columns]}
+    description = Description(str(path), "a table", n_rows=len(frame))
+    description.fields = {"the table": [str(name) for name in frame.columns]}
     try:
         inputs = load(path, fields, **asked)
     except ArgumentError as error:
-        found.report = f"would be refused: {error.in_options(options)}"
-        return found
+        description.report = f"would be refused: {error.in_options(options)}"
+        return description
     except ValueError as error:
-        found.report = f"would be refused: {error}"
-        return found
+        description.report = f"would be refused: {error}"
+        return description
     origin, X = inputs.origin, inputs.predictors
     if isinstance(origin, FromTable) and not isinstance(X, dict):
-        _tell(found, frame, inputs, origin, asked.get("rule"))
-    return found
+        _tell(description, frame, inputs, origin, asked.get("rule"))
+    return description
 
 
 def _tell(
-    found: Description, frame: pd.DataFrame, inputs: Inputs, origin: FromTable, rule: Any
+    description: Description, frame: pd.DataFrame, inputs: Inputs, origin: FromTable, rule: Any
 ) -> None:
     X = inputs.predictors
     chosen = origin.chosen
@@ -251,35 +255,39 @@ def _tell(
     }
     guessed = {"stop_reason": "stop reason", "scores": "predictors"}
     guesses = {guessed.get(part, part) for part in origin.guessed}
-    found.columns = {
-        part: f"{said} (guessed)" if part in guesses else said
-        for part, said in parts.items()
-        if said
+    description.columns = {
+        part: f"{text} (guessed)" if part in guesses else text
+        for part, text in parts.items()
+        if text
     }
-    found.n_runs, found.tasks = len(inputs.y), origin.n_groups or None
-    found.outcome = {"from": [str(chosen.outcome)]} | _how_many(inputs.y.tolist())
+    description.n_runs, description.tasks = len(inputs.y), origin.n_groups or None
+    description.outcome = {"from": [str(chosen.outcome)]} | _how_many(inputs.y.tolist())
     lengths = X.lengths  # type: ignore[union-attr]
     spread = {"least": int(lengths.min()), "median": float(np.median(lengths))}
-    found.steps = {"agent": int(lengths.sum())} | spread | {"most": int(lengths.max())}
+    description.steps = {"agent": int(lengths.sum())} | spread | {"most": int(lengths.max())}
     if chosen.stop_reason is not None:
         once = frame.groupby([frame[name] for name in chosen.ids])[chosen.stop_reason].first()
-        found.stops = {
+        description.stops = {
             str(reason): {"runs": int(count), "kind": mechanism_of(reason, rule)}
             for reason, count in once.value_counts().head(_MOST).items()
         }
     taken = {*chosen.ids, chosen.step, chosen.outcome, chosen.stop_reason, origin.group}
     taken |= set(X.channels or ())  # type: ignore[union-attr]
-    found.fields = {"the table": [str(n) for n in frame.columns if n not in taken]}
-    found.fields = {} if not found.fields["the table"] else found.fields
-    found.not_used = origin.not_used()
+    description.fields = {"the table": [str(n) for n in frame.columns if n not in taken]}
+    description.fields = {} if not description.fields["the table"] else description.fields
+    description.not_used = origin.not_used()
     whole = {name: whole_runs(X[name]) for name in X.channels or ()}  # type: ignore[union-attr]
-    found.left_out = {lacking([name]): int((~w).sum()) for name, w in whole.items() if not w.all()}
+    _, stopped = counted(inputs.y, *recorded_stops(X.meta, inputs.stop_reason))  # type: ignore[union-attr]
+    description.left_out = {why: n for (_, why), n in stopped.items()}
+    description.left_out |= {
+        without_values([name]): int((~rows).sum()) for name, rows in whole.items() if not rows.all()
+    }
     judged = [name for name, of_runs in whole.items() if differ(inputs.y[of_runs])]
-    found.report = f"would judge {', '.join(judged)}"
-    if lacks := lacks_outcomes(inputs.y):
-        found.report = f"would be refused: {lacks}"
+    description.report = f"would judge {', '.join(judged)}"
+    if problem := outcome_problem(inputs.y):
+        description.report = f"would be refused: {problem}"
     elif not judged:
-        found.report = "would be refused: no predictor has enough runs without missing values"
+        description.report = "would be refused: no predictor has enough runs without missing values"
 
 
 # ------------------------------------------------------------------ sentences
@@ -301,7 +309,7 @@ def _few(names: list[str]) -> str:
 def _outcome(outcome: dict[str, Any]) -> str:
     if not outcome:
         return ""
-    counts = ", ".join(f"{n} {said}" for said, n in outcome.items() if said != "from")
+    counts = ", ".join(f"{n} {name}" for name, n in outcome.items() if name != "from")
     source = f" (from {', '.join(outcome['from'])})" if outcome["from"] else ""
     return f"{counts or 'none'}{source}"
 

@@ -23,32 +23,11 @@ from trajscore.report._data import (
     Options,
     ReportData,
 )
+from trajscore.report._left_out import number_of_runs
 
 # An error as small is that of a mean.
 _ROUNDING = 1e-9
 _SAME_RATE = 5e-4
-
-UNOBSERVED = "the outcome was not observed"
-"""Why a run is left out with ``censored="drop"``."""
-
-
-def number_of_runs(n: int) -> str:
-    """Write a number of runs: "1 run", "2 runs"."""
-    return f"{n} run" if n == 1 else f"{n} runs"
-
-
-def left_out_reason(stop_reason: str | None) -> str:
-    """Say why runs that no budget stopped are left out."""
-    if stop_reason is None:
-        return "stopped without a stated reason"
-    return f"stopped by {stop_reason}, not by a budget"
-
-
-def lacking(predictors: list[str]) -> str:
-    """Say for which predictors' sake a run is left out."""
-    if len(predictors) == 1:
-        return f"a value of {predictors[0]} is missing"
-    return f"values of {', '.join(predictors[:-1])} and {predictors[-1]} are missing"
 
 
 # -------------------------------------------------------------------- of single predictors
@@ -64,10 +43,8 @@ def _as_telling(effective: float) -> str:
 
 
 def _constant_maps(maps: list[str]) -> str:
-    return (
-        f"the signal pointed the wrong way or did not vary in the training runs of map "
-        f"{' and map '.join(maps)}; the runs that such a map calibrates get the base rate."
-    )
+    which = "one of the two cross-fitting folds" if len(maps) == 1 else "both cross-fitting folds"
+    return f"in {which} the signal carried no information; its runs get the base rate."
 
 
 NOTES: dict[str, Callable[..., str]] = {
@@ -101,7 +78,7 @@ NOTES: dict[str, Callable[..., str]] = {
         f"here that alone is worth {leaning:+.{digits}f}{unit}."
     ),
     "too few runs": lambda: "left out; it has too few complete runs with both outcomes.",
-    "not calibrated": lambda why: f"not calibrated; {why}",
+    "not calibrated": lambda why: f"not recalibrated; {why}",
     "constant maps": _constant_maps,
     "not monitored": lambda why: f"not monitored; {why}",
     "sampled": lambda n, n_runs: (
@@ -124,15 +101,15 @@ def identification(data: ReportData) -> str:
     """Say what was judged, when, by which version and command."""
     source = data.source
     known = [source.name, source.created, f"trajscore {source.version}", source.command]
-    return ", ".join(one for one in known if one)
+    return ", ".join(part for part in known if part)
 
 
 def disclosures(data: ReportData) -> dict[str, str]:
     """Say what was computed, of which runs, and under which assumptions."""
     options, facts = data.options, data.facts
-    said = {
+    texts = {
         "runs": (
-            f"{population(facts)}; {facts.success_rate:.3f} of the {facts.n_observed} with an "
+            f"{population(facts)}; {facts.success_rate:.3f} of the {facts.n_observed:,} with an "
             f"observed outcome succeeded"
         ),
         "score": "; ".join(
@@ -156,7 +133,7 @@ def disclosures(data: ReportData) -> dict[str, str]:
         ),
     }
     if facts.monitoring is not None:
-        said["monitoring"] = (
+        texts["monitoring"] = (
             f"{facts.monitoring.rule!r}, fitted on {facts.monitoring.known_share:.0%} of the "
             f"complete runs and judged on the others; means over {facts.monitoring.n_splits} "
             f"random splits with 95% intervals over splits; power: share of failing runs that are "
@@ -165,8 +142,8 @@ def disclosures(data: ReportData) -> dict[str, str]:
         )
         if facts.monitoring.cost is not None:
             name = facts.monitoring.cost_name
-            said["monitoring"] += f"; {name} saved: the same share of its own {name}"
-    return said
+            texts["monitoring"] += f"; {name} saved: the same share of its own {name}"
+    return texts
 
 
 def _clipping(data: ReportData) -> list[str]:
@@ -175,26 +152,26 @@ def _clipping(data: ReportData) -> list[str]:
     if not logs:
         return []
     clip = f"{logs[0].clip:g}".replace("e-0", "e-")
-    said = [f"log scores in nats, forecasts clipped to [{clip}, 1 - {clip}]"]
+    sentences = [f"log scores in nats, forecasts clipped to [{clip}, 1 - {clip}]"]
     for (name, form), row in data.sensitivity[data.sensitivity["clipped"] > 0].iterrows():
         margin = (
             f" (its margin would be {row['clip_1e-2']:+.3f} with a clip of 1e-2)"
             if data.options.is_log
             else ""
         )
-        said.append(
+        sentences.append(
             f"{row['clipped']:.1%} of the forecasts of {name} {FORMS[form]} are clipped{margin}"
         )
-    return said
+    return sentences
 
 
 def _betas(options: Options) -> list[str]:
     """Say in a line what each score of the beta family asks."""
     families = [get_family(score) for score in options.scores]
     return [
-        f"{one.name} {_what_beta_asks(one.a, one.b)}"
-        for one in families
-        if isinstance(one, BetaScore)
+        f"{family.name} {_what_beta_asks(family.a, family.b)}"
+        for family in families
+        if isinstance(family, BetaScore)
     ]
 
 
@@ -210,42 +187,42 @@ def _weights(data: ReportData) -> str:
     weights = data.options.weights
     if not weights.is_own:
         return _step_weights(data)
-    said = (
+    text = (
         f"{weights.schedule_name}, adding up to one over each run's own horizon (the convention of "
         f"the paper, which rewards leaning towards how short runs end)"
     )
     if data.facts.n_beyond:
-        said += (
+        text += (
             f"; {number_of_runs(data.facts.n_beyond)} with an observed outcome have a horizon "
             f"beyond their end, so that their forecasts weigh less than those of others: the "
             f"horizon of a run that came to its end is its length"
         )
     error = data.table.loc[(BASE_RATE, CONSTANT), "S-ECE"]
     if error > _ROUNDING:
-        said += (
+        text += (
             f"; runs that were cut off before their horizon weigh less than the others, so that "
             f"the base rate, the mean over runs, has an S-ECE of {error:.3f}"
         )
-    return said
+    return text
 
 
 def _step_weights(data: ReportData) -> str:
     """Say what a forecast counts, and where the rates over forecasts and over runs differ."""
     weights, facts = data.options.weights, data.facts
     counts = "1/sqrt(t)" if weights.schedule == "early" else f"its {weights.schedule_name} weight"
-    said = (
+    text = (
         f"{weights.name}: the forecast at step t counts {counts}, whatever the length of its run, "
         f"and a score is divided by the weight of all forecasts"
     )
     if facts.n_unscored:
-        said += f"; {facts.n_unscored:,} steps beyond the horizon are not scored"
+        text += f"; {facts.n_unscored:,} steps beyond the horizon are not scored"
     of_runs = float(data.labels[BASE_RATE, CONSTANT].mean())
     if abs(facts.rate - of_runs) > _SAME_RATE:
-        said += (
+        text += (
             f"; the best constant is the success rate over forecasts, {facts.rate:.3f}, where the "
             f"rate over runs is {of_runs:.3f}"
         )
-    return said
+    return text
 
 
 def population(facts: Facts) -> str:
@@ -256,7 +233,21 @@ def population(facts: Facts) -> str:
     if not facts.n_censored:
         return f"{runs}, all with an observed outcome"
     stand_for = "their q_z of a success" if facts.censored == "q_z" else "failures"
-    return f"{runs}; the {facts.n_censored} without an observed outcome count as {stand_for}"
+    return f"{runs}; the {facts.n_censored:,} without an observed outcome count as {stand_for}"
+
+
+def left_out(data: ReportData, most: int = 1000) -> str:
+    """Say how many runs were left out, and for which reasons."""
+    if data.excluded.empty:
+        return "Left out: no run"
+    rows = data.excluded.sort_values("n_runs", ascending=False, kind="stable")
+    reasons = [
+        f"{number_of_runs(n)} ({'' if predictor == 'all' else f'of {predictor}: '}{reason})"
+        for predictor, reason, n in rows.itertuples(index=False)
+    ]
+    if len(reasons) > most:
+        reasons[most:] = [number_of_runs(int(rows["n_runs"][most:].sum())) + " for other reasons"]
+    return f"Left out: {'; '.join(reasons)}"
 
 
 def _intervals(data: ReportData) -> str:
@@ -291,15 +282,15 @@ def _intervals(data: ReportData) -> str:
         f"{draws.confidence_level:.0%}, {how}; {level_of_margins(data)}; paired by {unit}; wide "
         f"enough for losses that no run has shown yet; those of calibration "
         f"errors are bounds that hold near 0 too, those of {data.options.miscalibration} upper "
-        f"bounds; calibrated forecasts are taken as given"
+        f"bounds; recalibration is taken as it is"
     )
 
 
 def level_of_margins(data: ReportData) -> str:
     """Say at which level the intervals of leading margins are."""
-    n, level = len(data.cards), data.cards["confidence_level"].iloc[0]
-    at_once = f", so that they hold for all {n} predictors at once" if n > 1 else ""
-    return f"intervals of {data.score_name} margins are at {100 * level:.4g}%{at_once}"
+    n, level = len(data.cards), data.facts.intervals.confidence_level
+    at_once = f" for all {n} predictors at once" if n > 1 else ""
+    return f"intervals of {data.score_name} margins hold at {100 * level:.3g}%{at_once}"
 
 
 def _aggregation(options: Options) -> str:
@@ -314,23 +305,25 @@ def _calibration(calibrators: dict[str, str] | None) -> str:
     """Name every calibrator that made a row, and its predictors where there are several."""
     if calibrators is None:
         return "none"
-    made: dict[str, list[str]] = {}
+    by_calibrator: dict[str, list[str]] = {}
     for predictor, calibrator in calibrators.items():
-        made.setdefault(calibrator, []).append(predictor)
-    if not made:
+        by_calibrator.setdefault(calibrator, []).append(predictor)
+    if not by_calibrator:
         return "none could be fitted"
-    if len(made) == 1:
-        said = f"{next(iter(made))}, out of fold"
+    if len(by_calibrator) == 1:
+        text = f"{next(iter(by_calibrator))}, out of fold"
     else:
-        each = (f"{calibrator} for {', '.join(names)}" for calibrator, names in made.items())
-        said = "; ".join(each) + "; all out of fold"
-    if any("EnsembleCrossFitCalibrator(" in calibrator for calibrator in made):
-        said += (
+        each = (
+            f"{calibrator} for {', '.join(names)}" for calibrator, names in by_calibrator.items()
+        )
+        text = "; ".join(each) + "; all out of fold"
+    if any("EnsembleCrossFitCalibrator(" in calibrator for calibrator in by_calibrator):
+        text += (
             "; the ensemble is the mean, in log-odds, of Platt's, a beta and an isotonic map (of "
             "signals that are not probabilities: without the beta map); the more runs, the more "
             "the isotonic map counts"
         )
-    return said
+    return text
 
 
 def _censoring(facts: Facts) -> str:
@@ -349,7 +342,7 @@ def _censoring(facts: Facts) -> str:
         "observed success)"
     )
     return (
-        f"{facts.n_censored} of {facts.n_runs} runs not observed, {how}, in calibration, base rate "
-        f"and every metric; stops are taken to be administrative (budgets that do not depend on "
-        f"the outcome)"
+        f"{facts.n_censored:,} of {facts.n_runs:,} runs not observed, {how}, in calibration, base "
+        f"rate and every metric; stops are taken to be administrative (budgets that do not depend "
+        f"on the outcome)"
     )

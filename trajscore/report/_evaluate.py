@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-import trajscore
 from trajscore.calibration._calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.errors import ArgumentError
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.values import check_choice
+from trajscore.core.version import __version__
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._choice import METHODS
 from trajscore.metrics._aggregate import AGGREGATORS
@@ -38,6 +38,7 @@ from trajscore.report._equal_length import by_step_table, equal_length_table
 from trajscore.report._groups import group_table
 from trajscore.report._in_batches import batch_rules, evaluate_batches
 from trajscore.report._intervals import interval_table
+from trajscore.report._leakage import leaky_predictors, risks
 from trajscore.report._missing import fill_forward, leave_out_missing
 from trajscore.report._monitoring import monitoring_options, monitoring_table
 from trajscore.report._report import Report
@@ -49,10 +50,9 @@ from trajscore.report._runs import (
     few_clusters,
     group_labels,
     knows_end,
-    stray_values,
+    out_of_range_values,
 )
 from trajscore.report._sensitivity import observed_rows, sensitivity_table
-from trajscore.report._signs import giveaways, risks
 from trajscore.report._tables import excluded_table, gain_table, row_table
 from trajscore.streaming._batches import RunBatches
 from trajscore.streaming._dask import DaskBatches
@@ -88,7 +88,7 @@ def evaluate(
         batches of `trajscore.streaming.iter_batches`, for more runs than memory holds: values of
         forecasts then are of all runs, and what else there is of 20,000 drawn by hash.
         Values in [0, 1] are forecasts of success; other signals (higher where success is more
-        likely) get rank diagnostics, and proper scores once calibrated.
+        likely) get rank diagnostics, and proper scores once recalibrated.
     y : array-like of shape (n_runs,), optional
         Outcomes: 1 success, 0 failure, -1 (or missing) not observed. Batches hold their own.
     scores : score family or sequence of them, default=("log", "brier", ("beta", 4, 2))
@@ -188,8 +188,8 @@ def evaluate(
     >>> report = evaluate(X, y)
     >>> report.table["TPS log margin"].round(2)["engine"]
     form
-    raw          -2.28
-    calibrated    0.09
+    as_given       -2.28
+    recalibrated    0.09
     Name: TPS log margin, dtype: float64
     """
     check_choice(phi, "phi", AGGREGATORS)
@@ -207,7 +207,7 @@ def evaluate(
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), missing, notes)
     knowing = knows_end(end, list(sample.traces), calibrator)
-    notes += [*stray_values(sample.traces), *giveaways(sample.traces, sample.y)]
+    notes += [*out_of_range_values(sample.traces), *leaky_predictors(sample.traces, sample.y)]
     judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
     refuse_own_stops(sample.traces, stop_reason)
     groupings = group_labels(by, sample, judged)
@@ -215,6 +215,7 @@ def evaluate(
     rows = make_rows(judged, maker, options.weights, work, notes)
     cards, pairs = cards_and_pairs(rows, options, draws, work)
     observed = observed_rows(judged, maker, options.weights, work)
+    observed_cards = cards_and_pairs(observed, options, draws, work)[0] if observed else None
     table, methods = interval_table(rows, judged.runs, options, draws, work)
     notes += [*risks(table), *few_clusters(judged.runs)]
     notes += weight_notes(rows, groupings, options)
@@ -229,8 +230,8 @@ def evaluate(
         cards=cards,
         pairs=pairs,
         by=group_table(rows, groupings, cards, options, draws, work) if groupings else None,
-        sensitivity=sensitivity_table(rows, observed, options),
-        observed_cards=cards_and_pairs(observed, options, draws, work)[0] if observed else None,
+        sensitivity=sensitivity_table(rows, cards, observed_cards, options),
+        observed_cards=observed_cards,
         by_step=by_step_table(rows, options, draws, work),
         equal_length=equal_length_table(rows, options, draws, work),
         options=options,
@@ -241,7 +242,7 @@ def evaluate(
             censored=censored,
             rate=float({row.key: row for row in rows}[BASE_RATE, CONSTANT].traces.cells[0]),
             n_beyond=judged.n_beyond(),
-            n_unscored=options.weights.n_unscored(sample.X.lengths[judged.runs.given]),
+            n_unscored=options.weights.n_unscored(sample.X.lengths[judged.runs.source_rows]),
             knows_end={name: knowing[name] for name in judged.traces},
             is_clustered=groups is not None,
             intervals=draws,
@@ -249,11 +250,13 @@ def evaluate(
             monitoring=stopping,
         ),
         remarks=notes,
-        source=Source(created=_now(), version=trajscore.__version__),
+        source=Source(created=_now(), version=__version__),
         traces={row.key: row.traces for row in rows},
         outcomes={row.key: row.runs.y for row in rows},
         labels={row.key: row.runs.labels for row in rows},
-        groups={row.key: clusters[row.runs.given] for row in rows} if groups is not None else {},
+        groups={row.key: clusters[row.runs.source_rows] for row in rows}
+        if groups is not None
+        else {},
     )
 
 

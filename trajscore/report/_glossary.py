@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trajscore.report._data import RAW, Options
+from trajscore.report._data import AS_GIVEN, Options
 
 GLOSSARY = {
     "n_runs": "Runs that this row is judged on.",
@@ -40,8 +40,8 @@ GLOSSARY = {
     "learnt from other runs. Runs are ranked by it within folds; where that is worse than chance, "
     "its rank metrics are those of chance.",
     "as given": "The values as they are in the data.",
-    "calibrated": "Recalibrated on other runs than those that are judged.",
-    RAW: "As given.",
+    "recalibrated": "Recalibrated on other runs than those that are judged.",
+    AS_GIVEN: "As given.",
     "constant": "The same forecast for all runs.",
     "interval": "From how much runs differ, at the level that is disclosed; of cards, for all "
     "cards at once.",
@@ -75,7 +75,7 @@ GLOSSARY = {
     "success": "Share of successes among the runs with an outcome.",
     "left out": "Runs that are in no number of this page.",
     "metric as given": "The metric of the values as they are in the data.",
-    "metric calibrated": "The metric of the same runs, recalibrated.",
+    "metric recalibrated": "The metric of the same runs, recalibrated.",
     "gain": "How much better recalibration makes the metric; above 0 is better.",
     "accept from t": "Runs are accepted from this number on.",
     "step of the run": "The runs that get to this step are compared there; counting steps "
@@ -96,7 +96,7 @@ def explain(name: str) -> str:
         return GLOSSARY[name.rpartition(" ")[2].removesuffix("_low").removesuffix("_high")]
     if " margin" in name:
         return GLOSSARY["margin"]
-    return GLOSSARY[next(one for one in GLOSSARY if name.startswith(one))]
+    return GLOSSARY[next(family for family in GLOSSARY if name.startswith(family))]
 
 
 def arrow(name: str, options: Options) -> str:

@@ -24,15 +24,14 @@ from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._tps import run_sums
 from trajscore.report._cards import (
     ENDS,
-    GAINED,
-    MARGINS,
+    ESTIMATES,
     TOO_FEW,
     Evidence,
     card_table,
     decide,
     form_of,
+    have_too_few_runs,
     n_rarer,
-    say_nothing,
 )
 from trajscore.report._data import BASE_RATE, REFERENCES, IntervalOptions, Options
 from trajscore.report._rows import Row
@@ -41,12 +40,12 @@ from trajscore.report._runs import Coverage
 ERROR_RATE = 0.05
 """Chance with which groups drawn at random are called different."""
 
-_ESTIMATES = (*MARGINS.values(), GAINED)
 _FEWEST_UNITS = 5  # runs, or clusters, of a group that is tested
 _PRIOR = 4  # units that the variance of all groups counts as in that of each
 _PRIOR_RUNS = 5  # runs at the rate of all that count in the loss of each group's base rate
 _MOST_SHUFFLES, _FEWEST_SHUFFLES, _MOST_LABELS = 999, 199, 20_000_000
 _ROUNDING = 1e-9
+_MOST_SHOWN, _MOST_FEW = 40, 5  # groups, and such as have too few runs for a conclusion
 
 
 def group_table(
@@ -74,18 +73,18 @@ def group_table(
             units, level = any_units(row.runs.groups, len(row.runs)), table["confidence_level"]
             table.loc[row.predictor, "t"] = units.t_quantile(len(row.runs), level.iloc[0])
         tables[kind, group] = table
-    found = []
+    decided = []
     for kind, labels in by.items():
         of_kind = pd.concat({key: tables[key] for key in parts if key[0] == kind})
         of_kind = of_kind.rename_axis(["by", "group", "predictor"])
         p_values = np.minimum(1, len(by) * differ(chosen, runs, labels, options, draws))
         for row, p in zip(chosen, p_values, strict=True):
             groups = of_kind[of_kind.index.get_level_values("predictor") == row.predictor]
-            own = groups[MARGINS[row.form]]
+            own = groups[row.form]
             settle = _shrunken if p < ERROR_RATE else _as_all
-            found.append(settle(groups, cards.loc[row.predictor]).assign(own=own, p_value=p))
+            decided.append(settle(groups, cards.loc[row.predictor]).assign(own=own, p_value=p))
     keys = [(*part, name) for part in parts for name in cards.index]
-    return pd.concat(found).drop(columns="t").loc[keys]
+    return pd.concat(decided).drop(columns="t").loc[keys]
 
 
 def _within(row: Row, members: BoolArray) -> Row:
@@ -93,6 +92,15 @@ def _within(row: Row, members: BoolArray) -> Row:
     own = members if row.runs.rows is None else members[row.runs.rows]
     places = np.flatnonzero(own)
     return replace(row, traces=row.traces[places], runs=row.runs.take(places))
+
+
+def shown_groups(of_kind: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Return the cards of the largest groups, few of those too small, and how many are left out."""
+    by_group = of_kind.assign(few=have_too_few_runs(of_kind)).groupby(level="group")
+    groups = by_group.agg({"n_runs": "max", "few": "all"}).sort_values("n_runs")[::-1]
+    shown = groups.index[~groups["few"] | (groups["few"].sum() <= _MOST_FEW)][:_MOST_SHOWN]
+    rows = [of_kind.xs(group, level="group", drop_level=False) for group in shown]
+    return pd.concat([of_kind[:0], *rows]), len(groups) - len(shown)
 
 
 # -------------------------------------------------------------------- do groups differ?
@@ -118,16 +126,16 @@ def differ(
     # whole clusters of one group change places, and runs of others within their cluster
     item = np.where(is_torn, len(pairs[0]) + np.arange(len(code)), item)
     block = np.where(is_torn, 1 + np.unique(cluster, return_inverse=True)[1], 0)
-    kept = tested[code]
+    is_tested = tested[code]
     if tested.sum() < 2 or not rows:
         return np.ones(len(rows))
-    _, first, item = np.unique(item[kept], return_index=True, return_inverse=True)
+    _, first, item = np.unique(item[is_tested], return_index=True, return_inverse=True)
     places = np.full(len(code), -1)
-    places[kept] = item
-    shuffled = _shuffles(code[kept][first], block[kept][first], draws.random_state)
-    found = [_distances(row, places, shuffled, len(tested), options) for row in rows]
-    n, statistics = len(shuffled), np.round(np.stack(found), 9)
-    least = np.stack([n - np.searchsorted(np.sort(one), one) for one in statistics]) / n
+    places[is_tested] = item
+    shuffled = _shuffles(code[is_tested][first], block[is_tested][first], draws.random_state)
+    distances = [_distances(row, places, shuffled, len(tested), options) for row in rows]
+    n, statistics = len(shuffled), np.round(np.stack(distances), 9)
+    least = np.stack([n - np.searchsorted(np.sort(values), values) for values in statistics]) / n
     return np.asarray([(least.min(axis=0) <= own).mean() for own in least[:, 0]])
 
 
@@ -155,7 +163,7 @@ def _distances(
     sums = run_sums(row.runs.labels, row.traces, options.scores[0], options.weights)
     mass, labels = options.weights.of(row.traces).total, row.runs.labels
     of_runs = np.stack([sums.total, mass * labels, mass * (1 - labels), sums.divisor])
-    of_items = np.stack([np.bincount(item[used], one[used], n_items) for one in of_runs])
+    of_items = np.stack([np.bincount(item[used], values[used], n_items) for values in of_runs])
     products = of_items[:, None] * of_items[None]
     of_items = np.vstack([of_items, (of_items[3] > 0)[None]])
     cell = (shuffled + n_groups * np.arange(len(shuffled))[:, None]).ravel()
@@ -165,7 +173,7 @@ def _distances(
         sums = np.bincount(cell, tiled, len(shuffled) * n_groups)
         return np.asarray(sums.reshape(-1, n_groups), dtype=np.float64)
 
-    totals = np.stack([add(one) for one in of_items])
+    totals = np.stack([add(values) for values in of_items])
     squares = np.empty((4, 4, *totals.shape[1:]))
     for i, k in zip(*np.triu_indices(4), strict=True):
         squares[i, k] = squares[k, i] = add(products[i, k])
@@ -210,32 +218,32 @@ def _share_saved(
 def _as_all(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
     """Give groups the card of all runs, with its numbers as shares of their base rates' losses."""
     out = groups.copy()
-    told = ~say_nothing(groups)
-    columns = [*(f"{name}{end}" for name in _ESTIMATES for end in ENDS), "signal_high"]
+    is_decided = ~have_too_few_runs(groups)
+    columns = [*(f"{name}{end}" for name in ESTIMATES for end in ENDS), "signal_high"]
     scale = groups["matters"] / (card["matters"] or 1.0)
     for column in columns:
-        out.loc[told, column] = card[column] * scale
+        out.loc[is_decided, column] = card[column] * scale
     for column in ("card", "n_needed", "confidence_level"):
-        out.loc[told, column] = card[column]
+        out.loc[is_decided, column] = card[column]
     return out
 
 
 def _shrunken(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
     """Decide the cards of groups by shrunken shares of their base rates' losses."""
     out = groups.copy()
-    told = ~say_nothing(groups)
-    for name in _ESTIMATES:
+    is_decided = ~have_too_few_runs(groups)
+    for name in ESTIMATES:
         value, low, high = (groups[f"{name}{end}"] / groups["matters"] for end in ENDS)
-        used = told & np.isfinite(high - low)
+        used = is_decided & np.isfinite(high - low)
         if used.sum() < 2:
             continue
         half = (high - low)[used] / 2 / groups["t"][used]
         centre, widened = shrink(value[used].to_numpy(), half.to_numpy() ** 2)
         matters = groups["matters"][used]
         below, above = (value - low)[used] * widened, (high - value)[used] * widened
-        for end, made in zip(ENDS, (centre, centre - below, centre + above), strict=True):
-            out.loc[used, f"{name}{end}"] = made * matters
-    for key in out.index[told]:
+        for end, end_value in zip(ENDS, (centre, centre - below, centre + above), strict=True):
+            out.loc[used, f"{name}{end}"] = end_value * matters
+    for key in out.index[is_decided]:
         row = out.loc[key]
         out.loc[key, "card"] = decided = decide(_evidence(row))
         if decided == TOO_FEW:
@@ -263,19 +271,19 @@ def shrink(value: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatAr
 
     between, largest = 0.0, float(np.var(value, ddof=1))
     if about_mean(0.0)[1] > 0:
-        between = float(brentq(lambda one: about_mean(one)[1], 0.0, largest))
-    mean, kept = about_mean(between)[0], between / (between + variance)
+        between = float(brentq(lambda guess: about_mean(guess)[1], 0.0, largest))
+    mean, share = about_mean(between)[0], between / (between + variance)
     of_mean = 1 / (1 / (variance + between)).sum()
-    unknown = 2 / max(n - 3, 1) * (1 - kept) ** 2 * (value - mean) ** 2
-    error = kept * variance + (1 - kept) ** 2 * of_mean + unknown
-    return mean + kept * (value - mean), np.minimum(np.sqrt(error / variance), 1.0)
+    unknown = 2 / max(n - 3, 1) * (1 - share) ** 2 * (value - mean) ** 2
+    error = share * variance + (1 - share) ** 2 * of_mean + unknown
+    return mean + share * (value - mean), np.minimum(np.sqrt(error / variance), 1.0)
 
 
 def _evidence(row: pd.Series) -> Evidence:
     """Return what a card is decided by."""
     three = {
         name: None if pd.isna(row[name]) else tuple(float(row[f"{name}{end}"]) for end in ENDS)
-        for name in _ESTIMATES
+        for name in ESTIMATES
     }
     signal = None if pd.isna(row["signal_high"]) else float(row["signal_high"])
     known = {"matters": row["matters"], "n_rarer": n_rarer(row), "signal_high": signal}

@@ -33,20 +33,20 @@ from trajscore.metrics._tps import score_cells
 from trajscore.report._data import (
     ALIVE,
     ALIVE_END,
+    AS_GIVEN,
     BASE_RATE,
-    CALIBRATED,
     CONSTANT,
     ECUAS_METRICS,
     INFLUENCE,
     LEVELS,
     MARGIN,
-    RAW,
+    RECALIBRATED,
     REFERENCES,
     VALUE,
     Note,
     Options,
 )
-from trajscore.report._disclosures import UNOBSERVED
+from trajscore.report._left_out import UNOBSERVED
 from trajscore.report._margins import cost_of_reliance
 from trajscore.report._missing import MISSING, lost_runs, whole_runs
 from trajscore.report._report import Report
@@ -104,9 +104,9 @@ def batch_rules(
 ) -> Rules:
     """Check that what is given of single runs is columns that the batches keep."""
     check_choice(missing, "missing", MISSING)
-    given = {"q_z": [q_z], "stop_reason": [stop_reason]}
-    given["by"] = list(by.values()) if isinstance(by, Mapping) else [by]
-    for part, names in given.items():
+    columns_named = {"q_z": [q_z], "stop_reason": [stop_reason]}
+    columns_named["by"] = list(by.values()) if isinstance(by, Mapping) else [by]
+    for part, names in columns_named.items():
         for name in names:
             if not (name is None or isinstance(name, str)):
                 raise ValueError(f"{part} of batches is a column, got {type(name).__name__}")
@@ -188,13 +188,13 @@ class RowSums:
         if not self.is_probability:
             return self.runs.compute()["value"].to_dict()
         scores = self.scores.compute()["value"].to_numpy()
-        found = dict(zip(options.score_names, scores.tolist(), strict=True))
+        metrics = dict(zip(options.score_names, scores.tolist(), strict=True))
         steps = self.steps.compute(options.scores[0])
-        found |= {name: steps[name] for name in steps.index if name.startswith("S-ECE")}
-        found[options.miscalibration] = steps["miscalibration"]
-        found |= self.runs.compute()["value"].to_dict()
+        metrics |= {name: steps[name] for name in steps.index if name.startswith("S-ECE")}
+        metrics[options.miscalibration] = steps["miscalibration"]
+        metrics |= self.runs.compute()["value"].to_dict()
         means = (self.costs / n_runs).tolist()
-        return found | dict(zip([*ECUAS_METRICS, "T-Brier"], means, strict=True))
+        return metrics | dict(zip([*ECUAS_METRICS, "T-Brier"], means, strict=True))
 
 
 def _costs(label: FloatArray, confidence: FloatArray) -> FloatArray:
@@ -274,11 +274,11 @@ class Pass:
 
     def _filled(self, X: TrajectoryArray) -> TrajectoryArray:
         """Let values hold until the next one is stated, and count these."""
-        found = X.ffill()
-        n_filled = (np.isnan(X.cells) & ~np.isnan(found.cells)).sum(axis=0)
+        filled = X.ffill()
+        n_filled = (np.isnan(X.cells) & ~np.isnan(filled.cells)).sum(axis=0)
         self.n_filled.update(dict(zip(X.channels or (), n_filled.tolist(), strict=True)))
         self.n_steps += len(X.cells)
-        return found
+        return filled
 
     def add(self, batch: Batch, label: FloatArray, half: int) -> None:
         """Add runs of one half that count."""
@@ -303,10 +303,12 @@ class Pass:
 
     def of_all(self) -> dict[str, RowSums]:
         """Return the sums of each predictor over both halves."""
-        found = {name: deepcopy(sums) for (name, half), sums in self.rows.items() if half == 0}
-        for name, sums in found.items():
+        sums_of_all = {
+            name: deepcopy(sums) for (name, half), sums in self.rows.items() if half == 0
+        }
+        for name, sums in sums_of_all.items():
             sums.merge(self.rows[name, 1])
-        return found
+        return sums_of_all
 
 
 class FirstPass(Pass):
@@ -357,14 +359,14 @@ def first_pass(batches: Any, options: Options, rules: Rules) -> FirstPass:
     """Go through the batches; once more if some values are signals, to find where these lie."""
     names = batches.columns.values
     try:
-        found: FirstPass = batches.reduce(FirstPass(options, rules, dict.fromkeys(names)))
+        first: FirstPass = batches.reduce(FirstPass(options, rules, dict.fromkeys(names)))
     except OutsideUnitError:
         drawn = batches.reduce(FirstPass(options, rules, {})).sample.runs().X
         bounds = {name: _ends_of_signal(drawn[name].cells) for name in names}
-        found = batches.reduce(FirstPass(options, rules, bounds))
-    if not found.counts[0]:
+        first = batches.reduce(FirstPass(options, rules, bounds))
+    if not first.counts[0]:
         raise ValueError("no run counts; give runs with a value of every predictor")
-    return found
+    return first
 
 
 def _ends_of_signal(cells: FloatArray) -> tuple[float, float] | None:
@@ -385,7 +387,7 @@ def evaluate_batches(
     report: Report = evaluate(X, y, groups=groups, q_z=q_z, stop_reason=reasons)
     raw, calibrated = first.of_all(), {}
     if maker is not None:
-        maps = {key: one.steps.fit(maker(one.is_probability)) for key, one in first.rows.items()}
+        maps = {key: sums.steps.fit(maker(sums.is_probability)) for key, sums in first.rows.items()}
         calibrated = batches.reduce(SecondPass(options, rules, maps)).of_all()
         n_again = {sums.scores.n_runs for sums in calibrated.values()}
         if n_again != {int(first.counts[0])}:
@@ -394,14 +396,14 @@ def evaluate_batches(
                 f"was read again to calibrate; give one that can be read twice, such as a folder, "
                 f"or pass calibrator=None"
             )
-    rows = {(name, RAW): sums for name, sums in raw.items()}
-    rows |= {(name, CALIBRATED): sums for name, sums in calibrated.items()}
-    one = next(iter(raw.values()))
-    rows[BASE_RATE, CONSTANT] = one.of_base_rate()
-    rate = one.scores.success_rate
-    found = {key: sums.values() for key, sums in rows.items()}
+    rows = {(name, AS_GIVEN): sums for name, sums in raw.items()}
+    rows |= {(name, RECALIBRATED): sums for name, sums in calibrated.items()}
+    sums = next(iter(raw.values()))
+    rows[BASE_RATE, CONSTANT] = sums.of_base_rate()
+    rate = sums.scores.success_rate
+    values = {key: sums.values() for key, sums in rows.items()}
     n_runs, n_observed, total, n_unscored = first.counts.tolist()
-    intervals = _of_all(report.intervals, found, np.sqrt(len(X) / n_runs))
+    intervals = _of_all(report.intervals, values, np.sqrt(len(X) / n_runs))
     methods = report.interval_methods.copy()
     for key, sums in rows.items():
         for metric, ends in sums.ends(report.facts.intervals.confidence_level).items():
@@ -428,19 +430,19 @@ def evaluate_batches(
 
 
 def _of_all(
-    sampled: pd.DataFrame, found: Mapping[Key, Mapping[str, float]], shrink: float
+    sampled: pd.DataFrame, values: Mapping[Key, Mapping[str, float]], shrink: float
 ) -> pd.DataFrame:
     """Put the values of all runs in place of the sample's, and shrink the intervals around them."""
     columns = [list(sampled.columns).index(name) for level in LEVELS for name in level]
     numbers = sampled.to_numpy(dtype=float).copy()
     for row, (predictor, form, metric) in zip(numbers, sampled.index, strict=True):
-        own = found.get((predictor, form), {}).get(metric)
+        own = values.get((predictor, form), {}).get(metric)
         if own is None:
             continue
-        raw = found.get((predictor, RAW), {}) if form == CALIBRATED else {}
+        raw = values.get((predictor, AS_GIVEN), {}) if form == RECALIBRATED else {}
         others: list[Mapping[str, float]] = [
             {metric: 0.0},
-            found[BASE_RATE, CONSTANT],
+            values[BASE_RATE, CONSTANT],
             {},  # alive rates are of the sample
             {},
             {} if predictor in REFERENCES else raw,

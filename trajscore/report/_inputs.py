@@ -22,17 +22,16 @@ from trajscore.core.stops import Rule, mechanism_of, normalize_reasons
 from trajscore.core.values import unknown_name
 from trajscore.core.within_runs import last_cells
 from trajscore.datasets import load_chess
-from trajscore.io._choice import join_outcomes
-from trajscore.io._fields import USUAL_FIELDS, Fields, find
-from trajscore.io._files import JSON_ENDINGS, LINES_ENDINGS, has_ending
-from trajscore.io._format import Format, find_format, first_record, own_endings, tell
-from trajscore.io._messages import is_message
-from trajscore.io._reading import stream_runs
-from trajscore.io._runs import LeftOut, count_left_out
-from trajscore.io._tables import (
+from trajscore.io.fields import USUAL_FIELDS, Fields, usual_names
+from trajscore.io.outcome_tables import join_outcomes
+from trajscore.io.reading import stream_runs
+from trajscore.io.registry import Format, detect_log, find_format
+from trajscore.io.runs import LeftOut, count_left_out
+from trajscore.io.tables import (
     PARTS,
     ROWS,
     choose_columns,
+    constants,
     guess_first_step,
     read_table,
     settings,
@@ -40,7 +39,7 @@ from trajscore.io._tables import (
     with_scales,
     with_times,
 )
-from trajscore.report._signs import gives_away
+from trajscore.report._leakage import leakage
 from trajscore.tracer import StepConfidence, ToolCallCount, TracerScorer, TracerSignals
 
 NO_SCORE = ""
@@ -71,6 +70,7 @@ class FromTable:
     group: str | None = None
     n_groups: int = 0
     skipped: dict[str, float] = field(default_factory=dict)  # what may be confidences on a scale
+    constants: dict[str, float] = field(default_factory=dict)  # what has one value, and which
     remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -97,7 +97,11 @@ class FromTable:
             f"{top:g} stands for certainty"
             for name, top in self.skipped.items()
         ]
-        return [*refused, *scaled, *self.remarks]
+        constant = [
+            f"Left out: column {name!r} has one value, {value:g}; name it with --score to judge it"
+            for name, value in self.constants.items()
+        ]
+        return [*refused, *scaled, *constant, *self.remarks]
 
 
 @dataclass
@@ -137,7 +141,7 @@ class FromLog:
                 f"of {self.n_turns} turns, so many have each of TRACER's signals: {counts}"
             )
             lines += self.remarks
-        lines += [ArgumentError(one).in_options(_OPTIONS) for one in self.unused]
+        lines += [ArgumentError(remark).in_options(_OPTIONS) for remark in self.unused]
         if self.group is not None:
             lines.append(f"{self.n_groups} clusters of runs by {self.group!r}")
         return "\n".join(lines)
@@ -192,7 +196,7 @@ def load(
     if path is None:
         X, y = load_chess(return_X_y=True)
         return Inputs(X[list(fields.scores)] if fields.scores else X, y)
-    known = format_of(path, max_size) if format is None else find_format(format)
+    known = detect_log(path, max_size) if format is None else find_format(format)
     asked = {
         "outcome_map": outcome_map,
         "outcomes": outcomes,
@@ -211,30 +215,13 @@ def load(
         _refuse_for_log(value, part, path)
     for part in ("risks", "scales"):
         _refuse_for_log(getattr(fields, part) or None, part, path)
-    return _load_log(path, known, fields, (embedder if needs_scores else None, missing), asked)
+    inputs = _load_log(path, known, fields, (embedder if needs_scores else None, missing), asked)
+    check_by(by, list(io.meta(inputs.log)))
+    return inputs
 
 
-def format_of(path: Path, max_size: int | None = None) -> Format | None:
-    """Tell the format of a log; None for a table with one row a step, also in JSON."""
-    if path.is_dir() or has_ending(path, own_endings()):
-        return tell(path, max_size)
-    if not has_ending(path, (*JSON_ENDINGS, *LINES_ENDINGS)):
-        return None
-    try:
-        found = tell(path, max_size)
-    except ArgumentError:
-        if has_ending(path, LINES_ENDINGS):  # what reads tables will say what is wrong
-            return None
-        raise
-    if found.name != "jsonl":
-        return found
-    record = first_record(path, max_size)
-    says = is_message(record) and not find("confidence", record)
-    return found if says else None  # messages on lines of their own are a log, numbers a table
-
-
-def _refuse_for_log(given: Any, part: str, path: Path) -> None:
-    if given is not None:
+def _refuse_for_log(value: Any, part: str, path: Path) -> None:
+    if value is not None:
         raise ArgumentError(
             f"{{argument}} names a column of a table, but {path} is a log; leave it out", part
         )
@@ -258,7 +245,7 @@ def _load_table(
     frame, fields, remarks = join_outcomes(read_table(path, max_size), fields, outcomes)
     if may_be_runs and _has_no_steps(frame, fields):
         remarks += ("no column has steps, so each row is a run of one step",)
-        ids = fields.ids or find("id", frame.columns)[:1] or ("run",)
+        ids = fields.ids or usual_names("id", frame.columns)[:1] or ("run",)
         frame = frame if ids[0] in frame else frame.assign(run=np.arange(len(frame)))
         fields = replace(fields, id=ids, step=ROWS)
     if fields.scores == (NO_SCORE,):
@@ -267,10 +254,7 @@ def _load_table(
     frame, step = with_times(with_scales(frame, chosen), chosen.step)
     first = guess_first_step(frame, chosen) if first_step is None else first_step
     group = chosen.group or _task_column(frame, chosen)
-    for name in by:
-        if name not in frame:
-            known = unknown_name("column", name, list(frame.columns))
-            raise ArgumentError(f"{{argument}}: {known}", "by")
+    check_by(by, list(frame.columns))
     wanted = (chosen.stop_reason, group, *by)
     per_run = list(dict.fromkeys(name for name in wanted if name is not None))
     if rule is not None and chosen.stop_reason is not None:
@@ -290,7 +274,7 @@ def _load_table(
     stop_reason, groups = (
         None if name is None else X.meta[name] for name in (chosen.stop_reason, group)
     )
-    X, refused = _without_giveaways(X, y) if "scores" in guessed else (X, {})
+    X, refused = _without_leaky_columns(X, y) if "scores" in guessed else (X, {})
     if refused:
         guessed["scores"] = X.channels or ()
     if "scores" in guessed:
@@ -302,22 +286,30 @@ def _load_table(
         remarks += _not_met(rule, X.meta[chosen.stop_reason])
     elif rule is not None:
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
-    found = FromTable(chosen, guessed, counted, refused, group, n_groups, left, remarks)
+    one_value = constants(frame, chosen) if "scores" in guessed else {}
+    origin = FromTable(chosen, guessed, counted, refused, group, n_groups, left, one_value, remarks)
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
-    return Inputs(X, y, groups, stop_reason if rule is None else None, found, spent)
+    return Inputs(X, y, groups, stop_reason if rule is None else None, origin, spent)
+
+
+def check_by(by: Sequence[str], columns: Sequence[Any]) -> None:
+    """Refuse groups by a column that is not there."""
+    for name in by:
+        if name not in columns:
+            raise ArgumentError(f"{{argument}}: {unknown_name('column', name, columns)}", "by")
 
 
 def _has_no_steps(frame: pd.DataFrame, fields: Fields) -> bool:
     """Whether a table has no column of steps, and no run has two rows."""
-    ids = fields.ids or find("id", frame.columns)[:1]
-    if fields.step is not None or find("step", frame.columns) or not set(ids) <= set(frame):
+    ids = fields.ids or usual_names("id", frame.columns)[:1]
+    if fields.step is not None or usual_names("step", frame.columns) or not set(ids) <= set(frame):
         return False
     return not ids or not joined_ids(frame, ids).duplicated().any()
 
 
 def stops_not_met(rule: Rule | None, runs: Sequence[io.Run], left_out: Any) -> tuple[str, ...]:
     """Say which stop reasons of a rule no run of a log has."""
-    excluded = [one.reason for one in left_out if one.kind == "excluded"]
+    excluded = [run.reason for run in left_out if run.kind == "excluded"]
     return _not_met(rule, [*(run.stop_reason for run in runs), *excluded])
 
 
@@ -335,31 +327,31 @@ def _spent_in_table(
     frame: pd.DataFrame, ids: pd.Series, X: TrajectoryArray
 ) -> dict[str, NDArray[Any]]:
     """What each run cost: of a column that says the same at each step that, else the sum."""
-    found = {}
+    spent = {}
     for part in SPENT:
-        for name in find(part, frame.columns)[:1]:
+        for name in usual_names(part, frame.columns)[:1]:
             numbers = parse_numbers(frame[name])
             runs = numbers.groupby(ids)
             whole = runs.nunique(dropna=False).max() == 1
             of_run = runs.first() if whole else runs.sum(min_count=1)
-            found[part] = of_run.reindex(X.ids).to_numpy(dtype=np.float64)
-    return found
+            spent[part] = of_run.reindex(X.ids).to_numpy(dtype=np.float64)
+    return spent
 
 
 def _spent_in_log(runs: list[io.Run]) -> dict[str, NDArray[Any]]:
     """What each run cost by what its log says of it, or of all of its steps."""
     table = pd.DataFrame([{**run.extra, **run.meta} for run in runs])
-    found = {}
-    named = {name: part for part in SPENT for name in find(part, table.columns)[:1]}
+    spent = {}
+    named = {name: part for part in SPENT for name in usual_names(part, table.columns)[:1]}
     for name in table.columns:
         if name in named or str(name).endswith(("_cost", "_tokens")):
             numbers = parse_numbers(table[name])
-            found[named.get(name, str(name))] = numbers.to_numpy(np.float64)
-    if "cost" not in found:
+            spent[named.get(name, str(name))] = numbers.to_numpy(np.float64)
+    if "cost" not in spent:
         costs = [[step.cost for step in run.steps if step.actor == "agent"] for run in runs]
-        sums = [np.nan if None in one or not one else sum(one) for one in costs]  # type: ignore[arg-type]
-        found["cost"] = np.array(sums, dtype=np.float64)
-    return {name: one for name, one in found.items() if not np.isnan(one).all()}
+        sums = [np.nan if None in values or not values else sum(values) for values in costs]  # type: ignore[arg-type]
+        spent["cost"] = np.array(sums, dtype=np.float64)
+    return {name: values for name, values in spent.items() if not np.isnan(values).all()}
 
 
 def _with_kinds(frame: pd.DataFrame, reasons: pd.Series, rule: Rule) -> pd.DataFrame:
@@ -371,23 +363,24 @@ def _with_kinds(frame: pd.DataFrame, reasons: pd.Series, rule: Rule) -> pd.DataF
 def _task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     """Return the column of tasks, if every run is of one, and there are several."""
     keys = [frame[name] for name in chosen.ids]
-    for name in find("task", frame.columns):
+    for name in usual_names("task", frame.columns):
         first = frame.groupby(keys)[name].transform("first")
         if (frame[name] == first).all() and len(frame[name].unique()) > 1:
             return str(name)
     return None
 
 
-def _without_giveaways(
+def _without_leaky_columns(
     X: TrajectoryArray, y: NDArray[Any]
 ) -> tuple[TrajectoryArray, dict[str, str]]:
     """Take no column for a score, unasked, that gives the outcome away."""
-    why = {name: gives_away(name, X[name], y) for name in X.channels or ()}
+    why = {name: leakage(name, X[name], y) for name in X.channels or ()}
     refused = {name: how for name, how in why.items() if how}
     if len(refused) == len(why):
-        said = "; ".join(f"{name!r}: {how}" for name, how in refused.items())
+        reasons = "; ".join(f"{name!r}: {how}" for name, how in refused.items())
         raise ArgumentError(
-            f"no column is taken for a score unasked ({said}); name one with {{argument}}", "scores"
+            f"no column is taken for a score unasked ({reasons}); name one with {{argument}}",
+            "scores",
         )
     return (X[[name for name in why if name not in refused]] if refused else X), refused
 
@@ -407,16 +400,16 @@ def _load_log(
     stream = stream_runs(path, format, asked | named)
     runs = io.Runs(stream)
     unmet = stops_not_met(asked["rule"], runs, runs.left_out)
-    unused = (*stream.chooser.remarks(), *unmet)
-    found = FromLog(len(runs), runs.left_out, unused=unused)
+    unused = (*stream.findings.notes(), *unmet)
+    origin = FromLog(len(runs), runs.left_out, unused=unused)
     if not runs:
         raise ValueError(f"{path}: the log holds no run that can be judged")
     y = io.outcomes(runs)
-    if same := stream.chooser.same_ids():
+    if same := stream.findings.id_problem():
         raise ArgumentError(f"{path}: {same}", "id")
-    predictors = find_confidences(runs, y, found, missing)
+    predictors = find_confidences(runs, y, origin, missing)
     if not predictors and (embedder or fields.scores):
-        predictors = _risks(runs, embedder or "char", found)
+        predictors = _risks(runs, embedder or "char", origin)
     elif not predictors:
         steps = StepConfidence().fit_transform(runs)
         predictors = {NO_SCORE: steps.with_cells(np.zeros(len(steps.cells)))}
@@ -427,12 +420,12 @@ def _load_log(
             )
     if fields.scores:
         predictors = {name: predictors[name] for name in fields.scores}
-    groups = _groups(runs, fields.group, found)
-    return Inputs(predictors, y, groups, None, found, _spent_in_log(runs), runs)
+    groups = _groups(runs, fields.group, origin)
+    return Inputs(predictors, y, groups, None, origin, _spent_in_log(runs), runs)
 
 
 def find_confidences(
-    runs: list[io.Run], y: NDArray[Any], found: FromLog, missing: str = "same_runs"
+    runs: list[io.Run], y: NDArray[Any], origin: FromLog, missing: str = "same_runs"
 ) -> dict[str, TrajectoryArray]:
     """Return the confidences that enough runs have at every turn of the agent."""
     X = StepConfidence().fit_transform(runs)
@@ -442,22 +435,22 @@ def find_confidences(
     for column, name in enumerate(X.channels or ()):
         share = float(there[:, column].mean())
         if differ(y[whole[:, column]]):
-            found.coverage[name] = share
+            origin.coverage[name] = share
         elif share:
-            found.too_rare[name] = share
-    return {name: X[name] for name in found.coverage}
+            origin.too_rare[name] = share
+    return {name: X[name] for name in origin.coverage}
 
 
-def _risks(runs: list[io.Run], embedder: str, found: FromLog) -> dict[str, TrajectoryArray]:
+def _risks(runs: list[io.Run], embedder: str, origin: FromLog) -> dict[str, TrajectoryArray]:
     """Return the negative of TRACER's risk, of its parts, and of the number of calls."""
     S = TracerSignals(embedder).fit_transform(runs)
     there = (~np.isnan(S[list(_SIGNALS)].cells)).sum(axis=0).tolist()
-    found.n_turns = len(S.cells)
-    found.n_signals = dict(zip(_SIGNALS, there, strict=True))
+    origin.n_turns = len(S.cells)
+    origin.n_signals = dict(zip(_SIGNALS, there, strict=True))
     with warnings.catch_warnings(record=True) as caught:  # TRACER says it by warnings only
         warnings.simplefilter("always")
         risks = {name: clone(scorer).fit(S).transform(S) for name, scorer in RISKS.items()}
-    found.remarks = tuple(dict.fromkeys(str(one.message) for one in caught))
+    origin.remarks = tuple(dict.fromkeys(str(warning.message) for warning in caught))
     return {name: _as_confidence(risk) for name, risk in risks.items()}
 
 
@@ -468,7 +461,7 @@ def _as_confidence(risk: TrajectoryArray) -> TrajectoryArray:
     return risk.with_cells(np.where(np.isnan(values) & has_one, 0.0, values))
 
 
-def _groups(runs: list[io.Run], group: str | None, found: FromLog) -> NDArray[Any] | None:
+def _groups(runs: list[io.Run], group: str | None, origin: FromLog) -> NDArray[Any] | None:
     """Return the cluster of each run: the one asked for, else the task if all runs have one."""
     table = io.meta(runs)
     column = group or "task"
@@ -482,5 +475,5 @@ def _groups(runs: list[io.Run], group: str | None, found: FromLog) -> NDArray[An
                 f"{{argument}}: column {group!r} does not name two clusters of runs", "group"
             )
         return None
-    found.group, found.n_groups = column, n_groups
+    origin.group, origin.n_groups = column, n_groups
     return table[column].astype(str).to_numpy(dtype=object)

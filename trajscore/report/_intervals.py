@@ -19,7 +19,7 @@ from trajscore.inference._choice import (
     by_bootstrap,
     by_influence,
     is_rare,
-    rarer_outcome,
+    n_of_rarer_outcome,
 )
 from trajscore.inference._units import Units, units_of
 from trajscore.inference._unseen import unseen_reach
@@ -68,7 +68,7 @@ def interval_table(
             if draws.method == "auto" and is_rare(rows[place].runs.labels):
                 cells.draw_all(place)
             if marked := cells.marked(place, names):
-                needed[place] = [one.keep(marked) for one in (own, *others)]
+                needed[place] = [known.keep(marked) for known in (own, *others)]
         return needed
 
     needed: dict[int, list[Metrics]] = {}
@@ -102,7 +102,7 @@ class _Known:
     """Values of the metrics of a row, influences of its runs on them, its calibration errors."""
 
     def __init__(self, metrics: Metrics, n_runs: int, names: list[str]) -> None:
-        covered = {name: replace(one, rows=None) for name, one in metrics.items()}
+        covered = {name: replace(statistic, rows=None) for name, statistic in metrics.items()}
         self.values = np.full(len(names), np.nan)
         places = [names.index(name) for name in covered]
         self.values[places] = all_at_once(covered)(np.ones(n_runs))
@@ -110,13 +110,13 @@ class _Known:
         self.errors: dict[str, CalibrationError] = {}
         self.change: dict[str, FloatArray] = {}
         self._n_runs, self._metrics, self._kept = n_runs, metrics, dict[str, Any]()
-        for name, one in covered.items():
-            if isinstance(one, CalibrationError):
-                self.errors[name] = one
+        for name, statistic in covered.items():
+            if isinstance(statistic, CalibrationError):
+                self.errors[name] = statistic
                 continue
-            self.influence[name] = np.nan_to_num(one.influence(n_runs), copy=False)
-            if isinstance(one, MeanOfRuns):
-                self.change[name] = one.change(n_runs)
+            self.influence[name] = np.nan_to_num(statistic.influence(n_runs), copy=False)
+            if isinstance(statistic, MeanOfRuns):
+                self.change[name] = statistic.change(n_runs)
 
     def parts(self, name: str) -> Parts:
         """Return the gaps of a calibration error, and the influences on them, which is as much."""
@@ -163,20 +163,20 @@ class _Cells:
         if reference is not None:
             for ours, column in zip(influence, columns, strict=True):
                 np.subtract(ours, reference.influence[names[column]], out=ours)
-        found = by_influence(
+        intervals = by_influence(
             self.estimate[at][columns],
             influence.T,
             units,
             draws.confidence_level,
             on_logit=[reference is None and names[column] in RANK_METRICS for column in columns],
         )
-        holds = found.holds
+        holds = intervals.holds
         if draws.method != "auto":
             holds = np.array(draws.method == INFLUENCE)
-        self.low[at][columns], self.high[at][columns] = found.low, found.high
-        self.skewness[at][columns] = found.skewness
+        self.low[at][columns], self.high[at][columns] = intervals.low, intervals.high
+        self.skewness[at][columns] = intervals.skewness
         self.method[at][columns] = np.where(holds, INFLUENCE, BOOTSTRAP)
-        for column, width in zip(columns, (found.high - found.low) / 2, strict=True):
+        for column, width in zip(columns, (intervals.high - intervals.low) / 2, strict=True):
             if (change := own.change.get(names[column])) is not None:
                 if reference is not None:
                     change = change - reference.change[names[column]]
@@ -245,7 +245,7 @@ class _Cells:
         table, methods = pd.DataFrame(index=index), pd.DataFrame(index=index)
         low = np.fmin(self.low, self.estimate - self.unseen[0])
         high = np.fmax(self.high, self.estimate + self.unseen[1])
-        low, high = (np.where(self._withheld(rows, names), np.nan, one) for one in (low, high))
+        low, high = (np.where(self._withheld(rows, names), np.nan, end) for end in (low, high))
         for level, columns in enumerate(LEVELS):
             ends = (self.estimate, low, high)
             for column, numbers in zip(columns, ends, strict=True):
@@ -258,9 +258,10 @@ class _Cells:
         """Whether intervals would hold too seldom: of differences of very few runs of an outcome,
         and of ECUAS_128, which the few forecasts near 0 decide.
         """
-        few = np.array([rarer_outcome(row.runs.labels) < FEWEST_OF_DIFFERENCES for row in rows])
+        n_success = np.array([row.runs.labels.sum() for row in rows])
+        n_rarer = n_of_rarer_outcome(n_success, np.array([len(row.runs) for row in rows]))
         withheld = np.zeros(self.shape, dtype=bool)
-        withheld[1:] = few[:, None]
+        withheld[1:] = (n_rarer < FEWEST_OF_DIFFERENCES)[:, None]
         withheld[1:, :, names.index("ECUAS_128")] = True
         return withheld & (self.method != "")
 
@@ -276,8 +277,8 @@ def _drawn_quickly(
     """Fill in a row's marked intervals, if all are of means over very many runs, no clusters."""
     # what a row is worth must not depend on what is drawn for others
     marked = cells.marked(place, names)
-    own = [{name: one[name] for name in marked if name in one} for one in levels]
-    used = [one for metrics in own for one in metrics.values()]
+    own = [{name: known[name] for name in marked if name in known} for known in levels]
+    used = [statistic for metrics in own for statistic in metrics.values()]
     means = all(isinstance(one, MeanOfRuns) and one.rows is None for one in used)
     if not means or runs.groups is not None or len(runs) <= _MANY_RUNS:
         return False
@@ -291,8 +292,10 @@ def _replicates_of_means(
     """Return replicates of shape (n_replicates, n_levels, n_metrics) of one row."""
     level = [k for k, metrics in enumerate(levels) for _ in metrics]
     place = [names.index(name) for metrics in levels for name in metrics]
-    every = [one for metrics in levels for one in metrics.values()]
-    columns = [one.pseudo_values() for one in every if isinstance(one, MeanOfRuns)]
+    every = [statistic for metrics in levels for statistic in metrics.values()]
+    columns = [
+        statistic.pseudo_values() for statistic in every if isinstance(statistic, MeanOfRuns)
+    ]
     out = np.full((draws.n_resamples, len(levels), len(names)), np.nan)
     out[:, level, place] = bootstrap_many_means(
         np.stack(columns, axis=1), n_resamples=draws.n_resamples, random_state=draws.random_state

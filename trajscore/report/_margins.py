@@ -20,7 +20,7 @@ from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import collapse
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._diagnostics import diagnostic_statistics
-from trajscore.metrics._ecuas import price
+from trajscore.metrics._ecuas import ecuas_costs
 from trajscore.metrics._statistics import MeanOfRuns, OfTies, Statistic, all_at_once
 from trajscore.metrics._step_calibration import step_calibration_statistics
 from trajscore.metrics._ties import group_ties
@@ -29,11 +29,11 @@ from trajscore.metrics._weighted_steps import WeightedSteps, weighted_steps
 from trajscore.report._data import (
     ALIVE,
     ALIVE_END,
+    AS_GIVEN,
     BASE_RATE,
-    CALIBRATED,
     CONSTANT,
     ECUAS_METRICS,
-    RAW,
+    RECALIBRATED,
     REFERENCES,
     STEP_ERRORS,
     Options,
@@ -61,13 +61,13 @@ def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) 
     )
     if row.predictor in (ALIVE, ALIVE_END):
         ties = _ties_of_counting(row, confidence)
-        for name, one in metrics.items():
-            if isinstance(one, OfTies):
-                metrics[name] = replace(one, ties=ties)
+        for name, statistic in metrics.items():
+            if isinstance(statistic, OfTies):
+                metrics[name] = replace(statistic, ties=ties)
     if not row.is_probability:
         return metrics
     for name, n in ECUAS_METRICS.items():
-        costs = (cost_of_reliance(confidence, one, n) for one in (labels, opposite(labels)))
+        costs = (cost_of_reliance(confidence, ended, n) for ended in (labels, opposite(labels)))
         metrics[name] = MeanOfRuns(next(costs), rows, next(costs))
     metrics |= _scores(row, options)
     if row.predictor in (ALIVE, ALIVE_END):  # which nobody recalibrates
@@ -100,12 +100,12 @@ def confidence_of(row: Row, options: Options) -> FloatArray:
 
 def _scores(row: Row, options: Options) -> dict[str, MeanOfRuns]:
     """Return the Trajectory Proper Scores of a row, which share their divisor."""
-    found, divisor = {}, None
+    scores, divisor = {}, None
     for name, score in zip(options.score_names, options.scores, strict=True):
-        one = score_of(row, score, options.weights)
-        divisor = one.divisor if divisor is None else divisor
-        found[name] = replace(one, rows=row.runs.rows, divisor=divisor)
-    return found
+        statistic = score_of(row, score, options.weights)
+        divisor = statistic.divisor if divisor is None else divisor
+        scores[name] = replace(statistic, rows=row.runs.rows, divisor=divisor)
+    return scores
 
 
 def score_of(row: Row, score: Any, weights: StepWeights) -> MeanOfRuns:
@@ -119,7 +119,7 @@ def cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> F
     """ECUAS_n of each run, for the answer "success", one of many possible ones."""
     with np.errstate(divide="ignore"):  # an uncertainty of 0
         log_u = np.log(1 - confidence)
-    return price(log_u, 1 - success, n, 1.0, _LEAST_UNCERTAINTY)[0]
+    return ecuas_costs(log_u, 1 - success, n, 1.0, _LEAST_UNCERTAINTY)
 
 
 class References(Generic[Known]):
@@ -133,7 +133,7 @@ class References(Generic[Known]):
     ) -> None:
         place = {row.key: row for row in rows}
         constant = place[BASE_RATE, CONSTANT]
-        alive = [place[name, RAW] for name in (ALIVE, ALIVE_END)]
+        alive = [place[name, AS_GIVEN] for name in (ALIVE, ALIVE_END)]
         self._options, self._known = options, known
         self._steps: dict[int, WeightedSteps] = {}
         self._base_rates: dict[int, Known] = {}
@@ -145,7 +145,7 @@ class References(Generic[Known]):
             steps = weighted_steps(runs.labels, same.traces, options.weights)
             self._steps[id(runs)] = steps
             self._base_rates[id(runs)] = known(row_metrics(same, options, steps), len(runs))
-            of_steps = [_alive_metrics(_on(runs, one), options) for one in alive]
+            of_steps = [_alive_metrics(_on(runs, row), options) for row in alive]
             self._alive[id(runs)] = [known(metrics, len(runs)) for metrics in of_steps]
 
     def of(self, rows: list[Row]) -> Iterator[list[Known]]:
@@ -162,9 +162,9 @@ class References(Generic[Known]):
                 own = self._known(metrics, len(row.runs))
             is_reference = row.predictor in REFERENCES
             alive = [nothing] * 2 if is_reference else self._alive[id(row.runs)]
-            before = raw if row.form == CALIBRATED and not is_reference and raw else nothing
+            before = raw if row.form == RECALIBRATED and not is_reference and raw else nothing
             yield [own, constant, *alive, before]
-            raw = own if row.form == RAW else None
+            raw = own if row.form == AS_GIVEN else None
 
 
 def _on(runs: Coverage, reference: Row) -> Row:
@@ -213,12 +213,12 @@ def as_one_function(levels: Sequence[Sequence[Metrics]], names: list[str]) -> St
     }
     # row by row: what a row is worth must not depend, in its last digit, on the other rows
     values_of = {key: all_at_once(metrics) for key, metrics in distinct.items()}
-    places = {key: [names.index(name) for name in one] for key, one in distinct.items()}
+    places = {key: [names.index(name) for name in known] for key, known in distinct.items()}
 
     def table(counts: FloatArray) -> FloatArray:
         filled = {key: np.full((len(counts), len(names)), np.nan) for key in distinct}
         for key, values in filled.items():
             values[:, places[key]] = values_of[key](counts)
-        return np.stack([np.stack([filled[id(one)] for one in rows], 1) for rows in levels], 1)
+        return np.stack([np.stack([filled[id(row)] for row in rows], 1) for rows in levels], 1)
 
     return table

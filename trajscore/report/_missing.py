@@ -12,7 +12,7 @@ from trajscore.core.sample import Sample
 from trajscore.core.type_aliases import BoolArray
 from trajscore.core.values import check_choice
 from trajscore.report._data import Note
-from trajscore.report._disclosures import lacking, sentence
+from trajscore.report._left_out import without_values
 from trajscore.report._runs import Coverage, Judged
 
 MISSING = ("same_runs", "own_runs", "ffill")
@@ -40,14 +40,17 @@ def leave_out_missing(judged: Judged, missing: str, notes: list[Note]) -> Judged
         notes.append(Note(name, "too few runs"))
         del whole[name]
     if not whole:
-        said = " ".join(sentence(note) for note in notes)
-        raise ValueError(f"no predictor has enough runs without missing values: {said}")
+        raise ValueError(
+            f"no predictor has enough runs without missing values; each of "
+            f"{', '.join(judged.traces)} needs complete runs of both outcomes. missing='ffill' "
+            f"lets a value hold until the next one"
+        )
     traces = {name: judged.traces[name] for name in whole}
     excluded = dict(judged.excluded)
     if missing == "own_runs":
         for name, rows in whole.items():
             if not rows.all():
-                excluded[name, lacking([name])] = int((~rows).sum())
+                excluded[name, without_values([name])] = int((~rows).sum())
         return replace(judged, traces=traces, excluded=excluded)
     common = np.logical_and.reduce(list(whole.values()))
     if not _is_enough(judged.runs, common):
@@ -68,7 +71,7 @@ def lost_runs(whole: dict[str, BoolArray]) -> dict[tuple[str, str], int]:
     excluded = {}
     for pattern, n in zip(patterns[::-1], counts[::-1], strict=True):
         names = [name for name, lacks in zip(whole, pattern, strict=True) if lacks]
-        excluded["all", lacking(names)] = int(n)
+        excluded["all", without_values(names)] = int(n)
     return excluded
 
 

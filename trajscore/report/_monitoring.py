@@ -16,7 +16,7 @@ from trajscore.core.values import as_count, as_fraction
 from trajscore.core.within_runs import step_numbers
 from trajscore.io import Run
 from trajscore.monitoring import DensityRatioEProcess, StoppingRule, split_report
-from trajscore.report._data import ALIVE, RAW, REFERENCES, MonitoringOptions, Note
+from trajscore.report._data import ALIVE, AS_GIVEN, REFERENCES, MonitoringOptions, Note
 from trajscore.report._rows import Row
 from trajscore.tracer._action_signals import n_tokens
 from trajscore.tracer._turns import take_turns
@@ -48,7 +48,7 @@ def monitoring_table(
 ) -> pd.DataFrame:
     """Follow predictors as given, and the number of steps; the table of `split_report` for each."""
     tables = {}
-    followed = [row for row in rows if row.form == RAW and row.predictor not in REFERENCES]
+    followed = [row for row in rows if row.form == AS_GIVEN and row.predictor not in REFERENCES]
     # the rule learns the alive rate from the steps taken, on the runs that it is fitted on alone
     alive = next(row for row in rows if row.predictor == ALIVE)
     steps = -step_numbers(alive.traces).astype(np.float64)

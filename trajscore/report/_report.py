@@ -11,7 +11,7 @@ import pandas as pd
 from trajscore.core.parallel import Progress
 from trajscore.core.storage import replacing
 from trajscore.core.values import unknown_name
-from trajscore.io._run import Run
+from trajscore.io import Run
 from trajscore.report._data import ReportData
 from trajscore.report._disclosures import disclosures, sentence
 from trajscore.report._verdict import verdicts
@@ -30,9 +30,9 @@ class Report(ReportData):
     Attributes
     ----------
     table : DataFrame indexed by (predictor, form)
-        One row a predictor and form ("raw", "calibrated"; the base rate is "constant"). Counts. Of
-        the forecasts of every step: Trajectory Proper Scores; S-ECE, their calibration error, in
-        all and at early, middle and late steps (1 to 3, 4 to 10, from 11 on); MCB, the
+        One row a predictor and form ("as_given", "recalibrated"; "constant" for the base rate).
+        Counts. Of the forecasts of every step: Trajectory Proper Scores; S-ECE, their calibration
+        error, in all and at early, middle and late steps (1 to 3, 4 to 10, from 11 on); MCB, the
         miscalibration of the leading score. Of one number a run: AUROC, AUPRC, AURC, T-ECE,
         T-Brier, ECUAS_0, ECUAS_1, ECUAS_128. Then, with their intervals, the scores' margins over
         the base rate, and what scores and AUROC are above counting steps: over_alive, and
@@ -41,9 +41,9 @@ class Report(ReportData):
         steps is worth; and "alive rate, end known".
     intervals : DataFrame indexed by (predictor, form, metric)
         Value, margin over the base rate, what it is above counting steps (of scores and AUROC) and
-        (of calibrated rows) above the predictor as given, each with its interval.
+        (of recalibrated rows) above the predictor as given, each with its interval.
     calibration_gain : DataFrame indexed by (predictor, metric)
-        Each metric raw and calibrated, and the gain with its paired interval: above 0 where
+        Each metric as given and recalibrated, and the gain with its paired interval: above 0 where
         recalibration makes the metric better, whichever way it points.
     interval_methods : DataFrame indexed as `intervals`
         How the interval of each value and difference was made: "influence", "bootstrap" or, for
@@ -159,7 +159,7 @@ class Report(ReportData):
         return self.table.to_html(float_format=lambda value: f"{value:.4g}", na_rep="")
 
     def plot(self, metric: str | None = None, *, ax: Any = None) -> ScoreDisplay:
-        """Draw a metric of every predictor, as given and calibrated, with intervals.
+        """Draw a metric of every predictor, as given and recalibrated, with intervals.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The rows of the report: a predictor in a form, raw or calibrated, and the references."""
+"""The rows of the report: a predictor as given or recalibrated, and the references."""
 
 from __future__ import annotations
 
@@ -14,10 +14,19 @@ from trajscore.calibration._calibrators import CalibratorMaker
 from trajscore.calibration._cross_fit import cross_fit_sample
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
+from trajscore.core.outcomes import FAILURE
 from trajscore.core.parallel import Work
 from trajscore.core.sample import Sample
 from trajscore.core.weights import StepWeights
-from trajscore.report._data import ALIVE, ALIVE_END, BASE_RATE, CALIBRATED, CONSTANT, RAW, Note
+from trajscore.report._data import (
+    ALIVE,
+    ALIVE_END,
+    AS_GIVEN,
+    BASE_RATE,
+    CONSTANT,
+    RECALIBRATED,
+    Note,
+)
 from trajscore.report._missing import whole_runs
 from trajscore.report._runs import Coverage, Judged
 
@@ -27,7 +36,7 @@ class Row:
     """A predictor in one form, on the runs that it covers."""
 
     predictor: str
-    form: str  # raw, calibrated or constant
+    form: str  # as given, recalibrated or constant
     traces: TrajectoryArray
     runs: Coverage  # the same object for the rows of one predictor, and for all that cover all
     is_probability: bool
@@ -61,17 +70,17 @@ def predictor_rows(
 ) -> list[Row]:
     """Return the rows of all predictors, each on its whole runs."""
     calibrators: list[tuple[Row, Any]] = []
-    for name, given in judged.traces.items():
-        whole = np.flatnonzero(whole_runs(given))
-        covered = given if len(whole) == len(given) else given[whole]
+    for name, trace in judged.traces.items():
+        whole = np.flatnonzero(whole_runs(trace))
+        covered = trace if len(whole) == len(trace) else trace[whole]
         is_probability = bool(covered.cells.min() >= 0 and covered.cells.max() <= 1)
-        raw = Row(name, RAW, covered, judged.runs.take(whole), is_probability)
+        raw = Row(name, AS_GIVEN, covered, judged.runs.take(whole), is_probability)
         calibrators.append((raw, maker and maker(is_probability)))
     rows: list[list[Row]] = []
     jobs = work.share(lambda job: recalibrated(*job), calibrators)
-    for (raw, _), (made, said) in zip(calibrators, jobs, strict=True):
-        rows.append([raw, *made])
-        notes += said
+    for (raw, _), (recalibrated_rows, own_notes) in zip(calibrators, jobs, strict=True):
+        rows.append([raw, *recalibrated_rows])
+        notes += own_notes
     return list(chain(*rows))
 
 
@@ -90,9 +99,11 @@ def base_rate(trace: TrajectoryArray, runs: Coverage, weights: StepWeights) -> R
 def alive_rates(trace: TrajectoryArray, runs: Coverage) -> list[Row]:
     """Return what counting steps is worth, out of fold: the end of a run not known, and known."""
     forecasters = {ALIVE: AliveRate(), ALIVE_END: AliveRate(end="step")}
+    # the end of some runs alone would tell which outcomes are missing, and count as failures
+    trace = trace.with_ended(trace.ended | (runs.labels == FAILURE))
     return [
-        Row(name, RAW, out_of_fold(one, trace, runs), runs, is_probability=True)
-        for name, one in forecasters.items()
+        Row(name, AS_GIVEN, out_of_fold(forecaster, trace, runs), runs, is_probability=True)
+        for name, forecaster in forecasters.items()
     ]
 
 
@@ -125,11 +136,11 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
     except ValueError as error:
         return [], [Note(raw.predictor, "not calibrated", {"why": str(error)})]
     maps = getattr(calibrator, "maps_", {})
-    constant = [name for name, one in maps.items() if getattr(one, "fallback", False)]
-    said = [Note(raw.predictor, "constant maps", {"maps": constant})] if constant else []
-    return [Row(raw.predictor, CALIBRATED, traces, runs, True, repr(calibrator))], said
+    constant = [name for name, map_ in maps.items() if getattr(map_, "fallback", False)]
+    notes = [Note(raw.predictor, "constant maps", {"maps": constant})] if constant else []
+    return [Row(raw.predictor, RECALIBRATED, traces, runs, True, repr(calibrator))], notes
 
 
 def calibrators_of(rows: list[Row]) -> dict[str, str]:
     """Return what calibrated each predictor."""
-    return {row.predictor: row.calibrator for row in rows if row.form == CALIBRATED}
+    return {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}

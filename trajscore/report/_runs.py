@@ -24,7 +24,7 @@ from trajscore.inference._influence import FEW_CLUSTERS
 from trajscore.inference._units import units_of
 from trajscore.metrics._tps import beyond_end
 from trajscore.report._data import REFERENCES, Note
-from trajscore.report._disclosures import UNOBSERVED, left_out_reason, number_of_runs
+from trajscore.report._left_out import UNOBSERVED, number_of_runs, stopped_by
 
 UNLABELLED = "(none)"
 """Group of the runs that have no label."""
@@ -37,7 +37,7 @@ class Coverage:
     y: NDArray[Any]  # -1 where not observed
     labels: FloatArray  # the same in [0, 1], behind every number: what unobserved runs stand for
     groups: IntArray | None
-    given: IntArray  # row of each run in what was given
+    source_rows: IntArray  # row of each run in the input
     rows: IntArray | None = None  # places among all runs that count; None for all of these
 
     def __len__(self) -> int:
@@ -53,7 +53,7 @@ class Coverage:
         if len(rows) == len(self):
             return self
         groups = None if self.groups is None else self.groups[rows]
-        return Coverage(self.y[rows], self.labels[rows], groups, self.given[rows], rows)
+        return Coverage(self.y[rows], self.labels[rows], groups, self.source_rows[rows], rows)
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,9 @@ def choose_runs(
         excluded["all", UNOBSERVED] = n_dropped
     order = sample.id_order()
     order = order[(counts & labels.counts)[order]]
-    kept = sample.take(order)
-    runs = Coverage(codes[order], labels.value[order], kept.groups, order)
-    return Judged(kept.traces, runs, excluded)
+    chosen = sample.take(order)
+    runs = Coverage(codes[order], labels.value[order], chosen.groups, order)
+    return Judged(chosen.traces, runs, excluded)
 
 
 def counted(
@@ -131,21 +131,21 @@ def counted(
     counts = is_scored(classify_stops(y, reasons, kinds=kinds))
     stated = normalize_reasons(reasons) != ""
     names, numbers = np.unique(reasons[~counts & stated].astype(str), return_counts=True)
-    excluded = {
-        ("all", left_out_reason(name)): int(n) for name, n in zip(names, numbers, strict=True)
-    }
+    excluded = {("all", stopped_by(name)): int(n) for name, n in zip(names, numbers, strict=True)}
     if unstated := int((~counts & ~stated).sum()):
-        excluded["all", left_out_reason(None)] = unstated
+        excluded["all", stopped_by(None)] = unstated
     return counts, excluded
 
 
 def _check_enough(y: NDArray[Any], excluded: dict[tuple[str, str], int], needs_both: bool) -> None:
-    left_out = "".join(f"; left out: {number_of_runs(n)} {why}" for (_, why), n in excluded.items())
-    if lacks := lacks_outcomes(y, needs_both):
+    left_out = "".join(
+        f"; left out: {number_of_runs(n)} ({why})" for (_, why), n in excluded.items()
+    )
+    if lacks := outcome_problem(y, needs_both):
         raise ValueError(lacks + left_out)
 
 
-def lacks_outcomes(y: NDArray[Any], needs_both: bool = True) -> str:
+def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
     """Say what outcomes lack for an evaluation; empty if nothing."""
     observed = y[y != CENSORED]
     if len(y) < 2:
@@ -182,7 +182,7 @@ def few_clusters(runs: Coverage) -> list[Note]:
     return [Note("intervals", "few clusters", {"n": units.n_units, "effective": effective})]
 
 
-def stray_values(traces: Mapping[str, TrajectoryArray]) -> list[Note]:
+def out_of_range_values(traces: Mapping[str, TrajectoryArray]) -> list[Note]:
     """Point at the few values outside [0, 1] of what otherwise looks like probabilities."""
     notes = []
     for name, trace in traces.items():
@@ -201,19 +201,22 @@ def knows_end(end: Any, predictors: list[str], calibrator: Any) -> dict[str, boo
     A calibrator that has an `end` says so for all.
     """
     if end is None:
-        ends = [one.end for one in parts_of(calibrator) if hasattr(one, "end")]
-        end = any(one is not None for one in ends) if ends else None
-    said = end if isinstance(end, Mapping) else dict.fromkeys(predictors, end)
-    for name, one in said.items():
+        ends = [knows.end for knows in parts_of(calibrator) if hasattr(knows, "end")]
+        end = any(knows is not None for knows in ends) if ends else None
+    ends_known = end if isinstance(end, Mapping) else dict.fromkeys(predictors, end)
+    for name, knows in ends_known.items():
         if name not in predictors:
             raise ValueError(f"end: {unknown_name('predictor', str(name), predictors)}")
-        if one is not None and not isinstance(one, (bool, np.bool_)):
+        if knows is not None and not isinstance(knows, (bool, np.bool_)):
             which = f"end of predictor {name!r}" if isinstance(end, Mapping) else "end"
             raise ValueError(
-                f"{which} must be True, False or None, got {one!r}; True says that the predictor "
+                f"{which} must be True, False or None, got {knows!r}; True says that the predictor "
                 f"knows which step is the last"
             )
-    return {name: None if said.get(name) is None else bool(said[name]) for name in predictors}
+    return {
+        name: None if ends_known.get(name) is None else bool(ends_known[name])
+        for name in predictors
+    }
 
 
 def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[Any]]:
@@ -222,11 +225,11 @@ def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[A
         return {}
     if not isinstance(by, Mapping):
         by = {by if isinstance(by, str) else "group": by}
-    found = {}
+    labels_by_kind = {}
     for name, of_runs in by.items():
-        given = _column_of(sample.X.meta, of_runs) if isinstance(of_runs, str) else of_runs
-        check_index(given, sample.X.ids, "by")
-        array = np.asarray(given, dtype=object)
+        values = _column_of(sample.X.meta, of_runs) if isinstance(of_runs, str) else of_runs
+        check_index(values, sample.X.ids, "by")
+        array = np.asarray(values, dtype=object)
         if array.shape != (len(sample.y),):
             raise ValueError(
                 f"by: the labels of {name!r} have shape {array.shape}, for {len(sample.y)} runs; "
@@ -234,11 +237,16 @@ def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[A
             )
         labels = pd.Series(array)
         words = labels.astype(str).where(labels.notna(), UNLABELLED)
-        found[str(name)] = words.to_numpy(dtype=object)[judged.runs.given]
-    return found
+        labels_by_kind[str(name)] = words.to_numpy(dtype=object)[judged.runs.source_rows]
+    return labels_by_kind
 
 
 def _column_of(meta: pd.DataFrame, name: str) -> Any:
     if name not in meta:
-        raise ArgumentError(f"{{argument}}: {unknown_name('column', name, list(meta))}", "by")
+        raise ArgumentError(
+            f"{{argument}}: {unknown_name('column', name, list(meta))}. Keep the column in the "
+            f"meta of X, as by TrajectoryArray.from_frame(..., meta=[{name!r}]), or give the "
+            f"labels themselves, one for each run",
+            "by",
+        )
     return meta[name]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -29,37 +27,40 @@ def observed_rows(
     return make_rows(judged.observed(), maker, weights, work, [])
 
 
-def sensitivity_table(rows: list[Row], observed: list[Row], options: Options) -> pd.DataFrame:
-    """Return the margin of each row that is a probability, and what else it might be.
-
-    That is, of the observed runs alone (see `observed_rows`), and with another clip of the log
-    score.
-    """
-    leading, weights = options.scores[0], options.weights
-    columns: dict[str, dict[tuple[str, str], float]] = {"margin": _margins(rows, leading, weights)}
-    if observed:
-        columns["observed_only"] = _margins(observed, leading, weights)
+def sensitivity_table(
+    rows: list[Row], cards: pd.DataFrame, observed_cards: pd.DataFrame | None, options: Options
+) -> pd.DataFrame:
+    """Return the margin of each probability, of the observed runs alone, and with other clips."""
+    judged = [row for row in rows if row.predictor in cards.index and row.is_probability]
+    index = pd.MultiIndex.from_tuples([row.key for row in judged], names=["predictor", "form"])
+    table = pd.DataFrame({"margin": _margins(judged, cards)}, index=index)
+    if observed_cards is not None:
+        table["observed_only"] = _margins(judged, observed_cards)
     if options.log_scores:
-        columns["clipped"] = {
-            row.key: count_clipped(row.traces, options.log_scores[0]) / len(row.traces.cells)
-            for row in rows
-        }
+        table["clipped"] = [
+            count_clipped(row.traces, options.log_scores[0]) / len(row.traces.cells)
+            for row in judged
+        ]
     if options.is_log:
         for name, clip in CLIPS.items():
-            columns[name] = _margins(rows, LogScore(clip), weights)
-    index = pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])
-    return pd.DataFrame(columns, index=index).dropna(subset="margin")
+            is_leading = clip == options.log_scores[0].clip
+            table[name] = table["margin"] if is_leading else _with_clip(judged, clip, options)
+    return table
 
 
-def _margins(rows: list[Row], score: Any, weights: StepWeights) -> dict[tuple[str, str], float]:
-    margins = {}
+def _margins(rows: list[Row], cards: pd.DataFrame) -> list[float]:
+    return [float(cards.loc[row.predictor, row.form]) for row in rows]
+
+
+def _with_clip(rows: list[Row], clip: float, options: Options) -> list[float]:
+    score, weights = LogScore(clip), options.weights
     constants: dict[int, RunSums] = {}  # scores of the base rate, of the runs that it is of
+    margins = []
     for row in rows:
-        if row.is_probability:
-            labels, of_runs = row.runs.labels, id(row.runs)
-            if of_runs not in constants:
-                constant = base_rate(row.traces, row.runs, weights).traces
-                constants[of_runs] = run_sums(labels, constant, score, weights)
-            gained = run_sums(labels, row.traces, score, weights) - constants[of_runs]
-            margins[row.key] = gained.mean(np.ones(len(labels)))
+        labels, of_runs = row.runs.labels, id(row.runs)
+        if of_runs not in constants:
+            constant = base_rate(row.traces, row.runs, weights).traces
+            constants[of_runs] = run_sums(labels, constant, score, weights)
+        gained = run_sums(labels, row.traces, score, weights) - constants[of_runs]
+        margins.append(gained.mean(np.ones(len(labels))))
     return margins

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 
 from trajscore.report._data import (
-    CALIBRATED,
     GAIN,
     MARGIN,
     OVER_ALIVE,
     OVER_ALIVE_END,
-    OVER_RAW,
+    OVER_AS_GIVEN,
+    RECALIBRATED,
     Options,
 )
 from trajscore.report._rows import Row
@@ -41,16 +41,16 @@ def with_differences(
 
 def gain_table(options: Options, intervals: pd.DataFrame) -> pd.DataFrame:
     """Return what recalibration does to each metric of each predictor; a gain above 0 is better."""
-    is_calibrated = intervals.index.get_level_values("form") == CALIBRATED
-    rows = intervals[is_calibrated].droplevel("form").dropna(subset=OVER_RAW[0])
+    is_calibrated = intervals.index.get_level_values("form") == RECALIBRATED
+    rows = intervals[is_calibrated].droplevel("form").dropna(subset=OVER_AS_GIVEN[0])
     is_lower = rows.index.get_level_values("metric").isin(options.lower_is_better)
-    change, low, high = (rows[name] for name in OVER_RAW)
+    change, low, high = (rows[name] for name in OVER_AS_GIVEN)
     ends = {
         GAIN[0]: change.mask(is_lower, -change),
         GAIN[1]: low.mask(is_lower, -high),
         GAIN[2]: high.mask(is_lower, -low),
     }
-    return pd.DataFrame({"raw": rows["value"] - change, "calibrated": rows["value"], **ends})
+    return pd.DataFrame({"as_given": rows["value"] - change, "recalibrated": rows["value"], **ends})
 
 
 def excluded_table(judged: Judged) -> pd.DataFrame:

@@ -14,40 +14,38 @@ from trajscore.report._cards import (
     AVOID,
     CARDS,
     ENDS,
-    MARGINS,
     MATTERS,
     RECALIBRATE,
     TOO_FEW,
     USE,
     form_of,
+    have_too_few_runs,
+    margin_of,
     n_rarer,
     ranked,
-    say_nothing,
 )
 from trajscore.report._data import (
+    AS_GIVEN,
     FORMS,
     OVER_ALIVE,
     OVER_ALIVE_END,
-    RAW,
     REFERENCES,
     VALUE,
     ReportData,
 )
 from trajscore.report._equal_length import OVER_LENGTH
 from trajscore.report._groups import ERROR_RATE
-from trajscore.report.render.cells import (
-    digits_of,
-    digits_that_show,
-    fixed,
-    interval,
-    margin_of,
-    with_interval,
-)
+from trajscore.report._numbers import digits_of, digits_that_show, fixed, interval, with_interval
 
 # A difference of two numbers that is smaller than this share of them is rounding.
 _ROUNDING = 1e-12
 _MOST_NAMED = 5
 _FEW_NAMED = 4
+_MANY_UNOBSERVED = 0.1  # of the runs: what they count as may decide
+_DROP = (
+    "Where outcomes were not recorded, or are not known yet, leave these runs out: "
+    "censored='drop' (--censored drop)."
+)
 KNOWING_THE_END = "where it is known which step is the last (end= or --end says whether it is)"
 
 
@@ -62,9 +60,13 @@ def verdicts(data: ReportData) -> list[str]:
             f"it {ranking(data, name)}",
             _of_equals(data, name),
         ]
-        said = [f"{name}: {data.cards.loc[name, 'card']}; {'; '.join(parts)}."]
-        said += [*_other_clip(data, name), *_without_unobserved(data, name)]
-        sentences.append(" ".join(said))
+        texts = [f"{name}: {data.cards.loc[name, 'card']}; {'; '.join(parts)}."]
+        texts += [
+            *_other_clip(data, name),
+            *_without_unobserved(data, name),
+            *_by(data, name),
+        ]
+        sentences.append(" ".join(texts))
     return sentences
 
 
@@ -76,18 +78,34 @@ def side_of_zero(low: float, high: float) -> int:
 # -------------------------------------------------------------------- cards
 
 
-def answer(data: ReportData) -> str:
-    """Say which predictor to use, and where that depends on runs without an outcome."""
-    cards, n = data.observed_cards, data.facts.n_censored
-    if cards is None or not _is_another(data, cards):
-        return _answer(data)
+def answer(data: ReportData) -> tuple[str, str]:
+    """Say which predictor to use, and what the runs without an outcome decide; "" for nothing."""
+    cards, facts = data.observed_cards, data.facts
+    if cards is None:
+        return _answer(data), ""
+    hidden = (
+        f"{facts.n_censored:,} of {facts.n_runs:,} runs ({facts.n_censored / facts.n_runs:.0%}) "
+        f"have no outcome and count {_counted_as(data)}"
+    )
+    if facts.censored == "failure":
+        hidden += ", which is right where such a run did not succeed, as when a budget stopped it"
+    if not _is_another(data, cards):
+        turned = _turned_margins(data, cards)
+        if not turned and facts.n_censored <= _MANY_UNOBSERVED * facts.n_runs:
+            return _answer(data), ""
+        but = f", but {turned}" if turned else ""
+        return _answer(data), f"{hidden}. Without these runs the answer is the same{but}. {_DROP}"
     ours, theirs = (
-        f"{said[0].lower()}{said[1:]}" for said in (_answer(data), _answer(_only_observed(data)))
+        f"{words[0].lower()}{words[1:]}"
+        for words in (_answer(data), _answer(_only_observed(data), ties=False))
     )
-    return (
-        f"It depends on the {n:,} runs without an outcome. Counted {_counted_as(data)}: {ours} "
-        f"Left out: {theirs}"
+    headline = (
+        f"It depends on the {facts.n_censored:,} runs without an outcome. Counted "
+        f"{_counted_as(data)}: {ours} Left out: {theirs}"
     )
+    best = ranked(cards)[0]
+    reason = card_reason(cards.loc[best], _only_observed(data))
+    return headline, f"{hidden}. Without these runs, {best}: {reason}. {_DROP}"
 
 
 def _only_observed(data: ReportData) -> ReportData:
@@ -100,12 +118,13 @@ def _counted_as(data: ReportData) -> str:
     return "with their q_z" if data.facts.censored == "q_z" else "as failures"
 
 
-def _answer(data: ReportData) -> str:
+def _answer(data: ReportData, *, ties: bool = True) -> str:
     actions = data.cards["card"]
     useful = [name for name in ranked(data.cards) if actions[name] in (USE, RECALIBRATE)]
     if useful:
         how = "as it is" if actions[useful[0]] == USE else "recalibrated"
-        return f"Use {useful[0]}, {how}{_not_in(data, useful[0])}{_best_of(data, useful)}."
+        others = _best_of(data, useful) if ties else ""
+        return f"Use {useful[0]}, {how}{_not_in(data, useful[0])}{others}."
     if (actions == AVOID).all():
         return (
             f"None: no predictor beats a constant forecast of the base rate by as much as matters, "
@@ -113,7 +132,7 @@ def _answer(data: ReportData) -> str:
         )
     open_ = data.cards[actions == TOO_FEW]
     needed = f"{int(open_['n_needed'].min()):,}"
-    if say_nothing(open_).all():
+    if have_too_few_runs(open_).all():
         return f"Not known yet: collect at least about {needed} more runs."
     return f"Not known yet: about {needed} more runs would settle this."
 
@@ -142,33 +161,16 @@ def _best_of(data: ReportData, useful: list[str]) -> str:
     return f". Statistically tied with {some}, or better by less than matters: take the cheapest"
 
 
-def without_unobserved(data: ReportData) -> str:
-    """Say where the runs without an outcome decide on the answer; "" where they do not."""
-    cards, facts = data.observed_cards, data.facts
-    if cards is None:
-        return ""
-    hidden = (
-        f"{facts.n_censored:,} of {facts.n_runs:,} outcomes ({facts.n_censored / facts.n_runs:.0%})"
-        f" are unobserved and count {_counted_as(data)}"
-    )
-    if _is_another(data, cards):
-        best = ranked(cards)[0]
-        reason = card_reason(cards.loc[best], _only_observed(data))
-        return (
-            f"{hidden}. Without these runs, {best}: {reason}. If whether an outcome is missing has "
-            f"nothing to do with success, leave them out: censored='drop' (--censored drop)."
-        )
-    hidden += "; without these runs,"
+def _turned_margins(data: ReportData, cards: pd.DataFrame) -> str:
+    """Say which margins have another sign without the runs that have no outcome."""
     turned = [
-        f"{name} {FORMS[form]} would be {fixed(cards.loc[name, margin], _digits(data), '+')} over "
-        f"the base rate, not {fixed(data.cards.loc[name, margin], _digits(data), '+')}"
+        f"{name} {FORMS[form]} is {fixed(cards.loc[name, form], _digits(data), '+')} over the "
+        f"base rate, not {fixed(data.cards.loc[name, form], _digits(data), '+')}"
         for name in cards.index.intersection(data.cards.index)
-        for form, margin in MARGINS.items()
-        if _turns(data.cards.loc[name], cards.loc[name], margin)
+        for form in FORMS
+        if _turns(data.cards.loc[name], cards.loc[name], form)
     ]
-    if not turned:
-        return ""
-    return f"{hidden} the answer would be the same, but {'; '.join(turned[:_MOST_NAMED])}."
+    return "; ".join(turned[:_MOST_NAMED])
 
 
 def _decision(cards: pd.DataFrame) -> tuple[str, str]:
@@ -192,7 +194,7 @@ def _is_another(data: ReportData, cards: pd.DataFrame) -> bool:
 
 def _turns(card: pd.Series, other: pd.Series, margin: str) -> bool:
     """Whether a margin has another sign on another card, one of the two beyond doubt."""
-    sides = [side_of_zero(*(one[f"{margin}{end}"] for end in ENDS[1:])) for one in (card, other)]
+    sides = [side_of_zero(*(row[f"{margin}{end}"] for end in ENDS[1:])) for row in (card, other)]
     return bool(any(sides) and card[margin] * other[margin] < 0)
 
 
@@ -203,19 +205,10 @@ def of_groups(data: ReportData, kind: str) -> str:
     table = data.by.loc[kind]
     cards = table.xs(best, level="predictor")
     p_values = table.groupby(level="predictor")["p_value"].first()
-    n, p = len(cards), f"(p = {p_values[best]:.2g})"
-    first = (
-        f"the {n} groups are not shown to differ in how well {best} works {p}: read the result of "
-        f"all runs"
-    )
-    if p_values[best] < ERROR_RATE:
-        counts = cards["card"].value_counts()
-        found = ", ".join(f"{card} in {counts[card]}" for card in CARDS if card in counts)
-        first = f"{best} does not work in every group as in all runs {p}: {found} of {n} groups"
-    parts = [first]
+    parts = [_difference_of_groups(best, cards)]
     if others := [name for name in p_values.index[p_values < ERROR_RATE] if name != best]:
         parts.append(f"they differ in how well {listed(others[:_MOST_NAMED])} works")
-    few = say_nothing(cards)
+    few = have_too_few_runs(cards)
     if 2 * (n_few := int(few.sum())) > len(cards):
         parts.append(
             f"{'all' if few.all() else n_few} have fewer than {FEWEST} runs of an outcome, which "
@@ -231,6 +224,19 @@ def of_groups(data: ReportData, kind: str) -> str:
     return "; ".join(parts) + "."
 
 
+def _difference_of_groups(name: str, cards: pd.DataFrame) -> str:
+    """Say whether groups differ for a predictor, and how many of them have which card."""
+    n, p = len(cards), cards["p_value"].iloc[0]
+    if not p < ERROR_RATE:
+        return (
+            f"the {n} groups are not shown to differ in how well {name} works (p = {p:.2g}): read "
+            f"the result of all runs"
+        )
+    counts = cards["card"].value_counts()
+    actions = ", ".join(f"{card} in {counts[card]}" for card in CARDS if card in counts)
+    return f"how well {name} works differs between groups (p = {p:.2g}): {actions} of {n} groups"
+
+
 def card_reason(card: pd.Series, data: ReportData) -> str:
     """Say by what a card was decided, with the intervals that decided it."""
     reasons = {USE: _why_use, RECALIBRATE: _why_recalibrate, AVOID: _why_avoid, TOO_FEW: _why_few}
@@ -238,30 +244,32 @@ def card_reason(card: pd.Series, data: ReportData) -> str:
 
 
 def _why_use(card: pd.Series, data: ReportData) -> str:
-    said = f"{_size(card, 'as_given', data)} better than the base rate"
+    text = f"{_size(card, 'as_given', data)} better than the base rate"
     if pd.isna(card["gain"]):
-        return f"{said}; recalibration was not tried"
+        return f"{text}; recalibration was not tried"
+    if card["gain_high"] <= 0:
+        return f"{text}; recalibrating it gains nothing"
     if card["gain_high"] < card["matters"]:
-        return f"{said}; recalibrating it gains no more than {_most(card['gain_high'], data)}"
+        return f"{text}; recalibrating it gains no more than {_most(card['gain_high'], data)}"
     if card["gain"] < card["matters"]:
         return (
-            f"{said}; recalibrating it gains {_size(card, 'gain', data)}, not shown to be the "
+            f"{text}; recalibrating it gains {_size(card, 'gain', data)}, not shown to be the "
             f"{_most(card['matters'], data)} that matter"
         )
-    return f"{said}; recalibrating it may gain something; too few runs to tell"
+    return f"{text}; recalibrating it may gain something; too few runs to tell"
 
 
 def _why_recalibrate(card: pd.Series, data: ReportData) -> str:
-    said = f"recalibrated, {_size(card, 'recalibrated', data)} better than the base rate"
+    text = f"recalibrated, {_size(card, 'recalibrated', data)} better than the base rate"
     if pd.isna(card["as_given"]):
-        return f"{said}; as given it is not a probability"
+        return f"{text}; as given it is not a probability"
     if card["as_given_high"] < 0:
-        return f"{said}; as given it is worse, by {_size(card, 'as_given', data, sign=-1)}"
+        return f"{text}; as given it is worse, by {_size(card, 'as_given', data, sign=-1)}"
     if card["gain_low"] > 0:
-        return f"{said}; that gains {_size(card, 'gain', data)} over the values as given"
+        return f"{text}; that gains {_size(card, 'gain', data)} over the values as given"
     if card["gain_high"] < card["matters"]:
-        return f"{said}; as given it is not shown to be better"
-    return f"{said}; recalibration may be unnecessary; too few runs to tell"
+        return f"{text}; as given it is not shown to be better"
+    return f"{text}; recalibration may be unnecessary; too few runs to tell"
 
 
 def _why_avoid(card: pd.Series, data: ReportData) -> str:
@@ -282,8 +290,8 @@ def _why_few(card: pd.Series, data: ReportData) -> str:
     if (rarer := n_rarer(card)) < FEWEST:
         outcome = "failed" if card["success_rate"] > 0.5 else "succeeded"
         return (
-            f"only {rarer:.0f} of {card['n_runs']} runs {outcome}; at least {FEWEST} successes and "
-            f"{FEWEST} failures are needed to draw a conclusion: collect at least about "
+            f"only {rarer:.0f} of {card['n_runs']:,} runs {outcome}; at least {FEWEST} successes "
+            f"and {FEWEST} failures are needed to draw a conclusion: collect at least about "
             f"{card['n_needed']:,} more runs"
         )
     form = "as_given" if pd.isna(card["recalibrated"]) else "recalibrated"
@@ -291,14 +299,14 @@ def _why_few(card: pd.Series, data: ReportData) -> str:
         return more
     how = "recalibrated" if form == "recalibrated" else "as given"
     low, high = (fixed(card[f"{form}{end}"], _digits(data), "+") for end in ENDS[1:])
-    said = f"{how}, anywhere from {low} to {high}"
+    text = f"{how}, anywhere from {low} to {high}"
     worse = "as given it is worse than the base rate; " * bool(card["as_given_high"] < 0)
     if card[f"{form}_low"] > 0:
         return (
             f"{worse}{how}, {_size(card, form, data)} better than the base rate, not shown to be "
             f"the {_most(card['matters'], data)} that matter; {more}"
         )
-    return f"{worse}{said} over the base rate; {more}"
+    return f"{worse}{text} over the base rate; {more}"
 
 
 def _size(card: pd.Series, name: str, data: ReportData, sign: int = 1) -> str:
@@ -347,7 +355,7 @@ def _margins(data: ReportData, name: str) -> list[str]:
         if (name, form) in values.index:
             three = margin_of(data, name, form)
             parts.append(f"{words} {_over_base_rate(three, values[name, form], data)}")
-        elif form == RAW:
+        elif form == AS_GIVEN:
             parts.append("as given it is not a probability")
     return parts
 
@@ -385,7 +393,7 @@ def _calibration(data: ReportData, name: str) -> list[str]:
 
 def ranking(data: ReportData, name: str, *, brief: bool = False) -> str:
     """Hold the ranking against that by counting steps; brief, without numbers."""
-    row = data.intervals.loc[(name, RAW, "AUROC")]
+    row = data.intervals.loc[(name, AS_GIVEN, "AUROC")]
     parts = []
     for over in _references(data, name, row):
         numbers = "" if brief else f" (AUROC {with_interval(row[list(over)], sign='+')})"
@@ -396,12 +404,12 @@ def ranking(data: ReportData, name: str, *, brief: bool = False) -> str:
 def _with_the_end(parts: list[str]) -> str:
     """Join what is said of one or both ways of counting steps."""
     first, *other = parts
-    return first + "".join(f", and {one} {KNOWING_THE_END}" for one in other)
+    return first + "".join(f", and {part} {KNOWING_THE_END}" for part in other)
 
 
 def _of_equals(data: ReportData, name: str) -> str:
     """Say whether it ranks runs that a count of steps cannot rank, as they are equally long."""
-    row = data.equal_length.loc[(name, RAW)]
+    row = data.equal_length.loc[(name, AS_GIVEN)]
     if pd.isna(row["AUROC"]):
         return "too few runs are as long as one with another outcome to compare equally long ones"
     over = with_interval(row[list(OVER_LENGTH)], sign="+")
@@ -475,16 +483,16 @@ def _other_clip(data: ReportData, name: str) -> list[str]:
     """Say where the clip of the log score decides on which side of the base rate a form lies."""
     if not data.options.is_log:
         return []
-    said = []
+    sentences = []
     for form, words in FORMS.items():
         if (name, form) in data.sensitivity.index:
             small, large = data.sensitivity.loc[(name, form), ["clip_1e-6", "clip_1e-2"]]
             if small * large < 0 and abs(small) > _ROUNDING:
-                said.append(
+                sentences.append(
                     f"The clip of the log score decides: {words} the margin is {small:+.3f} with "
                     f"a clip of 1e-6 and {large:+.3f} with 1e-2."
                 )
-    return said
+    return sentences
 
 
 def _without_unobserved(data: ReportData, name: str) -> list[str]:
@@ -501,8 +509,17 @@ def _without_unobserved(data: ReportData, name: str) -> list[str]:
             flips = ", the other sign" if side_of_zero(low, high) * other < 0 else ""
             digits = _digits(data)
             parts.append(f"{other:+.{digits}f} {words} (by {other - margin:+.{digits}f}{flips})")
-    runs = f"{data.facts.n_censored} unobserved run{'s' * (data.facts.n_censored > 1)}"
+    runs = f"{data.facts.n_censored:,} unobserved run{'s' * (data.facts.n_censored > 1)}"
     return [f"Without the {runs} these margins would be {', '.join(parts)}."] if parts else []
+
+
+def _by(data: ReportData, name: str) -> list[str]:
+    """Say of each kind of groups whether they differ for a predictor."""
+    if data.by is None:
+        return []
+    own = data.by.xs(name, level="predictor")
+    kinds = own.index.unique("by")
+    return [f"By {kind}, {_difference_of_groups(name, own.loc[kind])}." for kind in kinds]
 
 
 def _digits(data: ReportData) -> int:

@@ -1,4 +1,4 @@
-"""More runs than memory holds: read in batches, added up by accumulators, merged from anywhere."""
+"""More runs than memory holds: batches of runs, and accumulators that can be merged."""
 
 from trajscore.streaming._calibration import CalibrationAccumulator
 from trajscore.streaming._ranking import RankingAccumulator

@@ -1,4 +1,4 @@
-"""Whole runs in batches, from what hands out Arrow data."""
+"""Batches of whole runs, read from files and from Arrow data on this machine."""
 
 from __future__ import annotations
 
@@ -15,26 +15,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_labels
 from trajscore.core.optional import optional
-from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import IntArray
-from trajscore.core.weights import StepWeights
-from trajscore.io._files import parquet_files
-from trajscore.streaming._labelled import LabelledRuns
+from trajscore.io.files import parquet_files
 
 Reduced = TypeVar("Reduced")
 
-# Rows that are read at a time, and rows of a bucket where runs have to be put together first.
-_BATCH_ROWS = 1 << 18
-_BUCKET_ROWS = 1 << 21
-_MOST_BUCKETS = 256
-# Memory stays small, and what adds up is slower than files.
-NOTHING_AHEAD: Any = {"batch_readahead": 0, "fragment_readahead": 0, "use_threads": False}
+_BATCH_ROWS = 1 << 18  # rows that are read at a time
+_BUCKET_ROWS = 1 << 21  # rows of a temporary file, where rows of a run lie apart
+_MAX_BUCKETS = 256
+# Reading ahead would cost memory and save no time: adding up is slower than reading.
+NO_READAHEAD: Any = {"batch_readahead": 0, "fragment_readahead": 0, "use_threads": False}
 
 
 class Batch(NamedTuple):
-    """Whole runs: their outcomes, their traces (one channel a predictor) and their clusters."""
+    """Whole runs: outcomes, traces with one channel a predictor, and clusters or None."""
 
     y: NDArray[Any]
     X: TrajectoryArray
@@ -46,7 +41,7 @@ class Batch(NamedTuple):
         return Batch(self.y[rows], self.X[rows], groups)
 
     def hashes(self) -> IntArray:
-        """Return a number for each run by its cluster, or by its id."""
+        """Return a hash of each run's cluster, or of its id where there are no clusters."""
         return hashed(self.X.ids if self.groups is None else self.groups)
 
 
@@ -65,9 +60,9 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """All of them, each once."""
-        every = [self.id, self.step, *self.values, self.outcome, self.group, *self.meta]
-        return list(dict.fromkeys(name for name in every if name is not None))
+        """All columns, each once."""
+        columns = [self.id, self.step, *self.values, self.outcome, self.group, *self.meta]
+        return list(dict.fromkeys(name for name in columns if name is not None))
 
     def batch(self, table: Any) -> Batch:
         """Return the runs of a table that holds all rows of each, in any order."""
@@ -86,8 +81,7 @@ class Columns:
             if self.scattered or not lacks_steps(error):
                 raise
             raise ValueError(
-                f"{error}; or, if its other rows lie elsewhere, pass scattered=True to put the "
-                f"rows of each run together"
+                f"{error}; if its other rows stand elsewhere in the source, pass scattered=True"
             ) from error
         groups = None if self.group is None else X.meta[self.group].to_numpy()
         return Batch(y, X, groups)
@@ -112,10 +106,10 @@ class RunBatches:
 
     def reduce(self, accumulator: Reduced) -> Reduced:
         """Return a copy of the accumulator after all batches."""
-        found: Any = deepcopy(accumulator)
+        total: Any = deepcopy(accumulator)
         for batch in self:
-            update(found, batch)
-        return found
+            update(total, batch)
+        return total
 
     def _read(self) -> Iterator[Any]:
         """Read tables of some rows, in the order of the source."""
@@ -124,7 +118,7 @@ class RunBatches:
         if isinstance(source, (str, Path)):
             source = parquet_dataset(source)
         if isinstance(source, dataset.Dataset):
-            batches = source.to_batches(columns=names, batch_size=_BATCH_ROWS, **NOTHING_AHEAD)
+            batches = source.to_batches(columns=names, batch_size=_BATCH_ROWS, **NO_READAHEAD)
         elif isinstance(source, pa.Table):
             batches = source.to_batches()
         elif isinstance(source, pa.RecordBatchReader):
@@ -136,25 +130,25 @@ class RunBatches:
                 yield pa.Table.from_batches([batch]).select(names).slice(start, _BATCH_ROWS)
 
     def _adjacent(self) -> Iterator[Any]:
-        """Cut what is read after whole runs, whose rows lie together."""
+        """Yield tables of whole runs from a source in which the rows of a run stand together."""
         pa, _ = _arrow()
-        waiting: list[Any] = []
+        buffer: list[Any] = []
         for table in self._read():
-            waiting.append(table)
-            if sum(len(one) for one in waiting) < _BATCH_ROWS:
+            buffer.append(table)
+            if sum(map(len, buffer)) < _BATCH_ROWS:
                 continue
-            joined = pa.concat_tables(waiting)
-            n_whole = _rows_before_last(joined[self.columns.id])
+            joined = pa.concat_tables(buffer)
+            n_whole = _rows_before_last_run(joined[self.columns.id])
             if n_whole:
                 yield joined.slice(0, n_whole)
-            waiting = [joined.slice(n_whole)]
-        if waiting:
-            yield pa.concat_tables(waiting)
+            buffer = [joined.slice(n_whole)]
+        if buffer:
+            yield pa.concat_tables(buffer)
 
     def _gathered(self) -> Iterator[Any]:
-        """Put the rows of each run into one of several temporary files, and read these."""
+        """Sort the rows into temporary files by run, and yield each file as a table."""
         pa, _ = _arrow()
-        n_buckets = _MOST_BUCKETS
+        n_buckets = _MAX_BUCKETS
         if isinstance(self.source, (str, Path)):
             n_rows = parquet_dataset(self.source).count_rows()
             n_buckets = min(n_buckets, 1 + n_rows // _BUCKET_ROWS)
@@ -180,18 +174,18 @@ class RunBatches:
 
 
 def lacks_steps(error: ValueError) -> bool:
-    """Tell whether an error of `from_frame` may be due to rows of a run that lie elsewhere."""
+    """Tell whether an error of `from_frame` may come from rows of a run that stand elsewhere."""
     return re.search("starts at step|has no step", str(error)) is not None
 
 
 def update(accumulator: Any, batch: Batch) -> None:
-    """Update an accumulator, or those of a dict, each with its predictor."""
+    """Update an accumulator, or each of a dict with its predictor."""
     if not isinstance(accumulator, Mapping):
         accumulator.update(*batch)
         return
-    for key, one in accumulator.items():
+    for key, part in accumulator.items():
         name = key[0] if isinstance(key, tuple) else key
-        one.update(batch.y, batch.X[name], batch.groups)
+        part.update(batch.y, batch.X[name], batch.groups)
 
 
 def merge(accumulator: Any, other: Any) -> None:
@@ -199,36 +193,12 @@ def merge(accumulator: Any, other: Any) -> None:
     if not isinstance(accumulator, Mapping):
         accumulator.merge(other)
         return
-    for key, one in accumulator.items():
-        one.merge(other[key])
-
-
-def check_batch(
-    y: Any, X: Any, weights: StepWeights, groups: Any = None, *, probabilities: bool = True
-) -> LabelledRuns:
-    """Check the runs that an accumulator is to add; each needs an outcome."""
-    runs = check_sample(
-        X, y, allow_censored=False, probabilities=probabilities, single_channel=True
-    )
-    names = None if groups is None else check_labels(groups, len(runs))
-    return LabelledRuns(np.asarray(runs.y, dtype=np.float64), runs.X, weights, names)
-
-
-def check_mergeable(one: Any, other: Any, *settings: str) -> None:
-    """Refuse to merge anything but an accumulator of the same kind and settings."""
-    kind = type(one).__name__
-    if type(other) is not type(one):
-        raise ValueError(f"only another {kind} can be merged, got {type(other).__name__}")
-    differ = [name for name in settings if getattr(one, name) != getattr(other, name)]
-    if differ:
-        raise ValueError(
-            f"only accumulators of the same settings can be merged; these differ in "
-            f"{' and '.join(differ)}"
-        )
+    for key, part in accumulator.items():
+        part.merge(other[key])
 
 
 def hashed(keys: Any) -> IntArray:
-    """Return a number for each key, the same everywhere: what goes by it knows no partitions.
+    """Return a hash of each key that is the same in every process and partition.
 
     >>> hashed(np.array(["a", "b"])) % 1000
     array([752, 487])
@@ -239,22 +209,20 @@ def hashed(keys: Any) -> IntArray:
     return (pd.util.hash_array(values, categorize=False) >> np.uint64(1)).astype(np.int64)
 
 
-def _rows_before_last(ids: Any) -> int:
-    """Count the rows before those of the last run."""
+def _rows_before_last_run(ids: Any) -> int:
     import pyarrow.compute as pc
 
-    other = pc.not_equal(ids, ids[-1]).to_numpy()
-    places = np.flatnonzero(other)
-    return int(places[-1]) + 1 if len(places) else 0
+    rows = np.flatnonzero(pc.not_equal(ids, ids[-1]).to_numpy())
+    return int(rows[-1]) + 1 if len(rows) else 0
 
 
 def parquet_dataset(path: str | Path) -> Any:
-    """Open a Parquet file, or a folder in which other files may lie as well."""
+    """Open a Parquet file, or a folder in which there may be other files as well."""
     _, dataset = _arrow()
-    files = sorted(map(str, parquet_files(Path(path))))  # none of a file
+    files = sorted(map(str, parquet_files(Path(path))))  # empty where the path is a file
     return dataset.dataset(files or str(path), format="parquet")
 
 
 def _arrow() -> list[Any]:
     names = ("pyarrow", "pyarrow.dataset")
-    return [optional(name, "batches are read with pyarrow", "data") for name in names]
+    return [optional(name, "reading batches needs pyarrow", "data") for name in names]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import pickle
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,10 +28,7 @@ from trajscore.streaming._batches import (
 
 Reduced = TypeVar("Reduced")
 
-# Results that are merged at a time.
-_FAN_IN = 8
-# glibc's options of mallopt: bytes to keep when they are freed, and to ask the system for alone
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_FAN_IN = 8  # results that are merged at a time
 
 
 class DaskBatches:
@@ -49,7 +43,7 @@ class DaskBatches:
         """The partitions as they are."""
         if isinstance(self._source, list):
             return self._source
-        # read the columns only, but do not let dask join partitions, within which runs were torn
+        # read the columns only; joined partitions would hide runs that two of them share
         parts: list[Any] = self._source.simplify().to_delayed(optimize_graph=False)
         return parts
 
@@ -79,24 +73,26 @@ class DaskBatches:
 
     def reduce(self, accumulator: Reduced) -> Reduced:
         """Return a copy of the accumulator after all partitions, merged by tree."""
-        found = self._reduced_in_place(accumulator) if self.columns.scattered else None
-        if found is None:
-            found = _tree(_added, _merged, accumulator, self.columns, self._whole_parts)
-        return found
+        total = self._reduce_in_place(accumulator) if self.columns.scattered else None
+        if total is None:
+            total = _reduce_tree(_add_up, _merge_all, accumulator, self.columns, self._whole_parts)
+        return total
 
-    def _reduced_in_place(self, accumulator: Reduced) -> Reduced | None:
-        """Move the first and the last run of each partition only; None where others are torn."""
-        given = (_inner_added, _joined, accumulator, self.columns)
+    def _reduce_in_place(self, accumulator: Reduced) -> Reduced | None:
+        """Move only the first and last run of each partition; None if other runs are split."""
+        steps = (_add_inner_runs, _join_partial_sums, accumulator, self.columns)
         middle = len(self._parts) // 2
-        if _tree(*given, self._parts[middle : middle + 1]) is None:  # one shows it, mostly
+        if _reduce_tree(*steps, self._parts[middle : middle + 1]) is None:  # a cheap first look
             return None
-        found: _InPlace | None = _tree(*given, self._parts)
-        found = None if found is None else _with_runs(found, self.columns, found.torn)
-        return None if found is None else found.total
+        sums: _PartialSums | None = _reduce_tree(*steps, self._parts)
+        sums = None if sums is None else _with_runs(sums, self.columns, sums.split_rows)
+        return None if sums is None else sums.total
 
 
-def _tree(leaf: Any, node: Any, accumulator: Any, columns: Columns, parts: Sequence[Any]) -> Any:
-    """Compute leaves from partitions, and nodes from several of what is below."""
+def _reduce_tree(
+    leaf: Any, node: Any, accumulator: Any, columns: Columns, parts: Sequence[Any]
+) -> Any:
+    """Compute a leaf for each partition, and merge `_FAN_IN` results at a time."""
     import cloudpickle  # comes with dask
     from dask.delayed import delayed
 
@@ -114,76 +110,74 @@ def _unpacked(packed: bytes) -> Any:
     return pickle.loads(zlib.decompress(packed))
 
 
-def _added(accumulator: Any, columns: Columns, table: Any) -> Any:
-    found = deepcopy(accumulator)  # tasks may be run again, and must leave what they are given
-    with _kept_memory():
-        if isinstance(table, (str, Path)):  # a file, which a task reads in batches as well
-            return RunBatches(table, columns).reduce(found)
-        if len(table):
-            update(found, columns.batch(table))
-    return found
+def _add_up(accumulator: Any, columns: Columns, table: Any) -> Any:
+    if isinstance(table, (str, Path)):  # a file, which a task reads in batches as well
+        return RunBatches(table, columns).reduce(accumulator)
+    total = deepcopy(accumulator)  # tasks may run twice, and must not change their arguments
+    if len(table):
+        update(total, columns.batch(table))
+    return total
 
 
-def _merged(found: Sequence[Any]) -> Any:
-    total = deepcopy(found[0])
-    for other in found[1:]:
+def _merge_all(accumulators: Sequence[Any]) -> Any:
+    total = deepcopy(accumulators[0])
+    for other in accumulators[1:]:
         merge(total, other)
     return total
 
 
 @dataclass
-class _InPlace:
-    """What runs of some partitions add up to, and the rows of the runs at their ends."""
+class _PartialSums:
+    """Sums over the runs within some partitions, and the rows of runs at partition ends."""
 
     total: Any
-    keys: IntArray  # hashes of the runs that were added up
-    torn: pd.DataFrame
+    hashes: IntArray  # of the runs in the total
+    split_rows: pd.DataFrame
 
 
-def _inner_added(accumulator: Any, columns: Columns, table: Any) -> _InPlace | None:
+def _add_inner_runs(accumulator: Any, columns: Columns, table: Any) -> _PartialSums | None:
     """Add up a partition's runs but the first and the last; None if these are most of it."""
-    with _kept_memory():
-        rows = _read(columns, table)
-        ids = rows[columns.id]
-        inner = np.flatnonzero((ids != ids[:1].squeeze()) & (ids != ids[-1:].squeeze()))
-        start, stop = (inner[0], inner[-1] + 1) if len(inner) else (0, 0)
-        if 2 * (stop - start) < len(rows):
-            return None
-        torn = pd.concat([rows.iloc[:start], rows.iloc[stop:]])
-        part = _InPlace(accumulator, np.empty(0, dtype=np.int64), torn)
-        return _with_runs(part, columns, rows.iloc[start:stop])
-
-
-def _joined(parts: Sequence[_InPlace | None]) -> _InPlace | None:
-    """Join partitions; None if they have a run in common."""
-    found = [part for part in parts if part is not None]
-    keys = _distinct(np.concatenate([part.keys for part in found])) if found else None
-    if keys is None or len(found) < len(parts):
+    rows = _read(columns, table)
+    ids = rows[columns.id]
+    inner = np.flatnonzero((ids != ids[:1].squeeze()) & (ids != ids[-1:].squeeze()))
+    start, stop = (inner[0], inner[-1] + 1) if len(inner) else (0, 0)
+    if 2 * (stop - start) < len(rows):
         return None
-    total = _merged([part.total for part in found])
-    return _InPlace(total, keys, pd.concat([part.torn for part in found]))
+    split_rows = pd.concat([rows.iloc[:start], rows.iloc[stop:]])
+    sums = _PartialSums(accumulator, np.empty(0, dtype=np.int64), split_rows)
+    return _with_runs(sums, columns, rows.iloc[start:stop])
 
 
-def _with_runs(part: _InPlace, columns: Columns, rows: pd.DataFrame) -> _InPlace | None:
-    """Add runs; None if one of them lacks steps, or was added up before."""
+def _join_partial_sums(parts: Sequence[_PartialSums | None]) -> _PartialSums | None:
+    """Join partitions; None if they have a run in common."""
+    sums = [part for part in parts if part is not None]
+    hashes = _distinct(np.concatenate([part.hashes for part in sums])) if sums else None
+    if hashes is None or len(sums) < len(parts):
+        return None
+    total = _merge_all([part.total for part in sums])
+    return _PartialSums(total, hashes, pd.concat([part.split_rows for part in sums]))
+
+
+def _with_runs(sums: _PartialSums, columns: Columns, rows: pd.DataFrame) -> _PartialSums | None:
+    """Add runs; None if one of them lacks steps, or was added before."""
     if not len(rows):
-        return part
+        return sums
     try:
         batch = columns.batch(rows)
     except ValueError as error:
         if lacks_steps(error):
             return None
         raise
-    keys = _distinct(np.append(part.keys, hashed(batch.X.ids)))
-    total = deepcopy(part.total)
+    hashes = _distinct(np.append(sums.hashes, hashed(batch.X.ids)))
+    total = deepcopy(sums.total)
     update(total, batch)
-    return None if keys is None else _InPlace(total, keys, part.torn)
+    return None if hashes is None else _PartialSums(total, hashes, sums.split_rows)
 
 
-def _distinct(keys: IntArray) -> IntArray | None:
-    """Sort hashes; None if one is there twice."""
-    keys = np.sort(keys)
-    return None if (keys[1:] == keys[:-1]).any() else keys
+def _distinct(hashes: IntArray) -> IntArray | None:
+    """Sort hashes; None if one occurs twice."""
+    hashes = np.sort(hashes)
+    return None if (hashes[1:] == hashes[:-1]).any() else hashes
 
 
 def _read(columns: Columns, table: Any) -> pd.DataFrame:
@@ -191,20 +185,3 @@ def _read(columns: Columns, table: Any) -> pd.DataFrame:
     if isinstance(table, (str, Path)):
         return pd.read_parquet(table, columns=columns.names)
     return select_columns(table, columns.names)
-
-
-@contextmanager
-def _kept_memory() -> Iterator[None]:
-    """Keep freed memory for what comes next, where Dask has told glibc to hand it back at once."""
-    mallopt = getattr(ctypes.pythonapi, "mallopt", None)
-    asked = os.environ.get("MALLOC_TRIM_THRESHOLD_")
-    if mallopt is None or asked is None:
-        yield
-        return
-    mallopt(_TRIM_THRESHOLD, 1 << 26)  # as glibc does by itself, unless a threshold was set
-    mallopt(_MMAP_THRESHOLD, 1 << 25)
-    try:
-        yield
-    finally:
-        mallopt(_TRIM_THRESHOLD, int(asked))
-        mallopt(_MMAP_THRESHOLD, 1 << 17)

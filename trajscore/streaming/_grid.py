@@ -1,4 +1,4 @@
-"""A fine grid of forecasts, or of any signal: what is counted on it takes no memory a run."""
+"""A fine grid of forecasts or of any signal; counts on it need the same memory for any runs."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Grid:
 
     @classmethod
     def between(cls, bounds: Any, n_cells: int) -> Self:
-        """Return the grid of a signal between two bounds; None: that of forecasts."""
+        """Return a grid between two bounds, or that of forecasts for None."""
         if bounds is None:
             return cls(n_cells=n_cells)
         ends = list(bounds) if is_iterable(bounds) else []
-        if len(ends) != 2 or not all(is_number(one) and np.isfinite(one) for one in ends):
+        if len(ends) != 2 or not all(is_number(end) and np.isfinite(end) for end in ends):
             raise ValueError(f"bounds must be two finite numbers, got {bounds!r}")
         if not ends[0] <= ends[1]:
-            raise ValueError(f"bounds must ascend, got {bounds!r}; give the smaller one first")
+            raise ValueError(f"bounds must give the smaller number first, got {bounds!r}")
         return cls(float(ends[0]), float(ends[1]), False, n_cells)
 
     def cells(self, values: FloatArray) -> IntArray:
-        """Return the cell of each value; those beyond the ends are in the outermost."""
+        """Return the cell of each value; a value beyond the ends falls into the outermost cell."""
         if self.is_probability:
             p = np.clip(values, CLIP, 1 - CLIP)
             values = np.log(p / (1 - p))  # an eighth of the time of scipy's logit

@@ -1,4 +1,4 @@
-"""What all forecasts of some runs share, worked out once for all that adds them up."""
+"""Runs with outcomes, and the weights that several accumulators share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trajscore.metrics._weighted_steps import step_parts
 
 @dataclass(frozen=True)
 class LabelledRuns:
-    """Trusted runs, of which there are some, with outcomes in [0, 1]; forecasts go beside them.
+    """Checked runs, at least one, with outcomes in [0, 1]; forecasts are kept elsewhere.
 
     >>> runs = LabelledRuns(np.array([1.0, 0.0]), TrajectoryArray.from_list([[0.5, 0.8], [0.2]]))
     >>> runs.sums(runs.X.cells).round(3)
@@ -25,28 +25,28 @@ class LabelledRuns:
     """
 
     label: FloatArray
-    X: TrajectoryArray  # of whose cells only the layout is read
+    X: TrajectoryArray  # only its layout is read, not its values
     weights: StepWeights = field(default_factory=as_step_weights)
     groups: NDArray[Any] | None = None
 
     @cached_property
-    def _of_runs(self) -> RunWeights:
+    def _run_weights(self) -> RunWeights:
         return self.weights.of(self.X)
 
     @cached_property
     def weight(self) -> FloatArray:
         """Weight of each step."""
-        return self._of_runs.cells()
+        return self._run_weights.cells()
 
     @property
     def total(self) -> FloatArray:
         """Weight of each run."""
-        return self._of_runs.total
+        return self._run_weights.total
 
     @property
     def divisor(self) -> FloatArray:
-        """What each run adds to the divisor of a set's score."""
-        return self._of_runs.divisor()
+        """Contribution of each run to the divisor of a set's score."""
+        return self._run_weights.divisor()
 
     @cached_property
     def step_label(self) -> FloatArray:
@@ -54,12 +54,12 @@ class LabelledRuns:
         return np.repeat(self.label, self.X.lengths)
 
     @cached_property
-    def won(self) -> FloatArray:
+    def success(self) -> FloatArray:
         """Weight of success of each step."""
         return self.weight * self.step_label
 
     @cached_property
-    def lost(self) -> FloatArray:
+    def failure(self) -> FloatArray:
         """Weight of failure of each step."""
         return self.weight * (1 - self.step_label)
 
@@ -70,4 +70,4 @@ class LabelledRuns:
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Weighted sum of each run's values, one a step."""
-        return self._of_runs.sums(values)
+        return self._run_weights.sums(values)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
@@ -17,16 +16,16 @@ from trajscore.metrics import _ranking
 from trajscore.metrics._aggregate import AGGREGATORS, collapse
 from trajscore.metrics._binning import quantile_bins
 from trajscore.metrics._gradients import GRADIENTS
-from trajscore.streaming._batches import check_batch, check_mergeable
+from trajscore.streaming._accumulator import Accumulator
 from trajscore.streaming._grid import Grid
+from trajscore.streaming._labelled import LabelledRuns
 
 _STATISTICS = {"AUROC": _ranking.auroc, "AUPRC": _ranking.auprc, "AURC": _ranking.aurc}
 
-# With 16,384 the AUPRC of calibrated forecasts, which lie closer, was off by 2e-4.
-_N_CELLS = 1 << 16
+_N_CELLS = 1 << 16  # with 16,384, the AUPRC of calibrated forecasts was off by 2e-4
 
 
-class RankingAccumulator:
+class RankingAccumulator(Accumulator):
     """AUROC, AUPRC, AURC and T-ECE of collapsed traces, in one pass, with the error of the grid.
 
     Parameters
@@ -36,7 +35,8 @@ class RankingAccumulator:
     weights, horizon : str or callable, and int, "own" or None
         Step weights as in `trajscore.metrics.tps_score`, for ``phi="weighted"``.
     bounds : tuple of float, optional
-        Smallest and largest value of a signal that is no probability. Default: forecasts in [0, 1].
+        Smallest and largest value of a signal that is not a probability. Default: forecasts in
+        [0, 1].
 
     See Also
     --------
@@ -45,9 +45,9 @@ class RankingAccumulator:
 
     Notes
     -----
-    Confidences are counted in 65,536 cells (of log-odds, 0.0004 wide) and are ties in a cell. In
-    truth the failures of a cell may lie before or behind its successes: ``least`` and ``most`` are
-    the values of these two cases, between which lies that of all runs in memory.
+    Confidences are counted in 65,536 cells of log-odds, 0.0004 wide; those in one cell count as
+    ties. In truth the failures of a cell may rank before or after its successes. ``least`` and
+    ``most`` are the values for these two cases; the value for all runs in memory lies between.
 
     Examples
     --------
@@ -61,6 +61,8 @@ class RankingAccumulator:
     Name: value, dtype: float64
     """
 
+    settings = ("phi", "weights", "grid")
+
     def __init__(
         self,
         phi: str = "weighted",
@@ -73,68 +75,25 @@ class RankingAccumulator:
         self.grid = Grid.between(bounds, _N_CELLS)
         self.sums: FloatArray = np.zeros((3, _N_CELLS))  # failures, successes, confidence
 
-    def update(self, y: ArrayLike, X: Any, groups: ArrayLike | None = None) -> Self:
-        """Add some runs.
+    def _add_runs(self, runs: LabelledRuns) -> None:
+        self._add(runs.label, collapse(runs.X, self.phi, self.weights))
 
-        Parameters
-        ----------
-        y : array-like of shape (n_runs,)
-            Outcomes: 1 success, 0 failure, or a grade in [0, 1].
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            Confidences, one a step.
-        groups : array-like, optional
-            Not used; for `iter_batches`' sake.
-
-        Returns
-        -------
-        RankingAccumulator
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If an outcome was not observed, or a confidence lies outside [0, 1] unless `bounds` say
-            otherwise.
-        """
-        runs = check_batch(y, X, self.weights, probabilities=self.grid.is_probability)
-        return self._add(runs.label, collapse(runs.X, self.phi, self.weights))
-
-    def _add(self, label: FloatArray, confidence: FloatArray) -> Self:
-        """Add trusted runs whose traces were collapsed."""
+    def _add(self, label: FloatArray, confidence: FloatArray) -> None:
+        """Add trusted runs with one confidence each."""
         cells = self.grid.cells(confidence)
         for place, values in enumerate((1 - label, label, confidence)):
             self.sums[place] += np.bincount(cells, values, _N_CELLS)
-        return self
 
     def _constant(self, forecast: float) -> RankingAccumulator:
-        """Return what the same runs add up to with one number as the forecast of every step."""
-        found = RankingAccumulator(self.phi, self.weights)
-        (cell,) = found.grid.cells(np.array([forecast]))
+        """Return the sums of the same runs with one number as the forecast of every step."""
+        constant = RankingAccumulator(self.phi, self.weights)
+        (cell,) = constant.grid.cells(np.array([forecast]))
         n_runs = self.sums[:2].sum(axis=1)
-        found.sums[:, cell] = [*n_runs, n_runs.sum() * forecast]
-        return found
+        constant.sums[:, cell] = [*n_runs, n_runs.sum() * forecast]
+        return constant
 
-    def merge(self, other: Self) -> Self:
-        """Add what another accumulator has added up.
-
-        Parameters
-        ----------
-        other : RankingAccumulator
-            Of the same parameters.
-
-        Returns
-        -------
-        RankingAccumulator
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the other has other parameters.
-        """
-        check_mergeable(self, other, "phi", "weights", "grid")
+    def _add_sums(self, other: Self) -> None:
         self.sums = self.sums + other.sums
-        return self
 
     def compute(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Return the statistics so far.
@@ -147,8 +106,8 @@ class RankingAccumulator:
         Returns
         -------
         DataFrame indexed by statistic
-            value; low and high, an interval from the influence of each run (none of T-ECE); least
-            and most, bounds of the value without a grid (of T-ECE without the rounding of bins).
+            value; low and high, an interval from the influence of each run (not for T-ECE); least
+            and most, bounds on the value without a grid.
 
         Raises
         ------
@@ -156,13 +115,13 @@ class RankingAccumulator:
             If there are no runs so far.
         """
         if not self.sums[:2].any():
-            raise ValueError("there are no runs so far; add some")
+            raise ValueError("There are no runs yet; add some with update")
         failures, successes, confidence = self.sums[:, self.sums[:2].sum(axis=0) > 0]
         n = float((failures + successes).sum())
         rows = {}
         for name, statistic in _STATISTICS.items():
             value = float(statistic(failures, successes))
-            cases = [float(statistic(*_apart(failures, successes, k))) for k in (0, 1)]
+            cases = [float(statistic(*_split_cells(failures, successes, k))) for k in (0, 1)]
             of_failure, of_success = GRADIENTS[statistic](failures, successes)
             squares = (failures * of_failure**2 + successes * of_success**2).sum()
             half = any_units(None, int(n)).t_quantile(int(n), confidence_level) * np.sqrt(squares)
@@ -178,10 +137,10 @@ class RankingAccumulator:
         )
 
 
-def _apart(
+def _split_cells(
     failures: FloatArray, successes: FloatArray, first: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Split each cell in two, of failures and of successes; `first` says which are below."""
+    """Split each cell in two; the failures are the lower half where `first` is 0."""
     split = np.zeros((2, len(failures), 2))
     split[0, :, first], split[1, :, 1 - first] = failures, successes
     return split[0].ravel(), split[1].ravel()

@@ -22,14 +22,14 @@ def iter_batches(
     scattered: bool = False,
     progress: Callable[[Iterator[Any]], Any] | None = None,
 ) -> Any:
-    """Return batches of whole runs, of a table with one row a step that memory need not hold.
+    """Return batches of whole runs from a table with one row a step that may exceed memory.
 
     Parameters
     ----------
     source : path, Arrow data, Dask DataFrame or list of delayed tables
-        A Parquet file or a folder of them; a pyarrow dataset; what hands out an Arrow stream, such
-        as a pyarrow table, a record batch reader, or a result of DuckDB or polars; or a Dask
-        DataFrame, or a list of Dask's delayed tables or paths, which may lie anywhere.
+        A Parquet file or a folder of them; a pyarrow dataset; an object with an Arrow stream, such
+        as a pyarrow table, a record batch reader, or a result of DuckDB or polars; a Dask
+        DataFrame; or a list of Dask's delayed tables or paths.
     id, step : str
         Columns of run identifiers and step numbers, as in `trajscore.TrajectoryArray.from_frame`.
     value : str or list of str
@@ -44,30 +44,29 @@ def iter_batches(
     first_step : int, default=1
         The number of each run's first step.
     scattered : bool, default=False
-        Whether the rows of a run may lie apart, in other files too. They are then put together by
-        way of temporary files (of Dask: where they are, but for runs at the ends of partitions, or
-        else by its shuffle). Otherwise a run whose rows lie apart is refused.
+        Whether the rows of a run may stand apart, also in several files. Temporary files, or on
+        Dask its shuffle, then bring them together. Default: such a run is an error.
     progress : callable, optional
         Wraps the iterator over batches, as ``tqdm`` does.
 
     Returns
     -------
     iterable of (y, X, groups)
-        Outcomes, a TrajectoryArray with a channel for each predictor, and the clusters or None. It
-        can be gone through more than once if the source can. ``reduce(accumulator)`` returns the
-        accumulator after all batches; of Dask, by the scheduler that is set, and merged by tree. It
-        may be a dict of accumulators by predictor, or by (predictor, any name).
+        Outcomes, a TrajectoryArray with a channel for each predictor, and the clusters or None. You
+        can iterate more than once if the source allows it. ``reduce(accumulator)`` returns a copy
+        of the accumulator after all batches; on Dask the active scheduler computes it. Instead of
+        one accumulator you can pass a dict of them by predictor, or by (predictor, any name).
 
     Raises
     ------
     ImportError
         If pyarrow is not installed (extra ``data``).
     ValueError
-        If the rows of a run lie apart, or as in `trajscore.TrajectoryArray.from_frame`.
+        If the rows of a run stand apart, or as in `trajscore.TrajectoryArray.from_frame`.
 
     See Also
     --------
-    TPSAccumulator : Adds up what comes out.
+    TPSAccumulator : Computes scores from the batches.
 
     Examples
     --------
@@ -81,18 +80,18 @@ def iter_batches(
     [1 0] <TrajectoryArray: 2 runs of 1 to 2 steps, channels p> None
     """
     values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
-    kept = tuple(meta) if isinstance(meta, (list, tuple)) else (meta,)
-    for name in (id, step, *values, outcome, *(() if group is None else (group,)), *kept):
+    per_run = tuple(meta) if isinstance(meta, (list, tuple)) else (meta,)
+    for name in (id, step, *values, outcome, *(() if group is None else (group,)), *per_run):
         if not isinstance(name, str):
-            raise ValueError(f"columns are named by text, got {name!r}")
+            raise ValueError(f"The name of a column must be text, got {name!r}")
     if not values:
-        raise ValueError("there is no column of values; give at least one")
-    columns = Columns(id, step, values, outcome, group, kept, first_step, scattered)
+        raise ValueError("value is empty; name at least one column")
+    columns = Columns(id, step, values, outcome, group, per_run, first_step, scattered)
     if _is_of_dask(source):
         return DaskBatches(source, columns)
     return RunBatches(source, columns, progress)
 
 
 def _is_of_dask(source: Any) -> bool:
-    one = source[0] if isinstance(source, list) and source else source
-    return type(one).__module__.partition(".")[0].startswith("dask")
+    sample = source[0] if isinstance(source, list) and source else source
+    return type(sample).__module__.partition(".")[0].startswith("dask")

@@ -7,25 +7,23 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._units import left_out_factor, n_equal, t_quantile
 from trajscore.metrics._proper_scores import family_name, get_family, several_families
 from trajscore.metrics._tps import score_cells
-from trajscore.streaming._batches import check_batch, check_mergeable, hashed
+from trajscore.streaming._accumulator import Accumulator
+from trajscore.streaming._batches import hashed
 from trajscore.streaming._labelled import LabelledRuns
 
-# Clusters are told apart by so many hashes; those of one hash count as one cluster.
-_BUCKETS = 4096
+_BUCKETS = 4096  # hashes of clusters; clusters with the same hash count as one
 
 
-class TPSAccumulator:
+class TPSAccumulator(Accumulator):
     """Mean Trajectory Proper Scores, their margin over the base rate, and intervals, in one pass.
 
-    What was added up anywhere can be merged, in any order: sums and numbers of runs are all that
-    is kept.
+    It keeps sums only. Accumulators can be merged in any order.
 
     Parameters
     ----------
@@ -42,9 +40,9 @@ class TPSAccumulator:
     Notes
     -----
     Intervals are those of `trajscore.inference.influence_interval`, from second moments of the
-    runs. With clusters, whose runs may come in different batches, they are from sums over 4,096
-    hashes of the clusters' names: clusters that share one count as one, which widens the intervals
-    a little where there are thousands.
+    runs. With clusters, whose runs may come in different batches, they come from sums over 4,096
+    hashes of the clusters' names. Clusters with the same hash count as one, which widens the
+    intervals a little where there are thousands of clusters.
 
     Examples
     --------
@@ -56,68 +54,47 @@ class TPSAccumulator:
     brier       3 -0.0778     -0.197
     """
 
+    settings = ("scores", "weights")
+
     def __init__(
         self, score: Any = "log", weights: Weights = "early", horizon: Horizon = None
     ) -> None:
         self.scores = several_families(score)
         self.weights = as_step_weights(weights, horizon)
-        # and the divisor, weight of successes, of failures, number of runs
+        # scores, then the divisor, the weights of successes and of failures, the number of runs
         n_sums = len(self.scores) + 4
         self.moments: FloatArray = np.zeros((n_sums, n_sums))
         self.by_cluster: FloatArray | None = None
 
-    def update(self, y: ArrayLike, X: Any, groups: ArrayLike | None = None) -> Self:
-        """Add some runs.
+    def _add_runs(self, runs: LabelledRuns) -> None:
+        self._add(runs, runs.X.cells)
 
-        Parameters
-        ----------
-        y : array-like of shape (n_runs,)
-            Outcomes: 1 success, 0 failure, or a grade in [0, 1].
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            Forecasts of success, one a step.
-        groups : array-like of shape (n_runs,), optional
-            Clusters of runs; in all updates or in none.
-
-        Returns
-        -------
-        TPSAccumulator
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            As in `trajscore.metrics.tps_score`, or if some updates have groups and others none.
-        """
-        runs = check_batch(y, X, self.weights, groups)
-        return self._add(runs, runs.X.cells) if len(runs.label) else self
-
-    def _add(self, runs: LabelledRuns, forecasts: FloatArray) -> Self:
-        """Add trusted runs."""
+    def _add(self, runs: LabelledRuns, forecasts: FloatArray) -> None:
+        """Add trusted runs with one forecast a step."""
         if (runs.groups is None) != (self.by_cluster is None) and self.n_runs:
-            raise ValueError("groups must be given in all updates, or in none")
-        families = [get_family(score) for score in self.scores]
-        scored = [runs.sums(score_cells(one, forecasts, runs.step_label)) for one in families]
-        won = runs.total * runs.label
-        columns = [*scored, runs.divisor, won, runs.total - won, np.ones(len(won))]
+            raise ValueError("groups must be given in all updates or in none")
+        families = map(get_family, self.scores)
+        scores = [runs.sums(score_cells(f, forecasts, runs.step_label)) for f in families]
+        success = runs.total * runs.label
+        columns = [*scores, runs.divisor, success, runs.total - success, np.ones(len(success))]
         sums = np.stack(columns, axis=1)
         self.moments += sums.T @ sums
         if runs.groups is not None:
             if self.by_cluster is None:
                 self.by_cluster = np.zeros((_BUCKETS, sums.shape[1]))
             np.add.at(self.by_cluster, hashed(runs.groups) % _BUCKETS, sums)
-        return self
 
     def _constant(self, forecast: float) -> Self:
-        """Return what the same runs add up to with one number as the forecast of every step."""
+        """Return the sums of the same runs with one number as the forecast of every step."""
         onto = np.eye(len(self.moments))
         for j, score in enumerate(self.scores):
             onto[:, j] = 0.0
-            onto[-3:-1, j] = _earned(score, forecast)
-        found = deepcopy(self)
-        found.moments = onto.T @ self.moments @ onto
+            onto[-3:-1, j] = _constant_scores(score, forecast)
+        constant = deepcopy(self)
+        constant.moments = onto.T @ self.moments @ onto
         if self.by_cluster is not None:
-            found.by_cluster = self.by_cluster @ onto
-        return found
+            constant.by_cluster = self.by_cluster @ onto
+        return constant
 
     @property
     def n_runs(self) -> int:
@@ -126,36 +103,20 @@ class TPSAccumulator:
 
     @property
     def success_rate(self) -> float:
-        """Success rate over forecasts, each with its weight."""
-        won, lost = self.moments[-1, -3:-1]
-        return float(won / (won + lost))
+        """Success rate over steps, each with its weight."""
+        success, failure = self.moments[-1, -3:-1]
+        return float(success / (success + failure))
 
-    def merge(self, other: Self) -> Self:
-        """Add what another accumulator has added up.
-
-        Parameters
-        ----------
-        other : TPSAccumulator
-            Of the same scores and weights.
-
-        Returns
-        -------
-        TPSAccumulator
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the other has other scores or weights, or only one of them has clusters.
-        """
-        check_mergeable(self, other, "scores", "weights")
+    def _add_sums(self, other: Self) -> None:
         if self.n_runs and other.n_runs and (self.by_cluster is None) != (other.by_cluster is None):
-            raise ValueError("one of the accumulators has clusters of runs, the other has none")
+            raise ValueError(
+                "Only one of the two accumulators has clusters; give groups in all updates of "
+                "both, or in none"
+            )
         self.moments = self.moments + other.moments
         if other.by_cluster is not None:
-            mine = 0.0 if self.by_cluster is None else self.by_cluster
-            self.by_cluster = mine + other.by_cluster
-        return self
+            sums = 0.0 if self.by_cluster is None else self.by_cluster
+            self.by_cluster = sums + other.by_cluster
 
     def compute(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Return the scores so far.
@@ -178,15 +139,15 @@ class TPSAccumulator:
         """
         n = self.n_runs
         if n < 2:
-            raise ValueError(f"an interval needs at least 2 runs, got {n}")
+            raise ValueError(f"An interval needs at least 2 runs, got {n}; add more with update")
         mean = self.moments[-1] / n
-        won, lost = mean[-3:-1]
-        k = len(self.scores)
+        success, failure = mean[-3:-1]
+        rate, k = success / (success + failure), len(self.scores)
         directions = np.zeros((len(mean), 2 * k))  # from sums to influences on values and margins
         for j, score in enumerate(self.scores):
             directions[j, [j, k + j]] = 1.0
-            # the rate itself may vary: to first order that changes nothing, as it is the best one
-            directions[-3:-1, k + j] = -np.nan_to_num(_earned(score, won / (won + lost)))
+            # that the rate is estimated changes nothing to first order: it is the best constant
+            directions[-3:-1, k + j] = -np.nan_to_num(_constant_scores(score, rate))
         directions /= mean[-4]  # a score is a ratio of sums
         value = mean @ directions
         directions[-4] -= value / mean[-4]
@@ -211,7 +172,7 @@ class TPSAccumulator:
         return error, t_quantile(n_equal(sizes) - 1, level)
 
 
-def _earned(score: Any, forecast: float) -> tuple[float, float]:
-    """Score of a forecast where the run succeeds, and where it fails."""
+def _constant_scores(score: Any, forecast: float) -> tuple[float, float]:
+    """Return the score of a forecast for a success and for a failure."""
     family, p = get_family(score), np.array([forecast])
     return family.success(p)[0], family.failure(p)[0]

@@ -14,7 +14,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import running_sum
 from trajscore.io import Step
-from trajscore.tracer._definitions import repeats_call
+from trajscore.tracer._compared_texts import repeated_calls
 from trajscore.tracer._tools import has_failed, is_transfer, is_write, tools_with_effects
 from trajscore.tracer._turns import RunTransformer, Turns, call_text, chosen, take_turns
 
@@ -191,9 +191,9 @@ def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
     def calls_of(signal: str) -> FloatArray:
         return of_turns(lambda step: sum(kind(call.name) == signal for call in step.tool_calls))
 
-    said, tokens = of_turns(lambda step: len(step.text)), of_turns(n_tokens)
+    text_size, tokens = of_turns(lambda step: len(step.text)), of_turns(n_tokens)
     repeats = np.zeros(len(is_agent))
-    repeats[repeats_call(turns, window=int(turns.lengths.max()))] = 1
+    repeats[repeated_calls(turns, window=int(turns.lengths.max()))] = 1
     of_agent = {
         "agent_turns": np.ones(len(is_agent)),
         "writes": calls_of("writes"),
@@ -202,14 +202,14 @@ def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
         "repeats": repeats,
         "errors": of_turns(lambda step: sum(has_failed(call) for call in step.tool_calls)),
         "refusals": of_turns(_refuses),
-        "agent_text": said,
+        "agent_text": text_size,
         "arguments": of_turns(_size_of_arguments),
         "turns_with_tokens": np.isfinite(tokens).astype(np.float64),
     }
     of_user = {
         "user_turns": np.ones(len(is_agent)),
         "user_calls": of_turns(lambda step: len(step.tool_calls)),
-        "user_text": said,
+        "user_text": text_size,
     }
     facts = {name: values * is_agent for name, values in of_agent.items()}
     facts |= {name: values * (1 - is_agent) for name, values in of_user.items()}

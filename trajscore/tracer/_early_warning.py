@@ -17,7 +17,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import check_choice, is_number
+from trajscore.core.values import is_number
 from trajscore.core.within_runs import first_step_above, last_cells
 from trajscore.metrics._equal_length import has_both
 
@@ -31,11 +31,10 @@ class EarlyWarning:
     Attributes
     ----------
     threshold : float
-        A run is flagged at the first step whose risk is at least this; with
-        ``definition="agent-tracer"``, above this.
+        A run is flagged at the first step whose risk is at least this.
     failure_times : ndarray of shape (n_failures,)
         Of each failed run, the share of its steps that lay behind it when it was flagged:
-        (step - 1) / (N - 1); NaN where it never was, or with "agent-tracer" 1.
+        (step - 1) / (N - 1); NaN where it never was.
     success_times : ndarray of shape (n_successes,)
         The same of successful runs: false alarms. NaN where one never was flagged.
     by_step : DataFrame indexed by step
@@ -50,7 +49,6 @@ class EarlyWarning:
     failure_times: FloatArray
     success_times: FloatArray
     by_step: pd.DataFrame = field(repr=False)
-    definition: str = "paper"
 
     def detected_within(self, progress: float = 0.2) -> float:
         """Return the share of failed runs flagged by that share of a run; NaN if none failed."""
@@ -77,16 +75,14 @@ class EarlyWarning:
         return grid, detected, np.array([self.false_alarms_within(one) for one in grid])
 
     def _over_failures(self, mean: Callable[[FloatArray], Any]) -> float:
-        found = self.failure_times[~np.isnan(self.failure_times)]
-        return float(mean(found)) if len(found) else float("nan")
+        flagged = self.failure_times[~np.isnan(self.failure_times)]
+        return float(mean(flagged)) if len(flagged) else float("nan")
 
     def _share_within(self, times: FloatArray, progress: float) -> float:
         if not len(times):
             return float("nan")
-        # "before 20%" there, "by 20%" here
-        allowed = -_ROUNDING if self.definition == "agent-tracer" else _ROUNDING
         with np.errstate(invalid="ignore"):
-            return float((times <= progress + allowed).mean())
+            return float((times <= progress + _ROUNDING).mean())
 
 
 def early_warning(
@@ -95,7 +91,6 @@ def early_warning(
     *,
     threshold: float | None = None,
     groups: ArrayLike | None = None,
-    definition: str = "paper",
 ) -> EarlyWarning:
     """Find when the risk of each run first reaches a threshold, and what it tells at each step.
 
@@ -110,10 +105,6 @@ def early_warning(
         failures flagged minus that of successes; it has then seen the runs that it judges.
     groups : array-like of shape (n_runs,), optional
         Clusters of runs (trials of one task), for the intervals and the calibration by step.
-    definition : {"paper", "agent-tracer"}, default="paper"
-        "agent-tracer" counts as that package does: a run is flagged where its risk is above the
-        threshold, which the run that sets the threshold never is; a failure that is never flagged
-        counts as flagged at its end; and what is flagged at 20% is not flagged within 20%.
 
     Returns
     -------
@@ -131,7 +122,7 @@ def early_warning(
 
     References
     ----------
-    Tayebati et al. (2026), TRACER, Section IV-B; https://github.com/sinatayebati/agent-tracer.
+    Tayebati et al. (2026), TRACER, Section IV-B.
 
     Examples
     --------
@@ -142,7 +133,6 @@ def early_warning(
     """
     if threshold is not None and not (is_number(threshold) and threshold == threshold):
         raise ValueError(f"threshold must be a number or None, got {threshold!r}")
-    check_choice(definition, "definition", ("paper", "agent-tracer"))
     sample = check_sample(
         risk, y, groups=groups, allow_soft=False, single_channel=True, allow_missing=True
     )
@@ -151,12 +141,8 @@ def early_warning(
     sample, final = sample.take(known), final[known]
     codes = np.asarray(sample.y)
     limit = _youden_threshold(codes, final) if threshold is None else float(threshold)
-    is_theirs = definition == "agent-tracer"
-    times = _crossing_times(sample.X, limit if is_theirs else np.nextafter(limit, -np.inf))
-    failure_times = times[codes == FAILURE]
-    if is_theirs:
-        failure_times = np.nan_to_num(failure_times, nan=1.0)
-    return EarlyWarning(limit, failure_times, times[codes == SUCCESS], _by_step(sample), definition)
+    times = _crossing_times(sample.X, np.nextafter(limit, -np.inf))
+    return EarlyWarning(limit, times[codes == FAILURE], times[codes == SUCCESS], _by_step(sample))
 
 
 def _by_step(sample: Sample) -> pd.DataFrame:

@@ -18,10 +18,7 @@ from sklearn.utils import murmurhash3_32
 
 from trajscore.core.optional import optional
 from trajscore.core.values import is_iterable
-from trajscore.tracer._kept import Store
 
-# The rows of texts, in numbers that are not 0: some 50 MB.
-_ROWS = Store(1 << 22)
 # A longer text is cut, and its end is kept: what was said last.
 MAX_CHARACTERS = 60_000
 _INSTEAD = ', or use embedder="char"'
@@ -44,10 +41,7 @@ def make_embedder(embedder: Any) -> Any:
 
 
 class _CharacterCounts(TransformerMixin, BaseEstimator):
-    """Counts of triples of characters, hashed as scikit-learn's HashingVectorizer does, and faster.
-
-    Texts that come again, as those of other folds do, are not counted again.
-    """
+    """Counts of triples of characters, hashed as scikit-learn's HashingVectorizer does, faster."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Do nothing."""
@@ -55,18 +49,7 @@ class _CharacterCounts(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> csr_matrix:
         """Return one row of length one a text."""
-        texts = list(X)
-        rows = {text: _ROWS.get(text) for text in texts}
-        new = [text for text, row in rows.items() if row is None]
-        if new:
-            table = _triples(new)
-            for text, start, stop in zip(new, table.indptr, table.indptr[1:], strict=False):
-                rows[text] = table.indices[start:stop].copy(), table.data[start:stop].copy()
-                _ROWS.put(text, rows[text], int(stop - start))
-        found = [rows[text] for text in texts]
-        indices, data = (np.concatenate(part) for part in zip(*found, strict=True))
-        ends = np.cumsum([0, *(len(row[0]) for row in found)])
-        return csr_matrix((data, indices, ends), shape=(len(texts), _COLUMNS))
+        return _triples(list(X))
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

@@ -12,13 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, check_choice
-from trajscore.tracer._components import ACTORS, CHANNELS
-from trajscore.tracer._definitions import (
-    DEFINITIONS,
+from trajscore.tracer._compared_texts import (
     PairsOfTurns,
     TextsOfTurns,
+    answers_to_turn_before,
     calls_and_results,
+    last_steps,
+    repeated_calls,
+    speech_of_last_turns,
 )
+from trajscore.tracer._components import ACTORS, CHANNELS
 from trajscore.tracer._embedders import make_embedder
 from trajscore.tracer._similarity import Pairs, Progress, cached, compare, learns
 from trajscore.tracer._stated_confidence import StatedConfidence
@@ -34,6 +37,7 @@ from trajscore.tracer._turns import (
     take_turns,
 )
 
+DEFINITIONS = ("trajscore", "paper")
 # What is left of surprisal where no token counts.
 _EPSILON = 1e-4
 
@@ -55,8 +59,7 @@ class TracerSignals(RunTransformer):
         :math:`D_o^A`, of agent turns with calls and results: 1 - cosine of the turn and the
         results.
     user_gap
-        :math:`D_o^U`, of user turns right after the agent's: 1 - cosine of the two. See
-        `definition`.
+        :math:`D_o^U`, of user turns right after the agent's: 1 - cosine of the two (Eq. 15).
     is_agent, tool_calls, confidence
         Whether the agent acts, the number of calls, and the confidence stated in the turn.
 
@@ -77,14 +80,14 @@ class TracerSignals(RunTransformer):
         Tokens that surprise less, in nats, are left out of `surprisal`.
     stop_words : iterable of str, optional
         Words without content. Default: some hundred English function words.
-    definition : {"trajscore", "paper", "agent-tracer"}, default="trajscore"
-        Whose repetition and gap of the user, see Notes.
+    definition : {"trajscore", "paper"}, default="trajscore"
+        Whose repetition, see Notes.
     actors : {"both", "agent", "user"}, default="both"
         Whose turns are rows. The signals are those of the whole dialogue; the turns of the other
         side are left out then, as the code of the paper does. `TracerScorer` has the paper's own
         attribution, in which they stay and carry no risk.
     memory : str, joblib.Memory or None, default=None
-        Where to keep embeddings from one call to the next.
+        Where joblib keeps embeddings and similarities from one call to the next: a folder, say.
     progress : callable, optional
         Wraps the iterator over batches of texts, as ``tqdm`` does.
 
@@ -102,33 +105,22 @@ class TracerSignals(RunTransformer):
 
     Notes
     -----
-    The paper and the package of its authors, agent-tracer, define two signals in different ways:
+    With ``definition="paper"`` a repeated call is not 1 by itself. Whole turns, with their calls as
+    text, are compared with those of the agent among the last `window` turns of both sides (Eq. 10
+    and 11).
 
-    ============  =======================  =========================  ===========================
-    definition    a repeated call is 1     text is compared with      a turn of the user with
-    ============  =======================  =========================  ===========================
-    trajscore     in `tool_window` turns   texts of the last          the agent's turn, if right
-                  of either side           `window` agent turns       before it
-    paper         never                    whole turns, calls as      the same (Eq. 15)
-                                           text, of the agent, among
-                                           the last `window` of both
-                                           sides (Eq. 10, 11)
-    agent-tracer  in `tool_window` turns   the last `window` texts    the last turn of the agent,
-                  of the agent with calls  that are not empty         or with calls, their results
-    ============  =======================  =========================  ===========================
-
-    Each text is embedded once. Signals of the same runs are not computed again, unless a parameter
-    is a function or an estimator: the last ones stay in memory, some 250 MB at most. A
-    log-probability of -inf counts as -100; -9999 or below, and a turn of nothing but zeros, count
-    as not recorded. Without token strings, as in some logs, only the filter by surprisal applies.
-    Words are separated by spaces; characters of Chinese and Japanese script count as words. Steps
-    of actors other than agent and user are ignored. Half of a surrogate pair in a text counts as
-    "?". Of a text beyond 60,000 characters, pretrained models see the end.
+    Each text is embedded once. A search computes the signals of a fold for every setting; with
+    `memory` it does so once. A log-probability of -inf counts as -100; -9999 or below, and a turn
+    of nothing but zeros, count as not recorded. Without token strings, as in some logs, only the
+    filter by surprisal applies. Words are separated by spaces; characters of Chinese and Japanese
+    script count as words. Steps of actors other than agent and user are ignored. Half of a
+    surrogate pair in a text counts as "?". Of a text beyond 60,000 characters, pretrained models
+    see the end.
 
     References
     ----------
     Tayebati et al. (2026), TRACER: Trajectory Risk Aggregation for Critical Episodes in Agentic
-    Reasoning, Section III; https://github.com/sinatayebati/agent-tracer.
+    Reasoning, Section III.
 
     Examples
     --------
@@ -144,7 +136,6 @@ class TracerSignals(RunTransformer):
     """
 
     _output_channels = CHANNELS
-    _reads_extra = False
     embedder_: Any
 
     def __init__(
@@ -174,11 +165,9 @@ class TracerSignals(RunTransformer):
         stop_words = tuple(sorted(STOP_WORDS if self.stop_words is None else set(self.stop_words)))
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
         tokens = take_tokens(turns)
-        rules = DEFINITIONS[self.definition]
-        texts = TextsOfTurns(turns, rules.results_of)
-        speech = rules.speech(turns, texts, self.window)
-        results = calls_and_results(turns, texts)
-        answers = rules.answers(turns, texts)
+        texts = TextsOfTurns(turns)
+        speech, repeated = self._repetition(turns, texts)
+        results, answers = calls_and_results(turns, texts), self._answers(turns, texts)
         pairs = _joined(texts, speech, results, answers)
         embedder, semantic, lexical = cached(self.memory, compare)(
             embedder, pairs, stop_words, reset, self.memory, self.progress
@@ -187,7 +176,7 @@ class TracerSignals(RunTransformer):
         of_speech, of_results, of_answers = np.split(semantic, ends)
         columns = (
             surprisal(turns, tokens, self.least_surprisal, Words(stop_words)),
-            repetition(turns, speech, of_speech, lexical, rules.repeated(turns, self.tool_window)),
+            repetition(turns, speech, of_speech, lexical, repeated),
             gap(turns, results, of_results),
             gap(turns, answers, of_answers),
             turns.is_agent,
@@ -202,6 +191,16 @@ class TracerSignals(RunTransformer):
             turns, cells = turns.only(kept, self.actors), cells[kept]
         return turns.container(cells, CHANNELS)
 
+    def _repetition(self, turns: Turns, texts: TextsOfTurns) -> tuple[PairsOfTurns, IntArray]:
+        """Return the texts that are compared, and the turns that repeat a call."""
+        if self.definition == "paper":
+            return last_steps(turns, texts, self.window), np.empty(0, dtype=np.int64)
+        calls = repeated_calls(turns, self.tool_window)
+        return speech_of_last_turns(turns, texts, self.window), calls
+
+    def _answers(self, turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
+        return answers_to_turn_before(turns, texts)
+
     def _embedder(self, reset: bool) -> Any:
         if not reset:
             check_is_fitted(self)
@@ -211,7 +210,7 @@ class TracerSignals(RunTransformer):
         return clone(embedder) if learns(embedder) else embedder
 
     def _check_parameters(self) -> None:
-        check_choice(self.definition, "definition", tuple(DEFINITIONS))
+        check_choice(self.definition, "definition", DEFINITIONS)
         check_choice(self.actors, "actors", ACTORS)
         for name in ("window", "tool_window"):
             as_count(getattr(self, name), name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +21,7 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import is_iterable, unknown_name
 from trajscore.io import Run, Step, ToolCall, meta, outcomes
-from trajscore.io._logprobs import NOT_RECORDED, any_recorded
-from trajscore.tracer._kept import Store, content_key, is_plain
+from trajscore.io.logprobs import NOT_RECORDED, any_recorded
 
 # -inf, a probability of zero, is read as e^-100
 LOWEST_LOGPROB = -100.0
@@ -46,39 +44,11 @@ _NUMERIC = re.compile(r"[\d.,:/%$€£+-]*\d[\d.,:/%$€£+-]*")
 _UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])")
 
 
-# channels of runs and what was learned from them, in bytes; words of texts, by their number
-_CHANNELS, _WORDS = Store(1 << 27), Store(1 << 20)
-
-
 class RunTransformer(TraceTransformer, BaseEstimator):
     """Base of the transformers from runs to channels; a subclass gives `_channels_of`."""
 
-    _reads_extra = True
-    """Whether the channels depend on what has no field of its own."""
-
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         raise NotImplementedError
-
-    def _channels_or_kept(self, X: Any, *, reset: bool) -> TrajectoryArray:
-        """Return the channels of runs, and what is learned from them; the second time, at once."""
-        runs, parameters = check_runs(X, type(self).__name__), self.get_params()
-        fitted_on = None if reset else vars(self).get("_fitted_on", b"nothing")
-        # what was fitted on something that has no key is known to nobody else
-        plain = is_plain(list(parameters.values())) and (reset or fitted_on is not None)
-        question = id(type(self)), parameters, fitted_on
-        key = content_key(question, runs, extra=self._reads_extra) if plain else None
-        kept = None if key is None else _CHANNELS.get(key)
-        if kept is None:
-            channels = self._channels_of(runs, reset=reset)
-            own = vars(self).items() if reset else ()
-            learned = {name: value for name, value in own if name.endswith("_")}
-            kept = channels, learned
-            if key is not None:
-                _CHANNELS.put(key, kept, channels.cells.nbytes + len(pickle.dumps(learned)))
-        if reset:
-            for name, value in {**kept[1], "_fitted_on": key}.items():
-                setattr(self, name, value)
-        return kept[0]
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Check parameters and runs, and learn what there is to learn.
@@ -95,7 +65,7 @@ class RunTransformer(TraceTransformer, BaseEstimator):
         transformer
             The fitted transformer.
         """
-        self._channels_or_kept(X, reset=True)
+        self._channels_of(X, reset=True)
         return self
 
     def fit_transform(self, X: Any, y: ArrayLike | None = None) -> TrajectoryArray:
@@ -113,7 +83,7 @@ class RunTransformer(TraceTransformer, BaseEstimator):
         TrajectoryArray
             The channels named above, with the columns of `trajscore.io.meta`.
         """
-        return self._channels_or_kept(X, reset=True)
+        return self._channels_of(X, reset=True)
 
     def transform(self, X: Any) -> TrajectoryArray:
         """Return the channels of runs.
@@ -128,7 +98,7 @@ class RunTransformer(TraceTransformer, BaseEstimator):
         TrajectoryArray
             The channels named above, with the columns of `trajscore.io.meta`.
         """
-        return self._channels_or_kept(X, reset=False)
+        return self._channels_of(X, reset=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -332,7 +302,7 @@ def content_word(token: str, stop_words: frozenset[str]) -> str | None:
 
 
 class Words:
-    """Content words of texts, with what is known of a token kept for the next time."""
+    """Content words of texts; each token is looked at once."""
 
     def __init__(self, stop_words: Iterable[str]) -> None:
         self._stop_words = frozenset(stop_words)
@@ -344,14 +314,9 @@ class Words:
 
     def of(self, text: str) -> list[str]:
         """Return the different content words of a text, in order."""
-        kept: list[str] | None = _WORDS.get((text, self._stop_words))
-        if kept is not None:
-            return kept
         spaced = text if text.isascii() else _UNSPACED.sub(r" \1 ", text)
         words = {self._word(token) for token in set(spaced.split())}
-        found = sorted(word for word in words if word is not None)
-        _WORDS.put((text, self._stop_words), found, 1 + len(found))
-        return found
+        return sorted(word for word in words if word is not None)
 
     def _word(self, token: str) -> str | None:
         try:

@@ -11,7 +11,7 @@ import numpy as np
 
 from trajscore.calibration import AffineCalibrator
 from trajscore.datasets import fetch_expected_cost
-from trajscore.metrics import ua_cost_from_confidence
+from trajscore.metrics import Answers
 from trajscore.plotting import CostCurveDisplay, RiskCoverageDisplay
 
 log_p, y = fetch_expected_cost("sst2_gpt2", return_X_y=True)  # GPT-2 judges film reviews
@@ -33,8 +33,8 @@ plt.show()
 # %%
 # Asking a person costs a fifth of what a wrong answer costs:
 for name, (correct, confidence) in answers.items():
-    found = ua_cost_from_confidence(correct, confidence, gamma=0.2)
-    print(f"{name}: cost {found.cost:.3f}, {found.coverage:.0%} answered")
+    at_price = Answers.from_confidence(correct, confidence).cost(0.2)
+    print(f"{name}: cost {at_price.cost:.3f}, {at_price.coverage:.0%} answered")
 
 # %%
 # **What it decides.** Look up your price on the left: where a curve lies above the dotted line,

@@ -1,6 +1,6 @@
-"""One file a format of logs, which registers it."""
+"""One file a format of logs; an import here registers it."""
 
-from trajscore.io.formats import (
+from trajscore.io.formats import (  # noqa: F401
     agentdojo,
     agents_sdk,
     atif,
@@ -18,22 +18,3 @@ from trajscore.io.formats import (
     tau2,
     tau_bench,
 )
-
-__all__ = [
-    "agentdojo",
-    "agents_sdk",
-    "atif",
-    "chat",
-    "claude_code",
-    "codex",
-    "inspect_ai",
-    "jsonl",
-    "langfuse",
-    "langsmith",
-    "mlflow",
-    "otel",
-    "scout",
-    "swe_agent",
-    "tau2",
-    "tau_bench",
-]

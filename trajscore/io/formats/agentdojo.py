@@ -6,53 +6,44 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation
-from trajscore.io._files import Place
-from trajscore.io._format import Format, Head, register
 from trajscore.io._grades import as_outcome
 from trajscore.io._run import Run, as_object, leftover
+from trajscore.io.files import Place
+from trajscore.io.registry import Format, Head, register
 
 _RUN = frozenset({"messages", "utility", "user_task_id", "injection_task_id", "error"})
 
 
-def _recognise(head: Head) -> bool:
-    return {"user_task_id", "suite_name"} <= head.fields.keys()
+@register
+class AgentDojo(Format):
+    name, holds = "agentdojo", "user_task_id"
+    cut_runs = "score"
 
+    def recognise(self, head: Head) -> bool:
+        return {"user_task_id", "suite_name"} <= head.fields.keys()
 
-def _folder(place: Path) -> list[Path]:
-    """List the results of a folder of pipelines, suites, tasks and attacks."""
-    if not place.is_dir():
-        return []
-    return sorted(path for path in place.glob("**/*user_task_*/*/*.json") if path.is_file())
+    def folder(self, place: Path) -> list[Path]:
+        """List the results of a folder of pipelines, suites, tasks and attacks."""
+        if not place.is_dir():
+            return []
+        return sorted(path for path in place.glob("**/*user_task_*/*/*.json") if path.is_file())
 
-
-def _run(raw: Any, place: Place, options: Any) -> Run:
-    raw = as_object(raw)
-    task = f"{raw.get('suite_name')}-{raw.get('user_task_id')}"
-    injected = raw.get("injection_task_id")
-    about = (raw.get("pipeline_name"), task, raw.get("attack_type"), injected)
-    run = Run(
-        place.name("/".join(str(one) for one in about if one not in (None, "none"))),
-        outcome=as_outcome(raw.get("utility")),
-        stop_reason="error" if raw.get("error") else None,
-        task=task,
-        trial=injected,
-        meta={"model": raw.get("pipeline_name"), "file": str(place.file)},
-        extra=leftover(raw, _RUN) | ({"error": raw["error"]} if raw.get("error") else {}),
-    )
-    if raw.get("security") is not None:
-        run.scores["security"] = raw["security"]
-    talk = Conversation(place)
-    talk.add_all(raw.get("messages"))
-    return talk.finish(run)
-
-
-register(
-    Format(
-        name="agentdojo",
-        holds="user_task_id",
-        recognise=_recognise,
-        run=_run,
-        folder=_folder,
-        cut_runs="score",
-    )
-)
+    def run(self, raw: Any, place: Place, options: Any) -> Run:
+        raw = as_object(raw)
+        task = f"{raw.get('suite_name')}-{raw.get('user_task_id')}"
+        injected = raw.get("injection_task_id")
+        about = (raw.get("pipeline_name"), task, raw.get("attack_type"), injected)
+        run = Run(
+            place.name("/".join(str(one) for one in about if one not in (None, "none"))),
+            outcome=as_outcome(raw.get("utility")),
+            stop_reason="error" if raw.get("error") else None,
+            task=task,
+            trial=injected,
+            meta={"model": raw.get("pipeline_name"), "file": str(place.file)},
+            extra=leftover(raw, _RUN) | ({"error": raw["error"]} if raw.get("error") else {}),
+        )
+        if raw.get("security") is not None:
+            run.scores["security"] = raw["security"]
+        talk = Conversation(place)
+        talk.add_all(raw.get("messages"))
+        return talk.finish(run)

@@ -10,12 +10,12 @@ from typing import Any
 
 from trajscore.core.values import as_path
 from trajscore.io._conversation import Conversation, text_of
-from trajscore.io._files import LogFile, Paths, Place
-from trajscore.io._format import CutOptions, Format, Head, register
 from trajscore.io._grades import as_outcome
-from trajscore.io._reading import read_as
 from trajscore.io._run import CutRuns, MalformedRunError, Run, leftover
-from trajscore.io._runs import Runs
+from trajscore.io.files import LogFile, Paths, Place
+from trajscore.io.reading import read_as
+from trajscore.io.registry import CutOptions, Format, Head, register
+from trajscore.io.runs import Runs
 
 _RESULT = "result.json"
 _STEPS = "steps"
@@ -87,29 +87,62 @@ class _Options(CutOptions):
     reward: str = "reward"
 
 
-def _recognise(head: Head) -> bool:
-    if head.listed:
-        return False
-    if str(head.fields.get("schema_version", "")).upper().startswith("ATIF"):
-        return True
-    names = head.fields.keys()
-    return "steps" in names and bool({"agent", "trajectory_id", "session_id"} & names)
+@register
+class ATIF(Format):
+    name, holds = "atif", "steps"
+    options = _Options
 
+    def recognise(self, head: Head) -> bool:
+        if head.listed:
+            return False
+        if str(head.fields.get("schema_version", "")).upper().startswith("ATIF"):
+            return True
+        names = head.fields.keys()
+        return "steps" in names and bool({"agent", "trajectory_id", "session_id"} & names)
 
-def _folder(place: Path) -> list[Path]:
-    """List the trajectories in the folders of a job."""
-    if not place.is_dir():
-        return []
-    found = (path for path in place.rglob("trajectory*.json*") if path.is_file())
-    return sorted(path for path in found if not path.name.startswith(_PARTS))
+    def folder(self, place: Path) -> list[Path]:
+        """List the trajectories in the folders of a job."""
+        if not place.is_dir():
+            return []
+        found = (path for path in place.rglob("trajectory*.json*") if path.is_file())
+        return sorted(path for path in found if not path.name.startswith(_PARTS))
 
+    def runs(self, file: LogFile, options: _Options) -> Iterator[tuple[Place, Any]]:
+        if options.result is not None and file.n_files > 1:
+            raise ValueError(
+                f"one result file is given for {file.n_files} trajectories; leave it out"
+            )
+        file.is_head = file.path.name == _RESULT
+        if not file.is_head:
+            yield file.place(0), _with_rest(file.path, file.whole())
 
-def _runs(file: LogFile, options: _Options) -> Iterator[tuple[Place, Any]]:
-    if options.result is not None and file.n_files > 1:
-        raise ValueError(f"one result file is given for {file.n_files} trajectories; leave it out")
-    file.is_head = file.path.name == _RESULT
-    if not file.is_head:
-        yield file.place(0), _with_rest(file.path, file.whole())
+    def run(self, raw: dict[str, Any], place: Place, options: _Options) -> Run:
+        result = _result_of(place.file, options)
+        of_step = (result.get("trial_name"), result.get("step_name"))
+        step = None if None in of_step else "/".join(map(str, of_step))
+        names = (step, raw.get("trajectory_id"), result.get("trial_name"), raw.get("session_id"))
+        name = place.name(*names)
+        reward, place.stop_reason = _read_end(result, place, options)
+        talk, n_copied = _read_steps(raw, place)
+        run = Run(
+            id=name,
+            outcome=as_outcome(reward),
+            stop_reason=place.stop_reason,
+            task=_task(result),
+            trial=result.get("trial_name"),
+            meta={
+                "reward": reward,
+                "cost": _object(raw.get("final_metrics")).get("total_cost_usd"),
+                "model": _object(raw.get("agent")).get("model_name"),
+                "file": str(place.file),
+            },
+            extra=leftover(raw, _RUN),
+        )
+        if result:
+            run.extra["result"] = result
+        if n_copied:
+            run.extra["n_copied_steps"] = n_copied
+        return talk.finish(run)
 
 
 def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
@@ -125,35 +158,6 @@ def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
         raw |= {name: more[name] for name in ("final_metrics",) if name in more}
         rest = more.get("continued_trajectory_ref")
     return raw
-
-
-def _run(raw: dict[str, Any], place: Place, options: _Options) -> Run:
-    result = _result_of(place.file, options)
-    of_step = (result.get("trial_name"), result.get("step_name"))
-    step = None if None in of_step else "/".join(map(str, of_step))
-    names = (step, raw.get("trajectory_id"), result.get("trial_name"), raw.get("session_id"))
-    name = place.name(*names)
-    reward, place.stop_reason = _read_end(result, place, options)
-    talk, n_copied = _read_steps(raw, place)
-    run = Run(
-        id=name,
-        outcome=as_outcome(reward),
-        stop_reason=place.stop_reason,
-        task=_task(result),
-        trial=result.get("trial_name"),
-        meta={
-            "reward": reward,
-            "cost": _object(raw.get("final_metrics")).get("total_cost_usd"),
-            "model": _object(raw.get("agent")).get("model_name"),
-            "file": str(place.file),
-        },
-        extra=leftover(raw, _RUN),
-    )
-    if result:
-        run.extra["result"] = result
-    if n_copied:
-        run.extra["n_copied_steps"] = n_copied
-    return talk.finish(run)
 
 
 def _task(result: Mapping[str, Any]) -> str | None:
@@ -260,16 +264,3 @@ def _add_results(talk: Conversation, observation: Any, index: int) -> None:
 
 def _object(value: Any) -> dict[str, Any]:
     return dict(value) if isinstance(value, Mapping) else {}
-
-
-register(
-    Format(
-        name="atif",
-        holds="steps",
-        recognise=_recognise,
-        runs=_runs,
-        run=_run,
-        options=_Options,
-        folder=_folder,
-    )
-)

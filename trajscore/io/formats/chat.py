@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trajscore.io._conversation import Conversation
-from trajscore.io._fields import dig, find
-from trajscore.io._files import LogFile, Paths, Place, stem
-from trajscore.io._format import STREAMED, Format, Head, register
-from trajscore.io._messages import LISTS, find_messages, find_records, is_message, is_record
-from trajscore.io._reading import read_as
+from trajscore.io._messages import find_messages, find_records, is_message, is_record
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
-from trajscore.io._runs import Runs
 from trajscore.io._thread import Thread
+from trajscore.io._vocabulary import MESSAGE_LISTS
+from trajscore.io.fields import dig, usual_names
+from trajscore.io.files import LogFile, Paths, Place, stem
+from trajscore.io.reading import read_as
+from trajscore.io.registry import STREAMED, Format, Head, register
+from trajscore.io.runs import Runs
 
 _LISTS_OF_RUNS = {"runs", "data", "conversations"}
 
@@ -79,12 +80,12 @@ def is_chat(head: Head) -> bool:
     if "messages" in fields or "choices" in fields:  # of a list only the first item is known
         return True
     if is_message(fields):
-        return {str(name).lower() for name in find("id", fields)} <= {"id"}
+        return {str(name).lower() for name in usual_names("id", fields)} <= {"id"}
     if not head.listed and (find_records(fields) is not None or _first_run(fields)):
         return True
     messages, used = find_messages(fields)
     texts = all(isinstance(fields[name], str) for name in used)
-    return messages is not None and not (texts and find("step", fields))
+    return messages is not None and not (texts and usual_names("step", fields))
 
 
 def _first_run(fields: Mapping[str, Any]) -> bool:
@@ -93,18 +94,65 @@ def _first_run(fields: Mapping[str, Any]) -> bool:
     return any(is_record(one) or is_message(one) for one in first)
 
 
-def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-    """Yield each run; calls of a model that follow one another and go on are one."""
-    waiting: tuple[Place, list[Any]] | None = None
-    for place, record in _records(file):
-        if waiting is not None and _is_next_call(waiting[1][-1], record, file):
-            waiting[1].append(record)
-            continue
+@register
+class OpenAI(Format):
+    name, holds = "openai", "messages"
+    cut_runs = "score"
+    lax = True
+
+    def recognise(self, head: Head) -> bool:
+        return is_chat(head)
+
+    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+        """Yield each run; calls of a model that follow one another and go on are one."""
+        waiting: tuple[Place, list[Any]] | None = None
+        for place, record in _records(file):
+            if waiting is not None and _is_next_call(waiting[1][-1], record, file):
+                waiting[1].append(record)
+                continue
+            if waiting is not None:
+                yield waiting[0], _one_or_all(waiting[1])
+            waiting = place, [record]
         if waiting is not None:
             yield waiting[0], _one_or_all(waiting[1])
-        waiting = place, [record]
-    if waiting is not None:
-        yield waiting[0], _one_or_all(waiting[1])
+
+    def run(self, raw: Any, place: Place, options: Any) -> Run:
+        calls = raw if isinstance(raw, _Calls) else []
+        if calls:
+            raw = {name: value for one in calls for name, value in one.items() if value is not None}
+        raw = as_object({"messages": raw} if isinstance(raw, list) else raw)
+        names = place.fields.names(raw, ("id", "task", "trial"))
+        place.name(place.fields.id_of(raw))
+        messages, used = find_messages(raw)
+        if messages is None:
+            if "messages" in raw:
+                raise MalformedRunError(
+                    f"its messages are {type(raw['messages']).__name__}, not a list"
+                )
+            raise MalformedRunError("it has no 'messages'")
+        talk = Conversation(place)
+        if calls:
+            thread = Thread(talk)
+            for index, one in enumerate(calls):
+                thread.add_call(one["messages"], {"choices": one.get("choices")}, index)
+        else:
+            talk.add_all(messages)
+        if raw.get("choices") and not calls:
+            talk.add_completion({"choices": raw["choices"]}, len(messages))
+        if place.fields.id is not None:
+            names.pop("id", None)
+        task, trial = (dig(raw, names.get(part, "")) for part in ("task", "trial"))
+        run = Run(
+            id=str(place.run),
+            task=None if task is None else str(task),
+            trial=trial,
+            meta={"file": str(place.file)},
+            extra=leftover(raw, {*used, "choices", *names.values()}),
+        )
+        others = sum(len(step.extra.get("other_choices", ())) for step in talk.steps)
+        if others:
+            run.meta["n_other_choices"] = others
+        return talk.finish(run)
 
 
 def _one_or_all(records: list[Any]) -> Any:
@@ -134,7 +182,7 @@ def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:
     for key, index, value in file.items(_LISTS_OF_RUNS):
         if index is None:
             own[str(key)] = value
-        elif (key is None or key in LISTS) and _goes_on(value, messages):
+        elif (key is None or key in MESSAGE_LISTS) and _goes_on(value, messages):
             messages.append(value)
         else:
             yield file.place(index), value
@@ -153,57 +201,7 @@ def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:
 
 def _goes_on(value: Any, before: list[Any]) -> bool:
     """Tell a message from a run; after messages come messages."""
-    lists = isinstance(value, Mapping) and any(isinstance(value.get(one), list) for one in LISTS)
+    lists = isinstance(value, Mapping) and any(
+        isinstance(value.get(one), list) for one in MESSAGE_LISTS
+    )
     return bool(before) or (is_message(value) and not lists)
-
-
-def _run(raw: Any, place: Place, options: Any) -> Run:
-    calls = raw if isinstance(raw, _Calls) else []
-    if calls:
-        raw = {name: value for one in calls for name, value in one.items() if value is not None}
-    raw = as_object({"messages": raw} if isinstance(raw, list) else raw)
-    names = place.fields.names(raw, ("id", "task", "trial"))
-    place.name(place.fields.id_of(raw))
-    messages, used = find_messages(raw)
-    if messages is None:
-        if "messages" in raw:
-            raise MalformedRunError(
-                f"its messages are {type(raw['messages']).__name__}, not a list"
-            )
-        raise MalformedRunError("it has no 'messages'")
-    talk = Conversation(place)
-    if calls:
-        thread = Thread(talk)
-        for index, one in enumerate(calls):
-            thread.add_call(one["messages"], {"choices": one.get("choices")}, index)
-    else:
-        talk.add_all(messages)
-    if raw.get("choices") and not calls:
-        talk.add_completion({"choices": raw["choices"]}, len(messages))
-    if place.fields.id is not None:
-        names.pop("id", None)
-    task, trial = (dig(raw, names.get(part, "")) for part in ("task", "trial"))
-    run = Run(
-        id=str(place.run),
-        task=None if task is None else str(task),
-        trial=trial,
-        meta={"file": str(place.file)},
-        extra=leftover(raw, {*used, "choices", *names.values()}),
-    )
-    others = sum(len(step.extra.get("other_choices", ())) for step in talk.steps)
-    if others:
-        run.meta["n_other_choices"] = others
-    return talk.finish(run)
-
-
-register(
-    Format(
-        name="openai",
-        holds="messages",
-        recognise=is_chat,
-        runs=_runs,
-        run=_run,
-        cut_runs="score",
-        lax=True,
-    )
-)

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation, text_of
-from trajscore.io._files import LINES_ENDINGS, LogFile, Place, has_ending
-from trajscore.io._format import Format, Head, register
 from trajscore.io._run import Run, as_object, as_objects
 from trajscore.io._spans import count_tokens
+from trajscore.io.files import LINES_ENDINGS, LogFile, Place, has_ending
+from trajscore.io.registry import Format, Head, register
 
 _TURNS = ("user", "assistant")
 _BESIDE = ("summary", "file-history-snapshot", "queue-operation", "custom-title", "ai-title")
@@ -28,71 +28,74 @@ _INTERRUPTED = "[Request interrupted by user"
 _KEPT = ("cwd", "gitBranch", "version")
 
 
-def _recognise(head: Head) -> bool:
-    fields = head.fields
-    if not head.listed or not isinstance(fields.get("type"), str):
-        return False
-    if any(name in fields for name in _SESSION):
-        return fields["type"] in (*_TURNS, "system", "result") or "sessionId" in fields
-    return fields["type"] in _BESIDE and bool({"leafUuid", "snapshot"} & fields.keys())
+@register
+class ClaudeCode(Format):
+    name, holds = "claude_code", "sessionId"
+    cut_runs = "score"
 
+    def recognise(self, head: Head) -> bool:
+        fields = head.fields
+        if not head.listed or not isinstance(fields.get("type"), str):
+            return False
+        if any(name in fields for name in _SESSION):
+            return fields["type"] in (*_TURNS, "system", "result") or "sessionId" in fields
+        return fields["type"] in _BESIDE and bool({"leafUuid", "snapshot"} & fields.keys())
 
-def _folder(place: Path) -> list[Path]:
-    """List the sessions of all projects, a folder each."""
-    if not place.is_dir() or any(has_ending(path, LINES_ENDINGS) for path in place.iterdir()):
-        return []
-    found = sorted(path for path in place.glob("*/*.jsonl") if path.is_file())
-    return found if found and _is_session(found[0]) else []
+    def folder(self, place: Path) -> list[Path]:
+        """List the sessions of all projects, a folder each."""
+        if not place.is_dir() or any(has_ending(path, LINES_ENDINGS) for path in place.iterdir()):
+            return []
+        found = sorted(path for path in place.glob("*/*.jsonl") if path.is_file())
+        return found if found and _is_session(found[0]) else []
+
+    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+        sessions: dict[str, list[Any]] = {}
+        for _, index, line in file.items():
+            if not isinstance(line, Mapping):
+                yield file.place(index or 0), line
+                continue
+            name = next((line[one] for one in _SESSION if line.get(one)), None)
+            if name is not None and line.get("type") in (*_TURNS, "result", "system"):
+                sessions.setdefault(str(name), []).append(line)
+        whole = [
+            (name, lines)
+            for name, lines in sessions.items()
+            if not all(_is_aside(line, _SUBAGENT) for line in lines if line["type"] in _TURNS)
+        ]
+        for index, (_, lines) in enumerate(whole):
+            yield file.place(index), lines
+        file.is_head = not whole  # a subagent's file, or one that only has a title
+
+    def run(self, raw: Any, place: Place, options: Any) -> Run:
+        lines = as_objects(raw)
+        names = [line[one] for one in _SESSION for line in lines if line.get(one)]
+        run = Run(place.name(*names[:1]), meta={"file": str(place.file)})
+        left_out: Counter[str] = Counter()
+        messages: dict[Any, dict[str, Any]] = {}
+        for index, line in enumerate(_not_taken_back(lines, left_out)):
+            run.meta |= {name: line[name] for name in _KEPT if line.get(name)}
+            if line.get("type") == "result":
+                _end(run, line)
+            elif line.get("type") in _TURNS:
+                _add(messages, line, index, run, left_out)
+        talk = Conversation(place)
+        talk.add_all(list(messages.values()))
+        if left_out:
+            run.extra["n_left_out"] = dict(left_out)
+        model = [step.extra["model"] for step in talk.steps if "model" in step.extra]
+        run.meta |= {"model": model[-1]} if model else {}
+        count_tokens(run, talk.steps)
+        return talk.finish(run)
 
 
 def _is_session(path: Path) -> bool:
     line = next((value for *_, value in LogFile(path).items()), None)
-    return isinstance(line, Mapping) and _recognise(Head(dict(line), listed=True, whole=True))
-
-
-def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-    sessions: dict[str, list[Any]] = {}
-    for _, index, line in file.items():
-        if not isinstance(line, Mapping):
-            yield file.place(index or 0), line
-            continue
-        name = next((line[one] for one in _SESSION if line.get(one)), None)
-        if name is not None and line.get("type") in (*_TURNS, "result", "system"):
-            sessions.setdefault(str(name), []).append(line)
-    whole = [
-        (name, lines)
-        for name, lines in sessions.items()
-        if not all(_is_aside(line, _SUBAGENT) for line in lines if line["type"] in _TURNS)
-    ]
-    for index, (_, lines) in enumerate(whole):
-        yield file.place(index), lines
-    file.is_head = not whole  # a subagent's file, or one that only has a title
+    head = Head(dict(line) if isinstance(line, Mapping) else {}, listed=True, whole=True)
+    return ClaudeCode().recognise(head)
 
 
 def _is_aside(line: Mapping[str, Any], kinds: tuple[str, ...]) -> bool:
     return any(line.get(kind) for kind in kinds)
-
-
-def _run(raw: Any, place: Place, options: Any) -> Run:
-    lines = as_objects(raw)
-    names = [line[one] for one in _SESSION for line in lines if line.get(one)]
-    run = Run(place.name(*names[:1]), meta={"file": str(place.file)})
-    left_out: Counter[str] = Counter()
-    messages: dict[Any, dict[str, Any]] = {}
-    for index, line in enumerate(_not_taken_back(lines, left_out)):
-        run.meta |= {name: line[name] for name in _KEPT if line.get(name)}
-        if line.get("type") == "result":
-            _end(run, line)
-        elif line.get("type") in _TURNS:
-            _add(messages, line, index, run, left_out)
-    talk = Conversation(place)
-    talk.add_all(list(messages.values()))
-    if left_out:
-        run.extra["n_left_out"] = dict(left_out)
-    model = [step.extra["model"] for step in talk.steps if "model" in step.extra]
-    run.meta |= {"model": model[-1]} if model else {}
-    count_tokens(run, talk.steps)
-    return talk.finish(run)
 
 
 def _not_taken_back(
@@ -190,16 +193,3 @@ def _end(run: Run, line: Mapping[str, Any]) -> None:
     run.stop_reason = "error" if reason == "during_execution" else reason or None
     run.meta["cost"] = line.get("total_cost_usd")
     run.meta["num_turns"] = line.get("num_turns")
-
-
-register(
-    Format(
-        name="claude_code",
-        holds="sessionId",
-        recognise=_recognise,
-        runs=_runs,
-        run=_run,
-        folder=_folder,
-        cut_runs="score",
-    )
-)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation, text_of
-from trajscore.io._files import LogFile, Place, stem
-from trajscore.io._format import Format, Head, register
 from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import count_tokens
+from trajscore.io.files import LogFile, Place, stem
+from trajscore.io.registry import Format, Head, register
 
 _LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 _ITEMS = ("message", "reasoning")
@@ -19,67 +19,71 @@ _INSTRUCTIONS = ("<user_instructions>", "<environment_context>", "# AGENTS.md in
 _ABORTED = ("turn_aborted", "turn.failed", "error")
 
 
-def _recognise(head: Head) -> bool:
-    fields = head.fields
-    if not head.listed:
-        return False
-    if fields.get("type") in _LINES:
-        return isinstance(fields.get("payload"), Mapping)
-    older = {"id", "timestamp", "instructions"} <= fields.keys()  # the first line had no type
-    return older or (fields.get("type") == "thread.started" and "thread_id" in fields)
+@register
+class Codex(Format):
+    name, holds = "codex", "payload"
+    cut_runs = "score"
 
+    def recognise(self, head: Head) -> bool:
+        fields = head.fields
+        if not head.listed:
+            return False
+        if fields.get("type") in _LINES:
+            return isinstance(fields.get("payload"), Mapping)
+        older = {"id", "timestamp", "instructions"} <= fields.keys()  # the first line had no type
+        return older or (fields.get("type") == "thread.started" and "thread_id" in fields)
 
-def _folder(place: Path) -> list[Path]:
-    """List the sessions of a folder that has one for each year, month and day."""
-    if not place.is_dir():
-        return []
-    return sorted(path for path in place.glob("**/rollout-*.jsonl*") if path.is_file())
+    def folder(self, place: Path) -> list[Path]:
+        """List the sessions of a folder that has one for each year, month and day."""
+        if not place.is_dir():
+            return []
+        return sorted(path for path in place.glob("**/rollout-*.jsonl*") if path.is_file())
 
+    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+        lines = []
+        for _, index, value in file.items():
+            if isinstance(value, Mapping):
+                lines.append(value)
+            else:
+                yield file.place(index or 0), value
+        source = next((one["source"] for one in map(_payload, lines) if "source" in one), None)
+        file.is_head = isinstance(source, Mapping) and "subagent" in source  # of another session
+        if lines and not file.is_head:
+            yield file.place(0), lines
 
-def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-    lines = []
-    for _, index, value in file.items():
-        if isinstance(value, Mapping):
-            lines.append(value)
-        else:
-            yield file.place(index or 0), value
-    source = next((one["source"] for one in map(_payload, lines) if "source" in one), None)
-    file.is_head = isinstance(source, Mapping) and "subagent" in source  # of another session
-    if lines and not file.is_head:
-        yield file.place(0), lines
+    def run(self, raw: Any, place: Place, options: Any) -> Run:
+        run = Run("", meta={"file": str(place.file)})
+        items: list[tuple[int, dict[str, Any]]] = []
+        usage: list[tuple[int, dict[str, Any]]] = []
+        for index, line in enumerate(as_objects(raw)):
+            payload = _payload(line)
+            kind = str(line.get("type"))
+            _note(run, line, payload)
+            if kind == "event_msg" or kind.startswith("turn."):
+                tokens = _tokens(payload)
+                usage += [(index, tokens)] if tokens else []
+            elif kind not in ("session_meta", "turn_context", "compacted", "item.started"):
+                items += [(index, one) for one in _messages(payload)]
+        run.id = place.name(run.meta.pop("id", None), stem(place.file))
+        talk = Conversation(place)
+        talk.add_all([one for _, one in items])
+        places = [index for index, _ in items]
+        for step in talk.steps:
+            step.index = places[step.index or 0]
+        for index, tokens in usage:
+            before = [
+                one for one in talk.steps if one.actor == "agent" and (one.index or 0) < index
+            ]
+            if before and "tokens" not in before[-1].extra:
+                before[-1].extra["tokens"] = tokens
+        count_tokens(run, talk.steps)
+        return talk.finish(run)
 
 
 def _payload(line: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what a line says, with or without an envelope."""
     inner = line.get("payload", line.get("item"))
     return inner if isinstance(inner, Mapping) else line
-
-
-def _run(raw: Any, place: Place, options: Any) -> Run:
-    run = Run("", meta={"file": str(place.file)})
-    items: list[tuple[int, dict[str, Any]]] = []
-    usage: list[tuple[int, dict[str, Any]]] = []
-    for index, line in enumerate(as_objects(raw)):
-        payload = _payload(line)
-        kind = str(line.get("type"))
-        _note(run, line, payload)
-        if kind == "event_msg" or kind.startswith("turn."):
-            tokens = _tokens(payload)
-            usage += [(index, tokens)] if tokens else []
-        elif kind not in ("session_meta", "turn_context", "compacted", "item.started"):
-            items += [(index, one) for one in _messages(payload)]
-    run.id = place.name(run.meta.pop("id", None), stem(place.file))
-    talk = Conversation(place)
-    talk.add_all([one for _, one in items])
-    places = [index for index, _ in items]
-    for step in talk.steps:
-        step.index = places[step.index or 0]
-    for index, tokens in usage:
-        before = [one for one in talk.steps if one.actor == "agent" and (one.index or 0) < index]
-        if before and "tokens" not in before[-1].extra:
-            before[-1].extra["tokens"] = tokens
-    count_tokens(run, talk.steps)
-    return talk.finish(run)
 
 
 def _note(run: Run, line: Mapping[str, Any], payload: Mapping[str, Any]) -> None:
@@ -125,16 +129,3 @@ def _messages(item: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [{**item, "role": "system"}]
     known = kind in _ITEMS or str(kind).endswith(("_call", "_call_output"))
     return [dict(item)] if known else []
-
-
-register(
-    Format(
-        name="codex",
-        holds="payload",
-        recognise=_recognise,
-        runs=_runs,
-        run=_run,
-        folder=_folder,
-        cut_runs="score",
-    )
-)

@@ -8,13 +8,13 @@ from typing import Any
 
 from trajscore.core.optional import optional
 from trajscore.io._conversation import Conversation, as_number, text_of
-from trajscore.io._files import LogFile, Paths, Place
-from trajscore.io._format import CutOptions, Format, Head, register
 from trajscore.io._grades import as_outcome
-from trajscore.io._reading import read_as
 from trajscore.io._run import CutRuns, Run
-from trajscore.io._runs import Runs
 from trajscore.io._thread import Thread
+from trajscore.io.files import LogFile, Paths, Place
+from trajscore.io.reading import read_as
+from trajscore.io.registry import CutOptions, Format, Head, register
+from trajscore.io.runs import Runs
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _BULK = {"messages", "events", "attachments", "input", "output", "choices", "timelines"}
@@ -83,19 +83,42 @@ def _library() -> Any:
     return optional("inspect_ai.log", "reading logs of Inspect AI needs inspect-ai", "inspect")
 
 
-def _recognise(head: Head) -> bool:
-    return (
-        not head.listed
-        and "eval" in head.fields
-        and bool({"version", "samples"} & head.fields.keys())
-    )
+@register
+class Inspect(Format):
+    name, holds = "inspect", "samples"
+    endings = (".eval",)
+    options = _Options
 
+    def recognise(self, head: Head) -> bool:
+        return (
+            not head.listed
+            and "eval" in head.fields
+            and bool({"version", "samples"} & head.fields.keys())
+        )
 
-def _runs(file: LogFile, options: _Options) -> Iterator[tuple[Place, Any]]:
-    head = _library().read_eval_log(str(file.path), header_only=True)
-    file.info.update(status=getattr(head, "status", None), eval=_dump(head.eval))
-    for index, sample in enumerate(_samples(str(file.path), head)):
-        yield file.place(index), sample
+    def runs(self, file: LogFile, options: _Options) -> Iterator[tuple[Place, Any]]:
+        head = _library().read_eval_log(str(file.path), header_only=True)
+        file.info.update(status=getattr(head, "status", None), eval=_dump(head.eval))
+        for index, sample in enumerate(_samples(str(file.path), head)):
+            yield file.place(index), sample
+
+    def run(self, sample: Any, place: Place, options: _Options) -> Run:
+        epoch = getattr(sample, "epoch", None)
+        name = place.name(getattr(sample, "uuid", None), f"{sample.id}-{epoch}")
+        talk = _Transcript(place)
+        if not talk.add_events(getattr(sample, "events", None) or []):
+            talk.add_messages(getattr(sample, "messages", None) or [])
+        score = _score(sample, options.scorer, place)
+        run = Run(
+            id=name,
+            outcome=as_outcome(score, ", C or I; choose a part of it by scorer="),
+            stop_reason=_stop(sample),
+            task=str(sample.id),
+            trial=epoch,
+            meta={"reward": score, "file": str(place.file)},
+            extra=_dump(sample, _BULK),
+        )
+        return talk.finish(run)
 
 
 def _samples(file: str, head: Any) -> Iterable[Any]:
@@ -106,25 +129,6 @@ def _samples(file: str, head: Any) -> Iterable[Any]:
         file, all_samples_required=False, resolve_attachments=True
     )
     return samples
-
-
-def _run(sample: Any, place: Place, options: _Options) -> Run:
-    epoch = getattr(sample, "epoch", None)
-    name = place.name(getattr(sample, "uuid", None), f"{sample.id}-{epoch}")
-    talk = _Transcript(place)
-    if not talk.add_events(getattr(sample, "events", None) or []):
-        talk.add_messages(getattr(sample, "messages", None) or [])
-    score = _score(sample, options.scorer, place)
-    run = Run(
-        id=name,
-        outcome=as_outcome(score, ", C or I; choose a part of it by scorer="),
-        stop_reason=_stop(sample),
-        task=str(sample.id),
-        trial=epoch,
-        meta={"reward": score, "file": str(place.file)},
-        extra=_dump(sample, _BULK),
-    )
-    return talk.finish(run)
 
 
 def _stop(sample: Any) -> str | None:
@@ -243,16 +247,3 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "model_dump") or hasattr(value, "__dict__"):
         return _dump(value)
     return {k: _plain(v) for k, v in value.items()} if isinstance(value, Mapping) else value
-
-
-register(
-    Format(
-        name="inspect",
-        holds="samples",
-        recognise=_recognise,
-        runs=_runs,
-        run=_run,
-        options=_Options,
-        endings=(".eval",),
-    )
-)

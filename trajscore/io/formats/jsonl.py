@@ -9,13 +9,13 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.io._conversation import Conversation, text_of
-from trajscore.io._fields import USUAL, Fields, dig, find
-from trajscore.io._files import Broken, LogFile, Paths, Place
-from trajscore.io._format import Format, Head, each_item, register
-from trajscore.io._reading import read_as
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, leftover
-from trajscore.io._runs import Runs
+from trajscore.io.fields import USUAL, Fields, dig, usual_names
+from trajscore.io.files import Broken, LogFile, Paths, Place
 from trajscore.io.formats.chat import is_chat
+from trajscore.io.reading import read_as
+from trajscore.io.registry import Format, Head, register
+from trajscore.io.runs import Runs
 
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
 # fmt: off
@@ -84,21 +84,31 @@ class _Options:
         self.fields = Fields.of_records(self.fields)
 
 
-def _recognise(head: Head) -> bool:
-    return head.whole and not is_chat(head) and bool(find("id", head.fields))
+@register
+class JSONLines(Format):
+    name, holds = "jsonl", "messages"
+    options = _Options
+    cut_runs = "score"
+    lax = True
 
+    def recognise(self, head: Head) -> bool:
+        return head.whole and not is_chat(head) and bool(usual_names("id", head.fields))
 
-def _runs(file: LogFile, options: _Options) -> Iterator[Item]:
-    fields = file.fields.over(options.fields)
-    missing = _Missing(fields)
-    lines = missing.watch(each_item(file, options))
-    if fields.steps is not None:
-        yield from lines
-    elif file.one_by_one:
-        yield from _one_by_one(lines, fields)
-    else:
-        yield from _together(lines, fields)
-    missing.check(file)
+    def runs(self, file: LogFile, options: _Options) -> Iterator[Item]:
+        fields = file.fields.over(options.fields)
+        missing = _Missing(fields)
+        lines = missing.watch(super().runs(file, options))
+        if fields.steps is not None:
+            yield from lines
+        elif file.one_by_one:
+            yield from _one_by_one(lines, fields)
+        else:
+            yield from _together(lines, fields)
+        missing.check(file)
+
+    def run(self, raw: Any, place: Place, options: _Options) -> Run:
+        made = _run_of_steps if options.fields.steps is None else _run_of_line
+        return made(raw, place, place.fields.over(options.fields))
 
 
 class _Missing:
@@ -270,22 +280,3 @@ def _add(
     step.observation = None if seen is None else text_of(seen)
     if action is not None:
         step.tool_calls.append(ToolCall("action", action, result=step.observation))
-
-
-def _run(raw: Any, place: Place, options: _Options) -> Run:
-    made = _run_of_steps if options.fields.steps is None else _run_of_line
-    return made(raw, place, place.fields.over(options.fields))
-
-
-register(
-    Format(
-        name="jsonl",
-        holds="messages",
-        recognise=_recognise,
-        runs=_runs,
-        run=_run,
-        options=_Options,
-        cut_runs="score",
-        lax=True,
-    )
-)

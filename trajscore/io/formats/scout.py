@@ -11,73 +11,62 @@ from typing import Any
 
 from trajscore.core.optional import optional
 from trajscore.io._conversation import Conversation
-from trajscore.io._files import LogFile, Place
-from trajscore.io._format import Format, Head, register
 from trajscore.io._run import Run
+from trajscore.io.files import LogFile, Place
+from trajscore.io.registry import Format, Head, register
 
 _KEPT = ("source_type", "agent", "model", "total_time", "total_tokens", "task_set")
 
 
-def _recognise(head: Head) -> bool:
-    return False  # by its folder only
+@register
+class Scout(Format):
+    name, holds = "scout", "transcript_id"
+    cut_runs = "score"
 
+    def recognise(self, head: Head) -> bool:
+        return False  # by its folder only
 
-def _folder(place: Path) -> list[Path]:
-    """Return the folder of a database, which is read as a whole."""
-    found = place.is_dir() and any(place.glob("**/transcripts_*.parquet"))
-    return [place] if found else []
+    def folder(self, place: Path) -> list[Path]:
+        """Return the folder of a database, which is read as a whole."""
+        found = place.is_dir() and any(place.glob("**/transcripts_*.parquet"))
+        return [place] if found else []
 
+    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+        need = "reading transcripts of Inspect Scout needs inspect-scout"
+        scout = optional("inspect_scout", need, "scout")
+        with ExitStack() as opened:
+            # a thread of its own, as in a notebook this one is within a loop already
+            thread = opened.enter_context(ThreadPoolExecutor(1))
+            runner = thread.submit(asyncio.Runner).result()
 
-def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-    need = "reading transcripts of Inspect Scout needs inspect-scout"
-    scout = optional("inspect_scout", need, "scout")
-    with ExitStack() as opened:
-        # a thread of its own, as in a notebook this one is within a loop already
-        thread = opened.enter_context(ThreadPoolExecutor(1))
-        runner = thread.submit(asyncio.Runner).result()
+            def wait(work: Coroutine[Any, Any, Any]) -> Any:
+                return thread.submit(runner.run, work).result()
 
-        def wait(work: Coroutine[Any, Any, Any]) -> Any:
-            return thread.submit(runner.run, work).result()
+            opened.callback(lambda: thread.submit(runner.close).result())
+            database = scout.transcripts_db(str(file.path))
+            wait(database.connect())
+            opened.callback(lambda: wait(database.disconnect()))
+            content = scout.TranscriptContent(messages="all")
+            for index, found in enumerate(wait(_listed(database))):
+                yield file.place(index), wait(database.read(found, content))
 
-        opened.callback(lambda: thread.submit(runner.close).result())
-        database = scout.transcripts_db(str(file.path))
-        wait(database.connect())
-        opened.callback(lambda: wait(database.disconnect()))
-        content = scout.TranscriptContent(messages="all")
-        for index, found in enumerate(wait(_listed(database))):
-            yield file.place(index), wait(database.read(found, content))
+    def run(self, transcript: Any, place: Place, options: Any) -> Run:
+        task = transcript.task_id
+        run = Run(
+            place.name(transcript.transcript_id),
+            stop_reason=transcript.limit or ("error" if transcript.error else None),
+            task=None if task is None else str(task),
+            trial=transcript.task_repeat,
+            meta={"file": str(place.file), **{name: getattr(transcript, name) for name in _KEPT}},
+            extra={"metadata": dict(transcript.metadata)},
+        )
+        for name in ("success", "score"):
+            if getattr(transcript, name) is not None:
+                run.scores[name] = getattr(transcript, name)
+        talk = Conversation(place)
+        talk.add_all([one.model_dump(exclude_none=True) for one in transcript.messages])
+        return talk.finish(run)
 
 
 async def _listed(database: Any) -> list[Any]:
     return [one async for one in database.select()]
-
-
-def _run(transcript: Any, place: Place, options: Any) -> Run:
-    task = transcript.task_id
-    run = Run(
-        place.name(transcript.transcript_id),
-        stop_reason=transcript.limit or ("error" if transcript.error else None),
-        task=None if task is None else str(task),
-        trial=transcript.task_repeat,
-        meta={"file": str(place.file), **{name: getattr(transcript, name) for name in _KEPT}},
-        extra={"metadata": dict(transcript.metadata)},
-    )
-    for name in ("success", "score"):
-        if getattr(transcript, name) is not None:
-            run.scores[name] = getattr(transcript, name)
-    talk = Conversation(place)
-    talk.add_all([one.model_dump(exclude_none=True) for one in transcript.messages])
-    return talk.finish(run)
-
-
-register(
-    Format(
-        name="scout",
-        holds="transcript_id",
-        recognise=_recognise,
-        runs=_runs,
-        run=_run,
-        folder=_folder,
-        cut_runs="score",
-    )
-)

@@ -9,53 +9,57 @@ from typing import Any
 
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.io._conversation import Conversation
-from trajscore.io._files import LogFile, Place, stem
-from trajscore.io._format import Format, Head, register
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
+from trajscore.io.files import LogFile, Place, stem
+from trajscore.io.registry import Format, Head, register
 
 _ENDINGS = (".traj", ".traj.json")
 _REPORTS = ("results.json", "report.json")
 _SUBMITTED = re.compile(r"submitted \((.+)\)")  # what the limit, that ended the run, left
 
 
-def _recognise(head: Head) -> bool:
-    names = head.fields.keys()
-    return "info" in names and ("trajectory" in names or "trajectory_format" in names)
+@register
+class SWEAgent(Format):
+    name, holds = "swe_agent", "trajectory"
+    endings = _ENDINGS
+    cut_runs = "score"
 
+    def recognise(self, head: Head) -> bool:
+        names = head.fields.keys()
+        return "info" in names and ("trajectory" in names or "trajectory_format" in names)
 
-def _folder(place: Path) -> list[Path]:
-    """List the trajectories of all instances, a folder each."""
-    if not place.is_dir():
-        return []
-    return sorted({path for ending in _ENDINGS for path in place.rglob(f"*{ending}")})
+    def folder(self, place: Path) -> list[Path]:
+        """List the trajectories of all instances, a folder each."""
+        if not place.is_dir():
+            return []
+        return sorted({path for ending in _ENDINGS for path in place.rglob(f"*{ending}")})
 
-
-def _run(raw: Any, place: Place, options: Any) -> Run:
-    raw = as_object(raw)
-    info = as_object(raw.get("info") or {})
-    task = stem(place.file).removesuffix(".traj")
-    name = place.name(raw.get("instance_id"), task)
-    steps = raw.get("trajectory", raw.get("messages"))
-    if not isinstance(steps, list):
-        raise MalformedRunError("its trajectory is no list")
-    talk = Conversation(place)
-    if "trajectory" in raw:
-        _add_prompts(talk, raw.get("history"))
-        for index, step in enumerate(steps):
-            _add_step(talk, as_object(step), index)
-    else:
-        talk.add_all(steps)
-    run = Run(name, outcome=_outcome(name, place.file), stop_reason=_stop(info), task=name)
-    stats = info.get("model_stats")
-    stats = stats if isinstance(stats, Mapping) else {}
-    run.meta = {
-        "file": str(place.file),
-        "cost": stats.get("instance_cost"),
-        "input_tokens": stats.get("tokens_sent"),
-        "output_tokens": stats.get("tokens_received"),
-    }
-    run.extra["info"] = leftover(info, ("model_stats",))
-    return talk.finish(run)
+    def run(self, raw: Any, place: Place, options: Any) -> Run:
+        raw = as_object(raw)
+        info = as_object(raw.get("info") or {})
+        task = stem(place.file).removesuffix(".traj")
+        name = place.name(raw.get("instance_id"), task)
+        steps = raw.get("trajectory", raw.get("messages"))
+        if not isinstance(steps, list):
+            raise MalformedRunError("its trajectory is no list")
+        talk = Conversation(place)
+        if "trajectory" in raw:
+            _add_prompts(talk, raw.get("history"))
+            for index, step in enumerate(steps):
+                _add_step(talk, as_object(step), index)
+        else:
+            talk.add_all(steps)
+        run = Run(name, outcome=_outcome(name, place.file), stop_reason=_stop(info), task=name)
+        stats = info.get("model_stats")
+        stats = stats if isinstance(stats, Mapping) else {}
+        run.meta = {
+            "file": str(place.file),
+            "cost": stats.get("instance_cost"),
+            "input_tokens": stats.get("tokens_sent"),
+            "output_tokens": stats.get("tokens_received"),
+        }
+        run.extra["info"] = leftover(info, ("model_stats",))
+        return talk.finish(run)
 
 
 def _add_prompts(talk: Conversation, history: Any) -> None:
@@ -105,16 +109,3 @@ def _outcome(name: str, file: Path) -> float:
                 if isinstance(rest, list) and name in rest:
                     return FAILURE
     return CENSORED
-
-
-register(
-    Format(
-        name="swe_agent",
-        holds="trajectory",
-        recognise=_recognise,
-        run=_run,
-        endings=_ENDINGS,
-        folder=_folder,
-        cut_runs="score",
-    )
-)

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation, as_number, text_of
-from trajscore.io._files import JSON_ENDINGS, LogFile, Paths, Place, find_files
-from trajscore.io._format import Format, Head, register
 from trajscore.io._grades import as_outcome
-from trajscore.io._reading import read_as
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
-from trajscore.io._runs import Runs
+from trajscore.io.files import JSON_ENDINGS, LogFile, Paths, Place, find_files
+from trajscore.io.reading import read_as
+from trajscore.io.registry import Format, Head, register
+from trajscore.io.runs import Runs
 
 _RUN = frozenset({"id", "task_id", "trial", "messages", "ticks", "termination_reason"})
 _META = ("agent_cost", "user_cost", "duration", "seed")
@@ -61,72 +61,75 @@ def read_tau2(path: Paths, **options: Any) -> Runs:
     return read_as("tau2", path, **options)
 
 
-def _recognise(head: Head) -> bool:
-    names = set(head.fields)
-    if head.listed or head.whole:  # one simulation
-        return bool({"termination_reason", "reward_info"} & names and {"messages", "ticks"} & names)
-    return "simulations" in names or {"info", "tasks"} <= names
+@register
+class Tau2(Format):
+    name, holds = "tau2", "simulations"
 
+    def recognise(self, head: Head) -> bool:
+        names = set(head.fields)
+        if head.listed or head.whole:  # one simulation
+            return bool(
+                {"termination_reason", "reward_info"} & names and {"messages", "ticks"} & names
+            )
+        return "simulations" in names or {"info", "tasks"} <= names
 
-def _folder(place: Path) -> list[Path]:
-    """List the head and the simulations of a folder with one file a simulation."""
-    place = place.parent if place.name in _HEADS else place
-    inner = place / "simulations"
-    if not inner.is_dir():
-        return []
-    heads = [place / name for name in _HEADS if (place / name).exists()]
-    return [*heads, *find_files(inner, JSON_ENDINGS)]
+    def folder(self, place: Path) -> list[Path]:
+        """List the head and the simulations of a folder with one file a simulation."""
+        place = place.parent if place.name in _HEADS else place
+        inner = place / "simulations"
+        if not inner.is_dir():
+            return []
+        heads = [place / name for name in _HEADS if (place / name).exists()]
+        return [*heads, *find_files(inner, JSON_ENDINGS)]
 
+    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+        # beside a folder of simulations, the list is an index of them
+        file.is_head = file.path.name in _HEADS and (file.path.parent / "simulations").is_dir()
+        listed = False
+        for key, index, value in file.items({"simulations"}):
+            if index is None:
+                file.info[str(key)] = value
+            elif _is_run(value) or not file.is_head:
+                listed = True
+                yield file.place(index), value
+        if not listed and _is_run(file.info):
+            raw = dict(file.info)
+            file.info.clear()
+            for name in _HEADS:
+                file.info.update(file.others.get(str(file.path.parent.parent / name), {}))
+            yield file.place(0), raw
 
-def _runs(file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-    # beside a folder of simulations, the list is an index of them
-    file.is_head = file.path.name in _HEADS and (file.path.parent / "simulations").is_dir()
-    listed = False
-    for key, index, value in file.items({"simulations"}):
-        if index is None:
-            file.info[str(key)] = value
-        elif _is_run(value) or not file.is_head:
-            listed = True
-            yield file.place(index), value
-    if not listed and _is_run(file.info):
-        raw = dict(file.info)
-        file.info.clear()
-        for name in _HEADS:
-            file.info.update(file.others.get(str(file.path.parent.parent / name), {}))
-        yield file.place(0), raw
+    def run(self, raw: Any, place: Place, options: Any) -> Run:
+        raw = as_object(raw)
+        task = raw.get("task_id")
+        name = place.name(raw.get("id"), None if task is None else f"{task}-{raw.get('trial', 0)}")
+        reason = raw.get("termination_reason")
+        if not isinstance(reason, str) or not reason:
+            raise MalformedRunError(
+                "it has no termination_reason, without which its reward says nothing"
+            )
+        place.stop_reason = reason.rsplit(".", 1)[-1].lower()
+        graded = raw.get("reward_info")
+        reward = graded.get("reward") if isinstance(graded, Mapping) else None
+        talk = Conversation(place)
+        messages = _messages(raw)
+        if isinstance(messages, list):
+            messages = [_with_confidence(message) for message in messages]
+        talk.add_all(messages)
+        run = Run(
+            id=name,
+            outcome=as_outcome(reward),
+            stop_reason=place.stop_reason,
+            task=None if task is None else str(task),
+            trial=raw.get("trial"),
+            meta={"reward": reward, **_meta(raw, place.info), "file": str(place.file)},
+            extra=leftover(raw, _RUN | frozenset(_META)),
+        )
+        return talk.finish(run)
 
 
 def _is_run(value: Any) -> bool:
     return isinstance(value, dict) and ("messages" in value or "ticks" in value)
-
-
-def _run(raw: Any, place: Place, options: Any) -> Run:
-    raw = as_object(raw)
-    task = raw.get("task_id")
-    name = place.name(raw.get("id"), None if task is None else f"{task}-{raw.get('trial', 0)}")
-    reason = raw.get("termination_reason")
-    if not isinstance(reason, str) or not reason:
-        raise MalformedRunError(
-            "it has no termination_reason, without which its reward says nothing"
-        )
-    place.stop_reason = reason.rsplit(".", 1)[-1].lower()
-    graded = raw.get("reward_info")
-    reward = graded.get("reward") if isinstance(graded, Mapping) else None
-    talk = Conversation(place)
-    messages = _messages(raw)
-    if isinstance(messages, list):
-        messages = [_with_confidence(message) for message in messages]
-    talk.add_all(messages)
-    run = Run(
-        id=name,
-        outcome=as_outcome(reward),
-        stop_reason=place.stop_reason,
-        task=None if task is None else str(task),
-        trial=raw.get("trial"),
-        meta={"reward": reward, **_meta(raw, place.info), "file": str(place.file)},
-        extra=leftover(raw, _RUN | frozenset(_META)),
-    )
-    return talk.finish(run)
 
 
 def _meta(raw: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,15 +191,3 @@ def _extend(turn: dict[str, Any], text: str, chunk: Mapping[str, Any]) -> None:
     cost = as_number(chunk.get("cost"), "cost", 0)
     if cost is not None:
         turn["cost"] = (turn.get("cost") or 0.0) + cost
-
-
-register(
-    Format(
-        name="tau2",
-        holds="simulations",
-        recognise=_recognise,
-        runs=_runs,
-        run=_run,
-        folder=_folder,
-    )
-)

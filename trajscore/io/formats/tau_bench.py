@@ -9,12 +9,12 @@ from typing import Any
 from trajscore.core.outcomes import SUCCESS
 from trajscore.core.values import is_count
 from trajscore.io._conversation import Conversation
-from trajscore.io._files import LogFile, Paths, Place
-from trajscore.io._format import Format, register
 from trajscore.io._grades import as_outcome
-from trajscore.io._reading import read_as
 from trajscore.io._run import MalformedRunError, Run, Step, as_object, leftover
-from trajscore.io._runs import Runs
+from trajscore.io.files import LogFile, Paths, Place
+from trajscore.io.reading import read_as
+from trajscore.io.registry import Format, Head, register
+from trajscore.io.runs import Runs
 
 _RUN = frozenset({"task_id", "trial", "reward", "traj"})
 # How a run ends by itself: the simulated user says so, or the agent hands over.
@@ -71,37 +71,44 @@ class _Options:
             )
 
 
-def _runs(file: LogFile, options: _Options) -> Iterator[tuple[Place, Any]]:
-    for key, index, value in file.items():
-        if index is None:
-            file.info[str(key)] = value
-        else:
-            yield file.place(index), value
-    if "traj" in file.info:  # a single run
-        yield file.place(0), file.info
+@register
+class TauBench(Format):
+    name, holds = "tau_bench", "traj"
+    options = _Options
 
+    def recognise(self, head: Head) -> bool:
+        return "traj" in head.fields
 
-def _run(raw: Any, place: Place, options: _Options) -> Run:
-    raw = as_object(raw)
-    task = raw.get("task_id")
-    name = place.name(None if task is None else f"{task}-{raw.get('trial', 0)}")
-    if raw.get("traj") is None:
-        raise MalformedRunError("it has no 'traj'")
-    reward = raw.get("reward")
-    score = as_outcome(reward)
-    talk = Conversation(place)
-    talk.add_all(raw["traj"])
-    cut = score != SUCCESS and _at_cap(talk.steps, options.max_turns)
-    run = Run(
-        id=name,
-        outcome=score,
-        stop_reason="max_steps" if cut else None,
-        task=None if task is None else str(task),
-        trial=raw.get("trial"),
-        meta={"reward": reward, "file": str(place.file)},
-        extra=leftover(raw, _RUN),
-    )
-    return talk.finish(run)
+    def runs(self, file: LogFile, options: _Options) -> Iterator[tuple[Place, Any]]:
+        for key, index, value in file.items():
+            if index is None:
+                file.info[str(key)] = value
+            else:
+                yield file.place(index), value
+        if "traj" in file.info:  # a single run
+            yield file.place(0), file.info
+
+    def run(self, raw: Any, place: Place, options: _Options) -> Run:
+        raw = as_object(raw)
+        task = raw.get("task_id")
+        name = place.name(None if task is None else f"{task}-{raw.get('trial', 0)}")
+        if raw.get("traj") is None:
+            raise MalformedRunError("it has no 'traj'")
+        reward = raw.get("reward")
+        score = as_outcome(reward)
+        talk = Conversation(place)
+        talk.add_all(raw["traj"])
+        cut = score != SUCCESS and _at_cap(talk.steps, options.max_turns)
+        run = Run(
+            id=name,
+            outcome=score,
+            stop_reason="max_steps" if cut else None,
+            task=None if task is None else str(task),
+            trial=raw.get("trial"),
+            meta={"reward": reward, "file": str(place.file)},
+            extra=leftover(raw, _RUN),
+        )
+        return talk.finish(run)
 
 
 def _at_cap(steps: list[Step], max_turns: int | None) -> bool:
@@ -111,15 +118,3 @@ def _at_cap(steps: list[Step], max_turns: int | None) -> bool:
     if last.actor == "user":
         return _USER_STOP not in last.text
     return not any(call.name == _LAST_TOOL for call in last.tool_calls)
-
-
-register(
-    Format(
-        name="tau_bench",
-        holds="traj",
-        recognise=lambda head: "traj" in head.fields,
-        runs=_runs,
-        run=_run,
-        options=_Options,
-    )
-)

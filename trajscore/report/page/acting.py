@@ -10,7 +10,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import first_step_above, run_numbers, step_numbers
 from trajscore.inference._wilson import wilson_interval
 from trajscore.metrics._selective import risk_by_coverage
-from trajscore.report._data import RAW
+from trajscore.report._data import AS_GIVEN
 from trajscore.report.page.charts import Axis, Panel
 from trajscore.report.page.view import NO_PROBABILITY, Section, View
 
@@ -33,11 +33,11 @@ def acting(view: View) -> Section:
 
 def _recipe(view: View) -> str:
     """Return the call that gives new runs the forecasts that the thresholds are for."""
-    made = view.data.facts.calibrators or {}
-    name, form = view.acted_on(view.drawn[0]) if view.drawn else ("", RAW)
-    if form == RAW or name not in made:
+    calibrators = view.data.facts.calibrators or {}
+    name, form = view.acted_on(view.drawn[0]) if view.drawn else ("", AS_GIVEN)
+    if form == AS_GIVEN or name not in calibrators:
         return ""
-    return f"{made[name]}.fit(X[{name!r}], y).transform(new[{name!r}])"
+    return f"{calibrators[name]}.fit(X[{name!r}], y).transform(new[{name!r}])"
 
 
 def best_threshold(view: View) -> float | None:

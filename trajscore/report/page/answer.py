@@ -6,10 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from trajscore.report._cards import AVOID, ENDS, MARGINS, RECALIBRATE, TOO_FEW, USE
-from trajscore.report._data import CALIBRATED, RAW, VALUE
+from trajscore.report._cards import AVOID, ENDS, MATTERS, RECALIBRATE, TOO_FEW, USE
+from trajscore.report._data import AS_GIVEN, FORMS, RECALIBRATED, VALUE
 from trajscore.report._verdict import answer as say_answer
-from trajscore.report._verdict import behind_counting, card_reason, ranking, without_unobserved
+from trajscore.report._verdict import behind_counting, card_reason, ranking
 from trajscore.report.page.view import Section, View
 
 MARKS = {USE: ("use", "\u2714"), RECALIBRATE: ("recalibrate", "\u21bb"),
@@ -19,8 +19,11 @@ MARKS = {USE: ("use", "\u2714"), RECALIBRATE: ("recalibrate", "\u21bb"),
 def answer(view: View) -> Section:
     """Return the cards, best first, and what is best."""
     cards = [card(view, name) for name in view.names]
-    parts = {"cards": cards, "unobserved": without_unobserved(view.data)}
-    return Section("answer", "Which predictor should I use?", say_answer(view.data), parts)
+    headline, unobserved = say_answer(view.data)
+    level = view.data.facts.intervals.confidence_level
+    wrong = f"{100 * (1 - level):.3g} of 100 reports"
+    parts = {"cards": cards, "unobserved": unobserved, "wrong": wrong, "matters": MATTERS}
+    return Section("answer", "Which predictor should I use?", headline, parts)
 
 
 def card(view: View, name: str) -> dict[str, Any]:
@@ -39,13 +42,13 @@ def card(view: View, name: str) -> dict[str, Any]:
         "why": card_reason(row, data),
         "behind": behind_counting(data, name),
         "margins": {
-            form: tuple(row[f"{margin}{end}"] for end in ENDS)
-            for form, margin in MARGINS.items()
-            if not pd.isna(row[margin])
+            form: tuple(row[f"{form}{end}"] for end in ENDS)
+            for form in FORMS
+            if not pd.isna(row[form])
         },
         "errors": errors,
-        "auroc": data.table.loc[(name, RAW), "AUROC"],
-        "calibrated_auroc": data.table["AUROC"].get((name, CALIBRATED)),
+        "auroc": data.table.loc[(name, AS_GIVEN), "AUROC"],
+        "calibrated_auroc": data.table["AUROC"].get((name, RECALIBRATED)),
         "than_counting": ranking(data, name, brief=True),
         "notes": [note for note in data.remarks if note.predictor == name],
     }

@@ -11,10 +11,10 @@ import pandas as pd
 
 from trajscore.core.optional import optional
 from trajscore.core.parallel import Progress, Work
-from trajscore.io._run import Run
-from trajscore.plotting._display import COLORS
-from trajscore.report._data import CALIBRATED, CONSTANT, FORMS, RAW, ReportData
+from trajscore.io import Run
+from trajscore.report._data import FORMS, ReportData
 from trajscore.report._glossary import explain
+from trajscore.report._numbers import fixed, interval
 from trajscore.report.page.acting import PRICE, acting, best_threshold
 from trajscore.report.page.answer import answer
 from trajscore.report.page.calibration import calibration
@@ -28,7 +28,6 @@ from trajscore.report.page.runs import FIRST, read_first, runs
 from trajscore.report.page.stopping import stopping
 from trajscore.report.page.timing import timing
 from trajscore.report.page.view import View
-from trajscore.report.render.cells import fixed, interval
 
 _SECTIONS = (
     answer, comparison, losses, calibration, timing, acting, stopping, runs, health, numbers, method
@@ -54,7 +53,6 @@ def _render(name: str, view: View, **parts: Any) -> str:
     start = {"threshold": best_threshold(view), "price": PRICE, "runs": read_first(view)}
     return template.render(
         view=view, head=header(view), start=start, first=FIRST, forms=FORMS, explain=explain,
-        colors={form: COLORS[form] for form in (RAW, CALIBRATED, CONSTANT)},
         **parts,
     )  # fmt: skip
 

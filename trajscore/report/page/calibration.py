@@ -12,9 +12,9 @@ from trajscore.inference._wilson import Z
 from trajscore.metrics._binning import bins_of, uniform_bins
 from trajscore.metrics._weighted_steps import PARTS, step_parts
 from trajscore.report._data import FORMS, VALUE
+from trajscore.report._numbers import with_interval
 from trajscore.report.page.charts import Axis, Panel
 from trajscore.report.page.view import NO_PROBABILITY, Section, View
-from trajscore.report.render.cells import with_interval
 
 _FEWEST_IN_A_BIN = 10
 _MOST_BINS = 10
@@ -25,7 +25,7 @@ def calibration(view: View) -> Section:
     groups = []
     for name in view.drawn:
         panels = [_panel(view, name, part) for part in PARTS]
-        groups.append({"name": name, "panels": [one for one in panels if one.layers[1:]]})
+        groups.append({"name": name, "panels": [panel for panel in panels if panel.layers[1:]]})
     return Section("calibration", "Does 70% mean 70%?", _sentence(view), {"groups": groups})
 
 

@@ -38,7 +38,7 @@ class Axis:
                 break
         digits = max(0, -math.floor(math.log10(step) + 1e-9))
         numbers = [k * step for k in range(first, last + 1)]
-        return [(float(self(one)), f"{one:.{digits}f}") for one in numbers]
+        return [(float(self(number)), f"{number:,.{digits}f}") for number in numbers]
 
 
 def _round_step(least: float) -> float:

@@ -6,21 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from trajscore.report._cards import ENDS, MARGINS, say_nothing
-from trajscore.report._data import CALIBRATED, FORMS, RAW
+from trajscore.report._cards import ENDS
+from trajscore.report._data import AS_GIVEN, FORMS, RECALIBRATED
+from trajscore.report._groups import shown_groups
 from trajscore.report._verdict import card_reason, of_groups
 from trajscore.report.page.answer import MARKS
 from trajscore.report.page.charts import axis_of
 from trajscore.report.page.view import Section, View
 
 _WIDTH = 230
-_MOST_GROUPS = 40
-_MOST_FEW = 5  # groups that say nothing
 
 
 def comparison(view: View) -> Section:
     """Return the forest of margins, the pairs and the groups."""
-    columns = [_column(view, form) for form in (RAW, CALIBRATED)]
+    columns = [_column(view, form) for form in (AS_GIVEN, RECALIBRATED)]
     return Section(
         "comparison",
         "How do they compare?",
@@ -48,8 +47,7 @@ def _sentence(view: View) -> str:
 
 def _column(view: View, form: str) -> dict[str, Any]:
     """Return strips of a form's margins, on an axis of their own."""
-    margin = MARGINS[form]
-    rows = view.cards[[f"{margin}{end}" for end in ENDS]]
+    rows = view.cards[[f"{form}{end}" for end in ENDS]]
     axis = axis_of(rows, 8, _WIDTH - 8, zero=True)
     strips = {}
     for name, (value, low, high) in zip(rows.index, rows.to_numpy(dtype=float), strict=True):
@@ -85,16 +83,12 @@ def _groups(view: View) -> list[dict[str, Any]]:
         return []
     kinds = []
     for kind in table.index.unique("by"):
-        of_kind = table.loc[kind]
-        by_group = of_kind.assign(few=say_nothing(of_kind)).groupby(level="group")
-        groups = by_group.agg({"n_runs": "max", "few": "all"}).sort_values("n_runs")[::-1]
-        shown = groups.index[~groups["few"] | (groups["few"].sum() <= _MOST_FEW)][:_MOST_GROUPS]
+        shown, more = shown_groups(table.loc[kind])
         rows = [
             {"group": group, "predictor": name, "style": MARKS[row["card"]][0], "row": row,
              "why": card_reason(row, view.data)}
-            for group in shown
-            for name, row in of_kind.loc[group].iterrows()
+            for (group, name), row in shown.iterrows()
         ]  # fmt: skip
-        said = of_groups(view.data, kind)
-        kinds.append({"kind": kind, "rows": rows, "more": len(groups) - len(shown), "said": said})
+        sentence = of_groups(view.data, kind)
+        kinds.append({"kind": kind, "rows": rows, "more": more, "sentence": sentence})
     return kinds

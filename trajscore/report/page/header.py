@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from trajscore.report._cards import TOO_FEW
-from trajscore.report._disclosures import number_of_runs, population
+from trajscore.report._disclosures import population
+from trajscore.report._left_out import number_of_runs
 from trajscore.report.page.view import View
-
-_MANY = 0.1  # of the runs without an outcome: what they count as may decide
 
 
 def header(view: View) -> dict[str, Any]:
@@ -30,5 +29,4 @@ def header(view: View) -> dict[str, Any]:
         "few": len(few) == len(view.names),
         "n_needed": int(view.cards.loc[few, "n_needed"].min()) if few else 0,
         "n_runs": facts.n_runs,
-        "hidden": facts.censored == "failure" and facts.n_censored > _MANY * facts.n_runs,
     }

@@ -12,7 +12,7 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.inference._choice import interval_of
 from trajscore.metrics._equal_length import span, success_by_length
 from trajscore.metrics._ties import group_ties
-from trajscore.report._data import BASE_RATE, CONSTANT, FORMS, RAW
+from trajscore.report._data import AS_GIVEN, BASE_RATE, CONSTANT, FORMS
 from trajscore.report._disclosures import sentence
 from trajscore.report.page.charts import Axis, Panel
 from trajscore.report.page.view import Section, View
@@ -75,8 +75,8 @@ def _length(view: View) -> Panel:
         title="success by length",
     )
     panel.bars(at - 0.42, at + 0.42, share, "constant")
-    panel.points(at, rate, "calibrated", 3.2)
-    panel.line(at, rate, "calibrated")
+    panel.points(at, rate, "recalibrated", 3.2)
+    panel.line(at, rate, "recalibrated")
     labels = [span(*ends) for ends in zip(table["low"], table["high"], strict=True)]
     every = 2 if len(table) > 6 else 1
     panel.names = [(float(panel.x(k)), labels[k]) for k in at[::every]]
@@ -102,13 +102,13 @@ def _stops(view: View) -> list[dict[str, Any]]:
 
 def _column(view: View, name: str) -> dict[str, Any]:
     """Return range and ties of a predictor as given."""
-    cells = view.data.traces[name, RAW].cells
+    cells = view.data.traces[name, AS_GIVEN].cells
     distinct, _ = group_ties(cells)
     return {
         "name": name, "low": float(cells.min()), "high": float(cells.max()),
         "median": float(np.median(cells)), "n_distinct": len(distinct), "n": len(cells),
         "sure": float(((cells <= 0) | (cells >= 1)).mean()) if view.is_scored(name) else np.nan,
-        "is_probability": RAW in view.forms(name),
+        "is_probability": AS_GIVEN in view.forms(name),
     }  # fmt: skip
 
 

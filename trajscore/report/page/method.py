@@ -28,7 +28,7 @@ def method(view: View) -> Section:
             "disclosures": disclosures(data),
             "notes": [sentence(note) for note in data.remarks],
             "verdicts": verdicts(data),
-            "contradictions": [f"{one}." for one in contradictions(data)],
+            "contradictions": [f"{sentence_}." for sentence_ in contradictions(data)],
             "glossary": GLOSSARY,
             "references": LITERATURE,
             "command": data.source.command,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from trajscore.report._cards import MARGINS
+from trajscore.report._cards import gain_of
 from trajscore.report._data import (
     FORMS,
     GAIN,
@@ -18,9 +18,9 @@ from trajscore.report._data import (
     ReportData,
 )
 from trajscore.report._glossary import arrow, explain
+from trajscore.report._numbers import digits_of, short_number
 from trajscore.report.page.view import Section, View
 from trajscore.report.render.as_json import to_json
-from trajscore.report.render.cells import digits_of, gain_of, short_number
 
 _OVER = {
     f"AUROC {OVER_ALIVE[0]}": "AUROC over counting",
@@ -40,8 +40,12 @@ def numbers(view: View) -> Section:
     for name, form in ordered:
         row = data.table.loc[(name, form)]
         cells = [
-            {"value": row[one], "text": _text(row[one], one), "best": (name, form) in best[one]}
-            for one in columns
+            {
+                "value": row[column],
+                "text": _text(row[column], column),
+                "best": (name, form) in best[column],
+            }
+            for column in columns
         ]
         rows.append(
             {
@@ -52,11 +56,11 @@ def numbers(view: View) -> Section:
         )
     heads = [
         {
-            "parts": _short(one).replace("_", "_ ").split(" "),
-            "arrow": arrow(one, data.options),
-            "about": explain(one),
+            "parts": _short(column).replace("_", "_ ").split(" "),
+            "arrow": arrow(column, data.options),
+            "about": explain(column),
         }
-        for one in columns
+        for column in columns
     ]
     files = {
         "report.json": _link(to_json(data), "application/json"),
@@ -113,7 +117,7 @@ def _beats(data: ReportData, key: tuple[str, str], name: str, way: str) -> bool:
     if name in _OVER:
         return bool(data.table.loc[key, f"{name}_low"] > 0)
     low, high = data.intervals.loc[(*key, name), list(MARGIN[1:])]
-    by_card = data.cards.loc[key[0], f"{MARGINS[key[1]]}_low"]
+    by_card = data.cards.loc[key[0], f"{key[1]}_low"]
     return bool(by_card > 0 or (high < 0 if way == "\u2193" else low > 0))
 
 

@@ -22,7 +22,7 @@ def runs(view: View) -> Section:
     """Return the worst runs of each predictor that is drawn, and the transcripts of the best's."""
     rows = [row for name in view.drawn for row in _worst(view, name)]
     first = [row["run"] for row in rows if row["predictor"] == view.drawn[0]][:FIRST]
-    found = transcripts(view, first)
+    shown = transcripts(view, first)
     return Section(
         "runs",
         "Which runs do I read first?",
@@ -30,8 +30,8 @@ def runs(view: View) -> Section:
         {
             "rows": rows,
             "reasons": any(row["reason"] for row in rows),
-            "transcripts": found,
-            "linked": [one["run"] for one in found],
+            "transcripts": shown,
+            "linked": [transcript["run"] for transcript in shown],
         },
     )
 
@@ -44,12 +44,12 @@ def read_first(view: View) -> list[str]:
 def _sentence(view: View, rows: list[dict[str, Any]]) -> str:
     if not rows:
         return NO_PROBABILITY
-    one = rows[0]
+    worst = rows[0]
     among = ", of the runs with an outcome" if view.data.facts.n_censored else ""
     return (
-        f"Run {one['run']}: {view.called(one['predictor'])} loses most on it{among}. "
-        f"Its outcome is {one['outcome']}; the forecast that is furthest off is "
-        f"{one['furthest']:.2f}, at step {one['at']}."
+        f"Run {worst['run']}: {view.called(worst['predictor'])} loses most on it{among}. "
+        f"Its outcome is {worst['outcome']}; the forecast that is furthest off is "
+        f"{worst['furthest']:.2f}, at step {worst['at']}."
     )
 
 

@@ -13,7 +13,7 @@ from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._step_profile import mean_by_step
 from trajscore.metrics._tps import score_cells
-from trajscore.report._data import RAW
+from trajscore.report._data import AS_GIVEN
 from trajscore.report.page.charts import Axis, Panel, axis_of
 from trajscore.report.page.view import Section, View
 from trajscore.report.render.cells import step_cells
@@ -36,7 +36,7 @@ class _Profile(NamedTuple):
 def timing(view: View) -> Section:
     """Return the margin over the base rate at each step, and who reaches it."""
     profiles = {name: _profile(view, view.acted_on(name)) for name in view.drawn}
-    profiles = {name: one for name, one in profiles.items() if len(one.step)}
+    profiles = {name: profile for name, profile in profiles.items() if len(profile.step)}
     return Section(
         "timing",
         "When in the run does it say something?",
@@ -64,7 +64,7 @@ def _at_steps(view: View) -> dict[str, Any]:
 
 def _equal_length(view: View) -> list[dict[str, Any]]:
     """Return AUROC among runs of equal length, and what it is above that of length."""
-    table = view.data.equal_length.xs(RAW, level="form")
+    table = view.data.equal_length.xs(AS_GIVEN, level="form")
     rows = table.loc[[name for name in view.names if name in table.index]]
     return rows.reset_index().to_dict("records")
 
@@ -72,13 +72,13 @@ def _equal_length(view: View) -> list[dict[str, Any]]:
 def _sentence(view: View, profiles: dict[str, _Profile]) -> str:
     if not profiles:
         return f"At no step are there {_FEWEST_AT_A_STEP} runs: too few to say."
-    name, one = next(iter(profiles.items()))
+    name, profile = next(iter(profiles.items()))
     # at one error rate for all steps
-    clear = one.step[one.margin - one.half(len(one.step)) > 0]
+    clear = profile.step[profile.margin - profile.half(len(profile.step)) > 0]
     called = view.called(name)
     if not len(clear):
         return f"{called}: at no single step is it shown to be better than the base rate."
-    best = int(one.step[np.argmax(one.margin)])
+    best = int(profile.step[np.argmax(profile.margin)])
     return (
         f"{called}: first shown to be better than the base rate at step {int(clear[0])}, and by "
         f"most at step {best}; later steps are reached by other runs than early ones."
@@ -95,7 +95,7 @@ def _profile(view: View, key: tuple[str, str]) -> _Profile:
     n, mean, error = mean_by_step(step_numbers(trace) - 1, np.ones(len(score)), score)
     shown = np.flatnonzero(n[:_MOST_STEPS] >= _FEWEST_AT_A_STEP)
     columns = (shown + 1, mean[shown], error[shown], n[shown])
-    return _Profile(*(np.asarray(one, dtype=np.float64) for one in columns))
+    return _Profile(*(np.asarray(column, dtype=np.float64) for column in columns))
 
 
 def _panels(view: View, profiles: dict[str, _Profile]) -> list[dict[str, Any]]:
@@ -104,25 +104,29 @@ def _panels(view: View, profiles: dict[str, _Profile]) -> list[dict[str, Any]]:
         return []
     label = f"margin{view.data.options.unit.replace(' ', ', ')}"
     y = axis_of(_range(profiles), 150, 20, zero=True, label=label)
-    last = max(one.step[-1] for one in profiles.values())
+    last = max(profile.step[-1] for profile in profiles.values())
     x = Axis(1 if last > 1 else 0, last if last > 1 else 2, 52, 240, "step")
     panels = []
-    for name, one in profiles.items():
+    for name, profile in profiles.items():
         panel = Panel(x, y, f"{view.called(name)}: margin over the base rate by step")
         style = view.acted_on(name)[1]
         panel.line([x.low, x.high], [0, 0], "reference")
-        panel.band(one.step, one.margin - one.half(), one.margin + one.half(), style)
-        panel.line(one.step, one.margin, style)
-        if len(one.step) < 8:
-            panel.points(one.step, one.margin, style)
+        panel.band(
+            profile.step, profile.margin - profile.half(), profile.margin + profile.half(), style
+        )
+        panel.line(profile.step, profile.margin, style)
+        if len(profile.step) < 8:
+            panel.points(profile.step, profile.margin, style)
         panels.append({"name": name, "called": view.called(name), "panel": panel})
     return panels
 
 
 def _range(profiles: dict[str, _Profile]) -> FloatArray:
     """Return margins and their intervals, cut where these are far wider than margins vary."""
-    margin = np.append(np.concatenate([one.margin for one in profiles.values()]), 0.0)
-    ends = [one.margin + sign * one.half() for one in profiles.values() for sign in (-1, 1)]
+    margin = np.append(np.concatenate([profile.margin for profile in profiles.values()]), 0.0)
+    ends = [
+        profile.margin + sign * profile.half() for profile in profiles.values() for sign in (-1, 1)
+    ]
     room = 2 * np.ptp(margin)
     return np.clip(np.concatenate(ends), margin.min() - room, margin.max() + room)
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.io._run import Run, Step
-from trajscore.report._data import RAW
+from trajscore.io import Run, Step
+from trajscore.report._data import AS_GIVEN
 from trajscore.report.page.acting import best_threshold
 from trajscore.report.page.view import View
 
@@ -22,7 +22,7 @@ def transcripts(view: View, names: list[str]) -> list[dict[str, Any]]:
     known = [name for name in dict.fromkeys(names) if name in view.log]
     if not known:
         return []
-    key, room, found = view.acted_on(view.drawn[0]), _MOST_CHARACTERS, []
+    key, room, shown = view.acted_on(view.drawn[0]), _MOST_CHARACTERS, []
     rows = {name: row for row, name in enumerate(view.ids(key))}
     threshold = best_threshold(view)
     for name in known:
@@ -32,8 +32,8 @@ def transcripts(view: View, names: list[str]) -> list[dict[str, Any]]:
         room -= sum(len(turn["text"]) + len(turn["result"]) for turn in turns)
         if room < 0:
             break
-        found.append({"run": name, "turns": turns, "n_more": len(run.steps) - len(turns)})
-    return found
+        shown.append({"run": name, "turns": turns, "n_more": len(run.steps) - len(turns)})
+    return shown
 
 
 def _turn(step: Step, beside: dict[str, Any]) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def _beside(
     view: View, key: tuple[str, str], run: Run, row: int, threshold: float | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Return, by place of the turn, the value as given, the risk, and whether it is flagged."""
-    trace, raw = view.data.traces[key], view.data.traces[key[0], RAW]
+    trace, raw = view.data.traces[key], view.data.traces[key[0], AS_GIVEN]
     part = slice(trace.offsets[row], trace.offsets[row + 1])
     places = view.places(run, int(trace.lengths[row]))
     forecast: FloatArray = trace.cells[part]

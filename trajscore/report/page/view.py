@@ -13,11 +13,11 @@ import pandas as pd
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
-from trajscore.io._run import Run, Step
+from trajscore.io import Run, Step
 from trajscore.metrics._aggregate import collapse
 from trajscore.report._cards import RECALIBRATE, USE, form_of, ranked
-from trajscore.report._data import BASE_RATE, CALIBRATED, CONSTANT, FORMS, RAW, ReportData
-from trajscore.report.render.cells import digits_of
+from trajscore.report._data import AS_GIVEN, BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
+from trajscore.report._numbers import digits_of
 
 _USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 _MOSTLY = 0.9  # of the steps have to say what they cost
@@ -52,11 +52,6 @@ class View:
         return self.data.cards
 
     @property
-    def level(self) -> str:
-        """Level of the intervals of cards."""
-        return f"{100 * self.cards['confidence_level'].iloc[0]:.4g}%"
-
-    @property
     def has_answer(self) -> bool:
         """Whether some predictor is shown to be worth acting on."""
         return bool(self.data.cards["card"].isin([USE, RECALIBRATE]).any())
@@ -83,7 +78,7 @@ class View:
         """Return the forms of a predictor that are probabilities."""
         return [
             form
-            for form in (RAW, CALIBRATED)
+            for form in (AS_GIVEN, RECALIBRATED)
             if (name, form) in self.data.table.index
             and not pd.isna(self.data.table.loc[(name, form), self.data.score_name])
         ]
@@ -114,15 +109,15 @@ class View:
         Traces are of the turns of the agent, or of those of agent and user.
         """
         for actors in (("agent",), ("agent", "user")):
-            found = [k for k, step in enumerate(run.steps) if step.actor in actors]
-            if len(found) == n_steps:
-                return found
+            turns = [k for k, step in enumerate(run.steps) if step.actor in actors]
+            if len(turns) == n_steps:
+                return turns
         return []
 
     def costs(self, key: tuple[str, str]) -> dict[str, FloatArray]:
         """Return what each step of a row cost, in tokens and in money, where the log says it."""
         trace = self.data.traces[key]
-        found = {kind: np.full(len(trace.cells), np.nan) for kind in ("tokens", "money")}
+        costs_by_kind = {kind: np.full(len(trace.cells), np.nan) for kind in ("tokens", "money")}
         if not self.log:
             return {}
         for row, name in enumerate(self.ids(key)):
@@ -135,14 +130,14 @@ class View:
                 cell = trace.offsets[row] + k
                 turns = run.steps[start:end]  # a turn, and what others said after it
                 if any(step.actor == "agent" for step in turns):
-                    found["tokens"][cell] = sum(_tokens(step) for step in turns) or np.nan
+                    costs_by_kind["tokens"][cell] = sum(_tokens(step) for step in turns) or np.nan
                     costs = [step.cost for step in turns if step.cost is not None]
-                    found["money"][cell] = sum(costs) if costs else np.nan
+                    costs_by_kind["money"][cell] = sum(costs) if costs else np.nan
                 else:  # what users say costs nothing that is counted
-                    found["tokens"][cell] = found["money"][cell] = 0.0
+                    costs_by_kind["tokens"][cell] = costs_by_kind["money"][cell] = 0.0
         return {
             kind: np.nan_to_num(cost)
-            for kind, cost in found.items()
+            for kind, cost in costs_by_kind.items()
             if np.isfinite(cost).mean() >= _MOSTLY and np.nansum(cost) > 0
         }
 
@@ -152,5 +147,5 @@ def _tokens(step: Step) -> float:
     usage = step.extra.get("usage")
     if isinstance(usage, Mapping):
         counts = [usage.get(name, 0) for name in _USAGE]
-        return float(sum(one for one in counts if one and is_number(one)))
+        return float(sum(count for count in counts if count and is_number(count)))
     return float(len(step.tokens or ()))

@@ -84,7 +84,7 @@ def _forms(data: ReportData, metrics: dict[tuple[str, str], Any], name: str) -> 
 def _metrics(data: ReportData) -> dict[tuple[str, str], dict[str, Any]]:
     """Return each row's metrics: value, differences from references, each with its interval."""
     methods = data.interval_methods.to_dict("index")
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    metrics: dict[tuple[str, str], dict[str, Any]] = {}
     for key, row in data.intervals.to_dict("index").items():
         of_metric: dict[str, Any] = {}
         for columns in LEVELS:
@@ -92,8 +92,8 @@ def _metrics(data: ReportData) -> dict[tuple[str, str], dict[str, Any]]:
                 ends = dict(zip(VALUE, (row[name] for name in columns), strict=True))
                 ends["method"] = methods[key][columns[0]]
                 of_metric |= ends if columns == VALUE else {columns[0]: ends}
-        found.setdefault(key[:2], {})[key[2]] = of_metric
-    return found
+        metrics.setdefault(key[:2], {})[key[2]] = of_metric
+    return metrics
 
 
 def _records(table: pd.DataFrame) -> list[dict[Hashable, Any]]:

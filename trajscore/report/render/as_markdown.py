@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from trajscore.report._cards import ranked
-from trajscore.report._data import ReportData
+from trajscore.report._data import FORMS, REFERENCES, ReportData
 from trajscore.report._disclosures import (
     disclosures,
     identification,
@@ -14,33 +14,28 @@ from trajscore.report._disclosures import (
     population,
     sentence,
 )
-from trajscore.report._verdict import (
-    answer,
-    behind_counting,
-    card_reason,
-    verdicts,
-    without_unobserved,
-)
-from trajscore.report.render.cells import margin_cells
+from trajscore.report._verdict import answer, behind_counting, card_reason, of_groups, verdicts
+from trajscore.report.render.cells import group_cells, margin_cells
 
 
 def to_markdown(data: ReportData) -> str:
     """Return verdicts, margins, notes and disclosures."""
-    margins = margin_cells(data)
+    margins, (headline, unobserved) = margin_cells(data), answer(data)
     rows = [
-        [f"{name}, {form}", *cells]
+        [name if name in REFERENCES else f"{name}, {FORMS[form]}", *cells]
         for (name, form), cells in zip(margins.index, margins.to_numpy(), strict=True)
     ]
     parts = [
         "# Does the confidence mean what it says?",
-        f"**{escaped(answer(data))}**",
-        escaped(without_unobserved(data)),
+        f"**{escaped(headline)}**",
+        escaped(unobserved),
         table(["predictor", "what to do", "why"], _cards(data)),
         escaped(identification(data)),
         f"Every number is of {population(data.facts)}.",
         "## Margin over the base rate",
         escaped(f"{level_of_margins(data)[0].upper()}{level_of_margins(data)[1:]}."),
         table(["predictor", *margins.columns], rows),
+        *_groups(data),
         "## In words\n\n" + _list(map(escaped, verdicts(data))),
         "## Notes\n\n" + _list(escaped(sentence(note)) for note in data.remarks)
         if data.remarks
@@ -49,6 +44,18 @@ def to_markdown(data: ReportData) -> str:
         _list(f"**{name}**: {escaped(text)}" for name, text in disclosures(data).items()),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _groups(data: ReportData) -> Iterator[str]:
+    for kind in [] if data.by is None else data.by.index.unique("by"):
+        cells, n_left_out = group_cells(data, kind)
+        yield f"## By {escaped(kind)}"
+        words = of_groups(data, kind)
+        more = f" {n_left_out} smaller groups are not listed." if n_left_out else ""
+        yield escaped(f"By {kind}, {words}{more}")
+        if len(cells):
+            rows = [[*key, *row] for key, row in zip(cells.index, cells.to_numpy(), strict=True)]
+            yield table(["group", "predictor", *cells.columns], rows)
 
 
 def _cards(data: ReportData) -> list[list[str]]:
@@ -82,4 +89,4 @@ def escaped(text: str) -> str:
 
 
 def _list(sentences: Iterable[str]) -> str:
-    return "\n".join(f"- {one}" for one in sentences)
+    return "\n".join(f"- {sentence_}" for sentence_ in sentences)

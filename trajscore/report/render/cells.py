@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 import pandas as pd
 
 from trajscore.calibration._fixed_step import AUROC
-from trajscore.report._cards import ENDS, GAINED, MARGINS
-from trajscore.report._data import CONSTANT, GAIN, MARGIN, RAW, ReportData
+from trajscore.report._cards import ENDS, gain_of, margin_of
+from trajscore.report._data import AS_GIVEN, CONSTANT, FORMS, MARGIN, ReportData
+from trajscore.report._groups import shown_groups
+from trajscore.report._numbers import digits_of, with_interval
 
 
 def margin_cells(data: ReportData) -> pd.DataFrame:
@@ -26,30 +27,6 @@ def margin_cells(data: ReportData) -> pd.DataFrame:
     return pd.DataFrame(text, index=table.index)
 
 
-def margin_of(data: ReportData, name: str, form: str) -> tuple[float, ...]:
-    """Return the leading margin of a row: with the interval that its card was decided by.
-
-    Of references, and of batches, whose cards are of a sample, there is the one of `intervals`.
-    """
-    own = tuple(data.intervals.loc[(name, form, data.score_name), list(MARGIN)])
-    return _of_card(data, name, MARGINS.get(form), own)
-
-
-def gain_of(data: ReportData, name: str, metric: str) -> tuple[float, ...]:
-    """Return what recalibration gains of a metric, that of the leading score as in its card."""
-    own = tuple(data.calibration_gain.loc[(name, metric), list(GAIN)])
-    return _of_card(data, name, GAINED if metric == data.score_name else None, own)
-
-
-def _of_card(
-    data: ReportData, name: str, column: str | None, own: tuple[float, ...]
-) -> tuple[float, ...]:
-    if column is None or name not in data.cards.index:
-        return own
-    three = tuple(data.cards.loc[name, [f"{column}{end}" for end in ENDS]])
-    return three if math.isclose(three[0], own[0], rel_tol=1e-6, abs_tol=1e-9) else own
-
-
 def gain_cells(data: ReportData) -> pd.DataFrame:
     """Write each metric raw, calibrated, and the gain; one column a predictor."""
     table = data.calibration_gain
@@ -57,7 +34,7 @@ def gain_cells(data: ReportData) -> pd.DataFrame:
     for key, row in table.iterrows():
         n = digits_of(key[1])
         gain = with_interval(gain_of(data, *key), n, "+")
-        cells[key] = f"{row['raw']:.{n}f} -> {row['calibrated']:.{n}f}  {gain}"
+        cells[key] = f"{row['as_given']:.{n}f} -> {row['recalibrated']:.{n}f}  {gain}"
     if not cells:
         return pd.DataFrame()
     wide = pd.Series(cells).unstack(level=0)
@@ -67,7 +44,7 @@ def gain_cells(data: ReportData) -> pd.DataFrame:
 
 def step_cells(data: ReportData) -> pd.DataFrame:
     """Write AUROC of each predictor as given at each step, with how many runs get there."""
-    table = data.by_step.xs(RAW, level="form") if len(data.by_step) else data.by_step
+    table = data.by_step.xs(AS_GIVEN, level="form") if len(data.by_step) else data.by_step
     if table.empty:
         return pd.DataFrame()
     cells = [
@@ -79,56 +56,22 @@ def step_cells(data: ReportData) -> pd.DataFrame:
     return wide[["runs", *(name for name in data.predictors if name in wide)]]
 
 
-def short_number(value: float, digits: int) -> str:
-    """Write a number as printed tables do: .714, -.684.
-
-    >>> short_number(-0.6841, 3), short_number(-0.00004, 3), short_number(10.5, 1)
-    ('-.684', '.000', '10.5')
-    """
-    text = f"{round(value, digits) + 0.0:.{digits}f}"
-    return text.replace("0.", ".", 1) if abs(value) < 1 and text[:2] in ("0.", "-0") else text
-
-
-def digits_of(metric: str) -> int:
-    """How many digits a metric is written with: the scores of the beta family are small."""
-    return 5 if "beta" in metric else 3
-
-
-def with_interval(estimate: Iterable[float], digits: int = 3, sign: str = "") -> str:
-    """Write a number with its interval; with "+", signs of positive ones too.
-
-    >>> with_interval((0.1, -0.05, 0.2512), sign="+")
-    '+0.100 [-0.050, +0.251]'
-    """
-    value, low, high = estimate
-    return f"{fixed(value, digits, sign)} {interval(low, high, digits, sign)}"
-
-
-def interval(low: float, high: float, digits: int, sign: str = "") -> str:
-    """Write an interval; those that would hold too seldom are not given."""
-    if math.isnan(low) or math.isnan(high):
-        return "[no interval]"
-    return f"[{fixed(low, digits, sign)}, {fixed(high, digits, sign)}]"
-
-
-def fixed(value: float, digits: int, sign: str = "") -> str:
-    """Write a number with so many digits; what rounds to zero has no minus.
-
-    >>> fixed(-0.0004, 3, "+"), fixed(-0.0004, 4)
-    ('+0.000', '-0.0004')
-    """
-    return f"{round(float(value), digits) + 0.0:{sign}.{digits}f}"
-
-
-def digits_that_show(value: float, digits: int) -> int:
-    """Return how many digits it takes to tell a number from zero, at least so many.
-
-    >>> digits_that_show(0.2, 3), digits_that_show(0.00042, 3), digits_that_show(0.0, 3)
-    (3, 4, 3)
-    """
-    if not value or round(value, digits) or not math.isfinite(value):
-        return digits
-    return math.ceil(-math.log10(abs(value)))
+def group_cells(data: ReportData, kind: str) -> tuple[pd.DataFrame, int]:
+    """Write the cards of a kind's groups, by group and predictor; and count groups left out."""
+    assert data.by is not None
+    cards, n_left_out = shown_groups(data.by.loc[kind])
+    digits = digits_of(data.score_name)
+    columns = {
+        "runs": [f"{n:,}" for n in cards["n_runs"]],
+        "success": [f"{rate:.0%}" for rate in cards["success_rate"]],
+        "what to do": cards["card"].tolist(),
+    }
+    for form in FORMS:
+        ends = cards[[f"{form}{end}" for end in ENDS]].to_numpy(dtype=float)
+        columns[FORMS[form]] = [
+            "" if math.isnan(three[0]) else with_interval(three, digits, "+") for three in ends
+        ]
+    return pd.DataFrame(columns, index=cards.index), n_left_out
 
 
 def stopping_cells(data: ReportData) -> pd.DataFrame:

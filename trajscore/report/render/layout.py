@@ -22,8 +22,8 @@ def width() -> int:
 def lines(sentences: Iterable[str]) -> str:
     """Write sentences, each from the start of a line."""
     return "\n".join(
-        textwrap.fill(one, width(), subsequent_indent="    ", break_long_words=False)
-        for one in sentences
+        textwrap.fill(sentence, width(), subsequent_indent="    ", break_long_words=False)
+        for sentence in sentences
     )
 
 

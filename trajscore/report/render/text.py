@@ -7,28 +7,28 @@ import pandas as pd
 
 from trajscore.report._cards import ranked
 from trajscore.report._contradictions import contradictions
-from trajscore.report._data import CALIBRATED, RAW, REFERENCES, SCALAR_METRICS, ReportData
+from trajscore.report._data import AS_GIVEN, RECALIBRATED, REFERENCES, SCALAR_METRICS, ReportData
 from trajscore.report._disclosures import (
     disclosures,
     identification,
+    left_out,
     level_of_margins,
-    number_of_runs,
     population,
     sentence,
 )
-from trajscore.report._verdict import answer, verdicts, without_unobserved
+from trajscore.report._numbers import digits_of, short_number
+from trajscore.report._verdict import answer, of_groups, verdicts
 from trajscore.report.render.cells import (
-    digits_of,
     gain_cells,
+    group_cells,
     margin_cells,
-    short_number,
     step_cells,
     stopping_cells,
 )
 from trajscore.report.render.layout import in_blocks, lines, short_names
 from trajscore.report.render.summary import to_summary
 
-_SHORT_FORMS = {RAW: "raw", CALIBRATED: "cal."}
+_SHORT_FORMS = {AS_GIVEN: "as_given", RECALIBRATED: "cal."}
 
 
 def to_text(data: ReportData, *, verbose: bool = False) -> str:
@@ -36,7 +36,7 @@ def to_text(data: ReportData, *, verbose: bool = False) -> str:
     if not verbose:
         return to_summary(data)
     parts = [
-        lines(one for one in (answer(data), without_unobserved(data)) if one),
+        lines(filter(None, answer(data))),
         lines(verdicts(data)),
         lines([f"every number is of {population(data.facts)}"]),
         _steps(data),
@@ -45,9 +45,10 @@ def to_text(data: ReportData, *, verbose: bool = False) -> str:
         _margins(data),
         _gains(data),
         _at_steps(data),
+        *_groups(data),
         _stopping(data),
         lines("note: " + sentence(note) for note in data.remarks),
-        _left_out(data),
+        lines([left_out(data)]),
         lines(f"{name}: {text}" for name, text in disclosures(data).items()),
         lines([identification(data)]),
     ]
@@ -105,7 +106,7 @@ def _gains(data: ReportData) -> str:
     cells = cells[[name for name in ranked(data.cards) if name in cells]]
     cells.columns = [short_names(cells.columns)[name] for name in cells]
     cells.index = cells.index.str.removeprefix("TPS ")
-    return "raw -> calibrated, and the gain (above 0: better)\n" + in_blocks(cells)
+    return "as given -> recalibrated, and the gain (above 0: better)\n" + in_blocks(cells)
 
 
 def _at_steps(data: ReportData) -> str:
@@ -117,6 +118,20 @@ def _at_steps(data: ReportData) -> str:
         "AUROC at a step, of the runs that are at least that long, which counting steps cannot rank"
     )
     return f"{lines([title])}\n{in_blocks(cells.rename(columns=names))}"
+
+
+def _groups(data: ReportData) -> list[str]:
+    parts = []
+    for kind in [] if data.by is None else data.by.index.unique("by"):
+        cells, n_left_out = group_cells(data, kind)
+        short = short_names(cells.index.get_level_values("predictor"))
+        several = len(short) > 1
+        labels = [f"{group}, {short[name]}" if several else group for group, name in cells.index]
+        more = [f"and {n_left_out} smaller groups"] if n_left_out else []
+        blocks = [in_blocks(cells.set_axis(labels))] if labels else []
+        title = lines([f"by {kind}: {of_groups(data, kind)}"])
+        parts.append("\n".join([title, *blocks, *more]))
+    return parts
 
 
 def _stopping(data: ReportData) -> str:
@@ -142,15 +157,5 @@ def _number(value: float, name: str) -> str:
     if pd.isna(value):
         return ""
     if name == "n_runs":
-        return f"{int(value)}"
+        return f"{int(value):,}"
     return short_number(value, digits_of(name))
-
-
-def _left_out(data: ReportData) -> str:
-    if data.excluded.empty:
-        return "left out: no run"
-    rows = [
-        f"{number_of_runs(n)} ({'all predictors' if predictor == 'all' else predictor}: {reason})"
-        for predictor, reason, n in data.excluded.itertuples(index=False)
-    ]
-    return lines(["left out: " + "; ".join(rows)])

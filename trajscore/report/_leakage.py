@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.within_runs import last_cells
-from trajscore.io._fields import USUAL, words_of
+from trajscore.io.fields import USUAL, words_of
 from trajscore.metrics import _ranking
-from trajscore.report._data import RAW, REFERENCES, Note
+from trajscore.report._data import AS_GIVEN, REFERENCES, Note
 
 # Fewer runs of an outcome may well be told apart by chance.
 _FEWEST_TOLD_APART = 5
@@ -31,13 +31,13 @@ _FORECAST_WORDS = {
 }  # fmt: skip
 
 
-def gives_away(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
+def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
     """Say by what a column gives the outcome away: its name or its last values; "" if it does not.
 
     >>> X = TrajectoryArray.from_list([[0.2, 0.9]] * 5 + [[0.8, 0.1]] * 5)
-    >>> gives_away("judge", X, np.repeat([1, 0], 5))
+    >>> leakage("judge", X, np.repeat([1, 0], 5))
     'its value at the last step of a run tells successes from failures without an error'
-    >>> gives_away("final_reward", X, np.ones(10))
+    >>> leakage("final_reward", X, np.ones(10))
     'it is named like an outcome'
     """
     words = words_of(name)
@@ -54,16 +54,16 @@ def gives_away(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
     return ""
 
 
-def giveaways(traces: Mapping[str, TrajectoryArray], y: NDArray[Any]) -> list[Note]:
+def leaky_predictors(traces: Mapping[str, TrajectoryArray], y: NDArray[Any]) -> list[Note]:
     """Warn of predictors that give the outcome away."""
-    found = {name: gives_away(name, trace, y) for name, trace in traces.items()}
-    return [Note(name, "gives away", {"how": how}) for name, how in found.items() if how]
+    reasons = {name: leakage(name, trace, y) for name, trace in traces.items()}
+    return [Note(name, "gives away", {"how": reason}) for name, reason in reasons.items() if reason]
 
 
 def risks(intervals: pd.DataFrame) -> list[Note]:
     """Warn of predictors that rank runs far worse than chance, as given."""
     notes = []
-    areas = intervals.xs((RAW, "AUROC"), level=("form", "metric"))
+    areas = intervals.xs((AS_GIVEN, "AUROC"), level=("form", "metric"))
     for name, row in areas.drop(index=list(REFERENCES), errors="ignore").iterrows():
         if row["value"] < _LOOKS_LIKE_A_RISK and row["high"] < 0.5:
             notes.append(Note(str(name), "risk", {"auroc": row["value"]}))

@@ -1,4 +1,4 @@
-"""Reading a log: files, runs that are left out, what an outcome is, the same for every format."""
+"""Reading a log: its files, its runs, and which runs are left out, the same for every format."""
 
 from __future__ import annotations
 
@@ -15,13 +15,20 @@ from trajscore.core.stops import (
     Rule,
     mechanism_of,
 )
-from trajscore.io._choice import Choice, Chooser, turns_say_nothing
-from trajscore.io._files import Broken, LogFile, Paths, Place, list_paths
-from trajscore.io._format import Format, find_format, seen_names, tell, told_by
-from trajscore.io._run import MalformedRunError, Run
-from trajscore.io._runs import LeftOut, Runs, RunStream, warn_of_left_out
+from trajscore.io._findings import Findings
+from trajscore.io._run import MalformedRunError, Run, Step
+from trajscore.io._selection import Selection
+from trajscore.io.files import Broken, LogFile, Paths, Place, list_paths
+from trajscore.io.registry import (
+    Format,
+    detect_format,
+    find_format,
+    format_of_file,
+    name_list,
+)
+from trajscore.io.runs import LeftOut, Runs, RunStream, warn_of_left_out
 
-_EXPLAINED = (ADMINISTRATIVE, INFORMATIVE)  # a run may well have no outcome then
+_EXPLAINED = (ADMINISTRATIVE, INFORMATIVE)  # stops that explain why there is no outcome
 
 
 def read_runs(
@@ -44,18 +51,18 @@ def read_runs(
         A file (plain or gzipped), or a folder of files of one format.
     format : str, optional
         The name of a format, such as "langfuse" or "openai", or of one that was registered.
-        Default: the one that the first fields of the first file tell.
+        Default: the format is detected from the first fields of the first file.
     outcome : str, optional
         The field or score of a run that is its outcome; dots lead into nested objects,
         ``"metadata.passed"``. Default: what the format defines, else one of the usual names
         (outcome, solved, success, resolved, passed, correct, reward ...), also one level deeper. An
         outcome is true, false, -1 (not observed) or a grade in [0, 1].
     outcome_map : mapping of value to outcome or str, optional
-        What words mean: ``{"pass": 1, "fail": 0, "timeout": -1}``, or in text
+        Outcomes of words: ``{"pass": 1, "fail": 0, "timeout": -1}``, or as text
         ``"pass=1,fail=0,timeout=-1"``.
     outcomes : DataFrame, str, Path or mapping of id to outcome, optional
-        How the runs ended, in a table with columns of ids, outcomes and maybe stop reasons (a path:
-        CSV, Parquet, JSON lines). It goes before what the log says.
+        A table of ids, outcomes and optionally stop reasons (a path: CSV, Parquet, JSON lines). It
+        takes precedence over the log.
     confidence : str, optional
         The field or score of a turn that is the agent's confidence. Default: one of the usual names
         (confidence, judge_probability, score, probability ...).
@@ -63,26 +70,25 @@ def read_runs(
         The field that is the id of a run; several make one of all their values. Default: what the
         format defines, else one of the usual names.
     rule : mapping or callable, optional
-        What stop reasons mean, as in `trajscore.core.stops.classify_stops`: say
+        What stop reasons mean, as in `trajscore.core.stops.classify_stops`, such as
         ``{"timeout": "administrative"}`` if all runs had the same time on the same machine.
     **options
         ``stop_reason``, the field of a run that says why it ended; ``max_size``, how many bytes a
-        compressed file may unpack to (100 times its size or 256 MB, whichever is more); and options
-        of the format, those of `read_tau2` and so on.
+        compressed file may unpack to (default: 100 times its size, at least 256 MB); and options of
+        the format, as in `read_tau_bench`.
 
     Returns
     -------
     Runs
-        The runs. Those that cannot be read, and those that a fault of the test bench ended, are in
-        ``.left_out``, and one warning counts them. ``.remarks`` says what the log holds that
-        was not used.
+        The runs. Those that cannot be read, and those that an infrastructure error ended, are in
+        ``.left_out``, and one warning counts them. ``.notes`` says what of the log was not used.
 
     Raises
     ------
     ValueError
-        If the format is not known, a file breaks off or is no JSON, holds no runs or those of
-        another format, none of its runs can be read, a named field is nowhere, an outcome is a word
-        that `outcome_map` does not have, or a log-probability is above 0.
+        If the format is not known; a file is cut off, is not JSON, or holds no runs of the format;
+        no run can be read; a named field is nowhere; an outcome is a word that `outcome_map` does
+        not have; or a log-probability is above 0.
 
     See Also
     --------
@@ -98,15 +104,9 @@ def read_runs(
     >>> io.read_runs(log, outcome="grade", outcome_map={"pass": 1, "fail": 0})
     <Runs: 1 runs, 1 successes, 0 failures, 0 not observed>
     """
-    chosen = {
-        "outcome": outcome,
-        "outcome_map": outcome_map,
-        "outcomes": outcomes,
-        "confidence": confidence,
-        "id": id,
-        "rule": rule,
-    }
-    return read_as(format, path, **chosen, **options)
+    options |= {"outcome": outcome, "outcome_map": outcome_map, "outcomes": outcomes}
+    options |= {"confidence": confidence, "id": id, "rule": rule}
+    return read_as(format, path, **options)
 
 
 def iter_runs(
@@ -129,9 +129,9 @@ def iter_runs(
     Returns
     -------
     iterator of Run
-        The runs, in the order of the files. Its attributes ``left_out``, ``remarks`` and ``info``
-        are those of `Runs`, so far. Lines of steps must stand together, run by run, or an error
-        says where they do not.
+        The runs, in the order of the files. Its attributes ``left_out``, ``notes`` and ``info``
+        are those of `Runs`, so far. Where each line is a step, the lines of a run must stand
+        together; otherwise an error names the line.
 
     Examples
     --------
@@ -162,131 +162,137 @@ def stream_runs(
     one_by_one: bool = False,
     warns: bool = False,
 ) -> RunStream:
-    """Return the runs of a log as a stream, which says what is left out as data or warns too."""
+    """Return the runs of a log as a stream; it warns of runs that are left out only if asked."""
     places = list_paths(path)
-    own = dict(options or {})
-    choice = Choice.take(own)
+    of_format = dict(options or {})
+    selection = Selection.take(of_format)
     if not isinstance(format, (str, Format, type(None))):
         raise ValueError(f"format must be the name of a format, got {format!r}")
-    limit = choice.max_size
-    known = find_format(format) if isinstance(format, str) else format or tell(places, limit)
-    named = isinstance(format, str)
-    chooser = Chooser(choice)
-    reading = _Reading(known, known.check_options(own), chooser, named)
-    paths = known.files(places)
+    limit = selection.max_size
+    known = find_format(format) if isinstance(format, str) else format
+    known = known or detect_format(places, limit)
+    findings = Findings(selection)
+    is_named = isinstance(format, str)
+    reading = _Reading(known, known._check_options(of_format), findings, is_named)
+    paths = known._files(places)
     info: dict[str, dict[str, Any]] = {}
     files = [
-        LogFile(file, info, len(paths), one_by_one, fields=choice.fields, max_size=limit)
+        LogFile(file, info, len(paths), one_by_one, fields=selection.fields, max_size=limit)
         for file in paths
     ]
-    return RunStream(reading.runs(files), info, chooser, warns=warns)
+    return RunStream(reading.runs(files), info, findings, warns=warns)
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """Reads files in one format, which was named by the user or else told from the files."""
+    """Reads files of one format, which the user named or the files tell."""
 
     format: Format
     options: Any
-    chooser: Chooser
-    named: bool
-
-    @property
-    def rule(self) -> Rule | None:
-        return self.chooser.choice.rule
+    findings: Findings
+    is_named: bool
 
     def runs(self, files: list[LogFile]) -> Iterator[Run | LeftOut]:
         left_out, readable = [], False
         for file in files:
-            for one in self._runs_of(file):
-                readable = readable or isinstance(one, Run) or one.kind == "excluded"
-                left_out += [one] if isinstance(one, LeftOut) and not readable else []
-                yield one
+            for run in self._runs_of(file):
+                readable = readable or _fits(run)
+                left_out += [run] if isinstance(run, LeftOut) and not readable else []
+                yield run
         if all(file.is_head for file in files):
             raise self._no_runs(files[0])
-        self.chooser.check(str(files[0].path))
+        self.findings.check_names(str(files[0].path))
         if not readable:
             raise ValueError(
-                f"no run can be read as the format {self.format.name} (of {len(left_out)} in the "
-                f"log): {left_out[0]}"
+                f"none of the {len(left_out)} runs can be read as {self.format.name}: {left_out[0]}"
             )
 
     def _runs_of(self, file: LogFile) -> Iterator[Run | LeftOut]:
-        """Yield the runs of one file; there must be one, and of this format."""
-        n_found, fits = 0, False
+        """Yield the runs of one file, which must hold runs of this format."""
+        n_runs, fits = 0, False
         for place, raw in self.format.runs(file, self.options):
-            one = self._run(raw, place)
-            n_found += 1
-            fits = fits or isinstance(one, Run) or one.kind == "excluded"
-            yield one
+            run = self._run(raw, place)
+            n_runs += 1
+            fits = fits or _fits(run)
+            yield run
         if file.is_head:
             return
-        if self.named and not fits:
-            self._refuse_other(file)
-        if not n_found:
+        if self.is_named and not fits:
+            self._refuse_other_format(file)
+        if not n_runs:
             raise self._no_runs(file)
 
     def _run(self, raw: Any, place: Place) -> Run | LeftOut:
-        run, wrong = None, ""
+        run, problem = None, ""
+        selection, tally = self.findings.selection, self.findings.tally
         try:
             if isinstance(raw, Broken):
                 raise MalformedRunError(str(raw))
             run = self.format.run(raw, place, self.options)
-            self.chooser.settle(run)
+            selection.apply(run, tally)
             place.run, place.stop_reason = run.id, run.stop_reason
-            self._note_stop(run)
-            self.chooser.n_ended += run.outcome != CENSORED or run.stop_kind in _EXPLAINED
+            self._set_stop_kind(run)
+            tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED
             _check_turns(run, raw)
         except MalformedRunError as error:
-            wrong = str(error)
+            problem = str(error)
         except RecursionError:
-            wrong = "it is nested too deeply"
+            problem = "it is nested too deeply"
         observed = run is not None and run.outcome != CENSORED
-        if not observed and mechanism_of(place.stop_reason, self.rule) == EXCLUDED:
-            reason = str(place.stop_reason)
-            return LeftOut(str(place.file), place.index, place.run, reason, "excluded")
-        if run is None or wrong:
-            return LeftOut(str(place.file), place.index, place.run, wrong)
-        return run
+        where = (str(place.file), place.index, place.run)
+        if not observed and mechanism_of(place.stop_reason, selection.rule) == EXCLUDED:
+            return LeftOut(*where, str(place.stop_reason), "excluded")
+        return LeftOut(*where, problem) if run is None or problem else run
 
-    def _note_stop(self, run: Run) -> None:
-        """Note what the stop reason means, and whether the outcome counts as observed."""
-        kind = None if run.stop_reason is None else mechanism_of(run.stop_reason, self.rule)
+    def _set_stop_kind(self, run: Run) -> None:
+        """Set what the stop reason means, and whether the outcome counts as observed."""
+        rule = self.findings.selection.rule
+        kind = None if run.stop_reason is None else mechanism_of(run.stop_reason, rule)
         cut_runs = getattr(self.options, "cut_runs", self.format.cut_runs)
         if cut_runs == "unobserved" and kind not in (None, COMPLETE):
             run.outcome = CENSORED
         run.stop_kind = kind if run.outcome == CENSORED else COMPLETE
 
-    def _refuse_other(self, file: LogFile) -> None:
-        """Refuse a file that looks like another format; name the reader for it."""
-        looks = told_by(file.path)
-        if looks is not None and looks is not self.format:
+    def _refuse_other_format(self, file: LogFile) -> None:
+        other = format_of_file(file.path)
+        if other is not None and other is not self.format:
             raise ValueError(
-                f"{file.path} is no log in the format {self.format.name}: it has no "
-                f"{self.format.holds!r}; it looks like {looks.name}, so read it with "
-                f"{looks.reader}, or with read_runs"
+                f"{file.path} is not a {self.format.name} log: it has no {self.format.holds!r}. It "
+                f"looks like {other.name}; read it with {other._reader()}, or with read_runs"
             )
 
     def _no_runs(self, file: LogFile) -> ValueError:
-        own = self.format.holds
-        lacks = f": it has no {own!r}" if file.info and own not in file.info else ""
+        field = self.format.holds
+        why = f": it has no {field!r}" if file.info and field not in file.info else ""
         return ValueError(
-            f"there are no runs in {file.path}{lacks}; leave the file out, or get it again"
+            f"there are no runs in {file.path}{why}; leave the file out, or get it again"
         )
+
+
+def _fits(run: Run | LeftOut) -> bool:
+    return isinstance(run, Run) or run.kind == "excluded"
 
 
 def _check_turns(run: Run, raw: Any) -> None:
-    """Refuse a run in which the agent has no turn, or nobody says or does anything."""
+    """Refuse a run in which the agent has no turn, or only empty ones."""
     agent = [step for step in run.steps if step.actor == "agent"]
-    if agent and not turns_say_nothing(agent):
-        return
-    roles = sorted({str(step.extra["role"]) for step in run.steps if "role" in step.extra})
-    hint = seen_names("unknown roles:", roles)
-    if agent:
-        names = raw if isinstance(raw, Mapping) else raw[0] if isinstance(raw, list) else {}
-        hint = seen_names("its fields are", names)
+    if not agent:
+        roles = sorted({str(step.extra["role"]) for step in run.steps if "role" in step.extra})
+        raise MalformedRunError(f"it has no turn of the agent{name_list('unknown roles:', roles)}")
+    if all(map(_is_empty, agent)):
+        record = raw if isinstance(raw, Mapping) else raw[0] if isinstance(raw, list) else {}
         raise MalformedRunError(
-            f"every turn of the agent is empty{hint}: its messages were not found, and no field "
-            f"has a usual name of a confidence"
+            f"every turn of the agent is empty{name_list('its fields are', record)}: it has no "
+            f"messages that can be read, and no confidence under a usual name"
         )
-    raise MalformedRunError(f"it has no turn of the agent{hint}")
+
+
+def _is_empty(step: Step) -> bool:
+    return not (
+        step.text.strip()
+        or step.tool_calls
+        or step.logprobs is not None
+        or step.confidence is not None
+        or step.observation
+        or step.scores
+    )

@@ -16,30 +16,30 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.notebook import N_SHOWN, as_html
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.core.values import is_iterable
-from trajscore.io._choice import Chooser
-from trajscore.io._files import Place
+from trajscore.io._findings import Findings
 from trajscore.io._grades import as_grade
 from trajscore.io._run import Run
+from trajscore.io.files import Place
 
-_NAMED = 3
+_MAX_EXAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A run of the log that is not in the result, and why.
+    """A run of the log that is left out, and why.
 
     Attributes
     ----------
     file : str
-        The file it stands in.
+        The file of the run.
     index : int
-        Its place among the file's runs, from 0.
+        Index of the run in the file, from 0.
     id : str or None
-        Its identifier, where that could be read.
+        Its identifier, if it could be read.
     reason : str
         What is wrong with it, or the stop reason that excludes it.
     kind : {"malformed", "excluded"}
-        Whether it could not be read, or a fault of the test bench ended it.
+        Whether it could not be read, or an infrastructure error ended it.
     """
 
     file: str
@@ -53,30 +53,27 @@ class LeftOut:
 
 
 def count_left_out(left_out: Sequence[LeftOut], n_runs: int) -> str:
-    """Say of how many runs how many are left out and why, and name the first."""
+    """Say how many runs are left out and why, and name the first."""
     total = n_runs + len(left_out)
-    reasons = Counter(one.reason for one in left_out if one.kind == "excluded")
+    reasons = Counter(run.reason for run in left_out if run.kind == "excluded")
     n_malformed = len(left_out) - reasons.total()
-    said = []
+    counts = []
     if n_malformed:
-        said.append(f"{n_malformed} of {total} runs could not be read and are left out")
+        counts.append(f"{n_malformed} of {total} runs could not be read and are left out")
     if reasons:
         names = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
-        said.append(f"{reasons.total()} of {total} runs are excluded ({names})")
-    shown = "; ".join(str(one) for one in sorted(left_out, key=_malformed_first)[:_NAMED])
-    more = f"; and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
-    return f"{', '.join(said)}: {shown}{more}"
-
-
-def _malformed_first(one: LeftOut) -> bool:
-    return one.kind == "excluded"
+        counts.append(f"{reasons.total()} of {total} runs are excluded ({names})")
+    malformed_first = sorted(left_out, key=lambda run: run.kind == "excluded")
+    examples = "; ".join(map(str, malformed_first[:_MAX_EXAMPLES]))
+    more = f"; and {len(left_out) - _MAX_EXAMPLES} more" if len(left_out) > _MAX_EXAMPLES else ""
+    return f"{', '.join(counts)}: {examples}{more}"
 
 
 def warn_of_left_out(left_out: Sequence[LeftOut], n_runs: int, stacklevel: int) -> None:
     """Warn once of all runs that are left out."""
     if left_out:
-        said = count_left_out(left_out, n_runs)
-        warnings.warn(f"{said} (all are in .left_out)", UserWarning, stacklevel=stacklevel + 1)
+        text = f"{count_left_out(left_out, n_runs)} (all are in .left_out)"
+        warnings.warn(text, UserWarning, stacklevel=stacklevel + 1)
 
 
 class RunStream(Iterator[Run]):
@@ -85,49 +82,48 @@ class RunStream(Iterator[Run]):
     Attributes
     ----------
     left_out : list of LeftOut
-        Runs so far that could not be read, or that a fault of the test bench ended.
+        Runs so far that could not be read, or that an infrastructure error ended.
     info : dict of str to dict
         For each file, its fields that belong to no single run.
     n_read : int
         Number of runs so far.
-    remarks : list of str
-        What so far was not used, one sentence each.
+    notes : list of str
+        What of the log was not used so far, one sentence each.
     """
 
     def __init__(
         self,
-        found: Iterator[Run | LeftOut],
+        runs: Iterator[Run | LeftOut],
         info: dict[str, dict[str, Any]],
-        chooser: Chooser,
+        findings: Findings,
         *,
         warns: bool,
     ) -> None:
         self.left_out: list[LeftOut] = []
         self.info = info
         self.n_read = 0
-        self.chooser = chooser
-        self._found = found
+        self.findings = findings
+        self._runs = runs
         self._warns = warns
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Run:
-        for found in self._found:
-            if isinstance(found, Run):
+        for run in self._runs:
+            if isinstance(run, Run):
                 self.n_read += 1
-                return found
-            self.left_out.append(found)
+                return run
+            self.left_out.append(run)
         if self._warns:
             self._warns = False
             warn_of_left_out(self.left_out, self.n_read, stacklevel=2)
         raise StopIteration
 
     @property
-    def remarks(self) -> list[str]:
-        same = self.chooser.same_ids()
-        found = [*([same] if same else []), *self.chooser.remarks()]
-        return [str(ArgumentError(one)) for one in found]
+    def notes(self) -> list[str]:  # noqa: D102 - an attribute above
+        notes = [self.findings.id_problem(), *self.findings.notes()]
+        return [str(ArgumentError(note)) for note in notes if note]
 
 
 class Runs(list[Run]):
@@ -144,12 +140,12 @@ class Runs(list[Run]):
     ----------
     left_out : list of LeftOut
         Runs that are not in the list, each with its ``file``, ``index``, ``id``, ``reason``, and
-        ``kind``: "malformed" if it could not be read, "excluded" if a fault of the test bench ended
+        ``kind``: "malformed" if it could not be read, "excluded" if an infrastructure error ended
         it.
     info : dict of str to dict
         For each file, its fields that belong to no single run.
-    remarks : list of str
-        What the log holds that was not used, one sentence each: scores, rows of a table.
+    notes : list of str
+        What of the log was not used, one sentence each: scores, rows of a table.
 
     Examples
     --------
@@ -160,19 +156,19 @@ class Runs(list[Run]):
 
     def __init__(self, runs: Iterable[Run] = ()) -> None:
         if not is_iterable(runs):
-            raise ValueError(f"runs must be runs of a log, got {runs!r}")
+            raise ValueError(f"runs must be an iterable of Run objects, got {runs!r}")
         super().__init__(runs)
         self.left_out: list[LeftOut] = []
         self.info: dict[str, dict[str, Any]] = {}
-        self.remarks: list[str] = []
-        self.chooser: Chooser | None = None
+        self.notes: list[str] = []
+        self._findings: Findings | None = None
         if isinstance(runs, RunStream):
-            self.left_out, self.info, self.remarks = runs.left_out, runs.info, runs.remarks
-            self.chooser = runs.chooser
+            self.left_out, self.info, self.notes = runs.left_out, runs.info, runs.notes
+            self._findings = runs.findings
 
     def __repr__(self) -> str:
         ended = Counter(run.outcome for run in self)
-        kinds = Counter(one.kind for one in self.left_out)
+        kinds = Counter(run.kind for run in self.left_out)
         left = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items(), reverse=True))
         graded = len(self) - ended[SUCCESS] - ended[FAILURE] - ended[CENSORED]
         return (
@@ -191,7 +187,7 @@ def outcomes(runs: Iterable[Run]) -> NDArray[Any]:
     Parameters
     ----------
     runs : iterable of Run
-        What a reader gave.
+        Runs, as `read_runs` returns them.
 
     Returns
     -------
@@ -201,8 +197,8 @@ def outcomes(runs: Iterable[Run]) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        If an outcome is anything else; the message names the run. Or if the log that a reader gave
-        has no outcome; the message says what its runs have instead.
+        If an outcome is anything else, or no run of a log has an outcome. The message names the
+        run, or the fields that may hold the outcome.
 
     Examples
     --------
@@ -210,17 +206,17 @@ def outcomes(runs: Iterable[Run]) -> NDArray[Any]:
     >>> io.outcomes([io.Run("a", outcome=1), io.Run("b")])
     array([ 1, -1])
     """
-    chooser = runs.chooser if isinstance(runs, Runs) else None
-    if chooser is not None and (lacks := chooser.lacks_outcomes()):
-        raise ArgumentError(lacks)
-    ended = [(run.id, run.outcome) for run in _checked(runs)]
-    for name, outcome in ended:
-        if as_grade(outcome) is None:
+    findings = runs._findings if isinstance(runs, Runs) else None
+    if findings is not None and (problem := findings.outcome_problem()):
+        raise ArgumentError(problem)
+    checked = _check_runs(runs)
+    for run in checked:
+        if as_grade(run.outcome) is None:
             raise ValueError(
-                f"run {name!r}: outcome {outcome!r} is not understood; use 1 for success, 0 for "
-                f"failure, -1 where it was not observed, or a grade between 0 and 1"
+                f"run {run.id!r}: the outcome is {run.outcome!r}; use 1 for success, 0 for "
+                f"failure, -1 if it was not observed, or a grade between 0 and 1"
             )
-    return check_outcomes([outcome for _, outcome in ended])
+    return check_outcomes([run.outcome for run in checked])
 
 
 def meta(runs: Iterable[Run]) -> pd.DataFrame:
@@ -229,7 +225,7 @@ def meta(runs: Iterable[Run]) -> pd.DataFrame:
     Parameters
     ----------
     runs : iterable of Run
-        What a reader gave.
+        Runs, as `read_runs` returns them.
 
     Returns
     -------
@@ -246,16 +242,15 @@ def meta(runs: Iterable[Run]) -> pd.DataFrame:
       run task  outcome  n_steps  n_agent  n_logprobs
     0   a    t        1        2        1           0
     """
-    rows = [_row(run) for run in _checked(runs)]
+    rows = [_row(run) for run in _check_runs(runs)]
     return pd.DataFrame(rows) if rows else pd.DataFrame(columns=list(_row(Run(""))))
 
 
-def _checked(runs: Any) -> list[Run]:
-    """Refuse what is not runs of a log."""
+def _check_runs(runs: Any) -> list[Run]:
     listed = list(runs) if is_iterable(runs) else [runs]
-    for one in listed:
-        if not isinstance(one, Run):
-            raise ValueError(f"runs must be runs of a log, as io.read_runs gives them, got {one!r}")
+    for run in listed:
+        if not isinstance(run, Run):
+            raise ValueError(f"runs must be Run objects, as io.read_runs returns them, got {run!r}")
     return listed
 
 

@@ -16,9 +16,10 @@ from trajscore.core.frame import parse_numbers
 from trajscore.core.meanings import MOST_NAMED, propose
 from trajscore.core.optional import optional
 from trajscore.core.outcomes import FAILURE, SUCCESS
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import run_label, unknown_name
-from trajscore.io._fields import USUAL, Fields, find, words_of
-from trajscore.io._files import Broken, LogFile, open_text
+from trajscore.io.fields import USUAL, Fields, usual_names, words_of
+from trajscore.io.files import Broken, LogFile, open_text
 
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
 """The parts of a table with the words for them."""
@@ -100,7 +101,7 @@ def choose_columns(
         given = fields.ids if part == "id" else getattr(fields, part)
         if given:
             _check(given, part, columns)
-        elif found := find(part, columns):
+        elif found := usual_names(part, columns):
             chosen[part] = str(found[0])
             guessed[part] = (chosen[part],)
         elif part != "stop_reason":
@@ -162,7 +163,7 @@ def _words_of_outcomes(frame: pd.DataFrame) -> dict[str, str]:
 
 def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
     """Usual names first; else every other column of fractions in [0, 1]."""
-    usual = find("confidence", rest)
+    usual = usual_names("confidence", rest)
     names = tuple(name for name in rest if (name in usual if usual else _is_fraction(frame[name])))
     if not names:
         scaled = "".join(
@@ -204,14 +205,25 @@ def settings(frame: pd.DataFrame, chosen: Fields) -> list[str]:
     return [name for name in names if _looks_like_one(frame[name])]
 
 
+def constants(frame: pd.DataFrame, chosen: Fields) -> dict[str, float]:
+    """Return the columns that hold one fraction, which are not taken unasked, with its value."""
+    taken = {*chosen.ids, chosen.step, chosen.outcome, *chosen.scores}
+    names = [str(name) for name in frame.columns if name not in taken and not is_setting(str(name))]
+    values = {name: _fractions(frame[name]) for name in names}
+    return {name: float(own[0]) for name, own in values.items() if len(own) == 1}
+
+
 def _looks_like_one(column: pd.Series) -> bool:
+    return len(_fractions(column)) > 1  # settings do not vary
+
+
+def _fractions(column: pd.Series) -> FloatArray:
+    """Return the distinct values of a column of fractions; none of flags, of zeros and ones."""
     if column.dtype.kind != "f":
-        return False
-    values = column.dropna().to_numpy()
-    # columns of zeros and ones are flags and outcomes, not confidences; settings do not vary
-    return len(np.unique(values)) > 1 and bool(
-        ((values >= 0) & (values <= 1)).all() and not np.isin(values, (0, 1)).all()
-    )
+        return np.empty(0)
+    values = np.unique(column.dropna().to_numpy())
+    holds = ((values >= 0) & (values <= 1)).all() and not np.isin(values, (0, 1)).all()
+    return np.asarray(values if holds else values[:0])
 
 
 def is_setting(name: str) -> bool:

@@ -99,7 +99,7 @@ def test_other_stops_are_not_refused(world, reason):
         assert stopped.sum() > 30
         codes = np.where(stopped, -1, y)
         report = evaluate({"judge": cut(X)}, codes, intervals="influence", calibrator=None)
-        assert np.isfinite(report.table.loc[("judge", "raw"), "TPS log"])
+        assert np.isfinite(report.table.loc[("judge", "as_given"), "TPS log"])
 
 
 def test_a_budget_is_a_budget_whatever_the_forecast_says_of_it(world):

@@ -34,29 +34,29 @@ def by_hand(y, P, gamma, cost):
 def test_cost_at_one_gamma(cost, rng):
     P, y = rng.dirichlet(np.ones(3), 80), rng.integers(0, 3, 80)
     gammas = np.linspace(0.01, u_max(cost), 9)
-    at = metrics.ua_cost(y, P, gamma=gammas, cost=cost)
+    at = metrics.Answers.from_proba(y, P, cost=cost).cost(gammas)
     np.testing.assert_allclose(at.cost, [by_hand(y, P, g, cost) for g in gammas], rtol=1e-12)
     covered = at.coverage > 0
     risk = at.selective_risk[covered] * at.coverage[covered]
     np.testing.assert_allclose(
         at.cost[covered], risk + gammas[covered] * (1 - at.coverage[covered]), rtol=1e-12
     )
-    single = metrics.ua_cost(y, P, gamma=gammas[3], cost=cost)
+    single = metrics.Answers.from_proba(y, P, cost=cost).cost(gammas[3])
     assert single == tuple(part[3] for part in at)
     assert isinstance(single.cost, float)
 
 
 def test_ends_of_the_curve(rng):
     P, y = rng.dirichlet(np.ones(3), 80), rng.integers(0, 3, 80)
-    nothing = metrics.ua_cost(y, P, gamma=0)
+    nothing = metrics.Answers.from_proba(y, P).cost(0)
     assert nothing.cost == nothing.coverage == 0
     assert np.isnan(nothing.selective_risk)
-    everything = metrics.ua_cost(y, P, gamma=1)
+    everything = metrics.Answers.from_proba(y, P).cost(1)
     assert everything.coverage == 1
     assert everything.cost == pytest.approx(np.mean(P.argmax(axis=1) != y))
     # at the boundary the answer is accepted, although 1 - 0.7 > 0.3 in floating point
-    assert metrics.ua_cost([0], [[0.7, 0.3]], gamma=0.3).coverage == 1
-    assert metrics.ua_cost_from_confidence([1], [1.0], gamma=0).coverage == 1
+    assert metrics.Answers.from_proba([0], [[0.7, 0.3]]).cost(0.3).coverage == 1
+    assert metrics.Answers.from_confidence([1], [1.0]).cost(0).coverage == 1
 
 
 @pytest.mark.parametrize("n", [0, 0.5, 1, 2.5, 20, 128, 1000, 10_000])
@@ -68,15 +68,15 @@ def test_numerical_integral_is_the_closed_form(n, cost, rng):
     def weight(gamma):
         return (n + 1) / top**2 * (gamma / top) ** (n - 1)
 
-    value = metrics.integrated_ua_cost(y, P, weight=weight, cost=cost)
+    value = metrics.Answers.from_proba(y, P, cost=cost).integrated(weight)
     closed = metrics.ecuas_score(y, P, n=n, cost=cost)
     assert value == pytest.approx(closed, abs=1e-10)
 
 
 def test_numerical_integral_sees_a_weight_that_lives_at_the_top(rng):
     P, y, n = rng.dirichlet(np.ones(3), 20), rng.integers(0, 3, 20), 10**7
-    value = metrics.integrated_ua_cost(
-        y, P, weight=lambda g: (n + 1) * 1.5**2 * np.exp((n - 1) * np.log(1.5 * g))
+    value = metrics.Answers.from_proba(y, P).integrated(
+        lambda g: (n + 1) * 1.5**2 * np.exp((n - 1) * np.log(1.5 * g))
     )
     assert value == pytest.approx(metrics.ecuas_score(y, P, n=n), rel=1e-7)
 
@@ -85,8 +85,8 @@ def test_numerical_integral_sees_a_weight_that_lives_at_the_top(rng):
 def test_numerical_integral_has_the_floor_of_the_closed_form(cost):
     P = np.array([[1.0, 0.0, 0.0], [0.0, 1e-9, 1 - 1e-9], [0.3, 0.3, 0.4]])
     top = u_max(cost)
-    value = metrics.integrated_ua_cost([1, 1, 2], P, weight=lambda g: 1 / top / g, cost=cost,
-                                       labels=range(3))  # fmt: skip
+    answers = metrics.Answers.from_proba([1, 1, 2], P, cost=cost, labels=range(3))
+    value = answers.integrated(lambda g: 1 / top / g)
     closed = metrics.ecuas_score([1, 1, 2], P, n=0, cost=cost, labels=range(3))
     assert value == pytest.approx(closed, rel=1e-10)
 
@@ -94,39 +94,41 @@ def test_numerical_integral_has_the_floor_of_the_closed_form(cost):
 def test_point_masses_and_jumps(rng):
     P, y = rng.dirichlet(np.ones(3), 100), rng.integers(0, 3, 100)
     masses = {0.2: 0.3, 0.5: 2.0}
-    expected = sum(m * metrics.ua_cost(y, P, gamma=g).cost for g, m in masses.items())
-    assert metrics.integrated_ua_cost(y, P, weight=masses) == pytest.approx(expected, rel=1e-12)
+    expected = sum(m * metrics.Answers.from_proba(y, P).cost(g).cost for g, m in masses.items())
+    assert metrics.Answers.from_proba(y, P).integrated(masses) == pytest.approx(expected, rel=1e-12)
     low, high = 0.21, 0.43
-    window = metrics.integrated_ua_cost(
-        y, P, weight=lambda g: ((g > low) & (g < high)) * 1.0, breaks=(low, high)
+    window = metrics.Answers.from_proba(y, P).integrated(
+        lambda g: ((g > low) & (g < high)) * 1.0, breaks=(low, high)
     )
     u = 1 - P.max(axis=1)
     paid = P.argmax(axis=1) != y
     cut = np.clip(u, low, high)
     exact = np.mean((cut**2 - low**2) / 2 + paid * (high - cut))
     assert window == pytest.approx(exact, abs=1e-12)
-    found = metrics.integrated_ua_cost(y, P, weight=lambda g: ((g > low) & (g < high)) * 1.0)
+    found = metrics.Answers.from_proba(y, P).integrated(lambda g: ((g > low) & (g < high)) * 1.0)
     assert found == pytest.approx(exact, abs=1e-10)
 
 
 def test_integral_of_small_uncertainties_and_steep_weights():
     log_p = [[0.0, -50.0]]
-    value = metrics.integrated_ua_cost(
-        [1], log_p, weight=lambda g: 2 / g, log_proba=True, labels=[0, 1]
+    value = metrics.Answers.from_proba([1], log_p, log_proba=True, labels=[0, 1]).integrated(
+        lambda g: 2 / g
     )
     assert value == pytest.approx(98.6137056388801, abs=1e-10)
     # gamma w(gamma) is integrable, but slowly so: 2 sqrt(u) + 2 / sqrt(u) - 2 / sqrt(u_M)
-    value = metrics.integrated_ua_cost([1], [[0.9, 0.1]], weight=lambda g: g**-1.5, labels=[0, 1])
+    value = metrics.Answers.from_proba([1], [[0.9, 0.1]], labels=[0, 1]).integrated(
+        lambda g: g**-1.5
+    )
     assert value == pytest.approx(2 * 0.1**0.5 + 2 * 0.1**-0.5 - 2 * 0.5**-0.5, abs=1e-10)
-    tiny = metrics.integrated_ua_cost(
-        [1], [[0.9, 0.1]], weight=lambda g: 1e-20 * g**-1.5, labels=[0, 1]
+    tiny = metrics.Answers.from_proba([1], [[0.9, 0.1]], labels=[0, 1]).integrated(
+        lambda g: 1e-20 * g**-1.5
     )
     assert tiny * 1e20 == pytest.approx(value, rel=1e-12)
 
 
 def test_integral_of_weights_that_oscillate():
     def integral(weight):
-        return metrics.integrated_ua_cost([1], [[0.9, 0.1]], weight=weight, labels=[0, 1])
+        return metrics.Answers.from_proba([1], [[0.9, 0.1]], labels=[0, 1]).integrated(weight)
 
     # without end towards 0, where the cost is gamma: by parts, with the integrals of sin and cos
     def low(g):
@@ -144,10 +146,12 @@ def test_integral_of_weights_that_oscillate():
 def test_point_masses_are_exact_at_zero():
     certain, narrow = [[1.0, 0.0]], [[0.0, -800.0]]
     for gamma in (0, 1e-8):
-        exact = metrics.ua_cost([1], certain, gamma=gamma, labels=[0, 1]).cost
-        mass = metrics.integrated_ua_cost([1], certain, weight={gamma: 1}, labels=[0, 1])
+        exact = metrics.Answers.from_proba([1], certain, labels=[0, 1]).cost(gamma).cost
+        mass = metrics.Answers.from_proba([1], certain, labels=[0, 1]).integrated({gamma: 1})
         assert mass == exact == 1
-    assert metrics.ua_cost([1], narrow, gamma=0, log_proba=True, labels=[0, 1]).coverage == 0
+    assert (
+        metrics.Answers.from_proba([1], narrow, log_proba=True, labels=[0, 1]).cost(0).coverage == 0
+    )
 
 
 @pytest.mark.parametrize("cost", COSTS.values(), ids=COSTS)
@@ -159,9 +163,9 @@ def test_every_gamma_is_proper(cost, seed):
     reports = np.vstack([p, rng.dirichlet(np.ones(3), 15)])
     for gamma in rng.uniform(0, u_max(cost), 3):
         losses = [
-            metrics.ua_cost(
-                [0, 1, 2], np.tile(q, (3, 1)), gamma=gamma, cost=cost, sample_weight=p
-            ).cost
+            metrics.Answers.from_proba([0, 1, 2], np.tile(q, (3, 1)), cost=cost, sample_weight=p)
+            .cost(gamma)
+            .cost
             for q in reports
         ]
         assert losses[0] <= min(losses) + 1e-9
@@ -185,7 +189,7 @@ def test_log_probabilities_agree_with_probabilities(rng):
     log_p, y = log_softmax(rng.normal(size=(50, 3)), axis=1), rng.integers(0, 3, 50)
     for cost in COSTS.values():
         for function in (
-            lambda P, **kwargs: metrics.ua_cost(y, P, gamma=0.3, **kwargs).cost,
+            lambda P, **kwargs: metrics.Answers.from_proba(y, P, **kwargs).cost(0.3).cost,
             lambda P, **kwargs: metrics.ecuas_score(y, P, n=0, **kwargs),
         ):
             assert function(log_p, cost=cost, log_proba=True) == pytest.approx(
@@ -197,17 +201,17 @@ def test_bad_input():
     P = [[0.5, 0.5], [0.9, 0.1]]
     for gamma in (-0.1, [0.3, np.inf], [-0.1, 0.3]):
         with pytest.raises(ValueError, match="gamma must be finite and >= 0"):
-            metrics.ua_cost([0, 1], P, gamma=gamma)
+            metrics.Answers.from_proba([0, 1], P).cost(gamma)
     with pytest.raises(ValueError, match="the weight at gamma = 0.3 is -1"):
-        metrics.integrated_ua_cost([0, 1], P, weight={0.3: -1})
+        metrics.Answers.from_proba([0, 1], P).integrated({0.3: -1})
     with pytest.raises(ValueError, match="weight must be a function or a dict"):
-        metrics.integrated_ua_cost([0, 1], P, weight=3)
+        metrics.Answers.from_proba([0, 1], P).integrated(3)
     with pytest.raises(ValueError, match="the weight at gamma = "):
-        metrics.integrated_ua_cost([0, 1], P, weight=lambda g: -g)
+        metrics.Answers.from_proba([0, 1], P).integrated(lambda g: -g)
     with pytest.raises(ValueError, match="cost must be a matrix, 'log' or None"):
-        metrics.ua_cost([0, 1], P, gamma=0.1, cost="zero-one")
+        metrics.Answers.from_proba([0, 1], P, cost="zero-one").cost(0.1)
     with pytest.raises(ValueError, match="row 1: confidence is nan"):
-        metrics.ua_cost_from_confidence([0, 1], [0.5, np.nan], gamma=0.1)
+        metrics.Answers.from_confidence([0, 1], [0.5, np.nan]).cost(0.1)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2.5])
@@ -216,18 +220,18 @@ def test_own_decisions_over_a_weight_are_the_closed_form(rng, n):
     weight = rng.integers(1, 4, 30)
     u_max = 1.3
     alpha = (n + 1) * u_max ** -(n + 1)
-    found = metrics.integrated_ua_cost_from_decisions(
-        paid, u, weight=lambda g: alpha * g ** (n - 1), u_max=u_max, sample_weight=weight
+    found = metrics.Answers.from_decisions(paid, u, u_max=u_max, sample_weight=weight).integrated(
+        lambda g: alpha * g ** (n - 1)
     )
-    exact = metrics.ecuas_from_decisions(paid, u, u_max=u_max, n=n, sample_weight=weight)
+    exact = metrics.Answers.from_decisions(paid, u, u_max=u_max, sample_weight=weight).ecuas(n=n)
     assert found == pytest.approx(exact, rel=1e-9)
 
 
 def test_a_certain_decision_has_a_floor_of_a_share_of_the_largest_uncertainty():
-    found = metrics.integrated_ua_cost_from_decisions(
-        [1.0], [0.0], weight=lambda g: 1 / (50 * g), u_max=50
+    found = metrics.Answers.from_decisions([1.0], [0.0], u_max=50).integrated(
+        lambda g: 1 / (50 * g)
     )
-    exact = metrics.ecuas_from_decisions([1.0], [0.0], u_max=50, n=0)
+    exact = metrics.Answers.from_decisions([1.0], [0.0], u_max=50).ecuas(n=0)
     assert found == pytest.approx(exact, rel=1e-9)
 
 
@@ -236,17 +240,20 @@ def test_own_decisions_at_one_gamma(rng):
     expected = P @ ASYMMETRIC
     paid, u = ASYMMETRIC[y, expected.argmin(axis=1)], expected.min(axis=1)
     gammas = np.linspace(0, 1, 7)
-    found = metrics.ua_cost_from_decisions(paid, u, gamma=gammas)
-    for one, other in zip(found, metrics.ua_cost(y, P, gamma=gammas, cost=ASYMMETRIC), strict=True):
+    found = metrics.Answers.from_decisions(paid, u, u_max=u_max(ASYMMETRIC)).cost(gammas)
+    for one, other in zip(
+        found, metrics.Answers.from_proba(y, P, cost=ASYMMETRIC).cost(gammas), strict=True
+    ):
         np.testing.assert_allclose(one, other, rtol=1e-12)
     masses = {0.2: 0.5, 0.7: 2.0}
     by_hand = sum(
-        m * metrics.ua_cost_from_decisions(paid, u, gamma=g).cost for g, m in masses.items()
+        m * metrics.Answers.from_decisions(paid, u, u_max=u_max(ASYMMETRIC)).cost(g).cost
+        for g, m in masses.items()
     )
-    whole = metrics.integrated_ua_cost_from_decisions(paid, u, weight=masses, u_max=1)
+    whole = metrics.Answers.from_decisions(paid, u, u_max=1).integrated(masses)
     assert whole == pytest.approx(by_hand, rel=1e-12)
     with pytest.raises(ValueError, match="weight must be a function or a dict"):
-        metrics.integrated_ua_cost_from_decisions(paid, u, weight=3, u_max=1)
+        metrics.Answers.from_decisions(paid, u, u_max=1).integrated(3)
     with pytest.warns(UserWarning, match="lie above the largest possible one") as seen:
-        metrics.integrated_ua_cost_from_decisions([1], [2], weight={0.5: 1}, u_max=1)
+        metrics.Answers.from_decisions([1], [2], u_max=1).integrated({0.5: 1})
     assert seen[0].filename == __file__

@@ -61,7 +61,7 @@ def words_of(name: str) -> set[str]:
     return set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()))
 
 
-def find(part: str, names: Iterable[Any]) -> tuple[Any, ...]:
+def usual_names(part: str, names: Iterable[Any]) -> tuple[Any, ...]:
     """Return those names that usually mean a part, the most telling one first."""
     return _find_all(tuple(names))[part]
 

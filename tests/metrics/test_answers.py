@@ -159,7 +159,7 @@ def test_largest_uncertainty_says_what_is_wrong():
         largest_uncertainty([[0, -1], [1, 0]])
     uneven = [[0, 0], [511.7, 5.734], [6.993e-6, 1.266e4], [0.1038, 0.05124]]
     with pytest.raises(
-        ValueError, match="cannot be found to nine digits.* from 6.993e-06 to 12660"
+        ValueError, match="the costs range from 6.993e-06 to 12660, too far apart .* nine digits"
     ):
         largest_uncertainty(uneven)
 
@@ -170,7 +170,7 @@ def test_one_class_is_refused_whatever_the_weights(rng):
     for weights in (weight, np.full(37, 0.1)):
         with pytest.raises(ValueError, match="all samples are of one class"):
             ecuas_score(y, P, labels=[0, 1], normalize=True, sample_weight=weights)
-        table = metrics.answer_metrics(y, P, labels=[0, 1], sample_weight=weights)
+        table = metrics.Answers.from_proba(y, P, labels=[0, 1], sample_weight=weights).metrics()
         assert table[["N-ER", "N-BS", "N-CE", "N-ECUAS_0", "N-ECUAS_128"]].isna().all()
 
 
@@ -268,14 +268,18 @@ def test_bad_probabilities(y, P, kwargs, message):
         ([1, 0], [0.5, np.nan], "row 1: confidence is nan"),
         ([1, 0], [0.5, 1.5], r"row 1: confidence is 1\.5"),
         ([1, 2], [0.5, 0.5], "row 1: correct is 2"),
-        ([1], [0.5, 0.5], "give one each"),
+        (
+            [1],
+            [0.5, 0.5],
+            "correct has shape .* and confidence .*; give two lists of the same length",
+        ),
         ([1, 0], pd.Series([0.5, pd.NA], dtype="Float64"), "row 1: confidence is nan"),
     ],
 )
 def test_bad_confidences(correct, confidence, message):
-    for metric in (ecuas_from_confidence, metrics.answer_metrics_from_confidence):
+    for make in (ecuas_from_confidence, metrics.Answers.from_confidence):
         with pytest.raises(ValueError, match=message):
-            metric(correct, confidence)
+            make(correct, confidence)
 
 
 @pytest.mark.parametrize("n_classes", ["a", None, 0, 1, np.nan])
@@ -375,7 +379,7 @@ def test_a_class_need_not_have_a_decision_that_costs_nothing(rng, n):
         by_hand = alpha / (n + 1) * u ** (n + 1) + alpha / n * (u_max**n - u**n) * paid
     assert ecuas_score(y, P, n=n, cost=NO_ZERO) == pytest.approx(by_hand.mean(), rel=1e-9)
     # from one's own decisions
-    found = metrics.ecuas_from_decisions(paid, u, u_max=u_max, n=n)
+    found = metrics.Answers.from_decisions(paid, u, u_max=u_max).ecuas(n=n)
     assert found == pytest.approx(by_hand.mean(), rel=1e-9)
     assert ecuas_score(y, np.log(P), n=n, cost=NO_ZERO, log_proba=True) == pytest.approx(found)
 
@@ -401,7 +405,8 @@ def test_rounding_does_not_choose_among_equal_decisions():
         ]
         u_max = metrics.largest_uncertainty(cost)
         expected = [
-            metrics.ecuas_from_decisions([cost[k, 0]], [0.3], u_max=u_max) for k in range(3)
+            metrics.Answers.from_decisions([cost[k, 0]], [0.3], u_max=u_max).ecuas()
+            for k in range(3)
         ]
         np.testing.assert_allclose(paid, expected, rtol=1e-9)
 
@@ -410,7 +415,9 @@ def test_decisions_and_confidences_are_the_same_thing(rng):
     c, right = rng.random(50), rng.integers(0, 2, 50)
     weight = rng.integers(1, 4, 50)
     for n in (0, 1, 128):
-        found = metrics.ecuas_from_decisions(1 - right, 1 - c, u_max=1, n=n, sample_weight=weight)
+        found = metrics.Answers.from_decisions(
+            1 - right, 1 - c, u_max=1, sample_weight=weight
+        ).ecuas(n=n)
         expected = ecuas_from_confidence(right, c, n=n, sample_weight=weight)
         assert found == pytest.approx(expected, rel=1e-12)
 
@@ -418,17 +425,19 @@ def test_decisions_and_confidences_are_the_same_thing(rng):
 def test_decisions_in_another_unit_cost_the_same(rng):
     paid, u = rng.random(40) * 3, rng.random(40)
     for n in (0, 1):
-        found = metrics.ecuas_from_decisions(paid * 700, u * 700, u_max=700, n=n)
-        assert found == pytest.approx(metrics.ecuas_from_decisions(paid, u, u_max=1, n=n), rel=1e-9)
+        found = metrics.Answers.from_decisions(paid * 700, u * 700, u_max=700).ecuas(n=n)
+        assert found == pytest.approx(
+            metrics.Answers.from_decisions(paid, u, u_max=1).ecuas(n=n), rel=1e-9
+        )
     # u has a floor, as a share of u_M, under the logarithm of n = 0 only
-    floored = metrics.ecuas_from_decisions([1.0], [0.0], u_max=5, n=0, eps=1e-3)
-    assert floored == metrics.ecuas_from_decisions([1.0], [5e-3], u_max=5, n=0)
-    assert metrics.ecuas_from_decisions([5.0], [0.0], u_max=5, n=1) == 2
+    floored = metrics.Answers.from_decisions([1.0], [0.0], u_max=5, eps=1e-3).ecuas(n=0)
+    assert floored == metrics.Answers.from_decisions([1.0], [5e-3], u_max=5).ecuas(n=0)
+    assert metrics.Answers.from_decisions([5.0], [0.0], u_max=5).ecuas(n=1) == 2
 
 
 def test_uncertainties_above_the_largest_are_warned_of():
     with pytest.warns(UserWarning, match="1 uncertainties lie above the largest possible one, 2"):
-        assert metrics.ecuas_from_decisions([1.0, 0.0], [3.0, 0.0], u_max=2) == 0.5
+        assert metrics.Answers.from_decisions([1.0, 0.0], [3.0, 0.0], u_max=2).ecuas() == 0.5
 
 
 @pytest.mark.parametrize(
@@ -437,8 +446,8 @@ def test_uncertainties_above_the_largest_are_warned_of():
         ([1, -1], [0, 0], 1, "row 1: paid is -1; it must be finite and >= 0"),
         ([1, np.nan], [0, 0], 1, "row 1: paid is nan"),
         ([1, 1], [np.inf, 0], 1, "row 0: u is inf; it must be finite and >= 0"),
-        ([1, 1], [0], 1, r"paid has shape \(2,\) and u \(1,\); give one each"),
-        ([], [], 1, "give one each"),
+        ([1, 1], [0], 1, r"paid has shape \(2,\) and u \(1,\); give two lists"),
+        ([], [], 1, "paid has shape .*; give two lists of the same length"),
         ([1], [0], 0, "u_max must be a finite number above 0, got 0"),
         ([1], [0], np.inf, "u_max must be a finite number above 0"),
         ([1], [0], [[0, 1], [1, 0]], "u_max must be a finite number above 0"),
@@ -446,9 +455,7 @@ def test_uncertainties_above_the_largest_are_warned_of():
 )
 def test_bad_decisions(paid, u, u_max, message):
     with pytest.raises(ValueError, match=message):
-        metrics.ecuas_from_decisions(paid, u, u_max=u_max)
-    with pytest.raises(ValueError, match=message):
-        metrics.integrated_ua_cost_from_decisions(paid, u, u_max=u_max, weight={0.5: 1})
+        metrics.Answers.from_decisions(paid, u, u_max=u_max)
 
 
 def test_the_decision_that_costs_nothing_is_named():

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from trajscore.io._files import Place
 from trajscore.io._run import MalformedRunError
+from trajscore.io.files import Place
 
 # Servers write this number, or one below it, where they have no value.
 NOT_RECORDED = -9999.0

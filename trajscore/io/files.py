@@ -16,8 +16,8 @@ from typing import Any, TextIO
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import as_path, is_iterable
-from trajscore.io._fields import USUAL_FIELDS, Fields
 from trajscore.io._json import CutError, JsonScanner, count_messages, read_value
+from trajscore.io.fields import USUAL_FIELDS, Fields
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 JSON_ENDINGS = (".json", ".json.gz")
@@ -67,6 +67,7 @@ class Place:
         return f"{self.file}, {name} (index {self.index})"
 
     def message(self, index: int) -> str:
+        """Say where a message of the run stands."""
         return f"{self}, message {index}"
 
 
@@ -89,9 +90,11 @@ class LogFile:
 
     @property
     def info(self) -> dict[str, Any]:
+        """Fields of the file that belong to no single run."""
         return self.others.setdefault(str(self.path), {})
 
     def place(self, index: int) -> Place:
+        """Return the place of a run."""
         return Place(self.path, index, self.info, fields=self.fields)
 
     def items(self, streamed: Collection[str] = ()) -> Iterator[Item]:

@@ -1,0 +1,70 @@
+"""TRACER as the package of its authors computes it, which differs from the paper and from ours.
+
+https://github.com/sinatayebati/agent-tracer
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trajscore import TracerSignals
+from trajscore.tracer import early_warning
+from trajscore.tracer._compared_texts import (
+    PairsOfTurns,
+    TextsOfTurns,
+    pairs_with_earlier,
+    repeated_calls,
+)
+from trajscore.tracer._turns import Turns
+
+
+class AgentTracerSignals(TracerSignals):
+    """The signals of agent-tracer, where they are not ours.
+
+    A repeated call is 1 within `tool_window` turns of the agent that have calls, text is compared
+    with the last `window` texts that are not empty, and a turn of the user with the results of its
+    calls, or else with the last turn of the agent that has a text.
+    """
+
+    def _repetition(
+        self, turns: Turns, texts: TextsOfTurns
+    ) -> tuple[PairsOfTurns, NDArray[np.int64]]:
+        speech = pairs_with_earlier(
+            turns, np.flatnonzero(texts.speech >= 0), texts.speech, self.window
+        )
+        calls = np.array([bool(step.tool_calls) for step in turns.steps]) & turns.is_agent
+        return speech, repeated_calls(turns, self.tool_window, np.cumsum(calls))
+
+    def _answers(self, turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
+        place = np.arange(len(turns.steps))
+        said = np.maximum.accumulate(np.where(turns.is_agent & (texts.whole >= 0), place, -1))
+        result = texts.results_of(turns, "user")
+        asked = (said >= 0) & (turns.run_of[said] == turns.run_of)
+        turn = np.flatnonzero(~turns.is_agent & (texts.whole >= 0) & ((result >= 0) | asked))
+        other = np.where(result[turn] >= 0, result[turn], texts.whole[said[turn]])
+        return PairsOfTurns(turn, texts.whole[turn], other)
+
+
+class Detection(NamedTuple):
+    """Times of detection: of failures, and of successes (NaN where one never was flagged)."""
+
+    failure_times: NDArray[np.float64]
+    success_times: NDArray[np.float64]
+
+    def detected_within(self, progress: float) -> float:
+        """Return the share of failures flagged before that share of their run."""
+        return float((self.failure_times < progress - 1e-12).mean())
+
+
+def detection(y: ArrayLike, risk: Any, threshold: float | None = None) -> Detection:
+    """Flag runs as agent-tracer does.
+
+    A run is flagged where its risk is above the threshold, which the run that sets the threshold
+    never is, and a failure that is never flagged counts as flagged at its end.
+    """
+    limit = early_warning(y, risk).threshold if threshold is None else threshold
+    warning = early_warning(y, risk, threshold=float(np.nextafter(limit, np.inf)))
+    return Detection(np.nan_to_num(warning.failure_times, nan=1.0), warning.success_times)

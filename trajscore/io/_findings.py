@@ -1,0 +1,94 @@
+"""What is wrong with a log, and what was not used, in sentences for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from trajscore.core.errors import ArgumentError
+from trajscore.core.meanings import refuse_words
+from trajscore.core.values import unknown_name
+from trajscore.io._selection import Selection
+from trajscore.io.outcome_tables import unmatched
+from trajscore.io.tally import Tally
+
+_MAX_CANDIDATES = 5
+_MAX_EXAMPLES = 3
+
+
+@dataclass
+class Findings:
+    """The counts of a log as sentences; they name arguments as `ArgumentError` does."""
+
+    selection: Selection
+    tally: Tally = field(default_factory=Tally)
+
+    def check_names(self, file: str) -> None:
+        """Refuse a log in which a named field is nowhere, or an outcome is a word."""
+        tally, fields = self.tally, self.selection.fields
+        if tally.words:
+            refuse_words(tally.words, tally.n_runs, self.selection.meanings, f"{file}: ")
+        for part in ("outcome", "confidence", "stop_reason"):
+            name = getattr(fields, part)
+            if name is None or tally.used[part, name] or not tally.n_runs:
+                continue
+            if part == "outcome" and self.selection.table is not None:  # a column of the table
+                continue
+            owner, known = ("run", list(tally.values))
+            if part == "confidence":
+                owner, known = "turn", list(tally.names_of_turns)
+            problem = unknown_name(f"field of a {owner}", name, known)
+            raise ArgumentError(f"{file}: {{argument}}: {problem}", part)
+
+    def outcome_problem(self) -> str:
+        """Say how to name the outcome where no run has one; "" otherwise."""
+        tally, table = self.tally, self.selection.table
+        if tally.n_with_outcome or not tally.n_runs:
+            return ""
+        ids = _examples(tally.ids)
+        if table is not None:
+            return (
+                f"no run has an outcome: no run id of the log ({ids}) is in the table of outcomes "
+                f"({_examples(table)}); name the field with the table's ids with {{argument:id}}"
+            )
+        fields = []
+        for name, counts in list(tally.candidates().items())[:_MAX_CANDIDATES]:
+            common = ", ".join(f"{value} {n}" for value, n in counts.most_common(_MAX_EXAMPLES))
+            fields.append(f"{name!r}: {common}{', ...' * (len(counts) > _MAX_EXAMPLES)}")
+        candidates = f" (the runs have {'; '.join(fields)})" if fields else ""
+        return (
+            f"no run has an outcome{candidates}; name the field with {{argument:outcome}}, or give "
+            f"a table of run ids ({ids} ...) and outcomes with {{argument:outcomes}}"
+        )
+
+    def id_problem(self) -> str:
+        """Say how to name the id where several runs share one; "" otherwise."""
+        shared = {name: n for name, n in self.tally.ids.items() if n > 1}
+        if not shared:
+            return ""
+        name, n_runs = next(iter(shared.items()))
+        more = f", and {len(shared) - 1} other ids are shared too" if len(shared) > 1 else ""
+        return (
+            f"{n_runs} runs have the id {name!r}{more}; name the field that holds the id with "
+            f"{{argument:id}}, or several fields, such as file and id"
+        )
+
+    def notes(self) -> list[str]:
+        """Say what of the log was not used, one sentence each."""
+        tally, table = self.tally, self.selection.table
+        notes: list[str] = []
+        if table is not None and tally.n_with_outcome:
+            n_matched = len(tally.in_table)
+            notes += unmatched(len(table) - n_matched, tally.n_runs - n_matched)
+        for (owner, name), n in sorted(tally.unused.items()):
+            if n:
+                part, owners = ("outcome", "runs") if owner == "run" else ("confidence", "turns")
+                notes.append(
+                    f"{n} score{'s' * (n > 1)} of {owners} named {name!r} not used; to use "
+                    f"{'it' if n == 1 else 'them'}, pass {{argument:{part}={name}}}"
+                )
+        return notes
+
+
+def _examples(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, list(names)[:_MAX_EXAMPLES]))

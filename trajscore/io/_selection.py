@@ -1,0 +1,154 @@
+"""Choosing the id, stop reason, outcome and confidence of each run, the same for every format.
+
+A format gives a run its outcome where it defines one, and all judgements and other fields by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from trajscore.core.meanings import as_mapped, check_map
+from trajscore.core.outcomes import CENSORED
+from trajscore.core.stops import Rule
+from trajscore.io._grades import as_grade
+from trajscore.io._run import MalformedRunError, Run, Step
+from trajscore.io.fields import USUAL_FIELDS, Fields, dig, scalar
+from trajscore.io.outcome_tables import OutcomeTable, read_outcomes
+from trajscore.io.tally import Tally
+
+_PARTS = ("outcome", "confidence", "stop_reason", "id")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The options of `trajscore.io.read_runs` that every format has."""
+
+    fields: Fields = USUAL_FIELDS
+    rule: Rule | None = None
+    meanings: Mapping[str, float] = field(default_factory=dict)
+    table: OutcomeTable | None = None
+    max_size: int | None = None
+
+    @classmethod
+    def take(cls, options: dict[str, Any]) -> Self:
+        """Take the options of every format out of a dict of options."""
+        mapping = options.get("fields")
+        if isinstance(mapping, Mapping):  # of JSON lines, for all names
+            options["fields"] = {k: v for k, v in mapping.items() if k not in _PARTS}
+            options |= {k: mapping[k] for k in _PARTS if k in mapping and options.get(k) is None}
+        names = {part: options.pop(part, None) for part in _PARTS}
+        if isinstance(names["id"], list):
+            names["id"] = tuple(names["id"])
+        for part, value in names.items():
+            for name in value if isinstance(value, tuple) else (value,) * (value is not None):
+                if not isinstance(name, str):
+                    raise ValueError(f"{part} must be the name of a field, got {name!r}")
+        fields = Fields(**names)
+        meanings = check_map(options.pop("outcome_map", None))
+        table = read_outcomes(options.pop("outcomes", None), fields)
+        return cls(
+            fields, options.pop("rule", None), meanings, table, options.pop("max_size", None)
+        )
+
+    def apply(self, run: Run, tally: Tally) -> None:
+        """Set a run's id, stop reason and outcome, and the confidence of its turns."""
+        record = {**run.meta, **run.extra, **run.scores}
+        own = {"id": run.id, "task": run.task, "trial": run.trial, "stop_reason": run.stop_reason}
+        record |= {name: value for name, value in own.items() if record.get(name) is None}
+        names = self.fields.names(run.extra | run.scores, ("outcome", "stop_reason"))
+        tally.n_runs += 1
+        if self.fields.id is not None:
+            self._set_id(run, record, tally)
+        tally.ids[run.id] += 1
+        if self.fields.stop_reason is not None or run.stop_reason is None:
+            _set_stop_reason(run, record, names.get("stop_reason", ""), tally)
+        for step in run.steps:
+            if step.actor == "agent":
+                self._set_confidence(step, tally)
+        if self.fields.stop_reason is not None:
+            tally.note_values(run.extra | run.scores)
+        self._set_outcome(run, record, names.get("outcome"), tally)
+
+    def _set_id(self, run: Run, record: Mapping[str, Any], tally: Tally) -> None:
+        name = self.fields.id_of(record)
+        if name is None:
+            raise MalformedRunError(f"it has no value of the id field {self.fields.id!r}")
+        run.id = name
+        tally.used["id", str(self.fields.id)] += 1
+
+    def _set_outcome(
+        self, run: Run, record: Mapping[str, Any], name: str | None, tally: Tally
+    ) -> None:
+        value = None
+        if self.table is not None:
+            row = self.table.get(run.id, {})
+            tally.in_table.update([run.id] if row else [])
+            value, name = row.get("outcome"), "the table"
+            run.stop_reason = row.get("stop_reason", run.stop_reason)
+        elif self.fields.outcome is not None or (
+            run.outcome == CENSORED and "reward" not in run.meta
+        ):
+            value = scalar(dig(record, name)) if name else None
+            name = name if value is not None else None
+        else:
+            name = None
+        tally.note_scores("run", run.scores, name)
+        if name is None and self.fields.outcome is None:
+            tally.note_values(run.extra | run.scores)
+            return
+        run.meta["reward"] = value
+        run.extra.pop(str(name), None)
+        tally.used["outcome", str(name)] += value is not None
+        run.outcome = self._as_outcome(value, tally)
+
+    def _as_outcome(self, value: Any, tally: Tally) -> float:
+        meaning = as_mapped(value, self.meanings)
+        if isinstance(meaning, str):
+            tally.words[meaning] += 1
+        grade = as_grade(meaning)
+        if grade is None:
+            raise MalformedRunError(
+                f"the outcome is {value!r}; expected true, false, -1 or a number in [0, 1], or a "
+                f"map of outcomes that has it"
+            )
+        return grade
+
+    def _set_confidence(self, step: Step, tally: Tally) -> None:
+        name = self.fields.confidence
+        if name is not None or step.confidence is None:
+            record = {**step.extra, **step.scores}
+            if name is None:
+                name = self.fields.names(record, ("confidence",)).get("confidence")
+            else:
+                tally.names_of_turns.update(map(str, record))
+            value = as_confidence(scalar(dig(record, name)) if name else None)
+            if value is None and self.fields.confidence == "confidence":
+                value = step.confidence
+            step.confidence = value
+            if value is not None:
+                step.extra.pop(str(name), None)
+            tally.used["confidence", str(name)] += value is not None
+        tally.note_scores("step", step.scores, name)
+
+
+def _set_stop_reason(run: Run, record: Mapping[str, Any], name: str, tally: Tally) -> None:
+    reason = scalar(dig(record, name))
+    if reason not in (None, ""):
+        run.stop_reason = str(reason)
+        tally.used["stop_reason", name] += 1
+        run.extra.pop(name, None)
+
+
+def as_confidence(value: Any) -> float | None:
+    """Read a confidence: a number, or per cent as text; None for all else."""
+    if value is None or isinstance(value, bool):
+        return None
+    text = str(value).strip()
+    try:
+        number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        return None
+    return None if math.isnan(number) else number

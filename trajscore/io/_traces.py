@@ -1,0 +1,78 @@
+"""Formats whose records, such as spans, make up runs by the trace that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from trajscore.io._vocabulary import SESSION
+from trajscore.io.files import LogFile, Place
+from trajscore.io.registry import Format
+
+_SHARED = ""  # key of what the files of a log share
+
+Groups = dict[Any, tuple[Path, list[Any]]]
+
+
+class TraceFormat(Format):
+    """A format of records that may stand apart, in one file or several."""
+
+    cut_runs = "score"
+    mark = ""  # a field of a file that is a single record
+    lists: tuple[str, ...] = ()  # fields of a file that list records
+
+    def trace_of(self, record: Any) -> Any:
+        """Return the name of the trace that a record belongs to."""
+        raise NotImplementedError
+
+    def session_of(self, records: list[Any]) -> Any:
+        """Return the session of a trace, or None."""
+        raise NotImplementedError
+
+    def records(self, file: LogFile) -> Iterator[tuple[Any, Any]]:
+        """Yield the records that a file lists, or the one that it is, each with its trace."""
+        whole: dict[str, Any] = {}
+        for key, index, value in file.items(self.lists):
+            if index is None:
+                whole[str(key)] = value
+            else:
+                yield self.trace_of(value), value
+        if self.mark in whole:
+            yield self.trace_of(whole), whole
+
+    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+        """Yield the records of each trace, once the last file has been read."""
+        yield from self.grouped(file, self.records(file))
+
+    def grouped(
+        self, file: LogFile, records: Iterator[tuple[Any, Any]]
+    ) -> Iterator[tuple[Place, Any]]:
+        """Yield the records of each trace; of each session, where it is the id of a run."""
+        shared = file.others.setdefault(_SHARED, {"groups": {}, "n_files": 0})
+        groups: Groups = shared["groups"]
+        n_records = 0
+        for index, (name, record) in enumerate(records):
+            n_records += 1
+            if isinstance(record, Mapping):
+                groups.setdefault(name, (file.path, []))[1].append(record)
+            else:
+                yield file.place(index), record
+        shared["n_files"] += 1
+        if shared["n_files"] < file.n_files:
+            file.is_head = n_records > 0  # its runs come with the last file
+            return
+        del file.others[_SHARED]
+        if file.fields.id in SESSION:
+            groups = self._by_session(groups)
+        for index, (path, group) in enumerate(groups.values()):
+            yield replace(file.place(index), file=path), group
+
+    def _by_session(self, groups: Groups) -> Groups:
+        sessions: Groups = {}
+        for name, (path, records) in groups.items():
+            session = self.session_of(records)
+            key = ("trace", name) if session is None else ("session", str(session))
+            sessions.setdefault(key, (path, []))[1].extend(records)
+        return sessions

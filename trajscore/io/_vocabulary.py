@@ -1,0 +1,167 @@
+"""The keys under which logs keep the same things, whatever library wrote them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+# fmt: off
+# ------------------------------------------------------------------ runs and messages
+MESSAGE_LISTS = ("messages", "conversations", "conversation", "items", "chat", "dialog", "dialogue")
+"""Fields of a run that list its messages."""
+
+WRAPPERS = (
+    "values", "state", "outputs", "output", "inputs", "input", "request", "response", "body",
+    "prompt", "completion", "result", "data",
+)
+"""Fields that may hold such a list."""
+
+CALL_SIDES = (
+    ("inputs", "outputs"), ("input", "output"), ("request", "response"), ("prompt", "completion"),
+    ("prompt", "response"), ("input", "response"), ("question", "answer"),
+)
+"""What a model was given, and what it answered."""
+
+PAYLOADS = (
+    *MESSAGE_LISTS[:1], "contents", "input_messages", "output_messages", "all_messages",
+    "new_messages", "chat_history", "history", "input", "output", "inputs", "outputs", "prompts",
+    "prompt", "new_message", "message", "response", "result", "generations", "candidates", "value",
+    "kwargs", "args",
+)
+"""Fields of a request, a response or a state that hold messages, in the order of the search."""
+
+OF_USER = {"prompt", "prompts", "input", "inputs", "contents", "new_message", "args", "kwargs"}
+OF_EITHER = {"messages", "message", "response", "generations", "candidates", "output", "outputs"}
+INSTRUCTIONS = ("system", "instructions", "system_instruction", "systemInstruction")
+TEXTS = ("text", "content", "output_text", "completion", "answer", "generated_text", "delta")
+
+ROLES = {
+    **dict.fromkeys(("agent", "ai", "assistant", "bot", "chatgpt", "gpt", "model"), "agent"),
+    **dict.fromkeys(("customer", "human", "user"), "user"),
+    **dict.fromkeys(("developer", "system"), "system"),
+    **dict.fromkeys(("function", "observation", "tool"), "tool"),
+}
+MESSAGE_TYPES = {"human", "user", "ai", "assistant", "system", "tool", "function", "developer"}
+MESSAGE_CLASSES = {  # of LangChain, then of AutoGen, whose other classes have a source
+    "humanmessage": "user", "aimessage": "assistant", "systemmessage": "system",
+    "toolmessage": "tool", "functionmessage": "tool",
+    "usermessage": "user", "assistantmessage": "assistant",
+    "functionexecutionresultmessage": "tool", "toolcallrequestevent": "assistant",
+    "toolcallexecutionevent": "tool",
+}
+
+# ------------------------------------------------------------------ parts of a message
+TEXT_TYPES = {"text", "output_text", "input_text"}
+THOUGHT_TYPES = {"thinking", "redacted_thinking", "reasoning", "thought"}
+PROMPT_TYPES = {"system-prompt": "system", "user-prompt": "user"}
+CALL_TYPES = {"tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "tool_call", "toolcall"}
+RESULT_TYPES = {"tool_result", "tool-result", "tool_call_response", "tool-return", "toolresult"}
+WRAPPED_CALLS = ("functionCall", "function_call", "toolUse", "tool_call")
+WRAPPED_RESULTS = ("functionResponse", "function_response", "toolResult", "tool_call_result")
+
+CALL_NAME = ("name", "toolName", "tool_name", "tool.name", "function_name")
+CALL_ID = ("call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "id")
+ARGUMENTS = (
+    "arguments", "args", "input", "action", "parameters", "queries", "query", "code", "tool.args",
+)
+RESULT = ("output", "result", "response", "content", "outputs", "results")
+
+# ------------------------------------------------------------------ spans
+Kind = Literal["model", "tool", "other"]
+SPAN_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("chat", "call_llm", "chat_model", "completion", "text_completion"), "model"),
+    **dict.fromkeys(("generate_content", "generation", "llm", "response"), "model"),
+    **dict.fromkeys(("dogenerate", "dostream"), "model"),
+    **dict.fromkeys(("execute_tool", "function", "tool", "toolcall"), "tool"),
+}
+SESSION = ("session", "sessionId", "session_id", "session.id", "gen_ai.conversation.id")
+"""What several traces of one conversation share; a user may give these for the id."""
+
+# attributes of spans, by the GenAI convention, OpenInference, Traceloop, Vercel and Google
+SPAN_KIND = (
+    "openinference.span.kind", "gen_ai.operation.name", "ai.operationId", "llm.request.type",
+    "traceloop.span.kind", "langfuse.observation.type", "span_kind",
+)
+SPAN_INPUT = (
+    "gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "ai.prompt.messages",
+    "traceloop.entity.input", "input.value", "input", "langfuse.observation.input",
+    "gcp.vertex.agent.llm_request",
+)
+SPAN_OUTPUT = (
+    "gen_ai.output.messages", "llm.output_messages", "gen_ai.completion", "gen_ai.output",
+    "traceloop.entity.output", "output.value", "output", "langfuse.observation.output",
+    "gcp.vertex.agent.llm_response",
+)
+TOOL_NAME = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name")
+TOOL_CALL_ID = ("gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id")
+TOOL_INPUT = (
+    "gen_ai.tool.call.arguments", "gen_ai.tool.args", "tool_arguments", "ai.toolCall.args",
+    "traceloop.entity.input", "input.value", "input", "tool.parameters",
+    "langfuse.observation.input", "gcp.vertex.agent.tool_call_args",
+)
+TOOL_OUTPUT = (
+    "gen_ai.tool.call.result", "tool_response", "ai.toolCall.result", "gen_ai.output",
+    "traceloop.entity.output", "output.value", "output", "langfuse.observation.output",
+    "gcp.vertex.agent.tool_response",
+)
+MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
+FINISH_REASON = ("gen_ai.response.finish_reasons", "llm.finish_reason")
+COSTS = (
+    ("gen_ai.usage.input_cost", "gen_ai.usage.output_cost"), ("llm.cost.total",),
+    ("gen_ai.usage.cost",),
+)
+TOKENS = {
+    "input": ("gen_ai.usage.input_tokens", "llm.token_count.prompt", "gen_ai.usage.prompt_tokens"),
+    "output": (
+        "gen_ai.usage.output_tokens", "llm.token_count.completion",
+        "gen_ai.usage.completion_tokens",
+    ),
+}
+USAGE = {
+    "input": ("input_tokens", "prompt_tokens", "input"),
+    "output": ("output_tokens", "completion_tokens", "output"),
+}
+"""The number of tokens by side, in the usage that a call of a model reports."""
+# fmt: on
+
+
+def first(fields: Mapping[str, Any], names: Iterable[str], *, blank: bool = False) -> Any:
+    """Return the first of some fields that is not None, nor empty text unless `blank`."""
+    empty = (None,) if blank else (None, "")
+    return next((fields[name] for name in names if fields.get(name) not in empty), None)
+
+
+def as_fields(value: Any) -> Mapping[str, Any]:
+    """Return an object of JSON; an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def token_counts(usage: Any, keys: Mapping[str, tuple[str, ...]] = USAGE) -> dict[str, Any]:
+    """Return the number of tokens by side, "input" and "output"."""
+    return {side: first(as_fields(usage), names) for side, names in keys.items()}
+
+
+def span_kind(kind: Any) -> Kind:
+    """Return what a span stands for by the word of its library."""
+    return SPAN_KINDS.get(str(kind).lower().rpartition(".")[2], "other")
+
+
+def parsed(value: Any) -> Any:
+    """Return what is written as JSON text within JSON; other text, and all else, as it is.
+
+    >>> parsed('[{"role": "user"}]'), parsed("[sic]")
+    ([{'role': 'user'}], '[sic]')
+    """
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[", '"')):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def unnested(value: Any, depth: int = 6) -> Any:
+    """Return what is written as JSON text, also where that holds JSON text again."""
+    inner = parsed(value)
+    return unnested(inner, depth - 1) if depth > 1 and inner is not value else inner

@@ -1,0 +1,104 @@
+"""Tables with one row a run: its id, its outcome, and possibly its stop reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from trajscore.core.errors import ArgumentError
+from trajscore.core.frame import joined_ids
+from trajscore.core.values import as_path, unknown_name
+from trajscore.io.fields import Fields, usual_names
+from trajscore.io.tables import read_table
+
+OutcomeTable = dict[str, dict[str, Any]]
+
+_JOINED = "outcome in the table of outcomes"
+_MAX_EXAMPLES = 3
+
+
+def read_outcomes(source: Any, names: Fields) -> OutcomeTable | None:
+    """Read a table of outcomes into rows by run id; None stays None."""
+    if source is None:
+        return None
+    if isinstance(source, Mapping):
+        return {str(run): {"outcome": outcome} for run, outcome in source.items()}
+    frame = source if isinstance(source, pd.DataFrame) else read_table(as_path(source, "outcomes"))
+    ids = joined_ids(frame, _id_columns(frame, names)).astype(str)
+    if ids.duplicated().any():
+        run = ids[ids.duplicated()].iloc[0]
+        raise ArgumentError(
+            f"{{argument}}: run {run!r} has several rows in the table; keep one row a run",
+            "outcomes",
+        )
+    columns = {part: _column(frame, names, part) for part in ("outcome", "stop_reason")}
+    rows = [
+        {
+            part: row[name]
+            for part, name in columns.items()
+            if name is not None and pd.notna(row[name])
+        }
+        for row in frame.to_dict("records")
+    ]
+    return dict(zip(ids, rows, strict=True))
+
+
+def join_outcomes(
+    frame: pd.DataFrame, names: Fields, source: Any
+) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
+    """Add the outcomes of another table to a long table, by id; also return notes on both."""
+    table = read_outcomes(source, names)
+    if table is None:
+        return frame, names, ()
+    ids = joined_ids(frame, _id_columns(frame, names)).astype(str)
+    runs = set(ids)
+    n_missing = len(runs - table.keys())
+    if n_missing == len(runs):
+        examples = [", ".join(map(repr, list(keys)[:_MAX_EXAMPLES])) for keys in (ids, table)]
+        raise ArgumentError(
+            f"{{argument}}: no run id of the table ({examples[0]}) is in the table of outcomes "
+            f"({examples[1]}); name the column of run ids that both have with {{argument:id}}",
+            "outcomes",
+        )
+    frame = frame.assign(**{_JOINED: [table.get(run, {}).get("outcome") for run in ids]})
+    notes = tuple(unmatched(len(table.keys() - runs), n_missing))
+    return frame, replace(names, outcome=_JOINED), notes
+
+
+def unmatched(n_rows: int, n_runs: int) -> Iterator[str]:
+    """Say how many rows of the table, and how many runs, have no counterpart."""
+    if n_rows:
+        yield f"rows of the table of outcomes whose run is not in the log: {n_rows}"
+    if n_runs:
+        yield f"runs of the log that are not in the table of outcomes: {n_runs}"
+
+
+def _id_columns(frame: pd.DataFrame, names: Fields) -> list[str]:
+    """Return the named columns of the id if the table has them, or else a usual one."""
+    if names.ids and all(name in frame.columns for name in names.ids):
+        return list(names.ids)
+    usual = usual_names("id", frame.columns)
+    if not usual:
+        raise ArgumentError(
+            f"{{argument}}: the table has no column of run ids; call one of its columns "
+            f"({', '.join(map(str, frame.columns))}) 'id'",
+            "outcomes",
+        )
+    return [usual[0]]
+
+
+def _column(frame: pd.DataFrame, names: Fields, part: str) -> Any:
+    name = getattr(names, part)
+    if name is not None and name in frame.columns:
+        return name
+    usual = usual_names(part, frame.columns)
+    if part != "outcome" or (usual and name is None):
+        return usual[0] if usual else None
+    columns = list(map(str, frame.columns))
+    problem = f"no column has a usual name; name one of {', '.join(columns)}"
+    if name is not None:
+        problem = unknown_name("column", name, columns)
+    raise ArgumentError(f"the table of outcomes: {{argument}}: {problem}", part)

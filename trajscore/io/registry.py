@@ -1,0 +1,318 @@
+"""What a format of logs is, which formats there are, and which one a file has.
+
+Each format is a class in a file of `io/formats`; nothing here knows one of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, get_args
+
+from trajscore.core.errors import ArgumentError
+from trajscore.core.values import check_choice, unknown_name
+from trajscore.io._messages import is_message
+from trajscore.io._run import CutRuns, Run
+from trajscore.io.fields import usual_names
+from trajscore.io.files import (
+    JSON_ENDINGS,
+    LINES_ENDINGS,
+    LogFile,
+    Paths,
+    Place,
+    find_files,
+    has_ending,
+    list_paths,
+)
+
+_MAX_NAMES = 12  # in an error
+_ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
+# Lists of which the first item is enough to detect a format.
+STREAMED = frozenset({"simulations", "samples", "steps", "messages", "traj", "ticks"})
+
+
+@dataclass
+class NoOptions:
+    """The options of a format that has none."""
+
+
+@dataclass
+class CutOptions:
+    """The option of formats that may score a run which did not come to its own end."""
+
+    cut_runs: CutRuns = "unobserved"
+
+    def __post_init__(self) -> None:
+        check_choice(self.cut_runs, "cut_runs", get_args(CutRuns))
+
+
+@dataclass
+class Head:
+    """The beginning of a file, see `Format`; `item` is its first item, of any type."""
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    listed: bool = False
+    whole: bool = False
+    item: Any = None
+
+
+class Format:
+    """A format of logs: how to recognise a file of it, and how to make runs of its contents.
+
+    Define a subclass with `recognise` and `run`, and give it to `register`.
+
+    Attributes
+    ----------
+    name : str
+        Name of the format in `read_runs`.
+    holds : str
+        A field that files of this format have and others do not; for errors.
+    endings : tuple of str, default=()
+        Endings that only files of this format have, such as ".traj".
+    options : dataclass, optional
+        The format's own options of `read_runs`, with their defaults and checks. `runs` and `run`
+        get an instance. Default: no options.
+    cut_runs : {"unobserved", "score"}, default="unobserved"
+        The outcome of a run that did not come to its own end: not observed, or what the log says.
+        An option ``cut_runs`` goes before.
+    lax : bool, default=False
+        Whether other formats are asked first, because many files look like this one. Among equals,
+        the format registered last is asked first.
+
+    See Also
+    --------
+    register : Makes a format known.
+
+    Examples
+    --------
+    >>> from trajscore import io
+    >>> class Games(io.Format):
+    ...     name, holds = "games", "moves"
+    ...
+    ...     def recognise(self, head):
+    ...         return "moves" in head.fields
+    ...
+    ...     def run(self, raw, place, options):
+    ...         return io.Run(place.name(raw.get("game")))
+    """
+
+    name: str
+    holds: str
+    endings: tuple[str, ...] = ()
+    options: type[Any] = NoOptions
+    cut_runs: CutRuns = "unobserved"
+    lax: bool = False
+
+    def recognise(self, head: Head) -> bool:
+        """Tell whether a file has this format.
+
+        Parameters
+        ----------
+        head : object
+            The beginning of the file: ``fields``, a dict of the first fields of its object, or of
+            its first item or line; ``listed``, whether they are those of an item or line; and
+            ``whole``, whether there are no more.
+
+        Returns
+        -------
+        bool
+            The answer. The question is repeated as more fields are read.
+        """
+        raise NotImplementedError
+
+    def run(self, raw: Any, place: Place, options: Any) -> Run:
+        """Make a run of what `runs` yielded for it.
+
+        Parameters
+        ----------
+        raw : object
+            What `runs` yielded.
+        place : object
+            Where the run stands. ``place.name(id)`` returns its id, made from the file's name if
+            the log has none; ``place.file`` is the file.
+        options : object
+            An instance of `options`.
+
+        Returns
+        -------
+        Run
+            The run. Its `stop_kind` follows from its stop reason.
+
+        Raises
+        ------
+        MalformedRunError
+            If the run cannot be read.
+        """
+        raise NotImplementedError
+
+    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+        """Yield the runs of a file: each item of a list, each line, or else the file as a whole.
+
+        Parameters
+        ----------
+        file : object
+            The file, with its ``path`` and ``items()``.
+        options : object
+            An instance of `options`.
+
+        Yields
+        ------
+        tuple
+            The run's place, ``file.place(index)``, and anything that `run` can read.
+        """
+        whole: dict[str, Any] = {}
+        for key, index, value in file.items():
+            if index is None:
+                whole[str(key)] = value
+            else:
+                yield file.place(index), value
+        if whole:
+            yield file.place(0), whole
+
+    def folder(self, path: Path) -> list[Path]:
+        """Return the files of a folder that has this format's layout; an empty list otherwise."""
+        return []
+
+    def _files(self, path: Paths) -> list[Path]:
+        """List the files that a path, a folder or several paths stand for."""
+        files: list[Path] = []
+        for place in list_paths(path):
+            files += self.folder(place) or find_files(place, (*_ENDINGS, *self.endings))
+        return files
+
+    def _reader(self) -> str:
+        """Return the call that reads this format; some formats have a function of their own."""
+        function = f"read_{self.name}"
+        has_own = hasattr(sys.modules.get(type(self).__module__), function)
+        return function if has_own else f"read_runs(path, format={self.name!r})"
+
+    def _check_options(self, values: Mapping[str, Any]) -> Any:
+        """Return the options as `runs` and `run` take them."""
+        known = [option.name for option in fields(self.options)]
+        for name in values:
+            if name not in known:
+                raise TypeError(f"{self.name}: {unknown_name('option', name, known)}")
+        return self.options(**values)
+
+
+_FORMATS: dict[str, Format] = {}
+
+
+def register(format: type[Format]) -> type[Format]:  # noqa: A002
+    """Make a format known to `read_runs`, `iter_runs` and the command line.
+
+    Parameters
+    ----------
+    format : subclass of Format
+        The format; it replaces one of the same name.
+
+    Returns
+    -------
+    type
+        The class itself, so that `register` can decorate it.
+
+    Examples
+    --------
+    >>> from trajscore import io
+    >>> io.register(Games)  # doctest: +SKIP
+    """
+    _FORMATS.pop(format.name, None)
+    _FORMATS[format.name] = format()
+    return format
+
+
+def _formats() -> list[Format]:
+    """Return the formats in the order in which they are asked."""
+    newest_first = list(_FORMATS.values())[::-1]
+    return sorted(newest_first, key=lambda known: known.lax)
+
+
+def _own_endings() -> tuple[str, ...]:
+    return tuple(ending for known in _FORMATS.values() for ending in known.endings)
+
+
+def find_format(name: str) -> Format:
+    """Return the format of a name."""
+    if name not in _FORMATS:
+        raise ArgumentError(
+            f"{{argument}}: {unknown_name('format', name, list(_FORMATS))}", "format"
+        )
+    return _FORMATS[name]
+
+
+def detect_format(path: Paths, max_size: int | None = None) -> Format:
+    """Return the format of a log, from its folder or the first fields of its first file."""
+    place = list_paths(path)[0]
+    for candidate in _formats():
+        if candidate.folder(place):
+            return candidate
+    file = find_files(place, (*_ENDINGS, *_own_endings()))[0]
+    known = format_of_file(file, max_size)
+    if known is None:
+        names = name_list("its fields are", first_record(file, max_size))
+        raise ArgumentError(
+            f"{file}: the format is not known{names}; name it with {{argument}}, one of "
+            f"{', '.join(_FORMATS)}, or give read_jsonl a map of its fields",
+            "format",
+        )
+    return known
+
+
+def detect_log(path: Path, max_size: int | None = None) -> Format | None:
+    """Return the format of a log; None for a table with one row a step, also in JSON."""
+    if path.is_dir() or has_ending(path, _own_endings()):
+        return detect_format(path, max_size)
+    if not has_ending(path, _ENDINGS):
+        return None
+    try:
+        known = detect_format(path, max_size)
+    except ArgumentError:
+        if has_ending(path, LINES_ENDINGS):  # reading it as a table will say what is wrong
+            return None
+        raise
+    if known.name != "jsonl":
+        return known
+    record = first_record(path, max_size)
+    is_log = is_message(record) and not usual_names("confidence", record)
+    return known if is_log else None  # messages on lines of their own are a log, numbers a table
+
+
+def first_record(path: Path, max_size: int | None = None) -> dict[str, Any]:
+    """Return the fields of the first item or line of a file, or of its object."""
+    *_, head = _heads(LogFile(path, max_size=max_size))
+    return head.fields
+
+
+def format_of_file(file: Path, max_size: int | None = None) -> Format | None:
+    """Return the format of one file, by its ending or its first fields; None if unknown."""
+    for candidate in _formats():
+        if candidate.endings and has_ending(file, candidate.endings):
+            return candidate
+    for head in _heads(LogFile(file, max_size=max_size)):
+        for candidate in _formats():
+            if candidate.recognise(head):
+                return candidate
+    return None
+
+
+def _heads(file: LogFile) -> Iterator[Head]:
+    """Yield what is known of a file after each of its fields; of a list, its first item."""
+    head = Head()
+    for key, _, value in file.items(STREAMED):
+        if key is None:
+            is_object = isinstance(value, dict)
+            yield Head(value if is_object else {}, listed=True, whole=True, item=value)
+            return
+        if key not in head.fields:
+            head.fields[key] = value
+            yield head
+    head.whole = True
+    yield head
+
+
+def name_list(words: str, names: Iterable[Any]) -> str:
+    """Return the first names in brackets, for an error; nothing where there are none."""
+    listed = ", ".join(map(repr, list(names)[:_MAX_NAMES]))
+    return f" ({words} {listed})" if listed else ""

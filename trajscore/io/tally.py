@@ -1,0 +1,67 @@
+"""What the runs of a log hold, and what of it was used; numbers and names only."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from trajscore.io.fields import scalar
+
+_MAX_VALUES = 8  # distinct values of a field that may be an outcome
+_MAX_LENGTH = 20  # of such a value, where it is text
+
+
+@dataclass
+class Tally:
+    """Counts over the runs of a log."""
+
+    n_runs: int = 0
+    n_with_outcome: int = 0  # or with a stop reason that explains why there is none
+    ids: Counter[str] = field(default_factory=Counter)
+    in_table: set[str] = field(default_factory=set)  # ids found in the table of outcomes
+    used: Counter[tuple[str, str]] = field(default_factory=Counter)  # part and name
+    unused: Counter[tuple[str, str]] = field(default_factory=Counter)  # "run" or "step", and name
+    words: Counter[str] = field(default_factory=Counter)  # outcomes that are not numbers
+    values: dict[str, Counter[Any]] = field(default_factory=dict)  # of fields of runs
+    names_of_turns: Counter[str] = field(default_factory=Counter)  # fields of the agent's turns
+
+    def note_scores(self, owner: str, names: Iterable[str], chosen: str | None) -> None:
+        """Count the scores of a run or a step but the chosen one."""
+        for name in names:
+            self.unused[owner, name] += name != (chosen or "").split(".")[0]
+
+    def note_values(self, record: Mapping[str, Any]) -> None:
+        """Count the values of fields that could be outcomes."""
+        for name, value in _possible_outcomes(record):
+            counts = self.values.setdefault(name, Counter())
+            if len(counts) <= _MAX_VALUES:
+                counts[value] += 1
+
+    def candidates(self) -> dict[str, Counter[Any]]:
+        """Return the fields with few values that could be outcomes, the likeliest first."""
+        few = {
+            name: counts
+            for name, counts in self.values.items()
+            if 1 <= len(counts) <= _MAX_VALUES and not (len(counts) == 1 == self.n_runs)
+        }
+        return dict(sorted(few.items(), key=lambda field: (len(field[1]) < 2, len(field[1]))))
+
+
+def _possible_outcomes(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields that may be outcomes; of an object that is not one, its own fields."""
+    for name, value in record.items():
+        if _may_be_outcome(scalar(value)):
+            yield str(name), scalar(value)
+        elif isinstance(value, Mapping):
+            for key, inner in value.items():
+                if _may_be_outcome(scalar(inner)):
+                    yield f"{name}.{key}", scalar(inner)
+
+
+def _may_be_outcome(value: Any) -> bool:
+    if isinstance(value, str):
+        return 0 < len(value) <= _MAX_LENGTH
+    return isinstance(value, (bool, int, float)) and not math.isnan(value)

@@ -1,0 +1,25 @@
+"""Why runs are left out, in words."""
+
+from __future__ import annotations
+
+UNOBSERVED = "the outcome was not observed"
+"""With ``censored="drop"``."""
+
+
+def number_of_runs(n: int) -> str:
+    """Write a number of runs: "1 run", "2,000 runs"."""
+    return "1 run" if n == 1 else f"{n:,} runs"
+
+
+def stopped_by(stop_reason: str | None) -> str:
+    """Say why runs are left out that no budget stopped."""
+    if stop_reason is None:
+        return "no outcome; stopped without a stated reason"
+    return f"no outcome; stopped by {stop_reason}, not by a budget"
+
+
+def without_values(predictors: list[str]) -> str:
+    """Say for which predictors' sake runs are left out."""
+    if len(predictors) == 1:
+        return f"a value of {predictors[0]} is missing"
+    return f"values of {', '.join(predictors[:-1])} and {predictors[-1]} are missing"

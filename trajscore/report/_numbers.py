@@ -1,0 +1,58 @@
+"""Numbers and intervals as people read them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+
+def short_number(value: float, digits: int) -> str:
+    """Write a number as printed tables do: .714, -.684.
+
+    >>> short_number(-0.6841, 3), short_number(-0.00004, 3), short_number(10.5, 1)
+    ('-.684', '.000', '10.5')
+    """
+    text = f"{round(value, digits) + 0.0:.{digits}f}"
+    return text.replace("0.", ".", 1) if abs(value) < 1 and text[:2] in ("0.", "-0") else text
+
+
+def digits_of(metric: str) -> int:
+    """How many digits a metric is written with: the scores of the beta family are small."""
+    return 5 if "beta" in metric else 3
+
+
+def with_interval(estimate: Iterable[float], digits: int = 3, sign: str = "") -> str:
+    """Write a number with its interval; with "+", signs of positive ones too.
+
+    >>> with_interval((0.1, -0.05, 0.2512), sign="+")
+    '+0.100 [-0.050, +0.251]'
+    """
+    value, low, high = estimate
+    return f"{fixed(value, digits, sign)} {interval(low, high, digits, sign)}"
+
+
+def interval(low: float, high: float, digits: int, sign: str = "") -> str:
+    """Write an interval; those that would hold too seldom are not given."""
+    if math.isnan(low) or math.isnan(high):
+        return "[no interval]"
+    return f"[{fixed(low, digits, sign)}, {fixed(high, digits, sign)}]"
+
+
+def fixed(value: float, digits: int, sign: str = "") -> str:
+    """Write a number with so many digits; what rounds to zero has no minus.
+
+    >>> fixed(-0.0004, 3, "+"), fixed(-0.0004, 4)
+    ('+0.000', '-0.0004')
+    """
+    return f"{round(float(value), digits) + 0.0:{sign}.{digits}f}"
+
+
+def digits_that_show(value: float, digits: int) -> int:
+    """Return how many digits it takes to tell a number from zero, at least so many.
+
+    >>> digits_that_show(0.2, 3), digits_that_show(0.00042, 3), digits_that_show(0.0, 3)
+    (3, 4, 3)
+    """
+    if not value or round(value, digits) or not math.isfinite(value):
+        return digits
+    return math.ceil(-math.log10(abs(value)))

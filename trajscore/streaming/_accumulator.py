@@ -1,0 +1,98 @@
+"""What all accumulators share: checks of what is added, and merging."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trajscore.core.checks import check_labels
+from trajscore.core.sample import check_sample
+from trajscore.core.weights import StepWeights
+from trajscore.streaming._grid import Grid
+from trajscore.streaming._labelled import LabelledRuns
+
+
+class Accumulator(ABC):
+    """Sums over runs that can be updated, and merged in any order."""
+
+    weights: StepWeights
+    grid = Grid()
+    settings: ClassVar[tuple[str, ...]]  # attributes that two accumulators must share to be merged
+
+    @abstractmethod
+    def _add_runs(self, runs: LabelledRuns) -> None:
+        """Add trusted runs, at least one."""
+
+    @abstractmethod
+    def _add_sums(self, other: Self) -> None:
+        """Add the sums of another accumulator of the same settings."""
+
+    def update(self, y: ArrayLike, X: Any, groups: ArrayLike | None = None) -> Self:
+        """Add some runs.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_runs,)
+            Outcomes: 1 success, 0 failure, or a grade in [0, 1].
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            Forecasts of success, or a signal where the accumulator has `bounds`; one a step.
+        groups : array-like of shape (n_runs,), optional
+            Clusters of runs, for the intervals of `TPSAccumulator`; in all updates or in none.
+
+        Returns
+        -------
+        object
+            The accumulator itself.
+
+        Raises
+        ------
+        ValueError
+            If an outcome is not observed, a forecast lies outside [0, 1], or some updates of a
+            `TPSAccumulator` have groups and others have none.
+        """
+        sample = check_sample(
+            X,
+            y,
+            allow_censored=False,
+            probabilities=self.grid.is_probability,
+            single_channel=True,
+        )
+        if len(sample):
+            labels = np.asarray(sample.y, dtype=np.float64)
+            clusters = None if groups is None else check_labels(groups, len(sample))
+            self._add_runs(LabelledRuns(labels, sample.X, self.weights, clusters))
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Add what another accumulator has added up.
+
+        Parameters
+        ----------
+        other : accumulator
+            An accumulator of the same class and parameters.
+
+        Returns
+        -------
+        object
+            The accumulator itself.
+
+        Raises
+        ------
+        ValueError
+            If the other accumulator has another class or other parameters, or if only one of two
+            `TPSAccumulator` has clusters.
+        """
+        kind = type(self).__name__
+        if type(other) is not type(self):
+            raise ValueError(f"other must be a {kind}, got a {type(other).__name__}")
+        different = [n for n in self.settings if getattr(self, n) != getattr(other, n)]
+        if different:
+            raise ValueError(
+                f"The two {kind}s differ in {' and '.join(different)}; merge only accumulators "
+                f"with the same parameters"
+            )
+        self._add_sums(other)
+        return self

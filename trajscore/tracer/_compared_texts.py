@@ -1,0 +1,110 @@
+"""Which texts of a dialogue are compared, and which calls are repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from trajscore.core.type_aliases import IntArray
+from trajscore.io._run import whole_text
+from trajscore.tracer._turns import Turns
+
+
+class TextsOfTurns:
+    """Texts to embed, each once; for each turn the place of its texts, -1 where it has none."""
+
+    def __init__(self, turns: Turns) -> None:
+        steps = turns.steps
+        self._place: dict[str, int] = {}
+        self.speech = self.places(step.text if step.actor == "agent" else "" for step in steps)
+        self.whole = self.places(turns.whole_text(turn) for turn in range(len(steps)))
+        self.result = self.results_of(turns, "agent")
+
+    @property
+    def listed(self) -> list[str]:
+        return list(self._place) or [""]
+
+    def places(self, texts: Iterable[str]) -> IntArray:
+        """Return the place of each text, -1 for an empty one."""
+        known = self._place
+        whole = (whole_text(text.strip()) for text in texts)
+        places = [known.setdefault(text, len(known)) if text else -1 for text in whole]
+        return np.array(places, dtype=np.int64)
+
+    def results_of(self, turns: Turns, actor: str) -> IntArray:
+        """Return the place of the results of each turn's calls; without a call there are none."""
+        return self.places(
+            (step.observation or "") if step.actor == actor and step.tool_calls else ""
+            for step in turns.steps
+        )
+
+
+class PairsOfTurns(NamedTuple):
+    """Pairs of texts, and the turn that each says something about."""
+
+    turn: IntArray
+    first: IntArray
+    second: IntArray
+
+
+def speech_of_last_turns(turns: Turns, texts: TextsOfTurns, window: int) -> PairsOfTurns:
+    """Pair what an agent says with what it said in each of its last turns."""
+    return pairs_with_earlier(turns, np.flatnonzero(turns.is_agent), texts.speech, window)
+
+
+def last_steps(turns: Turns, texts: TextsOfTurns, window: int) -> PairsOfTurns:
+    """Pair whole turns of an agent with its turns among the last ones of either side."""
+    of_agent = np.where(turns.is_agent, texts.whole, -1)
+    return pairs_with_earlier(turns, np.arange(len(turns.steps)), of_agent, window)
+
+
+def pairs_with_earlier(turns: Turns, among: IntArray, text: IntArray, window: int) -> PairsOfTurns:
+    """Pair each of some turns with each of the `window` ones before it, where both have a text."""
+    run = turns.run_of
+    pairs = [np.empty((2, 0), dtype=np.int64)]
+    for back in range(1, min(window, len(among) - 1) + 1):
+        now, before = among[back:], among[:-back]
+        there = (run[now] == run[before]) & (text[now] >= 0) & (text[before] >= 0)
+        pairs.append(np.stack([now[there], before[there]]))
+    turn, before = np.concatenate(pairs, axis=1)
+    return PairsOfTurns(turn, text[turn], text[before])
+
+
+def calls_and_results(turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
+    """Pair each turn of an agent with the results of its calls."""
+    turn = np.flatnonzero(turns.is_agent & (texts.whole >= 0) & (texts.result >= 0))
+    return PairsOfTurns(turn, texts.whole[turn], texts.result[turn])
+
+
+def answers_to_turn_before(turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
+    """Pair each turn of a user with the agent's turn right before it."""
+    turn = np.flatnonzero(~turns.is_agent[1:] & turns.is_agent[:-1]) + 1
+    there = (turns.run_of[turn] == turns.run_of[turn - 1]) & (texts.whole[turn] >= 0)
+    turn = turn[there & (texts.whole[turn - 1] >= 0)]
+    return PairsOfTurns(turn, texts.whole[turn - 1], texts.whole[turn])
+
+
+def repeated_calls(turns: Turns, window: int, count: IntArray | None = None) -> IntArray:
+    """Return the agent turns with a call that an earlier one made, at most `window` turns ago.
+
+    Or at most `window` steps of `count` ago, a number that each turn has.
+    """
+    run = turns.run_of
+    count = np.arange(len(run)) if count is None else count
+    number: dict[str, int] = {}
+    calls = [
+        (number.setdefault(call, len(number)), turn)
+        for turn in np.flatnonzero(turns.is_agent)
+        for call in turns.call_texts[turn]
+    ]
+    if not calls:
+        return np.empty(0, dtype=np.int64)
+    call, turn = np.unique(np.array(calls, dtype=np.int64), axis=0).T  # by call, then by turn
+    again = (
+        (call[1:] == call[:-1])
+        & (run[turn[1:]] == run[turn[:-1]])
+        & (count[turn[1:]] - count[turn[:-1]] <= window)
+    )
+    return turn[1:][again]
