@@ -19,9 +19,9 @@ from joblib import Parallel, delayed
 
 from trajscore import TrajectoryArray
 from trajscore.censoring import ContinuationModel, censored_tps_interval
+from trajscore.core.run_sums import run_sums
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import fetch_evaluator
-from trajscore.metrics._tps import run_sums
 
 BUDGET = 3
 AUDITED = 0.4

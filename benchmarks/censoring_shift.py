@@ -19,8 +19,8 @@ import pandas as pd
 
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.censoring import censoring_shift
+from trajscore.core.score_families import family_name
 from trajscore.datasets import fetch_evaluator
-from trajscore.metrics._proper_scores import family_name
 
 SCHEDULES = ("linear_front", "uniform", "exponential_front", "linear_back")  # of the paper
 FAMILIES = ("log", "brier", ("beta", 2, 4))

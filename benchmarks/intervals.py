@@ -40,6 +40,10 @@ from scipy.special import expit, softmax
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import opposite
 from trajscore.core.parallel import Work
+from trajscore.core.run_sums import score_cells
+from trajscore.core.score_families import get_family
+from trajscore.core.statistics import MeanOfRuns, Statistic, all_at_once
+from trajscore.core.weighted_steps import weighted_steps
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import load_chess
 from trajscore.inference._absolute import Parts, absolute_interval
@@ -49,11 +53,7 @@ from trajscore.inference._unseen import unseen_reach
 from trajscore.metrics import tps_samples
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._diagnostics import diagnostic_statistics
-from trajscore.metrics._ecuas import ecuas_costs
-from trajscore.metrics._proper_scores import get_family
-from trajscore.metrics._statistics import MeanOfRuns, Statistic, all_at_once
-from trajscore.metrics._tps import score_cells
-from trajscore.metrics._weighted_steps import weighted_steps
+from trajscore.metrics._uncertainty import ecuas_costs
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import card_table
 from trajscore.report._data import MARGIN, VALUE, Options

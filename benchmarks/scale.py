@@ -31,12 +31,13 @@ from pyarrow import dataset, parquet
 
 from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, TrajectoryArray, evaluate
 from trajscore.calibration import _platt
+from trajscore.core import weighted_steps as steps_module
+from trajscore.core.weighted_steps import weighted_steps
 from trajscore.core.weights import as_step_weights
 from trajscore.core.within_runs import step_numbers
-from trajscore.metrics import _weighted_steps, tps_samples
+from trajscore.metrics import tps_samples
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._step_calibration import step_calibration_statistics
-from trajscore.metrics._weighted_steps import weighted_steps
 from trajscore.streaming import TPSAccumulator, iter_batches
 
 PREDICTORS = ("judge", "verbal", "entropy")
@@ -174,9 +175,9 @@ def cells_of_steps(n_runs: int) -> None:
 
     for name, X in traces.items():
         in_cells = numbers(X)
-        many, _weighted_steps.MANY = _weighted_steps.MANY, len(X.cells)
+        many, steps_module.MANY = steps_module.MANY, len(X.cells)
         moved = np.abs(in_cells - numbers(X))
-        _weighted_steps.MANY = many
+        steps_module.MANY = many
         print(
             f"{name}, {len(X.cells):,} steps: cells move calibration errors by at most "
             f"{moved[:-1].max():.1e}, the score of the best recalibration by {moved[-1]:.1e}"

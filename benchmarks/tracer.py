@@ -29,10 +29,10 @@ from sklearn.pipeline import make_pipeline
 from timing import against_target, median_seconds
 from trajscore import TracerScorer, TracerSignals, TrajectoryArray, io
 from trajscore.calibration import cross_fit_traces
+from trajscore.core.ranking import TieGroups, aurc, auroc
+from trajscore.core.statistics import OfTies, all_at_once
 from trajscore.core.within_runs import run_numbers
 from trajscore.inference import bootstrap
-from trajscore.metrics._ranking import TieGroups, aurc, auroc
-from trajscore.metrics._statistics import OfTies, all_at_once
 from trajscore.tracer import (
     SAUP,
     MeanSurprisal,

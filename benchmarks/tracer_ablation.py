@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 from tracer import MEASURES, load, measures
 from trajscore import TracerScorer, TracerSignals, TrajectoryArray
-from trajscore.metrics._statistics import all_at_once
+from trajscore.core.statistics import all_at_once
 from trajscore.tracer import RunLength, ToolCallCount
 
 SCORERS = {"TRACER": TracerScorer(), "run length": RunLength(), "tool calls": ToolCallCount()}

@@ -62,7 +62,7 @@ EQUIVALENT = {
         "total = ((per_run / (y + 2).astype(np.uint64))).sum(dtype=np.uint64)",
     ): "a digest of the same data, whose value nothing promises",
     (
-        "trajscore/metrics/_gradients.py",
+        "trajscore/core/gradients.py",
         "later = np.where(flagged > 0, failures / flagged, 0.0)",
         "later = np.where(flagged > 0, failures / flagged, 1.0)",
     ): "a group without weight has no run whose influence it could be",

@@ -9,6 +9,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import check_outcomes
 from trajscore.core.trusted import trusted_types
+from trajscore.core.version import __version__ as __version__
 from trajscore.metrics import (
     censored_tps_scorer,
     ecuas_scorer,

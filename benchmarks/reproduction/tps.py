@@ -374,7 +374,7 @@ PAPER = Paper(
         ),
         Item(
             "Appendix J", "The Beta family, its floors and what it emphasises",
-            "``tests/metrics/test_proper_scores.py``", floors,
+            "``tests/core/test_score_families.py``", floors,
         ),
         Item(
             "Appendix G.2", "Parse errors taken for budgets: .04 nats on WebShop",

@@ -3,9 +3,9 @@ import pytest
 
 from trajscore import TrajectoryArray
 from trajscore.censoring import censoring_shift
+from trajscore.core.score_families import get_family
 from trajscore.core.weights import WEIGHT_SCHEDULES, step_weights
 from trajscore.metrics import censored_tps_score, tps_score
-from trajscore.metrics._proper_scores import get_family
 
 FAMILIES = ["log", "brier", ("beta", 2, 4)]
 STEP_WEIGHTS = [name for name in WEIGHT_SCHEDULES if name != "linear_front"]  # needs a horizon

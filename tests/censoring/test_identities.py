@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from trajscore import TrajectoryArray
+from trajscore.core.score_families import get_family
 from trajscore.metrics import censored_tps_samples, censored_tps_score, tps_score
-from trajscore.metrics._proper_scores import get_family
 
 HOW = [
     ({}, lambda T: 1 / np.sqrt(np.arange(1, T + 1))),

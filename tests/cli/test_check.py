@@ -74,4 +74,4 @@ def test_it_needs_a_gate_and_a_folder(folder, capsys):
     code, _, err = look(capsys, "new.csv", "--sequential", "gate.json", "--json", "a.json")
     assert (code, "there is nothing to check" in err) == (2, True)
     code, _, err = look(capsys, "new.csv", "--baseline", "base.csv", "--sequential", "no/gate.json")
-    assert (code, "--sequential: there is no folder no" in err) == (2, True)
+    assert (code, "--sequential: the folder no does not exist" in err) == (2, True)

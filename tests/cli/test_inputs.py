@@ -109,13 +109,13 @@ def test_settings_costs_and_outcomes_are_no_predictors(read):
     inputs = read(table.assign(reward=np.where(table["solved"] == 1, 0.75, 0.5)))
     assert inputs.predictors.channels == ("sure",)
     for name in ("temperature", "cost_usd", "reward"):
-        assert f"column {name!r} is not taken for a score" in str(inputs)
+        assert f"Left out: column {name!r} " in str(inputs)
 
 
 def test_scales_are_named_and_said(read, refuse):
     verbal = np.linspace(0, 100, 12)
     for name in ("verbal", "self_conf"):
-        said = f"column {name!r} is not taken: its values go beyond 1; give --scale {name}=100"
+        said = f"Left out: column {name!r} has values above 1; add --scale {name}=100"
         assert said in str(read(steps(**{name: verbal})))
     inputs = read(steps(verbal=verbal), "--scale", "verbal=100", "--score", "confidence")
     assert inputs.predictors.channels == ("confidence", "verbal")
@@ -201,7 +201,7 @@ def test_a_table_in_json(read):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--scale", "verbal"], "'verbal' is no column and number"),
+        (["--scale", "verbal"], "'verbal' is not NAME=TOP"),
         (["--scale", "verbal=-1"], "no column and number"),
         (["--stop", "timeout"], "no pair such as timeout=administrative"),
     ],
@@ -219,7 +219,9 @@ def test_a_confidence_that_holds_until_the_next_one(read):
         for k in range(4)
     ]
     inputs = read(runs, name="log.jsonl")
-    assert "verbal is in 50% of the agent's turns, and too few runs have all (--mis" in str(inputs)
+    assert "verbal: in 50% of the agent's turns; too few runs have it at every turn (--mis" in str(
+        inputs
+    )
     assert "verbal" not in inputs.predictors
     path = next(iter(inputs.predictors.values())).meta["file"][0]
     assert list(load(Path(path), missing="ffill").predictors) == ["verbal"]

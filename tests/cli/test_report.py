@@ -195,7 +195,11 @@ def broken_gzip(path):
         (lambda f: pd.concat([f, f]), [], "more than once"),
         (lambda f: f.assign(confidence="high"), ["--score", "confidence"], "'high' in column"),
         (lambda f: f.iloc[:0], [], "no rows"),
-        (lambda f: f, ["--out", "/nonexistent/r.html"], "--out: there is no folder /nonexistent"),
+        (
+            lambda f: f,
+            ["--out", "/nonexistent/r.html"],
+            "--out: the folder /nonexistent does not exist",
+        ),
         (lambda f: f, ["--out", "."], "--out: . is a folder"),
         (
             lambda f: f.assign(solved="", stop_reason="parse_error"),
@@ -275,12 +279,20 @@ def test_bad_files(tmp_path, capsys):
     assert "cannot be read" in run(capsys, tmp_path / "cut.csv.gz")[2]
 
 
-@pytest.mark.parametrize("family", ["beta(2)", "logg"])
-def test_bad_family(family, capsys):
+@pytest.mark.parametrize(
+    ("family", "message"),
+    [
+        ("beta(2)", "'beta(2)' is not a score family; use 'log', 'log(clip)', 'brier' or 'beta("),
+        ("logg", "'logg' is not a score family"),
+        ("beta(2,x)", "is not a score family"),
+        ("beta(0,0)", "the beta family needs a > 0 and b > 0"),
+    ],
+)
+def test_bad_family(family, message, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["report", "--family", family])
     assert stop.value.code == 2
-    assert "say beta(4,2)" in capsys.readouterr().err
+    assert message in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.fixture(scope="module")
@@ -416,7 +428,7 @@ def test_report_with_monitoring(tmp_path, capsys):
     assert "stopping failing runs early" in out
     code, _, err = run(capsys, tmp_path / "runs.csv", *options)
     assert code != 0
-    assert "--known-share and --splits are of --monitor" in err
+    assert "--known-share and --splits need --monitor" in err
     assert "Can I stop failing runs early?" in page.read_text()
 
 
@@ -444,14 +456,14 @@ def test_what_gives_the_outcome_away_is_no_guess(table, capsys):
     frame.to_csv(folder / "runs.csv", index=False)
     _, out, _ = run(capsys, folder / "runs.csv")
     assert "scores: columns 'c', 'noise'" in out
-    assert "column 'final_reward' is not taken for a score: it is named like an outcome" in out
-    assert "column 'state' is not taken for a score: its value at the last step" in out
+    assert "Left out: column 'final_reward' is named like an outcome" in out
+    assert "Left out: column 'state' separates successes from failures" in out
     _, out, _ = run(capsys, folder / "runs.csv", "--score", "state")
-    assert "note: state: its value at the last step of a run tells" in out
+    assert "note: state: separates successes from failures" in out
     frame.drop(columns=["c", "noise"]).to_csv(folder / "runs.csv", index=False)
     code, _, err = run(capsys, folder / "runs.csv")
     assert code == 2
-    assert "no column is taken for a score unasked ('final_reward': it is named like" in err
+    assert "looks like a score may leak the outcome ('final_reward': is named like" in err
 
 
 def test_missing_values_and_unobserved_runs_as_asked(table, capsys):
@@ -463,7 +475,7 @@ def test_missing_values_and_unobserved_runs_as_asked(table, capsys):
     _, out, _ = run(capsys, folder / "runs.csv", *chosen, "--missing", "ffill")
     out = " ".join(out.split())  # however lines are broken
     assert "60 runs; the 5 without an observed outcome" in out
-    assert "of its values were not stated; the one before holds" in out
+    assert "of its values were missing; the value before was used" in out
     _, out, _ = run(capsys, folder / "runs.csv", *chosen, "--censored", "drop")
     assert "(a value of confidence is missing)" in " ".join(out.split())
     assert "5 runs (the outcome was not observed)" in " ".join(out.split())
@@ -489,7 +501,7 @@ def test_an_ending_that_is_not_known_is_refused_before_the_work(table, capsys):
     _, folder = table
     code, out, err = run(capsys, folder / "absent.csv", "--out", folder / "report.pdf")
     assert (code, out) == (2, "")
-    assert "report.pdf ends in none of .html, .json, .md; the ending says what is written" in err
+    assert "report.pdf must end in one of .html, .json, .md, which says what is written" in err
 
 
 def test_one_screen_unless_all_is_asked_for(capsys, monkeypatch):

@@ -9,6 +9,7 @@ from scipy.stats import beta, binom, t, ttest_ind, ttest_rel
 
 from known_agent import runs_of
 from trajscore import TrajectoryArray, evaluate
+from trajscore.core.statistics import MeanOfRuns
 from trajscore.gates import RunSet, compare
 from trajscore.gates._change import (
     Estimate,
@@ -22,7 +23,6 @@ from trajscore.gates._change import (
 )
 from trajscore.gates._measures import Key, Measures
 from trajscore.inference import runs_needed
-from trajscore.metrics._statistics import MeanOfRuns
 
 BASE, WORSE = runs_of(1), runs_of(2, 0.2)
 
@@ -366,15 +366,15 @@ def test_weights_are_those_of_runs_counted_so_often(kind):
 
 
 def test_weighted_influences_are_derivatives(rng):
-    from trajscore.metrics import _ranking
-    from trajscore.metrics._statistics import CalibrationError, OfTies
+    from trajscore.core import ranking
+    from trajscore.core.statistics import CalibrationError, OfTies
 
     weight, rows = rng.random(20) + 0.5, np.arange(0, 20, 2)
-    ties = _ranking.TieGroups(rng.integers(0, 5, 10) / 4, np.arange(10) % 2.0)
+    ties = ranking.TieGroups(rng.integers(0, 5, 10) / 4, np.arange(10) % 2.0)
     for one in (
         MeanOfRuns(rng.normal(size=10), rows),
-        OfTies(ties, _ranking.auroc, rows),
-        OfTies(ties, _ranking.aurc, rows),
+        OfTies(ties, ranking.auroc, rows),
+        OfTies(ties, ranking.aurc, rows),
         CalibrationError(rng.normal(size=(10, 3)), rng.random(10), rows),
     ):
         step = 1e-6 * np.eye(20) * weight

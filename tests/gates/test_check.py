@@ -155,7 +155,7 @@ def test_what_is_unusable_says_why():
         result = check(SAME, BASE, gate)
         assert result.verdict == "unusable"
         assert said in result.gates[0].why
-    assert "there is no baseline" in check(SAME, rules=Gate()).gates[0].why
+    assert "the gate needs a baseline" in check(SAME, rules=Gate()).gates[0].why
     with pytest.raises(ValueError, match="there is nothing to check"):
         check(SAME)
     alike = runs_of(1, outcomes=np.ones_like)
@@ -224,7 +224,7 @@ def test_data_must_be_what_is_asked_for():
         ("[[gate]]\nmetric = 'AUROC'\nversus = 60", "so versus = 60 decides nothing; of a hundred"),
         ("[[gate]]\nmetrik = 'success'", "gate 1: no key named 'metrik'; did you mean 'metric'?"),
         ("[[gate]]\n[data]\nleast = 3", "[data]: no key named 'least'"),
-        ("[[gates]]\n", "there is no gate"),
+        ("[[gates]]\n", "has no gates; write"),
         ("levle = 3\n[[gate]]", "no key named 'levle'; did you mean 'level'?"),
         ("[[gate]]\nversus = 'base'", "gate 1: versus must be 'baseline', 'base_rate' or a number"),
         ("[[gate]]\nmargin = true", "margin must be a number"),
@@ -238,12 +238,12 @@ def test_data_must_be_what_is_asked_for():
         ("[[gate]]\n[[gate]]\nundecided = 'skip'", "gate 2: undecided must be"),
         ("level = 0.9\n[[gate]]", "level must lie in (0, 0.5)"),
         ("level = 'a'\n[[gate]]", "level must lie in (0, 0.5)"),
-        ("gate = 3", "there is no gate"),
+        ("gate = 3", "has no gates; write"),
         ("gate = [3]", "gate 1: it must be a table"),
         ("data = 3\n[[gate]]", "[data]: it must be a table"),
         ("[[gate]]\n[data]\nmost_left_out = 2", "most_left_out must lie in [0, 1]"),
-        ("[[gate]", "is no TOML file"),
-        ("\xff", "is no TOML file"),
+        ("[[gate]", "is not a TOML file"),
+        ("\xff", "is not a TOML file"),
     ],
 )
 def test_gates_are_read_strictly(tmp_path, text, said):
@@ -340,9 +340,7 @@ def test_words_of_a_comparison():
     assert "how many runs would settle it cannot be said" in str(check(SAME, BASE, Gate("S-ECE")))
     stops = np.where(np.arange(200) < 3, "crash", "done")
     cut = runs_of(3, stop_reason=stops, outcomes=lambda y: np.where(stops == "crash", -1, y))
-    said = (
-        "(3 without an outcome, counted as failures; forecasts of 3 not judged: stopped by crash, "
-    )
+    said = "counted as failures; forecasts of 3 not judged (no outcome; stopped by crash, "
     assert said in str(check(cut, BASE))
     nobody = runs_of(2, tasks=False, n_tasks=7)
     assert "Not paired" in str(compare(BASE, nobody))
@@ -414,7 +412,7 @@ def test_reports_that_have_not_all_runs_are_refused():
     X = BASE.judged.traces["judge"]
     lacking = TrajectoryArray.from_flat(cells, X.lengths, missing="allow")
     y = BASE.judged.runs.y
-    with pytest.raises(ValueError, match="new is a report that has not all runs of each predictor"):
+    with pytest.raises(ValueError, match="new is a report without some runs of a predictor"):
         compare(BASE, evaluate({"a": X, "b": lacking}, y, missing="own_runs"))
     censored = np.where(np.arange(200) == 3, -1, y)
     with pytest.raises(ValueError, match="base counts runs by q_z"):

@@ -93,12 +93,15 @@ def test_options_say_what_to_read(files, capsys):
         (["check", "base.csv", "--baseline", "none.json"], "none.json"),
         (["check", "base.csv", "--gates", "none.toml"], "none.toml: there is no such file"),
         (["check", "base.csv", "--gates", "g.toml"], "no key named 'metrik'"),
-        (["check", "base.csv", "--gates", "ok.toml", "--margin", "1"], "--margin is of the gate"),
+        (
+            ["check", "base.csv", "--gates", "ok.toml", "--margin", "1"],
+            "--margin does not go with --gates",
+        ),
         (
             ["check", "base.csv", "--json", "b.json", "--margin", ".1"],
-            "than --baseline is all right",
+            "--margin says how much lower than the baseline",
         ),
-        (["check", "base.csv", "--json", "none/a.json"], "--json: there is no folder none"),
+        (["check", "base.csv", "--json", "none/a.json"], "--json: the folder none does not exist"),
         (["compare", "base.csv", "base.csv", "--id", "x"], "--id: no column named 'x'"),
     ],
 )

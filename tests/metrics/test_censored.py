@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajscore import TrajectoryArray, make_censored_tps_scorer
+from trajscore.core.score_families import get_family
 from trajscore.core.weights import WEIGHT_SCHEDULES, step_weights
 from trajscore.metrics import censored_tps_samples, censored_tps_score, tps_samples, tps_score
-from trajscore.metrics._proper_scores import get_family
 
 # outcomes are known here of runs that were cut off
 pytestmark = pytest.mark.filterwarnings("ignore:row .* the outcome was observed after:UserWarning")
@@ -152,7 +152,11 @@ def test_no_runs(ragged):
 
 @pytest.mark.parametrize(
     ("q_z", "message"),
-    [(3, "q_z is 3; give the chance"), (np.nan, "q_z is nan"), ("a", "q_z must be numbers")],
+    [
+        (3, "q_z is 3; it must be a probability"),
+        (np.nan, "q_z is nan"),
+        ("a", "q_z must be numbers"),
+    ],
 )
 def test_scorer_checks_q_z_when_it_is_made(q_z, message):
     with pytest.raises(ValueError, match=message):

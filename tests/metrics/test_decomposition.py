@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from sklearn.isotonic import isotonic_regression
 
 from trajscore import TrajectoryArray
+from trajscore.core.score_families import get_family
+from trajscore.core.ties import group_ties
 from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.metrics import tps_decomposition, tps_score
-from trajscore.metrics._proper_scores import get_family
-from trajscore.metrics._ties import group_ties
 
 # outcomes are known here of runs that were cut off
 pytestmark = pytest.mark.filterwarnings("ignore:row .* the outcome was observed after:UserWarning")

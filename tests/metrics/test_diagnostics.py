@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
 
 from trajscore import metrics
-from trajscore.metrics import _ranking
+from trajscore.core import ranking
 from trajscore.metrics import trajectory_diagnostics as diagnostics
 
 samples = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 4)), min_size=2, max_size=30).filter(
@@ -98,11 +98,11 @@ def test_ece_has_equal_bins_without_ties(rng):
 
 def test_many_weightings_at_once(rng):
     c, y = rng.integers(0, 5, 40) / 4, rng.integers(0, 2, 40).astype(float)
-    groups = _ranking.TieGroups(c, y)
+    groups = ranking.TieGroups(c, y)
     weights = rng.integers(0, 4, (3, 40)).astype(float)
     sums = groups.sums(weights)
     for name in ("auroc", "auprc", "aurc"):
-        function = getattr(_ranking, name)
+        function = getattr(ranking, name)
         single = [float(function(*groups.sums(row))) for row in weights]
         np.testing.assert_allclose(function(*sums), single)
 

@@ -3,10 +3,10 @@ import pytest
 
 from joint_laws import short_runs_succeed
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
+from trajscore.core.weighted_steps import weighted_steps
 from trajscore.core.weights import as_step_weights
 from trajscore.metrics import step_calibration_error, trajectory_diagnostics
 from trajscore.metrics._step_calibration import step_calibration_statistics
-from trajscore.metrics._weighted_steps import weighted_steps
 
 OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
 STEPS = {None: (1, 99), "early": (1, 3), "middle": (4, 10), "late": (11, 99)}

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajscore import TrajectoryArray
+from trajscore.core.score_families import get_family
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import (
     aggregate,
@@ -18,7 +19,6 @@ from trajscore.metrics import (
     tps_score,
     trajectory_diagnostics,
 )
-from trajscore.metrics._proper_scores import get_family
 
 FAMILIES = ["log", "brier", ("beta", 2, 4)]
 OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper

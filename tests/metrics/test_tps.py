@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 from trajscore import TrajectoryArray, metrics
+from trajscore.core.run_sums import row_chunks
+from trajscore.core.score_families import get_family
 from trajscore.metrics import (
     regret,
     step_profile,
@@ -9,8 +11,6 @@ from trajscore.metrics import (
     tps_score,
     trajectory_diagnostics,
 )
-from trajscore.metrics._proper_scores import get_family
-from trajscore.metrics._tps import row_chunks
 
 FAMILIES = ["log", "brier", ("beta", 2, 4), ("beta", 0.5, 2.5)]
 OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper

@@ -66,7 +66,7 @@ def test_several_scores_are_sent_by_name(folder, capsys, monkeypatch):
     ("arguments", "said"),
     [
         (["runs.csv", "--out", "p.skops"], "2 predictors, judge, noise; name those by --score"),
-        (["runs.csv", "--out", "none/p.skops"], "--out: there is no folder none"),
+        (["runs.csv", "--out", "none/p.skops"], "--out: the folder none does not exist"),
         (["runs.csv", "--out", "p.pickle"], "must end in .skops"),
         (["runs.csv", "--score", "judge", "--alpha", "2", "--out", "p.skops"], "alpha"),
         (["none.csv", "--out", "p.skops"], "none.csv: there is no such file"),

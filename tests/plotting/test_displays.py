@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from trajscore import PlattCrossFitCalibrator, TraceAggregator, evaluate
+from trajscore.core.equal_length import success_by_length
 from trajscore.metrics import ecuas_from_confidence, ecuas_score, step_profile
-from trajscore.metrics._equal_length import success_by_length
 from trajscore.plotting import (
     CostCurveDisplay,
     LengthDisplay,

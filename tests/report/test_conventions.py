@@ -108,7 +108,7 @@ def test_a_run_that_outweighs_the_others_is_named():
     share = weight / (weight + 60 * (1 / np.sqrt(np.arange(1, 5))).sum())
     (note,) = noted(report, "holds")
     assert note.startswith(
-        f"weights: run endless with its 1,500 steps holds {share:.0%} of the weight of all "
+        f"weights: run endless (1,500 steps) has {share:.0%} of the weight of all "
         f"forecasts, so that it moves every score; a horizon, such as horizon=30, bounds"
     )
     assert note in report.to_html()
@@ -126,6 +126,6 @@ def test_groups_of_few_runs_are_counted(short_wins):
     report = evaluate(X["true"], y, by=by, calibrator=None, intervals=QUICK)
     (note,) = noted(report, "groups")
     assert note == (
-        "weights: 1 of 3 groups by model has fewer than 20 runs; a score divides by the weight of "
+        "weights: 1 of 3 groups by model has fewer than 20 runs. A score divides by the weight of "
         "the group's steps, so averages over such groups may prefer the wrong predictor."
     )

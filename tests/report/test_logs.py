@@ -51,9 +51,9 @@ def test_without_confidence_the_situation_is_judged(tmp_path, capsys):
     page = tmp_path / "report.html"
     code, out, err = run(capsys, write_log(tmp_path), "--out", page)
     assert (code, err) == (0, "")
-    assert "the log holds no confidence to judge, neither token log-probabilities nor stated" in out
+    assert "the log has no confidence (neither token log-probabilities nor stated ones)" in out
     assert re.search("TRACER: [a-z ]+; as given it is not a probability", out)
-    assert "turns, so many have each of TRACER's signals: 0 surprisal, " in out
+    assert "turns: surprisal 0, " in out
     assert re.search(r"of (\d+) turns, .* (\d+) repetition, 0 agent_gap, \d+ user_gap", out)
     assert re.search("^alive rate, end known +24", out, re.MULTILINE)
     assert "clusters of runs by 'task'" in out

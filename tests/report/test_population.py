@@ -100,8 +100,9 @@ def test_the_first_screen_says_where_unobserved_runs_decide():
     assert alone.cards["card"].iloc[0] == "use as it is" != report.cards["card"].iloc[0]
     n = int((y == -1).sum())
     said = (
-        f"{n} of 400 outcomes ({n / 400:.0%}) are unobserved and count as failures. Without these "
-        f"runs, forecast: {alone.cards['as_given'].iloc[0]:.3f} nats"
+        f"{n} of 400 runs ({n / 400:.0%}) have no outcome and count as failures, which is right "
+        f"where such a run did not succeed, as when a budget stopped it. Without these runs, "
+        f"forecast: {alone.cards['as_given'].iloc[0]:.3f} nats"
     )
     headline = (
         f"It depends on the {n} runs without an outcome. Counted as failures: use forecast, "
@@ -113,16 +114,16 @@ def test_the_first_screen_says_where_unobserved_runs_decide():
         assert plain.count(said) == plain.count(headline) == 1
     for other in (alone, evaluate(X, y, censored="drop", intervals=IntervalOptions(10))):
         assert other.observed_cards is None
-        assert "unobserved and count" not in str(other)
+        assert "have no outcome and count" not in str(other)
 
 
 def test_a_margin_that_turns_without_unobserved_runs_is_on_the_first_screen(chess):
     report = evaluate(*chess, intervals=IntervalOptions(10))
-    said = "the answer would be the same, but material as given would be +0.086 over the base rate"
+    said = "the answer is the same, but material as given is +0.086 over the base rate, not"
     assert said in " ".join(str(report).split())
     few = np.maximum(chess[1], 0)
     few[:5] = -1
-    assert "unobserved and count" not in str(evaluate(chess[0], few, intervals=IntervalOptions(10)))
+    assert "have no outcome" not in str(evaluate(chess[0], few, intervals=IntervalOptions(10)))
 
 
 def test_a_forecast_of_the_base_rate_is_the_same_as_it(ragged):
@@ -177,7 +178,9 @@ def test_a_stated_value_holds_until_the_next_one(gappy):
     pd.testing.assert_frame_equal(report.table, expected.table)
     assert report.excluded.to_numpy().tolist() == [["all", "a value of b is missing", 15]]
     share = 20 / len(X["a"].cells)
-    assert report.notes[0] == f"a: {share:.1%} of its values were not stated; the one before holds."
+    assert (
+        report.notes[0] == f"a: {share:.1%} of its values were missing; the value before was used."
+    )
 
 
 def test_predictors_without_common_runs_are_refused_with_a_remedy(ragged):
@@ -193,7 +196,7 @@ def test_predictors_without_common_runs_are_refused_with_a_remedy(ragged):
     none = X.with_cells(np.full(len(X.cells), np.nan))
     report = evaluate({"a": X, "none": none}, y, intervals=IntervalOptions(2))
     assert report.table.loc[("a", "as_given"), "n_runs"] == 200
-    assert report.notes == ["none: left out; it has too few complete runs with both outcomes."]
+    assert report.notes == ["none: left out; it has too few complete runs of both outcomes."]
 
 
 def test_a_base_rate_of_runs_that_weigh_unalike_is_explained(budget):

@@ -266,7 +266,7 @@ def test_a_column_that_looks_like_a_risk_is_said_to(ragged):
     y[:20] = 1 - y[:20]
     notes = evaluate({"risk": X.with_cells(1 - X.cells)}, y, intervals=IntervalOptions(20)).notes
     assert any(note.startswith("risk: its AUROC is 0.") for note in notes)
-    assert "looks like a risk; if it is one, give minus it" in " ".join(notes)
+    assert "high values go with failure. If it is a risk, give minus it" in " ".join(notes)
     assert not evaluate(X, y, intervals=IntervalOptions(20)).notes
 
 
@@ -276,17 +276,20 @@ def test_a_column_that_gives_the_outcome_away_is_warned_of(ragged):
     last[X.offsets[1:] - 1] = np.where(y == 1, 0.9, 0.8)
     given = {"judge": X.with_cells(last), "reward": X, "p_success": X}
     notes = evaluate(given, y, intervals=IntervalOptions(5)).notes
-    given_away = [note for note in notes if "if it is the outcome" in note]
+    given_away = [note for note in notes if "If it is the outcome" in note]
     assert [note.split(":")[0] for note in given_away] == ["judge", "reward"]
-    assert "its value at the last step of a run tells successes from failures" in given_away[0]
-    assert "it is named like an outcome: if it is the outcome, or was made" in given_away[1]
+    assert (
+        "judge: separates successes from failures without an error at the last step"
+        in given_away[0]
+    )
+    assert "reward: is named like an outcome. If it is the outcome, or was made" in given_away[1]
 
 
 def test_few_clusters_are_warned_of(ragged):
     X, y = ragged
     notes = evaluate(X, y, groups=np.arange(200) // 100, intervals=IntervalOptions(5)).notes
-    assert notes[-1].startswith("intervals: there are 2 clusters of runs; intervals from fewer")
+    assert notes[-1].startswith("intervals: there are 2 clusters of runs. Intervals from fewer")
     uneven = np.where(np.arange(200) < 100, 0, np.arange(200))
     notes = evaluate(X, y, groups=uneven, intervals=IntervalOptions(5)).notes
-    assert "there are 101 clusters of runs, as telling as 4.0 equal ones" in notes[-1]
+    assert "there are 101 clusters of runs, equivalent to 4.0 equally large ones" in notes[-1]
     assert not evaluate(X, y, groups=np.arange(200) // 10, intervals=IntervalOptions(5)).notes

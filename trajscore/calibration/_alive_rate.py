@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike
 from trajscore.calibration._cross_fit import LearnedForecaster
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
+from trajscore.core.equal_length import length_bins
 from trajscore.core.estimator import require_y
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
+from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import is_number
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.core.within_runs import last_cells, step_numbers
-from trajscore.metrics._equal_length import length_bins
-from trajscore.metrics._proper_scores import CLIP
 
 
 class AliveRate(LearnedForecaster):

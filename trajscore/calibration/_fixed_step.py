@@ -12,15 +12,15 @@ import pandas as pd
 
 from trajscore.calibration._cross_fit import folds_of
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.equal_length import at_step, has_both, round_steps
 from trajscore.core.outcomes import opposite
+from trajscore.core.run_sums import score_cells
+from trajscore.core.score_families import get_family
+from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.within_strata import AurocWithin
 from trajscore.inference._choice import interval_of, intervals_of_means
 from trajscore.inference._units import any_units
-from trajscore.metrics._equal_length import at_step, has_both, round_steps
-from trajscore.metrics._proper_scores import get_family
-from trajscore.metrics._statistics import MeanOfRuns
-from trajscore.metrics._tps import score_cells
-from trajscore.metrics._within_strata import AurocWithin
 
 AUROC = ("AUROC", "AUROC_low", "AUROC_high")
 MARGIN = ("margin", "margin_low", "margin_high")

@@ -12,9 +12,9 @@ from sklearn.isotonic import isotonic_regression
 
 from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration._training import CalibrationSample
+from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights
-from trajscore.metrics._proper_scores import CLIP
 
 
 class IsotonicCrossFitCalibrator(CrossFitCalibrator):

@@ -13,10 +13,10 @@ from sklearn.linear_model import LogisticRegression
 
 from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration._training import CalibrationSample
+from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights
-from trajscore.metrics._proper_scores import CLIP
 
 _LINKS = ("logit", "identity")
 # A standard deviation below this is none: in log-odds (Appendix D), and as a share of the largest

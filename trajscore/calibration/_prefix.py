@@ -23,12 +23,12 @@ from trajscore.core.checks import check_sample_weight, check_values
 from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import as_labels, check_outcomes
+from trajscore.core.run_sums import row_chunks
 from trajscore.core.sample import ended_where_known
+from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import check_jobs
 from trajscore.core.within_runs import cells_by_step, last_cells
-from trajscore.metrics._proper_scores import CLIP
-from trajscore.metrics._tps import row_chunks
 
 # Steps whose features are held at a time in forecasting.
 _CHUNK_CELLS = 1 << 18

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.ties import rises
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.weights import StepWeights
-from trajscore.metrics._ties import rises
 
 
 @dataclass(frozen=True)

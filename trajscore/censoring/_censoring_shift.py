@@ -9,11 +9,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
+from trajscore.core.run_sums import run_sums
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import as_count, as_horizon, as_lengths, is_iterable
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.metrics._tps import run_sums
 
 
 def censoring_shift(

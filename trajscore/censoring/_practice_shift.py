@@ -18,19 +18,19 @@ from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.censoring._termination_audit import termination_audit
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
+from trajscore.core.collapse import weighted_mean
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.own_stops import refuse_own_stops
+from trajscore.core.run_sums import RunSums, run_sums
 from trajscore.core.sample import Sample, channels_by_name, check_sample
+from trajscore.core.score_families import family_name, several_families
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_array
 from trajscore.core.weights import Horizon, StepWeights, Weights, schedules_of
 from trajscore.inference import bootstrap
 from trajscore.inference._intervals import percentile_interval
-from trajscore.metrics._aggregate import weighted_mean
-from trajscore.metrics._proper_scores import family_name, several_families
 from trajscore.metrics._sensitivity import BASE_RATE, panel_index, ranks
-from trajscore.metrics._tps import RunSums, run_sums
 
 _STEPS = "number of steps"
 

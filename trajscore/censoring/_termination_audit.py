@@ -15,6 +15,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.own_stops import refuse_own_stops
+from trajscore.core.run_sums import run_sums
 from trajscore.core.stops import (
     ADMINISTRATIVE,
     COMPLETE,
@@ -30,7 +31,6 @@ from trajscore.core.stops import (
 from trajscore.core.type_aliases import BoolArray, IntArray
 from trajscore.core.values import as_array, check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.metrics._tps import run_sums
 
 _TREATMENTS = ("exclude", "administrative")
 

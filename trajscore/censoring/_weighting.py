@@ -16,13 +16,13 @@ from trajscore.core.folds import out_of_fold
 from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.own_stops import refuse_own_stops
+from trajscore.core.run_sums import RunSums, run_sums
 from trajscore.core.sample import Sample, check_sample
+from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_flag
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.core.within_runs import last_cells, run_numbers, running_sum, step_numbers
-from trajscore.metrics._proper_scores import get_family
-from trajscore.metrics._tps import RunSums, run_sums
 
 
 def ipcw_tps_score(

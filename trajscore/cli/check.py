@@ -32,7 +32,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add(
         "--margin",
         type=float,
-        help="without --gates: how much less success is all right (0; 0.05 is 5 points)",
+        help="without --gates: how much lower success may be (0; 0.05 is 5 points)",
     )
     add(
         "--undecided",
@@ -85,7 +85,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _rules(arguments: argparse.Namespace) -> Rules:
     if arguments.gates is None:
         if arguments.margin is not None and arguments.baseline is None:
-            raise ValueError("--margin is how much worse than --baseline is all right; give both")
+            raise ValueError(
+                "--margin says how much lower than the baseline success may be; add --baseline"
+            )
         gates = () if arguments.baseline is None else (Gate(margin=arguments.margin or 0.0),)
         if not gates and (arguments.json is None or arguments.sequential is not None):
             raise ValueError(
@@ -94,7 +96,7 @@ def _rules(arguments: argparse.Namespace) -> Rules:
             )
         rules = Rules(gates)
     elif arguments.margin is not None:
-        raise ValueError("--margin is of the gate without --gates; write it in the file")
+        raise ValueError("--margin does not go with --gates; write margin in the file")
     else:
         rules = read_gates(arguments.gates)
     return rules if arguments.undecided is None else replace(rules, undecided=arguments.undecided)

@@ -75,12 +75,12 @@ def run(arguments: argparse.Namespace) -> None:
     save_process(process, arguments.out)
     for warning_text in dict.fromkeys(str(warning.message) for warning in caught):
         print(f"trajscore: {warning_text}", file=sys.stderr)
-    print(_told(process, X, runs, whole))
+    print(_summary(process, X, runs, whole))
     print(f"wrote {arguments.out}; use it with: trajscore monitor --model {arguments.out}")
 
 
 def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:
-    """Put the predictors side by side, and tell which runs lack no value."""
+    """Put the predictors side by side, and find the runs without a missing value."""
     traces = runs.traces
     if not runs.predictors:
         raise ArgumentError(
@@ -101,14 +101,14 @@ def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:
     return X, whole
 
 
-def _told(process: DensityRatioEProcess, X: TrajectoryArray, runs: RunSet, whole: Any) -> str:
+def _summary(process: DensityRatioEProcess, X: TrajectoryArray, runs: RunSet, whole: Any) -> str:
     """Say what was learned from, and what to send."""
     used = len(whole) - process.n_dropped_
     lines = [f"fitted on {used} of {runs.n_runs} runs"]
     if process.n_dropped_:
         lines[0] += f"; {process.n_dropped_} have no outcome"
     if len(whole) < runs.n_runs:
-        lines[0] += f"; {runs.n_runs - len(whole)} lack a value"
+        lines[0] += f"; {runs.n_runs - len(whole)} have a missing value"
     if process.n_calibration_successes_:
         lines.append(f"{process.n_calibration_successes_} successes set the threshold")
     lines += [

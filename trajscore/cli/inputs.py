@@ -14,7 +14,7 @@ TABLE = "table: .csv, .csv.gz, .parquet, .jsonl; log: .json, .json.gz, .jsonl, .
 def add_input_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what to read."""
     add = parser.add_argument_group("what to read").add_argument
-    add("--format", help="format of a log, if its first fields do not tell it: tau2, openai, ...")
+    add("--format", help="format of a log, if it is not recognised: tau2, openai, ...")
     many: dict[str, Any] = {"action": "append", "default": []}
     add("--id", **many, help="field or column of run ids (several make one: --id task --id trial)")
     add("--step", help="column of step numbers or times; rows: the order of the rows")
@@ -95,7 +95,7 @@ def add_censored(parser: argparse.ArgumentParser) -> None:
 def check_folder(option: str, path: Path) -> None:
     """Refuse a file that cannot be written before the work is done, not after it."""
     if not path.parent.is_dir():
-        raise ValueError(f"{option}: there is no folder {path.parent}; make it first")
+        raise ValueError(f"{option}: the folder {path.parent} does not exist; create it first")
 
 
 def reading(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _bytes(text: str) -> int:
     try:
         return int(float(digits.removesuffix(unit)) * 1000 ** (" KMGT".index(unit or " ")))
     except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"{text!r} is no size, such as 4GB") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; give one such as 4GB") from None
 
 
 def _scale(text: str) -> tuple[str, float]:
@@ -140,12 +140,16 @@ def _scale(text: str) -> tuple[str, float]:
     except ValueError:
         number = 0.0
     if not name or not number > 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no column and number, such as verbal=100")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not NAME=TOP; give a column and a number, such as verbal=100"
+        )
     return name, number
 
 
 def _rule(text: str) -> list[tuple[str, str]]:
     pairs = [pair.rpartition("=") for pair in text.split(",")]
     if not all(reason and kind for reason, _, kind in pairs):
-        raise argparse.ArgumentTypeError(f"{text!r} is no pair such as timeout=administrative")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not REASON=KIND; give pairs such as timeout=administrative"
+        )
     return [(reason, kind) for reason, _, kind in pairs]

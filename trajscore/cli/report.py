@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +13,10 @@ from typing import Any
 from trajscore.calibration._calibrators import CALIBRATORS
 from trajscore.cli.batches import batches_of, is_folder_of_parquet
 from trajscore.cli.inputs import TABLE, add_censored, add_input_options, check_folder, reading
+from trajscore.core.collapse import AGGREGATORS
+from trajscore.core.score_families import ScoreFamily, family_name, read_family, usage
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io import Run
-from trajscore.metrics._aggregate import AGGREGATORS
 from trajscore.report import IntervalOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._data import Source
 from trajscore.report._inputs import Inputs, load
@@ -30,7 +30,7 @@ _WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
     ".json": lambda report, path, log: report.to_json(path),
     ".md": lambda report, path, log: report.to_markdown(path),
 }
-_USUAL_FAMILIES = ("log", "brier", ("beta", 4.0, 2.0))
+_USUAL_FAMILIES = ("log", "brier", "beta(4,2)")
 _EXAMPLES = """examples:
   trajscore report runs.csv --out report.html
   trajscore report runs.csv --id run --step step --score judge --score verbal --outcome solved
@@ -77,7 +77,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         "--family",
         default="log",
         type=_family,
-        help="leading score: log, brier or beta(a,b); the others are shown too (%(default)s)",
+        help=f"leading score: {usage()}; the others are shown too (%(default)s)",
     )
     add(
         "--phi",
@@ -184,12 +184,10 @@ def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what is computed, of whatever was read."""
-    families = [
-        arguments.family,
-        *(family for family in _USUAL_FAMILIES if family != arguments.family),
-    ]
+    leading = arguments.family
+    others = [family for family in _USUAL_FAMILIES if family_name(family) != leading.name]
     return {
-        "scores": families,
+        "scores": [leading, *others],
         "weights": arguments.weights,
         "horizon": arguments.horizon,
         "end": None if arguments.end is None else arguments.end == "known",
@@ -217,7 +215,7 @@ def _monitoring(arguments: argparse.Namespace, inputs: Inputs | None) -> bool | 
     options = {name: value for name, value in options.items() if value is not None}
     if not arguments.monitor:
         if options:
-            raise ValueError("--known-share and --splits are of --monitor; give that too")
+            raise ValueError("--known-share and --splits need --monitor; add it")
         return False
     cost = tokens_of(inputs.log, inputs.predictors) if inputs and inputs.log else None
     return MonitoringOptions(**options, cost=cost)
@@ -232,7 +230,7 @@ def _check_out(out: Path | None) -> None:
         raise ValueError(f"--out: {out} is a folder; name a file in it, say {out / 'report.html'}")
     if out.suffix.lower() not in _WRITERS:
         raise ValueError(
-            f"--out: {out} ends in none of {', '.join(_WRITERS)}; the ending says what is written"
+            f"--out: {out} must end in one of {', '.join(_WRITERS)}, which says what is written"
         )
 
 
@@ -245,40 +243,20 @@ def _horizon(text: str) -> int | str:
     raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps, such as 30, or own")
 
 
-def _family(text: str) -> Any:
-    """Read log, brier, or beta(4,2)."""
-    name = text.strip().lower()
-    if name in ("log", "brier"):
-        return name
-    if name.startswith("beta"):
-        numbers = name.removeprefix("beta").strip("()").split(",")
-        try:
-            a, b = (float(number) for number in numbers)
-        except ValueError:
-            pass
-        else:
-            return ("beta", a, b)
-    raise argparse.ArgumentTypeError(f"{text!r} is not log, brier or beta(a,b), say beta(4,2)")
+def _family(text: str) -> ScoreFamily:
+    """Read the name of a score family, with its numbers."""
+    try:
+        return read_family(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _progress() -> Callable[[Iterable[Any]], Iterable[Any]]:
-    """Return a progress bar that shows up only when the work takes long."""
+    """Return a progress bar, if tqdm is installed, that shows up only when the work takes long."""
     try:
         from tqdm import tqdm
     except ImportError:
-        return _plain_progress
+        return list
     return lambda jobs: tqdm(
         list(jobs), desc="working", delay=_PATIENCE, leave=False, disable=not sys.stderr.isatty()
     )
-
-
-def _plain_progress(jobs: Iterable[Any]) -> Iterable[Any]:
-    """Count blocks on standard error where tqdm is not installed."""
-    blocks, start, shown = list(jobs), time.monotonic(), False
-    for done, job in enumerate(blocks):
-        if sys.stderr.isatty() and time.monotonic() - start > _PATIENCE:
-            shown = True
-            print(f"\rworking {done / len(blocks):.0%}", end="", file=sys.stderr, flush=True)
-        yield job
-    if shown:
-        print("\r" + " " * 20 + "\r", end="", file=sys.stderr, flush=True)

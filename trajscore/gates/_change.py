@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm, t
 
 from trajscore.core.ids import are_default_ids
+from trajscore.core.statistics import CalibrationError, MeanOfRuns
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.gates._measures import Measure
 from trajscore.gates._run_set import RunSet
@@ -19,7 +20,6 @@ from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._units import Units, any_units, left_out_factor, n_equal
 from trajscore.inference._unseen import unseen_reach
 from trajscore.inference._wilson import clopper_pearson_excess
-from trajscore.metrics._statistics import CalibrationError, MeanOfRuns
 
 _DRAWS = 20_000
 _MOST_RUNS = 1_000_000
@@ -254,14 +254,14 @@ def runs_to_settle(estimate: Estimate, distance: float, n_runs: int, level: floa
         return np.nan
     side, z = int(distance < 0), float(norm.ppf(POWER))
 
-    def lacking(log_more: float) -> float:
+    def shortfall(log_more: float) -> float:
         more = np.exp(log_more)
         return estimate.reaches(level, more)[side] + z * error / np.sqrt(more) - abs(distance)
 
     least, most = np.log(2 / estimate.n_units), np.log(_MOST_RUNS / n_runs)
-    if not distance or lacking(most) > 0:
+    if not distance or shortfall(most) > 0:
         return np.inf
-    more = float(np.exp(brentq(lacking, least, most))) if lacking(least) > 0 else np.exp(least)
+    more = float(np.exp(brentq(shortfall, least, most))) if shortfall(least) > 0 else np.exp(least)
     return n_runs / estimate.n_units * float(np.ceil(more * estimate.n_units))
 
 

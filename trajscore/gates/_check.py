@@ -153,9 +153,12 @@ def check(
     matched = None if baseline is None else match(baseline, new)
     problems = data_problems(new, matched, asked_for.data)
     measures = Measures(new), None if baseline is None else Measures(baseline)
-    questions: list[GateResult | _Asked] = [
-        _ask(gate, new, measures, matched) for gate in asked_for.gates
-    ]
+    questions: list[GateResult | _Asked] = []
+    for gate in asked_for.gates:
+        try:
+            questions.append(_asked(gate, new, *measures, matched))
+        except ValueError as error:
+            questions.append(GateResult(gate, UNUSABLE, UNUSABLE, why=str(error)))
     open_ = [
         question
         for question in questions
@@ -209,15 +212,6 @@ def data_problems(new: RunSet, matched: Matching | None, data: DataRules) -> lis
     return problems
 
 
-def _ask(
-    gate: Gate, new: RunSet, measures: tuple[Measures, Measures | None], matched: Matching | None
-) -> GateResult | _Asked:
-    try:
-        return _asked(gate, new, *measures, matched)
-    except ValueError as error:
-        return GateResult(gate, UNUSABLE, UNUSABLE, why=str(error))
-
-
 def _asked(
     gate: Gate, new: RunSet, ours: Measures, theirs: Measures | None, matched: Matching | None
 ) -> _Asked:
@@ -225,7 +219,7 @@ def _asked(
     sign = -1.0 if is_lower_better(key.metric, new) else 1.0
     if gate.versus == BASELINE:
         if theirs is None or matched is None:
-            raise ValueError("there is no baseline; give one, or hold the metric against a number")
+            raise ValueError("the gate needs a baseline; give one, or set versus to a number")
         base, value = paired_estimates(theirs[key], ours[key], matched)
         return _above_baseline(gate, value, base, matched, sign, new.n_runs)
     units = np.unique(new.ids if new.tasks is None else new.tasks, return_inverse=True)[1]

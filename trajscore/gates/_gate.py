@@ -163,7 +163,7 @@ def read_gates(path: str | Path) -> Rules:
     Raises
     ------
     ValueError
-        If the file is no TOML, or a key or value is not understood, with what is allowed.
+        If the file is not TOML, or a key or value is not understood, with what is allowed.
 
     Examples
     --------
@@ -183,10 +183,10 @@ def read_gates(path: str | Path) -> Rules:
     except FileNotFoundError as error:
         raise ValueError(f"{file}: there is no such file") from error
     except (ValueError, OSError, RecursionError) as error:
-        raise ValueError(f"{file} is no TOML file: {error}") from error
+        raise ValueError(f"{file} is not a TOML file: {error}") from error
     gates, data = contents.pop("gate", []), contents.pop("data", {})
     if not isinstance(gates, list) or not gates:
-        raise ValueError(f"{file}: there is no gate; write a table [[gate]] for each")
+        raise ValueError(f"{file} has no gates; write a table [[gate]] for each")
     try:
         _known(contents, ("level", "undecided", "data", "gate"), "")
         checked = tuple(_made(Gate, gate, f"gate {n}: ") for n, gate in enumerate(gates, start=1))

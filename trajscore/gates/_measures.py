@@ -13,12 +13,12 @@ from scipy.special import comb
 from trajscore.calibration._calibrators import calibrator_maker
 from trajscore.core.outcomes import differ
 from trajscore.core.parallel import Work
+from trajscore.core.statistics import MeanOfRuns, Statistic
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
 from trajscore.core.weights import as_step_weights
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics._diagnostics import DIAGNOSTICS
-from trajscore.metrics._statistics import MeanOfRuns, Statistic
 from trajscore.report._data import FORMS, RECALIBRATED, STEP_ERRORS, Note, Options
 from trajscore.report._disclosures import sentence
 from trajscore.report._margins import row_metrics

@@ -37,7 +37,7 @@ class RunSet:
     ----------
     X : TrajectoryArray, dict of str to traces, array-like of shape (n_runs, T_max), or None
         One trace a run for each predictor, as `trajscore.evaluate` takes them. A trace with the
-        name "" is no predictor, and tells only how many steps runs have. None if only outcomes
+        name "" is not a predictor; it says only how many steps runs have. None if only outcomes
         are known.
     y : array-like of shape (n_runs,)
         Outcomes: 1 success, 0 failure, -1 (or missing) not observed.
@@ -255,7 +255,7 @@ class RunSet:
 
     @property
     def has_ids(self) -> bool:
-        """Whether runs have ids of their own, by which they can be told again."""
+        """Whether runs have ids of their own, by which they can be found again."""
         return not are_default_ids(self._sample.X.ids)
 
     @property
@@ -271,7 +271,7 @@ class RunSet:
     @property
     def counted(self) -> str:
         """How many runs of how many tasks there are, and what those without an outcome count as."""
-        parts = [f"{self._n_unread} left out as they were read"] if self._n_unread else []
+        parts = [f"{self._n_unread} left out as they could not be read"] if self._n_unread else []
         if n := int(self._faults.sum()):
             parts.append(f"{n} ended by an infrastructure error, left out")
         if n := self.n_unobserved:
@@ -329,8 +329,8 @@ def _of_report(name: str, report: ReportData) -> RunSet:
         raise ValueError(f"{name} counts runs by q_z, which gates do not know; give a RunSet")
     if any(len(report.outcomes[key]) < facts.n_runs for key in keys):
         raise ValueError(
-            f"{name} is a report that has not all runs of each predictor, since some lack a value "
-            f"or a draw was judged; give a RunSet"
+            f"{name} is a report without some runs of a predictor (a value is missing, or a sample "
+            f"was judged); give a RunSet"
         )
     traces = {  # without meta, as the runs are chosen already
         predictor: TrajectoryArray.from_flat(

@@ -53,7 +53,7 @@ class _Taken:
     name: str
     look: int
     runs: Mapping[str, float]  # outcomes by id
-    baseline: list[float]  # outcomes, none where the baseline lacks it
+    baseline: list[float]  # outcomes; none where it is not in the baseline
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class SequentialResult(CheckResult):
     n_late : int
         Runs that arrived after their task was taken, and do not count.
     n_unpaired : int
-        Tasks (or runs) that the baseline lacks; they do not count against it.
+        Tasks (or runs) that are not in the baseline; they do not count against it.
     taken_by : {"task", "run"}
         What is taken.
     """
@@ -278,7 +278,7 @@ def _check_unchanged(
 def _decided(
     gate: Gate, taken: list[_Taken], rules: Rules, by: str
 ) -> tuple[GateResult, int | None]:
-    """Go through what was taken, in its order, and tell at which look it decided the gate."""
+    """Go through what was taken, in its order, and return at which look the gate was decided."""
     used = [task for task in taken if task.baseline or gate.versus != BASELINE]
     open_as = gate.undecided or rules.undecided
     if not used:
@@ -310,7 +310,7 @@ def _lines(result: SequentialResult) -> list[str]:
     if result.n_late:
         lines.append(f"not counted: {result.n_late} runs that came after their task was taken")
     if result.n_unpaired:
-        lines.append(f"not counted: {result.n_unpaired} {by}s that the baseline lacks")
+        lines.append(f"not counted: {result.n_unpaired} {by}s that are not in the baseline")
     lines += [f"{UNUSABLE:<10} {problem}" for problem in result.problems]
     for gate, at in zip(result.gates, result.decided_at, strict=True):
         since = f"; decided at look {at}" if at else ""

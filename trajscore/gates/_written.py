@@ -142,8 +142,9 @@ def _summary(result: CheckData) -> str:
         return "; ".join(result.problems)
     if not result.gates:
         return "no gates were checked"
-    counts = Counter(_verdict_in_words(gate) for gate in result.gates)
-    came = ", ".join(f"{n} {words}" for words, n in sorted(counts.items(), key=_best_first))
+    best_first = sorted(result.gates, key=lambda gate: -WORST_FIRST.index(gate.verdict))
+    counts = Counter(_verdict_in_words(gate) for gate in best_first)
+    came = ", ".join(f"{n} {words}" for words, n in counts.items())
     at_once = ", for all gates at once" if len(result.gates) > 1 else ""
     chance = f"{1 - result.rules.level:.0%}"
     return f"{came}; each end of an interval holds with a chance of {chance}{at_once}"
@@ -153,10 +154,6 @@ def _verdict_in_words(result: GateResult) -> str:
     return result.verdict + f", counted as {result.counts_as}" * (
         result.counts_as != result.verdict
     )
-
-
-def _best_first(count: tuple[str, int]) -> int:
-    return -WORST_FIRST.index(count[0].split(",")[0])
 
 
 def _fields(result: GateResult) -> dict[str, Any]:

@@ -25,7 +25,8 @@ def plain(value: Any) -> Any:
         return value
     kind, inner = next(iter(value.items()))
     if kind in ("arrayValue", "kvlistValue") and isinstance(inner, Mapping):
-        values = inner.get("values") if isinstance(inner.get("values"), list) else []
+        values: Any = inner.get("values")
+        values = values if isinstance(values, list) else []
         return list(map(plain, values)) if kind == "arrayValue" else _from_pairs(values)
     if kind == "intValue":  # a text, as numbers of JSON are too short for it
         return int(inner) if str(inner).lstrip("-").isdigit() else inner

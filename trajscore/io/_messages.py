@@ -11,27 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from trajscore.io._vocabulary import (
-    ARGUMENTS,
-    CALL_ID,
-    CALL_NAME,
-    CALL_SIDES,
-    CALL_TYPES,
-    MESSAGE_CLASSES,
-    MESSAGE_LISTS,
-    MESSAGE_TYPES,
-    PROMPT_TYPES,
-    RESULT,
-    RESULT_TYPES,
-    TEXT_TYPES,
-    THOUGHT_TYPES,
-    WRAPPED_CALLS,
-    WRAPPED_RESULTS,
-    WRAPPERS,
-    as_fields,
-    first,
-    parsed,
-)
+from trajscore.io import _vocabulary as keys
+from trajscore.io._vocabulary import as_fields, first, parsed
 
 _BESIDE = {"parts", "blocks", "additional_kwargs", "response_metadata", "status", "kwargs", "data"}
 
@@ -43,7 +24,7 @@ def is_message(value: Any) -> bool:
     if "choices" in value or _is_item(value):
         return True
     if value.get("lc") is not None and isinstance(value.get("kwargs"), Mapping):
-        return _class_of(value) in MESSAGE_CLASSES
+        return _class_of(value) in keys.MESSAGE_CLASSES
     if not {"content", "parts", "blocks", "value", "text", "tool_calls", "data"} & value.keys():
         return False
     return bool({"role", "from", "parts"} & value.keys()) or _role_of_type(value) is not None
@@ -56,13 +37,15 @@ def is_chat_list(value: Any) -> bool:
 
 def find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str]]:
     """Return the messages that a record lists, and the names of their fields."""
-    for name in MESSAGE_LISTS:
+    for name in keys.MESSAGE_LISTS:
         value = parsed(record[name]) if name in record else None
-        usual = name == MESSAGE_LISTS[0]
+        usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
             return value, {name}
-    lists = {name: value for name in WRAPPERS if (value := _listed(record.get(name))) is not None}
-    for left, right in CALL_SIDES:
+    lists = {
+        name: value for name in keys.WRAPPERS if (value := _listed(record.get(name))) is not None
+    }
+    for left, right in keys.CALL_SIDES:
         given, answer = lists.get(left), lists.get(right)
         given = _text_message(record.get(left), "user") if given is None else given
         answer = _text_message(record.get(right), "assistant") if answer is None else answer
@@ -89,7 +72,7 @@ def find_records(fields: Mapping[str, Any]) -> list[Any] | None:
     if len(runs) < len(fields) or not runs:
         return None
     return [
-        {"id": name, **(value if isinstance(value, Mapping) else {MESSAGE_LISTS[0]: value})}
+        {"id": name, **(value if isinstance(value, Mapping) else {keys.MESSAGE_LISTS[0]: value})}
         for name, value in runs.items()
     ]
 
@@ -106,7 +89,7 @@ def _listed(value: Any) -> list[Any] | None:
     if isinstance(value, Mapping):
         if is_message(value):
             return [value]
-        inner = [value[name] for name in (*MESSAGE_LISTS, "output") if name in value]
+        inner = [value[name] for name in (*keys.MESSAGE_LISTS, "output") if name in value]
         return next(filter(is_chat_list, inner), None)
     return value if is_chat_list(value) else None
 
@@ -176,7 +159,7 @@ def _of_item(item: Mapping[str, Any]) -> list[Any]:
         return _of_parts(dict(item), item["content"])
     if kind == "reasoning":
         return [{"role": "assistant", "content": "", "reasoning": _thought(item)}]
-    if kind.endswith("_output") or kind in RESULT_TYPES:
+    if kind.endswith("_output") or kind in keys.RESULT_TYPES:
         return [_result_of(item)]
     call = _call_of(item)
     call["name"] = call["name"] or kind.removesuffix("_call")
@@ -208,10 +191,10 @@ def _unwrapped(message: Mapping[str, Any]) -> dict[str, Any]:
     fields = dict(message)
     if fields.get("lc") is not None and isinstance(fields.get("kwargs"), Mapping):
         fields = {
-            "role": MESSAGE_CLASSES.get(_class_of(message), _class_of(message)),
+            "role": keys.MESSAGE_CLASSES.get(_class_of(message), _class_of(message)),
             **fields["kwargs"],
         }
-    elif isinstance(fields.get("data"), Mapping) and _type_of(fields) in MESSAGE_TYPES:
+    elif isinstance(fields.get("data"), Mapping) and _type_of(fields) in keys.MESSAGE_TYPES:
         fields = {"role": fields["type"], **fields["data"]}
     elif isinstance(fields.get("content"), Mapping) and "parts" in fields["content"]:
         fields |= fields.pop("content")
@@ -228,10 +211,10 @@ def _role_of_type(fields: Mapping[str, Any]) -> str | None:
     kind = _type_of(fields)
     if kind in ("request", "response") and "parts" in fields:
         return "user" if kind == "request" else "assistant"
-    kind = MESSAGE_CLASSES.get(kind.removesuffix("chunk"), kind)
+    kind = keys.MESSAGE_CLASSES.get(kind.removesuffix("chunk"), kind)
     if kind.endswith("message") and isinstance(fields.get("source"), str):  # AutoGen's
         return "user" if fields["source"] == "user" else "assistant"
-    return kind if kind in MESSAGE_TYPES else None
+    return kind if kind in keys.MESSAGE_TYPES else None
 
 
 def _with_additional_fields(fields: dict[str, Any]) -> dict[str, Any]:
@@ -254,7 +237,12 @@ def _is_special(part: Any) -> bool:
     if not isinstance(part, Mapping):
         return False
     kind = _type_of(part)
-    special = kind in THOUGHT_TYPES or kind in PROMPT_TYPES or _is_call(part) or _is_result(part)
+    special = (
+        kind in keys.THOUGHT_TYPES
+        or kind in keys.PROMPT_TYPES
+        or _is_call(part)
+        or _is_result(part)
+    )
     return special or bool(_wrapper(part)) or "logprobs" in part or _has_other_text(part)
 
 
@@ -264,16 +252,16 @@ def _has_other_text(part: Mapping[str, Any]) -> bool:
 
 
 def _is_call(part: Mapping[str, Any]) -> bool:
-    return _type_of(part) in CALL_TYPES or {"name", "arguments"} <= part.keys()
+    return _type_of(part) in keys.CALL_TYPES or {"name", "arguments"} <= part.keys()
 
 
 def _is_result(part: Mapping[str, Any]) -> bool:
-    return _type_of(part) in RESULT_TYPES or {"call_id", "content"} <= part.keys()
+    return _type_of(part) in keys.RESULT_TYPES or {"call_id", "content"} <= part.keys()
 
 
 def _wrapper(part: Mapping[str, Any]) -> str | None:
     """Return the field in which Google, Bedrock or Haystack put a call or a result."""
-    names = (*WRAPPED_CALLS, *WRAPPED_RESULTS)
+    names = (*keys.WRAPPED_CALLS, *keys.WRAPPED_RESULTS)
     return next((name for name in names if isinstance(part.get(name), Mapping)), None)
 
 
@@ -290,27 +278,26 @@ def _of_parts(fields: dict[str, Any], parts: Iterable[Any]) -> list[Any]:
             continue
         kind, wrapper = _type_of(part), _wrapper(part)
         if wrapper is not None:
-            (results if wrapper in WRAPPED_RESULTS else calls).append(part[wrapper])
+            (results if wrapper in keys.WRAPPED_RESULTS else calls).append(part[wrapper])
         elif _is_call(part):
             calls.append(part)
         elif _is_result(part):
             results.append(part)
-        elif kind in THOUGHT_TYPES or part.get("thought") is True:
+        elif kind in keys.THOUGHT_TYPES or part.get("thought") is True:
             more["reasoning"] = "\n".join(filter(None, (more.get("reasoning"), _thought(part))))
-        elif kind in PROMPT_TYPES:
-            prompts.append({"role": PROMPT_TYPES[kind], "content": part.get("content")})
+        elif kind in keys.PROMPT_TYPES:
+            prompts.append({"role": keys.PROMPT_TYPES[kind], "content": part.get("content")})
         else:
             texts.append(_text_part(part, more))
     message = {k: v for k, v in fields.items() if k not in ("parts", "blocks", "content")} | more
-    messages = [*map(_result_of, results), *prompts]
     if calls:
         message["tool_calls"] = message.get("tool_calls") or list(map(_call_of, calls))
-    if texts or message.get("tool_calls") or not messages:
-        content: Any = texts or ""
-        if {"parts", "blocks"} & fields.keys() and all(map(_is_text, texts)):  # pieces of a text
-            content = "".join(text if isinstance(text, str) else text["text"] for text in texts)
-        messages.append({**message, "content": content})
-    return messages
+    others = [*map(_result_of, results), *prompts]
+    if others and not texts and not message.get("tool_calls"):
+        return others
+    is_one_text = bool({"parts", "blocks"} & fields.keys()) and all(map(_is_text, texts))
+    content = "".join(map(_text_of, texts)) if is_one_text else texts or ""
+    return [*others, {**message, "content": content}]
 
 
 def _is_text(part: Any) -> bool:
@@ -319,37 +306,41 @@ def _is_text(part: Any) -> bool:
     return part.keys() <= {"type", "block_type", "text"} and isinstance(part.get("text"), str)
 
 
+def _text_of(part: Any) -> str:
+    return part if isinstance(part, str) else str(part["text"])
+
+
 def _text_part(part: Mapping[str, Any], more: dict[str, Any]) -> Mapping[str, Any]:
     """Return a part as OpenAI's chats have it; its log-probabilities go to the message."""
     if isinstance(part.get("logprobs"), list) and part["logprobs"]:
         logprobs = more.setdefault("logprobs", {"content": []})
         logprobs["content"] = [*logprobs["content"], *part["logprobs"]]
-    if _type_of(part) in TEXT_TYPES or _has_other_text(part):
+    if _type_of(part) in keys.TEXT_TYPES or _has_other_text(part):
         return {"type": "text", "text": part.get("text", part.get("content"))}
     return part
 
 
 def _call_of(part: Mapping[str, Any]) -> dict[str, Any]:
-    name = first(part, CALL_NAME, blank=True)
-    arguments = first(part, ARGUMENTS, blank=True)
+    name = first(part, keys.CALL_NAME, blank=True)
+    arguments = first(part, keys.ARGUMENTS, blank=True)
     call = {"id": _id_of(part), "name": "" if name is None else str(name)}
     return call | ({} if arguments is None else {"arguments": arguments})
 
 
 def _result_of(part: Mapping[str, Any]) -> dict[str, Any]:
     part = {**part["origin"], **part} if isinstance(part.get("origin"), Mapping) else part
-    result = first(part, RESULT, blank=True)
+    result = first(part, keys.RESULT, blank=True)
     if isinstance(result, Mapping) and set(result) == {"type", "value"}:  # Vercel's
         result = result["value"]
     failed = part.get("is_error", part.get("isError")) or part.get("status") == "error"
     message = {"role": "tool", "content": result, "tool_call_id": _id_of(part)}
-    name = first(part, CALL_NAME, blank=True)
+    name = first(part, keys.CALL_NAME, blank=True)
     return message | ({"name": str(name)} if name else {}) | ({"error": True} if failed else {})
 
 
 def _id_of(part: Mapping[str, Any]) -> Any:
     """Return the id of a call; Microsoft's agents put the id of the run before it."""
-    name = first(part, CALL_ID, blank=True)
+    name = first(part, keys.CALL_ID, blank=True)
     return name[-1] if isinstance(name, list) and name else name
 
 

@@ -10,17 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from trajscore.io import _vocabulary as keys
 from trajscore.io._conversation import role_of
 from trajscore.io._messages import as_chat, is_message
-from trajscore.io._vocabulary import (
-    INSTRUCTIONS,
-    OF_EITHER,
-    OF_USER,
-    PAYLOADS,
-    TEXTS,
-    as_fields,
-    unnested,
-)
+from trajscore.io._vocabulary import as_fields, unnested
 
 _MAX_DEPTH = 6  # of wrappers
 _SPEAKER = re.compile(
@@ -32,7 +25,7 @@ _PART_TYPES = ("text", "output_text", "input_text", "tool_use", "image", "thinki
 def messages_in(value: Any, role: str | None) -> list[dict[str, Any]]:
     """Return the messages that a value holds; bare text needs a role to be one."""
     messages = (message for _, message in as_chat(_search(unnested(value), role, _MAX_DEPTH)))
-    return [one for one in messages if isinstance(one, Mapping) and not _is_tool_definition(one)]
+    return [one for one in messages if isinstance(one, dict) and not _is_tool_definition(one)]
 
 
 def _is_tool_definition(message: Mapping[str, Any]) -> bool:
@@ -91,9 +84,9 @@ def _from_object(fields: Mapping[str, Any], role: str | None, depth: int) -> lis
         return _with_role(fields, role)
     system: list[Any] = []
     for source in (fields, as_fields(fields.get("config"))):
-        for name in INSTRUCTIONS:
+        for name in keys.INSTRUCTIONS:
             system += _instruction(source.get(name))
-    for name in PAYLOADS:
+    for name in keys.PAYLOADS:
         if name in fields:
             value = unnested(fields[name])
             value = value[:1] if name == "candidates" and isinstance(value, list) else value
@@ -106,9 +99,9 @@ def _from_object(fields: Mapping[str, Any], role: str | None, depth: int) -> lis
 
 def _role_in(name: str, role: str | None) -> str | None:
     """Return the role of bare text in a field: that of its side, the user's, or none."""
-    if name in OF_USER:
+    if name in keys.OF_USER:
         return None if role is None else "user"
-    return role if name in OF_EITHER else None
+    return role if name in keys.OF_EITHER else None
 
 
 def _from_choices(fields: Mapping[str, Any]) -> list[Any]:
@@ -141,7 +134,9 @@ def _bare_answer(fields: Mapping[str, Any]) -> list[Any]:
     """Return an answer without a message around it; an unknown object is its own text."""
     lists = (fields.get(name) for name in ("tool_calls", "toolCalls"))
     calls: list[Any] = next((calls for calls in lists if isinstance(calls, list)), [])
-    text: Any = next((fields[k] for k in TEXTS if isinstance(fields.get(k), (str, list))), None)
+    text: Any = next(
+        (fields[k] for k in keys.TEXTS if isinstance(fields.get(k), (str, list))), None
+    )
     if text is None and not calls:
         if not fields:
             return []

@@ -85,6 +85,14 @@ class Format:
     --------
     register : Makes a format known.
 
+    Notes
+    -----
+    `recognise` gets the beginning of a file: ``head.fields``, a dict of the first fields of its
+    object, or of its first item or line; ``head.listed``, whether they are those of an item or
+    line; and ``head.whole``, whether there are no more. `runs` yields ``file.place(index)`` and
+    any object for each run of a file, whose values ``file.items()`` yields; override it for runs
+    that are not the items of a list or the lines.
+
     Examples
     --------
     >>> from trajscore import io
@@ -106,20 +114,7 @@ class Format:
     lax: bool = False
 
     def recognise(self, head: Head) -> bool:
-        """Tell whether a file has this format.
-
-        Parameters
-        ----------
-        head : object
-            The beginning of the file: ``fields``, a dict of the first fields of its object, or of
-            its first item or line; ``listed``, whether they are those of an item or line; and
-            ``whole``, whether there are no more.
-
-        Returns
-        -------
-        bool
-            The answer. The question is repeated as more fields are read.
-        """
+        """Tell whether a file has this format; asked again as more of its fields are read."""
         raise NotImplementedError
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
@@ -148,20 +143,7 @@ class Format:
         raise NotImplementedError
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-        """Yield the runs of a file: each item of a list, each line, or else the file as a whole.
-
-        Parameters
-        ----------
-        file : object
-            The file, with its ``path`` and ``items()``.
-        options : object
-            An instance of `options`.
-
-        Yields
-        ------
-        tuple
-            The run's place, ``file.place(index)``, and anything that `run` can read.
-        """
+        """Yield the place of each run, and what `run` reads: an item, a line, or the whole file."""
         whole: dict[str, Any] = {}
         for key, index, value in file.items():
             if index is None:

@@ -1,13 +1,14 @@
 """Scores and diagnostics of traces: functions of ``(y_true, traces)``; and of answers."""
 
+from trajscore.core.score_families import BetaScore, BrierScore, LogScore
 from trajscore.metrics._aggregate import aggregate
-from trajscore.metrics._answers import Answers, ecuas_from_confidence, ecuas_score
+from trajscore.metrics._answers import Answers
 from trajscore.metrics._censored import censored_tps_samples, censored_tps_score
 from trajscore.metrics._class_confidence import class_confidence
 from trajscore.metrics._decomposition import tps_decomposition
 from trajscore.metrics._diagnostics import trajectory_diagnostics
+from trajscore.metrics._ecuas import ecuas_from_confidence, ecuas_score
 from trajscore.metrics._murphy import murphy_curve
-from trajscore.metrics._proper_scores import BetaScore, BrierScore, LogScore
 from trajscore.metrics._regret import plug_in_regret, regret
 from trajscore.metrics._scorers import (
     censored_tps_scorer,

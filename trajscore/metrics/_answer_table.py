@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, xlogy
 
+from trajscore.core import ranking
+from trajscore.core.binning import uniform_bins
+from trajscore.core.ranking import TieGroups
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, is_number
-from trajscore.metrics import _ranking
-from trajscore.metrics._binning import uniform_bins
 from trajscore.metrics._class_probabilities import class_counts, row_slices
-from trajscore.metrics._ranking import TieGroups
 from trajscore.metrics._selective import area, check_counts, check_rule, generalised_area
 from trajscore.metrics._uncertainty import mean_cost
 
@@ -44,7 +44,7 @@ def confidence_table(
     return {
         "accuracy": a,
         "ECE": float(np.abs(gaps).sum() / weight.sum()),
-        "AUC": float(_ranking.auroc(wrong_mass, right_mass)),
+        "AUC": float(ranking.auroc(wrong_mass, right_mass)),
         "BS of confidence": brier,
         "CE of confidence": entropy,
         "N-BS of confidence": _ratio(brier, a * (1 - a)),

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.outcomes import soft_outcomes
+from trajscore.core.run_sums import RunSums, run_sums
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_flag
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
-from trajscore.metrics._tps import RunSums, check_scored, run_sums
+from trajscore.metrics._tps import check_scored
 
 
 def censored_tps_score(

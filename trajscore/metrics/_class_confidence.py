@@ -9,10 +9,10 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.checks import check_groups
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_array, as_numbers
 from trajscore.metrics._answer_checks import check_amounts
-from trajscore.metrics._ties import ROUNDING
 
 # Probabilities of one question may add up to this much more than 1, as those of single precision.
 _SUM_TOLERANCE = 1e-4

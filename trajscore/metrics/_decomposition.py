@@ -13,14 +13,15 @@ from sklearn.isotonic import isotonic_regression
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
+from trajscore.core.run_sums import NOTHING_COUNTS, RunSums, earned, run_sums
+from trajscore.core.score_families import get_family
+from trajscore.core.ties import order_within, rises
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import check_choice
+from trajscore.core.weighted_steps import WeightedSteps
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.core.within_runs import step_numbers
-from trajscore.metrics._proper_scores import get_family
-from trajscore.metrics._ties import order_within, rises
-from trajscore.metrics._tps import NOTHING_COUNTS, RunSums, check_scored, earned, run_sums
-from trajscore.metrics._weighted_steps import WeightedSteps
+from trajscore.metrics._tps import check_scored
 
 PARTS = ("miscalibration", "discrimination", "uncertainty")
 
@@ -204,7 +205,7 @@ def recalibrated_sums(steps: WeightedSteps, score: Any) -> RunSums:
 
     Their score is above that of the forecasts by their miscalibration.
 
-    >>> from trajscore.metrics._weighted_steps import weighted_steps
+    >>> from trajscore.core.weighted_steps import weighted_steps
     >>> X = TrajectoryArray.from_list([[0.5, 0.9], [0.5, 0.5]])
     >>> parts = tps_decomposition([1, 0], X, score="brier")
     >>> best = recalibrated_sums(weighted_steps(np.array([1.0, 0.0]), X), "brier")

@@ -11,22 +11,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from trajscore.core import ranking
+from trajscore.core.binning import STRATEGIES, bins_of
+from trajscore.core.collapse import AGGREGATORS, collapse
+from trajscore.core.run_sums import score_cells
 from trajscore.core.sample import check_sample
-from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_count, check_choice
-from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.metrics import _ranking
-from trajscore.metrics._aggregate import AGGREGATORS, collapse
-from trajscore.metrics._binning import STRATEGIES, bins_of
-from trajscore.metrics._proper_scores import BrierScore
-from trajscore.metrics._statistics import (
+from trajscore.core.score_families import BrierScore
+from trajscore.core.statistics import (
     CalibrationError,
     MeanOfRuns,
     OfTies,
     Statistic,
     all_at_once,
 )
-from trajscore.metrics._tps import score_cells
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import as_count, check_choice
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 
 DIAGNOSTICS = ("AUROC", "AUPRC", "AURC", "T-ECE", "T-Brier")
 
@@ -145,11 +145,11 @@ def diagnostic_statistics(
 
     `weight` says how much each run counts for the quantiles that are the bins of T-ECE.
     """
-    ties = _ranking.TieGroups(confidence, success)
+    ties = ranking.TieGroups(confidence, success)
     metrics: dict[str, Statistic] = {
-        "AUROC": OfTies(ties, _ranking.auroc, rows),
-        "AUPRC": OfTies(ties, _ranking.auprc, rows),
-        "AURC": OfTies(ties, _ranking.aurc, rows),
+        "AUROC": OfTies(ties, ranking.auroc, rows),
+        "AUPRC": OfTies(ties, ranking.auprc, rows),
+        "AURC": OfTies(ties, ranking.aurc, rows),
     }
     if is_probability:
         counted = np.ones(len(confidence)) if weight is None else weight

@@ -9,11 +9,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_sample_weight
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_numbers
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.metrics._decomposition import Mass, weighted_mass
-from trajscore.metrics._ties import ROUNDING
 from trajscore.metrics._tps import check_scored
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.ids import check_same_runs
+from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.metrics._proper_scores import LogScore, get_family
 
 
 class RegretParts(NamedTuple):
@@ -167,9 +167,9 @@ def _bias_bound(family: Any, shift: FloatArray) -> FloatArray:
 
 
 def _largest_contrast(family: Any) -> float:
-    # D is increasing for a proper score, so its extremes are at the ends; the log score's are
-    # finite only because it clips, which is not a bound of the score itself
-    if isinstance(family, LogScore):
+    # D is increasing for a proper score, so its extremes are at the ends; where a score clips they
+    # are finite for that alone
+    if family.clip is not None:
         return np.inf
     return float(np.abs(_contrast(family, np.array([0.0, 1.0]))).max())
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import quad_vec
 
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_numbers
-from trajscore.metrics._ties import ROUNDING
 
 Weight = Callable[[FloatArray], ArrayLike] | Mapping[float, float]
 

@@ -16,12 +16,12 @@ from trajscore.core.checks import check_sample_weight, check_trajectories
 from trajscore.core.estimator import censored_of
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.sample import ended_where_known
+from trajscore.core.score_families import get_family
 from trajscore.core.values import as_flag, as_numbers
 from trajscore.core.weights import OWN, Horizon, Weights, as_step_weights
 from trajscore.metrics._answer_checks import check_n
-from trajscore.metrics._answers import ecuas_score
 from trajscore.metrics._censored import censored_tps_score
-from trajscore.metrics._proper_scores import get_family
+from trajscore.metrics._ecuas import ecuas_score
 from trajscore.metrics._tps import tps_score
 
 # Means of ratios over smaller folds mislead (benchmarks/proper.py).

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trajscore.core import ranking
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
-from trajscore.metrics import _ranking
 from trajscore.metrics._answer_checks import check_answers
 
 
@@ -63,7 +63,7 @@ def aurc(
     0.25
     """
     right, c, weight = check_answers(correct, confidence, sample_weight)
-    return area(*_ranking.TieGroups(c, right).sums(check_counts(weight)), check_rule(rule))
+    return area(*ranking.TieGroups(c, right).sums(check_counts(weight)), check_rule(rule))
 
 
 def augrc(
@@ -101,7 +101,7 @@ def augrc(
     0.125
     """
     right, c, weight = check_answers(correct, confidence, sample_weight)
-    return generalised_area(*_ranking.TieGroups(c, right).sums(weight))
+    return generalised_area(*ranking.TieGroups(c, right).sums(weight))
 
 
 def risk_coverage_curve(
@@ -144,7 +144,7 @@ def risk_by_coverage(
     right: FloatArray, confidence: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Coverage, risk and threshold of checked answers, which may be graded."""
-    ties = _ranking.TieGroups(confidence, right)
+    ties = ranking.TieGroups(confidence, right)
     wrong, right = (part[::-1] for part in ties.sums(weight))
     accepted = np.cumsum(wrong + right)
     used = accepted > 0
@@ -154,7 +154,7 @@ def risk_by_coverage(
 
 def area(wrong: FloatArray, right: FloatArray, rule: str) -> float:
     """AURC from the weights of each tie group, ascending in confidence."""
-    mean, n = float(_ranking.aurc(wrong, right)), (wrong + right).sum()
+    mean, n = float(ranking.aurc(wrong, right)), (wrong + right).sum()
     if rule == "mean" or n <= 1:
         return mean
     used = wrong + right > 0
@@ -165,7 +165,7 @@ def area(wrong: FloatArray, right: FloatArray, rule: str) -> float:
 def generalised_area(wrong: FloatArray, right: FloatArray) -> float:
     """AUGRC from the weights of each tie group, ascending in confidence."""
     a = float(right.sum() / (wrong + right).sum())
-    inversions = 0.0 if a in (0.0, 1.0) else 1 - float(_ranking.auroc(wrong, right))
+    inversions = 0.0 if a in (0.0, 1.0) else 1 - float(ranking.auroc(wrong, right))
     return inversions * a * (1 - a) + (1 - a) ** 2 / 2
 
 

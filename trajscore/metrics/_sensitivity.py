@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from trajscore.core.run_sums import run_sums
 from trajscore.core.sample import channels_by_name, check_sample
+from trajscore.core.score_families import family_name
+from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import several
 from trajscore.core.weights import Horizon, Weights, schedules_of
-from trajscore.metrics._proper_scores import family_name
-from trajscore.metrics._ties import group_ties
-from trajscore.metrics._tps import run_sums
 
 BASE_RATE = "base rate"
 

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trajscore.core.binning import STRATEGIES, quantile_bins, uniform_bins
 from trajscore.core.checks import check_sample_weight
+from trajscore.core.run_sums import row_chunks
+from trajscore.core.statistics import CalibrationError
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import as_count, check_choice
+from trajscore.core.weighted_steps import PARTS, WeightedSteps, weighted_steps
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.metrics._binning import STRATEGIES, quantile_bins, uniform_bins
-from trajscore.metrics._statistics import CalibrationError
-from trajscore.metrics._tps import check_scored, row_chunks
-from trajscore.metrics._weighted_steps import PARTS, WeightedSteps, weighted_steps
+from trajscore.metrics._tps import check_scored
 
 
 def step_calibration_error(

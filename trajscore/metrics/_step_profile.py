@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.outcomes import CENSORED, soft_outcomes
+from trajscore.core.run_sums import score_cells
 from trajscore.core.sample import check_forecasts
+from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import step_numbers
-from trajscore.metrics._proper_scores import get_family
-from trajscore.metrics._tps import score_cells
 
 
 def step_profile(

@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 from scipy.special import logsumexp, xlogy
 
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_numbers
 from trajscore.metrics._answer_checks import check_eps
 from trajscore.metrics._class_probabilities import check_rows, row_slices
-from trajscore.metrics._ties import ROUNDING
 
 
 class ZeroOneCost:
@@ -224,3 +224,22 @@ def log_of_others(log_p: NDArray[Any], chosen: IntArray) -> FloatArray:
 def mean_cost(costs: FloatArray, weight: FloatArray) -> float:
     """Weighted mean, in which a weight of 0 leaves out even an infinite cost."""
     return float(np.average(np.where(weight > 0, costs, 0.0), weights=weight))
+
+
+def ecuas_costs(
+    log_u: FloatArray, paid: FloatArray, n: float, u_max: float, floor: float
+) -> FloatArray:
+    """Compute C*_n of Eq. 9: in x = u / u_M it is x^(n+1) + (n+1)/n (1 - x^n) c / u_M.
+
+    Uncertainties above u_M cost the same as u_M (Appendix A.3). `floor` is the smallest u under
+    the logarithm of n = 0, or 0 for none.
+    """
+    log_x = np.minimum(log_u - np.log(u_max), 0.0)
+    if n == 0:
+        if floor > 0:
+            log_x = np.maximum(log_x, min(np.log(floor / u_max), 0.0))
+        with np.errstate(invalid="ignore"):  # a certain and right answer: 0 times infinity
+            penalty = np.where(paid > 0, -log_x * paid, 0.0)
+        return np.asarray(np.exp(log_x) + penalty / u_max)
+    weight_above = -np.expm1(n * log_x)  # 1 - x^n, exact also for small n
+    return np.asarray(np.exp((n + 1) * log_x) + (n + 1) / n * weight_above * paid / u_max)

@@ -15,9 +15,9 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.estimator import inside_of
 from trajscore.core.outcomes import differ
+from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import last_cells, run_maxima, running_max
-from trajscore.metrics._proper_scores import CLIP
 from trajscore.monitoring._stopping_rule import unfitted_forecaster
 from trajscore.monitoring._thresholds import TIE, Threshold, one_id, run_uniforms
 

@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_trajectories
+from trajscore.core.equal_length import span, success_by_length
 from trajscore.core.outcomes import check_outcomes
-from trajscore.metrics._equal_length import span, success_by_length
 from trajscore.plotting._display import (
     GREY,
     PredictionDisplayMixin,

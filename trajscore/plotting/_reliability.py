@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trajscore.core.binning import bins_of
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics._aggregate import aggregate
-from trajscore.metrics._binning import bins_of
 from trajscore.plotting._display import (
     REFERENCE,
     PredictionDisplayMixin,

@@ -8,7 +8,7 @@ from typing import Any, Self
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.metrics._proper_scores import family_name
+from trajscore.core.score_families import family_name
 from trajscore.metrics._step_profile import step_profile
 from trajscore.plotting._display import (
     BEHIND,

@@ -15,7 +15,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaincinv, logit, ndtr, ndtri
 
+from trajscore.core.equal_length import FEWEST
 from trajscore.core.parallel import Work
+from trajscore.core.score_families import get_family
+from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.weights import StepWeights
 from trajscore.inference._choice import (
     FEWEST_OF_DIFFERENCES,
@@ -25,9 +28,6 @@ from trajscore.inference._choice import (
 from trajscore.inference._influence import Spread
 from trajscore.inference._sample_size import ONE_DIGIT
 from trajscore.inference._units import Units, any_units
-from trajscore.metrics._equal_length import FEWEST
-from trajscore.metrics._proper_scores import get_family
-from trajscore.metrics._statistics import MeanOfRuns
 from trajscore.report._data import (
     AS_GIVEN,
     FORMS,

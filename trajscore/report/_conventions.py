@@ -10,12 +10,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.calibration import AliveRate
+from trajscore.core.run_sums import RunSums, run_sums
+from trajscore.core.score_families import digits_of
 from trajscore.core.weights import OWN, as_step_weights
 from trajscore.inference._choice import interval_of
-from trajscore.metrics._tps import RunSums, run_sums
 from trajscore.report._cards import form_of
 from trajscore.report._data import ALIVE, AS_GIVEN, BASE_RATE, CONSTANT, Note, Options
-from trajscore.report._numbers import digits_of
 from trajscore.report._rows import Row, out_of_fold
 from trajscore.report._runs import Coverage
 

@@ -9,11 +9,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.score_families import ScoreFamily, family_name, get_family
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.weighted_steps import PARTS
 from trajscore.core.weights import StepWeights
 from trajscore.metrics._diagnostics import DIAGNOSTICS
-from trajscore.metrics._proper_scores import LogScore, family_name, get_family
-from trajscore.metrics._weighted_steps import PARTS
 
 BASE_RATE, ALIVE, ALIVE_END = REFERENCES = ("base rate", "alive rate", "alive rate, end known")
 AS_GIVEN, RECALIBRATED, CONSTANT = "as_given", "recalibrated", "constant"
@@ -56,20 +56,19 @@ class Options:
         return [f"TPS {family_name(score)}" for score in self.scores]
 
     @property
-    def log_scores(self) -> list[LogScore]:
-        """The log scores among the scores."""
-        families = [get_family(score) for score in self.scores]
-        return [family for family in families if isinstance(family, LogScore)]
+    def families(self) -> list[ScoreFamily]:
+        """The score families; the first one leads."""
+        return [get_family(score) for score in self.scores]
 
     @property
-    def is_log(self) -> bool:
-        """Whether the leading score is in nats."""
-        return isinstance(get_family(self.scores[0]), LogScore)
+    def is_clipped(self) -> bool:
+        """Whether the leading score clips forecasts."""
+        return self.families[0].clip is not None
 
     @property
     def unit(self) -> str:
         """Unit of the leading score, after a space."""
-        return " nats" if self.is_log else ""
+        return f" {self.families[0].unit}".rstrip()
 
     @property
     def miscalibration(self) -> str:

@@ -168,10 +168,10 @@ def _what_is_judged(origin: FromLog, y: Any) -> str:
     if origin.coverage:
         rare = f"; too few runs have all of {', '.join(origin.too_rare)}" if origin.too_rare else ""
         return f"would judge {', '.join(origin.coverage)}{rare}"
-    why = "the log holds no confidence"
+    why = "it has no confidence"
     if origin.too_rare:
         why = f"too few runs have a confidence at every turn ({', '.join(origin.too_rare)})"
-    return f"would judge minus the risk that TRACER sees in the dialogue, as {why}"
+    return f"would judge the log by minus TRACER's risk, as {why}"
 
 
 def _outcomes_of(runs: list[io.Run], tally: Tally) -> dict[str, Any]:
@@ -236,11 +236,11 @@ def _of_table(
         return description
     origin, X = inputs.origin, inputs.predictors
     if isinstance(origin, FromTable) and not isinstance(X, dict):
-        _tell(description, frame, inputs, origin, asked.get("rule"))
+        _describe_table(description, frame, inputs, origin, asked.get("rule"))
     return description
 
 
-def _tell(
+def _describe_table(
     description: Description, frame: pd.DataFrame, inputs: Inputs, origin: FromTable, rule: Any
 ) -> None:
     X = inputs.predictors

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from trajscore.inference._choice import ENOUGH, FEWEST_OF_DIFFERENCES
 from trajscore.inference._influence import FEW_CLUSTERS
-from trajscore.metrics._proper_scores import BetaScore, get_family
 from trajscore.report._data import (
     BASE_RATE,
     BOOTSTRAP,
@@ -38,8 +37,8 @@ def _outside(place: str, value: float, n: int) -> str:
     return f"{place}: {value:g} lies outside [0, 1]{count}; correct it if this is a probability."
 
 
-def _as_telling(effective: float) -> str:
-    return f", as telling as {effective:.1f} equal ones"
+def _as_equal_clusters(n: int, effective: float) -> str:
+    return f", equivalent to {effective:.1f} equally large ones" if effective <= n - 0.5 else ""
 
 
 def _constant_maps(maps: list[str]) -> str:
@@ -49,26 +48,25 @@ def _constant_maps(maps: list[str]) -> str:
 
 NOTES: dict[str, Callable[..., str]] = {
     "outside": _outside,
-    "filled": lambda share: f"{share:.1%} of its values were not stated; the one before holds.",
-    "gives away": lambda how: (
-        f"{how}: if it is the outcome, or was made from it, nothing said of it here counts."
+    "filled": lambda share: f"{share:.1%} of its values were missing; the value before was used.",
+    "leakage": lambda how: (
+        f"{how}. If it is the outcome, or was made from it, ignore all results of this predictor."
     ),
     "risk": lambda auroc: (
-        f"its AUROC is {auroc:.3f}, so that high values go with failure: it looks like a risk; "
-        f"if it is one, give minus it, or 1 minus it (on the command line, --risk)."
+        f"its AUROC is {auroc:.3f}: high values go with failure. If it is a risk, give minus it, "
+        f"or 1 minus it (on the command line, --risk)."
     ),
     "few clusters": lambda n, effective: (
-        f"there are {n} clusters of runs{'' if effective > n - 0.5 else _as_telling(effective)}; "
-        f"intervals from fewer than {FEW_CLUSTERS} may cover less than they say, so collect runs "
-        f"of more tasks."
+        f"there are {n} clusters of runs{_as_equal_clusters(n, effective)}. Intervals from fewer "
+        f"than {FEW_CLUSTERS} may be too narrow; collect runs of more tasks."
     ),
     "heavy run": lambda run, steps, share: (
-        f"run {run} with its {steps:,} steps holds {share:.0%} of the weight of all forecasts, so "
-        f"that it moves every score; a horizon, such as horizon=30, bounds what a run weighs."
+        f"run {run} ({steps:,} steps) has {share:.0%} of the weight of all forecasts and moves "
+        f"every score. A horizon, such as horizon=30, limits the weight of a run."
     ),
     "small groups": lambda kind, n, n_groups: (
-        f"{n} of {n_groups} groups by {kind} {'has' if n == 1 else 'have'} fewer than 20 runs; a "
-        f"score divides by the weight of the group's steps, so averages over such groups may "
+        f"{n} of {n_groups} groups by {kind} {'has' if n == 1 else 'have'} fewer than 20 runs. A "
+        f"score divides by the weight of the group's steps, so an average over such groups may "
         f"prefer the wrong predictor."
     ),
     "conventions": lambda best, other, ours, theirs, leaning, digits, unit: (
@@ -77,7 +75,7 @@ NOTES: dict[str, Callable[..., str]] = {
         f"{ours:.{digits}f}{unit}. Published weights reward leaning towards how short runs end; "
         f"here that alone is worth {leaning:+.{digits}f}{unit}."
     ),
-    "too few runs": lambda: "left out; it has too few complete runs with both outcomes.",
+    "too few runs": lambda: "left out; it has too few complete runs of both outcomes.",
     "not calibrated": lambda why: f"not recalibrated; {why}",
     "constant maps": _constant_maps,
     "not monitored": lambda why: f"not monitored; {why}",
@@ -116,7 +114,7 @@ def disclosures(data: ReportData) -> dict[str, str]:
             [
                 f"Trajectory Proper Scores ({', '.join(options.score_names)}), higher is better",
                 *_clipping(data),
-                *_betas(options),
+                *(f"{one.name} {one.emphasis}" for one in options.families if one.emphasis),
             ]
         ),
         "weights": _weights(data),
@@ -147,40 +145,25 @@ def disclosures(data: ReportData) -> dict[str, str]:
 
 
 def _clipping(data: ReportData) -> list[str]:
-    """Say what the clip of the log score does; nothing where there is no log score."""
-    logs = data.options.log_scores
-    if not logs:
+    """Say what the clip of a score does; nothing where no score clips."""
+    clipping = [family for family in data.options.families if family.clip is not None]
+    if not clipping:
         return []
-    clip = f"{logs[0].clip:g}".replace("e-0", "e-")
-    sentences = [f"log scores in nats, forecasts clipped to [{clip}, 1 - {clip}]"]
+    first = clipping[0]
+    clip = f"{first.clip:g}".replace("e-0", "e-")
+    sentences = [
+        f"{first.keyword} scores in {first.unit}, forecasts clipped to [{clip}, 1 - {clip}]"
+    ]
     for (name, form), row in data.sensitivity[data.sensitivity["clipped"] > 0].iterrows():
         margin = (
             f" (its margin would be {row['clip_1e-2']:+.3f} with a clip of 1e-2)"
-            if data.options.is_log
+            if data.options.is_clipped
             else ""
         )
         sentences.append(
             f"{row['clipped']:.1%} of the forecasts of {name} {FORMS[form]} are clipped{margin}"
         )
     return sentences
-
-
-def _betas(options: Options) -> list[str]:
-    """Say in a line what each score of the beta family asks."""
-    families = [get_family(score) for score in options.scores]
-    return [
-        f"{family.name} {_what_beta_asks(family.a, family.b)}"
-        for family in families
-        if isinstance(family, BetaScore)
-    ]
-
-
-def _what_beta_asks(a: float, b: float) -> str:
-    if a == b:
-        return "weighs thresholds around one half, misses of either kind alike"
-    if a > b:
-        return "weighs high thresholds: it punishes overconfidence in runs that fail"
-    return "weighs low thresholds: it punishes pessimism about runs that succeed"
 
 
 def _weights(data: ReportData) -> str:

@@ -1,4 +1,4 @@
-"""What a predictor tells where length tells nothing: at one step, and between equally long runs."""
+"""How well a predictor ranks runs of equal length, and runs at one step."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pandas as pd
 
 from trajscore.calibration._cross_fit import folds_of
 from trajscore.calibration._fixed_step import AUROC, auroc_estimate, step_table
+from trajscore.core.collapse import collapse
+from trajscore.core.equal_length import has_both, length_bins, runs_with_a_partner
 from trajscore.core.ids import pair_codes
 from trajscore.core.parallel import Work
 from trajscore.core.type_aliases import FloatArray
 from trajscore.inference._choice import interval_of
-from trajscore.metrics._aggregate import collapse
-from trajscore.metrics._equal_length import has_both, length_bins, runs_with_a_partner
 from trajscore.report._data import REFERENCES, IntervalOptions, Options
 from trajscore.report._rows import Row
 

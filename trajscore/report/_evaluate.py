@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trajscore.calibration._calibrators import CALIBRATORS, calibrator_maker
+from trajscore.core.collapse import AGGREGATORS
 from trajscore.core.errors import ArgumentError
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.parallel import Progress, Work
+from trajscore.core.score_families import several_families
 from trajscore.core.values import check_choice
 from trajscore.core.version import __version__
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._choice import METHODS
-from trajscore.metrics._aggregate import AGGREGATORS
-from trajscore.metrics._proper_scores import several_families
 from trajscore.monitoring import StoppingRule
 from trajscore.report._cards import cards_and_pairs
 from trajscore.report._conventions import convention_notes, weight_notes
@@ -99,7 +99,7 @@ def evaluate(
     weights, horizon : str or callable, and int, "own" or None
         Step weights of scores, calibration and aggregation, as in `trajscore.metrics.tps_score`.
         Default: "early", 1/sqrt(t). ``weights="linear_front", horizon="own"`` is the convention of
-        Raghu et al., which is not proper where the length of a run tells how it ends.
+        Raghu et al., which is not proper where the length of a run depends on how it ends.
     phi : {"last", "mean", "min", "weighted"}, default="weighted"
         How traces are collapsed for the scalar diagnostics.
     calibrator : {"auto", "platt", "beta", "isotonic"}, forecaster or None, default="auto"
@@ -119,10 +119,10 @@ def evaluate(
         Why each run ended. Unobserved runs that no budget stopped are left out and counted.
         Default: the columns "stop_reason" and "stop_kind" of the container's meta, if there are.
     missing : {"same_runs", "own_runs", "ffill"}, default="same_runs"
-        What to do where a predictor lacks a value: leave the run out for all predictors, so that
-        they are judged on the same runs; leave it out for that predictor alone; or let a value hold
-        until the next one is stated, and leave out for all the runs that lack their first. What is
-        left out is counted, with whose value was missing.
+        What to do where a value of a predictor is missing: leave the run out for all predictors, so
+        that they are judged on the same runs; leave it out for that predictor alone; or let a value
+        hold until the next one is stated, and leave out the runs whose first value is missing.
+        What is left out is counted, with whose value was missing.
     groups : array-like of shape (n_runs,), optional
         Clusters of runs (trials of one task), kept together in calibration and bootstrap.
     by : str, array-like of shape (n_runs,) or dict of them, optional
@@ -134,7 +134,7 @@ def evaluate(
         Whether predictors know, with the last step of a run, that it is the last: what counting
         steps is worth, which they are held against, is then counted with that knowledge. A dict
         says so by predictor. Default: what the calibrator says by its `end`, if it has one; else
-        both are told where they differ.
+        both are stated where they differ.
     monitoring : bool, StoppingRule or MonitoringOptions, default=False
         Whether to report what stopping failing runs early would do, on runs that the rule was not
         fitted on; True is a `DensityRatioEProcess` at the levels 0.05, 0.1 and 0.2.

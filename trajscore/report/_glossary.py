@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trajscore.report._data import AS_GIVEN, Options
+from trajscore.report._data import Options
 
 GLOSSARY = {
     "n_runs": "Runs that this row is judged on.",
@@ -41,7 +41,6 @@ GLOSSARY = {
     "its rank metrics are those of chance.",
     "as given": "The values as they are in the data.",
     "recalibrated": "Recalibrated on other runs than those that are judged.",
-    AS_GIVEN: "As given.",
     "constant": "The same forecast for all runs.",
     "interval": "From how much runs differ, at the level that is disclosed; of cards, for all "
     "cards at once.",

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from trajscore.core.parallel import Work
+from trajscore.core.run_sums import run_sums
+from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_random_state
 from trajscore.inference._units import any_units
-from trajscore.metrics._proper_scores import get_family
-from trajscore.metrics._tps import run_sums
 from trajscore.report._cards import (
     ENDS,
     ESTIMATES,

@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 from trajscore.calibration._calibrators import CalibratorMaker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
+from trajscore.core.collapse import collapse, weighted_mean
 from trajscore.core.outcomes import CENSORED, FAILURE, as_labels, as_q_z
+from trajscore.core.run_sums import score_cells
+from trajscore.core.score_families import BrierScore
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, run_label, unknown_name
-from trajscore.metrics._aggregate import collapse, weighted_mean
-from trajscore.metrics._proper_scores import BrierScore
-from trajscore.metrics._tps import score_cells
 from trajscore.report._data import (
     ALIVE,
     ALIVE_END,
@@ -89,7 +89,7 @@ class Rules:
 
 
 def _check_q_z(q_z: NDArray[Any], unseen: BoolArray, ids: NDArray[Any]) -> None:
-    """Name the run, as its row in a batch would tell nobody."""
+    """Name the run, as its row in a batch means nothing to the user."""
     bad = unseen & ~((q_z >= 0) & (q_z <= 1))
     if bad.any():
         row = int(np.argmax(bad))
@@ -119,7 +119,7 @@ def batch_rules(
 
 
 class OutsideUnitError(ValueError):
-    """A value is no probability."""
+    """A value is not a probability."""
 
 
 def _check_forecasts(X: TrajectoryArray) -> None:

@@ -66,11 +66,9 @@ class FromTable:
     chosen: Fields
     guessed: dict[str, tuple[str, ...]]
     first_step: int | None = None
-    refused: dict[str, str] = field(default_factory=dict)  # columns that look like scores, and why
+    left_out: dict[str, str] = field(default_factory=dict)  # columns that look like scores, and why
     group: str | None = None
     n_groups: int = 0
-    skipped: dict[str, float] = field(default_factory=dict)  # what may be confidences on a scale
-    constants: dict[str, float] = field(default_factory=dict)  # what has one value, and which
     remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -88,20 +86,8 @@ class FromTable:
 
     def not_used(self) -> list[str]:
         """Say which columns are not taken, and what did not fit."""
-        refused = [
-            f"column {name!r} is not taken for a score: {why}; name it with --score if it is one"
-            for name, why in self.refused.items()
-        ]
-        scaled = [
-            f"column {name!r} is not taken: its values go beyond 1; give --scale {name}={top:g} if "
-            f"{top:g} stands for certainty"
-            for name, top in self.skipped.items()
-        ]
-        constant = [
-            f"Left out: column {name!r} has one value, {value:g}; name it with --score to judge it"
-            for name, value in self.constants.items()
-        ]
-        return [*refused, *scaled, *constant, *self.remarks]
+        columns = [f"Left out: column {name!r} {why}" for name, why in self.left_out.items()]
+        return [*columns, *self.remarks]
 
 
 @dataclass
@@ -127,19 +113,17 @@ class FromLog:
         turns = "of the agent's turns"
         lines += [f"{name}: in {share:.0%} {turns}" for name, share in self.coverage.items()]
         lines += [
-            f"{name} is in {share:.0%} {turns}, and too few runs have all (--missing ffill lets "
-            f"the one before hold)"
+            f"{name}: in {share:.0%} {turns}; too few runs have it at every turn (--missing ffill "
+            f"uses the value before)"
             for name, share in self.too_rare.items()
         ]
         if self.n_turns is not None:
-            counts = ", ".join(f"{n} {name}" for name, n in self.n_signals.items())
+            counts = ", ".join(f"{name} {n:,}" for name, n in self.n_signals.items())
             lines.append(
-                "the log holds no confidence to judge, neither token log-probabilities nor stated "
-                "ones: judging minus the risk that TRACER sees in the dialogue"
+                "the log has no confidence (neither token log-probabilities nor stated ones); "
+                "judging it by minus TRACER's risk"
             )
-            lines.append(
-                f"of {self.n_turns} turns, so many have each of TRACER's signals: {counts}"
-            )
+            lines.append(f"TRACER signals present in {self.n_turns:,} turns: {counts}")
             lines += self.remarks
         lines += [ArgumentError(remark).in_options(_OPTIONS) for remark in self.unused]
         if self.group is not None:
@@ -274,20 +258,25 @@ def _load_table(
     stop_reason, groups = (
         None if name is None else X.meta[name] for name in (chosen.stop_reason, group)
     )
-    X, refused = _without_leaky_columns(X, y) if "scores" in guessed else (X, {})
-    if refused:
-        guessed["scores"] = X.channels or ()
+    left_out: dict[str, str] = {}
     if "scores" in guessed:
-        refused |= dict.fromkeys(settings(frame, chosen), "it is named like a cost or a setting")
+        X, left_out = _without_leaky_columns(X, y)
+        guessed["scores"] = X.channels or ()
+        left_out |= dict.fromkeys(settings(frame, chosen), "is named like a cost or a setting")
+        one_value = constants(frame, chosen).items()
+        left_out |= {name: f"has one value, {value:g}" for name, value in one_value}
+    left_out = {name: f"{why}; name it with --score to judge it" for name, why in left_out.items()}
+    left_out |= {
+        name: f"has values above 1; add --scale {name}={top:g} if {top:g} means certainty"
+        for name, top in skipped(frame, chosen).items()
+    }
     n_groups = 0 if groups is None else groups.nunique()
     counted = first if first_step is None and step is not None else None
-    left = skipped(frame, chosen)
     if chosen.stop_reason is not None:
         remarks += _not_met(rule, X.meta[chosen.stop_reason])
     elif rule is not None:
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
-    one_value = constants(frame, chosen) if "scores" in guessed else {}
-    origin = FromTable(chosen, guessed, counted, refused, group, n_groups, left, one_value, remarks)
+    origin = FromTable(chosen, guessed, counted, left_out, group, n_groups, remarks)
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
     return Inputs(X, y, groups, stop_reason if rule is None else None, origin, spent)
 
@@ -373,13 +362,14 @@ def _task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
 def _without_leaky_columns(
     X: TrajectoryArray, y: NDArray[Any]
 ) -> tuple[TrajectoryArray, dict[str, str]]:
-    """Take no column for a score, unasked, that gives the outcome away."""
+    """Leave out columns that leak the outcome, where nobody named them."""
     why = {name: leakage(name, X[name], y) for name in X.channels or ()}
     refused = {name: how for name, how in why.items() if how}
     if len(refused) == len(why):
         reasons = "; ".join(f"{name!r}: {how}" for name, how in refused.items())
         raise ArgumentError(
-            f"no column is taken for a score unasked ({reasons}); name one with {{argument}}",
+            f"Every column that looks like a score may leak the outcome ({reasons}). Name one with "
+            f"{{argument}} to judge it all the same",
             "scores",
         )
     return (X[[name for name in why if name not in refused]] if refused else X), refused

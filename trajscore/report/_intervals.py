@@ -11,7 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.parallel import Work
+from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.weighted_steps import MANY
 from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units, check_resamples
 from trajscore.inference._choice import (
@@ -23,8 +25,6 @@ from trajscore.inference._choice import (
 )
 from trajscore.inference._units import Units, units_of
 from trajscore.inference._unseen import unseen_reach
-from trajscore.metrics._statistics import CalibrationError, MeanOfRuns, all_at_once
-from trajscore.metrics._weighted_steps import MANY
 from trajscore.report._data import (
     BOOTSTRAP,
     BOUNDS,
@@ -182,14 +182,11 @@ class _Cells:
                     change = change - reference.change[names[column]]
                 alpha = 1 - draws.confidence_level
                 self.unseen[:, level, place, column] = unseen_reach(change, units, alpha, width)
-        if LEVELS[level] in (VALUE, MARGIN):
-            self._bound_miscalibration(level, place, names.index(options.miscalibration))
-
-    def _bound_miscalibration(self, *cell: int) -> None:
-        """Let its interval start at zero: in sample it is too large, by how much is not known."""
-        if not np.isnan(self.estimate[cell]):
-            self.low[cell], self.method[cell] = 0.0, BOUNDS
-            self.unseen[0][cell] = -np.inf
+        column = names.index(options.miscalibration)
+        # the interval starts at zero: in sample it is too large, by how much is not known
+        if LEVELS[level] in (VALUE, MARGIN) and not np.isnan(self.estimate[at][column]):
+            self.low[at][column], self.method[at][column] = 0.0, BOUNDS
+            self.unseen[0][at][column] = -np.inf
 
     def fill_errors(
         self,

@@ -1,4 +1,4 @@
-"""What a column gives away about itself: the outcome, or that it points the other way."""
+"""Columns that leak the outcome, and columns that point the other way."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.within_runs import last_cells
 from trajscore.io.fields import USUAL, words_of
-from trajscore.metrics import _ranking
 from trajscore.report._data import AS_GIVEN, REFERENCES, Note
 
 # Fewer runs of an outcome may well be told apart by chance.
@@ -32,32 +32,32 @@ _FORECAST_WORDS = {
 
 
 def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
-    """Say by what a column gives the outcome away: its name or its last values; "" if it does not.
+    """Say why a column may leak the outcome: its name or its last values; "" if it does not.
 
     >>> X = TrajectoryArray.from_list([[0.2, 0.9]] * 5 + [[0.8, 0.1]] * 5)
     >>> leakage("judge", X, np.repeat([1, 0], 5))
-    'its value at the last step of a run tells successes from failures without an error'
+    'separates successes from failures without an error at the last step of a run'
     >>> leakage("final_reward", X, np.ones(10))
-    'it is named like an outcome'
+    'is named like an outcome'
     """
     words = words_of(name)
     if words & _OUTCOME_WORDS and not words & _FORECAST_WORDS:
-        return "it is named like an outcome"
+        return "is named like an outcome"
     last = trace.cells[last_cells(trace)]
     clear = ((y == 0) | (y == 1)) & ~np.isnan(last)
     last, success = last[clear], y[clear].astype(np.float64)
     if min(success.sum(), (1 - success).sum()) < _FEWEST_TOLD_APART:
         return ""
-    area = _ranking.auroc(*_ranking.TieGroups(last, success).sums(np.ones(len(last))))
+    area = ranking.auroc(*ranking.TieGroups(last, success).sums(np.ones(len(last))))
     if area in (0, 1):
-        return "its value at the last step of a run tells successes from failures without an error"
+        return "separates successes from failures without an error at the last step of a run"
     return ""
 
 
 def leaky_predictors(traces: Mapping[str, TrajectoryArray], y: NDArray[Any]) -> list[Note]:
-    """Warn of predictors that give the outcome away."""
+    """Warn of predictors that leak the outcome."""
     reasons = {name: leakage(name, trace, y) for name, trace in traces.items()}
-    return [Note(name, "gives away", {"how": reason}) for name, reason in reasons.items() if reason]
+    return [Note(name, "leakage", {"how": reason}) for name, reason in reasons.items() if reason]
 
 
 def risks(intervals: pd.DataFrame) -> list[Note]:

@@ -13,19 +13,19 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from trajscore.calibration._cross_fit import folds_of
+from trajscore.core import ranking
+from trajscore.core.collapse import collapse
 from trajscore.core.outcomes import opposite
+from trajscore.core.run_sums import run_sums
+from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic, all_at_once
+from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.weighted_steps import WeightedSteps, weighted_steps
 from trajscore.core.weights import StepWeights
-from trajscore.metrics import _ranking
-from trajscore.metrics._aggregate import collapse
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._diagnostics import diagnostic_statistics
-from trajscore.metrics._ecuas import ecuas_costs
-from trajscore.metrics._statistics import MeanOfRuns, OfTies, Statistic, all_at_once
 from trajscore.metrics._step_calibration import step_calibration_statistics
-from trajscore.metrics._ties import group_ties
-from trajscore.metrics._tps import run_sums
-from trajscore.metrics._weighted_steps import WeightedSteps, weighted_steps
+from trajscore.metrics._uncertainty import ecuas_costs
 from trajscore.report._data import (
     ALIVE,
     ALIVE_END,
@@ -50,7 +50,7 @@ _LEAST_UNCERTAINTY = 1e-7
 
 
 def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) -> Metrics:
-    """All metrics of a row; rank metrics alone where it is no probability.
+    """All metrics of a row; rank metrics alone where it is not a probability.
 
     `steps` are those of the same runs with any forecasts, if they are known already.
     """
@@ -177,15 +177,15 @@ def _on(runs: Coverage, reference: Row) -> Row:
 def _alive_metrics(alive: Row, options: Options) -> Metrics:
     """Return what predictors are held against of the alive rate: its scores, and its AUROC."""
     ties = _ties_of_counting(alive, confidence_of(alive, options))
-    return {**_scores(alive, options), "AUROC": OfTies(ties, _ranking.auroc, alive.runs.rows)}
+    return {**_scores(alive, options), "AUROC": OfTies(ties, ranking.auroc, alive.runs.rows)}
 
 
-def _ties_of_counting(alive: Row, confidence: FloatArray) -> _ranking.TieGroups:
+def _ties_of_counting(alive: Row, confidence: FloatArray) -> ranking.TieGroups:
     """Rank runs by the alive rate within folds; where that is worse than chance, by nothing."""
     labels = alive.runs.labels
-    ties = _ranking.TieGroups(_places_in_folds(confidence, folds_of(alive.traces)), labels)
-    if not _ranking.auroc(*ties.sums(np.ones(len(labels)))) >= 0.5:
-        ties = _ranking.TieGroups(np.zeros(len(labels)), labels)
+    ties = ranking.TieGroups(_places_in_folds(confidence, folds_of(alive.traces)), labels)
+    if not ranking.auroc(*ties.sums(np.ones(len(labels)))) >= 0.5:
+        ties = ranking.TieGroups(np.zeros(len(labels)), labels)
     return ties
 
 

@@ -1,4 +1,4 @@
-"""Runs in which a predictor lacks a value: who is judged on which runs."""
+"""Runs in which a value of a predictor is missing: who is judged on which runs."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:
 
 
 def leave_out_missing(judged: Judged, missing: str, notes: list[Note]) -> Judged:
-    """Leave out predictors with too few whole runs, then the runs that another one lacks.
+    """Leave out predictors with too few complete runs, then runs that are not complete for all.
 
-    With "own_runs" a run is left out for those predictors alone that lack it.
+    With "own_runs" a run is left out only for the predictors without values in it.
     """
     whole = {name: whole_runs(X) for name, X in judged.traces.items()}
     for name in [name for name, rows in whole.items() if not _is_enough(judged.runs, rows)]:
@@ -65,18 +65,18 @@ def leave_out_missing(judged: Judged, missing: str, notes: list[Note]) -> Judged
 
 
 def lost_runs(whole: dict[str, BoolArray]) -> dict[tuple[str, str], int]:
-    """Count the runs that some predictor lacks, by whose values are missing."""
+    """Count the runs with missing values, by whose values are missing."""
     lost = np.stack([~rows for rows in whole.values()], axis=1)
     patterns, counts = np.unique(lost[lost.any(axis=1)], axis=0, return_counts=True)
     excluded = {}
     for pattern, n in zip(patterns[::-1], counts[::-1], strict=True):
-        names = [name for name, lacks in zip(whole, pattern, strict=True) if lacks]
+        names = [name for name, is_missing in zip(whole, pattern, strict=True) if is_missing]
         excluded["all", without_values(names)] = int(n)
     return excluded
 
 
 def whole_runs(trace: TrajectoryArray) -> BoolArray:
-    """Tell which runs lack no value."""
+    """Find the runs without a missing value."""
     lost = np.isnan(trace.cells)
     if not lost.any():
         return np.ones(len(trace), dtype=bool)

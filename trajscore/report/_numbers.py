@@ -16,11 +16,6 @@ def short_number(value: float, digits: int) -> str:
     return text.replace("0.", ".", 1) if abs(value) < 1 and text[:2] in ("0.", "-0") else text
 
 
-def digits_of(metric: str) -> int:
-    """How many digits a metric is written with: the scores of the beta family are small."""
-    return 5 if "beta" in metric else 3
-
-
 def with_interval(estimate: Iterable[float], digits: int = 3, sign: str = "") -> str:
     """Write a number with its interval; with "+", signs of positive ones too.
 

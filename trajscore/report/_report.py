@@ -131,7 +131,7 @@ class Report(ReportData):
         Returns
         -------
         DataFrame of str, indexed by (predictor, form)
-            One column a score; without the base rate, and rows that are no probability.
+            One column a score; without the base rate, and rows that are not probabilities.
         """
         return margin_cells(self)
 

@@ -141,12 +141,12 @@ def _check_enough(y: NDArray[Any], excluded: dict[tuple[str, str], int], needs_b
     left_out = "".join(
         f"; left out: {number_of_runs(n)} ({why})" for (_, why), n in excluded.items()
     )
-    if lacks := outcome_problem(y, needs_both):
-        raise ValueError(lacks + left_out)
+    if problem := outcome_problem(y, needs_both):
+        raise ValueError(problem + left_out)
 
 
 def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
-    """Say what outcomes lack for an evaluation; empty if nothing."""
+    """Say why these outcomes cannot be evaluated; empty if they can."""
     observed = y[y != CENSORED]
     if len(y) < 2:
         return f"evaluation needs at least 2 runs, got {len(y)}"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
 from trajscore.calibration._calibrators import CalibratorMaker
 from trajscore.core.parallel import Work
+from trajscore.core.run_sums import RunSums, run_sums
+from trajscore.core.score_families import count_clipped
 from trajscore.core.weights import StepWeights
-from trajscore.metrics._proper_scores import LogScore, count_clipped
-from trajscore.metrics._tps import RunSums, run_sums
 from trajscore.report._data import Options
 from trajscore.report._rows import Row, base_rate, make_rows
 from trajscore.report._runs import Judged
@@ -36,14 +38,14 @@ def sensitivity_table(
     table = pd.DataFrame({"margin": _margins(judged, cards)}, index=index)
     if observed_cards is not None:
         table["observed_only"] = _margins(judged, observed_cards)
-    if options.log_scores:
+    clipping = [family for family in options.families if family.clip is not None]
+    if clipping:
         table["clipped"] = [
-            count_clipped(row.traces, options.log_scores[0]) / len(row.traces.cells)
-            for row in judged
+            count_clipped(row.traces, clipping[0]) / len(row.traces.cells) for row in judged
         ]
-    if options.is_log:
+    if options.is_clipped:
         for name, clip in CLIPS.items():
-            is_leading = clip == options.log_scores[0].clip
+            is_leading = clip == options.families[0].clip
             table[name] = table["margin"] if is_leading else _with_clip(judged, clip, options)
     return table
 
@@ -53,7 +55,8 @@ def _margins(rows: list[Row], cards: pd.DataFrame) -> list[float]:
 
 
 def _with_clip(rows: list[Row], clip: float, options: Options) -> list[float]:
-    score, weights = LogScore(clip), options.weights
+    score = replace(options.families[0], clip=clip)  # type: ignore[call-arg]
+    weights = options.weights
     constants: dict[int, RunSums] = {}  # scores of the base rate, of the runs that it is of
     margins = []
     for row in rows:

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from trajscore.metrics._equal_length import FEWEST
+from trajscore.core.equal_length import FEWEST
+from trajscore.core.score_families import digits_of
 from trajscore.report._cards import (
     AVOID,
     CARDS,
@@ -35,7 +36,7 @@ from trajscore.report._data import (
 )
 from trajscore.report._equal_length import OVER_LENGTH
 from trajscore.report._groups import ERROR_RATE
-from trajscore.report._numbers import digits_of, digits_that_show, fixed, interval, with_interval
+from trajscore.report._numbers import digits_that_show, fixed, interval, with_interval
 
 # A difference of two numbers that is smaller than this share of them is rounding.
 _ROUNDING = 1e-12
@@ -253,7 +254,7 @@ def _why_use(card: pd.Series, data: ReportData) -> str:
         return f"{text}; recalibrating it gains no more than {_most(card['gain_high'], data)}"
     if card["gain"] < card["matters"]:
         return (
-            f"{text}; recalibrating it gains {_size(card, 'gain', data)}, not shown to be the "
+            f"{text}; recalibrating it gains {_size(card, 'gain', data)}, less than the "
             f"{_most(card['matters'], data)} that matter"
         )
     return f"{text}; recalibrating it may gain something; too few runs to tell"
@@ -303,8 +304,8 @@ def _why_few(card: pd.Series, data: ReportData) -> str:
     worse = "as given it is worse than the base rate; " * bool(card["as_given_high"] < 0)
     if card[f"{form}_low"] > 0:
         return (
-            f"{worse}{how}, {_size(card, form, data)} better than the base rate, not shown to be "
-            f"the {_most(card['matters'], data)} that matter; {more}"
+            f"{worse}{how}, {_size(card, form, data)} better than the base rate, less than the "
+            f"{_most(card['matters'], data)} that matter; {more}"
         )
     return f"{worse}{text} over the base rate; {more}"
 
@@ -397,7 +398,7 @@ def ranking(data: ReportData, name: str, *, brief: bool = False) -> str:
     parts = []
     for over in _references(data, name, row):
         numbers = "" if brief else f" (AUROC {with_interval(row[list(over)], sign='+')})"
-        parts.append(f"{_than_counting(row, over)}{numbers}")
+        parts.append(_ranks(row, over, "counting steps does") + numbers)
     return _with_the_end(parts)
 
 
@@ -416,31 +417,23 @@ def _of_equals(data: ReportData, name: str) -> str:
     # beyond 10 steps lengths of a pair may differ by a tenth, and may rank it
     exact = math.isclose(row["AUROC"] - row[OVER_LENGTH[0]], 0.5, abs_tol=_ROUNDING)
     chance = "chance" if exact else "the small differences in length that are left"
-    what = {
-        1: f"ranks better than {chance}",
-        -1: f"ranks worse than {chance}",
-        0: f"is not shown to rank better than {chance}",
-    }[side_of_zero(*row[list(OVER_LENGTH[1:])])]
     return (
-        f"among runs of equal length, which counting steps cannot rank, it {what} "
-        f"(AUROC {row['AUROC']:.3f}, {over})"
+        f"among runs of equal length, which counting steps cannot rank, it "
+        f"{_ranks(row, OVER_LENGTH, chance)} (AUROC {row['AUROC']:.3f}, {over})"
     )
 
 
-def _than_counting(row: pd.Series, over: Sequence[str]) -> str:
-    """Say whether a signal is shown to rank better than counting steps does."""
-    return {
-        1: "ranks better than counting steps does",
-        -1: "ranks worse than counting steps does",
-        0: "is not shown to rank better than counting steps does",
-    }[side_of_zero(*row[list(over[1:])])]
+def _ranks(row: pd.Series, over: Sequence[str], reference: str) -> str:
+    """Say whether a signal is shown to rank better than something else."""
+    side = side_of_zero(*row[list(over[1:])])
+    how = {1: "ranks better", -1: "ranks worse", 0: "is not shown to rank better"}[side]
+    return f"{how} than {reference}"
 
 
 def _references(data: ReportData, name: str, row: pd.Series) -> list[tuple[str, ...]]:
     """Return the ways of counting steps that a row of intervals is held against.
 
-    That with the knowledge that the predictor has; where it is not said, both if they tell another
-    side.
+    That with the knowledge that the predictor has; where that is not known, both if they differ.
     """
     knows = data.facts.knows_end.get(name)
     if knows is not None:
@@ -481,7 +474,7 @@ def behind_counting(data: ReportData, name: str) -> str:
 
 def _other_clip(data: ReportData, name: str) -> list[str]:
     """Say where the clip of the log score decides on which side of the base rate a form lies."""
-    if not data.options.is_log:
+    if not data.options.is_clipped:
         return []
     sentences = []
     for form, words in FORMS.items():

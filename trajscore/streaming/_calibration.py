@@ -10,13 +10,13 @@ import pandas as pd
 from trajscore.calibration import EnsembleCrossFitCalibrator, IsotonicCrossFitCalibrator
 from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration._training import CalibrationSample
+from trajscore.core.binning import quantile_bins
+from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count
+from trajscore.core.weighted_steps import PARTS as PARTS_OF_A_RUN
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.metrics._binning import quantile_bins
 from trajscore.metrics._decomposition import PARTS, Mass
-from trajscore.metrics._proper_scores import get_family
-from trajscore.metrics._weighted_steps import PARTS as PARTS_OF_A_RUN
 from trajscore.streaming._accumulator import Accumulator
 from trajscore.streaming._grid import Grid
 from trajscore.streaming._labelled import LabelledRuns

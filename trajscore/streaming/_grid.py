@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import is_iterable, is_number
-from trajscore.metrics._proper_scores import CLIP
 
 _END = float(np.log((1 - CLIP) / CLIP))
 

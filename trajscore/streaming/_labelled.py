@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.weighted_steps import step_parts
 from trajscore.core.weights import RunWeights, StepWeights, as_step_weights
-from trajscore.metrics._weighted_steps import step_parts
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,20 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
+from trajscore.core import ranking
+from trajscore.core.binning import quantile_bins
+from trajscore.core.collapse import AGGREGATORS, collapse
+from trajscore.core.gradients import GRADIENTS
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._influence import bounds as interval_bounds
 from trajscore.inference._units import any_units
-from trajscore.metrics import _ranking
-from trajscore.metrics._aggregate import AGGREGATORS, collapse
-from trajscore.metrics._binning import quantile_bins
-from trajscore.metrics._gradients import GRADIENTS
 from trajscore.streaming._accumulator import Accumulator
 from trajscore.streaming._grid import Grid
 from trajscore.streaming._labelled import LabelledRuns
 
-_STATISTICS = {"AUROC": _ranking.auroc, "AUPRC": _ranking.auprc, "AURC": _ranking.aurc}
+_STATISTICS = {"AUROC": ranking.auroc, "AUPRC": ranking.auprc, "AURC": ranking.aurc}
 
 _N_CELLS = 1 << 16  # with 16,384, the AUPRC of calibrated forecasts was off by 2e-4
 

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from trajscore.core.run_sums import score_cells
+from trajscore.core.score_families import family_name, get_family, several_families
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._units import left_out_factor, n_equal, t_quantile
-from trajscore.metrics._proper_scores import family_name, get_family, several_families
-from trajscore.metrics._tps import score_cells
 from trajscore.streaming._accumulator import Accumulator
 from trajscore.streaming._batches import hashed
 from trajscore.streaming._labelled import LabelledRuns

@@ -14,12 +14,12 @@ from trajscore.calibration import PlattCrossFitCalibrator
 from trajscore.calibration._cross_fit import cross_fit_sample
 from trajscore.calibration._fixed_step import step_table
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.equal_length import has_both
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
 from trajscore.core.within_runs import first_step_above, last_cells
-from trajscore.metrics._equal_length import has_both
 
 _ROUNDING = 1e-12
 

@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trajscore.io import _vocabulary as keys
 from trajscore.io._attributes import attributes_of
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, as_object, as_objects, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io._traces import TraceFormat
-from trajscore.io._vocabulary import (
-    SESSION,
-    TOOL_CALL_ID,
-    TOOL_NAME,
-    as_fields,
-    first,
-    span_kind,
-    token_counts,
-    unnested,
-)
+from trajscore.io._vocabulary import as_fields, first, span_kind, token_counts, unnested
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Head, register
 
@@ -63,7 +55,7 @@ class Langfuse(TraceFormat):
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         """Yield whole traces at once, and records that stand apart after the last file."""
-        at_once = file.n_files == 1 and file.fields.id not in SESSION
+        at_once = file.n_files == 1 and file.fields.id not in keys.SESSION
         apart: list[tuple[Any, Any]] = []
         for index, (trace, record) in enumerate(self.records(file)):
             if at_once and _is_trace(as_fields(record)):
@@ -148,8 +140,8 @@ def _span(observation: Mapping[str, Any]) -> Span:
         kind=span_kind(observation.get("type")),
         parent=_get(observation, "parentObservationId"),
         start=_get(observation, "startTime"),
-        name=first(attributes, TOOL_NAME) or observation.get("name"),
-        call=first(attributes, TOOL_CALL_ID),
+        name=first(attributes, keys.TOOL_NAME) or observation.get("name"),
+        call=first(attributes, keys.TOOL_CALL_ID),
         given=observation.get("input"),
         answer=observation.get("output"),
         error=True if observation.get("level") == "ERROR" else None,

@@ -8,30 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trajscore.io import _vocabulary as keys
 from trajscore.io._attributes import attributes_of, plain, read_attribute
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import Span, add_spans
 from trajscore.io._traces import TraceFormat
-from trajscore.io._vocabulary import (
-    COSTS,
-    FINISH_REASON,
-    MODEL,
-    SPAN_INPUT,
-    SPAN_KIND,
-    SPAN_OUTPUT,
-    TOKENS,
-    TOOL_CALL_ID,
-    TOOL_INPUT,
-    TOOL_NAME,
-    TOOL_OUTPUT,
-    Kind,
-    as_fields,
-    first,
-    span_kind,
-    token_counts,
-    unnested,
-)
+from trajscore.io._vocabulary import Kind, as_fields, first, span_kind, token_counts, unnested
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Head, register
 
@@ -161,12 +144,12 @@ def _ids(record: Any) -> tuple[Any, Any, Any]:
 
 def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, parent: Any) -> Span:
     kind = _kind(attributes)
-    given = read_attribute(attributes, TOOL_INPUT if kind == "tool" else SPAN_INPUT)
-    answer = read_attribute(attributes, TOOL_OUTPUT if kind == "tool" else SPAN_OUTPUT)
+    given = read_attribute(attributes, keys.TOOL_INPUT if kind == "tool" else keys.SPAN_INPUT)
+    answer = read_attribute(attributes, keys.TOOL_OUTPUT if kind == "tool" else keys.SPAN_OUTPUT)
     system = first(attributes, ("gen_ai.system_instructions",))
     if system is not None:
         given = {"instructions": system, "messages": unnested(given)}
-    reason = unnested(first(attributes, FINISH_REASON))
+    reason = unnested(first(attributes, keys.FINISH_REASON))
     reason = reason[0] if isinstance(reason, list) and len(reason) == 1 else reason
     start = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")
     return Span(
@@ -174,26 +157,26 @@ def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, pare
         kind=kind,
         parent=parent,
         start=first(record, start),
-        name=first(attributes, TOOL_NAME) or record.get("name"),
+        name=first(attributes, keys.TOOL_NAME) or record.get("name"),
         given=given,
         answer=answer or _vercel_answer(attributes),
-        call=first(attributes, TOOL_CALL_ID),
+        call=first(attributes, keys.TOOL_CALL_ID),
         error=True if _failed(record.get("status")) else None,
         cost=_cost(attributes),
-        tokens=token_counts(attributes, TOKENS),
+        tokens=token_counts(attributes, keys.TOKENS),
         scores=_evaluations(attributes, "evaluations"),
-        extra={"model": first(attributes, MODEL), "finish_reason": reason},
+        extra={"model": first(attributes, keys.MODEL), "finish_reason": reason},
     )
 
 
 def _kind(attributes: Mapping[str, Any]) -> Kind:
     """Return what a span stands for, by its kind or by the attributes that it has."""
-    name = first(attributes, SPAN_KIND)
+    name = first(attributes, keys.SPAN_KIND)
     if name:
         return span_kind(name)
-    if any(tool in attributes for tool in TOOL_CALL_ID):
+    if any(tool in attributes for tool in keys.TOOL_CALL_ID):
         return "tool"
-    return "model" if read_attribute(attributes, SPAN_OUTPUT[:3]) is not None else "other"
+    return "model" if read_attribute(attributes, keys.SPAN_OUTPUT[:3]) is not None else "other"
 
 
 def _vercel_answer(attributes: Mapping[str, Any]) -> Any:
@@ -209,7 +192,7 @@ def _failed(status: Any) -> bool:
 
 
 def _cost(attributes: Mapping[str, Any]) -> float | None:
-    for names in COSTS:
+    for names in keys.COSTS:
         parts: list[Any] = [attributes.get(name) for name in names]
         if all(isinstance(part, (int, float)) and not isinstance(part, bool) for part in parts):
             return float(sum(parts))
@@ -257,8 +240,8 @@ def _add_event(run: Run, span: Span | None, name: str, fields: Mapping[str, Any]
         return
     if span is None:
         return
-    given = read_attribute(fields, SPAN_INPUT[:3])
-    answer = read_attribute(fields, SPAN_OUTPUT[:3])
+    given = read_attribute(fields, keys.SPAN_INPUT[:3])
+    answer = read_attribute(fields, keys.SPAN_OUTPUT[:3])
     if name in _INPUT_EVENTS and given is None:
         role = name.split(".")[1]
         given = [{"role": role, "tool_call_id": fields.get("id"), **fields}]

@@ -129,7 +129,10 @@ def _stopping(view: View, key: tuple[str, str]) -> list[dict[str, Any]]:
                 "good": _share(flagged, labels),
                 "bad": _share(flagged, 1 - labels),
                 "steps": float(after.mean()),
-                "saved": {kind: _saved(after, cost) for kind, cost in costs.items()},
+                "saved": {
+                    kind: {"sum": cost[after].sum(), "share": cost[after].sum() / cost.sum()}
+                    for kind, cost in costs.items()
+                },
             }
         )
     return rows
@@ -137,10 +140,6 @@ def _stopping(view: View, key: tuple[str, str]) -> list[dict[str, Any]]:
 
 def _share(flagged: np.ndarray, weight: FloatArray) -> float:
     return float((flagged * weight).sum() / weight.sum()) if weight.sum() else np.nan
-
-
-def _saved(after: np.ndarray, cost: FloatArray) -> dict[str, float]:
-    return {"sum": float(cost[after].sum()), "share": float(cost[after].sum() / cost.sum())}
 
 
 def _risk_coverage(view: View, name: str, number: FloatArray, labels: FloatArray) -> Panel:

@@ -68,10 +68,10 @@ def _environment() -> Any:
         undefined=jinja.StrictUndefined,
     )
     environment.filters |= {
-        "signed": _signed,
+        "signed": lambda value, digits=3: "" if pd.isna(value) else fixed(value, digits, "+"),
         "fixed": _fixed,
-        "percent": _percent,
-        "interval": _interval,
+        "percent": lambda x, digits=0: "" if pd.isna(x) else f"{100 * x:.{digits}f}%",
+        "interval": lambda ends, digits=3: interval(ends[0], ends[1], digits, "+"),
     }
     environment.tests["missing"] = pd.isna
     environment.globals["style"] = _file("page.css")
@@ -83,17 +83,5 @@ def _file(name: str) -> str:
     return files("trajscore.report.page").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _signed(value: float, digits: int = 3) -> str:
-    return "" if pd.isna(value) else fixed(value, digits, "+")
-
-
-def _interval(ends: tuple[float, float], digits: int = 3) -> str:
-    return interval(*ends, digits, "+")
-
-
 def _fixed(value: float, digits: int = 3) -> str:
     return "" if pd.isna(value) or np.isinf(value) else f"{round(value, digits) + 0.0:,.{digits}f}"
-
-
-def _percent(value: float, digits: int = 0) -> str:
-    return "" if pd.isna(value) else f"{100 * value:.{digits}f}%"

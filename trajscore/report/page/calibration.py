@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.binning import bins_of, uniform_bins
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.weighted_steps import PARTS, step_parts
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import run_numbers
 from trajscore.inference._wilson import Z
-from trajscore.metrics._binning import bins_of, uniform_bins
-from trajscore.metrics._weighted_steps import PARTS, step_parts
 from trajscore.report._data import FORMS, VALUE
 from trajscore.report._numbers import with_interval
 from trajscore.report.page.charts import Axis, Panel

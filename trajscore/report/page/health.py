@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from trajscore.calibration._fixed_step import auroc_estimate
+from trajscore.core.equal_length import span, success_by_length
 from trajscore.core.outcomes import CENSORED
+from trajscore.core.ties import group_ties
 from trajscore.inference._choice import interval_of
-from trajscore.metrics._equal_length import span, success_by_length
-from trajscore.metrics._ties import group_ties
 from trajscore.report._data import AS_GIVEN, BASE_RATE, CONSTANT, FORMS
 from trajscore.report._disclosures import sentence
 from trajscore.report.page.charts import Axis, Panel
@@ -24,7 +24,7 @@ _MOST_REASONS = 12
 def health(view: View) -> Section:
     """Return what may be wrong with the data."""
     data = view.data
-    kinds = {"gives away", "risk", "few clusters", "outside", "sure"}
+    kinds = {"leakage", "risk", "few clusters", "outside"}
     kinds |= {"heavy run", "small groups", "conventions"}
     return Section(
         "health",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from trajscore.core.score_families import digits_of
 from trajscore.report._cards import gain_of
 from trajscore.report._data import (
     FORMS,
@@ -18,7 +19,7 @@ from trajscore.report._data import (
     ReportData,
 )
 from trajscore.report._glossary import arrow, explain
-from trajscore.report._numbers import digits_of, short_number
+from trajscore.report._numbers import short_number
 from trajscore.report.page.view import Section, View
 from trajscore.report.render.as_json import to_json
 
@@ -26,6 +27,9 @@ _OVER = {
     f"AUROC {OVER_ALIVE[0]}": "AUROC over counting",
     f"AUROC {OVER_ALIVE_END[0]}": "AUROC over counting, end known",
 }
+
+
+_SHORT = {"n_runs": "runs", "n_censored": "no outcome", **_OVER}
 
 
 def numbers(view: View) -> Section:
@@ -56,7 +60,7 @@ def numbers(view: View) -> Section:
         )
     heads = [
         {
-            "parts": _short(column).replace("_", "_ ").split(" "),
+            "parts": _SHORT.get(column, column).replace("_", "_ ").split(" "),
             "arrow": arrow(column, data.options),
             "about": explain(column),
         }
@@ -64,7 +68,7 @@ def numbers(view: View) -> Section:
     ]
     files = {
         "report.json": _link(to_json(data), "application/json"),
-        "report.csv": _link(_frame(view).to_csv(index=False), "text/csv"),
+        "report.csv": _link(data.intervals.reset_index().round(6).to_csv(index=False), "text/csv"),
     }
     return Section(
         "numbers",
@@ -83,14 +87,6 @@ def _gains(view: View) -> list[dict[str, Any]]:
          **row, **dict(zip(GAIN, gain_of(data, name, metric), strict=True))}
         for (name, metric), row in data.calibration_gain.to_dict("index").items()
     ]  # fmt: skip
-
-
-def _frame(view: View) -> pd.DataFrame:
-    return view.data.intervals.reset_index().round(6)
-
-
-def _short(name: str) -> str:
-    return {"n_runs": "runs", "n_censored": "no outcome", **_OVER}.get(name, name)
 
 
 def _text(value: Any, name: str) -> str:

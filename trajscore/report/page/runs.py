@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.metrics._tps import run_sums
+from trajscore.core.run_sums import run_sums
 from trajscore.report.page.charts import sparkline
 from trajscore.report.page.transcripts import transcripts
 from trajscore.report.page.view import NO_PROBABILITY, Section, View

@@ -8,11 +8,11 @@ import numpy as np
 from scipy.stats import t as student
 
 from trajscore.core.outcomes import CENSORED
+from trajscore.core.run_sums import score_cells
+from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import step_numbers
-from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._step_profile import mean_by_step
-from trajscore.metrics._tps import score_cells
 from trajscore.report._data import AS_GIVEN
 from trajscore.report.page.charts import Axis, Panel, axis_of
 from trajscore.report.page.view import Section, View

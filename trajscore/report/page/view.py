@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.collapse import collapse
+from trajscore.core.score_families import digits_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
 from trajscore.io import Run, Step
-from trajscore.metrics._aggregate import collapse
 from trajscore.report._cards import RECALIBRATE, USE, form_of, ranked
 from trajscore.report._data import AS_GIVEN, BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
-from trajscore.report._numbers import digits_of
 
 _USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 _MOSTLY = 0.9  # of the steps have to say what they cost

@@ -76,11 +76,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """Write a table; bars within cells are escaped."""
     names = list(head)
     lines = [names, ["---"] * len(names), *rows]
-    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return escaped(text).replace("|", "\\|")
+    cells = ([escaped(cell).replace("|", "\\|") for cell in line] for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
 def escaped(text: str) -> str:

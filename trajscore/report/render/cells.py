@@ -7,10 +7,11 @@ import math
 import pandas as pd
 
 from trajscore.calibration._fixed_step import AUROC
+from trajscore.core.score_families import digits_of
 from trajscore.report._cards import ENDS, gain_of, margin_of
 from trajscore.report._data import AS_GIVEN, CONSTANT, FORMS, MARGIN, ReportData
 from trajscore.report._groups import shown_groups
-from trajscore.report._numbers import digits_of, with_interval
+from trajscore.report._numbers import with_interval
 
 
 def margin_cells(data: ReportData) -> pd.DataFrame:
@@ -52,7 +53,8 @@ def step_cells(data: ReportData) -> pd.DataFrame:
         for three in zip(*(table[name] for name in AUROC), strict=True)
     ]
     wide = pd.Series(cells, index=table.index).unstack("predictor").fillna("")
-    wide.insert(0, "runs", table["n_runs"].groupby("step").max())
+    n_runs = table["n_runs"].groupby("step").max()
+    wide.insert(0, "runs", [f"{n:,}" for n in n_runs])
     return wide[["runs", *(name for name in data.predictors if name in wide)]]
 
 

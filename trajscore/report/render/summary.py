@@ -6,6 +6,7 @@ import re
 
 import pandas as pd
 
+from trajscore.core.score_families import digits_of
 from trajscore.report._cards import TOO_FEW, ranked
 from trajscore.report._data import AS_GIVEN, FORMS, ReportData
 from trajscore.report._disclosures import (
@@ -15,7 +16,7 @@ from trajscore.report._disclosures import (
     population,
     sentence,
 )
-from trajscore.report._numbers import digits_of, fixed
+from trajscore.report._numbers import fixed
 from trajscore.report._verdict import answer, behind_counting, card_reason, of_groups, of_stopping
 from trajscore.report.render.layout import in_blocks, lines, short_names
 
@@ -55,7 +56,7 @@ def _about(data: ReportData, n_predictors: int) -> list[str]:
     sentences = []
     if n_predictors > _MOST_ROWS:
         sentences.append(f"and {n_predictors - _MOST_ROWS} more predictors")
-    unit = ", in nats" if data.options.is_log else ""
+    unit = data.options.unit and f", in{data.options.unit}"
     sentences.append(
         f"Margins of {data.score_name} over the base rate{unit}, of {population(data.facts)}; "
         f"{level_of_margins(data)}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from trajscore.core.score_families import digits_of
 from trajscore.report._cards import ranked
 from trajscore.report._contradictions import contradictions
 from trajscore.report._data import AS_GIVEN, RECALIBRATED, REFERENCES, SCALAR_METRICS, ReportData
@@ -16,7 +17,7 @@ from trajscore.report._disclosures import (
     population,
     sentence,
 )
-from trajscore.report._numbers import digits_of, short_number
+from trajscore.report._numbers import short_number
 from trajscore.report._verdict import answer, of_groups, verdicts
 from trajscore.report.render.cells import (
     gain_cells,
@@ -28,7 +29,7 @@ from trajscore.report.render.cells import (
 from trajscore.report.render.layout import in_blocks, lines, short_names
 from trajscore.report.render.summary import to_summary
 
-_SHORT_FORMS = {AS_GIVEN: "as_given", RECALIBRATED: "cal."}
+_SHORT_FORMS = {AS_GIVEN: "given", RECALIBRATED: "recal."}
 
 
 def to_text(data: ReportData, *, verbose: bool = False) -> str:

@@ -11,23 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from trajscore.core.ranking import TieGroups
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.metrics._ranking import TieGroups
 
 
 @dataclass(frozen=True)
 class AurocWithin:
     """Share of the pairs of a failure and a success of one stratum in which the failure is lower.
 
-    Ties count half. A statistic as those of `_statistics`, of runs that all count.
-
-    Attributes
-    ----------
-    ties : TieGroups
-        Groups of runs of one stratum that are tied, stratum after stratum.
+    Ties count half. A statistic as those of `statistics`, of runs that all count.
     """
 
-    ties: TieGroups
+    ties: TieGroups  # groups of runs of one stratum that are tied, stratum after stratum
 
     @classmethod
     def of(cls, confidence: FloatArray, success: FloatArray, stratum: IntArray) -> AurocWithin:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.metrics._ties import group_ties
 
 STRATEGIES = ("quantile", "uniform")
 

@@ -17,32 +17,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from trajscore.core.gradients import GRADIENTS
+from trajscore.core.ranking import TieGroups
+from trajscore.core.run_sums import RunSums
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.metrics._gradients import GRADIENTS
-from trajscore.metrics._ranking import TieGroups
-from trajscore.metrics._tps import RunSums
 
 
 @dataclass(frozen=True)
 class MeanOfRuns:
-    """Mean of one number a run, or sum of it over that of a divisor.
-
-    Attributes
-    ----------
-    samples : ndarray of shape (n_rows,)
-        The numbers.
-    rows : ndarray of int of shape (n_rows,) or None
-        The runs whose numbers they are; None for all.
-    other : ndarray of shape (n_rows,) or None
-        The numbers, had each run ended the other way; None where that changes nothing known.
-    divisor : ndarray of shape (n_rows,) or None
-        What each run adds to the divisor, such as the weight of its steps; None for one each.
-    """
+    """Mean of one number a run, or sum of it over that of a divisor; arrays of shape (n_rows,)."""
 
     samples: FloatArray
-    rows: IntArray | None = None
-    other: FloatArray | None = None
-    divisor: FloatArray | None = None
+    rows: IntArray | None = None  # the runs whose numbers they are; None for all
+    other: FloatArray | None = None  # the numbers, had each run ended the other way, if known
+    divisor: FloatArray | None = None  # such as the weight of a run's steps; None for one each
 
     def __call__(self, counts: FloatArray) -> FloatArray:
         """Return the mean for each weighting, NaN where no run counts."""
@@ -82,20 +70,12 @@ class MeanOfRuns:
 class OfTies:
     """Function of the weight of failures and of successes in each group of tied runs.
 
-    Attributes
-    ----------
-    ties : TieGroups
-        The groups.
-    function : callable
-        Maps failures and successes of shape (..., n_groups) to (...), as those of `_ranking` do,
-        to which `_gradients` has the derivatives.
-    rows : ndarray of int of shape (n_rows,) or None
-        The runs that were grouped; None for all.
+    Functions are those of `ranking`, to which `gradients` has the derivatives.
     """
 
     ties: TieGroups
     function: Callable[[FloatArray, FloatArray], FloatArray]
-    rows: IntArray | None = None
+    rows: IntArray | None = None  # the runs that were grouped; None for all
 
     def __call__(self, counts: FloatArray) -> FloatArray:
         """Return the value for each weighting, NaN where it does not exist."""
@@ -112,20 +92,13 @@ class OfTies:
 class CalibrationError:
     """Sum over bins of the absolute value of the mean gap between outcomes and forecasts.
 
-    Attributes
-    ----------
-    gaps : ndarray of shape (n_rows, n_bins)
-        Sum of a run's gaps, outcome less forecast, in each bin of forecasts that is not empty,
-        times their weights.
-    weight : ndarray of shape (n_rows,)
-        Sum of these weights.
-    rows : ndarray of int of shape (n_rows,) or None
-        The runs whose gaps they are; None for all.
+    `gaps`, of shape (n_rows, n_bins), are the weighted sums of a run's gaps (outcome less forecast)
+    in each bin that is not empty.
     """
 
     gaps: FloatArray
-    weight: FloatArray
-    rows: IntArray | None = None
+    weight: FloatArray  # of shape (n_rows,): the sums of these weights
+    rows: IntArray | None = None  # the runs whose gaps they are; None for all
 
     def __call__(self, counts: FloatArray) -> FloatArray:
         """Return the value for each weighting, NaN where nothing has a weight; bins stay."""

@@ -2,7 +2,7 @@
 
 The influence of a run on a statistic is the derivative of the statistic in the run's weight. All
 functions take one weighting, failures and successes of shape (n_groups,) in ascending order of
-confidence as in `_ranking`, and return the derivatives in both, of the same shapes.
+confidence as in `ranking`, and return the derivatives in both, of the same shapes.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from trajscore.core import ranking
 from trajscore.core.type_aliases import FloatArray
-from trajscore.metrics import _ranking
 
 Gradient = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 
 def auroc(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A failure counts by the share of successes above it, a success by that of failures below."""
-    F, S, A = failures.sum(), successes.sum(), _ranking.auroc(failures, successes)
+    F, S, A = failures.sum(), successes.sum(), ranking.auroc(failures, successes)
     above = np.cumsum(successes[::-1])[::-1] - successes / 2
     below = np.cumsum(failures) - failures / 2
     with np.errstate(invalid="ignore", divide="ignore"):  # NaN where only one outcome occurs
@@ -29,7 +29,7 @@ def auroc(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, Floa
 
 def auprc(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A failure adds its precision; it and every success change the precision of later ones."""
-    F, P = failures.sum(), _ranking.auprc(failures, successes)
+    F, P = failures.sum(), ranking.auprc(failures, successes)
     found, flagged = np.cumsum(failures), np.cumsum(failures + successes)
     with np.errstate(invalid="ignore", divide="ignore"):
         precision = np.where(flagged > 0, found / flagged, 0.0)
@@ -47,12 +47,12 @@ def aurc(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, Float
     b, B = n - m, np.cumsum(e) - e
     r = np.divide(e, m, out=np.zeros_like(e), where=m > 0)
     q = np.divide(b, m, out=np.zeros_like(e), where=m > 0)
-    D = _ranking._harmonic(n) - _ranking._harmonic(b)
-    slope = _ranking._harmonic_slope(n)
+    D = ranking.harmonic(n) - ranking.harmonic(b)
+    slope = ranking.harmonic_slope(n)
     # area of a group: e + (B - b r) D
     in_errors = 1 - q * D
     in_size = q * r * D + (B - b * r) * slope
-    in_before = -r * D + (B - b * r) * (slope - _ranking._harmonic_slope(b))
+    in_before = -r * D + (B - b * r) * (slope - ranking.harmonic_slope(b))
     area = (e + (B - b * r) * D).sum() / n[-1]
     after_failure = _sum_after(in_before + D)
     after_success = _sum_after(in_before)
@@ -70,7 +70,7 @@ def _sum_after(values: FloatArray) -> FloatArray:
 
 
 GRADIENTS: dict[Any, Gradient] = {
-    _ranking.auroc: auroc,
-    _ranking.auprc: auprc,
-    _ranking.aurc: aurc,
+    ranking.auroc: auroc,
+    ranking.auprc: auprc,
+    ranking.aurc: aurc,
 }

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from trajscore.metrics._equal_length import length_bins, round_steps, runs_with_a_partner
-from trajscore.metrics._within_strata import AurocWithin
+from trajscore.core.equal_length import length_bins, round_steps, runs_with_a_partner
+from trajscore.core.within_strata import AurocWithin
 
 N_RUNS = 40
 

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 
 from trajscore import TrajectoryArray
+from trajscore.core import weighted_steps as steps_module
+from trajscore.core.weighted_steps import PARTS, weighted_steps
 from trajscore.core.weights import as_step_weights
-from trajscore.metrics import _weighted_steps, step_calibration_error, tps_decomposition
+from trajscore.metrics import step_calibration_error, tps_decomposition
 from trajscore.metrics._decomposition import recalibrated_sums
-from trajscore.metrics._weighted_steps import PARTS, weighted_steps
 
 
 @pytest.mark.parametrize("how", [{}, {"weights": "linear_front", "horizon": "own"}], ids=str)
@@ -34,7 +35,7 @@ def test_cells_of_many_steps_change_nothing_that_shows(monkeypatch, rng, spread)
     exact = numbers()
     parts = tps_decomposition(y, X)
     assert exact[-1] == pytest.approx(parts.score + parts.miscalibration, rel=1e-12)
-    monkeypatch.setattr(_weighted_steps, "MANY", 10)
+    monkeypatch.setattr(steps_module, "MANY", 10)
     in_cells = numbers()
     assert (in_cells != exact) == (spread < 20)  # then so many share a cell that they are sorted
     # as much as one step at the edge of a bin

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import digamma, polygamma
 
+from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.metrics._ties import group_ties
 
 # Of whole numbers up to what most weights add up to; a table is faster than the digamma function.
 _HARMONIC = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, 1 << 16))])
@@ -85,13 +85,13 @@ def aurc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore", divide="ignore"):
         rate = np.where(size > 0, errors / size, 0.0)
     # sum over k of (E + (k - m) rate) / k for k = m + 1, ..., m + size
-    harmonic = _harmonic(accepted) - _harmonic(before)
-    area = size * rate + (errors_before - before * rate) * harmonic
+    between = harmonic(accepted) - harmonic(before)
+    area = size * rate + (errors_before - before * rate) * between
     with np.errstate(invalid="ignore"):  # NaN where no run counts
         return np.asarray(area.sum(axis=-1) / accepted[..., -1])
 
 
-def _harmonic(n: FloatArray) -> FloatArray:
+def harmonic(n: FloatArray) -> FloatArray:
     """Harmonic numbers, continued to weights that are not whole by the digamma function."""
     # which way a number takes must not depend on those that are computed with it
     small = n < len(_HARMONIC)
@@ -104,7 +104,7 @@ def _harmonic(n: FloatArray) -> FloatArray:
     return harmonic
 
 
-def _harmonic_slope(n: FloatArray) -> FloatArray:
+def harmonic_slope(n: FloatArray) -> FloatArray:
     """Derivative of the harmonic numbers in n, the trigamma function of n + 1."""
     small = n < len(_HARMONIC)
     large = n[~small]

@@ -5,20 +5,25 @@ from hypothesis import strategies as st
 from scipy.special import beta as beta_function
 from scipy.special import betainc
 
-from trajscore import TrajectoryArray, metrics
-from trajscore.metrics import BetaScore, LogScore
-from trajscore.metrics._proper_scores import (
+from trajscore import TrajectoryArray, evaluate, metrics
+from trajscore.core import score_families
+from trajscore.core.score_families import (
+    ScoreFamily,
     count_clipped,
+    digits_of,
     family_name,
     get_family,
     is_tuple_family,
+    read_family,
+    usage,
 )
+from trajscore.metrics import BetaScore, LogScore
 
 GRID = np.linspace(0.001, 0.999, 999)
-FAMILIES = ["log", "brier", ("beta", 1, 1), ("beta", 2, 4), ("beta", 0.5, 1.7), ("beta", 3, 2)]
+SCORES = ["log", "brier", ("beta", 1, 1), ("beta", 2, 4), ("beta", 0.5, 1.7), ("beta", 3, 2)]
 
 
-@pytest.mark.parametrize("score", FAMILIES, ids=str)
+@pytest.mark.parametrize("score", SCORES, ids=str)
 @given(q=st.sampled_from(list(GRID)))
 def test_the_truth_is_the_only_maximum(score, q):
     family = get_family(score)
@@ -62,19 +67,53 @@ def test_log_score_clips():
     np.testing.assert_allclose(both, np.log([1e-6, 1e-6, 0.7]))
 
 
-def test_own_family_and_names():
-    class Spherical:
+def spherical(base=object):
+    class Spherical(base):
+        keyword = "spherical"
+
         def success(self, p):
             return p / np.hypot(p, 1 - p)
 
         def failure(self, p):
             return (1 - p) / np.hypot(p, 1 - p)
 
-    assert family_name(Spherical()) == "Spherical"
+    return Spherical
+
+
+def test_own_family_and_names():
+    assert family_name(spherical()()) == "Spherical"
     assert family_name(("beta", 2, 4)) == "beta(2,4)"
 
 
-@pytest.mark.parametrize("score", ["logarithm", ("beta", 2), 3, int])
+def test_a_registered_family_is_everywhere(monkeypatch, ragged):
+    X, y = ragged
+    registered = spherical(ScoreFamily)
+    monkeypatch.setattr(score_families, "FAMILIES", (*score_families.FAMILIES, registered))
+    assert usage() == "'log', 'log(clip)', 'brier', 'beta(a,b)' or 'spherical'"
+    value = metrics.tps_score(y, X, score="spherical")
+    assert value == metrics.tps_score(y, X, score=spherical()())
+    report = evaluate(X, y, scores=["spherical", "log"], calibrator=None)
+    assert report.table["TPS spherical"].iloc[0] == pytest.approx(value)
+    parsed = read_family("spherical")
+    assert (parsed.name, digits_of("TPS spherical"), parsed.clip) == ("spherical", 3, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("log", "log"),
+        (" Log( 0.01 )", "log(clip=0.01)"),
+        ("log(clip=1e-3)", "log(clip=0.001)"),
+        ("beta(4,2)", "beta(4,2)"),
+        ("BETA(.5, 1.5)", "beta(0.5,1.5)"),
+    ],
+)
+def test_families_are_read_from_words(text, name):
+    assert get_family(text).name == read_family(text).name == name
+    assert get_family(get_family(text).name) == get_family(text)
+
+
+@pytest.mark.parametrize("score", ["logarithm", "beta(2)", "log(x)", ("beta", 2), 3, int])
 def test_unknown_family(score):
     with pytest.raises(ValueError, match="unknown score"):
         get_family(score)

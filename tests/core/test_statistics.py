@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from trajscore.metrics import _ranking
-from trajscore.metrics._statistics import (
+from trajscore.core import ranking
+from trajscore.core.statistics import (
     CalibrationError,
     MeanOfRuns,
     OfTies,
@@ -24,9 +24,9 @@ def table(rng):
     made = {}
     for name, here in (("all", None), ("third", rows)):
         n = N_RUNS if here is None else len(here)
-        ties = _ranking.TieGroups(rng.integers(0, 5, n) / 4, rng.integers(0, 2, n).astype(float))
+        ties = ranking.TieGroups(rng.integers(0, 5, n) / 4, rng.integers(0, 2, n).astype(float))
         made |= {
-            f"{name} auroc": OfTies(ties, _ranking.auroc, here),
+            f"{name} auroc": OfTies(ties, ranking.auroc, here),
             f"{name} mean": MeanOfRuns(rng.normal(size=n), here),
             f"{name} error": CalibrationError(rng.normal(size=(n, 3)), rng.random(n), here),
             f"{name} other": MeanOfRuns(rng.normal(size=n), here),
@@ -46,7 +46,7 @@ def test_a_count_is_that_many_runs(rng, counts):
     found = MeanOfRuns(samples)(counts)
     steps = rng.uniform(0.5, 3, N_RUNS)
     ratio = MeanOfRuns(samples, divisor=steps)(counts)
-    ranked = OfTies(_ranking.TieGroups(c, y), _ranking.aurc)(counts)
+    ranked = OfTies(ranking.TieGroups(c, y), ranking.aurc)(counts)
     gap = CalibrationError(samples[:, None], c)(counts)
     for k, row in enumerate(counts):
         repeated = np.repeat(np.arange(N_RUNS), row.astype(int))
@@ -54,7 +54,7 @@ def test_a_count_is_that_many_runs(rng, counts):
         assert found[k] == pytest.approx(samples[repeated].mean())
         assert ratio[k] == pytest.approx(samples[repeated].sum() / steps[repeated].sum())
         assert gap[k] == pytest.approx(abs(samples[repeated].sum() / c[repeated].sum()))
-        alone = OfTies(_ranking.TieGroups(c[repeated], y[repeated]), _ranking.aurc)
+        alone = OfTies(ranking.TieGroups(c[repeated], y[repeated]), ranking.aurc)
         assert ranked[k] == pytest.approx(float(alone(once)), abs=1e-12)
 
 
@@ -77,14 +77,14 @@ def test_a_table_is_its_metrics_one_by_one(table, counts):
 def test_runs_are_added_up_once(table, counts):
     seen = []
 
-    class Watched(_ranking.TieGroups):
+    class Watched(ranking.TieGroups):
         def sums(self, weights):
             seen.append(weights.shape)
             return super().sums(weights)
 
     ties = Watched(np.arange(N_RUNS) / 9, np.arange(N_RUNS) % 2.0)
     names = ("auroc", "auprc", "aurc")
-    all_at_once({name: OfTies(ties, getattr(_ranking, name)) for name in names})(counts)
+    all_at_once({name: OfTies(ties, getattr(ranking, name)) for name in names})(counts)
     assert seen == [(5, N_RUNS)]
 
 
@@ -96,8 +96,8 @@ def test_no_runs_have_no_metrics(table):
 def test_influences_are_derivatives_in_the_weights_of_runs(rng, grades):
     n_runs, rows = 40, np.arange(1, 40, 2)
     confidence, success = rng.integers(0, 6, 20) / 7, rng.integers(0, grades, 20) / (grades - 1)
-    ties = _ranking.TieGroups(confidence, success)
-    functions = (_ranking.auroc, _ranking.auprc, _ranking.aurc)
+    ties = ranking.TieGroups(confidence, success)
+    functions = (ranking.auroc, ranking.auprc, ranking.aurc)
     statistics = [OfTies(ties, function, rows) for function in functions]
     statistics.append(CalibrationError(rng.normal(size=(20, 3)), rng.random(20), rows))
     step = 1e-6 * np.eye(n_runs)

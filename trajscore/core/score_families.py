@@ -1,13 +1,17 @@
 """Strictly proper scores of one probability against one binary outcome; higher is better.
 
-A score is an object with two branches: ``success(p)`` is S(p, 1), ``failure(p)`` is S(p, 0).
+A new family is a subclass of `ScoreFamily`, named in `FAMILIES`: everything that takes ``score=``,
+tables and the command line have it then.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import inspect
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from math import inf
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import beta as beta_function
@@ -17,27 +21,53 @@ from trajscore.core.type_aliases import BoolArray, FloatArray, RunsLike
 from trajscore.core.values import as_numbers, is_iterable, is_number, several
 
 CLIP = 1e-6
-"""Unless another clip is asked for, forecasts are held in [CLIP, 1 - CLIP] under a logarithm."""
+"""Default clip: forecasts are held in [CLIP, 1 - CLIP] under a logarithm."""
 
 # up to this parameter the alternating sum of the polynomial form is exact to 1e-15
 _LARGEST_POLYNOMIAL = 8
 
 
-@runtime_checkable
-class ScoreFamily(Protocol):
-    """What an object needs to serve as ``score=``; it need not inherit from this."""
+@dataclass(frozen=True)
+class ScoreFamily:
+    """Base of the score families; parameters are numbers, fields of the dataclass."""
+
+    keyword = ""  # score="log", --family log
+    unit = ""
+    digits = 3  # that tables show
+    clip: ClassVar[float | None] = None  # distance from 0 and 1 at which forecasts are clipped
+
+    @property
+    def emphasis(self) -> str:
+        """What the score weighs, for the notes of a report; "" for none."""
+        return ""
+
+    @property
+    def name(self) -> str:
+        """The name in tables."""
+        numbers = ",".join(f"{getattr(self, one.name):g}" for one in fields(self))
+        return f"{self.keyword}({numbers})" if numbers else self.keyword
 
     def success(self, p: FloatArray) -> FloatArray:
         """Return S(p, 1), the reward of each forecast when its run succeeds."""
-        ...
+        raise NotImplementedError
 
     def failure(self, p: FloatArray) -> FloatArray:
         """Return S(p, 0), the reward of each forecast when its run fails."""
-        ...
+        raise NotImplementedError
+
+    def observed(self, p: FloatArray, failed: FloatArray) -> FloatArray:
+        """Return S(p, y), `failed` being 1.0 or 0.0."""
+        return np.where(failed == 0, self.success(p), self.failure(p))
+
+    def clipped(self, p: FloatArray) -> BoolArray:
+        """Return whether the clip changes each of an array of forecasts."""
+        if self.clip is None:
+            return np.zeros(np.shape(p), dtype=bool)
+        return (p < self.clip) | (p > 1 - self.clip)
 
 
 @dataclass(frozen=True)
-class LogScore:
+class LogScore(ScoreFamily):
     """Logarithmic score, log p_y in nats, with p clipped to [clip, 1 - clip].
 
     The clip is the price of a sure forecast that is wrong: log(clip), 13.8 nats for 1e-6 and 4.6
@@ -46,7 +76,7 @@ class LogScore:
     Parameters
     ----------
     clip : float, default=1e-6
-        Distance from 0 and 1 within which forecasts are told apart no longer.
+        Forecasts closer than this to 0 or 1 are moved to this distance from it.
 
     Raises
     ------
@@ -62,7 +92,8 @@ class LogScore:
     array([-0.693, -4.605])
     """
 
-    clip: float = CLIP
+    keyword, unit = "log", "nats"
+    clip: float = CLIP  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         if not is_number(self.clip) or not 0 < self.clip < 0.5:
@@ -88,12 +119,9 @@ class LogScore:
         np.clip(x, self.clip, 1 - self.clip, out=x)
         return np.log(x, out=x)
 
-    def clipped(self, p: FloatArray) -> BoolArray:
-        """Return whether the clip changes each of an array of forecasts."""
-        return (p < self.clip) | (p > 1 - self.clip)
 
-
-class BrierScore:
+@dataclass(frozen=True)
+class BrierScore(ScoreFamily):
     """Brier score, -(p - y)^2.
 
     Examples
@@ -103,7 +131,7 @@ class BrierScore:
     array([-0.25])
     """
 
-    name = "brier"
+    keyword = "brier"
 
     def success(self, p: FloatArray) -> FloatArray:
         """Return -(1 - p)^2 for an array of forecasts."""
@@ -114,7 +142,8 @@ class BrierScore:
         return -(as_numbers(p, "p") ** 2)
 
 
-class BetaScore:
+@dataclass(frozen=True)
+class BetaScore(ScoreFamily):
     """Beta family S_{a,b}: thresholds c weighted by c^(a-1) (1-c)^(b-1).
 
     S(p, 1) = -B(a, b+1) (1 - I_p(a, b+1)) and S(p, 0) = -B(a+1, b) I_p(a+1, b), where I is the
@@ -156,14 +185,26 @@ class BetaScore:
     [-0.0167] [-0.0333]
     """
 
-    def __init__(self, a: float, b: float) -> None:
-        if not all(is_number(one) and 0 < one < inf for one in (a, b)):
+    keyword = "beta"
+    digits = 5  # its scores are small
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        if not all(is_number(value) and 0 < value < inf for value in (self.a, self.b)):
             raise ValueError(
-                f"the beta family needs a > 0 and b > 0, got ({a}, {b}); for the limit a = b = 0 "
-                f"use score='log'"
+                f"the beta family needs a > 0 and b > 0, got ({self.a}, {self.b}); for the limit "
+                f"a = b = 0 use score='log'"
             )
-        self.a, self.b = a, b
-        self.name = f"beta({a:g},{b:g})"
+
+    @property
+    def emphasis(self) -> str:
+        """What the score weighs."""
+        if self.a == self.b:
+            return "weighs thresholds around one half, misses of either kind alike"
+        if self.a > self.b:
+            return "weighs high thresholds: it punishes overconfidence in runs that fail"
+        return "weighs low thresholds: it punishes pessimism about runs that succeed"
 
     def success(self, p: FloatArray) -> FloatArray:
         """Return -integral from p to 1 of c^(a-1) (1-c)^b dc for an array of forecasts."""
@@ -174,27 +215,36 @@ class BetaScore:
         return -_lower_integral(as_numbers(p, "p"), self.a + 1, self.b)
 
 
-class CustomScore:
-    """A score given as an object, whose answers are checked for their shape."""
+@dataclass(frozen=True)
+class CustomScore(ScoreFamily):
+    """A score that a user gives as an object; the shapes that it returns are checked."""
 
-    def __init__(self, family: ScoreFamily) -> None:
-        self.family = family
-        self.name = str(getattr(family, "name", type(family).__name__))
+    wrapped: Any
+
+    @property
+    def name(self) -> str:
+        """Its own name, or that of its class."""
+        return str(getattr(self.wrapped, "name", type(self.wrapped).__name__))
 
     def success(self, p: FloatArray) -> FloatArray:
+        """Return S(p, 1) of an array of forecasts."""
         return self._checked("success", p)
 
     def failure(self, p: FloatArray) -> FloatArray:
+        """Return S(p, 0) of an array of forecasts."""
         return self._checked("failure", p)
 
     def _checked(self, branch: str, p: FloatArray) -> FloatArray:
-        scores = np.asarray(getattr(self.family, branch)(p), dtype=np.float64)
+        scores = np.asarray(getattr(self.wrapped, branch)(p), dtype=np.float64)
         if scores.ndim and scores.shape != p.shape:
             raise ValueError(
                 f"score {self.name}: {branch}(p) returned shape {scores.shape} for forecasts of "
                 f"shape {p.shape}; return one number for each forecast"
             )
         return scores if scores.ndim else np.full(p.shape, scores)
+
+
+FAMILIES: tuple[type[ScoreFamily], ...] = (LogScore, BrierScore, BetaScore)
 
 
 def _lower_integral(x: FloatArray, m: float, n: float) -> FloatArray:
@@ -213,50 +263,100 @@ def _integral_polynomial(x: FloatArray, m: int, n: int) -> FloatArray:
     return out * x**m
 
 
-def get_family(score: Any) -> Any:
-    """Return the score family that a name, a tuple or an object stands for; a new one goes here.
+def get_family(score: Any) -> ScoreFamily:
+    """Return the score family that a name, a tuple or an object stands for.
 
-    >>> get_family(("beta", 2, 4)).name, get_family(("log", 1e-3)).name
-    ('beta(2,4)', 'log(clip=0.001)')
+    >>> [get_family(score).name for score in (("beta", 2, 4), "beta(2, 4)", ("log", 0.1))]
+    ['beta(2,4)', 'beta(2,4)', 'log(clip=0.1)']
     """
-    if isinstance(score, str) and score == "log":
-        return LogScore()
-    if isinstance(score, str) and score == "brier":
-        return BrierScore()
-    if is_tuple_family(score):
-        return (LogScore if score[0] == "log" else BetaScore)(*map(float, score[1:]))
-    if isinstance(score, (LogScore, BrierScore, BetaScore, CustomScore)):
+    if isinstance(score, ScoreFamily):
         return score
-    if isinstance(score, ScoreFamily) and not isinstance(score, (str, type)):
+    if isinstance(score, str) or is_tuple_family(score):
+        family = _make(_words(score) if isinstance(score, str) else score)
+        if family is not None:
+            return family
+    elif not isinstance(score, type) and hasattr(score, "success") and hasattr(score, "failure"):
         return CustomScore(score)
     raise ValueError(
-        f"unknown score {score!r}; use 'log', ('log', clip), 'brier', ('beta', a, b), or an object "
+        f"unknown score {score!r}; use {usage()}, a tuple such as ('beta', 4, 2), or an object "
         f"with the methods success(p) and failure(p)"
     )
 
 
+def read_family(text: str) -> ScoreFamily:
+    """Return the score family that a word of the command line names."""
+    family = _make(_words(text))
+    if family is None:
+        raise ValueError(f"{text!r} is not a score family; use {usage()}, with numbers in brackets")
+    return family
+
+
+def _make(words: Sequence[Any]) -> ScoreFamily | None:
+    """Make the family of a keyword and numbers, None where there is none with so many."""
+    for family in FAMILIES:
+        if words and words[0] == family.keyword and len(words) - 1 in _counts(family):
+            return family(*map(float, words[1:]))
+    return None
+
+
+def usage() -> str:
+    """Name the families, with their parameters.
+
+    >>> usage()
+    "'log', 'log(clip)', 'brier' or 'beta(a,b)'"
+    """
+    forms = []
+    for family in FAMILIES:
+        names = [one.name for one in fields(family)]
+        forms += [family.keyword] * (0 in _counts(family))
+        forms += [f"{family.keyword}({','.join(names)})"] if names else []
+    return f"{', '.join(map(repr, forms[:-1]))} or {forms[-1]!r}"
+
+
+def _counts(family: type[ScoreFamily]) -> range:
+    """How many parameters a family may be given."""
+    parameters = inspect.signature(family).parameters.values()
+    return range(sum(one.default is one.empty for one in parameters), len(parameters) + 1)
+
+
+def _words(text: str) -> list[str]:
+    """Split "beta(4, 2)" or "log(clip=0.01)" into the keyword and its numbers."""
+    parts = re.fullmatch(r"\s*([a-z]+)\s*(?:\((.*)\))?\s*", text.lower())
+    if parts is None:
+        return []
+    numbers = [part.rpartition("=")[2].strip() for part in (parts[2] or "").split(",") if part]
+    are_numbers = all(re.fullmatch(r"[-+.\de]+", number) for number in numbers)
+    return [parts[1], *numbers] if are_numbers else []
+
+
 def is_tuple_family(score: Any) -> bool:
     """Whether this is one family with its numbers, such as ("beta", 2, 4), not several families."""
-    if not isinstance(score, (tuple, list)) or not score or not isinstance(score[0], str):
+    if not isinstance(score, (tuple, list)) or len(score) < 2:
         return False
-    n_numbers = sum(isinstance(one, (int, float, np.number)) for one in score)
-    return (score[0], len(score) - 1, n_numbers) in {("log", 1, 1), ("beta", 2, 2)}
+    keyword, *numbers = score
+    return all(isinstance(one, (int, float, np.number)) for one in numbers) and any(
+        keyword == family.keyword and len(numbers) in _counts(family) for family in FAMILIES
+    )
 
 
 def several_families(scores: Any) -> tuple[Any, ...]:
     """Return what stands for score families, of which one may be given alone, each once."""
     alone = isinstance(scores, str) or hasattr(scores, "success") or is_tuple_family(scores)
-    chosen = (scores,) if alone or not is_iterable(scores) else scores
+    chosen: Sequence[Any] = (scores,) if alone or not is_iterable(scores) else scores
     return tuple(several(chosen, family_name, "scores"))
 
 
 def family_name(score: Any) -> str:
     """Return the name under which a score family is reported."""
-    family = get_family(score)
-    return str(getattr(family, "name", type(family).__name__))
+    return get_family(score).name
+
+
+def digits_of(metric: str) -> int:
+    """How many digits a metric is written with; the name of a score ends in that of its family."""
+    words = re.findall(r"[a-z]+", metric)
+    return next((family.digits for family in FAMILIES if family.keyword in words), 3)
 
 
 def count_clipped(X: RunsLike, score: Any) -> int:
     """Number of forecasts that the score's clip changes; 0 for a family without one."""
-    clipped = getattr(get_family(score), "clipped", None)
-    return 0 if clipped is None else int(np.count_nonzero(clipped(X.cells)))
+    return int(np.count_nonzero(get_family(score).clipped(X.cells)))

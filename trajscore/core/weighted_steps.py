@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import StepWeights, as_step_weights
 from trajscore.core.within_runs import step_numbers
-from trajscore.metrics._ties import group_ties
 
 # With more steps, forecasts that share one of as many cells are ties, so that none need be sorted:
 # that moves metrics by less than 2e-6 (benchmarks/scale.py), unless many are in one cell.

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajscore import metrics
-from trajscore.metrics import _ranking
-from trajscore.metrics._ties import group_ties, rises
+from trajscore.core import ranking
+from trajscore.core.ties import group_ties, rises
 
 
 @given(st.lists(st.sampled_from([-np.inf, -3.7, -0.1, 0.0, 1e-300, 0.3, 1 - 1e-9, 1.0, np.inf])))
@@ -41,7 +41,7 @@ def test_the_public_judge_has_864_confidences(hotpotqa):
     X, y = hotpotqa
     confidence = metrics.aggregate(X, weights="linear_front", horizon="own")
     assert len(np.unique(confidence)) == 1790
-    assert len(_ranking.TieGroups(confidence, y.astype(float)).confidence) == 864
+    assert len(ranking.TieGroups(confidence, y.astype(float)).confidence) == 864
 
 
 def test_rounding_moves_no_metric_of_answers():

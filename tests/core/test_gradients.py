@@ -4,23 +4,23 @@ import numpy as np
 import pytest
 
 from trajscore import TrajectoryArray, metrics
+from trajscore.core import gradients, ranking
+from trajscore.core.run_sums import RunSums, run_sums
+from trajscore.core.statistics import MeanOfRuns
+from trajscore.core.weighted_steps import weighted_steps
 from trajscore.core.weights import as_step_weights
-from trajscore.metrics import _gradients, _ranking
 from trajscore.metrics._decomposition import recalibrated_sums
-from trajscore.metrics._statistics import MeanOfRuns
-from trajscore.metrics._tps import RunSums, run_sums
-from trajscore.metrics._weighted_steps import weighted_steps
 
 
 @pytest.mark.parametrize("name", ["auroc", "auprc", "aurc"])
 @pytest.mark.parametrize("empty", [False, True])
 def test_derivatives(name, empty, rng):
-    function = getattr(_ranking, name)
+    function = getattr(ranking, name)
     failures, successes = rng.integers(0, 4, (2, 20)) + rng.random((2, 20))
     if empty:  # groups of one outcome only
         failures[::3], successes[1::3] = 0.0, 0.0
     step = 1e-6 * np.eye(20)
-    in_failures, in_successes = getattr(_gradients, name)(failures, successes)
+    in_failures, in_successes = getattr(gradients, name)(failures, successes)
     sides = (
         (in_failures, lambda h: function(failures + h, successes)),
         (in_successes, lambda h: function(failures, successes + h)),
