@@ -152,7 +152,11 @@ def test_no_runs(ragged):
 
 @pytest.mark.parametrize(
     ("q_z", "message"),
-    [(3, "q_z is 3; it must be a probability"), (np.nan, "q_z is nan"), ("a", "q_z must be numbers")],
+    [
+        (3, "q_z is 3; it must be a probability"),
+        (np.nan, "q_z is nan"),
+        ("a", "q_z must be numbers"),
+    ],
 )
 def test_scorer_checks_q_z_when_it_is_made(q_z, message):
     with pytest.raises(ValueError, match=message):

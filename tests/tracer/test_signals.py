@@ -465,6 +465,13 @@ class Counting(CountVectorizer):
         return super().fit_transform(texts)
 
 
+def test_stop_words_of_ones_own():
+    steps = agent("lost bag"), agent("lost ring")
+    assert signals(*steps)["repetition"].cells[-1] == pytest.approx(1 / 6)
+    without = signals(*steps, stop_words=["lost"])
+    assert without["repetition"].cells[-1] == 0  # bag and ring have no word in common
+
+
 def test_a_search_with_memory_embeds_each_fold_once(talk, tmp_path):
     grid = {"tracerscorer__alpha": [0, 0.5, 1, 2], "tracerscorer__k": [0.1, 0.5]}
     for memory, n_fits in ((None, 8 * 3), (str(tmp_path), 3)):

@@ -44,7 +44,7 @@ class ScoreFamily:
     @property
     def name(self) -> str:
         """The name in tables."""
-        numbers = ",".join(f"{getattr(self, one.name):g}" for one in fields(self))
+        numbers = ",".join(f"{getattr(self, field.name):g}" for field in fields(self))
         return f"{self.keyword}({numbers})" if numbers else self.keyword
 
     def success(self, p: FloatArray) -> FloatArray:
@@ -307,7 +307,7 @@ def usage() -> str:
     """
     forms = []
     for family in FAMILIES:
-        names = [one.name for one in fields(family)]
+        names = [field.name for field in fields(family)]
         forms += [family.keyword] * (0 in _counts(family))
         forms += [f"{family.keyword}({','.join(names)})"] if names else []
     return f"{', '.join(map(repr, forms[:-1]))} or {forms[-1]!r}"
@@ -316,7 +316,8 @@ def usage() -> str:
 def _counts(family: type[ScoreFamily]) -> range:
     """How many parameters a family may be given."""
     parameters = inspect.signature(family).parameters.values()
-    return range(sum(one.default is one.empty for one in parameters), len(parameters) + 1)
+    n_needed = sum(parameter.default is parameter.empty for parameter in parameters)
+    return range(n_needed, len(parameters) + 1)
 
 
 def _words(text: str) -> list[str]:
@@ -334,7 +335,7 @@ def is_tuple_family(score: Any) -> bool:
     if not isinstance(score, (tuple, list)) or len(score) < 2:
         return False
     keyword, *numbers = score
-    return all(isinstance(one, (int, float, np.number)) for one in numbers) and any(
+    return all(isinstance(number, (int, float, np.number)) for number in numbers) and any(
         keyword == family.keyword and len(numbers) in _counts(family) for family in FAMILIES
     )
 

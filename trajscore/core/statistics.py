@@ -134,9 +134,9 @@ def all_at_once(metrics: Mapping[str, Statistic]) -> Callable[[FloatArray], Floa
     """
     statistics = list(metrics.values())
     groups: dict[tuple[int, type, int, int], list[int]] = {}
-    for column, one in enumerate(statistics):
-        shared = id(getattr(one, "ties", None)), id(getattr(one, "divisor", None))
-        groups.setdefault((id(one.rows), type(one), *shared), []).append(column)
+    for column, statistic in enumerate(statistics):
+        shared = id(getattr(statistic, "ties", None)), id(getattr(statistic, "divisor", None))
+        groups.setdefault((id(statistic.rows), type(statistic), *shared), []).append(column)
     joint = [_joint([statistics[column] for column in columns]) for columns in groups.values()]
 
     def values(counts: FloatArray) -> FloatArray:
@@ -154,7 +154,10 @@ def all_at_once(metrics: Mapping[str, Statistic]) -> Callable[[FloatArray], Floa
 def _joint(group: Sequence[Statistic]) -> Callable[[FloatArray], FloatArray]:
     """Metrics of one kind, runs and ties as one function, from counts of these runs to columns."""
     if isinstance(group[0], OfTies):
-        ties, of_ties = group[0].ties, [one.function for one in group if isinstance(one, OfTies)]
+        ties, of_ties = (
+            group[0].ties,
+            [metric.function for metric in group if isinstance(metric, OfTies)],
+        )
 
         def values(counts: FloatArray) -> FloatArray:
             sums = ties.sums(counts)
@@ -162,10 +165,10 @@ def _joint(group: Sequence[Statistic]) -> Callable[[FloatArray], FloatArray]:
 
         return values
     if isinstance(group[0], CalibrationError):
-        errors = [replace(one, rows=None) for one in group]
-        return lambda counts: np.stack([one(counts) for one in errors], axis=-1)
-    means = [one for one in group if isinstance(one, MeanOfRuns)]
-    samples, divisor = np.stack([one.samples for one in means], axis=1), means[0].divisor
+        errors = [replace(metric, rows=None) for metric in group]
+        return lambda counts: np.stack([metric(counts) for metric in errors], axis=-1)
+    means = [metric for metric in group if isinstance(metric, MeanOfRuns)]
+    samples, divisor = np.stack([metric.samples for metric in means], axis=1), means[0].divisor
     return lambda counts: _means(counts, samples, divisor)
 
 

@@ -91,8 +91,8 @@ class Journal:
     def rewrite(self, records: Iterable[Any]) -> None:
         """Replace all records, at once."""
         with replacing(self.path) as file:
-            for one in ({"format": _FORMAT, "owner": self._owner}, *records):
-                file.write(json.dumps(one).encode() + b"\n")
+            for record in ({"format": _FORMAT, "owner": self._owner}, *records):
+                file.write(json.dumps(record).encode() + b"\n")
         self._open()
 
     def shorten(self, records: Iterable[Any]) -> None:

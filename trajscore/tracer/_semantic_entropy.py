@@ -106,11 +106,11 @@ class SemanticEntropy(RiskScorer):
         return running_mean(signals, signals.cells.ravel())
 
     def _entropy(self, turns: Turns, turn: int) -> float:
-        found = turns.steps[turn].extra.get(self.samples)
-        if not found:
+        samples = turns.steps[turn].extra.get(self.samples)
+        if not samples:
             return float("nan")
         try:
-            return semantic_entropy(*_answers(found), self.equivalence)
+            return semantic_entropy(*_answers(samples), self.equivalence)
         except ValueError as error:
             raise ValueError(f"{turns.place(turn)}, {self.samples}: {error}") from error
 
@@ -172,13 +172,13 @@ def _weights(log_probs: Any, n_answers: int) -> FloatArray:
     return np.asarray(softmax(logs))
 
 
-def _answers(found: Any) -> tuple[Any, Any]:
+def _answers(samples: Any) -> tuple[Any, Any]:
     """Return the texts of sampled answers, and their log-probabilities if all have one."""
-    if not isinstance(found, (list, tuple)):
-        return found, None
-    objects = all(isinstance(one, Mapping) for one in found)
-    logs = [one.get("logprob") for one in found] if objects else [None]
-    texts = [one.get("text", "") for one in found] if objects else found
+    if not isinstance(samples, (list, tuple)):
+        return samples, None
+    objects = all(isinstance(sample, Mapping) for sample in samples)
+    logs = [sample.get("logprob") for sample in samples] if objects else [None]
+    texts = [sample.get("text", "") for sample in samples] if objects else samples
     # a log may hold a number for an answer
-    written = [str(one) if isinstance(one, (int, float)) else one for one in texts]
+    written = [str(text) if isinstance(text, (int, float)) else text for text in texts]
     return written, None if None in logs else logs

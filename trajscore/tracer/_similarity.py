@@ -60,7 +60,7 @@ def compare(
     first, second = pairs.first[: pairs.n_lexical], pairs.second[: pairs.n_lexical]
     used, place = np.unique(np.stack([first, second]), return_inverse=True)
     a, b = place.reshape(2, -1)
-    words = Words(stop_words).table([pairs.texts[one] for one in used])
+    words = Words(stop_words).table([pairs.texts[place] for place in used])
     return embedder, semantic, jaccard_of_pairs(words, a, b)
 
 

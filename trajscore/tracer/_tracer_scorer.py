@@ -159,16 +159,16 @@ class TracerScorer(RiskScorer):
             warn_of_some_surprisal(signals)
         if self.aggregation == "multiplicative":
             check_surprisal(signals, f"aggregation={self.aggregation!r}")
-        found = {name: getattr(self, name) for name in TUNED}
+        parameters = {name: getattr(self, name) for name in TUNED}
         if self.tune is not None:
             if y is None:
                 raise ValueError(f"tune={self.tune!r} needs y in fit, the outcome of each run")
             codes = check_outcomes(y, signals, allow_soft=False)
-            found, self.loss_ = tuned(
+            parameters, self.loss_ = tuned(
                 signals, codes, self.w, self.tau, aggregation=self.aggregation, actors=self.actors
             )
             self.n_unobserved_ = int((codes == CENSORED).sum())
-        for name, value in found.items():
+        for name, value in parameters.items():
             setattr(self, f"{name}_", value)
         return self
 

@@ -106,14 +106,14 @@ class RunTransformer(TraceTransformer, BaseEstimator):
         return tags
 
 
-def chosen(given: Sequence[str], have: Sequence[str], parameter: str, kind: str) -> list[str]:
+def chosen(names: Sequence[str], have: Sequence[str], parameter: str, kind: str) -> list[str]:
     """Return the channels that a parameter asks for."""
-    if isinstance(given, str) or not len(given):
-        raise ValueError(f"{parameter} must be a list of names of {', '.join(have)}, got {given!r}")
-    for name in given:
+    if isinstance(names, str) or not len(names):
+        raise ValueError(f"{parameter} must be a list of names of {', '.join(have)}, got {names!r}")
+    for name in names:
         if name not in have:
             raise ValueError(unknown_name(kind, name, have))
-    return list(given)
+    return list(names)
 
 
 # ------------------------------------------------------------------ turns and calls
@@ -157,11 +157,11 @@ class Turns:
         message = "" if index is None else f" (message {index})"
         return f"{where}run {self.runs[row].id!r} (row {row}), step {step}{message}"
 
-    def only(self, kept: BoolArray, whose: str) -> Turns:
+    def only(self, rows: BoolArray, whose: str) -> Turns:
         """Return some of the turns; every run must have one."""
-        lengths = np.bincount(self.run_of[kept], minlength=len(self.lengths))
+        lengths = np.bincount(self.run_of[rows], minlength=len(self.lengths))
         _refuse_empty(self.runs, lengths, whose)
-        return Turns(self.runs, [self.steps[place] for place in np.flatnonzero(kept)], lengths)
+        return Turns(self.runs, [self.steps[place] for place in np.flatnonzero(rows)], lengths)
 
     def container(self, cells: FloatArray, channels: Sequence[str]) -> TrajectoryArray:
         """Put one row of values a turn into a container, with what is known of the runs."""
@@ -231,8 +231,8 @@ def call_text(call: ToolCall) -> str:
 
 def _with_text_keys(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _with_text_keys(one) for key, one in value.items()}
-    return [_with_text_keys(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {str(key): _with_text_keys(item) for key, item in value.items()}
+    return [_with_text_keys(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 # ------------------------------------------------------------------ tokens and words
