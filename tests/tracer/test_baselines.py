@@ -60,7 +60,7 @@ def test_semantic_entropy():
     assert semantic_entropy(["ab", "ac", "b"], equivalence=first_letter) < math.log(2)
     with pytest.raises(ValueError, match="at least one sampled answer"):
         semantic_entropy([])
-    with pytest.raises(ValueError, match="one logarithm of a probability"):
+    with pytest.raises(ValueError, match="one log-probability for each"):
         semantic_entropy(["a"], log_probs=[0.5])
     with pytest.raises(ValueError, match="log_probs are all -inf"):
         semantic_entropy(["a", "b"], log_probs=[-math.inf, -math.inf])

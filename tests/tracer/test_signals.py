@@ -260,7 +260,7 @@ def test_empty_texts_everywhere():
         ("log.json", TypeError, r"got str; read a log with trajscore\.io\.read_runs"),
         ([Run("a", [agent("hi")]), "b"], TypeError, "row 1 is str"),
         ([Run("a", [agent("hi")]), Run("b")], ValueError, r"run 'b' \(row 1\) has no turn of the"),
-        ([], ValueError, "got no runs"),
+        ([], ValueError, "got an empty list of runs"),
     ],
 )
 def test_what_is_no_list_of_runs(runs, error, message):
@@ -284,7 +284,7 @@ def test_bad_parameters(change, message):
 
 def test_embedders_that_return_nonsense():
     for function, message in (
-        (lambda texts: np.zeros((1, 2)), "one row of numbers of each text"),
+        (lambda texts: np.zeros((1, 2)), "one row of numbers for each text"),
         (lambda texts: np.full((len(texts), 2), np.inf), "not finite"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -86,7 +86,7 @@ def class_confidence(
     """
     questions, answers = as_array(question, "question"), as_array(answer, "answer")
     if questions.ndim != 1:
-        raise ValueError(f"question must be one label a sample, got shape {questions.shape}")
+        raise ValueError(f"question must be one label per sample, got shape {questions.shape}")
     asked = check_groups(questions, len(questions), "question")
     drawn = check_groups(answers, len(asked), "answer")
     weight = _weights(count, proba, len(asked))

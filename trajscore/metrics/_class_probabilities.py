@@ -159,7 +159,7 @@ def encode_labels(
     else:
         columns = _plain(labels)
         if columns.shape != (n_classes,) or not pd.Index(columns).is_unique:
-            raise ValueError(f"labels must be {n_classes} different classes, one for each column")
+            raise ValueError(f"labels must be {n_classes} different classes, one per column")
     # an index looks up without comparing text with numbers, which the oldest numpy refuses
     place = pd.Index(columns).get_indexer(pd.Index(y))
     if (place < 0).any():

@@ -94,7 +94,7 @@ def tps_sensitivity(
     """
     named = channels_by_name(traces)
     if BASE_RATE in named:
-        raise ValueError(f"{BASE_RATE!r} is the name of the reference; rename the predictor")
+        raise ValueError(f"{BASE_RATE!r} is reserved for the reference; rename the predictor")
     sample = check_sample(
         named,
         y_true,

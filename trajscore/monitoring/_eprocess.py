@@ -456,8 +456,9 @@ def _warn_if_alike(ratio: DensityRatio, X: TrajectoryArray) -> None:
         return
     least = int(getattr(final_forecaster(ratio.forecaster), "min_class_count", 1))
     warnings.warn(
-        f"the forecasts of all {len(X)} runs are alike, at every step, so no run can be told from "
-        f"another; give scores that vary, or more runs: a step needs {least} runs of each outcome",
+        f"The forecasts of all {len(X)} runs are the same at every step, so the process cannot "
+        f"distinguish runs. Give scores that vary, or more runs: a step needs {least} of each "
+        f"outcome",
         UserWarning,
         stacklevel=3,
     )

@@ -174,8 +174,8 @@ class EProcessMonitor:
             due = state.last.step + 1
             if step is not None and step != due:
                 raise ValueError(
-                    f"run {run_id!r}: step {step} came where step {due} is due; send the steps "
-                    f"of a run in order, each once"
+                    f"run {run_id!r}: got step {step}, expected step {due}; send the steps of a "
+                    f"run in order, each once"
                 )
             scores = self._scores(score, run_id, due)
             after = self._after(state, scores, done=done)
@@ -385,7 +385,7 @@ class EProcessMonitor:
 
     def _known(self, run_id: Hashable) -> _Run:
         if run_id not in self._runs:
-            raise KeyError(f"run {run_id!r} is not open; it has had no score, or has been finished")
+            raise KeyError(f"run {run_id!r} is not open: it has no score yet, or is finished")
         return self._runs[run_id]
 
     def _warn_longer(self, run_id: Hashable) -> None:

@@ -188,10 +188,12 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
     if n_dropped:
         traces, labels, costs = traces[known], labels[known], costs[known]
     if not labels.any():
-        raise ValueError("no run succeeded, so there is no accuracy to keep")
+        raise ValueError("no run succeeded, so the share of accuracy kept is undefined")
     account = _Account(traces, labels, process._statistic(traces), running_sum(traces, costs.cells))
     if not account.total > 0:
-        raise ValueError("all costs are zero, so that nothing can be saved; give what steps cost")
+        raise ValueError(
+            "all costs are zero, so nothing can be saved; pass cost=, that of each step"
+        )
     return TokenSavings(
         curve=_curve(account),
         at_alpha=_at_alpha(process, account),

@@ -102,7 +102,9 @@ def split_report(
         sample = replace(sample, traces={**sample.traces, _COST: check_cost(cost, sample.X)})
     observed = np.asarray(sample.y != CENSORED)
     if not observed.any():
-        raise ValueError(f"none of the {len(sample)} runs has an observed outcome; give some")
+        raise ValueError(
+            f"none of the {len(sample)} runs has an observed outcome; give runs that have one"
+        )
     sample = sample.take(observed).in_id_order()
     seeds = as_random_state(random_state).randint(2**31, size=n_splits)
     check_jobs(n_jobs)

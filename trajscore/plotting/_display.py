@@ -166,8 +166,8 @@ class PredictionDisplayMixin(DisplayMixin):
         """Return what `from_predictions` takes: by default outcomes and forecasts."""
         if not hasattr(estimator, "transform"):
             raise TypeError(
-                f"{type(estimator).__name__} has no transform, which gives a forecaster's "
-                f"probabilities; pass forecasts to from_predictions instead"
+                f"{type(estimator).__name__} has no method transform; pass its forecasts to "
+                f"from_predictions instead"
             )
         ended = ended_where_known(X, check_outcomes(y))
         return {"y_true": y, "traces": estimator.transform(ended)}

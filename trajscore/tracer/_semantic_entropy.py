@@ -161,13 +161,11 @@ def _weights(log_probs: Any, n_answers: int) -> FloatArray:
     logs = as_numbers(log_probs, "log_probs")
     if logs.shape != (n_answers,) or np.isnan(logs).any() or (logs > 0).any():
         raise ValueError(
-            f"log_probs must hold one logarithm of a probability for each of the {n_answers} "
-            f"answers"
+            f"log_probs must hold one log-probability for each of the {n_answers} answers"
         )
     if np.isneginf(logs).all():
         raise ValueError(
-            "log_probs are all -inf, so that no answer has a chance; give at least one that has, "
-            "or no log_probs"
+            "log_probs are all -inf; give at least one finite value, or leave log_probs out"
         )
     return np.asarray(softmax(logs))
 

@@ -197,8 +197,8 @@ def _likeliest(turns: Turns, tokens: Tokens, top: int) -> tuple[list[int], Float
         listed = turns.steps[turn].top_logprobs or ()
         if listed and len(listed) != n_tokens:
             raise ValueError(
-                f"{turns.place(turn)}: there are {len(listed)} lists of top_logprobs for "
-                f"{n_tokens} logprobs; give one for each token, () where there is none"
+                f"{turns.place(turn)}: {len(listed)} lists of top_logprobs for {n_tokens} "
+                f"logprobs; give one list for each token, () where none was recorded"
             )
         for token, candidates in enumerate(listed, int(start)):
             logprobs = [

@@ -28,7 +28,9 @@ def tuned(
     """Return the best (alpha, beta, gamma, k, w) and its loss: coarse, then fine, then w."""
     rows = np.flatnonzero((codes != CENSORED) & ~nothing_recorded(X))
     if not len(rows):
-        raise ValueError("tune needs runs with an outcome and a recorded component; there is none")
+        raise ValueError(
+            "tune needs runs that have an outcome and a recorded component; no run has both"
+        )
     rows = rows[id_order(X.ids[rows])]
     sample, labels = X[rows], codes[rows]
 
@@ -64,8 +66,7 @@ def pairwise_logistic_loss(labels: IntArray, risk: FloatArray, tau: float) -> Fl
     n_pairs = failed.shape[1] * succeeded.shape[1]
     if not n_pairs:
         raise ValueError(
-            "tune separates failures from successes and needs both; the observed outcomes have one "
-            "class only"
+            "tune needs failures and successes, but all observed outcomes are the same"
         )
     losses = np.empty(len(settings))
     n_rows = max(1, _PAIRS // n_pairs)

@@ -210,7 +210,9 @@ def check_runs(runs: Any, reader: str) -> list[Run]:
                 f"{type(run).__name__}"
             )
     if not listed:
-        raise ValueError(f"{reader} got no runs; the log may hold none, see .left_out")
+        raise ValueError(
+            f"{reader} got an empty list of runs; .left_out of the log says what was skipped"
+        )
     return listed
 
 
