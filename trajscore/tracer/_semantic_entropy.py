@@ -59,20 +59,7 @@ class SemanticEntropy(RiskScorer):
         self.equivalence = equivalence
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Check the runs; nothing is learned.
-
-        Parameters
-        ----------
-        X : list of Run
-            Runs whose steps hold sampled answers.
-        y : array-like of shape (n_runs,), optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        SemanticEntropy
-            The fitted scorer.
-        """
+        """Check the runs, whose steps hold sampled answers; nothing is learned."""
         runs = check_runs(X, type(self).__name__)
         self.n_runs_without_ = sum(
             not any(step.extra.get(self.samples) for step in run.steps) for run in runs
@@ -80,18 +67,7 @@ class SemanticEntropy(RiskScorer):
         return self
 
     def transform(self, X: Any) -> TrajectoryArray:
-        """Return the mean entropy so far, at every turn of agent or user.
-
-        Parameters
-        ----------
-        X : list of Run
-            Runs whose steps hold sampled answers.
-
-        Returns
-        -------
-        TrajectoryArray
-            One channel, "risk"; NaN before the first sampled answers.
-        """
+        """Return the mean entropy so far of each turn, NaN before the first sampled answers."""
         entropies = self._signals(X, reset=False)
         return entropies.with_cells(self._trace(entropies), channels=("risk",))
 

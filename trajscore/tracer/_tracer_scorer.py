@@ -172,22 +172,6 @@ class TracerScorer(RiskScorer):
             setattr(self, f"{name}_", value)
         return self
 
-    def score_samples(self, X: Any) -> FloatArray:
-        """Return the risk of each run.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            The signals.
-
-        Returns
-        -------
-        ndarray of shape (n_runs,)
-            Higher means failure is more likely: the last value of `transform`. NaN for a run of
-            which no component was recorded.
-        """
-        return self._run_risk(self._signals(X, reset=False), self.actors)
-
     def attribution(self, X: TrajectoryArray) -> pd.DataFrame:
         """Split the risk of each run into the agent's and the user's part.
 
@@ -217,7 +201,7 @@ class TracerScorer(RiskScorer):
         """
         signals = self._signals(X, reset=False)
         check_channel(signals, IS_AGENT, type(self).__name__)
-        total = self._run_risk(signals, self.actors)
+        total = self._run_risk(signals)
         parts = {"total": total}
         for side in ("agent", "user"):
             counted = self.actors in ("both", side)
@@ -292,9 +276,9 @@ class TracerScorer(RiskScorer):
         risk = self._tail(signals, self.actors, running_top_means)
         return np.where(self._unknown_yet(signals), np.nan, risk)
 
-    def _run_risk(self, signals: TrajectoryArray, actors: str) -> FloatArray:
+    def _run_risk(self, signals: TrajectoryArray, actors: str | None = None) -> FloatArray:
         unknown = self._unknown_yet(signals)[last_cells(signals)]
-        return np.where(unknown, np.nan, self._tail(signals, actors, top_means))
+        return np.where(unknown, np.nan, self._tail(signals, actors or self.actors, top_means))
 
     def _unknown_yet(self, signals: TrajectoryArray) -> BoolArray:
         """Tell up to which cells there is no risk: a multiple of surprisal needs that."""

@@ -51,53 +51,16 @@ class RunTransformer(TraceTransformer, BaseEstimator):
         raise NotImplementedError
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Check parameters and runs, and learn what there is to learn.
-
-        Parameters
-        ----------
-        X : list of Run
-            What a reader of `trajscore.io` gives.
-        y : array-like of shape (n_runs,), optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        transformer
-            The fitted transformer.
-        """
+        """Check parameters and runs (a list of Run), and learn what there is to learn."""
         self._channels_of(X, reset=True)
         return self
 
     def fit_transform(self, X: Any, y: ArrayLike | None = None) -> TrajectoryArray:
-        """Fit and return the channels, in one go.
-
-        Parameters
-        ----------
-        X : list of Run
-            What a reader of `trajscore.io` gives.
-        y : array-like of shape (n_runs,), optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        TrajectoryArray
-            The channels named above, with the columns of `trajscore.io.meta`.
-        """
+        """Fit and return the channels of runs (a list of Run), in one go."""
         return self._channels_of(X, reset=True)
 
     def transform(self, X: Any) -> TrajectoryArray:
-        """Return the channels of runs.
-
-        Parameters
-        ----------
-        X : list of Run
-            What a reader of `trajscore.io` gives.
-
-        Returns
-        -------
-        TrajectoryArray
-            The channels named above, with the columns of `trajscore.io.meta`.
-        """
+        """Return the channels of runs (a list of Run), with the columns of `trajscore.io.meta`."""
         return self._channels_of(X, reset=False)
 
     def __sklearn_tags__(self) -> Any:
