@@ -114,5 +114,5 @@ def test_a_damaged_model_is_refused(tmp_path, rng):
         with zipfile.ZipFile(tmp_path / "q.skops", "w") as file:
             for one, content in parts.items():
                 file.writestr(one, content[: len(content) // 2] if one == name else content)
-        with pytest.raises(ValueError, match="is no .skops file|is damaged|does not work"):
+        with pytest.raises(ValueError, match="is not a .skops file|is damaged|does not work"):
             load_process(tmp_path / "q.skops")

@@ -32,6 +32,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FORMULAS = (
     "trajscore/metrics",
+    "trajscore/core/binning.py",
+    "trajscore/core/collapse.py",
+    "trajscore/core/equal_length.py",
+    "trajscore/core/gradients.py",
+    "trajscore/core/ranking.py",
+    "trajscore/core/run_sums.py",
+    "trajscore/core/score_families.py",
+    "trajscore/core/statistics.py",
+    "trajscore/core/ties.py",
+    "trajscore/core/weighted_steps.py",
+    "trajscore/core/within_strata.py",
     "trajscore/monitoring/_thresholds.py",
     "trajscore/censoring/_censoring_shift.py",
     "trajscore/censoring/_weighting.py",
@@ -73,8 +84,8 @@ EQUIVALENT = {
     ): "whether to go down by 35 e-folds more is judged by nearly the same part of the lowest one",
     (
         "trajscore/metrics/_scorers.py",
-        "if labels is None and n_found < P.shape[1]:",
-        "if labels is None and n_found < P.shape[-1]:",
+        "if labels is None and n_classes < P.shape[1]:",
+        "if labels is None and n_classes < P.shape[-1]:",
     ): "the last of two axes",
     (
         "trajscore/metrics/_uncertainty.py",

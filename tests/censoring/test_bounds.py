@@ -8,7 +8,7 @@ from trajscore.censoring import break_even_q, tps_bounds
 from trajscore.metrics import censored_tps_score, tps_score
 
 # outcomes are known here of runs that were cut off
-pytestmark = pytest.mark.filterwarnings("ignore:row .* the outcome was observed after:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
 
 FAMILIES = ["log", "brier", ("beta", 2, 4)]
 HOW = [

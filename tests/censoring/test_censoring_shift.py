@@ -10,7 +10,7 @@ from trajscore.metrics import censored_tps_score, tps_score
 FAMILIES = ["log", "brier", ("beta", 2, 4)]
 STEP_WEIGHTS = [name for name in WEIGHT_SCHEDULES if name != "linear_front"]  # needs a horizon
 # outcomes are known here of runs that were cut off
-pytestmark = pytest.mark.filterwarnings("ignore:row .* the outcome was observed after:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
 
 
 OWN = {"horizon": "own"}

@@ -9,7 +9,7 @@ from trajscore.censoring import ContinuationModel, conditional_mean_test
 from trajscore.metrics import tps_samples
 
 # outcomes are known here of runs that were cut off
-pytestmark = pytest.mark.filterwarnings("ignore:row .* the outcome was observed after:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
 
 
 def learner(*args, **options):

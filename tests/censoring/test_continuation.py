@@ -19,7 +19,7 @@ from trajscore.censoring import (
 from trajscore.metrics import censored_tps_samples, tps_samples
 
 # outcomes are known here of runs that were cut off
-pytestmark = pytest.mark.filterwarnings("ignore:row .* the outcome was observed after:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
 
 
 def learner(*args, **options):

@@ -19,7 +19,7 @@ from trajscore.metrics import censored_tps_score, tps_samples, tps_score
 
 OWN = {"weights": "linear_front", "horizon": "own"}
 # outcomes are known here of runs that were cut off
-pytestmark = pytest.mark.filterwarnings("ignore:row .* the outcome was observed after:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
 
 REPEATS = 8
 

@@ -340,9 +340,9 @@ def test_monitor_answers_bad_lines_and_goes_on(model, monkeypatch, capsys):
         '{"run_id": "a", "score": 0.4}': "no key named 'run_id'; did you mean 'id'?",
         '{"id": "a"}': 'there is no "score"',
         '{"id": "a", "score": NaN}': "step 2: the score nan is not a finite number",
-        '{"id": "a", "score": 0.4, "step": 4}': "step 4 came where step 2 is due",
+        '{"id": "a", "score": 0.4, "step": 4}': "got step 4, expected step 2",
         '{"id": "a", "score": 0.4, "step": true}': '"step" must be a whole number from 1 on',
-        '{"id": "b", "end": true}': "run 'b' is not open; it has had no score",
+        '{"id": "b", "end": true}': "run 'b' is not open: it has no score yet",
     }
     good = ['{"id": "a", "score": 0.4}', "", '{"id": "a", "score": 0.3}']
     _, answers = monitored(path, [good[0], *bad, *good[1:]], monkeypatch, capsys)
@@ -409,7 +409,7 @@ def test_monitor_says_what_is_wrong_with_a_model(tmp_path, capsys, model):
     assert "does not exist; write it with trajscore fit" in capsys.readouterr().err
     (tmp_path / "text.skops").write_text("text")
     assert main(["monitor", "--model", str(tmp_path / "text.skops")]) == 2
-    assert "is no .skops file" in capsys.readouterr().err
+    assert "is not a .skops file" in capsys.readouterr().err
     skops.dump([1, 2], tmp_path / "list.skops")
     assert main(["monitor", "--model", str(tmp_path / "list.skops")]) == 2
     assert "holds a list, not a DensityRatioEProcess" in capsys.readouterr().err

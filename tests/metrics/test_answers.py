@@ -472,3 +472,17 @@ def test_no_floor_at_all():
 def test_a_floor_above_the_largest_uncertainty_leaves_that_one():
     least_sure = ecuas_score([0], [[0.5, 0.5]], n=0, labels=[0, 1])
     assert ecuas_score([0], [[0.9, 0.1]], n=0, labels=[0, 1], eps=0.9) == least_sure
+
+
+def test_settings_of_answers_are_those_of_the_functions(rng):
+    P, y = rng.dirichlet(np.ones(3), 30), rng.integers(0, 3, 30)
+    for how in ({}, {"cost": ASYMMETRIC}, {"cost": "log"}):
+        expected = ecuas_score(y, P, n=0, normalize=True, **how)
+        assert metrics.Answers.from_proba(y, P, **how).ecuas(0, normalize=True) == expected
+    with pytest.raises(ValueError, match="normalize=True needs class probabilities"):
+        metrics.Answers.from_confidence([1, 0], [0.9, 0.4]).ecuas(normalize=True)
+    assert ecuas_from_confidence([0], [1.0], n=0, eps=1e-3) == pytest.approx(1e-3 - np.log(1e-3))
+    X, model = rng.normal(size=(30, 2)), GaussianNB()
+    scorer = make_ecuas_scorer(0, cost=ASYMMETRIC, labels=range(3))
+    found = scorer(model.fit(X, y), X, y)
+    assert found == -ecuas_score(y, model.predict_proba(X), n=0, cost=ASYMMETRIC)

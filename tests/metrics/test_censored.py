@@ -12,7 +12,7 @@ from trajscore.core.weights import WEIGHT_SCHEDULES, step_weights
 from trajscore.metrics import censored_tps_samples, censored_tps_score, tps_samples, tps_score
 
 # outcomes are known here of runs that were cut off
-pytestmark = pytest.mark.filterwarnings("ignore:row .* the outcome was observed after:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
 
 FAMILIES = ["log", "brier", ("beta", 2, 4)]
 # the convention of the paper, and weights of steps

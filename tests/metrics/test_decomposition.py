@@ -12,7 +12,7 @@ from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.metrics import tps_decomposition, tps_score
 
 # outcomes are known here of runs that were cut off
-pytestmark = pytest.mark.filterwarnings("ignore:row .* the outcome was observed after:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
 
 FAMILIES = ["log", "brier", ("beta", 2, 4), ("beta", 0.5, 2.5)]
 PARTS = ["miscalibration", "discrimination", "uncertainty"]

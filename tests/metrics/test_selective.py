@@ -62,8 +62,9 @@ def test_weights_are_counts():
     correct, c = np.array([1, 0, 1, 1, 0]), np.array([0.9, 0.8, 0.7, 0.6, 0.6])
     counts = np.array([2, 1, 0, 3, 1])
     rows = np.repeat(np.arange(5), counts)
-    weighted = metrics.aurc(correct, c, sample_weight=counts)
-    assert weighted == pytest.approx(metrics.aurc(correct[rows], c[rows]))
+    for metric in (metrics.aurc, metrics.augrc):
+        weighted = metric(correct, c, sample_weight=counts)
+        assert weighted == pytest.approx(metric(correct[rows], c[rows]))
     table = metrics.Answers.from_confidence(correct, c, sample_weight=counts).metrics()
     again = metrics.Answers.from_confidence(correct[rows], c[rows]).metrics()
     np.testing.assert_allclose(table, again, rtol=1e-12)

@@ -82,7 +82,7 @@ def test_a_function_of_steps_weighs_them(ragged):
     assert_score(y, X, *sums, score="brier", weights=lambda step: 3 / (1 + step / 10) / 3)
 
 
-@pytest.mark.filterwarnings("ignore:row .* the outcome was observed after:UserWarning")
+@pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
 @pytest.mark.parametrize("score", FAMILIES, ids=str)
 @pytest.mark.parametrize("weights", PAPER)
 def test_is_the_definition_of_the_paper(ragged, rng, score, weights):
@@ -367,7 +367,7 @@ def test_an_infinite_score_of_what_did_not_happen_costs_nothing():
 @pytest.mark.parametrize("function", WEIGHTED)
 def test_a_horizon_beyond_the_end_is_warned_of(function):
     X = TrajectoryArray.from_list([[0.5], [0.5, 0.6], [0.5]], horizon=[1, 30, 30])
-    message = "row 1: the outcome was observed after 2 steps, but the horizon is 30 .2 such runs."
+    message = "row 1: the run ended after 2 steps, but its horizon is 30 .2 such runs."
     with pytest.warns(UserWarning, match=message) as seen:
         function([1, 0, 1], X, **OWN)
     assert len(seen) == 1

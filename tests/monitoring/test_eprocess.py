@@ -431,7 +431,7 @@ def test_longer_runs_than_any_seen(runs):
     [
         ({"threshold": "pax"}, {}, "threshold must be 'pac', "),
         ({"alpha": 1.0}, {}, "alpha must lie strictly between 0 and 1"),
-        ({"alpha": "a"}, {}, "alpha must be a number or several"),
+        ({"alpha": "a"}, {}, "alpha must be a number or a list of numbers"),
         ({"forecaster": LogisticRegression()}, {}, r"wrap a classifier as PrefixForecaster\(Logi"),
         ({"alpha": []}, {}, "alpha must lie strictly between 0 and 1"),
         ({"delta": 0}, {}, "delta must lie"),
@@ -448,7 +448,7 @@ def test_longer_runs_than_any_seen(runs):
         ({"cross_fit": "5"}, {}, "cross_fit must be a whole number of at least 2, got '5'"),
         ({"cross_fit": 1}, {}, "cross_fit must be a whole number of at least 2"),
         ({"delta": "a"}, {}, "delta must lie strictly between 0 and 1, got 'a'"),
-        ({"alpha": [0.1, 0.2, 0.1]}, {}, "alpha must not name a level more than once"),
+        ({"alpha": [0.1, 0.2, 0.1]}, {}, "alpha names a level more than once"),
         ({"forecaster": "passthru"}, {}, 'must be an estimator or "passthrough"'),
         ({}, {"calibration": [0, 1] * 60}, "names row 0 more than once"),
         ({"threshold": "ville"}, {"calibration": [1, 2]}, "threshold='ville' holds out no runs"),
@@ -483,9 +483,11 @@ def test_bad_runs(runs):
     with pytest.raises(ValueError, match="step 2.*missing"):
         DensityRatioEProcess().fit(Runs.from_list([[0.5, np.nan]], missing="allow"), [1])
     process = DensityRatioEProcess(threshold="ville").fit(X, y)
-    with pytest.raises(ValueError, match=r"alpha = 0\.3 was not fitted; it is one of \[0\.05\]"):
+    with pytest.raises(
+        ValueError, match=r"alpha = 0\.3 was not fitted; the fitted levels are \[0\.05\]"
+    ):
         process.predict(X, alpha=0.3)
-    with pytest.raises(ValueError, match="there is no failing run"):
+    with pytest.raises(ValueError, match="no run failed, so power"):
         process.score(X, np.ones(120))
     two = Runs(np.stack([X.cells, X.cells], axis=1), X.lengths, channels=["a", "b"])
     with pytest.raises(ValueError, match="was fitted on 1 channels, got 2"):
@@ -570,7 +572,7 @@ def test_weights_of_a_score(runs):
         (np.zeros(120), "all sample weights are zero"),
         (np.full(120, np.nan), "NaN"),
         (-np.ones(120), "row 0: sample_weight -1 is negative"),
-        (y, "all failing runs have weight zero"),
+        (y, "all failed runs have weight zero"),
     ]:
         with pytest.raises(ValueError, match=message):
             process.score(X, y, sample_weight=wrong)

@@ -60,7 +60,7 @@ def test_a_step_that_comes_twice_is_answered_again(state):
         assert len(monitor) == 0
         monitor.update(0.4, "b", step=1)
         for step, score in [(3, 0.3), (1, 0.31), (0, 0.4)]:
-            with pytest.raises(ValueError, match=rf"run 'b': step {step} came where step 2 is due"):
+            with pytest.raises(ValueError, match=rf"run 'b': got step {step}, expected step 2"):
                 monitor.update(score, "b", step=step)
     again = reopened(monitor, state)
     assert again.update(0.3, "a", step=2, done=True) == second
@@ -198,7 +198,7 @@ def test_two_monitors_on_one_file_are_refused(state):
     monitor.close()
     monitor.close()
     assert len(PROCESS.monitor(state=state)) == 1
-    with pytest.raises(FileNotFoundError, match="there is no such folder"):
+    with pytest.raises(FileNotFoundError, match="the folder .* does not exist"):
         PROCESS.monitor(state=state / "none" / "state")
 
 
@@ -228,6 +228,6 @@ def test_files_of_others_are_refused(state):
         other.monitor(state=state)
     for text in ("", "[1]\n", "{}\n", json.dumps({"format": "else"}) + "\n", "[" * 5000 + "\n"):
         state.write_text(text)
-        with pytest.raises(ValueError, match="is no state of a trajscore monitor"):
+        with pytest.raises(ValueError, match="is not a trajscore monitor's state"):
             PROCESS.monitor(state=state)
         assert state.read_text() == text

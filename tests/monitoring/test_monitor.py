@@ -484,10 +484,12 @@ def test_a_score_on_another_scale_is_warned_of_once(runs):
     monitor = process.monitor()
     for score in (2 * low - high + 1e-9, 2 * high - low - 1e-9):
         monitor.update(score, "near")
-    with pytest.warns(UserWarning, match="run 'a', step 1: score 70 is far from all scores of"):
+    with pytest.warns(UserWarning, match="run 'a', step 1: score 70 is out of range"):
         monitor.update(70, "a")
     monitor.update(70, "b")
-    with pytest.warns(UserWarning, match=f"score 70 is far .* go from {low:g} to {high:g}"):
+    with pytest.warns(
+        UserWarning, match=f"score 70 .*: training scores go from {low:g} to {high:g}"
+    ):
         process.predict(X.with_cells(np.where(np.arange(len(X.cells)) == 3, 70, X.cells)))
     flag = Runs(np.column_stack([X.cells, 0 * X.cells]), X.lengths, channels=["a", "set"])
     DensityRatioEProcess(alpha=0.3).fit(flag, y).monitor().update({"a": 0.5, "set": 1})

@@ -69,7 +69,7 @@ def test_from_estimator(runs, display):
     made_table, same_table = (getattr(d, "table", getattr(d, "curves", None)) for d in (made, same))
     pd.testing.assert_frame_equal(made_table, same_table)
     drawn(display.from_estimator(calibrator, X, y, name="platt"))
-    with pytest.raises(TypeError, match="object has no transform"):
+    with pytest.raises(TypeError, match="object has no method transform"):
         display.from_estimator(object(), X, y)
     with pytest.raises(ValueError, match="no predictors"):
         display.from_predictions(y, {})

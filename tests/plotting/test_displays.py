@@ -198,7 +198,7 @@ def test_displays_of_forecasters(runs):
     reliability = ReliabilityDisplay.from_estimator(model, X, y, phi="last", name="mine")
     expected = ReliabilityDisplay.from_predictions(y, forecasts, phi="last")
     assert np.array_equal(reliability.success_rate, expected.success_rate)
-    with pytest.raises(TypeError, match="has no transform"):
+    with pytest.raises(TypeError, match="has no method transform"):
         ReliabilityDisplay.from_estimator(LogisticRegression(), X, y)
 
 

@@ -44,6 +44,8 @@ def test_early_warning(signals):
     )
     assert several.plot() is several
     assert len(several.line_) == 2
+    half = several.plot(early=0.5)
+    assert all("of failures by 50%" in line.get_label() for line in half.line_)
     left, right = several.ax_
     assert left.get_ylim()[1] > 1
     assert "AUROC" in right.get_ylabel()

@@ -7,6 +7,7 @@ import pytest
 
 from trajscore import io
 from trajscore.tracer import (
+    SAUP,
     MeanSurprisal,
     RunLength,
     SelfReportedConfidence,
@@ -38,6 +39,14 @@ def test_baselines(signals):
         SelfReportedConfidence(channel="verbal").fit(signals)
 
 
+@pytest.mark.parametrize("kind", [SAUP, MeanSurprisal, SelfReportedConfidence])
+def test_turns_of_one_side_count_alone(signals, kind):
+    of_agent = signals["is_agent"].cells.astype(bool)
+    own = signals.with_cells(np.where(of_agent[:, None], signals.cells, np.nan))
+    found = kind(actors="agent").fit(signals).score_samples(signals)
+    assert np.allclose(found, kind().fit(own).score_samples(own), equal_nan=True)
+
+
 def test_semantic_entropy():
     assert semantic_entropy(["a", "A ", "a"]) == 0
     assert semantic_entropy(list("abcd")) == pytest.approx(math.log(4))
@@ -51,7 +60,7 @@ def test_semantic_entropy():
     assert semantic_entropy(["ab", "ac", "b"], equivalence=first_letter) < math.log(2)
     with pytest.raises(ValueError, match="at least one sampled answer"):
         semantic_entropy([])
-    with pytest.raises(ValueError, match="one logarithm of a probability"):
+    with pytest.raises(ValueError, match="one log-probability for each"):
         semantic_entropy(["a"], log_probs=[0.5])
     with pytest.raises(ValueError, match="log_probs are all -inf"):
         semantic_entropy(["a", "b"], log_probs=[-math.inf, -math.inf])
@@ -64,6 +73,13 @@ def test_semantic_entropy():
         semantic_entropy([None])
     with pytest.raises(ValueError, match="a list of texts, not one text"):
         semantic_entropy("yes")
+
+
+def test_semantic_entropy_with_an_equivalence_and_a_key_of_ones_own():
+    run = io.Run("a", [io.Step("agent", "x", extra={"drawn": ["ab", "ac", "b"]})])
+    scorer = SemanticEntropy(samples="drawn", equivalence=lambda a, b: a[0] == b[0])
+    expected = -(2 / 3 * math.log(2 / 3) + 1 / 3 * math.log(1 / 3))
+    assert scorer.fit([run]).score_samples([run]) == pytest.approx([expected])
 
 
 def test_semantic_entropy_of_runs():

@@ -61,6 +61,16 @@ def test_runs_without_a_risk_are_left_out_and_grades_refused():
         early_warning([0, 0.5, 1], risk)
 
 
+def test_intervals_know_of_clusters(rng):
+    y, task = rng.integers(0, 2, 120), np.repeat(np.arange(30), 4)
+    y = np.where(rng.random(120) < 0.9, np.repeat(y[::4], 4), y)  # trials of a task end alike
+    risk = TrajectoryArray(rng.random(240), [2] * 120)
+    alone, clustered = early_warning(y, risk), early_warning(y, risk, groups=task)
+    assert clustered.threshold == alone.threshold
+    width = [w.by_step["AUROC_high"] - w.by_step["AUROC_low"] for w in (alone, clustered)]
+    assert not np.allclose(*width)
+
+
 def test_by_step(rng):
     lengths = rng.integers(2, 6, 120)
     y = rng.integers(-1, 2, 120)

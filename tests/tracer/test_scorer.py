@@ -193,7 +193,7 @@ def test_a_run_of_which_nothing_is_recorded_has_no_risk(aggregation):
     assert warning.false_alarms_within(1) == 0
     tuned = TracerScorer(aggregation=aggregation, tune="pairwise_logistic")
     assert tuned.fit(S, [1, 1, 0]).loss_ == tuned.fit(S[1:], [1, 0]).loss_
-    with pytest.raises(ValueError, match="tune needs runs with an outcome and a recorded"):
+    with pytest.raises(ValueError, match="tune needs runs that have an outcome and a recorded"):
         tuned.fit(S[[0]], [1])
 
 
@@ -267,7 +267,7 @@ def test_loss_by_hand():
     assert pairwise_logistic_loss(np.array([0, 1]), np.array([1.0, 0.0]), 1) == pytest.approx(
         0.3133, abs=5e-5
     )
-    with pytest.raises(ValueError, match="needs both"):
+    with pytest.raises(ValueError, match="tune needs failures and successes"):
         TracerScorer(tune="pairwise_logistic").fit([[0.1], [0.2]], [1, 1])
     with pytest.raises(ValueError, match=r"row 1: outcome 0\.5 must be 0 or 1 here"):
         TracerScorer(tune="pairwise_logistic").fit([[0.1], [0.2]], [1, 0.5])
@@ -345,8 +345,8 @@ def test_clone_pickle_and_channels(signals):
     ("change", "message"),
     [
         ({"alpha": -1}, "alpha must be a number of at least 0, got -1"),
-        ({"k": 0}, r"k is a tail fraction in \(0, 1\]"),
-        ({"w": 2}, r"w is a weight in \[0, 1\], got 2"),
+        ({"k": 0}, r"k must be a fraction in \(0, 1\]"),
+        ({"w": 2}, r"w must be a weight in \[0, 1\], got 2"),
         ({"aggregation": "mean"}, "aggregation must be"),
         ({"actors": "all"}, "actors must be"),
         ({"tune": "auroc"}, "tune must be"),
@@ -354,9 +354,9 @@ def test_clone_pickle_and_channels(signals):
         ({"tau": "x"}, "tau must be a positive temperature, got 'x'"),
         ({"alpha": "a"}, "alpha must be a number of at least 0, got 'a'"),
         ({"alpha": "x"}, "alpha must be a number of at least 0, got 'x'"),
-        ({"k": "a"}, r"k is a tail fraction in \(0, 1\], got 'a'"),
-        ({"k": [0.1, 0.2]}, r"k is a tail fraction in \(0, 1\], got \[0.1, 0.2\]"),
-        ({"w": None}, r"w is a weight in \[0, 1\], got None"),
+        ({"k": "a"}, r"k must be a fraction in \(0, 1\], got 'a'"),
+        ({"k": [0.1, 0.2]}, r"k must be a fraction in \(0, 1\], got \[0.1, 0.2\]"),
+        ({"w": None}, r"w must be a weight in \[0, 1\], got None"),
         ({"tune": "pairwise_logistic"}, "needs y in fit"),
     ],
 )

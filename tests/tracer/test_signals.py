@@ -260,7 +260,7 @@ def test_empty_texts_everywhere():
         ("log.json", TypeError, r"got str; read a log with trajscore\.io\.read_runs"),
         ([Run("a", [agent("hi")]), "b"], TypeError, "row 1 is str"),
         ([Run("a", [agent("hi")]), Run("b")], ValueError, r"run 'b' \(row 1\) has no turn of the"),
-        ([], ValueError, "got no runs"),
+        ([], ValueError, "got an empty list of runs"),
     ],
 )
 def test_what_is_no_list_of_runs(runs, error, message):
@@ -284,7 +284,7 @@ def test_bad_parameters(change, message):
 
 def test_embedders_that_return_nonsense():
     for function, message in (
-        (lambda texts: np.zeros((1, 2)), "one row of numbers of each text"),
+        (lambda texts: np.zeros((1, 2)), "one row of numbers for each text"),
         (lambda texts: np.full((len(texts), 2), np.inf), "not finite"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -463,6 +463,13 @@ class Counting(CountVectorizer):
     def fit_transform(self, texts, y=None):
         Counting.n_fits += 1
         return super().fit_transform(texts)
+
+
+def test_stop_words_of_ones_own():
+    steps = agent("lost bag"), agent("lost ring")
+    assert signals(*steps)["repetition"].cells[-1] == pytest.approx(1 / 6)
+    without = signals(*steps, stop_words=["lost"])
+    assert without["repetition"].cells[-1] == 0  # bag and ring have no word in common
 
 
 def test_a_search_with_memory_embeds_each_fold_once(talk, tmp_path):

@@ -89,7 +89,7 @@ def test_a_long_run_needs_no_square_of_memory(rng):
 
 @pytest.mark.parametrize(
     ("k", "w", "message"),
-    [(0, 0.1, "k is a tail fraction"), (1.2, 0.1, "got 1.2"), (0.1, -1, "w is a weight")],
+    [(0, 0.1, "k must be a fraction"), (1.2, 0.1, "got 1.2"), (0.1, -1, "w must be a weight")],
 )
 def test_bad_parameters(k, w, message):
     with pytest.raises(ValueError, match=message):

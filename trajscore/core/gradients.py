@@ -30,9 +30,9 @@ def auroc(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, Floa
 def auprc(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A failure adds its precision; it and every success change the precision of later ones."""
     F, P = failures.sum(), ranking.auprc(failures, successes)
-    n_caught, flagged = np.cumsum(failures), np.cumsum(failures + successes)
+    hits, flagged = np.cumsum(failures), np.cumsum(failures + successes)
     with np.errstate(invalid="ignore", divide="ignore"):
-        precision = np.where(flagged > 0, n_caught / flagged, 0.0)
+        precision = np.where(flagged > 0, hits / flagged, 0.0)
         later = np.where(flagged > 0, failures / flagged, 0.0)
     missed = _sum_from(later * (1 - precision))
     wrong = _sum_from(later * precision)

@@ -69,10 +69,10 @@ def auroc(failures: FloatArray, successes: FloatArray) -> FloatArray:
 
 def auprc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     """Average precision of finding failures by low confidence, a tie group at a time."""
-    n_caught = np.cumsum(failures, axis=-1)
-    flagged = n_caught + np.cumsum(successes, axis=-1)
+    hits = np.cumsum(failures, axis=-1)
+    flagged = hits + np.cumsum(successes, axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):  # NaN where no failure occurs
-        precision = np.where(flagged > 0, n_caught / flagged, 0.0)
+        precision = np.where(flagged > 0, hits / flagged, 0.0)
         return np.asarray((failures * precision).sum(axis=-1) / failures.sum(axis=-1))
 
 

@@ -316,9 +316,8 @@ def usage() -> str:
 def _counts(family: type[ScoreFamily]) -> range:
     """How many parameters a family may be given."""
     parameters = inspect.signature(family).parameters.values()
-    return range(
-        sum(parameter.default is parameter.empty for parameter in parameters), len(parameters) + 1
-    )
+    n_needed = sum(parameter.default is parameter.empty for parameter in parameters)
+    return range(n_needed, len(parameters) + 1)
 
 
 def _words(text: str) -> list[str]:

@@ -156,7 +156,7 @@ def _joint(group: Sequence[Statistic]) -> Callable[[FloatArray], FloatArray]:
     if isinstance(group[0], OfTies):
         ties, of_ties = (
             group[0].ties,
-            [member.function for member in group if isinstance(member, OfTies)],
+            [metric.function for metric in group if isinstance(metric, OfTies)],
         )
 
         def values(counts: FloatArray) -> FloatArray:
@@ -165,10 +165,10 @@ def _joint(group: Sequence[Statistic]) -> Callable[[FloatArray], FloatArray]:
 
         return values
     if isinstance(group[0], CalibrationError):
-        errors = [replace(member, rows=None) for member in group]
-        return lambda counts: np.stack([member(counts) for member in errors], axis=-1)
-    means = [member for member in group if isinstance(member, MeanOfRuns)]
-    samples, divisor = np.stack([member.samples for member in means], axis=1), means[0].divisor
+        errors = [replace(metric, rows=None) for metric in group]
+        return lambda counts: np.stack([metric(counts) for metric in errors], axis=-1)
+    means = [metric for metric in group if isinstance(metric, MeanOfRuns)]
+    samples, divisor = np.stack([metric.samples for metric in means], axis=1), means[0].divisor
     return lambda counts: _means(counts, samples, divisor)
 
 

@@ -434,8 +434,8 @@ class Answers:
         dtype: float64
         """
         numbers: list[Any] = [n] if is_number(n) else list(n)
-        for one in numbers:
-            check_n(one)
+        for each_n in numbers:
+            check_n(each_n)
         confidence, log_odds = self._confidence()
         of_answers = confidence_table(
             1 - self.paid, confidence, log_odds, self.weight, n_bins=n_bins, recall=recall,
@@ -443,13 +443,15 @@ class Answers:
         )  # fmt: skip
         if numbers:
             self._warn_above(stacklevel=3)
-        of_answers |= {f"ECUAS_{one:g}": self._mean(one) for one in numbers}
+        of_answers |= {f"ECUAS_{each_n:g}": self._mean(each_n) for each_n in numbers}
         source = self.source
         if source is None or source.y is None:
             return pd.Series(of_answers)
         table = class_table(source.values, source.y, self.weight, source.log, self._floor)
-        for one in numbers:
-            table[f"N-ECUAS_{one:g}"] = of_answers[f"ECUAS_{one:g}"] / self._naive_cost(one)
+        for each_n in numbers:
+            table[f"N-ECUAS_{each_n:g}"] = of_answers[f"ECUAS_{each_n:g}"] / self._naive_cost(
+                each_n
+            )
         return pd.Series(table | of_answers)
 
     def _ecuas(self, n: float, normalize: bool = False) -> float:

@@ -86,12 +86,12 @@ def class_confidence(
     """
     questions, answers = as_array(question, "question"), as_array(answer, "answer")
     if questions.ndim != 1:
-        raise ValueError(f"question must be one label a sample, got shape {questions.shape}")
+        raise ValueError(f"question must be one label per sample, got shape {questions.shape}")
     asked = check_groups(questions, len(questions), "question")
-    given = check_groups(answers, len(asked), "answer")
+    drawn = check_groups(answers, len(asked), "answer")
     weight = _weights(count, proba, len(asked))
-    pairs, place = np.unique(asked * (given.max(initial=0) + 1) + given, return_inverse=True)
-    in_question, class_ = np.divmod(pairs, given.max(initial=0) + 1)
+    pairs, place = np.unique(asked * (drawn.max(initial=0) + 1) + drawn, return_inverse=True)
+    in_question, class_ = np.divmod(pairs, drawn.max(initial=0) + 1)
     mass = np.bincount(place.ravel(), weight, len(pairs)).astype(np.float64)
     labels = _labels(questions, asked)
     mass = _shares(mass, in_question, labels, counted=proba is None)
@@ -100,7 +100,7 @@ def class_confidence(
     first = tied[np.unique(in_question[tied], return_index=True)[1]]
     return pd.DataFrame(
         {
-            "decision": _labels(answers, given)[class_[first]],
+            "decision": _labels(answers, drawn)[class_[first]],
             "confidence": best,
             "u": np.maximum(1 - best, 0),
         },

@@ -107,25 +107,25 @@ def _what_is_wrong(row: NDArray[Any], log: bool) -> str:
 def _guess_columns(y: NDArray[Any], n_classes: int) -> NDArray[Any]:
     """Classes of the columns: those that occur, or column numbers if classes are such numbers."""
     try:
-        found = np.unique(y)
+        classes = np.unique(y)
     except TypeError as error:
         raise ValueError(
             "the classes in y_true are partly text, partly numbers; make them all of one kind"
         ) from error
-    if len(found) == n_classes:
-        return found
+    if len(classes) == n_classes:
+        return classes
     numbers = np.arange(n_classes)
-    if (pd.Index(numbers).get_indexer(found) >= 0).all():
+    if (pd.Index(numbers).get_indexer(classes) >= 0).all():
         return numbers
-    if len(found) < n_classes:
+    if len(classes) < n_classes:
         raise ValueError(
-            f"{len(found)} classes occur and there are {n_classes} columns; pass labels=, the "
+            f"{len(classes)} classes occur and there are {n_classes} columns; pass labels=, the "
             f"class of each column"
         )
-    if found.dtype.kind in "iuf":
+    if classes.dtype.kind in "iuf":
         return numbers  # the caller names the row of a class that is none of them
     raise ValueError(
-        f"{len(found)} classes occur, but there are {n_classes} columns; give one column for each"
+        f"{len(classes)} classes occur, but there are {n_classes} columns; give one column for each"
     )
 
 
@@ -159,7 +159,7 @@ def encode_labels(
     else:
         columns = _plain(labels)
         if columns.shape != (n_classes,) or not pd.Index(columns).is_unique:
-            raise ValueError(f"labels must be {n_classes} different classes, one for each column")
+            raise ValueError(f"labels must be {n_classes} different classes, one per column")
     # an index looks up without comparing text with numbers, which the oldest numpy refuses
     place = pd.Index(columns).get_indexer(pd.Index(y))
     if (place < 0).any():

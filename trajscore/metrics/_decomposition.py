@@ -191,7 +191,7 @@ def tps_decomposition(
     y, X = check_scored(y_true, traces, how)
     weight = check_sample_weight(sample_weight, len(X))
     mass, steps, counts = weighted_mass(y, X, weight, how, by_step=by == "step")
-    parts = mass.parts(lambda one: one.score(family))
+    parts = mass.parts(lambda part: part.score(family))
     if by == "pooled":
         return TPSDecomposition(**{name: float(part[0]) for name, part in parts.items()})
     share = np.add.reduceat(mass.success + mass.failure, _run_starts(mass.group))

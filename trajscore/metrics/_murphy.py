@@ -76,7 +76,7 @@ def murphy_curve(
     how = as_step_weights(weights, horizon)
     y, X = check_scored(y_true, traces, how)
     mass, _, _ = weighted_mass(y, X, check_sample_weight(sample_weight, len(X)), how)
-    parts = mass.parts(lambda one: _elementary(one, cuts))
+    parts = mass.parts(lambda part: _elementary(part, cuts))
     return pd.DataFrame(parts, index=pd.Index(cuts, name="threshold"))
 
 

@@ -131,14 +131,14 @@ def plug_in_regret(
     )
 
 
-def _same_runs(**given: Any) -> list[TrajectoryArray]:
+def _same_runs(**traces: Any) -> list[TrajectoryArray]:
     """Check probabilities of the same runs and steps as ``traces`` has."""
     checked = {
-        name: check_trajectories(one, probabilities=True, single_channel=True)
-        for name, one in given.items()
+        name: check_trajectories(X, probabilities=True, single_channel=True)
+        for name, X in traces.items()
     }
-    for name, one in checked.items():
-        check_same_runs(one, checked["traces"], name, "traces")
+    for name, X in checked.items():
+        check_same_runs(X, checked["traces"], name, "traces")
     return list(checked.values())
 
 

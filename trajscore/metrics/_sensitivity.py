@@ -92,11 +92,11 @@ def tps_sensitivity(
           exponential_front -0.085     1      False
           linear_back       -0.145     2       True
     """
-    given = channels_by_name(traces)
-    if BASE_RATE in given:
-        raise ValueError(f"{BASE_RATE!r} is the name of the reference; rename the predictor")
+    named = channels_by_name(traces)
+    if BASE_RATE in named:
+        raise ValueError(f"{BASE_RATE!r} is reserved for the reference; rename the predictor")
     sample = check_sample(
-        given,
+        named,
         y_true,
         sample_weight=sample_weight,
         allow_censored=False,
@@ -108,7 +108,7 @@ def tps_sensitivity(
     schedules[0].warn_unscored(sample.X.lengths, stacklevel=2)
     y = np.asarray(sample.y, dtype=np.float64)
     names = [[*sample.traces, BASE_RATE], [family_name(s) for s in scores]]
-    names.append([one.schedule_name for one in schedules])
+    names.append([schedule.schedule_name for schedule in schedules])
     means = [
         run_sums(y, X, score, how).mean(sample.weight)
         for X, score, how in product(sample.traces.values(), scores, schedules)

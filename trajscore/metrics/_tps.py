@@ -180,10 +180,10 @@ def check_scored(
         if beyond.any():
             row = int(np.argmax(beyond))
             warnings.warn(
-                f"row {row}: the outcome was observed after {X.lengths[row]} steps, but the "
-                f"horizon is {X.horizon[row]} ({int(beyond.sum())} such runs): with horizon='own' "
-                f"weights are shared out over steps that never came; the horizon of a run that "
-                f"came to its end is its length",
+                f"row {row}: the run ended after {X.lengths[row]} steps, but its horizon is "
+                f"{X.horizon[row]} ({int(beyond.sum())} such runs). With horizon='own' its weights "
+                f"are spread over steps that never came. Set the horizon of an ended run to its "
+                f"length",
                 UserWarning,
                 stacklevel=3,
             )

@@ -235,7 +235,7 @@ class FixedStepStop(OneLimit):
         self.alphas_ = check_alphas(self.alpha)
         if self.step is None:
             lengths = _success_lengths(traces, y, "step")
-            self._set_thresholds([_conformal_length(lengths, one) + 1 for one in self.alphas_])
+            self._set_thresholds([_conformal_length(lengths, level) + 1 for level in self.alphas_])
             return self
         self._set_thresholds(float(as_count(self.step, "step")))
         return self
@@ -321,7 +321,7 @@ class RandomStop(OneLimit):
         self.seed_ = int(as_random_state(self.random_state).randint(2**31))
         if self.hazard is None:
             lengths = _success_lengths(traces, y, "hazard")
-            self._set_thresholds([_largest_hazard(lengths, one) for one in self.alphas_])
+            self._set_thresholds([_largest_hazard(lengths, level) for level in self.alphas_])
             return self
         self._set_thresholds(as_fraction(self.hazard, "hazard"))
         return self

@@ -26,29 +26,19 @@ _DONE = np.array([True])
 
 
 class DensityRatio(NamedTuple):
-    """M_t = (1 - F_t) / F_t * pi / (1 - pi), of a forecaster and the success rate of its training.
+    """M_t = (1 - F_t) / F_t * pi / (1 - pi), with the success rate pi of the training runs."""
 
-    Attributes
-    ----------
-    forecaster : forecaster or None
-        Fitted; None where scores are forecasts already.
-    log_odds : float
-        log(pi / (1 - pi)).
-    wait : float
-        What is taken off log M while a run goes on, so that more is left for its end.
-    """
-
-    forecaster: Any
-    log_odds: float
-    wait: float = 0.0
+    forecaster: Any  # fitted; None where scores are forecasts already
+    log_odds: float  # log(pi / (1 - pi))
+    wait: float = 0.0  # taken off log M while a run goes on, so that more is left for its end
 
     @classmethod
     def fit(cls, forecaster: Any, X: TrajectoryArray, y: IntArray, wait: float = 0.0) -> Self:
         """Fit to runs with outcomes 0 and 1."""
         if not differ(y):
             raise ValueError(
-                f"the runs that the density ratio is learned from (n_samples = {len(y)}) are "
-                f"all of one outcome; both are needed"
+                f"all training runs of the density ratio (n_samples = {len(y)}) have the same "
+                f"outcome; it needs successes and failures"
             )
         fitted = unfitted_forecaster(forecaster, END_AWARE)
         if fitted is not None:
@@ -73,35 +63,35 @@ class DensityRatio(NamedTuple):
             F = check_trajectories(self.forecaster.transform(X), single_channel=True)
         return self.of_forecasts(F.cells)
 
-    def looks(self, X: TrajectoryArray) -> FloatArray:
-        """What is looked at after every step: log M, less `wait` while the run goes on."""
+    def monitored_values(self, X: TrajectoryArray) -> FloatArray:
+        """Log M after every step, less `wait` while the run goes on."""
         log_m, ends = self.log_m(X), last_cells(X)[X.ended]
-        looks = log_m - self.wait
-        if self.end == "after":  # the last step is looked at twice: before its end is known, too
-            looks = self.log_m(X.with_ended(False)) - self.wait
-            looks[ends] = np.maximum(looks[ends], log_m[ends])
+        values = log_m - self.wait
+        if self.end == "after":  # the last step counts twice: before its end is known, too
+            values = self.log_m(X.with_ended(False)) - self.wait
+            values[ends] = np.maximum(values[ends], log_m[ends])
         else:
-            looks[ends] = log_m[ends]
-        return looks
+            values[ends] = log_m[ends]
+        return values
 
     def largest(self, X: TrajectoryArray) -> FloatArray:
-        """Largest look of each run."""
-        return run_maxima(X, self.looks(X)) if len(X) else np.empty(0)
+        """Largest monitored value of each run."""
+        return run_maxima(X, self.monitored_values(X)) if len(X) else np.empty(0)
 
 
 class Fold(NamedTuple):
-    """A density ratio, and the largest log M of the held-out successes of its fold, rising."""
+    """A density ratio, and the largest log M of its fold's held-out successes, ascending."""
 
     ratio: DensityRatio
     maxima: FloatArray
 
     def count(self, largest: Any) -> Any:
-        """How many of the held-out successes look at least as bad."""
+        """How many of the held-out successes are at least as bad."""
         return len(self.maxima) - np.searchsorted(self.maxima, largest - TIE, side="left")
 
 
 def final_forecaster(forecaster: Any) -> Any:
-    """What gives the forecasts at last, of a search, a pipeline or what is frozen."""
+    """Return the forecaster inside a search, a pipeline or a frozen estimator."""
     inside = inside_of(forecaster)
     if inside is None and isinstance(forecaster, Pipeline):
         inside = forecaster.steps[-1][1]
@@ -109,7 +99,7 @@ def final_forecaster(forecaster: Any) -> Any:
 
 
 class Progress(NamedTuple):
-    """How far a run has come: for each ratio the forecaster's state, and the largest look."""
+    """How far a run has come: for each ratio the forecaster's state, and the largest value."""
 
     states: tuple[Any, ...]
     largest: tuple[float, ...]
@@ -119,37 +109,20 @@ class Progress(NamedTuple):
 class FittedTest:
     """All that decides on new runs, in a batch or step by step.
 
-    Attributes
-    ----------
-    ratio : DensityRatio
-        M, as it is shown.
-    alphas, thresholds : tuple
-        Levels, and the threshold of each.
-    folds : tuple of Fold
-        Where given, a run's statistic is minus one plus the number of held-out successes that look
-        at least as bad, each counted by the ratio of its fold. Otherwise it is the look.
-    randomized_end : bool
-        Whether the last look of a run that has ended is divided by a uniform.
-    seed : int
-        Of the uniforms of runs.
-    n_channels, channels : int, tuple of str or None
-        Scores a step, and their names.
-    longest : int
-        Steps of the longest run in fitting.
-    seen : tuple of (float, float)
-        Least and largest score of each channel in fitting.
+    Without folds the statistic of a run is its monitored value. With folds it is minus one minus
+    the number of held-out successes that are at least as bad, each counted by its fold's ratio.
     """
 
-    ratio: DensityRatio
+    ratio: DensityRatio  # M, as it is shown
     alphas: tuple[float, ...]
-    thresholds: tuple[Threshold, ...]
+    thresholds: tuple[Threshold, ...]  # of each level
     folds: tuple[Fold, ...]
-    randomized_end: bool
-    seed: int
+    randomized_end: bool  # whether the last value of a run that has ended is divided by a uniform
+    seed: int  # of these uniforms
     n_channels: int
     channels: tuple[str, ...] | None
-    longest: int
-    seen: tuple[tuple[float, float], ...]
+    longest: int  # steps of the longest run in fitting
+    fitted_range: tuple[tuple[float, float], ...]  # of the scores of each channel in fitting
 
     def threshold(self, alpha: float) -> Threshold:
         """Return the threshold of a fitted level."""
@@ -162,36 +135,40 @@ class FittedTest:
     def statistic(self, X: TrajectoryArray) -> FloatArray:
         """What is compared with limits, of every cell."""
         if self.folds:
-            counts = [fold.count(running_max(X, fold.ratio.looks(X))) for fold in self.folds]
+            counts = [
+                fold.count(running_max(X, fold.ratio.monitored_values(X))) for fold in self.folds
+            ]
             return -1.0 - np.sum(counts, axis=0)
-        looks = self.ratio.looks(X)
+        values = self.ratio.monitored_values(X)
         if self.randomized_end:
-            looks[last_cells(X)[X.ended]] -= np.log(run_uniforms(X.ids[X.ended], self.seed))
-        return looks
+            values[last_cells(X)[X.ended]] -= np.log(run_uniforms(X.ids[X.ended], self.seed))
+        return values
 
     def begin(self) -> Progress:
         """Progress of a run before its first step."""
         lives = self._lives()
-        return Progress(tuple(one.begin() for _, one in lives), (-np.inf,) * len(lives))
+        return Progress(tuple(live.begin() for _, live in lives), (-np.inf,) * len(lives))
 
     def advance(
         self, progress: Progress, scores: FloatArray, run_id: Hashable, *, done: bool = False
     ) -> tuple[Progress, float, float]:
         """Progress of a run after one more step, with its log M and its statistic."""
-        states, log_m, looks = [], [], []
+        states, log_m, values = [], [], []
         for (ratio, live), before in zip(self._lives(), progress.states, strict=True):
             state, F = live.advance(before, scores[None])
             states.append(state)
             log_m.append(float(ratio.of_forecasts(F)[0]))
-            looks.append(log_m[-1] - ratio.wait)
+            values.append(log_m[-1] - ratio.wait)
             if done:
                 F = live.advance(before, scores[None], _DONE)[1]
                 log_m[-1] = float(ratio.of_forecasts(F)[0])
-                looks[-1] = max(looks[-1], log_m[-1]) if ratio.end == "after" else log_m[-1]
-        largest = tuple(map(max, progress.largest, looks))
-        statistic = looks[0]
+                values[-1] = max(values[-1], log_m[-1]) if ratio.end == "after" else log_m[-1]
+        largest = tuple(map(max, progress.largest, values))
+        statistic = values[0]
         if self.folds:  # the first ratio is that of all runs, the others count
-            counts = [fold.count(one) for fold, one in zip(self.folds, largest[1:], strict=True)]
+            counts = [
+                fold.count(value) for fold, value in zip(self.folds, largest[1:], strict=True)
+            ]
             statistic = -1.0 - sum(counts)
         elif done and self.randomized_end:
             statistic -= float(np.log(run_uniforms(one_id(run_id), self.seed)[0]))
@@ -200,28 +177,30 @@ class FittedTest:
     def _lives(self) -> list[tuple[DensityRatio, Live]]:
         """Ratios that are followed, each with the live form of its forecaster."""
         ratios = [self.ratio, *(fold.ratio for fold in self.folds)]
-        return [(one, live_form(one.forecaster, self.n_channels, self.channels)) for one in ratios]
+        return [
+            (ratio, live_form(ratio.forecaster, self.n_channels, self.channels)) for ratio in ratios
+        ]
 
     @property
-    def near(self) -> list[tuple[float, float]]:
-        """Of each channel, where scores are expected: as far again from those of the fit."""
+    def expected_range(self) -> list[tuple[float, float]]:
+        """Range of each channel for new scores: three times as wide as in fitting."""
         # a flag that was never set may be set later
-        wide = [high - low or max(1.0, abs(low)) for low, high in self.seen]
-        return [(low - w, high + w) for (low, high), w in zip(self.seen, wide, strict=True)]
+        wide = [high - low or max(1.0, abs(low)) for low, high in self.fitted_range]
+        return [(low - w, high + w) for (low, high), w in zip(self.fitted_range, wide, strict=True)]
 
-    def far(self, cells: FloatArray) -> str:
-        """Say which score is on another scale than those of the fit; empty if none."""
-        low, high = np.array(self.near).T
+    def range_warning(self, cells: FloatArray) -> str:
+        """Name a score that is out of the expected range; "" if there is none."""
+        low, high = np.array(self.expected_range).T
         columns = cells.reshape(-1, self.n_channels)
-        is_far = (columns < low) | (columns > high)
-        if not is_far.any():
+        is_out = (columns < low) | (columns > high)
+        if not is_out.any():
             return ""
-        row, channel = np.unravel_index(np.argmax(is_far), is_far.shape)
+        row, channel = np.unravel_index(np.argmax(is_out), is_out.shape)
         name = f" of {self.channels[channel]!r}" if self.channels else ""
-        least, most = self.seen[channel]
+        least, most = self.fitted_range[channel]
         return (
-            f"score {columns[row, channel]:g}{name} is far from all scores of the fit, which go "
-            f"from {least:g} to {most:g}; is it on their scale?"
+            f"score {columns[row, channel]:g}{name} is out of range: training scores go from "
+            f"{least:g} to {most:g}. Check that it is on the same scale"
         )
 
     @property

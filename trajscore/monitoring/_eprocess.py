@@ -246,7 +246,9 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             n_channels=self.n_channels_in_,
             channels=self.channels_in_,
             longest=self.longest_,
-            seen=tuple(zip(cells.min(axis=0).tolist(), cells.max(axis=0).tolist(), strict=True)),
+            fitted_range=tuple(
+                zip(cells.min(axis=0).tolist(), cells.max(axis=0).tolist(), strict=True)
+            ),
         )
         # those of all runs are asked for only where those of the held-out ones do not differ
         if folds or len(maxima) < 2 or np.ptp(maxima) < TIE:
@@ -435,8 +437,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     def _check(self, X: Any) -> TrajectoryArray:
         traces = super()._check(X)
         warn_longer(traces, self.longest_, self.test_.beyond)
-        if far := self.test_.far(traces.cells):
-            warnings.warn(far, UserWarning, stacklevel=2)
+        if message := self.test_.range_warning(traces.cells):
+            warnings.warn(message, UserWarning, stacklevel=2)
         return traces
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
@@ -450,12 +452,13 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
 
 
 def _warn_if_alike(ratio: DensityRatio, X: TrajectoryArray) -> None:
-    if len(X) < 2 or np.ptp(ratio.looks(X)) >= TIE:
+    if len(X) < 2 or np.ptp(ratio.monitored_values(X)) >= TIE:
         return
     least = int(getattr(final_forecaster(ratio.forecaster), "min_class_count", 1))
     warnings.warn(
-        f"the forecasts of all {len(X)} runs are alike, at every step, so no run can be told from "
-        f"another; give scores that vary, or more runs: a step needs {least} runs of each outcome",
+        f"The forecasts of all {len(X)} runs are the same at every step, so the process cannot "
+        f"distinguish runs. Give scores that vary, or more runs: a step needs {least} of each "
+        f"outcome",
         UserWarning,
         stacklevel=3,
     )

@@ -66,7 +66,7 @@ class Journal:
         except (ValueError, KeyError, TypeError, RecursionError):
             is_ours = False
         if not is_ours:
-            raise ValueError(f"{self.path} is no state of a trajscore monitor; name another file")
+            raise ValueError(f"{self.path} is not a trajscore monitor's state; name another file")
         if header["owner"] != self._owner:
             raise OtherOwnerError(self.path)
         return records
@@ -91,8 +91,8 @@ class Journal:
     def rewrite(self, records: Iterable[Any]) -> None:
         """Replace all records, at once."""
         with replacing(self.path) as file:
-            for one in ({"format": _FORMAT, "owner": self._owner}, *records):
-                file.write(json.dumps(one).encode() + b"\n")
+            for record in ({"format": _FORMAT, "owner": self._owner}, *records):
+                file.write(json.dumps(record).encode() + b"\n")
         self._open()
 
     def shorten(self, records: Iterable[Any]) -> None:
@@ -123,7 +123,7 @@ def _lock(path: Path) -> int:
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file in it")
     if not path.resolve().parent.is_dir():
-        raise FileNotFoundError(f"{path.parent}: there is no such folder; make it first")
+        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first")
     file = path.resolve()  # a link is another name of the same file
     beside = file.with_name(f".{file.name}.lock")
     descriptor = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)

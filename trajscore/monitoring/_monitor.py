@@ -113,7 +113,7 @@ class EProcessMonitor:
         self._journal: Journal | None = None
         self._scores = _ScoreCheck(test.n_channels, test.channels, test.ratio.forecaster is None)
         self._warn_at = test.longest + 1 if test.beyond else -1
-        self._near, self._has_warned = test.near, False
+        self._expected_range, self._has_warned = test.expected_range, False
         if state is not None:
             self._resume(
                 Journal(as_path(state, "state"), {"alpha": self.alpha, **_fingerprint(test)})
@@ -166,39 +166,39 @@ class EProcessMonitor:
             raise ValueError(f"step must be the number of the step, got {step!r}")
         run_id, done = _checked_id(run), as_flag(done, "done")
         with self._lock:
-            one = self._runs.get(run_id)
-            before = self._ended.get(run_id) if one is None else one
+            state = self._runs.get(run_id)
+            before = self._ended.get(run_id) if state is None else state
             if before is not None and self._is_repeat(before, step, score, done):
                 return before.last
-            one = self._new_run(run_id) if one is None else one
-            due = one.last.step + 1
+            state = self._new_run(run_id) if state is None else state
+            due = state.last.step + 1
             if step is not None and step != due:
                 raise ValueError(
-                    f"run {run_id!r}: step {step} came where step {due} is due; send the steps "
-                    f"of a run in order, each once"
+                    f"run {run_id!r}: got step {step}, expected step {due}; send the steps of a "
+                    f"run in order, each once"
                 )
             scores = self._scores(score, run_id, due)
-            after = self._after(one, scores, done=done)
+            after = self._after(state, scores, done=done)
             if due == self._warn_at:
                 self._warn_longer(run_id)
-            if not (self._has_warned or self._is_near(scores)):
+            if not (self._has_warned or self._is_expected(scores)):
                 self._has_warned = True
-                said = f"run {run_id!r}, step {due}: {self.test.far(scores)}"
-                warnings.warn(said, UserWarning, stacklevel=2)
-            told = round(after.last.log_e_value, 9)
-            self._keep("step", run_id, scores.tolist(), done, round(after.time, 1), told)
+                message = f"run {run_id!r}, step {due}: {self.test.range_warning(scores)}"
+                warnings.warn(message, UserWarning, stacklevel=2)
+            log_e_value = round(after.last.log_e_value, 9)
+            self._keep("step", run_id, scores.tolist(), done, round(after.time, 1), log_e_value)
             self._take(after, scores, done)  # only now: what is refused leaves no trace
             return after.last
 
-    def _is_near(self, scores: FloatArray) -> bool:
-        near = zip(scores.tolist(), self._near, strict=True)
-        return all(low <= one <= high for one, (low, high) in near)
+    def _is_expected(self, scores: FloatArray) -> bool:
+        pairs = zip(scores.tolist(), self._expected_range, strict=True)
+        return all(low <= score <= high for score, (low, high) in pairs)
 
-    def _is_repeat(self, one: _Run, step: int | None, score: Any, done: bool) -> bool:
+    def _is_repeat(self, state: _Run, step: int | None, score: Any, done: bool) -> bool:
         """Whether a step is the last one that was taken, and says the same."""
-        if step != one.last.step or (done and one.last.id in self._runs):
+        if step != state.last.step or (done and state.last.id in self._runs):
             return False
-        return bool(np.array_equal(self._scores(score, one.last.id, step), one.scores[-1]))
+        return bool(np.array_equal(self._scores(score, state.last.id, step), state.scores[-1]))
 
     def _take(self, after: _Run, scores: FloatArray, done: bool) -> None:
         after.scores.append(scores)
@@ -236,8 +236,8 @@ class EProcessMonitor:
         """
         run_id = _checked_id(run)
         with self._lock:
-            one = self._known(run_id)
-            after = self._after(one.before or one, one.scores[-1], done=True)
+            state = self._known(run_id)
+            after = self._after(state.before or state, state.scores[-1], done=True)
             self._keep("end", run_id)
             self._runs[run_id] = after
             self._close(run_id)
@@ -308,8 +308,8 @@ class EProcessMonitor:
                 *earlier, last = run.scores
                 for scores in earlier:
                     yield ["step", run_id, scores.tolist(), False, round(run.time, 1), None]
-                told = round(run.last.log_e_value, 9)
-                yield ["step", run_id, last.tolist(), ended, round(run.time, 1), told]
+                log_e_value = round(run.last.log_e_value, 9)
+                yield ["step", run_id, last.tolist(), ended, round(run.time, 1), log_e_value]
 
     def _resume(self, journal: Journal) -> None:
         """Take all records of a file, and go on with it."""
@@ -333,12 +333,12 @@ class EProcessMonitor:
         if kind != "step":
             {"end": self.finish, "reset": self.reset}[kind](run, *rest)
             return
-        given, done, when, told = rest
+        score, done, when, log_e_value = rest
         run_id = _checked_id(run)
-        one = self._runs.get(run_id) or self._new_run(run_id)
-        scores = self._scores(given, run_id, one.last.step + 1)
-        after = self._after(one, scores, done=done is True)
-        if told is not None and not abs(after.last.log_e_value - told) <= _SAME:
+        state = self._runs.get(run_id) or self._new_run(run_id)
+        scores = self._scores(score, run_id, state.last.step + 1)
+        after = self._after(state, scores, done=done is True)
+        if log_e_value is not None and not abs(after.last.log_e_value - log_e_value) <= _SAME:
             raise OtherOwnerError(path)
         self._take(after._replace(time=float(when)), scores, done is True)
 
@@ -360,7 +360,7 @@ class EProcessMonitor:
     def _repr_html_(self) -> str:
         few = list(islice(self, N_SHOWN))
         columns = ["id", "step", "flagged", "log_e_value", "log_threshold", "margin"]
-        rows = pd.DataFrame([[getattr(one, name) for name in columns] for one in few])
+        rows = pd.DataFrame([[getattr(decision, name) for name in columns] for decision in few])
         return as_html(repr(self)[1:-1], rows.set_axis(columns, axis=1) if few else rows)
 
     def _new_run(self, run_id: Hashable) -> _Run:
@@ -385,7 +385,7 @@ class EProcessMonitor:
 
     def _known(self, run_id: Hashable) -> _Run:
         if run_id not in self._runs:
-            raise KeyError(f"run {run_id!r} is not open; it has had no score, or has been finished")
+            raise KeyError(f"run {run_id!r} is not open: it has no score yet, or is finished")
         return self._runs[run_id]
 
     def _warn_longer(self, run_id: Hashable) -> None:
@@ -439,8 +439,12 @@ def _fingerprint(test: FittedTest) -> dict[str, Any]:
         "seed": test.seed,  # depends on the scores and outcomes of the fit
         "log_odds": f"{test.ratio.log_odds:.6g}",
         "thresholds": [
-            [type(one).__name__, getattr(one, "seed", None), f"{one.log_threshold:.6g}"]
-            for one in test.thresholds
+            [
+                type(threshold).__name__,
+                getattr(threshold, "seed", None),
+                f"{threshold.log_threshold:.6g}",
+            ]
+            for threshold in test.thresholds
         ],
     }
 
@@ -455,13 +459,13 @@ class _ScoreCheck(NamedTuple):
     channels: tuple[str, ...] | None
     is_forecast: bool
 
-    def __call__(self, given: Any, run_id: Hashable, step: int) -> FloatArray:
+    def __call__(self, score: Any, run_id: Hashable, step: int) -> FloatArray:
         """Return finite numbers, one a channel."""
-        if type(given) is float and self.n_channels == 1 and isfinite(given):
-            values = np.array((given,))  # the usual case, without ceremony
+        if type(score) is float and self.n_channels == 1 and isfinite(score):
+            values = np.array((score,))  # the usual case, without ceremony
         else:
             try:
-                values = self._array(given)
+                values = self._array(score)
             except ValueError as error:
                 raise ValueError(f"run {run_id!r}, step {step}: {error}") from None
         if self.is_forecast and not 0 <= values[0] <= 1:
@@ -471,44 +475,44 @@ class _ScoreCheck(NamedTuple):
             )
         return values
 
-    def _array(self, given: Any) -> FloatArray:
-        values = np.atleast_1d(_numbers(self._by_name(given)))
+    def _array(self, score: Any) -> FloatArray:
+        values = np.atleast_1d(_numbers(self._by_name(score)))
         if values.shape != (self.n_channels,):
             wanted = "one score" if self.n_channels == 1 else f"{self.n_channels} scores"
             got = f"an array of shape {values.shape}" if values.ndim > 1 else values.size
             raise ValueError(f"expected {wanted}, got {got}")
         if not np.isfinite(values).all():
             raise ValueError(
-                f"the score {given!r} is not a finite number; send one, or finish the run"
+                f"the score {score!r} is not a finite number; send one, or finish the run"
             )
         return values.astype(np.float64)
 
-    def _by_name(self, given: Any) -> Any:
+    def _by_name(self, score: Any) -> Any:
         """Put a mapping into the order of the channels."""
-        if not isinstance(given, Mapping):
-            return given
-        names = ", ".join(map(str, given)) or "not at all"
+        if not isinstance(score, Mapping):
+            return score
+        names = ", ".join(map(str, score)) or "not at all"
         if self.channels is None:
             raise ValueError(
                 f"scores are named {names}, but the process was fitted on channels without names; "
                 f"send {'a number' if self.n_channels == 1 else 'a list'}"
             )
-        if set(given) != set(self.channels):
+        if set(score) != set(self.channels):
             raise ValueError(
                 f"scores are named {names}, but the process was fitted on "
                 f"{', '.join(self.channels)}; send these"
             )
-        return [given[name] for name in self.channels]
+        return [score[name] for name in self.channels]
 
 
-def _numbers(given: Any) -> NDArray[Any]:
+def _numbers(score: Any) -> NDArray[Any]:
     """Return real numbers as an array; text, truth values and dates are none."""
-    parts = given if isinstance(given, (list, tuple)) else (given,)
-    is_bool = any(isinstance(one, (bool, np.bool_)) for one in parts)
+    parts = score if isinstance(score, (list, tuple)) else (score,)
+    is_bool = any(isinstance(part, (bool, np.bool_)) for part in parts)
     try:
-        values = np.asarray(given)
+        values = np.asarray(score)
     except ValueError:  # lists of different lengths
         values = np.array(None)
     if is_bool or (values.size and values.dtype.kind not in "iuf"):
-        raise ValueError(f"the score {given!r} is not a number; send one, such as 0.7")
+        raise ValueError(f"the score {score!r} is not a number; send one, such as 0.7")
     return values

@@ -39,7 +39,7 @@ def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioE
         unknown = io.get_untrusted_types(file=file)
     except Exception as error:  # whatever skops meets in a file that is none
         raise ValueError(
-            f"{file} is no .skops file; write one with skops.io.dump(process, path)"
+            f"{file} is not a .skops file; write one with skops.io.dump(process, path)"
         ) from error
     refused = sorted(set(unknown).difference(trusted_types(), trusted))
     if refused:

@@ -87,11 +87,11 @@ class TokenSavings:
         NaN if no run costs anything after its first step.
         """
         cost = self.curve["cost_share"].to_numpy()
-        kept = self.curve["accuracy_share"].to_numpy()
+        shares = self.curve["accuracy_share"].to_numpy()
         span = cost[0] - cost[-1]
         if not span > 0:
             return float("nan")
-        return float((cost[:-1] - cost[1:]) @ (kept[:-1] + kept[1:]) / 2 / span)
+        return float((cost[:-1] - cost[1:]) @ (shares[:-1] + shares[1:]) / 2 / span)
 
     def point(self, accuracy_share: float = 0.9) -> SavingsPoint:
         """Return the cheapest threshold that keeps a given share of accuracy.
@@ -188,10 +188,12 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
     if n_dropped:
         traces, labels, costs = traces[known], labels[known], costs[known]
     if not labels.any():
-        raise ValueError("no run succeeded, so there is no accuracy to keep")
+        raise ValueError("no run succeeded, so the share of accuracy kept is undefined")
     account = _Account(traces, labels, process._statistic(traces), running_sum(traces, costs.cells))
     if not account.total > 0:
-        raise ValueError("all costs are zero, so that nothing can be saved; give what steps cost")
+        raise ValueError(
+            "all costs are zero, so nothing can be saved; pass cost=, that of each step"
+        )
     return TokenSavings(
         curve=_curve(account),
         at_alpha=_at_alpha(process, account),
@@ -215,14 +217,14 @@ class _Account(NamedTuple):
         """Cost of all runs to their ends."""
         return float(self.spent[last_cells(self.X)].sum())
 
-    def shares(self, threshold: FloatArray, cost: FloatArray, kept: FloatArray) -> pd.DataFrame:
+    def shares(self, threshold: FloatArray, cost: FloatArray, accepted: FloatArray) -> pd.DataFrame:
         """One row a threshold, from the cost that it leaves and the successes that it keeps."""
         return pd.DataFrame(
             {
                 "threshold": threshold,
                 "cost_share": np.maximum(cost / self.total, 0.0),
-                "accuracy": kept / len(self.y),
-                "accuracy_share": kept / self.y.sum(),
+                "accuracy": accepted / len(self.y),
+                "accuracy_share": accepted / self.y.sum(),
             }
         )
 
@@ -247,9 +249,9 @@ def _curve(account: _Account) -> pd.DataFrame:
     value = value[order]
     ends = np.append(value[1:] != value[:-1], True)
     cost_left = account.total - np.append(0.0, np.cumsum(saved[order])[ends])
-    kept = y.sum() - np.append(0.0, np.cumsum(lost[order])[ends])
-    kept[-1] = 0.0
-    return account.shares(np.append(value[ends], -np.inf), cost_left, kept)
+    accepted = y.sum() - np.append(0.0, np.cumsum(lost[order])[ends])
+    accepted[-1] = 0.0
+    return account.shares(np.append(value[ends], -np.inf), cost_left, accepted)
 
 
 def _at_alpha(process: StoppingRule, account: _Account) -> pd.DataFrame:

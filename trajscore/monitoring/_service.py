@@ -45,8 +45,8 @@ def serve(
             why = f"the step cannot be kept: {error}; send the line again later"
             answer = {"error": why, "line": number}
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            said = error.args[0] if isinstance(error, KeyError) and error.args else error
-            answer = {"error": str(said), "line": number}
+            message = error.args[0] if isinstance(error, KeyError) and error.args else error
+            answer = {"error": str(message), "line": number}
         print(json.dumps(plain(answer)), file=out, flush=True)
 
 

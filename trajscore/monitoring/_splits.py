@@ -102,7 +102,9 @@ def split_report(
         sample = replace(sample, traces={**sample.traces, _COST: check_cost(cost, sample.X)})
     observed = np.asarray(sample.y != CENSORED)
     if not observed.any():
-        raise ValueError(f"none of the {len(sample)} runs has an observed outcome; give some")
+        raise ValueError(
+            f"none of the {len(sample)} runs has an observed outcome; give runs that have one"
+        )
     sample = sample.take(observed).in_id_order()
     seeds = as_random_state(random_state).randint(2**31, size=n_splits)
     check_jobs(n_jobs)
@@ -118,13 +120,13 @@ def _one_split(rule: StoppingRule, sample: Sample, known_share: float, seed: int
     order = np.random.default_rng(seed).permutation(np.unique(units))
     is_known = np.isin(units, order[: int(known_share * len(order))])
     known, new = sample.take(is_known), sample.take(~is_known)
-    given = {} if known.groups is None else fit_arguments(rule, {"groups": known.groups})
+    fit_params = {} if known.groups is None else fit_arguments(rule, {"groups": known.groups})
     with warnings.catch_warnings():  # what is said there shows in the table
         warnings.filterwarnings("ignore", message=".*successes are too few")
         warnings.filterwarnings("ignore", message="the forecasts of all .* are alike")
         warnings.filterwarnings("ignore", message=".*steps of the longest run in fitting")
-        warnings.filterwarnings("ignore", message=".*far from all scores of the fit")
-        fitted = clone(rule).fit(known.X, known.y, **given)
+        warnings.filterwarnings("ignore", message="score .* is out of range")
+        fitted = clone(rule).fit(known.X, known.y, **fit_params)
         spent = {"cost": new.traces[_COST]} if _COST in new.traces else {}
         table = fitted.report(new.X, new.y, **spent)
     rates = [name for name in RATES if name in table]

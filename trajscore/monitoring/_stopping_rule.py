@@ -150,10 +150,10 @@ class StoppingRule(ABC, BaseEstimator):
         labels = check_outcomes(y, traces, allow_soft=False)
         traces, failed = ended_where_known(traces, labels), labels == 0
         if not failed.any():
-            raise ValueError("there is no failing run, so power is not defined")
+            raise ValueError("no run failed, so power is undefined")
         weight = check_sample_weight(sample_weight, len(traces))[failed]
         if not weight.any():
-            raise ValueError("all failing runs have weight zero, so power is not defined")
+            raise ValueError("all failed runs have weight zero, so power is undefined")
         stops = self._stops(traces, self._level(None))
         return float(np.average(stops[failed] > 0, weights=weight))
 
@@ -196,8 +196,7 @@ class StoppingRule(ABC, BaseEstimator):
         known = labels != CENSORED
         if not known.any():
             raise ValueError(
-                f"none of the {len(labels)} runs has an observed outcome, so there is no rate to "
-                f"report"
+                f"none of the {len(labels)} runs has an observed outcome, so there are no rates"
             )
         traces, labels = traces[known], labels[known]
         costs = None if costs is None else costs[known]
@@ -228,8 +227,8 @@ class StoppingRule(ABC, BaseEstimator):
         )
         if not len(near):
             raise ValueError(
-                f"alpha = {alpha} was not fitted; it is one of {self.alphas_.tolist()}: give it "
-                f"in alpha= of the estimator"
+                f"alpha = {alpha} was not fitted; the fitted levels are {self.alphas_.tolist()}. "
+                f"Name it in alpha= of the estimator before fit"
             )
         return float(self.alphas_[near[0]])
 
@@ -250,7 +249,9 @@ class StoppingRule(ABC, BaseEstimator):
         order = id_order(traces.ids)  # so that the order of rows cannot matter
         known = order[labels[order] != CENSORED]
         if not len(known):
-            raise ValueError(f"none of the {len(traces)} runs has an observed outcome; give some")
+            raise ValueError(
+                f"none of the {len(traces)} runs has an observed outcome; give runs that have one"
+            )
         self.n_dropped_ = len(labels) - len(known)
         return traces, labels, known
 
@@ -334,11 +335,11 @@ def check_alphas(alpha: Any) -> FloatArray:
     try:
         alphas = np.atleast_1d(np.asarray(alpha, dtype=np.float64))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"alpha must be a number or several, got {alpha!r}") from error
+        raise ValueError(f"alpha must be a number or a list of numbers, got {alpha!r}") from error
     if alphas.ndim != 1 or not len(alphas) or not ((alphas > 0) & (alphas < 1)).all():
         raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha!r}")
     if len(np.unique(alphas)) < len(alphas):
-        raise ValueError(f"alpha must not name a level more than once, got {alpha!r}")
+        raise ValueError(f"alpha names a level more than once: {alpha!r}; name each once")
     return alphas
 
 

@@ -233,7 +233,7 @@ def _warn_too_few(n: int, name: str, alpha: float, needed: int) -> None:
 def run_uniforms(ids: NDArray[Any], seed: int) -> FloatArray:
     """Uniform in (0, 1) of each run, a hash of its id and the seed: the same in any batch."""
     # as text, so that 7 and "7", which a live log cannot tell apart, are the same run
-    text = np.array([str(one) for one in ids], dtype=object)
+    text = np.array([str(run_id) for run_id in ids], dtype=object)
     hashed = hash_array(text, hash_key=f"{seed & (2**64 - 1):016x}", categorize=False)
     return np.asarray((hashed >> np.uint64(11)) + 0.5) / 2.0**53
 

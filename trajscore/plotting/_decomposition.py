@@ -109,7 +109,7 @@ class DecompositionDisplay(PredictionDisplayMixin):
             )
         how: dict[str, Any] = {"score": score, "weights": weights, "horizon": horizon}
         how["sample_weight"] = sample_weight
-        parts = [tps_decomposition(y_true, one, by=by, **how) for one in named.values()]
+        parts = [tps_decomposition(y_true, X, by=by, **how) for X in named.values()]
         if by == "step":
             table = parts[0]
         else:
@@ -175,7 +175,7 @@ def _draw_rows(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> Any:
     _write_changes(ax, -lost, best, lower, digits)
     low, high = min(score.min(), -uncertainty.max()), best.max()
     span = (high - low) or 1e-3
-    ax.set_yticks(place, [plain(one) for one in table.index])
+    ax.set_yticks(place, [plain(key) for key in table.index])
     ax.set(xlim=(low - 0.06 * span, high + 0.2 * span), ylim=(-0.5, len(table) - 0.5))
     return line
 

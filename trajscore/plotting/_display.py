@@ -73,7 +73,7 @@ class DisplayMixin(ABC):
         if once:
             frame = {"edgecolor": "none", "framealpha": 0.85, "fontsize": "small"}
             names = list(dict.fromkeys(labels))
-            first.legend([once[one] for one in names], names, **frame, **self._legend())
+            first.legend([once[label] for label in names], names, **frame, **self._legend())
         self.figure_ = first.get_figure()
         return self
 
@@ -106,8 +106,8 @@ class DisplayMixin(ABC):
         return normalize_kwargs(style, getattr(import_module(f"matplotlib.{module}"), artist))
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name}={_brief(value)}" for name, value in self._numbers().items())
-        return f"{type(self).__name__}({told})"
+        numbers = ", ".join(f"{name}={_brief(value)}" for name, value in self._numbers().items())
+        return f"{type(self).__name__}({numbers})"
 
     def _repr_html_(self) -> str:
         parts = "".join(
@@ -120,7 +120,10 @@ class DisplayMixin(ABC):
 
     def _numbers(self) -> dict[str, Any]:
         """Return what the picture shows, by name."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)  # type: ignore[arg-type]
+        }
 
 
 class PredictionDisplayMixin(DisplayMixin):
@@ -163,8 +166,8 @@ class PredictionDisplayMixin(DisplayMixin):
         """Return what `from_predictions` takes: by default outcomes and forecasts."""
         if not hasattr(estimator, "transform"):
             raise TypeError(
-                f"{type(estimator).__name__} has no transform, which gives a forecaster's "
-                f"probabilities; pass forecasts to from_predictions instead"
+                f"{type(estimator).__name__} has no method transform; pass its forecasts to "
+                f"from_predictions instead"
             )
         ended = ended_where_known(X, check_outcomes(y))
         return {"y_true": y, "traces": estimator.transform(ended)}
@@ -185,13 +188,13 @@ def pyplot() -> Any:
     return optional("matplotlib.pyplot", "plots need matplotlib", "plots")
 
 
-def by_name(given: Any, name: str, what: str) -> dict[str, Any]:
+def by_name(items: Any, name: str, kind: str) -> dict[str, Any]:
     """Return several of what a display shows by name; one alone gets the given name."""
-    if not isinstance(given, Mapping):
-        return {str(name): given}
-    if not given:
-        raise ValueError(f"there are no {what}; give at least one")
-    return {str(key): one for key, one in given.items()}
+    if not isinstance(items, Mapping):
+        return {str(name): items}
+    if not items:
+        raise ValueError(f"there are no {kind}; give at least one")
+    return {str(key): item for key, item in items.items()}
 
 
 def plain(text: Any) -> str:
@@ -207,7 +210,7 @@ def next_style(ax: Any) -> dict[str, Any]:
     used = Counter(
         color for line in ax.lines for color in SERIES if same_color(line.get_color(), color)
     )
-    color = min(SERIES, key=lambda one: used[one])
+    color = min(SERIES, key=used.__getitem__)
     return {"color": color, "linestyle": "-." if used[color] else "-"}
 
 
@@ -220,8 +223,8 @@ def ink() -> str:
 
 def share_axis(ax: Any, *which: str) -> None:
     """Let axes of shares run from 0 to 1, with room for markers at both ends."""
-    for one in which:
-        ax.set(**{f"{one}lim": (-0.02, 1.02)})
+    for axis in which:
+        ax.set(**{f"{axis}lim": (-0.02, 1.02)})
 
 
 def step_axis(ax: Any) -> None:
@@ -235,7 +238,7 @@ def step_axis(ax: Any) -> None:
 def axes_behind(ax: Any, label: str) -> Any:
     """Make axes with a scale of their own behind others, or None where these have some."""
     beside = ax.get_shared_x_axes().get_siblings(ax)
-    if any(one.get_label() == _BEHIND for one in beside):
+    if any(axes.get_label() == _BEHIND for axes in beside):
         return None
     behind = ax.twinx()
     behind.set(label=_BEHIND, ylabel=label)
@@ -248,10 +251,10 @@ def axes_behind(ax: Any, label: str) -> Any:
 _BEHIND = "<behind>"
 
 
-def say_empty(ax: Any, shown: Any, what: str) -> None:
+def say_empty(ax: Any, shown: Any, text: str) -> None:
     """Write why a picture is empty, where it is."""
     if not len(shown):
-        ax.text(0.5, 0.5, what, transform=ax.transAxes, ha="center", va="center")
+        ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center")
 
 
 def _brief(value: Any) -> str:
@@ -269,8 +272,8 @@ def _as_html(value: Any) -> str:
     """Show a field: tables as tables, and what has a name below it."""
     if isinstance(value, Mapping):
         return "".join(
-            f"<dl><dt>{html.escape(str(key))}</dt><dd>{_as_html(one)}</dd></dl>"
-            for key, one in value.items()
+            f"<dl><dt>{html.escape(str(key))}</dt><dd>{_as_html(item)}</dd></dl>"
+            for key, item in value.items()
         )
     if isinstance(value, pd.DataFrame):
         return value.to_html(max_rows=20)

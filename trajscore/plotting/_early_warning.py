@@ -106,8 +106,8 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
         for label, warning in self.warnings.items():
             own = {**next_style(left), "linewidth": 1.8, **style}
             progress, detected, alarms = warning.curve()
-            found = f"{warning.detected_within(early):.0%} of failures by {early:.0%}"
-            own = {"label": f"{plain(label)}: {found}", **own}
+            share = f"{warning.detected_within(early):.0%} of failures by {early:.0%}"
+            own = {"label": f"{plain(label)}: {share}", **own}
             steps: dict[str, Any] = {"drawstyle": "steps-post"}
             lines += left.plot(progress, detected, **own, **steps)
             left.plot(progress, alarms, color=own["color"], **steps, **_DOTTED)

@@ -84,17 +84,19 @@ class MurphyDisplay(PredictionDisplayMixin):
         """
         how: dict[str, Any] = {"thresholds": thresholds, "weights": weights, "horizon": horizon}
         curves = {
-            key: murphy_curve(y_true, one, **how, sample_weight=sample_weight)
-            for key, one in by_name(traces, name or "forecast", "predictors").items()
+            key: murphy_curve(y_true, X, **how, sample_weight=sample_weight)
+            for key, X in by_name(traces, name or "forecast", "predictors").items()
         }
         return cls(pd.concat(curves, names=["predictor"])).plot(**kwargs)
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> list[Any]:
         predictors = list(dict.fromkeys(self.curves.index.get_level_values("predictor")))
-        curves = [self.curves.xs(one, level="predictor").sort_index() for one in predictors]
+        curves = [
+            self.curves.xs(predictor, level="predictor").sort_index() for predictor in predictors
+        ]
         constant = -curves[0]["uncertainty"]
         ax.plot(constant.index, constant, label="base rate", **REFERENCE)
-        labels = [plain(one) for one in predictors]
+        labels = [plain(predictor) for predictor in predictors]
         if name and len(curves) > 1:
             ax.set_title(name)
         elif name:

@@ -103,7 +103,7 @@ class PowerDisplay(DisplayMixin):
             The display, drawn.
         """
         rules = by_name(process, name or type(process).__name__, "stopping rules")
-        return cls.from_reports({key: one.report(X, y) for key, one in rules.items()}, **kwargs)
+        return cls.from_reports({key: rule.report(X, y) for key, rule in rules.items()}, **kwargs)
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> list[Any]:
         left, right = ax

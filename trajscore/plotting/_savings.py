@@ -84,22 +84,22 @@ class SavingsDisplay(DisplayMixin):
             The display, drawn.
         """
         rules = by_name(process, name or type(process).__name__, "stopping rules")
-        savings = {key: token_savings(one, X, y, cost=cost) for key, one in rules.items()}
+        savings = {key: token_savings(rule, X, y, cost=cost) for key, rule in rules.items()}
         return cls(savings).plot(**kwargs)
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> list[Any]:
         ends = next(iter(self.savings.values())).curve["cost_share"].iloc[[-1, 0]]
         ax.plot(ends, [0, 1], label="random runs at step 1", zorder=1, **REFERENCE)
         lines, crossed = [], []
-        for key, one in self.savings.items():
-            label = f"{plain(key)}, area {one.area:.2f}"
+        for key, saving in self.savings.items():
+            label = f"{plain(key)}, area {saving.area:.2f}"
             own = {**next_style(ax), "linewidth": 1.6, "label": label, **style}
-            lines += ax.plot(one.curve["cost_share"], one.curve["accuracy_share"], **own)
-            at = one.at_alpha
+            lines += ax.plot(saving.curve["cost_share"], saving.curve["accuracy_share"], **own)
+            at = saving.at_alpha
             crossed.append(exceeds_alpha(at))
             mark_levels(ax, at["cost_share"], at["accuracy_share"], crossed[-1], own["color"])
         ax.plot([], [], color=ink(), marker="o", markersize=4, linestyle="none", label="levels")
-        if any(one.any() for one in crossed):
+        if any(crossing.any() for crossing in crossed):
             explain_cross(ax)
         ax.set(xlabel="share of cost spent", ylabel="share of accuracy kept")
         share_axis(ax, "x", "y")

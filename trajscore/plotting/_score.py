@@ -68,13 +68,17 @@ class ScoreDisplay(DisplayMixin):
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> list[Any]:
         predictors = list(dict.fromkeys(self.table.index.get_level_values("predictor")))
-        height = {one: len(predictors) - 1 - place for place, one in enumerate(predictors)}
+        height = {
+            predictor: len(predictors) - 1 - place for place, predictor in enumerate(predictors)
+        }
         drawn = []
         for form, shift in (("as_given", 0.14), ("recalibrated", -0.14)):
             rows = self.table[self.table.index.get_level_values("form") == form]
             if rows.empty:
                 continue
-            place = [height[one] + shift for one in rows.index.get_level_values("predictor")]
+            place = [
+                height[predictor] + shift for predictor in rows.index.get_level_values("predictor")
+            ]
             spread = np.array([rows["value"] - rows["low"], rows["high"] - rows["value"]])
             own = {
                 "fmt": "o", "markersize": 5, "color": COLORS[form], "linewidth": 1.5,
@@ -83,7 +87,7 @@ class ScoreDisplay(DisplayMixin):
             drawn.append(ax.errorbar(rows["value"], place, xerr=np.maximum(spread, 0), **own))
         if self.reference is not None:
             ax.axvline(self.reference, label="base rate", **REFERENCE)
-        ax.set_yticks(range(len(predictors)), [plain(one) for one in predictors[::-1]])
+        ax.set_yticks(range(len(predictors)), [plain(predictor) for predictor in predictors[::-1]])
         ax.set(xlabel=self.metric, ylim=(-0.6, len(predictors) - 0.4))
         if name:
             ax.set_title(name)

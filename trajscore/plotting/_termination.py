@@ -96,7 +96,7 @@ class TerminationDisplay(DisplayMixin):
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> list[Any]:
         place = np.arange(len(self.reasons))[::-1]
-        runs, solved = (self.reasons[one].to_numpy() for one in ("n_runs", "n_successes"))
+        runs, solved = (self.reasons[column].to_numpy() for column in ("n_runs", "n_successes"))
         mechanism = self.reasons["mechanism"].astype(str).to_numpy()
         bars = []
         for kind, color in _COLORS.items():

@@ -85,11 +85,11 @@ class TracerStripDisplay(DisplayMixin):
         """
         if not isinstance(X, TrajectoryArray):
             raise TypeError(f"X must be the signals of TracerSignals, got {type(X).__name__}")
-        one = X[[_row_of(X, run)]]
+        single = X[[_row_of(X, run)]]
         model = TracerScorer() if scorer is None else scorer
         if not hasattr(model, "alpha_"):
-            model = model.fit(one)
-        return cls.from_estimator(model, one, **kwargs)
+            model = model.fit(single)
+        return cls.from_estimator(model, single, **kwargs)
 
     @classmethod
     def from_estimator(
@@ -113,11 +113,11 @@ class TracerStripDisplay(DisplayMixin):
         TracerStripDisplay
             The display, drawn.
         """
-        one = X[[_row_of(X, run)]]
-        if not one.channels:
+        single = X[[_row_of(X, run)]]
+        if not single.channels:
             raise ValueError("X has no channels; give the signals of TracerSignals")
-        explained = estimator.explain(one)
-        signals = pd.DataFrame(one.cells, columns=list(one.channels or ()))
+        explained = estimator.explain(single)
+        signals = pd.DataFrame(single.cells, columns=list(single.channels or ()))
         table = pd.DataFrame(explained.cells, columns=list(explained.channels or ()))
         for name in set(_ROWS) - {"risk"}:
             here = name in signals
@@ -126,7 +126,7 @@ class TracerStripDisplay(DisplayMixin):
         if "is_agent" in signals:
             table["actor"] = np.where(signals["is_agent"] > 0, "agent", "user")
         table.index = pd.RangeIndex(1, len(table) + 1, name="step")
-        return cls(table, run_label(one.ids[0])).plot(**kwargs)
+        return cls(table, run_label(single.ids[0])).plot(**kwargs)
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:
         from matplotlib.colors import LinearSegmentedColormap
@@ -187,10 +187,10 @@ class TracerStripDisplay(DisplayMixin):
 
 def _row_of(X: TrajectoryArray, run: Any) -> int:
     if isinstance(run, str):
-        found = np.flatnonzero(X.ids.astype(str) == run)
-        if not len(found):
-            raise KeyError(f"no run has the id {run!r}; X.ids holds them")
-        return int(found[0])
+        rows = np.flatnonzero(X.ids.astype(str) == run)
+        if not len(rows):
+            raise KeyError(f"no run has the id {run!r}; see X.ids")
+        return int(rows[0])
     if not is_count(run, -len(X)) or run >= len(X):
         raise ValueError(f"run must be an id as text, or a row below {len(X)}, got {run!r}")
     return int(run) % len(X)

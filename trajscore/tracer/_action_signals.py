@@ -157,8 +157,8 @@ class ActionSignals(RunTransformer):
             raise ValueError(f"the tool {both[0]!r} is both in writes and in transfers; choose one")
         names = {call.name for step in turns.steps for call in step.tool_calls}
         if writes is None:
-            found = tools_with_effects(turns.runs) | {name for name in names if is_write(name)}
-            writes = frozenset(found - (transfers or frozenset()))
+            changing = tools_with_effects(turns.runs) | {name for name in names if is_write(name)}
+            writes = frozenset(changing - (transfers or frozenset()))
         if transfers is None:
             transfers = frozenset(name for name in names - writes if is_transfer(name))
         self.writes_, self.transfers_ = writes, transfers
@@ -172,13 +172,13 @@ class ActionSignals(RunTransformer):
         return "writes" if self.writes is None and is_write(name) else "reads"
 
 
-def _names(given: Iterable[str] | None, parameter: str) -> frozenset[str] | None:
-    if isinstance(given, str):
+def _names(tools: Iterable[str] | None, parameter: str) -> frozenset[str] | None:
+    if isinstance(tools, str):
         raise ValueError(
-            f"{parameter} must be a list of names of tools, got the text {given!r}; pass "
-            f"[{given!r}]"
+            f"{parameter} must be a list of names of tools, got the text {tools!r}; pass "
+            f"[{tools!r}]"
         )
-    return None if given is None else frozenset(given)
+    return None if tools is None else frozenset(tools)
 
 
 def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:

@@ -104,7 +104,7 @@ def check_channel(X: TrajectoryArray, name: str, reader: str) -> None:
     """Refuse signals without a channel that is read."""
     if name not in (X.channels or ()):
         raise ValueError(
-            f"{reader} needs the channel {name!r}; there are: {', '.join(X.channels or ())}"
+            f"{reader} needs the channel {name!r}; X has {', '.join(X.channels or ())}"
         )
 
 
@@ -113,7 +113,7 @@ def check_components(X: TrajectoryArray, reader: str) -> None:
     parts = _recorded(X)
     if not parts:
         raise ValueError(
-            f"{reader} needs at least one of the channels {', '.join(COMPONENTS)}; there are: "
+            f"{reader} needs at least one of the channels {', '.join(COMPONENTS)}; X has "
             f"{', '.join(X.channels or ())}"
         )
     for name, values in parts.items():
@@ -129,7 +129,7 @@ def check_components(X: TrajectoryArray, reader: str) -> None:
 def check_surprisal(X: TrajectoryArray, reader: str) -> None:
     """Refuse a run without any surprisal where the risk is a multiple of it."""
     if SURPRISAL not in (X.channels or ()):
-        raise ValueError(f"{reader} needs the channel {SURPRISAL!r}, and there is none")
+        raise ValueError(f"{reader} needs the channel {SURPRISAL!r}, which X does not have")
     without = _runs_without(X, channel(X, SURPRISAL))
     if without.any():
         place = X.place(int(X.offsets[:-1][without][0])).split(", step")[0]
@@ -146,8 +146,8 @@ def warn_of_some_surprisal(X: TrajectoryArray) -> None:
     n_without = int(_runs_without(X, channel(X, SURPRISAL)).sum())
     if 0 < n_without < len(X):
         warnings.warn(
-            f"{n_without} of {len(X)} runs have no surprisal, so that with aggregation='max' their "
-            f"risk is not on the scale of the others; leave these runs out, or the channel "
+            f"{n_without} of {len(X)} runs have no surprisal. With aggregation='max' their risk is "
+            f"on another scale than that of the other runs. Leave these runs out, or the channel "
             f"{SURPRISAL!r}",
             UserWarning,
             stacklevel=3,

@@ -71,8 +71,8 @@ class EarlyWarning:
     def curve(self, progress: ArrayLike | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return shares of a run (default: 0, 0.01, ..., 1), detection and false alarms by then."""
         grid = np.linspace(0, 1, 101) if progress is None else np.asarray(progress, float)
-        detected = np.array([self.detected_within(one) for one in grid])
-        return grid, detected, np.array([self.false_alarms_within(one) for one in grid])
+        detected = np.array([self.detected_within(share) for share in grid])
+        return grid, detected, np.array([self.false_alarms_within(share) for share in grid])
 
     def _over_failures(self, mean: Callable[[FloatArray], Any]) -> float:
         flagged = self.failure_times[~np.isnan(self.failure_times)]

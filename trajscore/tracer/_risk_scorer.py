@@ -40,6 +40,9 @@ class RiskScorer(TraceTransformer, BaseEstimator):
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
         raise NotImplementedError
 
+    def _run_risk(self, signals: TrajectoryArray) -> FloatArray:
+        return np.asarray(self._trace(signals)[last_cells(signals)])
+
     def _signals(self, X: Any, *, reset: bool) -> TrajectoryArray:
         """Check parameters and input, once for each call."""
         self._check_parameters()
@@ -99,24 +102,13 @@ class RiskScorer(TraceTransformer, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_runs,)
-            Higher means failure is more likely: the last value of `transform`.
+            Higher means failure is more likely: the last value of `transform`; NaN for a run in
+            which the scorer has seen nothing that it reads.
         """
-        signals = self._signals(X, reset=False)
-        return np.asarray(self._trace(signals)[last_cells(signals)])
+        return self._run_risk(self._signals(X, reset=False))
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return minus the risk of each run, so that ``"roc_auc"`` against success reads right.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            The signals.
-
-        Returns
-        -------
-        ndarray of shape (n_runs,)
-            Higher means success is more likely.
-        """
+        """Return minus the risk of each run, which is higher where success is more likely."""
         return -self.score_samples(X)
 
     def __sklearn_tags__(self) -> Any:

@@ -59,20 +59,7 @@ class SemanticEntropy(RiskScorer):
         self.equivalence = equivalence
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Check the runs; nothing is learned.
-
-        Parameters
-        ----------
-        X : list of Run
-            Runs whose steps hold sampled answers.
-        y : array-like of shape (n_runs,), optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        SemanticEntropy
-            The fitted scorer.
-        """
+        """Check the runs, whose steps hold sampled answers; nothing is learned."""
         runs = check_runs(X, type(self).__name__)
         self.n_runs_without_ = sum(
             not any(step.extra.get(self.samples) for step in run.steps) for run in runs
@@ -80,18 +67,7 @@ class SemanticEntropy(RiskScorer):
         return self
 
     def transform(self, X: Any) -> TrajectoryArray:
-        """Return the mean entropy so far, at every turn of agent or user.
-
-        Parameters
-        ----------
-        X : list of Run
-            Runs whose steps hold sampled answers.
-
-        Returns
-        -------
-        TrajectoryArray
-            One channel, "risk"; NaN before the first sampled answers.
-        """
+        """Return the mean entropy so far of each turn, NaN before the first sampled answers."""
         entropies = self._signals(X, reset=False)
         return entropies.with_cells(self._trace(entropies), channels=("risk",))
 
@@ -106,11 +82,11 @@ class SemanticEntropy(RiskScorer):
         return running_mean(signals, signals.cells.ravel())
 
     def _entropy(self, turns: Turns, turn: int) -> float:
-        found = turns.steps[turn].extra.get(self.samples)
-        if not found:
+        samples = turns.steps[turn].extra.get(self.samples)
+        if not samples:
             return float("nan")
         try:
-            return semantic_entropy(*_answers(found), self.equivalence)
+            return semantic_entropy(*_answers(samples), self.equivalence)
         except ValueError as error:
             raise ValueError(f"{turns.place(turn)}, {self.samples}: {error}") from error
 
@@ -161,24 +137,22 @@ def _weights(log_probs: Any, n_answers: int) -> FloatArray:
     logs = as_numbers(log_probs, "log_probs")
     if logs.shape != (n_answers,) or np.isnan(logs).any() or (logs > 0).any():
         raise ValueError(
-            f"log_probs must hold one logarithm of a probability for each of the {n_answers} "
-            f"answers"
+            f"log_probs must hold one log-probability for each of the {n_answers} answers"
         )
     if np.isneginf(logs).all():
         raise ValueError(
-            "log_probs are all -inf, so that no answer has a chance; give at least one that has, "
-            "or no log_probs"
+            "log_probs are all -inf; give at least one finite value, or leave log_probs out"
         )
     return np.asarray(softmax(logs))
 
 
-def _answers(found: Any) -> tuple[Any, Any]:
+def _answers(samples: Any) -> tuple[Any, Any]:
     """Return the texts of sampled answers, and their log-probabilities if all have one."""
-    if not isinstance(found, (list, tuple)):
-        return found, None
-    objects = all(isinstance(one, Mapping) for one in found)
-    logs = [one.get("logprob") for one in found] if objects else [None]
-    texts = [one.get("text", "") for one in found] if objects else found
+    if not isinstance(samples, (list, tuple)):
+        return samples, None
+    objects = all(isinstance(sample, Mapping) for sample in samples)
+    logs = [sample.get("logprob") for sample in samples] if objects else [None]
+    texts = [sample.get("text", "") for sample in samples] if objects else samples
     # a log may hold a number for an answer
-    written = [str(one) if isinstance(one, (int, float)) else one for one in texts]
+    written = [str(text) if isinstance(text, (int, float)) else text for text in texts]
     return written, None if None in logs else logs

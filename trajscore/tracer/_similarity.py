@@ -60,7 +60,7 @@ def compare(
     first, second = pairs.first[: pairs.n_lexical], pairs.second[: pairs.n_lexical]
     used, place = np.unique(np.stack([first, second]), return_inverse=True)
     a, b = place.reshape(2, -1)
-    words = Words(stop_words).table([pairs.texts[one] for one in used])
+    words = Words(stop_words).table([pairs.texts[place] for place in used])
     return embedder, semantic, jaccard_of_pairs(words, a, b)
 
 
@@ -117,12 +117,12 @@ def as_rows(rows: Any, n_texts: int) -> Any:
         rows = np.asarray(rows, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[0] != n_texts:
         raise ValueError(
-            f"the embedder made an array of shape {rows.shape} of {n_texts} texts; it must make "
-            f"one row of numbers of each text"
+            f"the embedder returned an array of shape {rows.shape} for {n_texts} texts; it must "
+            f"return one row of numbers for each text"
         )
     values = rows.data if sparse.issparse(rows) else rows
     if not np.isfinite(values).all():
-        raise ValueError("the embedder made a row that is not finite")
+        raise ValueError("the embedder returned a row that is not finite")
     return normalize(rows)  # a zero row stays zero
 
 

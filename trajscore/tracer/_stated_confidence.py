@@ -49,19 +49,19 @@ class StatedConfidence:
 
     def _of(self, step: Step) -> float:
         if self._function is not None:
-            found: Any = self._function(step)
-            return math.nan if found is None else self._scaled(float(found))
+            value: Any = self._function(step)
+            return math.nan if value is None else self._scaled(float(value))
         if step.confidence is not None:
             return self._scaled(float(step.confidence))
         if self._pattern is None:
             return math.nan
         if self._needs_word and not any(word in step.text for word in _WORDS):
             return math.nan
-        found = list(self._pattern.finditer(step.text))
-        if not found:
+        matches = list(self._pattern.finditer(step.text))
+        if not matches:
             return math.nan
-        words = found[-1].group(found[-1].lastindex or 0)
-        return self._read(words, found[-1].groupdict().get("_top"))
+        words = matches[-1].group(matches[-1].lastindex or 0)
+        return self._read(words, matches[-1].groupdict().get("_top"))
 
     def _read(self, words: str, top: str | None) -> float:
         part, _, whole = words.strip().rstrip("%").partition("/")
@@ -107,7 +107,7 @@ def _pattern(form: str) -> re.Pattern[str]:
     return compile_with_group(form, allowed, "number")
 
 
-def compile_with_group(pattern: Any, allowed: str, what: str) -> re.Pattern[str]:
+def compile_with_group(pattern: Any, allowed: str, kind: str) -> re.Pattern[str]:
     """Compile a user's regular expression, whose first group is what is looked for."""
     try:
         compiled = re.compile(pattern)
@@ -115,6 +115,6 @@ def compile_with_group(pattern: Any, allowed: str, what: str) -> re.Pattern[str]
         raise ValueError(f"{allowed} or a function, got {pattern!r}: {error}") from error
     if not compiled.groups:
         raise ValueError(
-            f"the regular expression {pattern!r} needs a group, in parentheses, for the {what}"
+            f"the regular expression {pattern!r} needs a group, in parentheses, for the {kind}"
         )
     return compiled

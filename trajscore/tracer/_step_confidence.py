@@ -197,14 +197,18 @@ def _likeliest(turns: Turns, tokens: Tokens, top: int) -> tuple[list[int], Float
         listed = turns.steps[turn].top_logprobs or ()
         if listed and len(listed) != n_tokens:
             raise ValueError(
-                f"{turns.place(turn)}: there are {len(listed)} lists of top_logprobs for "
-                f"{n_tokens} logprobs; give one for each token, () where there is none"
+                f"{turns.place(turn)}: {len(listed)} lists of top_logprobs for {n_tokens} "
+                f"logprobs; give one list for each token, () where none was recorded"
             )
         for token, candidates in enumerate(listed, int(start)):
-            found = [one[1] for one in candidates if one[1] > NOT_RECORDED or one[1] == -np.inf]
-            if len(found) >= top:
+            logprobs = [
+                candidate[1]
+                for candidate in candidates
+                if candidate[1] > NOT_RECORDED or candidate[1] == -np.inf
+            ]
+            if len(logprobs) >= top:
                 places.append(token)
-                table.append(sorted(found, reverse=True)[:top])
+                table.append(sorted(logprobs, reverse=True)[:top])
     return places, np.array(table, dtype=np.float64).reshape(-1, top)
 
 
@@ -212,12 +216,12 @@ def token_span(step: Step, find_action: ActionFinder) -> tuple[int, int]:
     """Return the first token of the action and the one after its last; (0, 0) if none."""
     if step.tokens is None:
         return 0, 0
-    found = find_action(step)
-    if found is None or found[1] <= found[0]:
+    span = find_action(step)
+    if span is None or span[1] <= span[0]:
         return 0, 0
     ends = np.cumsum([len(token) for token in step.tokens])
-    first = int(np.searchsorted(ends, found[0], side="right"))
-    last = int(np.searchsorted(ends, found[1], side="left")) + 1
+    first = int(np.searchsorted(ends, span[0], side="right"))
+    last = int(np.searchsorted(ends, span[1], side="left")) + 1
     return first, min(last, len(step.tokens))
 
 

@@ -28,9 +28,9 @@ def tail_size(lengths: ArrayLike, k: float) -> IntArray:
 def check_tail(k: Any, w: Any) -> None:
     """Refuse a tail fraction outside (0, 1] or a weight outside [0, 1]."""
     if not is_number(k) or not 0 < k <= 1:
-        raise ValueError(f"k is a tail fraction in (0, 1], got {k!r}")
+        raise ValueError(f"k must be a fraction in (0, 1], got {k!r}")
     if not is_number(w) or not 0 <= w <= 1:
-        raise ValueError(f"w is a weight in [0, 1], got {w!r}")
+        raise ValueError(f"w must be a weight in [0, 1], got {w!r}")
 
 
 def mixed(mean: FloatArray, largest: FloatArray, w: float | FloatArray) -> FloatArray:

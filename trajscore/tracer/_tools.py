@@ -62,15 +62,15 @@ def tools_with_effects(runs: Sequence[Run]) -> set[str]:
     The same call has been made before, and no other tool that may change something came between.
     Calls whose results change by themselves are no witnesses (a clock, a search engine).
     """
-    seen = [one for run in runs for one in _changed_results(run)]
+    seen = [witness for run in runs for witness in _changed_results(run)]
     restless = {witness.name for witness, between in seen if not between}
-    found = set()
+    changing = set()
     for witness, between in seen:
         if witness.name not in restless:
             # the call itself may have changed what it returns
-            names = {one.name for one in (witness, *between) if is_write(one.name) is not False}
-            found |= names if len(names) == 1 else set()
-    return {name for name in found if is_write(name) is None}
+            names = {call.name for call in (witness, *between) if is_write(call.name) is not False}
+            changing |= names if len(names) == 1 else set()
+    return {name for name in changing if is_write(name) is None}
 
 
 def _changed_results(run: Run) -> Iterator[tuple[ToolCall, list[ToolCall]]]:
@@ -84,5 +84,5 @@ def _changed_results(run: Run) -> Iterator[tuple[ToolCall, list[ToolCall]]]:
         before = last.get(text)
         if before is not None and calls[before].result != call.result:
             between = calls[before + 1 : place]
-            yield call, [one for one in between if is_write(one.name) is not False]
+            yield call, [call for call in between if is_write(call.name) is not False]
         last[text] = place

@@ -159,34 +159,18 @@ class TracerScorer(RiskScorer):
             warn_of_some_surprisal(signals)
         if self.aggregation == "multiplicative":
             check_surprisal(signals, f"aggregation={self.aggregation!r}")
-        found = {name: getattr(self, name) for name in TUNED}
+        parameters = {name: getattr(self, name) for name in TUNED}
         if self.tune is not None:
             if y is None:
                 raise ValueError(f"tune={self.tune!r} needs y in fit, the outcome of each run")
             codes = check_outcomes(y, signals, allow_soft=False)
-            found, self.loss_ = tuned(
+            parameters, self.loss_ = tuned(
                 signals, codes, self.w, self.tau, aggregation=self.aggregation, actors=self.actors
             )
             self.n_unobserved_ = int((codes == CENSORED).sum())
-        for name, value in found.items():
+        for name, value in parameters.items():
             setattr(self, f"{name}_", value)
         return self
-
-    def score_samples(self, X: Any) -> FloatArray:
-        """Return the risk of each run.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            The signals.
-
-        Returns
-        -------
-        ndarray of shape (n_runs,)
-            Higher means failure is more likely: the last value of `transform`. NaN for a run of
-            which no component was recorded.
-        """
-        return self._run_risk(self._signals(X, reset=False), self.actors)
 
     def attribution(self, X: TrajectoryArray) -> pd.DataFrame:
         """Split the risk of each run into the agent's and the user's part.
@@ -217,7 +201,7 @@ class TracerScorer(RiskScorer):
         """
         signals = self._signals(X, reset=False)
         check_channel(signals, IS_AGENT, type(self).__name__)
-        total = self._run_risk(signals, self.actors)
+        total = self._run_risk(signals)
         parts = {"total": total}
         for side in ("agent", "user"):
             counted = self.actors in ("both", side)
@@ -292,9 +276,9 @@ class TracerScorer(RiskScorer):
         risk = self._tail(signals, self.actors, running_top_means)
         return np.where(self._unknown_yet(signals), np.nan, risk)
 
-    def _run_risk(self, signals: TrajectoryArray, actors: str) -> FloatArray:
+    def _run_risk(self, signals: TrajectoryArray, actors: str | None = None) -> FloatArray:
         unknown = self._unknown_yet(signals)[last_cells(signals)]
-        return np.where(unknown, np.nan, self._tail(signals, actors, top_means))
+        return np.where(unknown, np.nan, self._tail(signals, actors or self.actors, top_means))
 
     def _unknown_yet(self, signals: TrajectoryArray) -> BoolArray:
         """Tell up to which cells there is no risk: a multiple of surprisal needs that."""

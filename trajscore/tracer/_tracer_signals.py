@@ -187,8 +187,8 @@ class TracerSignals(RunTransformer):
             self.embedder_, self.n_texts_ = embedder, len(pairs.texts)
         cells = np.stack(columns, axis=1, dtype=np.float64)
         if self.actors != "both":
-            kept = turns.is_agent == (self.actors == "agent")
-            turns, cells = turns.only(kept, self.actors), cells[kept]
+            rows = turns.is_agent == (self.actors == "agent")
+            turns, cells = turns.only(rows, self.actors), cells[rows]
         return turns.container(cells, CHANNELS)
 
     def _repetition(self, turns: Turns, texts: TextsOfTurns) -> tuple[PairsOfTurns, IntArray]:

@@ -26,11 +26,13 @@ def tuned(
     X: TrajectoryArray, codes: IntArray, w: float, tau: float, *, aggregation: str, actors: str
 ) -> tuple[dict[str, float], float]:
     """Return the best (alpha, beta, gamma, k, w) and its loss: coarse, then fine, then w."""
-    kept = np.flatnonzero((codes != CENSORED) & ~nothing_recorded(X))
-    if not len(kept):
-        raise ValueError("tune needs runs with an outcome and a recorded component; there is none")
-    kept = kept[id_order(X.ids[kept])]
-    sample, labels = X[kept], codes[kept]
+    rows = np.flatnonzero((codes != CENSORED) & ~nothing_recorded(X))
+    if not len(rows):
+        raise ValueError(
+            "tune needs runs that have an outcome and a recorded component; no run has both"
+        )
+    rows = rows[id_order(X.ids[rows])]
+    sample, labels = X[rows], codes[rows]
 
     def best(**grid: ArrayLike) -> tuple[dict[str, float], float]:
         values = {name: np.atleast_1d(np.asarray(grid[name], dtype=float)) for name in TUNED}
@@ -41,10 +43,10 @@ def tuned(
         setting = zip(TUNED, place, strict=True)
         return {name: float(values[name][index]) for name, index in setting}, float(losses[place])
 
-    found, _ = best(alpha=_WEIGHTS, beta=_WEIGHTS, gamma=_WEIGHTS, k=_TAILS, w=w)
-    fine = {name: _around(found[name], 1.0 if name == "k" else np.inf) for name in TUNED[:4]}
-    found, _ = best(**fine, w=w)
-    return best(**(found | {"w": sorted({*_MIXES, w})}))
+    best_so_far, _ = best(alpha=_WEIGHTS, beta=_WEIGHTS, gamma=_WEIGHTS, k=_TAILS, w=w)
+    finer = {name: _around(best_so_far[name], 1.0 if name == "k" else np.inf) for name in TUNED[:4]}
+    best_so_far, _ = best(**finer, w=w)
+    return best(**(best_so_far | {"w": sorted({*_MIXES, w})}))
 
 
 def _around(value: float, top: float) -> list[float]:
@@ -64,8 +66,7 @@ def pairwise_logistic_loss(labels: IntArray, risk: FloatArray, tau: float) -> Fl
     n_pairs = failed.shape[1] * succeeded.shape[1]
     if not n_pairs:
         raise ValueError(
-            "tune separates failures from successes and needs both; the observed outcomes have one "
-            "class only"
+            "tune needs failures and successes, but all observed outcomes are the same"
         )
     losses = np.empty(len(settings))
     n_rows = max(1, _PAIRS // n_pairs)
@@ -114,7 +115,7 @@ class _Tails:
     """Sort risks once, and read off the tail means of several fractions."""
 
     def __init__(self, lengths: IntArray, fractions: FloatArray) -> None:
-        self._size = np.stack([tail_size(lengths, float(one)) for one in fractions])  # (n_k, n)
+        self._size = np.stack([tail_size(lengths, float(k)) for k in fractions])  # (n_k, n)
         self._largest_size = int(self._size.max())
         self._runs = np.arange(len(lengths))
 
@@ -137,7 +138,7 @@ def _padded(X: TrajectoryArray, parts: Components) -> Components:
         out[mask] = values
         return out
 
-    return Components(*(pad(one) for one in vars(parts).values()))
+    return Components(*(pad(part) for part in vars(parts).values()))
 
 
 def _each(

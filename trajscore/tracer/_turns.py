@@ -51,53 +51,16 @@ class RunTransformer(TraceTransformer, BaseEstimator):
         raise NotImplementedError
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Check parameters and runs, and learn what there is to learn.
-
-        Parameters
-        ----------
-        X : list of Run
-            What a reader of `trajscore.io` gives.
-        y : array-like of shape (n_runs,), optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        transformer
-            The fitted transformer.
-        """
+        """Check parameters and runs (a list of Run), and learn what there is to learn."""
         self._channels_of(X, reset=True)
         return self
 
     def fit_transform(self, X: Any, y: ArrayLike | None = None) -> TrajectoryArray:
-        """Fit and return the channels, in one go.
-
-        Parameters
-        ----------
-        X : list of Run
-            What a reader of `trajscore.io` gives.
-        y : array-like of shape (n_runs,), optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        TrajectoryArray
-            The channels named above, with the columns of `trajscore.io.meta`.
-        """
+        """Fit and return the channels of runs (a list of Run), in one go."""
         return self._channels_of(X, reset=True)
 
     def transform(self, X: Any) -> TrajectoryArray:
-        """Return the channels of runs.
-
-        Parameters
-        ----------
-        X : list of Run
-            What a reader of `trajscore.io` gives.
-
-        Returns
-        -------
-        TrajectoryArray
-            The channels named above, with the columns of `trajscore.io.meta`.
-        """
+        """Return the channels of runs (a list of Run), with the columns of `trajscore.io.meta`."""
         return self._channels_of(X, reset=False)
 
     def __sklearn_tags__(self) -> Any:
@@ -106,14 +69,14 @@ class RunTransformer(TraceTransformer, BaseEstimator):
         return tags
 
 
-def chosen(given: Sequence[str], have: Sequence[str], parameter: str, kind: str) -> list[str]:
+def chosen(names: Sequence[str], have: Sequence[str], parameter: str, kind: str) -> list[str]:
     """Return the channels that a parameter asks for."""
-    if isinstance(given, str) or not len(given):
-        raise ValueError(f"{parameter} must be a list of names of {', '.join(have)}, got {given!r}")
-    for name in given:
+    if isinstance(names, str) or not len(names):
+        raise ValueError(f"{parameter} must be a list of names of {', '.join(have)}, got {names!r}")
+    for name in names:
         if name not in have:
             raise ValueError(unknown_name(kind, name, have))
-    return list(given)
+    return list(names)
 
 
 # ------------------------------------------------------------------ turns and calls
@@ -157,11 +120,11 @@ class Turns:
         message = "" if index is None else f" (message {index})"
         return f"{where}run {self.runs[row].id!r} (row {row}), step {step}{message}"
 
-    def only(self, kept: BoolArray, whose: str) -> Turns:
+    def only(self, rows: BoolArray, whose: str) -> Turns:
         """Return some of the turns; every run must have one."""
-        lengths = np.bincount(self.run_of[kept], minlength=len(self.lengths))
+        lengths = np.bincount(self.run_of[rows], minlength=len(self.lengths))
         _refuse_empty(self.runs, lengths, whose)
-        return Turns(self.runs, [self.steps[place] for place in np.flatnonzero(kept)], lengths)
+        return Turns(self.runs, [self.steps[place] for place in np.flatnonzero(rows)], lengths)
 
     def container(self, cells: FloatArray, channels: Sequence[str]) -> TrajectoryArray:
         """Put one row of values a turn into a container, with what is known of the runs."""
@@ -210,7 +173,9 @@ def check_runs(runs: Any, reader: str) -> list[Run]:
                 f"{type(run).__name__}"
             )
     if not listed:
-        raise ValueError(f"{reader} got no runs; the log may hold none, see .left_out")
+        raise ValueError(
+            f"{reader} got an empty list of runs; .left_out of the log says what was skipped"
+        )
     return listed
 
 
@@ -231,8 +196,8 @@ def call_text(call: ToolCall) -> str:
 
 def _with_text_keys(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _with_text_keys(one) for key, one in value.items()}
-    return [_with_text_keys(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {str(key): _with_text_keys(item) for key, item in value.items()}
+    return [_with_text_keys(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 # ------------------------------------------------------------------ tokens and words
