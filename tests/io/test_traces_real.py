@@ -5,7 +5,8 @@ import json
 import pytest
 
 from trajscore import io
-from trajscore.io._conversation import role_of, text_of
+from trajscore.io._conversation import role_of
+from trajscore.io.text import text_of
 
 LANGFUSE = (
     "autogen-2025-06-06",

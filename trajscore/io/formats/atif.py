@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.core.values import as_path
-from trajscore.io._conversation import Conversation, text_of
+from trajscore.io._conversation import Conversation
 from trajscore.io._grades import as_outcome
 from trajscore.io._run import CutRuns, MalformedRunError, Run, leftover
 from trajscore.io.files import LogFile, Paths, Place
 from trajscore.io.reading import read_as
 from trajscore.io.registry import CutOptions, Format, Head, register
 from trajscore.io.runs import Runs
+from trajscore.io.text import text_of
 
 _RESULT = "result.json"
 _STEPS = "steps"

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from trajscore.io._conversation import Conversation, text_of
+from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_object, as_objects
 from trajscore.io._spans import count_tokens
 from trajscore.io.files import LINES_ENDINGS, LogFile, Place, has_ending
 from trajscore.io.registry import Format, Head, register
+from trajscore.io.text import text_of
 
 _TURNS = ("user", "assistant")
 _BESIDE = ("summary", "file-history-snapshot", "queue-operation", "custom-title", "ai-title")

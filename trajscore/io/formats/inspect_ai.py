@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trajscore.core.optional import optional
-from trajscore.io._conversation import Conversation, as_number, text_of
+from trajscore.io._conversation import Conversation, as_number
 from trajscore.io._grades import as_outcome
 from trajscore.io._run import CutRuns, Run
 from trajscore.io._thread import Thread
@@ -15,6 +15,7 @@ from trajscore.io.files import LogFile, Paths, Place
 from trajscore.io.reading import read_as
 from trajscore.io.registry import CutOptions, Format, Head, register
 from trajscore.io.runs import Runs
+from trajscore.io.text import text_of
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _BULK = {"messages", "events", "attachments", "input", "output", "choices", "timelines"}

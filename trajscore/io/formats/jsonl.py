@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
-from trajscore.io._conversation import Conversation, text_of
+from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, leftover
 from trajscore.io.fields import USUAL, Fields, dig, usual_names
 from trajscore.io.files import Broken, LogFile, Paths, Place
@@ -16,6 +16,7 @@ from trajscore.io.formats.chat import is_chat
 from trajscore.io.reading import read_as
 from trajscore.io.registry import Format, Head, register
 from trajscore.io.runs import Runs
+from trajscore.io.text import text_of
 
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
 # fmt: off

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from trajscore.io._conversation import Conversation, as_number, text_of
+from trajscore.io._conversation import Conversation, as_number
 from trajscore.io._grades import as_outcome
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io.files import JSON_ENDINGS, LogFile, Paths, Place, find_files
 from trajscore.io.reading import read_as
 from trajscore.io.registry import Format, Head, register
 from trajscore.io.runs import Runs
+from trajscore.io.text import text_of
 
 _RUN = frozenset({"id", "task_id", "trial", "messages", "ticks", "termination_reason"})
 _META = ("agent_cost", "user_cost", "duration", "seed")
