@@ -38,8 +38,8 @@ def read_inspect(
         Whose score is the outcome, ``"name"`` or ``"name/key"`` where the score is a dict.
         Default: the only scorer; several are an error that names them.
     cut_runs : {"unobserved", "score"}, default="unobserved"
-        What becomes of a run that a limit or an error ended and that carries a score
-        nevertheless: outcome -1, or the score. The score is in the run's meta either way.
+        The outcome of a run that has a score although a limit or an error ended it: -1, or the
+        score. The score is in the run's meta either way.
     **options
         As in `read_runs`: outcome, outcomes, confidence, id, rule and so on.
 
@@ -146,10 +146,10 @@ def _score(sample: Any, scorer: str | None, place: Place) -> Any:
     name, _, key = (scorer or "").partition("/")
     if not name and len(scores) > 1:
         raise ValueError(
-            f"{place}: there are several scorers; choose one of {', '.join(scores)} with scorer="
+            f"{place} has several scorers; choose one of {', '.join(scores)} with scorer="
         )
     if name and name not in scores:
-        raise ValueError(f"{place}: no scorer {name!r}; there are {', '.join(scores)}")
+        raise ValueError(f"{place} has no scorer {name!r}; it has {', '.join(scores)}")
     value = scores[name or next(iter(scores))].value
     if key:
         value = value.get(key) if isinstance(value, Mapping) else None
@@ -166,7 +166,7 @@ class _Transcript(Conversation):
         self._thread = Thread(self)
 
     def add_events(self, events: list[Any]) -> bool:
-        """Add the turns of all events; say whether the model was called at all."""
+        """Add the turns of all events; return whether the model was called."""
         called = False
         for index, event in enumerate(events):
             kind = getattr(event, "event", None)
@@ -244,7 +244,7 @@ def _dump(value: Any, without: set[str] | None = None) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return list(map(_plain, value))
     if hasattr(value, "model_dump") or hasattr(value, "__dict__"):
         return _dump(value)
     return {k: _plain(v) for k, v in value.items()} if isinstance(value, Mapping) else value
