@@ -132,7 +132,7 @@ def find_files(place: Path, endings: Sequence[str]) -> list[Path]:
         if not files:
             tables = next(parquet_files(place), None)
             hint = (
-                "; read its Parquet files with iter_batches or trajscore report" if tables else ""
+                "; read its Parquet files with trajscore report" if tables else ""
             )
             raise FileNotFoundError(f"the folder {place} has no {', '.join(endings)} file{hint}")
         return files

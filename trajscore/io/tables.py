@@ -138,7 +138,7 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
             f"ids and outcomes with {{argument:outcomes}}"
         )
     problems = "; ".join(
-        f"no column has a usual name of the {PARTS[part]} ({', '.join(USUAL[part])}); "
+        f"no column has a usual name for the {PARTS[part]} ({', '.join(USUAL[part])}); "
         f"name it with {'{argument}' if part == parts[0] else f'{{argument:{part}}}'}"
         f"{hints.get(part, '')}"
         for part in parts
