@@ -99,14 +99,14 @@ def test_a_request_with_its_response(write):
 
 def test_grades_are_kept_and_other_outcomes_refused_by_name(write, talk):
     runs = [{"id": k, "messages": talk, "outcome": y} for k, y in enumerate((0.9, 2, -1, 1.0, -3))]
-    with pytest.warns(UserWarning, match=r"2 of 5 runs .*outcome 2 is neither"):
+    with pytest.warns(UserWarning, match=r"2 of 5 runs .*outcome is 2; expected"):
         found = io.read_openai(write("log.json", runs))
     assert io.outcomes(found).tolist() == [0.9, -1, 1]
     assert [one.id for one in found.left_out] == ["1", "4"]
     assert "1 successes, 0 failures, 1 graded between, 1 not observed" in repr(found)
     assert "outcome 0.9" in repr(found[0])
     lines = [{"run": k, "outcome": y, "text": "x"} for k, y in enumerate((0.25, 2))]
-    with pytest.warns(UserWarning, match="outcome 2 is neither"):
+    with pytest.warns(UserWarning, match="outcome is 2; expected"):
         found = io.read_jsonl(write("steps.jsonl", lines, lines=True))
     assert io.outcomes(found).tolist() == [0.25]
     assert io.outcomes([io.Run("a", outcome=0.9), io.Run("b", outcome=0)]).tolist() == [0.9, 0]
@@ -131,7 +131,7 @@ def test_bad_tables(write, talk):
     path = write("a.json", talk)
     with pytest.raises(ValueError, match="no column of run ids"):
         io.read_openai(path, outcomes=pd.DataFrame({"name": ["a"]}))
-    with pytest.raises(ValueError, match="run 'a' twice"):
+    with pytest.raises(ValueError, match="run 'a' has several rows"):
         io.read_openai(path, outcomes=pd.DataFrame({"id": ["a", "a"], "outcome": [1, 0]}))
 
 
@@ -249,10 +249,10 @@ def test_a_megabyte_in_one_message(write):
     [
         ("words", "message 1 is str"),
         ({"content": "x"}, "message 1 has no role"),
-        (agent(tool_calls={"a": 1}), "tool calls are no list"),
+        (agent(tool_calls={"a": 1}), "tool calls are dict, not a list"),
         (agent(tool_calls=["f"]), "a tool call is str"),
-        (agent(confidence="high"), "confidence 'high' is no number"),
-        (agent(logprobs="no"), "no list"),
+        (agent(confidence="high"), "confidence is 'high', not a number"),
+        (agent(logprobs="no"), "not a list"),
     ],
 )
 def test_malformed_messages(write, message, said):
@@ -278,9 +278,9 @@ def test_positive_logprobs_are_an_error_with_a_place(write):
     path = write("runs.json", runs)
     with pytest.raises(ValueError, match=r"runs\.json, run 'r7' \(index 1\), message 1.*0\.2"):
         io.read_openai(path)
-    with pytest.raises(ValueError, match="'many' is no number"):
+    with pytest.raises(ValueError, match="'many', not a number"):
         one(write, [agent(logprobs=scores("many"))])
-    with pytest.raises(ValueError, match="above 0"):
+    with pytest.raises(ValueError, match="at most 0"):
         one(write, [agent(logprobs=scores(-1.0, top=[{"token": "x", "logprob": 1.0}]))])
 
 

@@ -74,7 +74,7 @@ def test_a_table_of_outcomes(log, tmp_path):
     table.to_csv(tmp_path / "t.csv", index=False)
     runs = io.read_runs(path, outcomes=tmp_path / "t.csv")
     assert io.outcomes(runs).tolist() == [0, 1, -1]
-    assert runs.remarks == [
+    assert runs.notes == [
         "rows of the table of outcomes whose run is not in the log: 1",
         "runs of the log that are not in the table of outcomes: 1",
     ]
@@ -84,7 +84,9 @@ def test_a_table_of_outcomes(log, tmp_path):
 
 def test_a_table_of_other_runs_is_refused(log):
     runs = io.read_runs(log({}, {}), outcomes={"x": 1})
-    with pytest.raises(ValueError, match="no id of the log .*'r0', 'r1', the table 'x'.* with id"):
+    with pytest.raises(
+        ValueError, match=r"no run id of the log .*'r0', 'r1'.* table of outcomes \('x'\).* with id"
+    ):
         io.outcomes(runs)
 
 
@@ -111,25 +113,28 @@ def test_what_is_not_used_is_counted(register_scored, write):
     path = write("a.scored", {"x": 1})
     runs = io.read_runs(path)
     assert (runs[0].outcome, runs[0].steps[0].confidence) == (1, None)
-    assert runs.remarks == [
-        "1 score of runs named 'toxicity': not used; outcome='toxicity'",
-        "1 score of turns named 'sure': not used; confidence='sure'",
+    assert runs.notes == [
+        "1 score of runs named 'toxicity' not used; to use it, pass outcome='toxicity'",
+        "1 score of turns named 'sure' not used; to use it, pass confidence='sure'",
     ]
     runs = io.read_runs(path, confidence="sure", outcome="toxicity")
     assert (runs[0].outcome, runs[0].steps[0].confidence) == (0.5, 0.75)
-    assert runs.remarks == ["1 score of runs named 'passed': not used; outcome='passed'"]
+    assert runs.notes == [
+        "1 score of runs named 'passed' not used; to use it, pass outcome='passed'"
+    ]
 
 
 @pytest.fixture
 def register_scored(monkeypatch):
     from trajscore.io import registry
 
-    def run(raw, place, options):
+    def run(self, raw, place, options):
         turn = io.Step("agent", "x", scores={"sure": 0.75})
         return io.Run("a", [turn], scores={"passed": True, "toxicity": 0.5})
 
     monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))
-    io.register(io.Format("scored", "x", lambda head: False, run, endings=(".scored",)))
+    attributes = {"name": "scored", "holds": "x", "endings": (".scored",), "run": run}
+    io.register(type("Scored", (io.Format,), attributes | {"recognise": lambda *_: False}))
 
 
 def test_the_stop_reason_by_name(log):

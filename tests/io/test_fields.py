@@ -68,7 +68,7 @@ def test_what_was_guessed_of_a_table():
     [
         ("run", {}, "id", "no column has a usual name for the run id .*name it with id"),
         ("solved", {}, "outcome", "usual name for the outcome .*; name it with outcome"),
-        ("score", {}, "scores", "no column looks like a score; name one or more with scores"),
+        ("score", {}, "scores", "no column looks like a score; name the column with scores"),
         (None, {"id": "rum"}, "id", "id: no column named 'rum'; did you mean 'run'"),
         (None, {"scores": ("scare",)}, "scores", "scores: no column named 'scare'"),
         (None, {"group": "task"}, "group", "group: no column named 'task'"),

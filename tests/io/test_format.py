@@ -28,12 +28,26 @@ def run(raw, place, options):
     return io.Run(name, steps, raw["result"], stop_reason=raw.get("stop"))
 
 
-GAMES = io.Format("games", holds="moves", recognise=recognise, run=run)
+class Games(io.Format):
+    name, holds = "games", "moves"
+
+    def recognise(self, head):
+        return recognise(head)
+
+    def run(self, raw, place, options):
+        return run(raw, place, options)
+
+
+def like_games(**attributes):
+    """Make a format that differs from the games in some attributes."""
+    return type("Variant", (Games,), attributes)
+
+
 GAME = {"game": "g", "moves": ["e4", "e5"], "result": 1}
 
 
 def test_a_format_of_ones_own(register, write):
-    register(GAMES)
+    register(Games)
     listed = write("a.json", [GAME, {**GAME, "game": None}])
     assert [run.id for run in io.read_runs(listed)] == ["g", "a-1"]
     assert [run.id for run in io.read_runs(write("b.jsonl", [GAME, GAME], lines=True))] == ["g"] * 2
@@ -43,7 +57,7 @@ def test_a_format_of_ones_own(register, write):
 
 
 def test_what_a_format_of_ones_own_leaves_out(register, write):
-    register(GAMES)
+    register(Games)
     games = [GAME, {**GAME, "moves": []}, {**GAME, "stop": "infrastructure_error"}]
     with pytest.warns(UserWarning, match=r"1 of 3 runs could not be read .*1 of 3 runs are excl"):
         runs = io.read_runs(write("a.json", games))
@@ -55,40 +69,39 @@ def test_what_a_format_of_ones_own_leaves_out(register, write):
 
 def test_outcomes_of_runs_that_were_cut_off(register, write):
     path = write("a.json", [GAME | {"stop": "max_steps"}, GAME | {"stop": "done"}, GAME])
-    register(GAMES)
+    register(Games)
     assert [(run.outcome, run.stop_kind) for run in io.read_runs(path)] == [
         (-1, "administrative"),
         (1, "complete"),
         (1, "complete"),
     ]
-    register(io.Format("games", "moves", recognise, run, cut_runs="score"))
+    register(like_games(cut_runs="score"))
     assert [(run.outcome, run.stop_kind) for run in io.read_runs(path)] == [(1, "complete")] * 3
 
 
 def test_the_last_one_registered_is_asked_first(register, write):
     path = write("a.jsonl", [GAME | {"id": 1, "messages": []}], lines=True)
-    register(GAMES)
-    register(
-        io.Format("other", "moves", recognise, lambda *_: io.Run("o", [io.Step("agent", "x")]))
-    )
+    register(Games)
+    other = io.Run("o", [io.Step("agent", "x")])
+    register(like_games(name="other", run=lambda *_: other))
     assert [run.id for run in io.read_runs(path)] == ["o"]
-    register(GAMES)
+    register(Games)
     assert [run.id for run in io.read_runs(path)] == ["g"]
-    register(io.Format("games", "moves", recognise, run, lax=True))
+    register(like_games(lax=True))
     assert [run.id for run in io.read_runs(path)] == ["o"]
 
 
 def test_endings_and_folders_of_ones_own(register, write, tmp_path):
-    register(io.Format("games", "moves", lambda head: False, run, endings=(".chess",)))
+    register(like_games(recognise=lambda *_: False, endings=(".chess",)))
     write("d/a.chess", GAME)
     write("d/b.txt", "not of this format")
     assert [run.id for run in io.read_runs(tmp_path / "d")] == ["g"]
     write("club/games/x.json", GAME)
 
-    def club(place):
+    def club(_, place):
         return sorted((place / "games").glob("*.json"))
 
-    register(io.Format("club", "moves", lambda head: False, run, folder=club))
+    register(like_games(name="club", recognise=lambda *_: False, folder=club))
     assert [run.id for run in io.read_runs(tmp_path / "club")] == ["g"]
     assert [run.id for run in io.iter_runs([tmp_path / "club"] * 2)] == ["g", "g"]
 
@@ -98,10 +111,10 @@ def test_options_of_ones_own(register, write):
     class Options:
         name: str = "x"
 
-    def named(raw, place, options):
+    def named(_, raw, place, options):
         return io.Run(options.name, [io.Step("agent", "x")])
 
-    register(io.Format("games", "moves", recognise, named, options=Options))
+    register(like_games(run=named, options=Options))
     path = write("a.json", GAME)
     assert io.read_runs(path)[0].id == "x"
     assert io.read_runs(path, name="y")[0].id == "y"
@@ -110,23 +123,25 @@ def test_options_of_ones_own(register, write):
 
 
 def test_the_hint_comes_from_the_registry(register, write):
-    register(GAMES)
+    register(Games)
     path = write("a.json", [GAME])
-    said = r"it has no 'simulations'; it looks like games, so read it with read_runs\(path, format="
+    said = r"it has no 'simulations'. It looks like games; read it with read_runs\(path, format="
     with pytest.raises(ValueError, match=said):
         io.read_tau2(path)
 
 
 def test_no_runs(register, write):
-    register(GAMES)
+    register(Games)
     with pytest.raises(ValueError, match=r"there are no runs in .*a\.json; leave the file out"):
         io.read_runs(write("a.json", []), format="games")
 
 
 def test_a_format_is_found_once(monkeypatch, write, talk):
     looked = []
-    found = registry.told_by
-    monkeypatch.setattr(registry, "told_by", lambda file, limit: looked.append(file) or found(file))
+    found = registry.format_of_file
+    monkeypatch.setattr(
+        registry, "format_of_file", lambda file, limit: looked.append(file) or found(file)
+    )
     path = write("a.json", [{"id": "a", "messages": talk}] * 3)
     assert len(io.read_runs(path)) == 3
     assert looked == [path]

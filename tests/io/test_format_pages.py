@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from trajscore import io
-from trajscore.io.registry import _FORMATS, tell
+from trajscore.io.registry import _FORMATS, detect_format
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "formats"
 SAMPLES = sorted((PAGES / "samples").iterdir())
-OURS = [name for name, one in _FORMATS.items() if one.run.__module__.startswith("trajscore.")]
+OURS = [name for name, one in _FORMATS.items() if type(one).__module__.startswith("trajscore.")]
 # what they read is no text: these have no sample
 BINARY = {"inspect", "scout"}
 OBSERVED = {"agentdojo", "agents_sdk", "jsonl", "langfuse", "langsmith", "mlflow", "openai", "otel",
@@ -28,7 +28,7 @@ def test_every_format_has_a_page_and_a_sample():
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_samples_all_tell_the_same(path):
-    assert tell(path).name == path.stem
+    assert detect_format(path).name == path.stem
     (run,) = io.read_runs(path)
     assert [(step.actor, step.text) for step in run.steps] == [
         ("user", "Where is order 3?"),

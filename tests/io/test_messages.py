@@ -285,4 +285,4 @@ def test_calls_that_go_on_are_one_run(write):
     assert (b.id, len(b.steps)) == ("b", 2)
     runs = io.read_runs(write("b.jsonl", [rows[0], rows[0]], lines=True))
     assert [run.id for run in runs] == ["a", "a"]
-    assert runs.remarks[0].startswith("2 runs have the id 'a'; name the fields")
+    assert runs.notes[0].startswith("2 runs have the id 'a'; name the field")

@@ -104,10 +104,10 @@ def test_atif_results(write):
     assert io.read_atif(path)[0].outcome == -1  # nothing says how it ended
     several = RESULT | {"verifier_result": {"rewards": {"a": 1, "b": 0}}}
     given = write("elsewhere.json", several)
-    with pytest.raises(ValueError, match=r"run 'tr' \(index 0\): no reward .* there are a, b"):
+    with pytest.raises(ValueError, match=r"run 'tr' \(index 0\): no reward .* choose one of a, b"):
         io.read_atif(path, result=given)
     assert io.read_atif(path, result=given, reward="b")[0].outcome == 0
-    with pytest.raises(FileNotFoundError, match="is no file"):
+    with pytest.raises(FileNotFoundError, match="is not a file"):
         io.read_atif(path, result="nowhere.json")
     with pytest.raises(ValueError, match="one result file is given for 2"):
         io.read_atif([path, path], result=given)
@@ -117,7 +117,7 @@ def test_atif_bad_input(write):
     with pytest.raises(ValueError, match="no list of 'steps'"):
         io.read_atif(write("trajectory.json", {"schema_version": "ATIF-v1.8"}))
     loud = {"source": "agent", "message": "x", "metrics": {"logprobs": [0.5]}}
-    with pytest.raises(ValueError, match=r"run 'q' \(index 0\), message 0: the logprob 0.5"):
+    with pytest.raises(ValueError, match=r"run 'q' \(index 0\), message 0: the logprob is 0.5"):
         io.read_atif(write("trajectory.json", {"trajectory_id": "q", "steps": [loud]}))
 
 
@@ -315,7 +315,7 @@ def test_lines_of_steps_in_any_order(write):
     assert [[s.confidence for s in run.steps] for run in runs] == [[0.4, None], [0.6, 0.9]]
     assert runs[0].stop_reason == "done"
     assert runs[0].steps[0].extra == {"tool": "x"}
-    with pytest.raises(ValueError, match=r"index 3: run 'b' goes on .* sort the lines"):
+    with pytest.raises(ValueError, match=r"index 3: run 'b' continues .* sort the lines"):
         list(io.iter_runs(path, format="jsonl"))
     rows.sort(key=lambda row: row["traj_id"])
     assert [r.id for r in io.iter_runs(write("s.jsonl", rows, lines=True))] == ["a", "b"]
@@ -347,14 +347,14 @@ def test_lines_of_runs(write):
 
 
 def test_json_lines_bad_input(write):
-    with pytest.raises(ValueError, match="no field named 'txt'; did you mean 'text'"):
+    with pytest.raises(ValueError, match="no part named 'txt'; did you mean 'text'"):
         io.read_jsonl("x", {"txt": "a"})
     path = write("a.jsonl", [{"run": 1, "p": 0.5}], lines=True)
-    with pytest.raises(ValueError, match="no line has a field 'q' for 'confidence'; .* run, p"):
+    with pytest.raises(ValueError, match="no line has the field 'q' for 'confidence'; .* run, p"):
         io.read_jsonl(path, {"confidence": "q"})
     with pytest.raises(ValueError, match="index 0 has no run id"):
         io.read_jsonl(write("b.jsonl", [{"p": 0.5}], lines=True))
-    with pytest.raises(ValueError, match="line 1 is no valid JSON"):
+    with pytest.raises(ValueError, match="line 1 is not valid JSON"):
         io.read_jsonl(write("c.jsonl", 'oops\n{"run": 1}\n'))
     with pytest.raises(ValueError, match="index 0 is int"):
         io.read_jsonl(write("d.jsonl", "1\n"))
@@ -363,15 +363,15 @@ def test_json_lines_bad_input(write):
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([{"run": 1, "t": 1}, {"run": 1, "t": 1}], "step 1 is there twice"),
-        ([{"run": 1, "t": 1}, {"run": 1}], "some have none"),
-        ([{"run": 1, "t": "one"}], "a step number is no number"),
-        ([{"run": 1, "y": 1, "t": 1}, {"run": 1, "y": 0, "t": 2}], "differ in the outcome"),
-        ([{"run": 1, "y": 7}], "neither a number"),
+        ([{"run": 1, "t": 1}, {"run": 1, "t": 1}], "it has step 1 twice"),
+        ([{"run": 1, "t": 1}, {"run": 1}], "some of its lines have no step number"),
+        ([{"run": 1, "t": "one"}], "its step should be a number, but line 0 of the run has 'one'"),
+        ([{"run": 1, "y": 1, "t": 1}, {"run": 1, "y": 0, "t": 2}], "have different outcomes"),
+        ([{"run": 1, "y": 7}], "expected true, false"),
     ],
 )
 def test_json_lines_malformed_runs(write, rows, said):
-    with pytest.raises(ValueError, match=f"no run can be read .*run '1' .*{said}"):
+    with pytest.raises(ValueError, match=f"none of the .* runs can be read .*run '1' .*{said}"):
         io.read_jsonl(write("a.jsonl", rows, lines=True))
     good = {"run": 2, "p": 0.5}
     with pytest.warns(UserWarning, match="1 of 2 runs could not be read"):

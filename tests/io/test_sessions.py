@@ -278,5 +278,5 @@ def test_harbor_with_several_steps_and_files_that_go_on(write):
 def test_results_of_an_observation_that_are_no_list(write):
     turn = {"source": "agent", "message": "x", "observation": {"results": 3}}
     log = {"schema_version": "ATIF-v1.8", "session_id": "s", "steps": [turn]}
-    with pytest.raises(ValueError, match="the results of its observation are no list"):
+    with pytest.raises(ValueError, match="the results of its observation are int, not a list"):
         io.read_runs(write("log.json", log))

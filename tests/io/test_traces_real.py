@@ -5,7 +5,8 @@ import json
 import pytest
 
 from trajscore import io
-from trajscore.io._conversation import role_of, text_of
+from trajscore.io._conversation import role_of
+from trajscore.io.text import text_of
 
 LANGFUSE = (
     "autogen-2025-06-06",
@@ -94,7 +95,7 @@ def test_langfuse_scores(public_file):
     runs = io.read_runs([public_file("traces", "langfuse", name) for name in names])
     assert [run.outcome for run in runs] == [-1, 0, -1, -1, -1, -1, -1]  # one has "correctness"
     assert runs[4].scores == {"toxicity": 0.8, "hallucination": 0}
-    assert any("toxicity" in remark for remark in runs.remarks)
+    assert any("toxicity" in note for note in runs.notes)
 
 
 @pytest.mark.parametrize(

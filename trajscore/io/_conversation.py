@@ -1,17 +1,18 @@
-"""From chat messages to steps: who speaks, what is called, which result belongs to which call."""
+"""From chat messages to steps, with their tool calls and results."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from trajscore.io._messages import as_chat
-from trajscore.io._run import Actor, MalformedRunError, Run, Step, ToolCall, leftover, whole_text
+from trajscore.io._run import Actor, MalformedRunError, Run, Step, ToolCall, leftover
 from trajscore.io._vocabulary import ROLES
 from trajscore.io.files import Place
 from trajscore.io.logprobs import TokenScores, parse_logprobs
+from trajscore.io.text import only_text, text_of
 
 _MESSAGE = frozenset(
     {"role", "content", "tool_calls", "function_call", "cost", "confidence", "logprobs", "choices"}
@@ -22,42 +23,8 @@ _CALL = frozenset(
 
 
 def role_of(role: Any) -> str:
-    """Return agent, user, system, tool, or environment for a role that is not known."""
+    """Return agent, user, system or tool; environment for an unknown role."""
     return ROLES.get(str(role).strip().lower(), "environment")
-
-
-def text_of(content: Any) -> str:
-    """Return the text of a message's content: text, parts, nothing, or any JSON value."""
-    return whole_text(_text_of(content))
-
-
-def _text_of(content: Any) -> str:
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(filter(None, (_part_text(part) for part in content)))
-    if isinstance(content, Mapping) and isinstance(content.get("text"), str):
-        return str(content["text"])
-    return json.dumps(content, ensure_ascii=False)
-
-
-def _part_text(part: Any) -> str:
-    if isinstance(part, str):
-        return part
-    if isinstance(part, Mapping):
-        if isinstance(part.get("text"), str):
-            return str(part["text"])
-        if isinstance(part.get("type"), str):  # a picture, a sound: kept in the step's extra
-            return ""
-    return json.dumps(part, ensure_ascii=False)
-
-
-def only_text(content: Any) -> bool:
-    """Tell whether `text_of` says all that a message's content holds."""
-    parts = content if isinstance(content, list) else []
-    return all(set(part) <= {"type", "text"} for part in parts if isinstance(part, Mapping))
 
 
 def read_call(call: Any, index: int) -> ToolCall:
@@ -102,7 +69,7 @@ class Conversation:
         self._calls: dict[str, tuple[Step, ToolCall]] = {}
 
     def add_all(self, messages: Any) -> None:
-        """Add all messages of a run, in the form of any library (see `_messages`)."""
+        """Add all messages of a run, in the form of any library."""
         if not isinstance(messages, list):
             raise MalformedRunError(f"its messages are {type(messages).__name__}, not a list")
         for index, message in as_chat(messages):
@@ -113,11 +80,7 @@ class Conversation:
         return (None, None) if key is None else self._calls.get(key, (None, None))
 
     def add(self, message: Any, index: int) -> Step | None:
-        """Add one message, or one whole completion with its choices; return its turn if it is one.
-
-        A log in another form makes its turns from the fields role, content, tool_calls, logprobs,
-        confidence and cost; all other fields go to the turn's extra.
-        """
+        """Add a message, or a completion with its choices; return the turn, if it is one."""
         if not isinstance(message, Mapping):
             raise MalformedRunError(f"message {index} is {type(message).__name__}, not an object")
         fields, scores = self._unwrap(message, index)
@@ -133,7 +96,7 @@ class Conversation:
         return None
 
     def add_completion(self, completion: Mapping[str, Any], index: int) -> None:
-        """Add the answer of a completion, or what it says of the last message if that is it."""
+        """Add the answer of a completion, or its scores to the last turn, if that is the answer."""
         fields, scores = self._unwrap(completion, index)
         last = self.steps[-1] if self.steps and self.steps[-1].index == index - 1 else None
         if last is None or not _is_answer(last, fields, index):
@@ -146,7 +109,7 @@ class Conversation:
                 last.extra.setdefault(name, fields[name])
 
     def _unwrap(self, message: Mapping[str, Any], index: int) -> tuple[dict[str, Any], TokenScores]:
-        """Find the message within a completion, and its log-probabilities wherever they are."""
+        """Return the message within a completion, and its log-probabilities."""
         fields = dict(message)
         choice = _first_choice(fields)
         if choice is not None and "role" not in fields:
@@ -158,32 +121,32 @@ class Conversation:
                 fields["other_choices"] = fields["choices"][1:]
             if choice.get("finish_reason") is not None:
                 fields.setdefault("finish_reason", choice["finish_reason"])
-        found = fields.get("logprobs")
-        if found is None and choice is not None:
-            found = choice.get("logprobs")
+        logprobs = fields.get("logprobs")
+        if logprobs is None and choice is not None:
+            logprobs = choice.get("logprobs")
         raw = fields.get("raw_data")
-        if found is None and isinstance(raw, Mapping):
-            within = _first_choice(raw) or raw
-            found = within.get("logprobs")
-            if found is not None:
+        if logprobs is None and isinstance(raw, Mapping):
+            logprobs = (_first_choice(raw) or raw).get("logprobs")
+            if logprobs is not None:
                 fields["raw_data"] = _without_logprobs(raw)
-        return fields, parse_logprobs(found, self.place, index)
+        return fields, parse_logprobs(logprobs, self.place, index)
 
     def _add_turn(self, fields: dict[str, Any], scores: TokenScores, kind: str, index: int) -> Step:
         content = fields.get("content")
         extra = leftover(fields, _MESSAGE)
         if not only_text(content):
             extra["parts"] = content
-        actor: Actor = "agent" if kind == "agent" else "user" if kind == "user" else "environment"
-        if actor == "environment":
+        if kind == "environment":
             extra["role"] = str(fields["role"])
         calls = fields.get("tool_calls") or []
         if not isinstance(calls, list):
-            raise MalformedRunError(f"message {index}: its tool calls are no list")
+            raise MalformedRunError(
+                f"message {index}: its tool calls are {type(calls).__name__}, not a list"
+            )
         if fields.get("function_call"):  # the older form, one call without an identifier
             calls = [*calls, fields["function_call"]]
         step = Step(
-            actor=actor,
+            actor=cast("Actor", kind),
             text=text_of(content),
             tool_calls=[read_call(call, index) for call in calls],
             tokens=scores.tokens,
@@ -203,10 +166,13 @@ class Conversation:
     def _add_results(self, fields: Mapping[str, Any], index: int) -> None:
         nested = fields.get("tool_messages")
         if isinstance(nested, list):
-            for one in nested:
-                if not isinstance(one, Mapping):
-                    raise MalformedRunError(f"message {index}: a nested tool result is no object")
-                self._add_results(one, index)
+            for result in nested:
+                if not isinstance(result, Mapping):
+                    raise MalformedRunError(
+                        f"message {index}: a nested tool result is {type(result).__name__}, not an "
+                        f"object"
+                    )
+                self._add_results(result, index)
             return
         key = fields.get("tool_call_id", fields.get("id"))
         error = fields.get("error")
@@ -230,7 +196,7 @@ class Conversation:
         error: bool | None = None,
         actor: str | None = None,
     ) -> None:
-        """Give a tool's result to the call it answers, or else to the turn before it."""
+        """Add a tool's result to the call that it answers, or else to the turn before it."""
         step, call = self._next_of_last_turn(name) if key is None else self.call_of_id(key)
         if call is not None:
             call.result = text if call.result is None else f"{call.result}\n{text}"
@@ -239,8 +205,8 @@ class Conversation:
             self.unmatched.append(
                 {"index": index, "id": key, "name": name, "content": text, "error": error}
             )
-            who = {actor} if actor in ("agent", "user") else {"agent", "environment"}
-            step = next((one for one in reversed(self.steps) if one.actor in who), None)
+            actors = {actor} if actor in ("agent", "user") else {"agent", "environment"}
+            step = next((turn for turn in reversed(self.steps) if turn.actor in actors), None)
         if step is not None:
             step.observation = text if step.observation is None else f"{step.observation}\n{text}"
 
@@ -253,7 +219,7 @@ class Conversation:
         return None, None
 
     def finish(self, run: Run) -> Run:
-        """Put what was collected into the run."""
+        """Put the steps, the system messages and unmatched results into the run."""
         run.steps = self.steps
         if self.system:
             run.extra["system"] = self.system
@@ -263,13 +229,13 @@ class Conversation:
 
 
 def _is_answer(step: Step, fields: Mapping[str, Any], index: int) -> bool:
-    """Tell whether a turn of the agent says and calls the same as a message."""
+    """Tell whether a turn of the agent has the text and the calls of a message."""
     calls = [read_call(call, index) for call in fields.get("tool_calls") or []]
     return (
         step.actor == "agent"
         and step.text == text_of(fields.get("content"))
-        and [(one.name, one.arguments) for one in step.tool_calls]
-        == [(one.name, one.arguments) for one in calls]
+        and [(call.name, call.arguments) for call in step.tool_calls]
+        == [(call.name, call.arguments) for call in calls]
     )
 
 
@@ -281,7 +247,7 @@ def _first_choice(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _without_logprobs(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what the step already holds: it is by far the largest part of a message."""
+    """Leave out the log-probabilities, the largest part of a message, which the step holds."""
     slim = {name: value for name, value in raw.items() if name != "logprobs"}
     if _first_choice(raw) is not None:
         slim["choices"] = [
@@ -293,14 +259,14 @@ def _without_logprobs(raw: Mapping[str, Any]) -> dict[str, Any]:
     return slim
 
 
-def as_number(value: Any, what: str, index: int) -> float | None:
+def as_number(value: Any, name: str, index: int) -> float | None:
     """Read a number that may be missing."""
     if value is None or isinstance(value, bool):
         return None
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise MalformedRunError(f"message {index}: its {what} {value!r} is no number") from None
+        raise MalformedRunError(f"message {index}: its {name} is {value!r}, not a number") from None
     if math.isinf(number):
-        raise MalformedRunError(f"message {index}: its {what} is infinite")
+        raise MalformedRunError(f"message {index}: its {name} is infinite")
     return None if math.isnan(number) else number

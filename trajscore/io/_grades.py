@@ -1,4 +1,4 @@
-"""From what a log calls an outcome to one: 1, 0, -1 or a grade between."""
+"""From the outcome of a log to 1, 0, -1 or a grade between 0 and 1."""
 
 from __future__ import annotations
 
@@ -17,17 +17,14 @@ def as_outcome(reward: Any, hint: str = "") -> int:
     """Turn the reward of a format into an outcome: 1 is success, anything less is failure."""
     number = _as_number(reward)
     if number is None:
-        raise MalformedRunError(f"its reward {reward!r} is no number{hint}")
+        raise MalformedRunError(f"its reward is {reward!r}, not a number{hint}")
     if math.isnan(number):
         return CENSORED
     return SUCCESS if abs(number - SUCCESS) <= _SUCCESS_TOLERANCE else FAILURE
 
 
 def as_grade(value: Any) -> float | None:
-    """Turn an outcome of a format that defines none into 1, 0, -1 or a grade; None if it is none.
-
-    A grade within the tolerance of 1 is 1, as in the formats that define a reward.
-    """
+    """Turn a named outcome into 1, 0, -1 or a grade; None if it is not an outcome."""
     number = _as_number(value)
     if number is None or math.isnan(number) or number == CENSORED:
         return None if number is None else CENSORED
@@ -37,7 +34,7 @@ def as_grade(value: Any) -> float | None:
 
 
 def _as_number(value: Any) -> float | None:
-    """Return a number or a boolean as a float, NaN where it is missing, None for all else."""
+    """Return a number or a boolean as a float, NaN for None, and None for other values."""
     if value is None:
         return math.nan
     return float(value) if isinstance(value, (bool, np.bool_, int, float, np.number)) else None

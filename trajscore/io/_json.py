@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from json.decoder import JSONDecodeError
 from typing import Any, NoReturn, TextIO
 
-from trajscore.io._run import whole_text
+from trajscore.io.text import whole_text
 
 _CHUNK = 1 << 18
 # The longest thing that may be cut off without being a string: a surrogate pair, -Infinity.

@@ -1,4 +1,4 @@
-"""What a log says, the same for every format: a run is a list of steps."""
+"""Runs, steps and tool calls, the same for every format of logs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ CutRuns = Literal["unobserved", "score"]
 
 @dataclass(slots=True)
 class ToolCall:
-    """One call of a tool, with what came back.
+    """One call of a tool, with its result.
 
     Parameters
     ----------
     name : str
         The tool.
     arguments : dict or str, default={}
-        Its arguments; text where the log holds text that is no JSON object.
+        Its arguments; text where the log holds text that is not a JSON object.
     id : str, optional
         The call's identifier in the log.
     result : str, optional
@@ -70,14 +70,13 @@ class Step:
     top_logprobs : tuple of tuples of (str, float), optional
         For each token, the likeliest tokens at its place with their log-probabilities.
     confidence : float, optional
-        The confidence stated in a field of its own (one stated in the text is not looked for).
+        The confidence stated in a field of its own, not in the text.
     cost : float, optional
         What the turn cost, in the log's unit.
     index : int, optional
         The message's place in the log, from 0.
     scores : dict
-        Judgements of the turn by name, as graders and traces have them; `confidence` is one of
-        them, or of `extra`.
+        Judgements of the turn by name. `confidence` may be one of them, or a field of `extra`.
     extra : dict
         Fields of the message that have no place of their own.
 
@@ -137,10 +136,10 @@ class Run:
     meta : dict
         Numbers and words about the run that go into the table of `meta`: reward, cost, file.
     scores : dict
-        Judgements of the run by name; the outcome is one of them, or of `extra`, where the format
-        defines none.
+        Judgements of the run by name. Where the format defines no outcome, it may be one of them,
+        or a field of `extra`.
     extra : dict
-        Everything else the log says of the run; ``"system"`` holds its system messages.
+        Other fields of the run; ``"system"`` holds its system messages.
 
     Examples
     --------
@@ -170,13 +169,8 @@ class Run:
         return f"<Run {self.id!r}: {len(self.steps)} steps, {ended}{reason}>"
 
 
-def whole_text(text: str) -> str:
-    """Put "?" for half of a surrogate pair, which JSON allows and no encoding of text does."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
 class MalformedRunError(ValueError):
-    """Raised by a format for a run that cannot be read: it is left out, counted and named.
+    """A run that cannot be read; it is left out and counted.
 
     Examples
     --------
@@ -196,11 +190,11 @@ def as_object(raw: Any) -> Mapping[str, Any]:
 def as_objects(raw: Any) -> list[Mapping[str, Any]]:
     """Return the records that a run is made of, which must be objects in a list."""
     if not isinstance(raw, list) or not raw:
-        found = "an empty list" if isinstance(raw, list) else type(raw).__name__
-        raise MalformedRunError(f"it is {found}, not a list of objects")
-    return [as_object(one) for one in raw]
+        kind = "an empty list" if isinstance(raw, list) else type(raw).__name__
+        raise MalformedRunError(f"it is {kind}, not a list of objects")
+    return list(map(as_object, raw))
 
 
 def leftover(fields: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
-    """Keep the fields that have no place of their own and say something."""
+    """Return the fields that are not used elsewhere and are not None."""
     return {name: value for name, value in fields.items() if name not in used and value is not None}

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from trajscore.io._conversation import Conversation, as_number, read_arguments, read_call, text_of
+from trajscore.io._conversation import Conversation, as_number, read_arguments, read_call
 from trajscore.io._payloads import messages_in, result_in
 from trajscore.io._run import Run, Step, ToolCall
 from trajscore.io._thread import Thread, set_result
 from trajscore.io._vocabulary import Kind, unnested
 from trajscore.io.fields import USUAL_FIELDS, scalar
+from trajscore.io.text import text_of
 
 
 @dataclass(slots=True)
@@ -48,27 +49,25 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
     tree = _Tree(list(spans))
     thread = Thread(talk)
     turns: dict[str, Step] = {}
-    for index, (one, ends) in enumerate(tree.visits()):
-        if one.kind == "model" and not tree.repeats(one):
-            if not ends and not tree.is_told_around(one):
-                _add_model(thread, one, index, turns)
-        elif one.kind == "tool":
+    for index, (span, ends) in enumerate(tree.visits()):
+        if span.kind == "model" and not tree.repeats(span):
+            if not ends and not tree.is_empty_within_model(span):
+                _add_model(thread, span, index, turns)
+        elif span.kind == "tool":
             if not ends:
-                _add_tool(thread, one, index, turns, alone=not tree.has_models)
+                _add_tool(thread, span, index, turns, alone=not tree.has_models)
         else:
-            value = one.answer if ends else one.given
+            value = span.answer if ends else span.given
             messages = messages_in(value, None)
             thread.weave(messages, index)
-            if not messages and value is not None and tree.is_first_to_tell(one):
+            if not messages and value is not None and tree.is_outermost_with_values(span):
                 run.extra["output" if ends else "input"] = unnested(value)
     if not any(step.actor == "agent" for step in talk.steps):
-        _add_outermost(thread, tree, 0, turns)
-    if run.stop_reason is None and any(one.error for one in tree.outermost if one.kind == "other"):
-        run.stop_reason = "error"
-    if run.task is None:
-        task = scalar(USUAL_FIELDS.value(run.extra, "task"))
-        run.task = None if task is None else str(task)
-    _add_scores(tree, turns, run)
+        for span in tree.answers()[:1]:
+            _add_model(thread, span, 0, turns)
+    task = scalar(USUAL_FIELDS.value(run.extra, "task")) if run.task is None else run.task
+    run.task = None if task is None else str(task)
+    _add_scores_and_stop(tree, turns, run)
     count_tokens(run, talk.steps)
     return talk.finish(run)
 
@@ -81,65 +80,69 @@ class _Tree:
 
     def __init__(self, spans: list[Span]) -> None:
         self.spans = spans
-        known = self._known = {one.id: one for one in spans}
+        self.has_models = any(span.kind == "model" for span in spans)
+        self._by_id = {span.id: span for span in spans}
         self._inner: dict[str | None, list[Span]] = {}
-        for one in spans:
-            above = one.parent if one.parent in known and one.parent != one.id else None
-            self._inner.setdefault(above, []).append(one)
+        for span in spans:
+            is_inner = span.parent in self._by_id and span.parent != span.id
+            self._inner.setdefault(span.parent if is_inner else None, []).append(span)
         for siblings in self._inner.values():
-            moments = [moment(one.start) for one in siblings if one.kind != "other"]
+            moments = [moment(span.start) for span in siblings if span.kind != "other"]
             if None not in moments:  # else the order of the log holds
-                siblings.sort(key=lambda one: moment(one.start) or 0)
+                siblings.sort(key=lambda span: moment(span.start) or 0)
         self._has_models: dict[str, bool] = {}
-        for one, ends in self.visits():
+        for span, ends in self.visits():
             if ends:
-                inner = self._inner.get(one.id, ())
-                self._has_models[one.id] = any(
-                    (child.kind == "model" and child.answer is not None)
-                    or self._has_models.get(child.id)
-                    for child in inner
+                self._has_models[span.id] = any(
+                    (inner.kind == "model" and inner.answer is not None)
+                    or self._has_models.get(inner.id)
+                    for inner in self._inner.get(span.id, ())
                 )
-        self.has_models = any(one.kind == "model" for one in spans)
 
     @property
     def outermost(self) -> list[Span]:
         return self._inner.get(None, [])
 
-    def repeats(self, one: Span) -> bool:
-        """Tell a call of a model around others that say what it says."""
-        return self._has_models.get(one.id, False)
+    def answers(self) -> list[Span]:
+        """Return the spans around calls that have an answer, the outermost first."""
+        begun = (span for span, ends in self.visits() if not ends)
+        return [span for span in begun if span.kind == "other" and span.answer is not None]
 
-    def is_first_to_tell(self, one: Span) -> bool:
-        """Tell a span around which there is none that was given or answered anything."""
-        return not any(above.given or above.answer for above in self._around(one))
+    def repeats(self, span: Span) -> bool:
+        """Tell a call of a model around others, which hold the same messages."""
+        return self._has_models.get(span.id, False)
 
-    def is_told_around(self, one: Span) -> bool:
-        """Tell a call of a model of which only the call around it says something."""
-        says = one.given is not None or one.answer is not None
-        return not says and any(above.kind == "model" for above in self._around(one))
+    def is_outermost_with_values(self, span: Span) -> bool:
+        """Tell a span around which no other one has an input or an output."""
+        return not any(outer.given or outer.answer for outer in self._around(span))
 
-    def _around(self, one: Span) -> Iterator[Span]:
-        """Yield the spans around one, from within."""
-        seen = {one.id}
-        while (above := self._known.get(one.parent)) is not None and above.id not in seen:
-            seen.add(above.id)
-            yield above
-            one = above
+    def is_empty_within_model(self, span: Span) -> bool:
+        """Tell an empty call of a model within another one that has its messages."""
+        is_empty = span.given is None and span.answer is None
+        return is_empty and any(outer.kind == "model" for outer in self._around(span))
+
+    def _around(self, span: Span) -> Iterator[Span]:
+        """Yield the spans around a span, the innermost first."""
+        seen = {span.id}
+        while (outer := self._by_id.get(span.parent)) is not None and outer.id not in seen:
+            seen.add(outer.id)
+            yield outer
+            span = outer
 
     def visits(self) -> Iterator[tuple[Span, bool]]:
         """Yield each span twice, when it begins and when all within it has ended."""
         seen: set[int] = set()
-        for first in [*self._inner.get(None, ()), *self.spans]:  # the latter where they go in rings
-            waiting = [(first, False)]
-            while waiting:
-                one, ends = waiting.pop()
+        for root in [*self.outermost, *self.spans]:  # the latter where parents form a ring
+            stack = [(root, False)]
+            while stack:
+                span, ends = stack.pop()
                 if ends:
-                    yield one, True
-                elif id(one) not in seen:
-                    seen.add(id(one))
-                    yield one, False
-                    waiting.append((one, True))
-                    waiting += [(inner, False) for inner in self._inner.get(one.id, ())[::-1]]
+                    yield span, True
+                elif id(span) not in seen:
+                    seen.add(id(span))
+                    yield span, False
+                    stack.append((span, True))
+                    stack += [(inner, False) for inner in self._inner.get(span.id, ())[::-1]]
 
 
 def moment(value: Any) -> int | None:
@@ -153,7 +156,7 @@ def moment(value: Any) -> int | None:
     if isinstance(value, (int, float)) or (isinstance(value, str) and value.isdigit()):
         try:
             return int(value)
-        except (ValueError, OverflowError):  # no number, infinite, too long
+        except (ValueError, OverflowError):  # NaN, infinite, too long
             return None
     try:
         time = datetime.fromisoformat(str(value))
@@ -166,99 +169,91 @@ def moment(value: Any) -> int | None:
 # ------------------------------------------------------------------ what spans add
 
 
-def _add_model(thread: Thread, one: Span, index: int, turns: dict[str, Step]) -> None:
-    for turn in thread.add_call(one.given, one.answer, index):
-        if turn.actor == "agent" and one.id not in turns:
-            turns[one.id] = turn
-            turn.cost = as_number(one.cost, "cost", index) if turn.cost is None else turn.cost
-            turn.extra |= {k: v for k, v in one.extra.items() if v is not None}
-            tokens = {k: v for k, v in one.tokens.items() if v is not None}
+def _add_model(thread: Thread, span: Span, index: int, turns: dict[str, Step]) -> None:
+    for turn in thread.add_call(span.given, span.answer, index):
+        if turn.actor == "agent" and span.id not in turns:
+            turns[span.id] = turn
+            turn.cost = as_number(span.cost, "cost", index) if turn.cost is None else turn.cost
+            turn.extra |= {k: v for k, v in span.extra.items() if v is not None}
+            tokens = {k: v for k, v in span.tokens.items() if v is not None}
             if tokens:
                 turn.extra["tokens"] = tokens
 
 
 def _add_tool(
-    thread: Thread, one: Span, index: int, turns: dict[str, Step], *, alone: bool
+    thread: Thread, span: Span, index: int, turns: dict[str, Step], *, alone: bool
 ) -> None:
-    """Give a tool's result to its call; a call that no message holds is the last turn's."""
-    talk = thread.talk
-    answer, key = result_in(one.answer)
-    text = None if one.answer is None else text_of(answer)
-    arguments = read_arguments(unnested(one.given))
-    step, call = _call_of_span(thread, one.call or key, one.name, arguments, text)
+    """Give a tool's result to its call; a call that no message holds goes to the last turn."""
+    result, key = result_in(span.answer)
+    key = span.call or key
+    text = None if span.answer is None else text_of(result)
+    arguments = read_arguments(unnested(span.given))
+    step, call = _call_of_span(thread, key, span.name, arguments, text)
     if call is None:
-        step = next((turn for turn in reversed(talk.steps) if turn.actor == "agent"), None)
-        made = {"name": one.name or "", "arguments": arguments, "id": one.call or key}
+        step = next((turn for turn in reversed(thread.talk.steps) if turn.actor == "agent"), None)
+        fields = {"name": span.name or "", "arguments": arguments, "id": key}
         if step is None or alone:
-            turn = {"role": "assistant", "content": "", "tool_calls": [made]}
+            turn = {"role": "assistant", "content": "", "tool_calls": [fields]}
             step = thread.add_turn(turn, index)
             call = step.tool_calls[0]
         else:
-            call = read_call(made, index)
+            call = read_call(fields, index)
             step.tool_calls.append(call)
     if step is None:
         return
-    turns[one.id] = step
+    turns[span.id] = step
     thread.ran.add(id(call))
     if call.result is None and text is not None:
         set_result(step, call, text)
         call.extra["result"] = "span"
-    call.id = call.id or one.call or key
-    call.error = one.error if call.error is None else call.error
+    call.id = call.id or key
+    call.error = span.error if call.error is None else call.error
 
 
 def _call_of_span(
     thread: Thread, key: str | None, name: str | None, arguments: Any, text: str | None
 ) -> tuple[Step | None, ToolCall | None]:
-    """Return the turn and the call that a tool's run belongs to: by identifier, or by name."""
+    """Return the turn and the call that a tool's span belongs to: by identifier, or by name."""
     step, call = thread.talk.call_of_id(key)
     if call is not None:
         return step, call
+    # a span may have other words before the name of the call
+    names = {name, *str(name).split()[-1:]} if name else set()
     named = [
         (step, call)
         for step in thread.talk.steps
         for call in step.tool_calls
-        if id(call) not in thread.ran and _is_named(call, name)
+        if id(call) not in thread.ran and call.name in names
     ]
     inner = arguments.get("input", arguments) if isinstance(arguments, Mapping) else arguments
     same = [pair for pair in named if pair[1].arguments in (arguments, inner)]
-    ways = (  # with the same arguments and result, as far as they are known
+    candidates = (  # with the same arguments and result, as far as they are known
         (pair for pair in same if pair[1].result in (None, text)),
         (pair for pair in reversed(named) if pair[1].result is None),
         (pair for pair in named if pair[1].result == text),
         same,
     )
-    return next((pair for way in ways for pair in way), (None, None))
+    return next((pair for pairs in candidates for pair in pairs), (None, None))
 
 
-def _is_named(call: ToolCall, name: str | None) -> bool:
-    """Tell whether a span has the name of a call, maybe behind other words."""
-    return bool(name) and (call.name == name or str(name).split()[-1:] == [call.name])
-
-
-def _add_outermost(thread: Thread, tree: _Tree, index: int, turns: dict[str, Step]) -> None:
-    """Take the conversation of the first span that answers, from the outermost on."""
-    for one, ends in tree.visits():
-        if not ends and one.answer is not None and one.kind == "other":
-            _add_model(thread, one, index, turns)
-            return
-
-
-def _add_scores(tree: _Tree, turns: dict[str, Step], run: Run) -> None:
-    """Give each span's scores to its turn, or the last one within it, or else to the run."""
+def _add_scores_and_stop(tree: _Tree, turns: dict[str, Step], run: Run) -> None:
+    """Give each span's scores to its turn, the last one within it, or the run; set its stop."""
+    if run.stop_reason is None and any(s.error for s in tree.outermost if s.kind == "other"):
+        run.stop_reason = "error"
     last: dict[str, Step] = {}
-    for one, ends in tree.visits():
+    for span, ends in tree.visits():
         if not ends:
             continue
-        step = turns.get(one.id) or last.get(one.id)
-        (run.scores if step is None else step.scores).update(one.scores)
-        if step is not None and one.parent is not None:
-            last[one.parent] = step
+        step = turns.get(span.id) or last.get(span.id)
+        (run.scores if step is None else step.scores).update(span.scores)
+        if step is not None and span.parent is not None:
+            last[span.parent] = step
 
 
 def count_tokens(run: Run, steps: Iterable[Step]) -> None:
+    """Add up the tokens of the steps in the run's meta."""
     for step in steps:
-        for kind, number in (step.extra.get("tokens") or {}).items():
+        for side, number in (step.extra.get("tokens") or {}).items():
             if isinstance(number, (int, float)) and not isinstance(number, bool):
-                name = f"{kind}_tokens"
+                name = f"{side}_tokens"
                 run.meta[name] = run.meta.get(name, 0) + number

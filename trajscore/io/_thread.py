@@ -1,4 +1,4 @@
-"""One conversation out of the calls of a model, each of which repeats what was said before it."""
+"""One conversation out of the calls of a model, each of which repeats what came before."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from collections.abc import Hashable, Mapping
 from difflib import SequenceMatcher
 from typing import Any
 
-from trajscore.io._conversation import Conversation, read_call, role_of, text_of
+from trajscore.io._conversation import Conversation, read_call, role_of
 from trajscore.io._payloads import messages_in
 from trajscore.io._run import Step, ToolCall
+from trajscore.io.text import text_of
 
 
 class Thread:
-    """A conversation into which lists of messages are woven that repeat parts of it.
+    """A conversation to which lists of messages are added that repeat parts of it.
 
-    A message is known by its place in the list, so that what is said twice is there twice; one with
-    calls by their identifiers, and a result by its call. What a call of a model answers is new,
-    unless a later call that came first in the log has repeated it.
+    Messages are aligned in order, those with calls by the ids of the calls, and results by their
+    call. An answer of a model is new unless a call that came first in the log has repeated it.
     """
 
     def __init__(self, talk: Conversation) -> None:
         self.talk = talk
-        self.keys: list[Hashable] = []  # what each turn is known by
+        self.keys: list[Hashable] = []  # identifies each turn
         self.claimed: set[int] = set()  # turns that a call of a model answered, by id()
         self.results: set[tuple[str, str]] = set()
         self.ran: set[int] = set()  # calls that a tool's span stands for, by id()
 
     def weave(self, messages: list[dict[str, Any]], index: int) -> int:
-        """Add what is new of a list of messages; return the place behind the last of them."""
-        turns = [one for one in messages if role_of(one.get("role")) not in ("system", "tool")]
+        """Add the new messages of a list; return the place after the last of them."""
+        turns = [m for m in messages if role_of(m.get("role")) not in ("system", "tool")]
         places = iter(self._align(turns))
         here = 0
         moved = 0  # by how much places have shifted
@@ -51,7 +51,7 @@ class Thread:
 
     def _align(self, turns: list[dict[str, Any]]) -> list[tuple[int | None, int | None]]:
         """Return for each turn its place; or None, and before which place it belongs."""
-        keys = [_key(one) for one in turns]
+        keys = list(map(_key, turns))
         places: list[int | None] = [None] * len(keys)
         same = 0
         while same < min(len(keys), len(self.keys)) and keys[same] == self.keys[same]:
@@ -61,9 +61,9 @@ class Thread:
         for block in matcher.get_matching_blocks() if same < len(keys) else ():
             for k in range(block.size):
                 places[same + block.a + k] = same + block.b + k
-        for k, one in enumerate(turns):
+        for k, turn in enumerate(turns):
             if places[k] is None:
-                places[k] = self._place_of_calls(one)
+                places[k] = self._place_of_calls(turn)
         befores: list[int | None] = []
         following: int | None = None
         for place in reversed(places):
@@ -74,7 +74,7 @@ class Thread:
     def _place_of_calls(self, message: Mapping[str, Any]) -> int | None:
         """Return the place of a turn whose calls are known, if they all are."""
         ids = [call.id for call in _calls(message)]
-        steps = [self.talk.call_of_id(one)[0] for one in ids if one is not None]
+        steps = [self.talk.call_of_id(key)[0] for key in ids if key is not None]
         if not ids or None in ids or None in steps:
             return None
         return next((k for k, step in enumerate(self.talk.steps) if step is steps[0]), None)
@@ -89,7 +89,7 @@ class Thread:
     def _add_other(
         self, message: dict[str, Any], index: int, waiting: list[tuple[Step, ToolCall]]
     ) -> None:
-        """Add an instruction or a result, unless it is there."""
+        """Add an instruction or a result, unless the conversation has it."""
         text = text_of(message.get("content"))
         if role_of(message.get("role")) == "system":
             if text not in self.talk.system:
@@ -106,7 +106,7 @@ class Thread:
             set_result(step, call, text)
             call.error = True if message.get("error") else call.error
         elif "result" in call.extra and call.result != text:
-            call.extra["output"] = call.result  # of the tool's own span; the message goes before
+            call.extra["output"] = call.result  # of the span; the message's takes precedence
             set_result(step, call, text)
         call.extra.pop("result", None)
 
@@ -118,18 +118,18 @@ class Thread:
         step, call = self.talk.call_of_id(None if key in (None, "") else str(key))
         if call is not None:
             return step, call
-        for k, (_, one) in enumerate(waiting):
-            if name in (None, one.name) and (key in (None, "") or one.id is None):
+        for k, (_, next_call) in enumerate(waiting):
+            if name in (None, next_call.name) and (key in (None, "") or next_call.id is None):
                 return waiting.pop(k)
         return None, None
 
     def add_call(self, given: Any, answer: Any, index: int) -> list[Step]:
-        """Add one call of a model; return the turns that it answered, at least an empty one."""
-        before = messages_in(given, "user")
-        behind = self.weave(before, index) if before else len(self.keys)
-        said = messages_in(answer, "assistant") or [{"role": "assistant", "content": ""}]
-        turns = self._answer(said, index, behind)
-        if not before and given not in (None, "", [], {}):  # of a form that nobody knows
+        """Add one call of a model; return the turns of its answer, at least an empty one."""
+        history = messages_in(given, "user")
+        place = self.weave(history, index) if history else len(self.keys)
+        messages = messages_in(answer, "assistant") or [{"role": "assistant", "content": ""}]
+        turns = self._add_answer(messages, index, place)
+        if not history and given not in (None, "", [], {}):  # of an unknown form
             for turn in turns[:1]:
                 turn.extra.setdefault("input", given)
         return turns
@@ -140,9 +140,9 @@ class Thread:
         assert step is not None
         return step
 
-    def _answer(self, messages: list[dict[str, Any]], index: int, behind: int) -> list[Step]:
-        """Add the answer of a model, which is there already only where nobody has claimed it."""
-        found = []
+    def _add_answer(self, messages: list[dict[str, Any]], index: int, start: int) -> list[Step]:
+        """Add the answer of a model, unless a turn from a place on is the same and unclaimed."""
+        turns = []
         for message in messages:
             if role_of(message.get("role")) in ("system", "tool"):
                 self._add_other(message, index, [])
@@ -151,7 +151,7 @@ class Thread:
             place = next(
                 (
                     k
-                    for k in range(behind, len(self.keys))
+                    for k in range(start, len(self.keys))
                     if self.keys[k] == key and id(self.talk.steps[k]) not in self.claimed
                 ),
                 None,
@@ -160,19 +160,19 @@ class Thread:
             step = step if place is None else self.talk.steps[place]
             if step is not None:
                 self.claimed.add(id(step))
-                found.append(step)
-        return found
+                turns.append(step)
+        return turns
 
 
 def _key(message: Mapping[str, Any]) -> Hashable:
-    """Return what a turn is known by: the identifiers of its calls, or what it says and calls."""
+    """Return what identifies a turn: the ids of its calls, or its text and calls."""
     choice = message.get("choices")
     if choice and "role" not in message:
         message = {"role": "assistant", **choice[0]["message"]}
     calls = _calls(message)
     if calls and all(call.id is not None for call in calls):
         return tuple(sorted(str(call.id) for call in calls))
-    called = tuple((one.name, json.dumps(one.arguments, sort_keys=True)) for one in calls)
+    called = tuple((call.name, json.dumps(call.arguments, sort_keys=True)) for call in calls)
     return role_of(message.get("role")), " ".join(text_of(message.get("content")).split()), called
 
 
@@ -182,7 +182,6 @@ def _calls(message: Mapping[str, Any]) -> list[ToolCall]:
 
 
 def set_result(step: Step, call: ToolCall, text: str) -> None:
-    """Put a result in the place of what was there, in its call and in what the turn saw."""
+    """Set the result of a call, and what its turn observed."""
     call.result = text
-    results = [one.result for one in step.tool_calls if one.result is not None]
-    step.observation = "\n".join(results)
+    step.observation = "\n".join(c.result for c in step.tool_calls if c.result is not None)

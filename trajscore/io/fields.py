@@ -1,4 +1,4 @@
-"""Under which names logs and tables without a fixed format keep the usual things."""
+"""The usual names of fields and columns in logs and tables without a fixed format."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ USUAL: dict[str, tuple[str, ...]] = {
     "steps": (),
 }
 # fmt: on
-"""The usual names of each part, the most telling one first; "runId" is as good as "run_id"."""
+"""The usual names of each part, the most specific first; "runId" is the same as "run_id"."""
 
 WITHIN = (
     "metadata", "meta", "info", "scores", "evaluation", "eval", "result", "results", "feedback",
     "feedback_stats", "labels", "tags", "attributes", "extra", "summary", "grading",
     "additional_kwargs", "response_metadata",
 )  # fmt: skip
-"""Objects within a record of which the fields are looked at too."""
+"""Objects within a record whose fields are searched too."""
 
 
 def words_of(name: str) -> set[str]:
-    """Return the words of a name, in small letters: of "judgeScore" as of "judge_score".
+    """Return the words of a name in lower case.
 
     >>> sorted(words_of("judgeScore"))
     ['judge', 'score']
@@ -62,12 +62,12 @@ def words_of(name: str) -> set[str]:
 
 
 def usual_names(part: str, names: Iterable[Any]) -> tuple[Any, ...]:
-    """Return those names that usually mean a part, the most telling one first."""
-    return _find_all(tuple(names))[part]
+    """Return those names that usually mean a part, the most specific first."""
+    return _names_by_part(tuple(names))[part]
 
 
 @lru_cache(maxsize=1024)  # lines of one log have the same names
-def _find_all(names: tuple[Any, ...]) -> dict[str, tuple[Any, ...]]:
+def _names_by_part(names: tuple[Any, ...]) -> dict[str, tuple[Any, ...]]:
     lower = {_plain(name): name for name in reversed(names)}
     return {
         part: tuple(lower[usual] for usual in map(_plain, known) if usual in lower)
@@ -96,22 +96,19 @@ def dig(fields: Any, path: str) -> Any:
 
 @dataclass(frozen=True)
 class Fields:
-    """The names that a user gave; a part without one is looked for under its usual names.
+    """The names that a user gave; a part without a name is searched under its usual names.
 
-    A part is a column of a table, or a field of a record, where dots lead into nested ones.
-    `scores` and `group` are of tables: the columns of the predictors, and of clusters of runs; so
-    are `risks`, predictors of which high values go with failure, and `scales`, the value of each
-    that stands for certainty. Several names of an id make one of all their values.
+    A part is a column of a table, or a field of a record, where dots lead into nested fields.
     """
 
-    id: str | tuple[str, ...] | None = None
+    id: str | tuple[str, ...] | None = None  # several names make an id of all their values
     step: str | None = None
     outcome: str | None = None
     stop_reason: str | None = None
-    scores: tuple[str, ...] = ()
-    risks: tuple[str, ...] = ()
-    scales: tuple[tuple[str, float], ...] = ()
-    group: str | None = None
+    scores: tuple[str, ...] = ()  # columns of predictors
+    risks: tuple[str, ...] = ()  # predictors whose high values go with failure
+    scales: tuple[tuple[str, float], ...] = ()  # predictors with the value that means certainty
+    group: str | None = None  # column of clusters of runs
     confidence: str | None = None
     task: str | None = None
     trial: str | None = None
@@ -126,20 +123,18 @@ class Fields:
     steps: str | None = None
 
     @classmethod
-    def of_records(cls, given: Mapping[str, str] | None) -> Self:
+    def of_records(cls, names: Mapping[str, str] | None) -> Self:
         """Take the names that a user gives for the fields of records."""
-        if given is not None and not isinstance(given, Mapping):
-            raise ValueError(f"fields must be a dict of names by part, got {given!r}")
-        named: dict[str, Any] = dict(given or {})
-        for part in named:
+        if names is not None and not isinstance(names, Mapping):
+            raise ValueError(f"fields must be a dict of names by part, got {names!r}")
+        for part in names or {}:
             if part not in USUAL:
-                raise ValueError(unknown_name("field", part, list(USUAL)))
-        return cls(**named)
+                raise ValueError(f"fields: {unknown_name('part', part, list(USUAL))}")
+        return cls(**(names or {}))  # type: ignore[arg-type]
 
     def over(self, other: Fields) -> Fields:
-        """Return these names, and those of another where there is none."""
-        mine = {name: value for name, value in vars(self).items() if value not in (None, ())}
-        return replace(other, **mine)
+        """Return these names, and those of another for the rest."""
+        return replace(other, **{k: v for k, v in vars(self).items() if v not in (None, ())})
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -147,58 +142,54 @@ class Fields:
         return (self.id,) if isinstance(self.id, str) else self.id or ()
 
     def id_of(self, record: Mapping[str, Any]) -> str | None:
-        """Return the id of a record: the values of all names that were given, or of a usual one."""
-        if not isinstance(self.id, tuple):
-            found = self.value(record, "id")
-            return None if found in (None, "") else str(found)
-        parts = [dig(record, name) for name in self.id]
+        """Return the id of a record: the value of its name, or those of several names joined."""
+        if isinstance(self.id, tuple):
+            parts = [dig(record, name) for name in self.id]
+        else:
+            parts = [self.value(record, "id")]
         return None if any(part in (None, "") for part in parts) else "-".join(map(str, parts))
 
     def names(self, record: Mapping[str, Any], parts: Iterable[str]) -> dict[str, str]:
         """Return the name under which a record holds each of some parts, if it does."""
-        usual = _find_all(tuple(record))
-        found: dict[str, str] = {}
+        usual = _names_by_part(tuple(record))
+        names: dict[str, str] = {}
         for part in parts:
-            given = getattr(self, part)
-            if given is not None:
-                found[part] = given
-                continue
-            for name in usual[part]:
-                if record[name] is not None:
-                    found[part] = name
-                    break
-            else:
-                if part in _OF_WITHIN and (inner := _find_within(record, part)):
-                    found[part] = inner
-        return found
+            name = getattr(self, part)
+            if name is None:
+                name = next((key for key in usual[part] if record[key] is not None), None)
+            if name is None and part in _SEARCHED_WITHIN:
+                name = _path_within(record, part)
+            if name is not None:
+                names[part] = name
+        return names
 
     def values(self, record: Mapping[str, Any], parts: Iterable[str]) -> dict[str, Any]:
-        """Return what a record says of some parts, None of those it does not mention."""
+        """Return the values of some parts of a record, None for those that it does not have."""
         names = self.names(record, parts)
         return {part: dig(record, names[part]) if part in names else None for part in parts}
 
     def value(self, record: Mapping[str, Any], part: str) -> Any:
-        """Return what a record says of one part; None if nothing."""
+        """Return the value of one part of a record, or None."""
         return self.values(record, (part,))[part]
 
 
-# Parts of which the usual name may stand one level deeper.
-_OF_WITHIN = ("outcome", "stop_reason", "confidence", "task")
+# Parts whose usual name may stand one level deeper.
+_SEARCHED_WITHIN = ("outcome", "stop_reason", "confidence", "task")
 
 
-def _find_within(record: Mapping[str, Any], part: str) -> str | None:
+def _path_within(record: Mapping[str, Any], part: str) -> str | None:
     """Return the path of a part within an object of a record, such as ``metadata.success``."""
     for name in WITHIN:
         inner = record.get(name)
         if isinstance(inner, Mapping):
-            for one in _find_all(tuple(inner))[part]:
-                if scalar(inner[one]) is not None:
-                    return f"{name}.{one}"
+            for key in _names_by_part(tuple(inner))[part]:
+                if scalar(inner[key]) is not None:
+                    return f"{name}.{key}"
     return None
 
 
 def scalar(value: Any) -> Any:
-    """Return the one value that a judgement comes down to; None where there is none."""
+    """Return the value of a judgement, also out of an object; None if it has several or none."""
     if isinstance(value, Mapping):
         inner = next((value[k] for k in ("value", "score", "avg", "mean") if k in value), None)
         return None if isinstance(inner, Mapping) else scalar(inner)
@@ -206,4 +197,4 @@ def scalar(value: Any) -> Any:
 
 
 USUAL_FIELDS = Fields()
-"""For formats whose names nobody gives."""
+"""No names: every part is searched under its usual names."""

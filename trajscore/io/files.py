@@ -24,7 +24,7 @@ JSON_ENDINGS = (".json", ".json.gz")
 LINES_ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _GZIP = b"\x1f\x8b"
 _HEAD = 1 << 16
-# How much a packed file may unpack to, unless somebody says more.
+# How much a compressed file may unpack to by default: a number of bytes, or a multiple of its size.
 _LEAST_LIMIT = 256_000_000
 _USUAL_RATIO = 100
 _LONG_HEAD = 1 << 18
@@ -35,31 +35,26 @@ Item = tuple[str | None, int | None, Any]
 
 
 class Broken(str):
-    """What is wrong with one line of a file of JSON lines."""
+    """The problem with one line of a file of JSON lines."""
 
     __slots__ = ()
 
 
 @dataclass(slots=True)
 class Place:
-    """Where a run stands, and what is known of it so far: for errors and for what is left out.
-
-    `info` holds what belongs to no single run. A format gives the run its id by `name`, and notes
-    the `stop_reason` if it knows that before the steps: a run that a fault of the test bench ended
-    need not have any. `fields` are the names that a user gave for parts of a run.
-    """
+    """Where a run stands, and what is known of it so far."""
 
     file: Path
     index: int
-    info: Mapping[str, Any] = field(default_factory=dict)
-    run: str | None = None
-    stop_reason: str | None = None
-    fields: Fields = USUAL_FIELDS
+    info: Mapping[str, Any] = field(default_factory=dict)  # of the file, belonging to no single run
+    run: str | None = None  # its id
+    stop_reason: str | None = None  # set before the steps, which an excluded run need not have
+    fields: Fields = USUAL_FIELDS  # names that the user gave
 
-    def name(self, *given: Any) -> str:
-        """Note the run's id: the first that is given, else the file's name and the index."""
-        own = f"{stem(self.file)}-{self.index}"
-        self.run = str(next((one for one in given if one not in (None, "")), own))
+    def name(self, *ids: Any) -> str:
+        """Set and return the run's id: the first that is not empty, else from the file's name."""
+        default = f"{stem(self.file)}-{self.index}"
+        self.run = str(next((run for run in ids if run not in (None, "")), default))
         return self.run
 
     def __str__(self) -> str:
@@ -73,18 +68,13 @@ class Place:
 
 @dataclass(slots=True)
 class LogFile:
-    """One file of a log.
-
-    A format puts what belongs to no single run into `info`, and finds that of the other files in
-    `others`; it sets `is_head` where the file only says something of the runs in other files.
-    `one_by_one` says that runs are wanted as they come, without holding the file in memory.
-    """
+    """One file of a log."""
 
     path: Path
-    others: dict[str, dict[str, Any]] = field(default_factory=dict)
+    others: dict[str, dict[str, Any]] = field(default_factory=dict)  # `info` of all files
     n_files: int = 1
-    one_by_one: bool = False
-    is_head: bool = False
+    one_by_one: bool = False  # whether runs are wanted as they come, not the whole file
+    is_head: bool = False  # set by a format where a file need not hold runs of its own
     fields: Fields = USUAL_FIELDS
     max_size: int | None = None
 
@@ -98,11 +88,7 @@ class LogFile:
         return Place(self.path, index, self.info, fields=self.fields)
 
     def items(self, streamed: Collection[str] = ()) -> Iterator[Item]:
-        """Yield what the file holds, item by item; see `JsonScanner.items`.
-
-        The lines of a file of JSON lines come as the items of a list; a line in the middle that is
-        no JSON comes as `Broken`. So do texts that follow one another, over several lines each.
-        """
+        """Yield items as `JsonScanner.items`; lines are items of a list, bad ones are `Broken`."""
         if is_lines(self.path, self.max_size):
             yield from ((None, k, value) for k, value in _lines(self.path, self.max_size))
             return
@@ -123,7 +109,7 @@ class LogFile:
             name = next((fields[key] for key in _NAMES if fields.get(key)), stem(self.path))
             where = "" if error.n_messages is None else f", message {error.n_messages}"
             raise ValueError(
-                f"{self.path}, run {str(name)!r}{where}: the file breaks off, so get it again, or "
+                f"{self.path}, run {str(name)!r}{where}: the file is cut off; get it again, or "
                 f"leave it out"
             ) from error
         return fields
@@ -133,31 +119,30 @@ def list_paths(path: Paths) -> list[Path]:
     """Return one path or several as a list, which is not empty."""
     if isinstance(path, (str, PathLike)) or not is_iterable(path):
         return [as_path(path)]
-    places = [as_path(one) for one in path]
+    places = [as_path(place) for place in path]
     if not places:
-        raise ValueError("no file is given; give the path of a log")
+        raise ValueError("path is empty; give the path of a log")
     return places
 
 
 def find_files(place: Path, endings: Sequence[str]) -> list[Path]:
     """List the files that a path stands for, itself or those of the folder, in order of name."""
     if place.is_dir():
-        found = sorted(p for p in place.iterdir() if p.is_file() and has_ending(p, endings))
-        if not found:
+        files = sorted(p for p in place.iterdir() if p.is_file() and has_ending(p, endings))
+        if not files:
             tables = next(parquet_files(place), None)
-            aside = "; Parquet files are read by trajscore report alone" if tables else ""
-            raise FileNotFoundError(f"the folder {place} holds no {', '.join(endings)} file{aside}")
-        return found
+            hint = (
+                "; read its Parquet files with trajscore report" if tables else ""
+            )
+            raise FileNotFoundError(f"the folder {place} has no {', '.join(endings)} file{hint}")
+        return files
     if not place.exists():
         raise FileNotFoundError(f"{place} does not exist; give the path of a log file")
     return [place]
 
 
 def parquet_files(folder: Path) -> Iterator[Path]:
-    """Go through a folder's Parquet files, but for what others keep beside data.
-
-    Those are checkpoints, temporary files, and files of a system.
-    """
+    """Yield a folder's Parquet files, but for hidden, temporary and checkpoint files."""
     for path in folder.rglob("*.parquet"):
         parts = path.relative_to(folder).parts
         if path.is_file() and not any(part.startswith(("_", ".")) for part in parts):
@@ -165,7 +150,7 @@ def parquet_files(folder: Path) -> Iterator[Path]:
 
 
 def has_ending(path: Path, endings: Sequence[str]) -> bool:
-    """Tell whether a file's name ends in one of several ways."""
+    """Tell whether a file's name has one of several endings."""
     return path.name.lower().endswith(tuple(endings))
 
 
@@ -178,7 +163,7 @@ def stem(path: Path) -> str:
 
 
 class _Unpacked(io.RawIOBase):
-    """The content of a packed file, up to a size: a small file may hold any amount of nothing."""
+    """The content of a compressed file, up to a size, as a small file may unpack to any size."""
 
     def __init__(self, file: Any, path: Path, max_size: int | None) -> None:
         self._file = gzip.GzipFile(fileobj=file)
@@ -195,8 +180,8 @@ class _Unpacked(io.RawIOBase):
         self._read += len(data)
         if self._read > self._most:
             raise ArgumentError(
-                f"{self._path} unpacks to more than {self._most:,} bytes; if it is what you think "
-                f"it is, allow more with {{argument}}",
+                f"{self._path} unpacks to more than {self._most:,} bytes; if you trust the file, "
+                f"allow more with {{argument}}",
                 "max_size",
             )
         buffer[: len(data)] = data
@@ -205,10 +190,7 @@ class _Unpacked(io.RawIOBase):
 
 @contextmanager
 def open_text(path: Path, max_size: int | None = None) -> Iterator[TextIO]:
-    """Open a file of text, gzipped or not; say in one sentence what is wrong with it.
-
-    What is packed may unpack to `max_size` bytes, by default 100 times its size or 256 MB.
-    """
+    """Open a text file, gzipped or not; `max_size` limits how many bytes it may unpack to."""
     try:
         with ExitStack() as opened:
             binary: Any = opened.enter_context(path.open("rb"))
@@ -220,7 +202,7 @@ def open_text(path: Path, max_size: int | None = None) -> Iterator[TextIO]:
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not text in UTF-8 ({error.reason}); convert it") from error
     except EOFError as error:
-        raise ValueError(f"{path} breaks off: the compressed file was cut, get it again") from error
+        raise ValueError(f"{path} is cut off; get the compressed file again") from error
     except (gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path} is a damaged gzip file ({error}); get it again") from error
 
@@ -243,7 +225,7 @@ def is_lines(path: Path, max_size: int | None = None) -> bool:
 
 
 def _has_several(path: Path, max_size: int | None) -> bool:
-    """Tell several JSON texts from one: within one, a comma stands between objects."""
+    """Tell several JSON texts from one, in which commas separate objects."""
     with open_text(path, max_size) as file:
         return bool(_BETWEEN.search(file.read(_LONG_HEAD)))
 
@@ -266,10 +248,10 @@ def _line(path: Path, index: int, number: int, line: str) -> Any:
         return Broken(f"line {number} is nested too deeply")
     except json.JSONDecodeError as error:
         if line.endswith("\n"):
-            return Broken(f"line {number} is no valid JSON ({error.msg})")
+            return Broken(f"line {number} is not valid JSON ({error.msg})")
         count = count_messages(line, 0)
         message = "" if count is None else f", message {count}"
         raise ValueError(
-            f"{path} breaks off in line {number} (index {index}){message}: the file was cut, so "
-            f"get it again, or take the whole lines before the cut with iter_runs"
+            f"{path} is cut off in line {number} (index {index}){message}; get the file again, or "
+            f"read the whole lines before the cut with iter_runs"
         ) from error

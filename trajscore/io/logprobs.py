@@ -1,4 +1,4 @@
-"""Token log-probabilities, in the forms in which logs hold them."""
+"""Token log-probabilities, in all forms in which logs hold them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from trajscore.io._run import MalformedRunError
 from trajscore.io.files import Place
 
-# Servers write this number, or one below it, where they have no value.
-NOT_RECORDED = -9999.0
+NOT_RECORDED = -9999.0  # written by servers where they have no value, as is any lower number
 
 Top = tuple[tuple[str, float], ...]
 
@@ -24,19 +23,14 @@ class TokenScores(NamedTuple):
 
 
 def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
-    """Read the log-probabilities of a message; one above 0 is an error.
-
-    Accepts ``{"content": [{"token", "logprob", "top_logprobs"}]}``, such a list itself, a list of
-    numbers, and the older ``{"tokens", "token_logprobs", "top_logprobs"}``. A value of -9999 or
-    below, a missing value and a list of nothing but zeros count as not recorded; -inf is kept.
-    """
+    """Read a message's log-probabilities; missing values, -9999 and all zeros are not recorded."""
     entries = _entries(raw, index)
     if not entries:
         return TokenScores()
     where = place.message(index)
-    logprobs = tuple(_number(one.get("logprob"), where) for one in entries)
-    tokens = tuple(str(one["token"]) for one in entries if one.get("token") is not None)
-    top = tuple(_alternatives(one.get("top_logprobs"), where) for one in entries)
+    logprobs = tuple(_number(entry.get("logprob"), where) for entry in entries)
+    tokens = tuple(str(entry["token"]) for entry in entries if entry.get("token") is not None)
+    top = tuple(_alternatives(entry.get("top_logprobs"), where) for entry in entries)
     if not any_recorded(logprobs):
         return TokenScores()
     whole = len(tokens) == len(entries)
@@ -44,7 +38,7 @@ def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
 
 
 def any_recorded(logprobs: Iterable[float]) -> bool:
-    """Tell whether log-probabilities say anything: there are some, and not only zeros."""
+    """Tell whether any log-probability was recorded; a list of zeros was not."""
     return any(value > NOT_RECORDED or value == -math.inf for value in logprobs if value != 0)
 
 
@@ -66,9 +60,9 @@ def _entries(raw: Any, index: int) -> list[Mapping[str, Any]]:
         return []
     if not isinstance(raw, Sequence) or isinstance(raw, str):
         raise MalformedRunError(
-            f"message {index}: its logprobs are no list but {type(raw).__name__}"
+            f"message {index}: its logprobs are {type(raw).__name__}, not a list"
         )
-    return [one if isinstance(one, Mapping) else {"logprob": one} for one in raw]
+    return [entry if isinstance(entry, Mapping) else {"logprob": entry} for entry in raw]
 
 
 def _number(value: Any, where: str) -> float:
@@ -78,12 +72,12 @@ def _number(value: Any, where: str) -> float:
         number = float(value)
     except (TypeError, ValueError):
         raise ValueError(
-            f"{where}: the logprob {value!r} is no number; write null where it was not recorded"
+            f"{where}: the logprob is {value!r}, not a number; write null if it was not recorded"
         ) from None
     if number > 0:
         raise ValueError(
-            f"{where}: the logprob {number:g} is above 0; logprobs are natural logarithms of "
-            f"probabilities, so convert the values, or write null where they were not recorded"
+            f"{where}: the logprob is {number:g}, but the natural logarithm of a probability is at "
+            f"most 0; convert the values, or write null if they were not recorded"
         )
     return math.nan if number <= NOT_RECORDED and number != -math.inf else number
 
@@ -95,8 +89,8 @@ def _alternatives(raw: Any, where: str) -> Top:
         pairs = [(str(token), _number(value, where)) for token, value in raw.items()]
     else:
         pairs = [
-            (str(one.get("token", "")), _number(one.get("logprob"), where))
-            for one in raw
-            if isinstance(one, Mapping)
+            (str(entry.get("token", "")), _number(entry.get("logprob"), where))
+            for entry in raw
+            if isinstance(entry, Mapping)
         ]
     return tuple(pair for pair in pairs if not math.isnan(pair[1]))

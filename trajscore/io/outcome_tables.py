@@ -98,7 +98,11 @@ def _column(frame: pd.DataFrame, names: Fields, part: str) -> Any:
     if part != "outcome" or (usual and name is None):
         return usual[0] if usual else None
     columns = list(map(str, frame.columns))
-    problem = f"no column has a usual name; name one of {', '.join(columns)}"
     if name is not None:
         problem = unknown_name("column", name, columns)
-    raise ArgumentError(f"the table of outcomes: {{argument}}: {problem}", part)
+        raise ArgumentError(f"the table of outcomes: {{argument}}: {problem}", part)
+    raise ArgumentError(
+        f"the table of outcomes has no column of outcomes; name one of its columns "
+        f"({', '.join(columns)}) with {{argument}}",
+        part,
+    )

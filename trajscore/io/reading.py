@@ -257,8 +257,9 @@ class _Reading:
         other = format_of_file(file.path)
         if other is not None and other is not self.format:
             raise ValueError(
-                f"{file.path} is not a {self.format.name} log: it has no {self.format.holds!r}. It "
-                f"looks like {other.name}; read it with {other._reader()}, or with read_runs"
+                f"{file.path} is not in the format {self.format.name}: it has no "
+                f"{self.format.holds!r}. It looks like {other.name}; read it with "
+                f"{other._reader()}, or with read_runs"
             )
 
     def _no_runs(self, file: LogFile) -> ValueError:

@@ -1,4 +1,4 @@
-"""Reading a table file, and choosing which column is which; usual names stand in `_fields`."""
+"""Reading a table, and choosing which column holds what; the usual names are in `fields`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from trajscore.io.fields import USUAL, Fields, usual_names, words_of
 from trajscore.io.files import Broken, LogFile, open_text
 
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
-"""The parts of a table with the words for them."""
+"""The parts of a table, and their names in sentences."""
 
 ROWS = "rows"
-"""In place of the column of steps: the order of the rows."""
+"""Given as the column of steps, it stands for the order of the rows."""
 
-# Words in the names of numbers that are no confidence, however much they look like one.
+# Words in the names of numbers that are not confidences, whatever their values.
 _NO_CONFIDENCE = {
     "temperature", "temp", "top", "cost", "price", "usd", "eur", "budget", "latency", "duration",
     "time", "seconds", "ms", "elapsed", "seed", "lr", "rate", "penalty", "threshold", "weight",
@@ -36,9 +36,9 @@ _NO_CONFIDENCE = {
 
 
 def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
-    """Read a CSV (also gzipped), Parquet, JSON or JSON-lines file; errors are sentences."""
+    """Read a CSV (also gzipped), Parquet, JSON or JSON-lines file."""
     if not path.exists():
-        raise ValueError(f"{path}: there is no such file")
+        raise ValueError(f"{path} does not exist; give the path of a table")
     name = path.name.lower().removesuffix(".gz")
     try:
         if name.endswith((".csv", ".tsv")):
@@ -53,9 +53,9 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
     except ArgumentError:
         raise
     except (ValueError, OSError, OverflowError, RecursionError, TypeError) as error:
-        raise ValueError(f"{path}: the file cannot be read as a table: {error}") from error
+        raise ValueError(f"{path} cannot be read as a table: {error}") from error
     raise ValueError(
-        f"{path}: expected a file that ends in .csv, .csv.gz, .tsv, .parquet, .jsonl or .json"
+        f"{path} is not a table; expected the ending .csv, .csv.gz, .tsv, .parquet, .jsonl or .json"
     )
 
 
@@ -63,8 +63,8 @@ def _with_columns(frame: pd.DataFrame) -> pd.DataFrame:
     """Refuse a table whose columns are separated by something else."""
     if len(frame.columns) == 1 and re.search(r"[;\t|,]", str(frame.columns[0])):
         raise ValueError(
-            f"it has one column, {str(frame.columns[0])[:80]!r}; separate columns by commas in a "
-            f".csv, by tabs in a .tsv"
+            f"it has only the column {str(frame.columns[0])[:80]!r}; separate columns by commas in "
+            f"a .csv file, by tabs in a .tsv file"
         )
     return frame
 
@@ -74,7 +74,7 @@ def _rows(path: Path, max_size: int | None) -> Iterator[Mapping[str, Any]]:
     for _, index, row in LogFile(path, max_size=max_size).items():
         if index is None:
             raise ValueError(
-                "it holds one object; give a list of rows, as pandas writes with "
+                "it holds a single object; write a list of rows, as pandas does with "
                 "orient='records', or one row a line"
             )
         if isinstance(row, Broken):
@@ -87,7 +87,7 @@ def _rows(path: Path, max_size: int | None) -> Iterator[Mapping[str, Any]]:
 def choose_columns(
     frame: pd.DataFrame, fields: Fields
 ) -> tuple[Fields, dict[str, tuple[str, ...]]]:
-    """Return all columns, those that were named and those that were guessed; and the latter.
+    """Return the columns of all parts, and those of them that were guessed.
 
     >>> frame = pd.DataFrame({"run_id": [1], "step": [1], "confidence": [0.5], "solved": [1]})
     >>> choose_columns(frame, Fields(id="run_id"))[1]
@@ -96,18 +96,18 @@ def choose_columns(
     columns = list(frame.columns)
     guessed: dict[str, tuple[str, ...]] = {}
     chosen: dict[str, Any] = {}
-    lacking = []
+    missing = []
     for part in PARTS:
-        given = fields.ids if part == "id" else getattr(fields, part)
-        if given:
-            _check(given, part, columns)
-        elif found := usual_names(part, columns):
-            chosen[part] = str(found[0])
+        names = fields.ids if part == "id" else getattr(fields, part)
+        if names:
+            _check(names, part, columns)
+        elif usual := usual_names(part, columns):
+            chosen[part] = str(usual[0])
             guessed[part] = (chosen[part],)
         elif part != "stop_reason":
-            lacking.append(part)
-    if lacking:
-        raise _lacks(lacking, frame)
+            missing.append(part)
+    if missing:
+        raise _missing_parts(missing, frame)
     scores = tuple(dict.fromkeys((*fields.scores, *fields.risks, *(n for n, _ in fields.scales))))
     if fields.confidence is not None and fields.confidence not in scores:
         scores = (fields.confidence, *scores)
@@ -122,60 +122,58 @@ def choose_columns(
     return replace(fields, **chosen, scores=scores), guessed
 
 
-def _check(given: str | Sequence[str], part: str, columns: Sequence[str]) -> None:
-    for name in (given,) if isinstance(given, str) else given:
+def _check(names: str | Sequence[str], part: str, columns: Sequence[str]) -> None:
+    for name in (names,) if isinstance(names, str) else names:
         if name not in columns and not (part == "step" and name == ROWS):
             raise ArgumentError(f"{{argument}}: {unknown_name('column', name, columns)}", part)
 
 
-def _lacks(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
-    """Say all that is to be named, and how: what an outcome's words mean, too."""
-    more = {"step": f", or give {ROWS!r} for it: the order of the rows"}
+def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
+    """Say which parts no column has, and how to name their columns."""
+    hints = {"step": f", or give {ROWS!r} for the order of the rows"}
     if "outcome" in parts:
-        words = _words_of_outcomes(frame)
-        said = " or ".join(f"{{argument:outcome={n}}} {w}" for n, w in words.items())
-        mapped = "if it holds words, say what they mean with {argument:outcome_map=pass=1,fail=0}"
-        said = f"it may be {said}" if said else mapped
-        more["outcome"] = (
-            f" ({said}), or give a table of run ids and outcomes with {{argument:outcomes}}"
+        candidates = " or ".join(_outcome_candidates(frame))
+        default = "if it holds words, say what they mean with {argument:outcome_map=pass=1,fail=0}"
+        hints["outcome"] = (
+            f" ({f'it may be {candidates}' if candidates else default}), or give a table of run "
+            f"ids and outcomes with {{argument:outcomes}}"
         )
-    said = "; ".join(
+    problems = "; ".join(
         f"no column has a usual name for the {PARTS[part]} ({', '.join(USUAL[part])}); "
         f"name it with {'{argument}' if part == parts[0] else f'{{argument:{part}}}'}"
-        f"{more.get(part, '')}"
+        f"{hints.get(part, '')}"
         for part in parts
     )
-    have = ", ".join(map(str, frame.columns))
-    return ArgumentError(f"{said}; the table has: {have}", parts[0])
+    columns = ", ".join(map(str, frame.columns))
+    return ArgumentError(f"{problems}; the table has: {columns}", parts[0])
 
 
-def _words_of_outcomes(frame: pd.DataFrame) -> dict[str, str]:
-    """Return columns of words that tell success from failure, and how to say so."""
-    found = {}
+def _outcome_candidates(frame: pd.DataFrame) -> Iterator[str]:
+    """Yield how to name each column of words that mean success and failure."""
     for name in frame.columns:
-        if frame[name].dtype.kind in "biuf":
-            continue
-        meanings = propose(frame[name].dropna().map(str).unique())
-        if {SUCCESS, FAILURE} <= set(meanings.values()) and len(meanings) <= MOST_NAMED:
-            found[str(name)] = f"{{argument:outcome_map={meanings}}}"
-    return found
+        if frame[name].dtype.kind not in "biuf":
+            meanings = propose(frame[name].dropna().map(str).unique())
+            if {SUCCESS, FAILURE} <= set(meanings.values()) and len(meanings) <= MOST_NAMED:
+                yield f"{{argument:outcome={name}}} {{argument:outcome_map={meanings}}}"
 
 
 def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
-    """Usual names first; else every other column of fractions in [0, 1]."""
-    usual = usual_names("confidence", rest)
-    names = tuple(name for name in rest if (name in usual if usual else _is_fraction(frame[name])))
+    """Return the columns with usual names, or else all other columns of fractions."""
+    names = usual_names("confidence", rest) or tuple(
+        name for name in rest if not is_setting(name) and _holds_fractions(frame[name])
+    )
+    names = tuple(name for name in rest if name in names)
     if not names:
         scaled = "".join(
-            f"; give {{argument:scales={name}={top:g}}} if {top:g} stands for certainty in it"
+            f"; pass {{argument:scales={name}={top:g}}} if {top:g} means certainty in it"
             for name, top in _on_scales(frame, rest).items()
         )
         mixed = "".join(
-            f"; correct {value!r} in row {row} of {name!r}, which else holds fractions"
+            f"; correct {value!r} in row {row} of {name!r}, which otherwise holds fractions"
             for name, row, value in _fractions_but_for_words(frame, rest)
         )
         raise ArgumentError(
-            f"no column looks like a score; name one or more with {{argument}}{scaled}{mixed}; the "
+            f"no column looks like a score; name the column with {{argument}}{scaled}{mixed}; the "
             f"table has: {', '.join(map(str, frame.columns))}",
             "scores",
         )
@@ -185,24 +183,20 @@ def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
 def _fractions_but_for_words(
     frame: pd.DataFrame, names: list[str]
 ) -> Iterator[tuple[str, int, Any]]:
-    """Yield columns of which more than half are fractions, with the first word among them."""
+    """Yield columns of mostly fractions, with the row and the value of their first word."""
     for name in names:
         numbers = parse_numbers(frame[name]) if frame[name].dtype.kind in "OUT" else frame[name]
         words = (numbers.isna() & frame[name].notna()).to_numpy()
-        if words.any() and 2 * words.sum() < len(words) and _looks_like_one(numbers):
+        if words.any() and 2 * words.sum() < len(words) and _holds_fractions(numbers):
             row = int(np.argmax(words))
             yield str(name), row, frame[name].iloc[row]
 
 
-def _is_fraction(column: pd.Series) -> bool:
-    return not is_setting(str(column.name)) and _looks_like_one(column)
-
-
 def settings(frame: pd.DataFrame, chosen: Fields) -> list[str]:
-    """Return the columns of fractions that by their names are costs or settings."""
+    """Return the columns of fractions that are costs or settings by their names."""
     taken = {*chosen.ids, chosen.step, chosen.outcome, *chosen.scores}
     names = [str(name) for name in frame.columns if name not in taken and is_setting(str(name))]
-    return [name for name in names if _looks_like_one(frame[name])]
+    return [name for name in names if _holds_fractions(frame[name])]
 
 
 def constants(frame: pd.DataFrame, chosen: Fields) -> dict[str, float]:
@@ -213,7 +207,7 @@ def constants(frame: pd.DataFrame, chosen: Fields) -> dict[str, float]:
     return {name: float(own[0]) for name, own in values.items() if len(own) == 1}
 
 
-def _looks_like_one(column: pd.Series) -> bool:
+def _holds_fractions(column: pd.Series) -> bool:
     return len(_fractions(column)) > 1  # settings do not vary
 
 
@@ -227,12 +221,12 @@ def _fractions(column: pd.Series) -> FloatArray:
 
 
 def is_setting(name: str) -> bool:
-    """Tell a name of what a run was given or cost from one of what somebody believes."""
+    """Tell the name of a cost or a setting from that of a confidence."""
     return bool(words_of(name) & _NO_CONFIDENCE)
 
 
 def skipped(frame: pd.DataFrame, chosen: Fields) -> dict[str, float]:
-    """Return columns that may be confidences on a scale, and were not taken: 0 to 10, to 100."""
+    """Return the columns not chosen that may be confidences from 0 to 10 or 100, with that end."""
     taken = {*chosen.ids, chosen.step, chosen.outcome, chosen.stop_reason, chosen.group}
     return _on_scales(frame, [n for n in frame.columns if n not in {*taken, *chosen.scores}])
 
@@ -255,10 +249,7 @@ _STATED = {
 
 
 def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
-    """Return the table with its predictors as somebody said that they are meant.
-
-    A scale divides; a risk becomes 1 minus it, or minus it where it is no fraction.
-    """
+    """Divide predictors by their scales; make risks p into 1 - p, or -p beyond [0, 1]."""
     changed = {}
     for name, scale in fields.scales:
         changed[name] = parse_numbers(frame[name]) / scale
@@ -266,8 +257,8 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
         if beyond.any():
             row = int(np.argmax(beyond))
             raise ArgumentError(
-                f"row {row}: {run_label(frame[name].iloc[row])} in column {name!r} lies outside "
-                f"0 to {scale:g}; give the value that stands for certainty with {{argument}}",
+                f"row {row}: column {name!r} has {run_label(frame[name].iloc[row])}, outside 0 to "
+                f"{scale:g}; give the value that means certainty with {{argument}}",
                 "scales",
             )
     for name in fields.risks:
@@ -275,22 +266,19 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
         changed[name] = 1 - risk if risk.dropna().between(0, 1).all() else -risk
     for name, numbers in changed.items():
         word = numbers.isna() & frame[name].notna()
-        if word.any():  # stays, for what makes the container to refuse it by run and step
+        if word.any():  # remains, so that the container refuses it by run and step
             changed[name] = numbers.astype(object).where(~word, frame[name])
     return frame.assign(**changed) if changed else frame
 
 
 def with_times(frame: pd.DataFrame, step: str | None) -> tuple[pd.DataFrame, str | None]:
-    """Return the table and its column of steps, None for the order of the rows.
-
-    Numbers in a column that is named like a time are times, unless they count from 0 or 1.
-    """
+    """Return the table and its column of steps, None for the order of the rows."""
     if step is None or (step == ROWS and step not in frame.columns):
         return frame, None
     numbers = parse_numbers(frame[step])
-    lacks = numbers.isna().any() or not np.isfinite(numbers).all()
-    if not words_of(step) & {"time", "timestamp", "ts", "at"} or lacks:
-        return frame, step  # what makes the container will name the row
+    has_gaps = numbers.isna().any() or not np.isfinite(numbers).all()
+    if not words_of(step) & {"time", "timestamp", "ts", "at"} or has_gaps:
+        return frame, step  # the container will refuse gaps by row
     if numbers.min() in (0, 1) and (numbers == numbers.round()).all():
         return frame, step
     order = pd.factorize(numbers, sort=True)[0]  # whatever the unit and the zero
@@ -307,7 +295,7 @@ def guess_first_step(frame: pd.DataFrame, fields: Fields) -> int:
         return 0 if (numbers.groupby(keys).min() == 0).all() else 1
     except TypeError:
         raise ArgumentError(
-            f"a run id in column {', '.join(map(repr, fields.ids))} is a list or an object; ids "
-            f"are words or numbers; name another column with {{argument}}",
+            f"column {', '.join(map(repr, fields.ids))} has a list or an object as a run id; ids "
+            f"must be words or numbers; name another column with {{argument}}",
             "id",
         ) from None

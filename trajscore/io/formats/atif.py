@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.core.values import as_path
-from trajscore.io._conversation import Conversation, text_of
+from trajscore.io._conversation import Conversation
 from trajscore.io._grades import as_outcome
 from trajscore.io._run import CutRuns, MalformedRunError, Run, leftover
+from trajscore.io._vocabulary import as_fields
 from trajscore.io.files import LogFile, Paths, Place
 from trajscore.io.reading import read_as
 from trajscore.io.registry import CutOptions, Format, Head, register
 from trajscore.io.runs import Runs
+from trajscore.io.text import text_of
 
 _RESULT = "result.json"
 _STEPS = "steps"
@@ -23,7 +25,7 @@ _STEP = frozenset(
     {"source", "message", "tool_calls", "observation", "metrics", "is_copied_context", "extra"}
 )
 _RUN = frozenset({"trajectory_id", "steps"})
-# Files beside a trajectory that are no run of their own: how it goes on, and how it was summed up.
+# Files beside a trajectory that are not runs: continuations and summaries.
 _PARTS = ("trajectory.cont-", "trajectory.summarization-")
 
 
@@ -48,8 +50,8 @@ def read_atif(
     reward : str, default="reward"
         Which of the verifier's rewards is the outcome, if there are several.
     cut_runs : {"unobserved", "score"}, default="unobserved"
-        What becomes of a run that an exception ended and the verifier scored nevertheless:
-        outcome -1, or the score. The reward is in the run's meta either way.
+        The outcome of a run that an exception ended and the verifier scored: -1, or the score. The
+        reward is in the run's meta either way.
     **options
         As in `read_runs`: outcome, outcomes, confidence, id, rule and so on.
 
@@ -61,9 +63,8 @@ def read_atif(
     Notes
     -----
     Steps that repeat an earlier context (``is_copied_context``) are left out and counted in
-    ``run.extra["n_copied_steps"]``. The format holds log-probabilities without token strings, so
-    signals that need the tokens do without them. Versions up to 1.8 differ only in fields that
-    are kept in `Run.extra`.
+    ``run.extra["n_copied_steps"]``. The format holds log-probabilities without token strings.
+    Versions up to 1.8 differ only in fields that go to `Run.extra`.
 
     Examples
     --------
@@ -104,8 +105,8 @@ class ATIF(Format):
         """List the trajectories in the folders of a job."""
         if not place.is_dir():
             return []
-        found = (path for path in place.rglob("trajectory*.json*") if path.is_file())
-        return sorted(path for path in found if not path.name.startswith(_PARTS))
+        files = (path for path in place.rglob("trajectory*.json*") if path.is_file())
+        return sorted(path for path in files if not path.name.startswith(_PARTS))
 
     def runs(self, file: LogFile, options: _Options) -> Iterator[tuple[Place, Any]]:
         if options.result is not None and file.n_files > 1:
@@ -132,8 +133,8 @@ class ATIF(Format):
             trial=result.get("trial_name"),
             meta={
                 "reward": reward,
-                "cost": _object(raw.get("final_metrics")).get("total_cost_usd"),
-                "model": _object(raw.get("agent")).get("model_name"),
+                "cost": as_fields(raw.get("final_metrics")).get("total_cost_usd"),
+                "model": as_fields(raw.get("agent")).get("model_name"),
                 "file": str(place.file),
             },
             extra=leftover(raw, _RUN),
@@ -146,7 +147,7 @@ class ATIF(Format):
 
 
 def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
-    """Add the steps of the files in which a trajectory goes on."""
+    """Add the steps of the files that continue a trajectory."""
     seen, rest = {path}, raw.get("continued_trajectory_ref")
     while isinstance(rest, str) and isinstance(raw.get("steps"), list):
         path = path.parent / Path(rest).name
@@ -168,28 +169,28 @@ def _task(result: Mapping[str, Any]) -> str | None:
 # ------------------------------------------------------------------ how it ended
 
 
-def _result_of(file: Path, options: _Options) -> dict[str, Any]:
-    """Read what Harbor says of a trajectory: in its folder, above it, or of a trial's steps."""
-    given = None if options.result is None else as_path(options.result, "result")
-    above = [folder / _RESULT for folder in file.parents[:2]]
-    of_step = len(file.parents) > 3 and file.parents[2].name == _STEPS
-    places = [given] if given else [*above, *([file.parents[3] / _RESULT] if of_step else [])]
-    found = next((place for place in places if place.is_file()), None)
-    if found is None and given is not None:
-        raise FileNotFoundError(f"{given} is no file; give the path of Harbor's result.json")
-    result = {} if found is None else LogFile(found).whole()
-    return _of_step(result, file.parents[1].name if of_step else None)
+def _result_of(trajectory: Path, options: _Options) -> dict[str, Any]:
+    """Read Harbor's result of a trajectory, from its folder or the folders above."""
+    named = None if options.result is None else as_path(options.result, "result")
+    above = [folder / _RESULT for folder in trajectory.parents[:2]]
+    of_step = len(trajectory.parents) > 3 and trajectory.parents[2].name == _STEPS
+    places = [named] if named else [*above, *([trajectory.parents[3] / _RESULT] if of_step else [])]
+    file = next((place for place in places if place.is_file()), None)
+    if file is None and named is not None:
+        raise FileNotFoundError(f"{named} is not a file; give the path of Harbor's result.json")
+    result = {} if file is None else LogFile(file).whole()
+    return _of_step(result, trajectory.parents[1].name if of_step else None)
 
 
 def _of_step(result: dict[str, Any], name: str | None) -> dict[str, Any]:
-    """Return what a trial of several steps says of one of them; of all, its last verdict counts."""
+    """Return the result of a step of a trial; without a step, the last verdict of its steps."""
     listed = result.get("step_results")
-    steps = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    own = next((one for one in steps if name is not None and one.get("step_name") == name), None)
+    steps = [s for s in listed if isinstance(s, dict)] if isinstance(listed, list) else []
+    own = next((s for s in steps if name is not None and s.get("step_name") == name), None)
     if own is not None:
         ended = own if own.get("verifier_result") or own.get("exception_info") else result
-        said = {part: ended.get(part) for part in ("verifier_result", "exception_info")}
-        return {**result, **said, "step_name": name}
+        end = {part: ended.get(part) for part in ("verifier_result", "exception_info")}
+        return {**result, **end, "step_name": name}
     if steps and not result.get("verifier_result"):
         return {**result, "verifier_result": steps[-1].get("verifier_result")}
     return result
@@ -197,8 +198,8 @@ def _of_step(result: dict[str, Any], name: str | None) -> dict[str, Any]:
 
 def _read_end(result: Mapping[str, Any], place: Place, options: _Options) -> tuple[Any, str | None]:
     """Return the verifier's reward, and the exception that ended the run."""
-    reason = _object(result.get("exception_info")).get("exception_type")
-    rewards = _object(result.get("verifier_result")).get("rewards")
+    reason = as_fields(result.get("exception_info")).get("exception_type")
+    rewards = as_fields(result.get("verifier_result")).get("rewards")
     return _choose_reward(rewards, place, options.reward), None if reason is None else str(reason)
 
 
@@ -210,8 +211,8 @@ def _choose_reward(rewards: Any, place: Place, name: str) -> Any:
     if len(rewards) == 1:
         return next(iter(rewards.values()))
     raise ValueError(
-        f"{place}: no reward is named {name!r}; choose one with reward=, there are "
-        f"{', '.join(map(str, rewards))}"
+        f"{place}: no reward is named {name!r}; choose one of {', '.join(map(str, rewards))} with "
+        f"reward="
     )
 
 
@@ -219,7 +220,7 @@ def _choose_reward(rewards: Any, place: Place, name: str) -> Any:
 
 
 def _read_steps(raw: Mapping[str, Any], place: Place) -> tuple[Conversation, int]:
-    """Return the turns, and the number of those that only repeat an earlier context."""
+    """Return the turns, and the number of copied turns that are left out."""
     if not isinstance(raw.get("steps"), list):
         raise MalformedRunError("it has no list of 'steps'")
     talk = Conversation(place)
@@ -236,7 +237,7 @@ def _read_steps(raw: Mapping[str, Any], place: Place) -> tuple[Conversation, int
 
 
 def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
-    metrics, own = _object(step.get("metrics")), _object(step.get("extra"))
+    metrics, own = dict(as_fields(step.get("metrics"))), as_fields(step.get("extra"))
     message = {
         "role": step.get("source"),
         "content": step.get("message"),
@@ -246,21 +247,23 @@ def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
     }
     turn = talk.add(message, index)
     if turn is not None:
-        turn.extra |= leftover(step, _STEP) | own | ({"metrics": metrics} if metrics else {})
+        turn.extra |= leftover(step, _STEP) | dict(own) | ({"metrics": metrics} if metrics else {})
 
 
 def _add_results(talk: Conversation, observation: Any, index: int) -> None:
-    results = _object(observation).get("results") or []
+    results = as_fields(observation).get("results") or []
     if not isinstance(results, list):
-        raise MalformedRunError(f"message {index}: the results of its observation are no list")
-    for one in results:
-        if not isinstance(one, Mapping):
-            raise MalformedRunError(f"message {index}: a result of its observation is no object")
-        key = one.get("source_call_id")
-        talk.add_result(
-            text_of(one.get("content")), index=index, key=None if key is None else str(key)
+        raise MalformedRunError(
+            f"message {index}: the results of its observation are {type(results).__name__}, not a "
+            f"list"
         )
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return dict(value) if isinstance(value, Mapping) else {}
+    for result in results:
+        if not isinstance(result, Mapping):
+            raise MalformedRunError(
+                f"message {index}: a result of its observation is {type(result).__name__}, not an "
+                f"object"
+            )
+        key = result.get("source_call_id")
+        talk.add_result(
+            text_of(result.get("content")), index=index, key=None if key is None else str(key)
+        )

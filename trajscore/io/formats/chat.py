@@ -1,4 +1,4 @@
-"""Chat messages in the form of OpenAI's interface, with or without log-probabilities."""
+"""Chat messages of OpenAI's interface or another library's."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def read_openai(path: Paths, **options: Any) -> Runs:
 
 def is_chat(head: Head) -> bool:
     """Tell a chat from a long table that has a column for the role."""
-    if not head.whole:  # a more telling field may follow
+    if not head.whole:  # a more specific field may follow
         return False
     fields = head.fields
     if isinstance(head.item, list):  # a list of conversations
@@ -89,9 +89,9 @@ def is_chat(head: Head) -> bool:
 
 
 def _first_run(fields: Mapping[str, Any]) -> bool:
-    """Tell a run or a message that stands for its list, of which only the first was read."""
-    first = [fields[name] for name in STREAMED & fields.keys()]
-    return any(is_record(one) or is_message(one) for one in first)
+    """Tell a run or a message, where only the first item of its list was read."""
+    items = [fields[name] for name in STREAMED & fields.keys()]
+    return any(is_record(item) or is_message(item) for item in items)
 
 
 @register
@@ -104,22 +104,24 @@ class OpenAI(Format):
         return is_chat(head)
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-        """Yield each run; calls of a model that follow one another and go on are one."""
-        waiting: tuple[Place, list[Any]] | None = None
+        """Yield each run; calls of a model that continue one another are one run."""
+        calls: tuple[Place, list[Any]] | None = None
         for place, record in _records(file):
-            if waiting is not None and _is_next_call(waiting[1][-1], record, file):
-                waiting[1].append(record)
+            if calls is not None and _is_next_call(calls[1][-1], record, file):
+                calls[1].append(record)
                 continue
-            if waiting is not None:
-                yield waiting[0], _one_or_all(waiting[1])
-            waiting = place, [record]
-        if waiting is not None:
-            yield waiting[0], _one_or_all(waiting[1])
+            if calls is not None:
+                yield calls[0], _one_or_all(calls[1])
+            calls = place, [record]
+        if calls is not None:
+            yield calls[0], _one_or_all(calls[1])
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         calls = raw if isinstance(raw, _Calls) else []
         if calls:
-            raw = {name: value for one in calls for name, value in one.items() if value is not None}
+            raw = {
+                name: value for call in calls for name, value in call.items() if value is not None
+            }
         raw = as_object({"messages": raw} if isinstance(raw, list) else raw)
         names = place.fields.names(raw, ("id", "task", "trial"))
         place.name(place.fields.id_of(raw))
@@ -133,8 +135,8 @@ class OpenAI(Format):
         talk = Conversation(place)
         if calls:
             thread = Thread(talk)
-            for index, one in enumerate(calls):
-                thread.add_call(one["messages"], {"choices": one.get("choices")}, index)
+            for index, call in enumerate(calls):
+                thread.add_call(call["messages"], {"choices": call.get("choices")}, index)
         else:
             talk.add_all(messages)
         if raw.get("choices") and not calls:
@@ -160,20 +162,20 @@ def _one_or_all(records: list[Any]) -> Any:
 
 
 class _Calls(list[Any]):
-    """Calls of a model that make one run, each of which repeats what was said before it."""
+    """Calls of a model that make one run; each repeats the messages before it."""
 
 
 def _is_next_call(before: Any, record: Any, file: LogFile) -> bool:
-    """Tell a record of the same run that begins with all that the one before was given."""
+    """Tell a record of the same run that begins with all messages of the record before."""
     if not (isinstance(before, Mapping) and isinstance(record, Mapping)):
         return False
     name = file.fields.id_of(record)
     if name is None or name != file.fields.id_of(before):
         return False
-    given, more = before.get("messages"), record.get("messages")
-    if not isinstance(given, list) or not isinstance(more, list) or not given:
+    earlier, later = before.get("messages"), record.get("messages")
+    if not isinstance(earlier, list) or not isinstance(later, list) or not earlier:
         return False
-    return len(more) > len(given) and more[: len(given)] == given
+    return len(later) > len(earlier) and later[: len(earlier)] == earlier
 
 
 def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:
@@ -192,7 +194,7 @@ def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:
         yield file.place(0), {"id": stem(file.path)} | own | {"messages": messages}
     elif (listed := find_records(own)) is not None and "messages" not in own:
         file.info.update({k: v for k, v in own.items() if not isinstance(v, (list, dict))})
-        yield from ((file.place(index), one) for index, one in enumerate(listed))
+        yield from ((file.place(index), run) for index, run in enumerate(listed))
     elif find_messages(own)[0] is not None:
         yield file.place(0), {"id": stem(file.path)} | own
     else:
@@ -200,7 +202,7 @@ def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:
 
 
 def _goes_on(value: Any, before: list[Any]) -> bool:
-    """Tell a message from a run; after messages come messages."""
+    """Tell a message from a run; messages follow messages."""
     lists = isinstance(value, Mapping) and any(
         isinstance(value.get(one), list) for one in MESSAGE_LISTS
     )

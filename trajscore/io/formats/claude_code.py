@@ -1,7 +1,7 @@
 """Sessions of Claude Code, as it keeps them, or as ``--output-format stream-json`` prints them.
 
-What a subagent says, what the program puts in the user's mouth, and what the user took back are no
-turns: they are left out and counted.
+Turns of subagents, messages that the program writes in the user's name, and turns that the user
+took back are left out and counted.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from trajscore.io._conversation import Conversation, text_of
+from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_object, as_objects
 from trajscore.io._spans import count_tokens
+from trajscore.io._vocabulary import as_fields, first
 from trajscore.io.files import LINES_ENDINGS, LogFile, Place, has_ending
 from trajscore.io.registry import Format, Head, register
+from trajscore.io.text import text_of
 
 _TURNS = ("user", "assistant")
 _BESIDE = ("summary", "file-history-snapshot", "queue-operation", "custom-title", "ai-title")
@@ -25,7 +27,7 @@ _ASIDE = ("isMeta", "isCompactSummary", "isApiErrorMessage")
 # Lines of the user's that the program writes: commands, their output, an interruption.
 _WRITTEN = ("<command-name>", "<command-message>", "<local-command-", "<bash-")
 _INTERRUPTED = "[Request interrupted by user"
-_KEPT = ("cwd", "gitBranch", "version")
+_META = ("cwd", "gitBranch", "version")
 
 
 @register
@@ -54,7 +56,7 @@ class ClaudeCode(Format):
             if not isinstance(line, Mapping):
                 yield file.place(index or 0), line
                 continue
-            name = next((line[one] for one in _SESSION if line.get(one)), None)
+            name = first(line, _SESSION)
             if name is not None and line.get("type") in (*_TURNS, "result", "system"):
                 sessions.setdefault(str(name), []).append(line)
         whole = [
@@ -68,12 +70,12 @@ class ClaudeCode(Format):
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         lines = as_objects(raw)
-        names = [line[one] for one in _SESSION for line in lines if line.get(one)]
+        names = [line[key] for key in _SESSION for line in lines if line.get(key)]
         run = Run(place.name(*names[:1]), meta={"file": str(place.file)})
         left_out: Counter[str] = Counter()
         messages: dict[Any, dict[str, Any]] = {}
         for index, line in enumerate(_not_taken_back(lines, left_out)):
-            run.meta |= {name: line[name] for name in _KEPT if line.get(name)}
+            run.meta |= {name: line[name] for name in _META if line.get(name)}
             if line.get("type") == "result":
                 _end(run, line)
             elif line.get("type") in _TURNS:
@@ -101,7 +103,7 @@ def _is_aside(line: Mapping[str, Any], kinds: tuple[str, ...]) -> bool:
 def _not_taken_back(
     lines: list[Mapping[str, Any]], left_out: Counter[str]
 ) -> Iterator[Mapping[str, Any]]:
-    """Leave out lines that are there twice, and what follows a request that was written anew."""
+    """Leave out repeated lines, and the turns after a request that the user wrote again."""
     requests = {
         _text(line, "parentUuid"): _text(line, "uuid") for line in lines if _is_request(line)
     }
@@ -124,13 +126,13 @@ def _text(fields: Mapping[str, Any], name: str) -> str | None:
 
 
 def _is_request(line: Mapping[str, Any]) -> bool:
-    """Tell a line in which the user asks for something from results and what is put in."""
+    """Tell a request of the user from results and messages that the program writes."""
     message = line.get("message")
     if line.get("type") != "user" or not isinstance(message, Mapping):
         return False
     content = message.get("content")
     parts = content if isinstance(content, list) else []
-    results = any(isinstance(one, Mapping) and one.get("type") == "tool_result" for one in parts)
+    results = any(as_fields(part).get("type") == "tool_result" for part in parts)
     return not results and not _is_aside(line, (*_SUBAGENT, *_ASIDE))
 
 
@@ -164,10 +166,9 @@ def _add_answer(
     index: int,
     run: Run,
 ) -> None:
-    usage = message.get("usage")
-    usage = usage if isinstance(usage, Mapping) else {}
-    given = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    tokens = {"input": sum(_number(usage.get(name)) for name in given)} if usage else {}
+    usage = as_fields(message.get("usage"))
+    of_input = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    tokens = {"input": sum(_number(usage.get(name)) for name in of_input)} if usage else {}
     tokens |= {"output": _number(usage.get("output_tokens"))} if usage else {}
     content = message.get("content")
     parts = content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]
@@ -188,7 +189,7 @@ def _number(value: Any) -> float:
 
 
 def _end(run: Run, line: Mapping[str, Any]) -> None:
-    """Take how the session ended from its last line."""
+    """Set the stop, the cost and the number of turns from the last line."""
     reason = str(line.get("subtype") or "").removeprefix("error_")
     run.stop_reason = "error" if reason == "during_execution" else reason or None
     run.meta["cost"] = line.get("total_cost_usd")

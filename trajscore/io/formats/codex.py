@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from trajscore.io._conversation import Conversation, text_of
+from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import count_tokens
+from trajscore.io._vocabulary import token_counts
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, register
+from trajscore.io.text import text_of
 
 _LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 _ITEMS = ("message", "reasoning")
@@ -46,7 +48,7 @@ class Codex(Format):
                 lines.append(value)
             else:
                 yield file.place(index or 0), value
-        source = next((one["source"] for one in map(_payload, lines) if "source" in one), None)
+        source = next((p["source"] for p in map(_payload, lines) if "source" in p), None)
         file.is_head = isinstance(source, Mapping) and "subagent" in source  # of another session
         if lines and not file.is_head:
             yield file.place(0), lines
@@ -81,18 +83,18 @@ class Codex(Format):
 
 
 def _payload(line: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a line says, with or without an envelope."""
+    """Return the contents of a line, with or without an envelope."""
     inner = line.get("payload", line.get("item"))
     return inner if isinstance(inner, Mapping) else line
 
 
 def _note(run: Run, line: Mapping[str, Any], payload: Mapping[str, Any]) -> None:
-    """Note the session's name, its model, and how it ended."""
+    """Set the session's name, its model, and how it ended."""
     kind, inner = line.get("type"), payload.get("type")
     if kind in ("session_meta", "thread.started", None):
         name = payload.get("id", payload.get("thread_id"))
         run.meta.setdefault("id", name)
-        run.meta |= {one: payload[one] for one in ("cwd", "cli_version") if one in payload}
+        run.meta |= {key: payload[key] for key in ("cwd", "cli_version") if key in payload}
     elif kind == "turn_context":
         run.meta["model"] = payload.get("model")
     elif inner in _ABORTED or kind in _ABORTED:
@@ -103,16 +105,14 @@ def _note(run: Run, line: Mapping[str, Any], payload: Mapping[str, Any]) -> None
 
 
 def _tokens(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how many tokens the last call of the model took."""
+    """Return the tokens of the last call of the model."""
     info = payload.get("info")
     last = info.get("last_token_usage") if isinstance(info, Mapping) else payload.get("usage")
-    if not isinstance(last, Mapping):
-        return {}
-    return {side: last.get(f"{side}_tokens") for side in ("input", "output")}
+    return token_counts(last) if isinstance(last, Mapping) else {}
 
 
 def _messages(item: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return an item as messages that any reader knows; instructions are the system's."""
+    """Return an item as messages; instructions are the system's."""
     kind = item.get("type")
     if kind == "agent_message":
         return [{"role": "assistant", "content": item.get("text")}]
@@ -124,8 +124,8 @@ def _messages(item: Mapping[str, Any]) -> list[dict[str, Any]]:
             {"role": "assistant", "content": "", "tool_calls": [call]},
             result | {"content": item.get("aggregated_output")},
         ]
-    said = text_of(item.get("content")).lstrip() if kind == "message" else ""
-    if item.get("role") == "user" and said.startswith(_INSTRUCTIONS):
+    text = text_of(item.get("content")).lstrip() if kind == "message" else ""
+    if item.get("role") == "user" and text.startswith(_INSTRUCTIONS):
         return [{**item, "role": "system"}]
     known = kind in _ITEMS or str(kind).endswith(("_call", "_call_output"))
     return [dict(item)] if known else []

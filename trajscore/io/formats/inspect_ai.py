@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trajscore.core.optional import optional
-from trajscore.io._conversation import Conversation, as_number, text_of
+from trajscore.io._conversation import Conversation, as_number
 from trajscore.io._grades import as_outcome
 from trajscore.io._run import CutRuns, Run
 from trajscore.io._thread import Thread
@@ -15,6 +15,7 @@ from trajscore.io.files import LogFile, Paths, Place
 from trajscore.io.reading import read_as
 from trajscore.io.registry import CutOptions, Format, Head, register
 from trajscore.io.runs import Runs
+from trajscore.io.text import text_of
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _BULK = {"messages", "events", "attachments", "input", "output", "choices", "timelines"}
@@ -37,8 +38,8 @@ def read_inspect(
         Whose score is the outcome, ``"name"`` or ``"name/key"`` where the score is a dict.
         Default: the only scorer; several are an error that names them.
     cut_runs : {"unobserved", "score"}, default="unobserved"
-        What becomes of a run that a limit or an error ended and that carries a score
-        nevertheless: outcome -1, or the score. The score is in the run's meta either way.
+        The outcome of a run that has a score although a limit or an error ended it: -1, or the
+        score. The score is in the run's meta either way.
     **options
         As in `read_runs`: outcome, outcomes, confidence, id, rule and so on.
 
@@ -145,10 +146,10 @@ def _score(sample: Any, scorer: str | None, place: Place) -> Any:
     name, _, key = (scorer or "").partition("/")
     if not name and len(scores) > 1:
         raise ValueError(
-            f"{place}: there are several scorers; choose one of {', '.join(scores)} with scorer="
+            f"{place} has several scorers; choose one of {', '.join(scores)} with scorer="
         )
     if name and name not in scores:
-        raise ValueError(f"{place}: no scorer {name!r}; there are {', '.join(scores)}")
+        raise ValueError(f"{place} has no scorer {name!r}; it has {', '.join(scores)}")
     value = scores[name or next(iter(scores))].value
     if key:
         value = value.get(key) if isinstance(value, Mapping) else None
@@ -165,7 +166,7 @@ class _Transcript(Conversation):
         self._thread = Thread(self)
 
     def add_events(self, events: list[Any]) -> bool:
-        """Add the turns of all events; say whether the model was called at all."""
+        """Add the turns of all events; return whether the model was called."""
         called = False
         for index, event in enumerate(events):
             kind = getattr(event, "event", None)
@@ -243,7 +244,7 @@ def _dump(value: Any, without: set[str] | None = None) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return list(map(_plain, value))
     if hasattr(value, "model_dump") or hasattr(value, "__dict__"):
         return _dump(value)
     return {k: _plain(v) for k, v in value.items()} if isinstance(value, Mapping) else value

@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
-from trajscore.io._conversation import Conversation, text_of
+from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, leftover
 from trajscore.io.fields import USUAL, Fields, dig, usual_names
 from trajscore.io.files import Broken, LogFile, Paths, Place
@@ -16,13 +16,10 @@ from trajscore.io.formats.chat import is_chat
 from trajscore.io.reading import read_as
 from trajscore.io.registry import Format, Head, register
 from trajscore.io.runs import Runs
+from trajscore.io.text import text_of
 
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
-# fmt: off
-_OF_STEP = (
-    "actor", "text", "action", "tool_calls", "observation", "logprobs", "cost",
-)
-# fmt: on
+_OF_STEP = ("actor", "text", "action", "tool_calls", "observation", "logprobs", "cost")
 
 Item = tuple[Place, Any]
 
@@ -35,11 +32,11 @@ def read_jsonl(path: Paths, fields: Mapping[str, str] | None = None, **options: 
     path : str, Path or iterable of them
         As in `read_runs`: JSON lines, or a list in JSON.
     fields : mapping of str to str, optional
-        Where things are: ``{"text": "thought", "stop_reason": "info.exit_status"}``. Keys: id,
+        The names of fields: ``{"text": "thought", "stop_reason": "info.exit_status"}``. Keys: id,
         step, actor, text, action, tool_calls, observation, confidence, logprobs, cost, outcome,
         stop_reason, task, trial, and steps. Dots lead into nested objects. With ``steps``, a line
-        is a run whose steps are listed there; else a line is a step, and lines with one id are a
-        run, sorted by step. What is not named is looked for under usual names.
+        is a run whose steps are listed there. Otherwise a line is a step, and the lines with the
+        same id are a run, sorted by step. Other parts are searched under their usual names.
     **options
         As in `read_runs`: outcome, outcome_map, outcomes, confidence, id, stop_reason and rule.
 
@@ -51,16 +48,15 @@ def read_jsonl(path: Paths, fields: Mapping[str, str] | None = None, **options: 
     Raises
     ------
     ValueError
-        If a named field is nowhere in the file, a line with a step is no JSON, or as in
+        If a named field is nowhere in the file, a line with a step is not JSON, or as in
         `read_runs`.
 
     Notes
     -----
-    A run with the same step on two lines cannot be read: which of them holds is not known.
-    Without an actor, every step is the agent's. An ``action`` is text of what the agent does; it
-    becomes a call of a tool named "action", so that its repetition is seen. All other fields of a
-    line are kept in `Step.extra`. An outcome is true, false, -1 (not observed) or a grade in
-    [0, 1]; a run with another one is left out.
+    A run with the same step on two lines cannot be read. Without an actor, every step is the
+    agent's. An ``action`` becomes a call of a tool named "action", so that repeated actions count
+    as repeated calls. Other fields of a line are in `Step.extra`. An outcome is true, false, -1
+    (not observed) or a grade in [0, 1]; a run with another outcome is left out.
 
     Examples
     --------
@@ -107,8 +103,8 @@ class JSONLines(Format):
         missing.check(file)
 
     def run(self, raw: Any, place: Place, options: _Options) -> Run:
-        made = _run_of_steps if options.fields.steps is None else _run_of_line
-        return made(raw, place, place.fields.over(options.fields))
+        read = _run_of_steps if options.fields.steps is None else _run_of_line
+        return read(raw, place, place.fields.over(options.fields))
 
 
 class _Missing:
@@ -117,26 +113,27 @@ class _Missing:
     def __init__(self, fields: Fields) -> None:
         self.fields = fields
         self.parts = [part for part in USUAL if getattr(fields, part) is not None]
-        self.names: list[str] = []  # of the first line
+        self.columns: list[str] = []  # of the first line
 
     def watch(self, lines: Iterable[Item]) -> Iterator[Item]:
         for place, line in lines:
             if isinstance(line, Mapping):
-                self.names = self.names or list(map(str, line))
+                self.columns = self.columns or list(map(str, line))
                 steps = self.fields.value(line, "steps")
                 records = [line, *(steps if isinstance(steps, list) else ())]
-                self.parts = [part for part in self.parts if not self._is_in(records, part)]
+                values = {
+                    part: [self.fields.value(record, part) for record in records]
+                    for part in self.parts
+                }
+                self.parts = [part for part, v in values.items() if all(x is None for x in v)]
             yield place, line
 
-    def _is_in(self, records: list[Any], part: str) -> bool:
-        return any(self.fields.value(record, part) is not None for record in records)
-
     def check(self, file: LogFile) -> None:
-        if self.parts and self.names:
+        if self.parts and self.columns:
             part = self.parts[0]
             raise ValueError(
-                f"{file.path}: no line has a field {getattr(self.fields, part)!r} for {part!r}; "
-                f"the first line has {', '.join(self.names[:20])}"
+                f"{file.path}: no line has the field {getattr(self.fields, part)!r} for {part!r}; "
+                f"the first line has {', '.join(self.columns[:20])}"
             )
 
 
@@ -146,14 +143,13 @@ class _Missing:
 def _one_by_one(lines: Iterable[Item], fields: Fields) -> Iterator[Item]:
     """Group the lines of a run, which must stand together."""
     seen: set[str] = set()
-    named = ((_id_of(item, fields), item) for item in lines)
-    for name, group in groupby(named, key=lambda pair: pair[0]):
-        items = [item for _, item in group]
+    for name, group in groupby(lines, key=lambda item: _id_of(item, fields)):
+        items = list(group)
         if name in seen:
             place = items[0][0]
             raise ValueError(
-                f"{place.file}, line with index {place.index}: run {name!r} goes on after another "
-                f"run; sort the lines by run, or use read_jsonl"
+                f"{place.file}, line with index {place.index}: run {name!r} continues after "
+                f"another run; sort the lines by run, or use read_jsonl"
             )
         yield _joined(name, len(seen), items)
         seen.add(name)
@@ -176,15 +172,15 @@ def _id_of(item: Item, fields: Fields) -> str:
     place, line = item
     where = f"{place.file}, line with index {place.index}"
     if isinstance(line, Broken):
-        raise ValueError(f"{where}: {line}; repair the line, or the run would lack a step")
+        raise ValueError(f"{where}: {line}; repair the line, or the run would miss a step")
     if not isinstance(line, Mapping):
         raise ValueError(f"{where} is {type(line).__name__}, not an object; give one step a line")
     name = fields.id_of(line)
     if name is None:
-        wanted = f"it has no {fields.id!r}" if fields.id else f"usual are {', '.join(USUAL['id'])}"
-        raise ArgumentError(
-            f"{where} has no run id; name its field with {{argument}} ({wanted})", "id"
-        )
+        problem = f"no field {fields.id!r}"
+        if not fields.id:
+            problem = f"no usual field of run ids ({', '.join(USUAL['id'])})"
+        raise ArgumentError(f"{where} has {problem}; name the field with {{argument}}", "id")
     return name
 
 
@@ -192,33 +188,33 @@ def _run_of_steps(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
     talk = Conversation(place)
     for index, line in enumerate(_in_order(lines, fields)):
         _add(talk, line, index, fields, (*_OF_RUN, "id", "step"))
-    said: dict[str, Any] = {}
+    of_run: dict[str, Any] = {}
     for line in lines:
         names = fields.names(line, _OF_RUN)
-        now = {name: dig(line, name) for name in names.values()}
+        values = {name: dig(line, name) for name in names.values()}
         outcome = names.get("outcome")
-        if outcome in said and now[outcome] != said[outcome]:
+        if outcome in of_run and values[outcome] != of_run[outcome]:
             raise MalformedRunError(
-                "its lines differ in the outcome; say it once, or the same each time"
+                "its lines have different outcomes; give the outcome once, or the same each time"
             )
-        said |= now
-    return talk.finish(_run_that_said(_of_all(lines) | said, place, fields))
+        of_run |= values
+    return talk.finish(_new_run(_constants(lines) | of_run, place, fields))
 
 
-def _of_all(lines: list[Mapping[str, Any]]) -> dict[str, Any]:
+def _constants(lines: list[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the fields that are the same in every line of a run."""
-    first = {k: v for k, v in lines[0].items() if v is not None and not isinstance(v, (list, dict))}
-    return {k: v for k, v in first.items() if all(line.get(k) == v for line in lines)}
+    start = {k: v for k, v in lines[0].items() if v is not None and not isinstance(v, (list, dict))}
+    return {k: v for k, v in start.items() if all(line.get(k) == v for line in lines)}
 
 
-def _run_that_said(said: Mapping[str, Any], place: Place, fields: Fields) -> Run:
-    found = fields.values(said, ("task", "trial"))
+def _new_run(record: Mapping[str, Any], place: Place, fields: Fields) -> Run:
+    task, trial = fields.values(record, ("task", "trial")).values()
     return Run(
         id=str(place.run),
-        task=None if found["task"] is None else str(found["task"]),
-        trial=found["trial"],
+        task=None if task is None else str(task),
+        trial=trial,
         meta={"file": str(place.file)},
-        extra=dict(said),
+        extra=dict(record),
     )
 
 
@@ -227,15 +223,19 @@ def _in_order(lines: list[Mapping[str, Any]], fields: Fields) -> list[Mapping[st
     if all(number is None for number in numbers):
         return lines
     if any(number is None for number in numbers):
-        raise MalformedRunError("some of its lines have a step number and some have none")
-    try:
-        keys = [float(number) for number in numbers]
-    except (TypeError, ValueError):
-        raise MalformedRunError("a step number is no number") from None
+        raise MalformedRunError("some of its lines have no step number")
+    keys = []
+    for row, number in enumerate(numbers):
+        try:
+            keys.append(float(number))
+        except (TypeError, ValueError):
+            raise MalformedRunError(
+                f"its step should be a number, but line {row} of the run has {number!r}"
+            ) from None
     order = sorted(range(len(keys)), key=keys.__getitem__)
     for before, after in pairwise(order):
         if keys[before] == keys[after]:
-            raise MalformedRunError(f"step {keys[after]:g} is there twice")
+            raise MalformedRunError(f"it has step {keys[after]:g} twice")
     return [lines[k] for k in order]
 
 
@@ -247,13 +247,13 @@ def _run_of_line(line: Any, place: Place, fields: Fields) -> Run:
     place.name(fields.id_of(line))
     steps = fields.value(line, "steps")
     if not isinstance(steps, list):
-        raise MalformedRunError(f"its {fields.steps!r} is no list of steps")
+        raise MalformedRunError(f"its {fields.steps!r} is {type(steps).__name__}, not a list")
     talk = Conversation(place)
     for index, step in enumerate(steps):
         if not isinstance(step, Mapping):
             raise MalformedRunError(f"message {index} is {type(step).__name__}, not an object")
         _add(talk, step, index, fields, ())
-    return talk.finish(_run_that_said(leftover(line, {str(fields.steps)}), place, fields))
+    return talk.finish(_new_run(leftover(line, {str(fields.steps)}), place, fields))
 
 
 # ------------------------------------------------------------------ a step
@@ -266,17 +266,17 @@ def _add(
     fields: Fields,
     of_run: tuple[str, ...],
 ) -> None:
-    """Add the step of a record as a message; what has no place stays in its extra."""
+    """Add the step of a record as a message; fields without a name of a part go to its extra."""
     names = fields.names(record, (*of_run, *_OF_STEP))
     used = set(names.values())
     message = {name: value for name, value in record.items() if name not in used}
-    found = {part: dig(record, names[part]) if part in names else None for part in _OF_STEP}
-    action, seen = found.pop("action"), found.pop("observation")
-    found["content"] = found.pop("text")
-    found["role"] = found.pop("actor") or "agent"
-    step = talk.add(message | found, index)
+    parts = {part: dig(record, names[part]) if part in names else None for part in _OF_STEP}
+    action, observation = parts.pop("action"), parts.pop("observation")
+    parts["content"] = parts.pop("text")
+    parts["role"] = parts.pop("actor") or "agent"
+    step = talk.add(message | parts, index)
     if step is None:
         return
-    step.observation = None if seen is None else text_of(seen)
+    step.observation = None if observation is None else text_of(observation)
     if action is not None:
         step.tool_calls.append(ToolCall("action", action, result=step.observation))

@@ -15,7 +15,7 @@ from trajscore.io._run import Run
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, register
 
-_KEPT = ("source_type", "agent", "model", "total_time", "total_tokens", "task_set")
+_META = ("source_type", "agent", "model", "total_time", "total_tokens", "task_set")
 
 
 @register
@@ -28,8 +28,8 @@ class Scout(Format):
 
     def folder(self, place: Path) -> list[Path]:
         """Return the folder of a database, which is read as a whole."""
-        found = place.is_dir() and any(place.glob("**/transcripts_*.parquet"))
-        return [place] if found else []
+        is_database = place.is_dir() and any(place.glob("**/transcripts_*.parquet"))
+        return [place] if is_database else []
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         need = "reading transcripts of Inspect Scout needs inspect-scout"
@@ -57,7 +57,7 @@ class Scout(Format):
             stop_reason=transcript.limit or ("error" if transcript.error else None),
             task=None if task is None else str(task),
             trial=transcript.task_repeat,
-            meta={"file": str(place.file), **{name: getattr(transcript, name) for name in _KEPT}},
+            meta={"file": str(place.file), **{name: getattr(transcript, name) for name in _META}},
             extra={"metadata": dict(transcript.metadata)},
         )
         for name in ("success", "score"):

@@ -10,12 +10,13 @@ from typing import Any
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
+from trajscore.io._vocabulary import as_fields
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, register
 
 _ENDINGS = (".traj", ".traj.json")
 _REPORTS = ("results.json", "report.json")
-_SUBMITTED = re.compile(r"submitted \((.+)\)")  # what the limit, that ended the run, left
+_SUBMITTED = re.compile(r"submitted \((.+)\)")  # by the limit that ended the run
 
 
 @register
@@ -41,7 +42,7 @@ class SWEAgent(Format):
         name = place.name(raw.get("instance_id"), task)
         steps = raw.get("trajectory", raw.get("messages"))
         if not isinstance(steps, list):
-            raise MalformedRunError("its trajectory is no list")
+            raise MalformedRunError(f"its trajectory is {type(steps).__name__}, not a list")
         talk = Conversation(place)
         if "trajectory" in raw:
             _add_prompts(talk, raw.get("history"))
@@ -50,8 +51,7 @@ class SWEAgent(Format):
         else:
             talk.add_all(steps)
         run = Run(name, outcome=_outcome(name, place.file), stop_reason=_stop(info), task=name)
-        stats = info.get("model_stats")
-        stats = stats if isinstance(stats, Mapping) else {}
+        stats = as_fields(info.get("model_stats"))
         run.meta = {
             "file": str(place.file),
             "cost": stats.get("instance_cost"),
@@ -63,7 +63,7 @@ class SWEAgent(Format):
 
 
 def _add_prompts(talk: Conversation, history: Any) -> None:
-    """Add what the agent was told before its first turn, but no demonstrations."""
+    """Add the prompts before the agent's first turn, but no demonstrations."""
     for index, message in enumerate(history if isinstance(history, list) else []):
         role = message.get("role") if isinstance(message, Mapping) else None
         if role not in ("system", "user"):
@@ -73,23 +73,23 @@ def _add_prompts(talk: Conversation, history: Any) -> None:
 
 
 def _add_step(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
-    action, seen = step.get("action"), step.get("observation")
-    name = action.split()[:1] if isinstance(action, str) else []
-    calls = [{"id": f"step {index}", "name": one, "arguments": action} for one in name]
+    action, observation = step.get("action"), step.get("observation")
+    names = action.split()[:1] if isinstance(action, str) else []
+    calls = [{"id": f"step {index}", "name": name, "arguments": action} for name in names]
     message = {
         "role": "assistant",
         "content": step.get("thought") or step.get("response"),
         "tool_calls": calls,
     }
-    kept = ("execution_time", "state", "extra_info")
-    talk.add(message | {name: step[name] for name in kept if step.get(name)}, index)
-    if seen is not None:
+    more = ("execution_time", "state", "extra_info")
+    talk.add(message | {name: step[name] for name in more if step.get(name)}, index)
+    if observation is not None:
         key = f"step {index}" if calls else None
-        talk.add({"role": "tool", "tool_call_id": key, "content": seen}, index)
+        talk.add({"role": "tool", "tool_call_id": key, "content": observation}, index)
 
 
 def _stop(info: Mapping[str, Any]) -> str | None:
-    """Return why the run ended: the limit that did, also where what was there was submitted."""
+    """Return why the run ended; a limit after which the work was submitted is that limit."""
     status = info.get("exit_status")
     if not isinstance(status, str):
         return None
@@ -98,14 +98,11 @@ def _stop(info: Mapping[str, Any]) -> str | None:
 
 
 def _outcome(name: str, file: Path) -> float:
-    """Look for the issue in the report of an evaluation, beside the run or in a folder above."""
+    """Find the issue in the report of an evaluation, beside the run or in the folder above."""
     for folder in file.parents[:2]:
-        for report in (folder / one for one in _REPORTS):
-            if report.exists():
-                found = LogFile(report).whole()
-                resolved, rest = found.get("resolved_ids"), found.get("unresolved_ids")
-                if isinstance(resolved, list) and name in resolved:
-                    return SUCCESS
-                if isinstance(rest, list) and name in rest:
-                    return FAILURE
+        for path in (folder / report for report in _REPORTS):
+            report = LogFile(path).whole() if path.exists() else {}
+            for field, outcome in (("resolved_ids", SUCCESS), ("unresolved_ids", FAILURE)):
+                if isinstance(report.get(field), list) and name in report[field]:
+                    return outcome
     return CENSORED

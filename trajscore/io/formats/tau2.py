@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from trajscore.io._conversation import Conversation, as_number, text_of
+from trajscore.io._conversation import Conversation, as_number
 from trajscore.io._grades import as_outcome
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
+from trajscore.io._vocabulary import as_fields
 from trajscore.io.files import JSON_ENDINGS, LogFile, Paths, Place, find_files
 from trajscore.io.reading import read_as
 from trajscore.io.registry import Format, Head, register
 from trajscore.io.runs import Runs
+from trajscore.io.text import text_of
 
 _RUN = frozenset({"id", "task_id", "trial", "messages", "ticks", "termination_reason"})
 _META = ("agent_cost", "user_cost", "duration", "seed")
@@ -22,8 +24,8 @@ _HEADS = ("results.json", "results.json.gz")
 def read_tau2(path: Paths, **options: Any) -> Runs:
     """Read result files of tau2-bench.
 
-    The file says reward 0 of every run that neither the agent nor the user ended, so the stop
-    reason is read first: a run that was cut off has outcome -1, whatever its reward.
+    The file gives reward 0 to every run that neither the agent nor the user ended. The stop reason
+    is therefore read first: a run that was cut off has outcome -1, whatever its reward.
 
     Parameters
     ----------
@@ -35,15 +37,15 @@ def read_tau2(path: Paths, **options: Any) -> Runs:
     Returns
     -------
     Runs
-        One run a simulation, without those that a fault of the test bench ended (user_error,
+        One run a simulation, without those that an infrastructure error ended (user_error,
         infrastructure_error, unexpected_error).
 
     Notes
     -----
     ``agent_stop`` and ``user_stop`` are observed: success if the reward is 1 up to 1e-6.
     ``max_steps`` is administrative; the budget ``info.max_steps`` counts steps of the orchestrator,
-    not turns of the agent. What a ``timeout`` says nobody knows but you: see ``rule``. In logs of
-    agent-tracer, the self-assessed confidence of a turn is its stated confidence.
+    not turns of the agent. Say with ``rule`` what a ``timeout`` means. In logs of agent-tracer, the
+    self-assessed confidence of a turn is its stated confidence.
 
     Examples
     --------
@@ -106,7 +108,7 @@ class Tau2(Format):
         reason = raw.get("termination_reason")
         if not isinstance(reason, str) or not reason:
             raise MalformedRunError(
-                "it has no termination_reason, without which its reward says nothing"
+                "it has no termination_reason, without which its reward has no meaning"
             )
         place.stop_reason = reason.rsplit(".", 1)[-1].lower()
         graded = raw.get("reward_info")
@@ -151,18 +153,14 @@ def _messages(raw: Mapping[str, Any]) -> Any:
 
 
 def _with_confidence(message: Any) -> Any:
-    """Take the confidence that agent-tracer asked for after each turn, where it was asked."""
-    asked = message.get("uncertainty") if isinstance(message, Mapping) else None
-    stated = asked.get("self_assessed_confidence") if isinstance(asked, Mapping) else None
+    """Add the confidence that agent-tracer asks for after each turn, if there is one."""
+    uncertainty = as_fields(as_fields(message).get("uncertainty"))
+    stated = uncertainty.get("self_assessed_confidence")
     return message if stated is None else {"confidence": stated, **message}
 
 
 def _merge_ticks(ticks: list[Any]) -> list[dict[str, Any]]:
-    """Turn the ticks of a full-duplex run, in which both may speak at once, into messages.
-
-    What one side says in ticks that follow each other without a pause is one message; it stands
-    where it begins. Calls and results stand where they happen.
-    """
+    """Turn the ticks of a full-duplex run into messages; speech without a pause is one message."""
     messages: list[dict[str, Any]] = []
     open_turns: dict[str, dict[str, Any]] = {}
     for number, tick in enumerate(ticks):

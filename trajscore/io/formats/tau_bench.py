@@ -32,7 +32,7 @@ def read_tau_bench(path: Paths, *, max_turns: int | None = 30, **options: Any) -
     max_turns : int or None, default=30
         The cap on the agent's messages under which the log was made. A run that reaches it
         without having ended, and without reward 1, was cut off: outcome -1, stop reason
-        "max_steps". None: every reward is taken at its word.
+        "max_steps". None: no run counts as cut off.
     **options
         As in `read_runs`: outcome, outcomes, confidence, id, rule and so on.
 

@@ -1,0 +1,46 @@
+"""The text of messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def whole_text(text: str) -> str:
+    """Put "?" for half of a surrogate pair, which JSON allows and text encodings do not."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def text_of(content: Any) -> str:
+    """Return the text of a message's content: text, parts, nothing, or any JSON value."""
+    return whole_text(_text_of(content))
+
+
+def _text_of(content: Any) -> str:
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(filter(None, (_part_text(part) for part in content)))
+    if isinstance(content, Mapping) and isinstance(content.get("text"), str):
+        return str(content["text"])
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Mapping):
+        if isinstance(part.get("text"), str):
+            return str(part["text"])
+        if isinstance(part.get("type"), str):  # a picture, a sound: kept in the step's extra
+            return ""
+    return json.dumps(part, ensure_ascii=False)
+
+
+def only_text(content: Any) -> bool:
+    """Tell whether the content of a message holds nothing but text."""
+    parts = content if isinstance(content, list) else []
+    return all(set(part) <= {"type", "text"} for part in parts if isinstance(part, Mapping))
