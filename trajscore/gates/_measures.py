@@ -157,10 +157,7 @@ def _known(numbers: FloatArray) -> MeanOfRuns:
 
 
 def _all_pass(runs: RunSet, k: int) -> MeanOfRuns:
-    """Chance that k runs of a task all succeed: unbiased, of each task with at least k runs.
-
-    Of n runs with c successes it is the share of sets of k runs that are all successes.
-    """
+    """Share of sets of k runs of a task that all succeed, for tasks with k runs."""
     if runs.tasks is None:
         raise ValueError(f"pass^{k} is of tasks, and none are known; name their column by --group")
     labels = runs.labels

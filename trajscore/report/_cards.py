@@ -71,10 +71,7 @@ ENDS = ("", "_low", "_high")
 
 @dataclass(frozen=True)
 class Evidence:
-    """Intervals of what a predictor is worth over the base rate, and of what recalibration gains.
-
-    Each is (estimate, low, high), or None where there is no such form.
-    """
+    """What decides a card: each estimate is (value, low, high), or None without that form."""
 
     as_given: tuple[float, float, float] | None
     recalibrated: tuple[float, float, float] | None
@@ -117,10 +114,7 @@ def decide(evidence: Evidence) -> str:
 def card_table(
     rows: list[Row], options: Options, draws: IntervalOptions, work: Work, n_tables: int = 1
 ) -> pd.DataFrame:
-    """Return the card of each predictor, and what it was decided by.
-
-    The error rate is shared out over all predictors, and over as many tables.
-    """
+    """Return the cards, at a level shared out over all predictors and over as many tables."""
     forms: dict[str, dict[str, Row]] = {}
     for row in rows:
         if row.predictor not in REFERENCES:
@@ -319,10 +313,7 @@ def slope_of(row: Row, score: Any, weights: StepWeights) -> Slope:
 def pair_table(
     rows: list[Row], cards: pd.DataFrame, options: Options, draws: IntervalOptions
 ) -> pd.DataFrame | None:
-    """Return what each predictor's leading score is above that of each other one, best form each.
-
-    The level is shared out over all pairs. None where predictors are judged on different runs.
-    """
+    """Return all pairs of predictors, in their best forms; None where runs differ."""
     by_key = {row.key: row for row in rows}
     chosen = [by_key[name, form_of(cards, name)] for name in ranked(cards)]
     chosen = [row for row in chosen if row.is_probability]
@@ -352,10 +343,7 @@ def form_of(cards: pd.DataFrame, name: str) -> str:
 
 
 def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series:
-    """Whether each predictor is as good as the one with the largest margin, as far as is known.
-
-    These runs do not distinguish the two, or they differ by less than matters.
-    """
+    """Whether each predictor is not distinguished from the best, or behind by less than matters."""
     tied = pd.Series(False, index=cards.index)
     useful = [name for name in ranked(cards) if cards.loc[name, "card"] in (USE, RECALIBRATE)]
     if pairs is None or not useful:
@@ -368,10 +356,7 @@ def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series
 
 
 def ranked(cards: pd.DataFrame) -> list[str]:
-    """Return the predictors, best first: by what to do, then by margin over the base rate.
-
-    Of those tied with the best, predictors to be used as they are come first.
-    """
+    """Return predictors, best first: by card, then by margin; of ties, those usable as they are."""
     order = {USE: 0, RECALIBRATE: 0, TOO_FEW: 1, AVOID: 2}
     tied = cards.get("tied", pd.Series(False, index=cards.index))
 
@@ -384,10 +369,7 @@ def ranked(cards: pd.DataFrame) -> list[str]:
 
 
 def margin_of(data: ReportData, name: str, form: str) -> tuple[float, ...]:
-    """Return the leading margin of a row: with the interval that its card was decided by.
-
-    Of references, and of batches, whose cards are of a sample, there is the one of `intervals`.
-    """
+    """Return the leading margin with its interval, that of the card where there is one."""
     own = tuple(data.intervals.loc[(name, form, data.score_name), list(MARGIN)])
     return _of_card(data, name, form if form in FORMS else None, own)
 
