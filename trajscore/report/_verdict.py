@@ -61,11 +61,7 @@ def verdicts(data: ReportData) -> list[str]:
             _of_equals(data, name),
         ]
         texts = [f"{name}: {data.cards.loc[name, 'card']}; {'; '.join(parts)}."]
-        texts += [
-            *_other_clip(data, name),
-            *_without_unobserved(data, name),
-            *_by(data, name),
-        ]
+        texts += [*_other_clip(data, name), *_without_unobserved(data, name), *_by(data, name)]
         sentences.append(" ".join(texts))
     return sentences
 
