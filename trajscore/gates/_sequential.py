@@ -316,8 +316,9 @@ def _lines(result: SequentialResult) -> list[str]:
         since = f"; decided at look {at}" if at else ""
         since += f"; counts as {gate.counts_as}" if gate.counts_as != gate.verdict else ""
         lines.append(f"{gate.verdict:<10} {gate.gate}: {_numbers(gate)}{since}")
-    undisguised = worst((gate.verdict for gate in result.gates), result.problems)
-    lines.append(f"{result.verdict.upper()}: {_NEXT[undisguised]}")
+    shown = worst((gate.verdict for gate in result.gates), result.problems)
+    counted = f"not decided yet, counted as {result.verdict}; " * (shown != result.verdict)
+    lines.append(f"{result.verdict.upper()}: {counted}{_NEXT[shown]}")
     chance = f"{100 * level:g}%"
     lines.append(
         f"However often you look, an agent that is good enough fails with a chance of at most "
