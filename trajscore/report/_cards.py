@@ -228,8 +228,9 @@ def _n_needed(
     least = max(_WANTED * (n + 1) / (evidence.n_rarer + 0.5) - n, n / 10)
     more = ONE_DIGIT[least <= ONE_DIGIT]
     more = more[: 1 + np.searchsorted(more, _MOST_TIMES * n)]
-    forms = zip(FORMS, (evidence.as_given, evidence.recalibrated), strict=True)
-    margin, best = max(((three[0], name) for name, three in forms if three), default=(0.0, ""))
+    forms = zip((evidence.as_given, evidence.recalibrated), FORMS, strict=True)
+    known = [(*three, form) for three, form in forms if three]
+    margin, low, high, best = max(known, key=lambda one: one[0], default=(0.0, 0.0, 0.0, ""))
     spread = _spread(differences[best], units) if best else 0.0
     if spread <= _ROUNDING * evidence.matters:
         return int(more[0])
@@ -240,8 +241,10 @@ def _n_needed(
         expected = expected + share * max(slope.worth - margin, 0.0)
     error, reach = spread / np.sqrt(n) * np.sqrt(share), spread / np.sqrt(n + more)
     reach *= float(ndtri((1 + level) / 2))
-    beats = ndtr((expected - np.maximum(reach, evidence.matters)) / error)
-    avoids = ndtr((evidence.matters - reach - expected) / error)
+    # what is wider, by skewness or by losses not seen yet, narrows with the number of runs
+    below, above = (np.fmax(reach, (1 - share) * width) for width in (margin - low, high - margin))
+    beats = ndtr((expected - np.maximum(below, evidence.matters)) / error)
+    avoids = ndtr((evidence.matters - above - expected) / error)
     if slope is not None and slope.curvature > 0:
         largest = np.sqrt(2 * evidence.matters / slope.curvature)
         highest = slope.value + float(ndtri(level)) * slope.error * np.sqrt(1 - share)
