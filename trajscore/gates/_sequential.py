@@ -351,15 +351,15 @@ def _read(path: Path, rule: dict[str, Any]) -> list[_Task]:
             raise ValueError("it has another format")
         old = {name: written["rule"][name] for name in rule}
         taken = [_as_task(item) for item in written["taken"]]
-        rules_in_words = [_in_words(item) for item in (old, rule)]
+        before, now = (_in_words(item) for item in (old, rule))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
             f"{path} is not a state file of a sequential check ({error}); {new_file}"
         ) from error
     if old != rule:
         raise ValueError(
-            f"{path} was begun with another rule: {rules_in_words[0]}. Now it is: {rules_in_words[1]}. A rule must "
-            f"not change between looks; use the first one, or {new_file}"
+            f"{path} was begun with another rule: {before}. Now it is: {now}. A rule must not change "
+            f"between looks; use the first one, or {new_file}"
         )
     return taken
 
