@@ -358,8 +358,8 @@ def _read(path: Path, rule: dict[str, Any]) -> list[_Task]:
         ) from error
     if old != rule:
         raise ValueError(
-            f"{path} was begun with another rule: {before}. Now it is: {now}. A rule must not change "
-            f"between looks; use the first one, or {new_file}"
+            f"{path} was begun with another rule: {before}. Now it is: {now}. A rule must not "
+            f"change between looks; use the first one, or {new_file}"
         )
     return taken
 
