@@ -162,3 +162,17 @@ def test_sure_forecasts_that_were_lucky_are_not_to_be_used():
         X = TrajectoryArray.from_padded(np.where(sure, 1 - 1e-6, truth)[:, None])
         wrong += card_of(X, (rng.random(200) < truth).astype(int)) == USE
     assert wrong == 0  # it was 1 in 8
+
+
+def test_runs_needed_allow_for_losses_that_were_not_seen():
+    # 20 runs at 0.999 succeeded: one failure would cost them more than all gained
+    forecasts = np.r_[np.full(20, 0.999), np.linspace(0.55, 0.8, 12)]
+    y = np.r_[np.ones(20), np.zeros(12)]
+    card = evaluate(forecasts[:, None], y, calibrator=None, intervals=QUICK).cards.iloc[0]
+    assert (card["card"], card["as_given_low"] < 0 < card["as_given"]) == (TOO_FEW, True)
+    assert 40 <= card["n_needed"] <= 100
+    by_then = 1 + int(np.ceil(card["n_needed"] / 32))
+    more = evaluate(
+        np.tile(forecasts, by_then)[:, None], np.tile(y, by_then), calibrator=None, intervals=QUICK
+    )
+    assert more.cards["card"].iloc[0] == USE

@@ -153,7 +153,7 @@ def test_where_no_threshold_pays_none_is_named():
 def test_the_runs_to_read_first_say_where_a_forecast_is_furthest_off(report):
     page = report.to_html()
     said = re.search(r"the forecast that is furthest off is (\S+), at step (\d+)", page)
-    run = re.search(r"Run (\S+): material, recalibrated loses most", page)[1]
+    run = re.search(r"Run (\S+): material, recalibrated was most wrong", page)[1]
     trace = report.traces["material", "recalibrated"]
     row = [str(name) for name in trace.ids].index(run)
     cells = trace.cells[trace.offsets[row] : trace.offsets[row + 1]]

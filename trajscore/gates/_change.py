@@ -140,11 +140,7 @@ class Estimate:
         return self.value - below, self.value + above
 
     def reaches(self, level: float, more: float = 1.0) -> tuple[float, float]:
-        """How far the bounds lie below and above, of so many times as many units.
-
-        By t; of a rate no less than what its losses alone allow, or its gains, and of a score no
-        less than what losses allow that were not seen.
-        """
+        """How far the bounds lie below and above, with so many times as many units."""
         freedom = (self.freedom + 1) * more - 1
         error = self.std_error / np.sqrt(more)
         reach = error * float(t.ppf(level, freedom)) if error > 0 else 0.0
@@ -229,11 +225,7 @@ def _parts(new: Estimate, base: Estimate, matched: Matching, times: float) -> tu
 
 
 def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
-    """Return the levels of one-sided bounds with which all hold at once.
-
-    Of normal errors with the covariance of the units. Calibration errors, which are none, take
-    their share of the error by Bonferroni's inequality.
-    """
+    """Return levels of one-sided bounds that hold at once: jointly normal, errors by Bonferroni."""
     error, n = 1 - level, len(estimates)
     normal = [estimate for estimate in estimates if estimate.std_error > 0]
     others = 1 - error / n if n else level

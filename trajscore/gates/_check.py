@@ -76,7 +76,7 @@ class CheckResult(CheckData):
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Question:
     """A gate with its numbers; `room` is how far something is from failing it."""
 
     gate: Gate
@@ -149,31 +149,31 @@ def check(
     """
     new = as_set("new", new)
     baseline = None if baseline is None else as_set("baseline", baseline)
-    asked_for = rules_of(rules, baseline)
+    all_rules = rules_of(rules, baseline)
     matched = None if baseline is None else match(baseline, new)
-    problems = data_problems(new, matched, asked_for.data)
+    problems = data_problems(new, matched, all_rules.data)
     measures = Measures(new), None if baseline is None else Measures(baseline)
-    questions: list[GateResult | _Asked] = []
-    for gate in asked_for.gates:
+    questions: list[GateResult | _Question] = []
+    for gate in all_rules.gates:
         try:
-            questions.append(_asked(gate, new, *measures, matched))
+            questions.append(_question(gate, new, *measures, matched))
         except ValueError as error:
             questions.append(GateResult(gate, UNUSABLE, UNUSABLE, why=str(error)))
     open_ = [
         question
         for question in questions
-        if isinstance(question, _Asked) and question.gate.use != VALUE
+        if isinstance(question, _Question) and question.gate.use != VALUE
     ]
-    levels = level_of_each([question.turned for question in open_], 1 - asked_for.level)
+    levels = level_of_each([question.turned for question in open_], 1 - all_rules.level)
     level_of = {id(question): level for question, level in zip(open_, levels, strict=True)}
     gates = [
         question
         if isinstance(question, GateResult)
-        else _decided(question, level_of.get(id(question)), asked_for)
+        else _decided(question, level_of.get(id(question)), all_rules)
         for question in questions
     ]
     verdict = worst((gate.counts_as for gate in gates), problems)
-    return CheckResult(verdict, gates, problems, asked_for, new, baseline, matched)
+    return CheckResult(verdict, gates, problems, all_rules, new, baseline, matched)
 
 
 def rules_of(rules: Rules | Gate | None, baseline: RunSet | None) -> Rules:
@@ -212,9 +212,9 @@ def data_problems(new: RunSet, matched: Matching | None, data: DataRules) -> lis
     return problems
 
 
-def _asked(
+def _question(
     gate: Gate, new: RunSet, ours: Measures, theirs: Measures | None, matched: Matching | None
-) -> _Asked:
+) -> _Question:
     key = _key(gate, new)
     sign = -1.0 if is_lower_better(key.metric, new) else 1.0
     if gate.versus == BASELINE:
@@ -235,19 +235,21 @@ def _asked(
             raise ValueError(f"{key.metric} cannot be held against the base rate; give a number")
         above = estimate(ours[key._replace(metric=margin)], units, n_units)
         reference = value.value - above.value
-    return _Asked(gate, value.value, reference, above, offset, sign, float(gate.margin), new.n_runs)
+    return _Question(
+        gate, value.value, reference, above, offset, sign, float(gate.margin), new.n_runs
+    )
 
 
 def _above_baseline(
     gate: Gate, value: Estimate, base: Estimate, matched: Matching, sign: float, n_runs: int
-) -> _Asked:
+) -> _Question:
     share = gate.share
     if share is not None and value.means:
         raise ValueError(f"a calibration error takes no share as margin, got {gate.margin!r}")
     times = 1 - sign * (share or 0.0) * float(np.sign(base.value))
     margin = 0.0 if share is not None else float(gate.margin)
     above = difference(value, base, matched, times)
-    return _Asked(gate, value.value, base.value, above, 0.0, sign, margin, n_runs)
+    return _Question(gate, value.value, base.value, above, 0.0, sign, margin, n_runs)
 
 
 def _key(gate: Gate, new: RunSet) -> Key:
@@ -261,7 +263,7 @@ def _key(gate: Gate, new: RunSet) -> Key:
     return Key(gate.metric, gate.predictor or new.predictors[0], gate.form)
 
 
-def _decided(question: _Asked, level: float | None, rules: Rules) -> GateResult:
+def _decided(question: _Question, level: float | None, rules: Rules) -> GateResult:
     gate, above = question.gate, question.estimate
     ends = (above.value, above.value) if level is None else above.bounds(level)
     low, high = sorted(question.room(end) for end in ends)

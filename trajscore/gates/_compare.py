@@ -78,11 +78,6 @@ class Comparison:
         return [*shown, *(["No change shown:"] if open_ else []), *open_]
 
     @property
-    def level_of_ends(self) -> float:
-        """Chance in percent with which each end of an interval holds."""
-        return 50 * (1 + self.confidence_level)
-
-    @property
     def keys(self) -> list[Key]:
         """What each row of the table is of."""
         return [Key(*index) for index in self.table.index]
@@ -100,11 +95,12 @@ class Comparison:
         names = [str(key) for key in self.keys]
         lines += [pd.DataFrame(cells, index=names).to_string(), ""]
         lines += [*self.changes(), *self.notes]
+        chance = f"{50 * (1 + self.confidence_level):.4g}%"
         lines.append(
-            f"Each end of an interval holds by itself with a chance of {self.level_of_ends:.4g}%, "
-            f"as in trajscore check; among many rows, some seem to change by chance. A number of "
-            f"runs is that of each set, with as many runs of a task as now: it would show a change "
-            f"of this size with a chance of {POWER:.0%}."
+            f"Each end of an interval holds by itself with a chance of {chance}, as in trajscore "
+            f"check; among many rows, some seem to change by chance. A number of runs is that of "
+            f"each set, with as many runs of a task as now: it would show a change of this size "
+            f"with a chance of {POWER:.0%}."
         )
         return "\n".join(lines)
 

@@ -188,24 +188,24 @@ def read_gates(path: str | Path) -> Rules:
     if not isinstance(gates, list) or not gates:
         raise ValueError(f"{file} has no gates; write a table [[gate]] for each")
     try:
-        _known(contents, ("level", "undecided", "data", "gate"), "")
-        checked = tuple(_made(Gate, gate, f"gate {n}: ") for n, gate in enumerate(gates, start=1))
-        return Rules(checked, data=_made(DataRules, data, "[data]: "), **contents)
+        _refuse_unknown(contents, ("level", "undecided", "data", "gate"), "")
+        checked = tuple(_build(Gate, gate, f"gate {n}: ") for n, gate in enumerate(gates, start=1))
+        return Rules(checked, data=_build(DataRules, data, "[data]: "), **contents)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{file}: {error}") from error
 
 
-def _made(kind: type, contents: Any, where: str) -> Any:
+def _build(kind: type, contents: Any, where: str) -> Any:
     if not isinstance(contents, Mapping):
         raise ValueError(f"{where}it must be a table, got {contents!r}")
-    _known(contents, [field_.name for field_ in fields(kind)], where)
+    _refuse_unknown(contents, [field_.name for field_ in fields(kind)], where)
     try:
         return kind(**contents)
     except ValueError as error:
         raise ValueError(f"{where}{error}") from error
 
 
-def _known(contents: Mapping[str, Any], names: Any, where: str) -> None:
+def _refuse_unknown(contents: Mapping[str, Any], names: Any, where: str) -> None:
     for key in contents:
         if key not in names:
             problem = unknown_name("key", key, names).split("; there")[0]

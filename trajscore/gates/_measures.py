@@ -68,7 +68,7 @@ class Measures:
         if power := _PASS.fullmatch(key.metric):
             return Measure(_all_pass(runs, int(power[1])), is_rate=True, of_tasks=True)
         if key.metric in runs.spent:
-            return Measure(_known(runs.spent[key.metric]))
+            return Measure(_mean_where_known(runs.spent[key.metric]))
         if not key.predictor:
             raise ValueError(unknown_name("metric", key.metric, names_of(runs)))
         known = self.names(key.predictor)
@@ -149,7 +149,7 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], St
     return metrics
 
 
-def _known(numbers: FloatArray) -> MeanOfRuns:
+def _mean_where_known(numbers: FloatArray) -> MeanOfRuns:
     rows = np.flatnonzero(~np.isnan(numbers))
     if not len(rows):
         raise ValueError("no run has a number")
@@ -157,10 +157,7 @@ def _known(numbers: FloatArray) -> MeanOfRuns:
 
 
 def _all_pass(runs: RunSet, k: int) -> MeanOfRuns:
-    """Chance that k runs of a task all succeed: unbiased, of each task with at least k runs.
-
-    Of n runs with c successes it is the share of sets of k runs that are all successes.
-    """
+    """Share of sets of k runs of a task that all succeed, for tasks with k runs."""
     if runs.tasks is None:
         raise ValueError(f"pass^{k} is of tasks, and none are known; name their column by --group")
     labels = runs.labels

@@ -345,10 +345,7 @@ def _of_report(name: str, report: ReportData) -> RunSet:
             f"here ({'; '.join(others['reason'])}); give a RunSet"
         )
     runs = RunSet(
-        traces,
-        report.outcomes[keys[0]],
-        tasks=report.groups.get(keys[0]),
-        censored=facts.censored,
+        traces, report.outcomes[keys[0]], tasks=report.groups.get(keys[0]), censored=facts.censored
     )
     runs._n_dropped = int(report.excluded["n_runs"].sum())
     return runs

@@ -47,7 +47,7 @@ _NEXT = {
 
 
 @dataclass(frozen=True)
-class _Taken:
+class _Task:
     """A task, or a run where no tasks are known, as it was when it was taken."""
 
     name: str
@@ -153,31 +153,31 @@ def check_sequential(
     """
     new = as_set("new", new)
     baseline = None if baseline is None else as_set("baseline", baseline)
-    asked = rules_of(rules, baseline)
-    for gate in asked.gates:
+    all_rules = rules_of(rules, baseline)
+    for gate in all_rules.gates:
         _check_gate(gate, baseline)
-    paired = any(gate.versus == BASELINE for gate in asked.gates)
+    paired = any(gate.versus == BASELINE for gate in all_rules.gates)
     by = _taken_by(new, baseline if paired else None)
     outcomes = _outcomes(new, by)
     reference = _outcomes(baseline, by) if paired and baseline is not None else {}
-    path, rule = as_path(state, "state"), _rule_of(asked, new, by)
+    path, rule = as_path(state, "state"), _rule_of(all_rules, new, by)
     before = _read(path, rule)
     for task in before:
         _check_unchanged(task, by, outcomes.get(task.name, {}), _sorted(reference.get(task.name)))
     matched = None if baseline is None else match(baseline, new)
-    problems = data_problems(new, matched, asked.data)
+    problems = data_problems(new, matched, all_rules.data)
     look = max((task.look for task in before), default=0)
     names = [] if problems else sorted(outcomes.keys() - {task.name for task in before}, key=_place)
     look += bool(names)
-    now = [_Taken(name, look, outcomes[name], _sorted(reference.get(name))) for name in names]
+    now = [_Task(name, look, outcomes[name], _sorted(reference.get(name))) for name in names]
     if now:
         _write(path, rule, before + now)
     taken = before + now
-    decided = [_decided(gate, taken, asked, by) for gate in asked.gates]
+    decided = [_decided(gate, taken, all_rules, by) for gate in all_rules.gates]
     gates = [gate for gate, _ in decided]
     verdict = worst((gate.counts_as for gate in gates), problems)
     return SequentialResult(
-        *(verdict, gates, problems, asked, new, baseline, matched),
+        *(verdict, gates, problems, all_rules, new, baseline, matched),
         look=look,
         decided_at=[at for _, at in decided],
         n_taken=len(taken),
@@ -255,7 +255,7 @@ def _place(name: str) -> str:
 
 
 def _check_unchanged(
-    task: _Taken, by: str, outcomes: Mapping[str, float], baseline: list[float]
+    task: _Task, by: str, outcomes: Mapping[str, float], baseline: list[float]
 ) -> None:
     """Refuse runs that are missing now, or that came to something else."""
     again = "Give all runs so far as they were, or name a new state file"
@@ -276,7 +276,7 @@ def _check_unchanged(
 
 
 def _decided(
-    gate: Gate, taken: list[_Taken], rules: Rules, by: str
+    gate: Gate, taken: list[_Task], rules: Rules, by: str
 ) -> tuple[GateResult, int | None]:
     """Go through what was taken, in its order, and return at which look the gate was decided."""
     used = [task for task in taken if task.baseline or gate.versus != BASELINE]
@@ -316,8 +316,9 @@ def _lines(result: SequentialResult) -> list[str]:
         since = f"; decided at look {at}" if at else ""
         since += f"; counts as {gate.counts_as}" if gate.counts_as != gate.verdict else ""
         lines.append(f"{gate.verdict:<10} {gate.gate}: {_numbers(gate)}{since}")
-    undisguised = worst((gate.verdict for gate in result.gates), result.problems)
-    lines.append(f"{result.verdict.upper()}: {_NEXT[undisguised]}")
+    shown = worst((gate.verdict for gate in result.gates), result.problems)
+    counted = f"not decided yet, counted as {result.verdict}; " * (shown != result.verdict)
+    lines.append(f"{result.verdict.upper()}: {counted}{_NEXT[shown]}")
     chance = f"{100 * level:g}%"
     lines.append(
         f"However often you look, an agent that is good enough fails with a chance of at most "
@@ -339,7 +340,7 @@ def _rule_of(rules: Rules, new: RunSet, by: str) -> dict[str, Any]:
     return {"gates": gates, "level": rules.level, "censored": new.censored, "by": by}
 
 
-def _read(path: Path, rule: dict[str, Any]) -> list[_Taken]:
+def _read(path: Path, rule: dict[str, Any]) -> list[_Task]:
     """Return what was taken so far; refuse a file of another kind or rule."""
     if not path.exists():
         return []
@@ -349,27 +350,27 @@ def _read(path: Path, rule: dict[str, Any]) -> list[_Taken]:
         if written["format"] != FORMAT or written["version"] != VERSION:
             raise ValueError("it has another format")
         old = {name: written["rule"][name] for name in rule}
-        taken = [_as_taken(item) for item in written["taken"]]
-        asked = [_in_words(item) for item in (old, rule)]
+        taken = [_as_task(item) for item in written["taken"]]
+        before, now = (_in_words(item) for item in (old, rule))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
             f"{path} is not a state file of a sequential check ({error}); {new_file}"
         ) from error
     if old != rule:
         raise ValueError(
-            f"{path} was begun with another rule: {asked[0]}. Now it is: {asked[1]}. A rule must "
-            f"not change between looks; use the first one, or {new_file}"
+            f"{path} was begun with another rule: {before}. Now it is: {now}. A rule must not "
+            f"change between looks; use the first one, or {new_file}"
         )
     return taken
 
 
-def _as_taken(record: dict[str, Any]) -> _Taken:
+def _as_task(record: dict[str, Any]) -> _Task:
     """Read a task back, or raise what its damage leads to."""
     runs = {run: float(outcome) for run, outcome in record["runs"].items()}
     baseline = [float(outcome) for outcome in record["baseline"]]
     if not (runs and isinstance(record["name"], str) and is_count(record["look"])):
         raise ValueError("a task has no name, look or runs")
-    return _Taken(record["name"], record["look"], runs, baseline)
+    return _Task(record["name"], record["look"], runs, baseline)
 
 
 def _in_words(rule: dict[str, Any]) -> str:
@@ -377,7 +378,7 @@ def _in_words(rule: dict[str, Any]) -> str:
     return f"{gates}; level {rule['level']:g}; --censored {rule['censored']}; by {rule['by']}"
 
 
-def _write(path: Path, rule: dict[str, Any], taken: list[_Taken]) -> None:
+def _write(path: Path, rule: dict[str, Any], taken: list[_Task]) -> None:
     state = {"format": FORMAT, "version": VERSION, "trajscore": __version__, "rule": rule}
     with replacing(path) as file:
         file.write(json.dumps({**state, "taken": [vars(task) for task in taken]}).encode())

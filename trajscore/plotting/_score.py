@@ -82,7 +82,7 @@ class ScoreDisplay(DisplayMixin):
             spread = np.array([rows["value"] - rows["low"], rows["high"] - rows["value"]])
             own = {
                 "fmt": "o", "markersize": 5, "color": COLORS[form], "linewidth": 1.5,
-                "label": form, **style,
+                "label": form.replace("_", " "), **style,
             }  # fmt: skip
             drawn.append(ax.errorbar(rows["value"], place, xerr=np.maximum(spread, 0), **own))
         if self.reference is not None:

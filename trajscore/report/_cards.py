@@ -71,10 +71,7 @@ ENDS = ("", "_low", "_high")
 
 @dataclass(frozen=True)
 class Evidence:
-    """Intervals of what a predictor is worth over the base rate, and of what recalibration gains.
-
-    Each is (estimate, low, high), or None where there is no such form.
-    """
+    """What decides a card: each estimate is (value, low, high), or None without that form."""
 
     as_given: tuple[float, float, float] | None
     recalibrated: tuple[float, float, float] | None
@@ -117,10 +114,7 @@ def decide(evidence: Evidence) -> str:
 def card_table(
     rows: list[Row], options: Options, draws: IntervalOptions, work: Work, n_tables: int = 1
 ) -> pd.DataFrame:
-    """Return the card of each predictor, and what it was decided by.
-
-    The error rate is shared out over all predictors, and over as many tables.
-    """
+    """Return the cards, at a level shared out over all predictors and over as many tables."""
     forms: dict[str, dict[str, Row]] = {}
     for row in rows:
         if row.predictor not in REFERENCES:
@@ -234,8 +228,9 @@ def _n_needed(
     least = max(_WANTED * (n + 1) / (evidence.n_rarer + 0.5) - n, n / 10)
     more = ONE_DIGIT[least <= ONE_DIGIT]
     more = more[: 1 + np.searchsorted(more, _MOST_TIMES * n)]
-    forms = zip(FORMS, (evidence.as_given, evidence.recalibrated), strict=True)
-    margin, best = max(((three[0], name) for name, three in forms if three), default=(0.0, ""))
+    forms = zip((evidence.as_given, evidence.recalibrated), FORMS, strict=True)
+    known = [(*three, form) for three, form in forms if three]
+    margin, low, high, best = max(known, key=lambda one: one[0], default=(0.0, 0.0, 0.0, ""))
     spread = _spread(differences[best], units) if best else 0.0
     if spread <= _ROUNDING * evidence.matters:
         return int(more[0])
@@ -246,8 +241,10 @@ def _n_needed(
         expected = expected + share * max(slope.worth - margin, 0.0)
     error, reach = spread / np.sqrt(n) * np.sqrt(share), spread / np.sqrt(n + more)
     reach *= float(ndtri((1 + level) / 2))
-    beats = ndtr((expected - np.maximum(reach, evidence.matters)) / error)
-    avoids = ndtr((evidence.matters - reach - expected) / error)
+    # what is wider, by skewness or by losses not seen yet, narrows with the number of runs
+    below, above = (np.fmax(reach, (1 - share) * width) for width in (margin - low, high - margin))
+    beats = ndtr((expected - np.maximum(below, evidence.matters)) / error)
+    avoids = ndtr((evidence.matters - above - expected) / error)
     if slope is not None and slope.curvature > 0:
         largest = np.sqrt(2 * evidence.matters / slope.curvature)
         highest = slope.value + float(ndtri(level)) * slope.error * np.sqrt(1 - share)
@@ -319,10 +316,7 @@ def slope_of(row: Row, score: Any, weights: StepWeights) -> Slope:
 def pair_table(
     rows: list[Row], cards: pd.DataFrame, options: Options, draws: IntervalOptions
 ) -> pd.DataFrame | None:
-    """Return what each predictor's leading score is above that of each other one, best form each.
-
-    The level is shared out over all pairs. None where predictors are judged on different runs.
-    """
+    """Return all pairs of predictors, in their best forms; None where runs differ."""
     by_key = {row.key: row for row in rows}
     chosen = [by_key[name, form_of(cards, name)] for name in ranked(cards)]
     chosen = [row for row in chosen if row.is_probability]
@@ -352,10 +346,7 @@ def form_of(cards: pd.DataFrame, name: str) -> str:
 
 
 def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series:
-    """Whether each predictor is as good as the one with the largest margin, as far as is known.
-
-    These runs do not distinguish the two, or they differ by less than matters.
-    """
+    """Whether each predictor is not distinguished from the best, or behind by less than matters."""
     tied = pd.Series(False, index=cards.index)
     useful = [name for name in ranked(cards) if cards.loc[name, "card"] in (USE, RECALIBRATE)]
     if pairs is None or not useful:
@@ -368,10 +359,7 @@ def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series
 
 
 def ranked(cards: pd.DataFrame) -> list[str]:
-    """Return the predictors, best first: by what to do, then by margin over the base rate.
-
-    Of those tied with the best, predictors to be used as they are come first.
-    """
+    """Return predictors, best first: by card, then by margin; of ties, those usable as they are."""
     order = {USE: 0, RECALIBRATE: 0, TOO_FEW: 1, AVOID: 2}
     tied = cards.get("tied", pd.Series(False, index=cards.index))
 
@@ -384,10 +372,7 @@ def ranked(cards: pd.DataFrame) -> list[str]:
 
 
 def margin_of(data: ReportData, name: str, form: str) -> tuple[float, ...]:
-    """Return the leading margin of a row: with the interval that its card was decided by.
-
-    Of references, and of batches, whose cards are of a sample, there is the one of `intervals`.
-    """
+    """Return the leading margin with its interval, that of the card where there is one."""
     own = tuple(data.intervals.loc[(name, form, data.score_name), list(MARGIN)])
     return _of_card(data, name, form if form in FORMS else None, own)
 

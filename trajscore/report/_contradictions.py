@@ -9,10 +9,7 @@ from trajscore.report._verdict import listed, side_of_zero
 
 
 def contradictions(data: ReportData) -> list[str]:
-    """Say which metrics recalibration is shown to move against the leading score, and why.
-
-    Of each metric its own interval decides.
-    """
+    """Say which metrics, by their own intervals, recalibration moves against the leading score."""
     by_reason: dict[tuple[int, str], list[str]] = {}
     gains = data.calibration_gain
     scored = gains.index.get_level_values("metric") == data.score_name

@@ -115,11 +115,7 @@ def describe(
 
 
 def _of_log(
-    path: Path,
-    known: Format,
-    fields: Fields,
-    options: dict[str, str],
-    asked: dict[str, Any],
+    path: Path, known: Format, fields: Fields, options: dict[str, str], asked: dict[str, Any]
 ) -> Description:
     named = {name: getattr(fields, name) for name in ("id", "outcome", "confidence", "stop_reason")}
     of_reading = {name: asked.get(name) for name in ("outcome_map", "outcomes", "rule", "max_size")}

@@ -200,7 +200,11 @@ def evaluate(
             censored=censored, by=by, end=end, monitoring=monitoring, intervals=intervals,
             n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
-    draws, work = _interval_options(intervals), Work(n_jobs, progress)
+    draws = (
+        intervals if isinstance(intervals, IntervalOptions) else IntervalOptions(method=intervals)
+    )
+    check_choice(draws.method, "intervals", METHODS)
+    work = Work(n_jobs, progress)
     maker = calibrator_maker(calibrator, options.weights)
     censored = censored_as(censored, q_z)
     stopping = monitoring_options(monitoring)
@@ -258,13 +262,6 @@ def evaluate(
         if groups is not None
         else {},
     )
-
-
-def _interval_options(intervals: Any) -> IntervalOptions:
-    if not isinstance(intervals, IntervalOptions):
-        intervals = IntervalOptions(method=intervals)
-    check_choice(intervals.method, "intervals", METHODS)
-    return intervals
 
 
 def _of_batches(

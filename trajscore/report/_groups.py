@@ -56,11 +56,7 @@ def group_table(
     draws: IntervalOptions,
     work: Work,
 ) -> pd.DataFrame:
-    """Return the card of each predictor in each group, and whether groups differ.
-
-    `by` has a label for each run that counts, `cards` are those of all runs. Each group is held
-    against its own base rate; the error rate is shared out over all groups and predictors.
-    """
+    """Return the cards of all predictors in all groups, and whether groups differ."""
     judged = [row for row in rows if row.predictor not in REFERENCES]
     chosen = [row for row in judged if row.form == form_of(cards, row.predictor)]
     runs = next(row.runs for row in rows if row.predictor == BASE_RATE)
@@ -154,10 +150,7 @@ def _shuffles(code: IntArray, block: IntArray, random_state: Any) -> IntArray:
 def _distances(
     row: Row, places: IntArray, shuffled: IntArray, n_groups: int, options: Options
 ) -> FloatArray:
-    """Return how far groups are from all runs under each labelling of items.
-
-    `places` is the item of each run that counts, or -1.
-    """
+    """Return how far groups are from all runs under each labelling; places of -1 do not count."""
     item = places if row.runs.rows is None else places[row.runs.rows]
     used, n_items = item >= 0, shuffled.shape[1]
     sums = run_sums(row.runs.labels, row.traces, options.scores[0], options.weights)
@@ -190,10 +183,7 @@ def _distances(
 def _share_saved(
     totals: FloatArray, of_all: FloatArray, options: Options
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what share of the base rate's loss is saved, and its derivative in the sums.
-
-    Sums are those of scores, of weights of successes and failures, and of divisors.
-    """
+    """Return the saved share of the base rate's loss, and its derivative in the sums."""
     family = get_family(options.scores[0])
     own, success, failure, divisor = totals[:4]
     prior = _PRIOR_RUNS * (of_all[1:3] / of_all[4]).reshape(2, *[1] * own.ndim)

@@ -181,12 +181,7 @@ def load(
         X, y = load_chess(return_X_y=True)
         return Inputs(X[list(fields.scores)] if fields.scores else X, y)
     known = detect_log(path, max_size) if format is None else find_format(format)
-    asked = {
-        "outcome_map": outcome_map,
-        "outcomes": outcomes,
-        "rule": rule,
-        "max_size": max_size,
-    }
+    asked = {"outcome_map": outcome_map, "outcomes": outcomes, "rule": rule, "max_size": max_size}
     if known is None:
         asked["may_be_runs"] = not needs_scores
         try:

@@ -50,10 +50,7 @@ _LEAST_UNCERTAINTY = 1e-7
 
 
 def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) -> Metrics:
-    """All metrics of a row; rank metrics alone where it is not a probability.
-
-    `steps` are those of the same runs with any forecasts, if they are known already.
-    """
+    """Return all metrics of a row; `steps` may come from other forecasts of these runs."""
     labels, rows = row.runs.labels, row.runs.rows
     confidence = confidence_of(row, options)
     metrics = diagnostic_statistics(
@@ -123,10 +120,7 @@ def cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> F
 
 
 class References(Generic[Known]):
-    """What is `known` of the metrics of what predictors are held against, on the same runs.
-
-    That is the base rate, and the alive rate, which has scores and an AUROC.
-    """
+    """What is `known` of the metrics of the base rate and the alive rates, on the same runs."""
 
     def __init__(
         self, rows: list[Row], options: Options, known: Callable[[Metrics, int], Known]
@@ -149,10 +143,7 @@ class References(Generic[Known]):
             self._alive[id(runs)] = [known(metrics, len(runs)) for metrics in of_steps]
 
     def of(self, rows: list[Row]) -> Iterator[list[Known]]:
-        """For each row of a predictor what is known of it and its references, as in `LEVELS`.
-
-        The last one is the predictor as given, for calibrated rows.
-        """
+        """Yield what is known of each row and of its references, as in `LEVELS`."""
         nothing, raw = self._known({}, 1), None
         for row in rows:
             # the same object, so that the base rate is above itself by exactly nothing

@@ -31,10 +31,7 @@ def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:
 
 
 def leave_out_missing(judged: Judged, missing: str, notes: list[Note]) -> Judged:
-    """Leave out predictors with too few complete runs, then runs that are not complete for all.
-
-    With "own_runs" a run is left out only for the predictors without values in it.
-    """
+    """Leave out predictors with too few complete runs, then incomplete runs."""
     whole = {name: whole_runs(X) for name, X in judged.traces.items()}
     for name in [name for name, rows in whole.items() if not _is_enough(judged.runs, rows)]:
         notes.append(Note(name, "too few runs"))

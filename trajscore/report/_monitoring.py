@@ -86,10 +86,7 @@ def _of_runs(cost: TrajectoryArray, traces: TrajectoryArray) -> TrajectoryArray:
 
 
 def tokens_of(runs: Sequence[Run], predictors: Any) -> TrajectoryArray | None:
-    """Return the tokens generated in each step of predictors made of a log; None if not known.
-
-    The agent's alone count. A greeting that opens a run, without any in the log, is a set text.
-    """
+    """Return the agent's tokens in each step of predictors made of a log; None if not known."""
     X = next(iter(predictors.values())) if isinstance(predictors, dict) else predictors
     for actors in (("agent",), ("agent", "user")):
         turns = take_turns(runs, actors, "monitoring")

@@ -85,11 +85,7 @@ def predictor_rows(
 
 
 def base_rate(trace: TrajectoryArray, runs: Coverage, weights: StepWeights) -> Row:
-    """Return the best constant forecast for the very runs that it is scored on.
-
-    For the forecasts of steps that is the success rate over forecasts, with their weights; for one
-    number a run, the rate over runs.
-    """
+    """Return the best constant: the success rate over forecasts, and over runs."""
     rate = weights.of(trace).rate(runs.labels)
     constant = trace.with_cells(np.full(len(trace.cells), rate))
     of_runs = float(runs.labels.mean())

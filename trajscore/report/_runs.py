@@ -103,10 +103,7 @@ def censored_as(censored: str, q_z: Any) -> str:
 def choose_runs(
     sample: Sample, stop_reason: ArrayLike | None, censored: str, *, needs_both: bool = True
 ) -> Judged:
-    """Leave out runs that no budget stopped, and sort the others, so that no order matters.
-
-    What judges forecasts needs both outcomes among the runs, a success rate does not.
-    """
+    """Leave out runs that no budget stopped, and put the others in the order of their ids."""
     codes = sample.y
     check_index(stop_reason, sample.X.ids, "stop_reason")
     counts, excluded = counted(codes, *recorded_stops(sample.X.meta, stop_reason))
@@ -196,15 +193,12 @@ def out_of_range_values(traces: Mapping[str, TrajectoryArray]) -> list[Note]:
 
 
 def knows_end(end: Any, predictors: list[str], calibrator: Any) -> dict[str, bool | None]:
-    """Return of each predictor whether it knows that a run has ended; None where it is not said.
-
-    A calibrator that has an `end` says so for all.
-    """
+    """Return whether each predictor knows that a run has ended; None: not known."""
     if end is None:
-        ends = [knows.end for knows in parts_of(calibrator) if hasattr(knows, "end")]
-        end = any(knows is not None for knows in ends) if ends else None
-    ends_known = end if isinstance(end, Mapping) else dict.fromkeys(predictors, end)
-    for name, knows in ends_known.items():
+        ends = [part.end for part in parts_of(calibrator) if hasattr(part, "end")]
+        end = any(own is not None for own in ends) if ends else None
+    known = end if isinstance(end, Mapping) else dict.fromkeys(predictors, end)
+    for name, knows in known.items():
         if name not in predictors:
             raise ValueError(f"end: {unknown_name('predictor', str(name), predictors)}")
         if knows is not None and not isinstance(knows, (bool, np.bool_)):
@@ -213,10 +207,7 @@ def knows_end(end: Any, predictors: list[str], calibrator: Any) -> dict[str, boo
                 f"{which} must be True, False or None, got {knows!r}; True says that the predictor "
                 f"knows which step is the last"
             )
-    return {
-        name: None if ends_known.get(name) is None else bool(ends_known[name])
-        for name in predictors
-    }
+    return {name: None if known.get(name) is None else bool(known[name]) for name in predictors}
 
 
 def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[Any]]:

@@ -62,11 +62,7 @@ def verdicts(data: ReportData) -> list[str]:
             _of_equals(data, name),
         ]
         texts = [f"{name}: {data.cards.loc[name, 'card']}; {'; '.join(parts)}."]
-        texts += [
-            *_other_clip(data, name),
-            *_without_unobserved(data, name),
-            *_by(data, name),
-        ]
+        texts += [*_other_clip(data, name), *_without_unobserved(data, name), *_by(data, name)]
         sentences.append(" ".join(texts))
     return sentences
 
@@ -431,10 +427,7 @@ def _ranks(row: pd.Series, over: Sequence[str], reference: str) -> str:
 
 
 def _references(data: ReportData, name: str, row: pd.Series) -> list[tuple[str, ...]]:
-    """Return the ways of counting steps that a row of intervals is held against.
-
-    That with the knowledge that the predictor has; where that is not known, both if they differ.
-    """
+    """Return the ways of counting steps to compare with, by what the predictor knows."""
     knows = data.facts.knows_end.get(name)
     if knows is not None:
         return [OVER_ALIVE_END if knows else OVER_ALIVE]

@@ -41,10 +41,7 @@ def _recipe(view: View) -> str:
 
 
 def best_threshold(view: View) -> float | None:
-    """Return the threshold of the best predictor at the usual price.
-
-    None where there is none, or where it is cheapest to accept all runs, or none.
-    """
+    """Return the cheapest threshold; None where all runs, or none, should be accepted."""
     table = _of_predictor(view, view.drawn[0]) if view.drawn else None
     if table is None or table["best"] in (table["accept"][0], table["accept"][-1]):
         return None

@@ -38,7 +38,7 @@ def _sentence(view: View) -> str:
     if len(view.names) == 1:
         return f"There is one predictor, {view.best}, beside the base rate and counting steps."
     if pairs is None or not len(pairs):
-        return "They are judged on different runs, so that only each margin counts."
+        return "The predictors are judged on different runs: compare their margins only."
     apart = ((pairs["low"] > 0) | (pairs["high"] < 0)).sum()
     if not apart:
         return "No two predictors differ significantly: take the cheapest."

@@ -22,8 +22,8 @@ def method(view: View) -> Section:
     return Section(
         "method",
         "How was this made?",
-        "Whatever was recalibrated was fitted on other runs than those that it is judged on; every "
-        "choice that was made stands below.",
+        "Recalibration is always fitted on other runs than those it is judged on. Every choice is "
+        "listed below.",
         {
             "disclosures": disclosures(data),
             "notes": [sentence(note) for note in data.remarks],

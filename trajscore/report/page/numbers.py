@@ -96,11 +96,7 @@ def _text(value: Any, name: str) -> str:
 
 
 def _best(data: ReportData, name: str, way: str) -> set[Any]:
-    """Return the rows that hold the best value, among those that beat the base rate.
-
-    That is by their card's interval, or by that of the metric. Over counting steps, the difference
-    itself has to be above 0.
-    """
+    """Return the rows with the best value, among those that beat the base rate."""
     column = data.table[name].dropna().drop(list(REFERENCES), level="predictor", errors="ignore")
     known = column[[_beats(data, key, name, way) for key in column.index]] if way else column[:0]
     if known.empty:

@@ -47,8 +47,8 @@ def _sentence(view: View, rows: list[dict[str, Any]]) -> str:
     worst = rows[0]
     among = ", of the runs with an outcome" if view.data.facts.n_censored else ""
     return (
-        f"Run {worst['run']}: {view.called(worst['predictor'])} loses most on it{among}. "
-        f"Its outcome is {worst['outcome']}; the forecast that is furthest off is "
+        f"Run {worst['run']}: {view.called(worst['predictor'])} was most wrong on it{among}. "
+        f"The outcome is {worst['outcome']}; the forecast that is furthest off is "
         f"{worst['furthest']:.2f}, at step {worst['at']}."
     )
 

@@ -28,8 +28,5 @@ def stopping(view: View) -> Section:
 
 def _sentence(view: View) -> str:
     if view.data.monitoring is None:
-        return (
-            "A guarantee on the good runs that are stopped was not asked for; what plain "
-            "thresholds do stands in the section before."
-        )
+        return "No stopping rule was asked for. The section before shows what plain thresholds do."
     return of_stopping(view.data)

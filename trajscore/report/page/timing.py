@@ -111,12 +111,11 @@ def _panels(view: View, profiles: dict[str, _Profile]) -> list[dict[str, Any]]:
         panel = Panel(x, y, f"{view.called(name)}: margin over the base rate by step")
         style = view.acted_on(name)[1]
         panel.line([x.low, x.high], [0, 0], "reference")
-        panel.band(
-            profile.step, profile.margin - profile.half(), profile.margin + profile.half(), style
-        )
-        panel.line(profile.step, profile.margin, style)
-        if len(profile.step) < 8:
-            panel.points(profile.step, profile.margin, style)
+        step, margin, half = profile.step, profile.margin, profile.half()
+        panel.band(step, margin - half, margin + half, style)
+        panel.line(step, margin, style)
+        if len(step) < 8:
+            panel.points(step, margin, style)
         panels.append({"name": name, "called": view.called(name), "panel": panel})
     return panels
 

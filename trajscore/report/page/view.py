@@ -104,10 +104,7 @@ class View:
     # ---------------------------------------------------------------- turns of a log
 
     def places(self, run: Run, n_steps: int) -> list[int]:
-        """Return which turn of a log's run each step of a trace is; none if they do not match.
-
-        Traces are of the turns of the agent, or of those of agent and user.
-        """
+        """Return which turn of a log's run each step of a trace is; none if they do not match."""
         for actors in (("agent",), ("agent", "user")):
             turns = [k for k, step in enumerate(run.steps) if step.actor in actors]
             if len(turns) == n_steps:
