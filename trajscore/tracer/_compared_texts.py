@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trajscore.core.type_aliases import IntArray
-from trajscore.io._run import whole_text
+from trajscore.io.text import whole_text
 from trajscore.tracer._turns import Turns
 
 
