@@ -256,4 +256,5 @@ def test_a_scale_is_proposed_where_nothing_else_is_a_score(refuse):
 def test_columns_that_other_signs_separate(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("run;step;p;solved\na;1;0,5;1\n")
     assert main(["report", str(tmp_path / "a.csv")]) == 2
-    assert "it has only the column 'run;step;p;solved'; separate columns by" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "it has only the column 'run;step;p;solved'; separate columns by" in error

@@ -131,9 +131,7 @@ def find_files(place: Path, endings: Sequence[str]) -> list[Path]:
         files = sorted(p for p in place.iterdir() if p.is_file() and has_ending(p, endings))
         if not files:
             tables = next(parquet_files(place), None)
-            hint = (
-                "; read its Parquet files with trajscore report" if tables else ""
-            )
+            hint = "; read its Parquet files with trajscore report" if tables else ""
             raise FileNotFoundError(f"the folder {place} has no {', '.join(endings)} file{hint}")
         return files
     if not place.exists():
