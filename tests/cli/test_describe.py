@@ -116,10 +116,10 @@ def test_a_table_that_would_be_refused_or_lacks_values(describe):
     table = pd.DataFrame({"run": runs, "step": [1, 2] * 4, "solved": runs % 2})
     _, out, _ = describe(table.assign(judge=70 + runs), name="t.csv")
     assert "t.csv: a table, 8 rows\n" in out
-    assert "--scale judge=100 if 100 stands for certainty" in out
+    assert "--scale judge=100 if 100 means certainty" in out
     mixed = [0.1, 0.2, "high", 0.3, 0.4, 0.5, 0.6, 0.7]
     _, out, _ = describe(table.assign(seen=mixed), name="t.csv")
-    assert "correct 'high' in row 2 of 'seen', which else holds fractions" in out
+    assert "correct 'high' in row 2 of 'seen', which otherwise holds fractions" in out
     _, out, _ = describe(table.assign(judge=np.nan), "--score", "judge", name="t.csv")
     assert "would be refused: no predictor has enough runs without missing values" in out
     lacking = [np.nan, 0.2, 0.3, np.nan, 0.4, 0.5, 0.6, 0.7]

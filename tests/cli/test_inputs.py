@@ -238,7 +238,7 @@ def test_messages_on_lines_of_their_own_are_a_log(read):
 def test_runs_that_cannot_be_told_apart_are_refused(read):
     talk = [{"role": "assistant", "content": "Confidence: 60%"}]
     runs = [{"id": "a", "n": k, "messages": talk, "success": k % 2} for k in range(4)]
-    with pytest.raises(ValueError, match="4 runs have the id 'a'; name the fields .* with id="):
+    with pytest.raises(ValueError, match="4 runs have the id 'a'; name the field .* with id="):
         read(runs, name="log.jsonl")
     assert len(read(runs, "--id", "id", "--id", "n", name="log.jsonl").y) == 4
 
@@ -247,15 +247,16 @@ def test_ids_of_a_table_that_are_lists_are_refused(tmp_path, capsys):
     path = tmp_path / "runs.jsonl"
     path.write_text('{"run_id": [1], "step": 1, "confidence": 0.5, "success": 1}\n' * 2)
     assert main(["report", str(path)]) != 0
-    assert "a run id in column 'run_id' is a list or an object" in capsys.readouterr().err
+    assert "column 'run_id' has a list or an object as a run id" in capsys.readouterr().err
 
 
 def test_a_scale_is_proposed_where_nothing_else_is_a_score(refuse):
     said = refuse(steps(confidence=None, verbal=np.arange(12) * 8))
-    assert "give --scale verbal=100 if 100 stands for certainty" in said
+    assert "pass --scale verbal=100 if 100 means certainty" in said
 
 
 def test_columns_that_other_signs_separate(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("run;step;p;solved\na;1;0,5;1\n")
     assert main(["report", str(tmp_path / "a.csv")]) == 2
-    assert "it has one column, 'run;step;p;solved'; separate columns by" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "it has only the column 'run;step;p;solved'; separate columns by" in error

@@ -112,7 +112,7 @@ def test_grades_are_kept_and_other_outcomes_refused_by_name(write, talk):
     assert io.outcomes([io.Run("a", outcome=0.9), io.Run("b", outcome=0)]).tolist() == [0.9, 0]
     assert io.outcomes([io.Run("a", outcome=1), io.Run("b")]).dtype == np.int64
     for wrong in (3, 2, -0.5, "solved"):
-        with pytest.raises(ValueError, match="run 'b': outcome .* is not understood"):
+        with pytest.raises(ValueError, match="run 'b': the outcome is .*; use 1 for success"):
             io.outcomes([io.Run("a"), io.Run("b", outcome=wrong)])
 
 

@@ -352,7 +352,7 @@ def test_json_lines_bad_input(write):
     path = write("a.jsonl", [{"run": 1, "p": 0.5}], lines=True)
     with pytest.raises(ValueError, match="no line has the field 'q' for 'confidence'; .* run, p"):
         io.read_jsonl(path, {"confidence": "q"})
-    with pytest.raises(ValueError, match="index 0 has no run id"):
+    with pytest.raises(ValueError, match="index 0 has no usual field of run ids"):
         io.read_jsonl(write("b.jsonl", [{"p": 0.5}], lines=True))
     with pytest.raises(ValueError, match="line 1 is not valid JSON"):
         io.read_jsonl(write("c.jsonl", 'oops\n{"run": 1}\n'))

@@ -35,10 +35,10 @@ THIRD = [*SECOND, agent("so?"), user("Hi")]
 
 def test_in_order_and_once():
     spans = [
-        Span("2", "model", start=2, given=SECOND, answer=agent("so?"), tokens={"input": 9}),
-        Span("t", "tool", start=1, name="f", call="c", answer="42", error=False),
-        Span("1", "model", start=0, given=FIRST, answer=agent("wait", "c"), tokens={"input": 4}),
-        Span("3", "model", start=3, given=THIRD, answer="Bye", cost=0.5),
+        Span("2", "model", start=2, inputs=SECOND, outputs=agent("so?"), tokens={"input": 9}),
+        Span("t", "tool", start=1, name="f", call="c", outputs="42", error=False),
+        Span("1", "model", start=0, inputs=FIRST, outputs=agent("wait", "c"), tokens={"input": 4}),
+        Span("3", "model", start=3, inputs=THIRD, outputs="Bye", cost=0.5),
     ]
     run = read(*spans)
     said = [(step.actor, step.text) for step in run.steps]
@@ -57,9 +57,9 @@ def test_in_order_and_once():
 
 def test_a_model_call_around_another_one_counts_once():
     run = read(
-        Span("out", "model", start=0, given="What?", answer=agent("", "c"), scores={"p": 0.25}),
-        Span("in", "model", "out", start=1, given=[user("What?")], answer=agent("", "c")),
-        Span("t", "tool", "out", start=2, name="f", call="c", given="{}", answer='{"x": 1}'),
+        Span("out", "model", start=0, inputs="What?", outputs=agent("", "c"), scores={"p": 0.25}),
+        Span("in", "model", "out", start=1, inputs=[user("What?")], outputs=agent("", "c")),
+        Span("t", "tool", "out", start=2, name="f", call="c", inputs="{}", outputs='{"x": 1}'),
     )
     assert [step.actor for step in run.steps] == ["user", "agent"]
     assert run.steps[1].tool_calls[0].result == '{"x": 1}'
@@ -68,9 +68,9 @@ def test_a_model_call_around_another_one_counts_once():
 
 def test_tools_that_no_message_calls():
     run = read(
-        Span("1", "model", given=FIRST, answer="I look."),
-        Span("t", "tool", name="search", given='{"q": 1}', answer=None),
-        Span("2", "model", given=None, answer="Found."),
+        Span("1", "model", inputs=FIRST, outputs="I look."),
+        Span("t", "tool", name="search", inputs='{"q": 1}', outputs=None),
+        Span("2", "model", inputs=None, outputs="Found."),
     )
     (call,) = run.steps[1].tool_calls
     assert (call.name, call.arguments, call.result) == ("search", {"q": 1}, None)
@@ -81,8 +81,8 @@ def test_scores_of_spans_are_those_of_turns_or_of_the_run():
     run = read(
         Span("root", start=0, scores={"all": 1}),
         Span("a", parent="root", start=1, scores={"last": 2}),
-        Span("1", "model", "a", start=2, given=FIRST, answer="x", scores={"p": 0.5}),
-        Span("2", "model", "a", start=3, answer="y"),
+        Span("1", "model", "a", start=2, inputs=FIRST, outputs="x", scores={"p": 0.5}),
+        Span("2", "model", "a", start=3, outputs="y"),
         Span("alone", start=4, scores={"run": 3}),
     )
     assert run.scores == {"run": 3}
@@ -92,9 +92,9 @@ def test_scores_of_spans_are_those_of_turns_or_of_the_run():
 def test_only_numbers_of_tokens_are_added_up():
     strange = {"input": True, "output": "9", "cached": None, "reasoning": 2.5}
     run = read(
-        Span("1", "model", start=0, given=FIRST, answer="x", tokens={"input": 4, "output": 3}),
-        Span("2", "model", start=1, answer="y", tokens=strange),
-        Span("3", "model", start=2, answer="z", tokens={"input": 1, "reasoning": 1}),
+        Span("1", "model", start=0, inputs=FIRST, outputs="x", tokens={"input": 4, "output": 3}),
+        Span("2", "model", start=1, outputs="y", tokens=strange),
+        Span("3", "model", start=2, outputs="z", tokens={"input": 1, "reasoning": 1}),
     )
     assert run.meta == {"input_tokens": 5, "output_tokens": 3, "reasoning_tokens": 3.5}
 
@@ -102,10 +102,10 @@ def test_only_numbers_of_tokens_are_added_up():
 def test_scores_of_an_outermost_span_stay_there():
     run = read(
         Span("root", start=0, scores={"all": 1}),
-        Span("1", "model", "root", start=1, given=FIRST, answer="x"),
+        Span("1", "model", "root", start=1, inputs=FIRST, outputs="x"),
         Span("no turn", parent="root", start=1),
         Span("other", start=2, scores={"run": 2}),
-        Span("2", "model", start=3, answer="y", scores={"p": 0.5}),
+        Span("2", "model", start=3, outputs="y", scores={"p": 0.5}),
         Span("", start=4, scores={"too": 3}),
     )
     assert run.scores == {"run": 2, "too": 3}
@@ -114,8 +114,8 @@ def test_scores_of_an_outermost_span_stay_there():
 
 def test_without_a_call_of_a_model_the_outermost_span_tells_all():
     run = read(
-        Span("in", parent="out", given={"messages": FIRST}, answer={"messages": SECOND}),
-        Span("out", given={"messages": FIRST}, answer={"messages": [*THIRD, agent("Bye")]}),
+        Span("in", parent="out", inputs={"messages": FIRST}, outputs={"messages": SECOND}),
+        Span("out", inputs={"messages": FIRST}, outputs={"messages": [*THIRD, agent("Bye")]}),
     )
     assert [step.text for step in run.steps] == ["Hi", "wait", "so?", "Hi", "Bye"]
     assert run.steps[1].tool_calls[0].result == "42"
@@ -131,14 +131,14 @@ def test_any_conversation_is_read_once_and_in_order(data):
         first = 0 if whole else data.draw(st.integers(0, len(talk) - 1))
         with_call = data.draw(st.booleans())
         answer = agent(data.draw(words), *([f"c{k}"] if with_call else []))
-        spans.append(Span(f"m{k}", "model", start=2 * k, given=talk[first:], answer=answer))
+        spans.append(Span(f"m{k}", "model", start=2 * k, inputs=talk[first:], outputs=answer))
         talk.append(answer)
         if with_call:
             talk.append(tool(f"c{k}", f"r{k}"))
-            spans.append(Span(f"t{k}", "tool", start=2 * k + 1, name="f", answer=f"r{k}"))
+            spans.append(Span(f"t{k}", "tool", start=2 * k + 1, name="f", outputs=f"r{k}"))
         if data.draw(st.booleans()):
             talk.append(user(data.draw(words)))
-    around = Span("all", start=-1, given={"messages": talk[:1]}, answer={"messages": talk})
+    around = Span("all", start=-1, inputs={"messages": talk[:1]}, outputs={"messages": talk})
     spans = data.draw(st.permutations([*spans, around]))
     run = read(*spans)
     turns = [one for one in talk if one["role"] != "tool"]

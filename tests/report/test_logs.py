@@ -120,7 +120,7 @@ def test_the_format_can_be_named(tmp_path, capsys):
     assert isinstance(load(path).origin, FromTable)
     assert load(path, format="jsonl").origin.coverage == {"verbal": 1.0}
     (tmp_path / "odd.json").write_text('{"a": 1}')
-    assert "; name it by --format, one of" in run(capsys, tmp_path / "odd.json")[2]
+    assert "; name it with --format, one of" in run(capsys, tmp_path / "odd.json")[2]
     assert "no format named 'tau'; did you mean" in run(capsys, path, "--format", "tau")[2]
 
 
@@ -176,7 +176,7 @@ def test_what_is_left_out_is_said(tmp_path, capsys):
         ('{"simulations": [{"id": 1, "mess', "results.json"),
         ('{"info": {}, "simulations": []}', "there are no runs in"),
         ('{"info": {}, "results": []}', "the format is not known"),
-        ('{"info": {}, "simulations": [{"id": 1}]}', "no run can be read as the format tau2"),
+        ('{"info": {}, "simulations": [{"id": 1}]}', "none of the 1 runs can be read as tau2"),
     ],
 )
 def test_bad_logs_end_with_one_sentence(tmp_path, capsys, content, message):

@@ -46,12 +46,12 @@ def find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str]
         name: value for name in keys.WRAPPERS if (value := _listed(record.get(name))) is not None
     }
     for left, right in keys.CALL_SIDES:
-        given, answer = lists.get(left), lists.get(right)
-        given = _text_message(record.get(left), "user") if given is None else given
-        answer = _text_message(record.get(right), "assistant") if answer is None else answer
-        if given is not None and answer is not None:  # the answer may repeat what was given
-            repeats = answer[: len(given)] == given
-            return (answer if repeats else [*given, *answer]), {left, right}
+        inputs, outputs = lists.get(left), lists.get(right)
+        inputs = _text_message(record.get(left), "user") if inputs is None else inputs
+        outputs = _text_message(record.get(right), "assistant") if outputs is None else outputs
+        if inputs is not None and outputs is not None:  # the outputs may repeat the inputs
+            repeats = outputs[: len(inputs)] == inputs
+            return (outputs if repeats else [*inputs, *outputs]), {left, right}
     if lists:
         return next((value, {name}) for name, value in lists.items())
     others = [name for name, value in record.items() if is_chat_list(value)]

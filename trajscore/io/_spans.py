@@ -29,8 +29,8 @@ class Span:
     parent: str | None = None
     start: Any = None  # a number, or a time as text
     name: str | None = None
-    given: Any = None  # to a model, in any form; the arguments of a tool
-    answer: Any = None  # of a model, in any form; the result of a tool
+    inputs: Any = None  # to a model, in any form; the arguments of a tool
+    outputs: Any = None  # of a model, in any form; the result of a tool
     call: str | None = None  # id of the call that a tool answers
     error: bool | None = None
     cost: Any = None
@@ -57,7 +57,7 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
             if not ends:
                 _add_tool(thread, span, index, turns, alone=not tree.has_models)
         else:
-            value = span.answer if ends else span.given
+            value = span.outputs if ends else span.inputs
             messages = messages_in(value, None)
             thread.weave(messages, index)
             if not messages and value is not None and tree.is_outermost_with_values(span):
@@ -94,7 +94,7 @@ class _Tree:
         for span, ends in self.visits():
             if ends:
                 self._has_models[span.id] = any(
-                    (inner.kind == "model" and inner.answer is not None)
+                    (inner.kind == "model" and inner.outputs is not None)
                     or self._has_models.get(inner.id)
                     for inner in self._inner.get(span.id, ())
                 )
@@ -106,7 +106,7 @@ class _Tree:
     def answers(self) -> list[Span]:
         """Return the spans around calls that have an answer, the outermost first."""
         begun = (span for span, ends in self.visits() if not ends)
-        return [span for span in begun if span.kind == "other" and span.answer is not None]
+        return [span for span in begun if span.kind == "other" and span.outputs is not None]
 
     def repeats(self, span: Span) -> bool:
         """Tell a call of a model around others, which hold the same messages."""
@@ -114,11 +114,11 @@ class _Tree:
 
     def is_outermost_with_values(self, span: Span) -> bool:
         """Tell a span around which no other one has an input or an output."""
-        return not any(outer.given or outer.answer for outer in self._around(span))
+        return not any(outer.inputs or outer.outputs for outer in self._around(span))
 
     def is_empty_within_model(self, span: Span) -> bool:
         """Tell an empty call of a model within another one that has its messages."""
-        is_empty = span.given is None and span.answer is None
+        is_empty = span.inputs is None and span.outputs is None
         return is_empty and any(outer.kind == "model" for outer in self._around(span))
 
     def _around(self, span: Span) -> Iterator[Span]:
@@ -170,7 +170,7 @@ def moment(value: Any) -> int | None:
 
 
 def _add_model(thread: Thread, span: Span, index: int, turns: dict[str, Step]) -> None:
-    for turn in thread.add_call(span.given, span.answer, index):
+    for turn in thread.add_call(span.inputs, span.outputs, index):
         if turn.actor == "agent" and span.id not in turns:
             turns[span.id] = turn
             turn.cost = as_number(span.cost, "cost", index) if turn.cost is None else turn.cost
@@ -184,10 +184,10 @@ def _add_tool(
     thread: Thread, span: Span, index: int, turns: dict[str, Step], *, alone: bool
 ) -> None:
     """Give a tool's result to its call; a call that no message holds goes to the last turn."""
-    result, key = result_in(span.answer)
+    result, key = result_in(span.outputs)
     key = span.call or key
-    text = None if span.answer is None else text_of(result)
-    arguments = read_arguments(unnested(span.given))
+    text = None if span.outputs is None else text_of(result)
+    arguments = read_arguments(unnested(span.inputs))
     step, call = _call_of_span(thread, key, span.name, arguments, text)
     if call is None:
         step = next((turn for turn in reversed(thread.talk.steps) if turn.actor == "agent"), None)

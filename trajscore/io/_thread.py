@@ -123,15 +123,15 @@ class Thread:
                 return waiting.pop(k)
         return None, None
 
-    def add_call(self, given: Any, answer: Any, index: int) -> list[Step]:
+    def add_call(self, inputs: Any, outputs: Any, index: int) -> list[Step]:
         """Add one call of a model; return the turns of its answer, at least an empty one."""
-        history = messages_in(given, "user")
+        history = messages_in(inputs, "user")
         place = self.weave(history, index) if history else len(self.keys)
-        messages = messages_in(answer, "assistant") or [{"role": "assistant", "content": ""}]
+        messages = messages_in(outputs, "assistant") or [{"role": "assistant", "content": ""}]
         turns = self._add_answer(messages, index, place)
-        if not history and given not in (None, "", [], {}):  # of an unknown form
+        if not history and inputs not in (None, "", [], {}):  # of an unknown form
             for turn in turns[:1]:
-                turn.extra.setdefault("input", given)
+                turn.extra.setdefault("input", inputs)
         return turns
 
     def add_turn(self, message: dict[str, Any], index: int) -> Step:

@@ -20,7 +20,7 @@ class TraceFormat(Format):
     """A format of records that may stand apart, in one file or several."""
 
     cut_runs = "score"
-    mark = ""  # a field of a file that is a single record
+    mark = ""  # a field of every record
     lists: tuple[str, ...] = ()  # fields of a file that list records
 
     def trace_of(self, record: Any) -> Any:
@@ -31,6 +31,10 @@ class TraceFormat(Format):
         """Return the session of a trace, or None."""
         raise NotImplementedError
 
+    def is_record(self, fields: Mapping[str, Any]) -> bool:
+        """Tell a file that is a single record."""
+        return self.mark in fields
+
     def records(self, file: LogFile) -> Iterator[tuple[Any, Any]]:
         """Yield the records that a file lists, or the one that it is, each with its trace."""
         whole: dict[str, Any] = {}
@@ -39,7 +43,7 @@ class TraceFormat(Format):
                 whole[str(key)] = value
             else:
                 yield self.trace_of(value), value
-        if self.mark in whole:
+        if self.is_record(whole):
             yield self.trace_of(whole), whole
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:

@@ -232,14 +232,14 @@ def skipped(frame: pd.DataFrame, chosen: Fields) -> dict[str, float]:
 
 
 def _on_scales(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, float]:
-    found = {}
+    scales = {}
     for name in names:
         column = frame[name]
         if column.dtype.kind not in "iuf" or not words_of(str(name)) & _STATED:
             continue
         if column.min() >= 0 and 1 < column.max() <= 100:
-            found[str(name)] = 10.0 if column.max() <= 10 else 100.0
-    return found
+            scales[str(name)] = 10.0 if column.max() <= 10 else 100.0
+    return scales
 
 
 _STATED = {

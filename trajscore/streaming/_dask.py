@@ -57,7 +57,7 @@ class DaskBatches:
 
         source = self._source
         if isinstance(source, list):
-            source = dataframe.from_delayed([delayed(_read)(self.columns, one) for one in source])
+            source = dataframe.from_delayed([delayed(_read)(self.columns, part) for part in source])
         parts: list[Any] = source.shuffle(on=self.columns.id).to_delayed()
         return parts
 

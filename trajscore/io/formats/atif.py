@@ -110,9 +110,7 @@ class ATIF(Format):
 
     def runs(self, file: LogFile, options: _Options) -> Iterator[tuple[Place, Any]]:
         if options.result is not None and file.n_files > 1:
-            raise ValueError(
-                f"one result file is given for {file.n_files} trajectories; leave it out"
-            )
+            raise ValueError(f"result is one file for {file.n_files} trajectories; leave it out")
         file.is_head = file.path.name == _RESULT
         if not file.is_head:
             yield file.place(0), _with_rest(file.path, file.whole())

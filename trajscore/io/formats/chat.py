@@ -204,6 +204,6 @@ def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:
 def _goes_on(value: Any, before: list[Any]) -> bool:
     """Tell a message from a run; messages follow messages."""
     lists = isinstance(value, Mapping) and any(
-        isinstance(value.get(one), list) for one in MESSAGE_LISTS
+        isinstance(value.get(name), list) for name in MESSAGE_LISTS
     )
     return bool(before) or (is_message(value) and not lists)

@@ -47,8 +47,8 @@ class ClaudeCode(Format):
         """List the sessions of all projects, a folder each."""
         if not place.is_dir() or any(has_ending(path, LINES_ENDINGS) for path in place.iterdir()):
             return []
-        found = sorted(path for path in place.glob("*/*.jsonl") if path.is_file())
-        return found if found and _is_session(found[0]) else []
+        files = sorted(path for path in place.glob("*/*.jsonl") if path.is_file())
+        return files if files and _is_session(files[0]) else []
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         sessions: dict[str, list[Any]] = {}

@@ -16,7 +16,7 @@ from trajscore.io.text import text_of
 
 _LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 _ITEMS = ("message", "reasoning")
-# What the program tells the model in the user's name.
+# Starts of messages that the program writes in the user's name.
 _INSTRUCTIONS = ("<user_instructions>", "<environment_context>", "# AGENTS.md instructions")
 _ABORTED = ("turn_aborted", "turn.failed", "error")
 
@@ -65,16 +65,16 @@ class Codex(Format):
                 tokens = _tokens(payload)
                 usage += [(index, tokens)] if tokens else []
             elif kind not in ("session_meta", "turn_context", "compacted", "item.started"):
-                items += [(index, one) for one in _messages(payload)]
+                items += [(index, message) for message in _messages(payload)]
         run.id = place.name(run.meta.pop("id", None), stem(place.file))
         talk = Conversation(place)
-        talk.add_all([one for _, one in items])
+        talk.add_all([message for _, message in items])
         places = [index for index, _ in items]
         for step in talk.steps:
             step.index = places[step.index or 0]
         for index, tokens in usage:
             before = [
-                one for one in talk.steps if one.actor == "agent" and (one.index or 0) < index
+                step for step in talk.steps if step.actor == "agent" and (step.index or 0) < index
             ]
             if before and "tokens" not in before[-1].extra:
                 before[-1].extra["tokens"] = tokens

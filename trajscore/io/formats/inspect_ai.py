@@ -204,8 +204,8 @@ class _Transcript(Conversation):
         fields["logprobs"] = _dump(getattr(choice, "logprobs", None))
         if getattr(choice, "stop_reason", None) is not None:
             fields["finish_reason"] = choice.stop_reason
-        given = [_dump(message) for message in getattr(event, "input", None) or []]
-        self._thread.add_call(given, [fields], index)
+        inputs = [_dump(message) for message in getattr(event, "input", None) or []]
+        self._thread.add_call(inputs, [fields], index)
         return True
 
     def _add_tool(self, event: Any, index: int) -> None:

@@ -25,7 +25,7 @@ Item = tuple[Place, Any]
 
 
 def read_jsonl(path: Paths, fields: Mapping[str, str] | None = None, **options: Any) -> Runs:
-    r"""Read JSON lines in any form, one step a line or one run a line.
+    r"""Read JSON lines in any form, with a step or a run on each line.
 
     Parameters
     ----------

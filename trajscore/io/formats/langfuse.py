@@ -42,16 +42,8 @@ class Langfuse(TraceFormat):
         names = (_get(_trace_fields(as_fields(record)), "sessionId") for record in records)
         return next((name for name in names if name is not None), None)
 
-    def records(self, file: LogFile) -> Iterator[tuple[Any, Any]]:
-        """Yield what a file lists, or the one object that it is, each with its trace."""
-        whole: dict[str, Any] = {}
-        for key, index, value in file.items(self.lists):
-            if index is None:
-                whole[str(key)] = value
-            else:
-                yield self.trace_of(value), value
-        if whole and whole.keys() != {"meta"}:
-            yield self.trace_of(whole), whole
+    def is_record(self, fields: Mapping[str, Any]) -> bool:
+        return bool(fields) and fields.keys() != {"meta"}
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         """Yield whole traces at once, and records that stand apart after the last file."""
@@ -142,8 +134,8 @@ def _span(observation: Mapping[str, Any]) -> Span:
         start=_get(observation, "startTime"),
         name=first(attributes, keys.TOOL_NAME) or observation.get("name"),
         call=first(attributes, keys.TOOL_CALL_ID),
-        given=observation.get("input"),
-        answer=observation.get("output"),
+        inputs=observation.get("input"),
+        outputs=observation.get("output"),
         error=True if observation.get("level") == "ERROR" else None,
         cost=_get(observation, "totalCost") or _get(observation, "calculatedTotalCost"),
         tokens=token_counts(_get(observation, "usageDetails") or observation.get("usage")),

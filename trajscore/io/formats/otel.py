@@ -144,11 +144,11 @@ def _ids(record: Any) -> tuple[Any, Any, Any]:
 
 def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, parent: Any) -> Span:
     kind = _kind(attributes)
-    given = read_attribute(attributes, keys.TOOL_INPUT if kind == "tool" else keys.SPAN_INPUT)
-    answer = read_attribute(attributes, keys.TOOL_OUTPUT if kind == "tool" else keys.SPAN_OUTPUT)
+    inputs = read_attribute(attributes, keys.TOOL_INPUT if kind == "tool" else keys.SPAN_INPUT)
+    outputs = read_attribute(attributes, keys.TOOL_OUTPUT if kind == "tool" else keys.SPAN_OUTPUT)
     system = first(attributes, ("gen_ai.system_instructions",))
     if system is not None:
-        given = {"instructions": system, "messages": unnested(given)}
+        inputs = {"instructions": system, "messages": unnested(inputs)}
     reason = unnested(first(attributes, keys.FINISH_REASON))
     reason = reason[0] if isinstance(reason, list) and len(reason) == 1 else reason
     start = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")
@@ -158,8 +158,8 @@ def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, pare
         parent=parent,
         start=first(record, start),
         name=first(attributes, keys.TOOL_NAME) or record.get("name"),
-        given=given,
-        answer=answer or _vercel_answer(attributes),
+        inputs=inputs,
+        outputs=outputs or _vercel_answer(attributes),
         call=first(attributes, keys.TOOL_CALL_ID),
         error=True if _failed(record.get("status")) else None,
         cost=_cost(attributes),
@@ -240,15 +240,15 @@ def _add_event(run: Run, span: Span | None, name: str, fields: Mapping[str, Any]
         return
     if span is None:
         return
-    given = read_attribute(fields, keys.SPAN_INPUT[:3])
-    answer = read_attribute(fields, keys.SPAN_OUTPUT[:3])
-    if name in _INPUT_EVENTS and given is None:
+    inputs = read_attribute(fields, keys.SPAN_INPUT[:3])
+    outputs = read_attribute(fields, keys.SPAN_OUTPUT[:3])
+    if name in _INPUT_EVENTS and inputs is None:
         role = name.split(".")[1]
-        given = [{"role": role, "tool_call_id": fields.get("id"), **fields}]
-    if name in _OUTPUT_EVENTS and answer is None:
-        answer = [fields.get("message", dict(fields))]
-    span.given = _joined(span.given, given)
-    span.answer = _joined(span.answer, answer)
+        inputs = [{"role": role, "tool_call_id": fields.get("id"), **fields}]
+    if name in _OUTPUT_EVENTS and outputs is None:
+        outputs = [fields.get("message", dict(fields))]
+    span.inputs = _joined(span.inputs, inputs)
+    span.outputs = _joined(span.outputs, outputs)
 
 
 def _joined(earlier: Any, later: Any) -> Any:

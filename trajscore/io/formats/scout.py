@@ -47,8 +47,8 @@ class Scout(Format):
             wait(database.connect())
             opened.callback(lambda: wait(database.disconnect()))
             content = scout.TranscriptContent(messages="all")
-            for index, found in enumerate(wait(_listed(database))):
-                yield file.place(index), wait(database.read(found, content))
+            for index, entry in enumerate(wait(_listed(database))):
+                yield file.place(index), wait(database.read(entry, content))
 
     def run(self, transcript: Any, place: Place, options: Any) -> Run:
         task = transcript.task_id
@@ -64,9 +64,9 @@ class Scout(Format):
             if getattr(transcript, name) is not None:
                 run.scores[name] = getattr(transcript, name)
         talk = Conversation(place)
-        talk.add_all([one.model_dump(exclude_none=True) for one in transcript.messages])
+        talk.add_all([message.model_dump(exclude_none=True) for message in transcript.messages])
         return talk.finish(run)
 
 
 async def _listed(database: Any) -> list[Any]:
-    return [one async for one in database.select()]
+    return [entry async for entry in database.select()]
