@@ -12,10 +12,10 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.own_stops import refuse_own_stops
-from trajscore.core.run_sums import run_sums
+from trajscore.core.run_sums import beyond_end, run_sums
 from trajscore.core.sample import check_forecasts
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_flag, as_horizon
+from trajscore.core.values import as_flag
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 
 
@@ -188,8 +188,3 @@ def check_scored(
                 stacklevel=3,
             )
     return y, X
-
-
-def beyond_end(X: TrajectoryArray) -> NDArray[np.bool_]:
-    """Whether the horizon of each run lies beyond its last step."""
-    return np.asarray(as_horizon(X.horizon, X.lengths) > X.lengths)

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from trajscore.core.score_families import family_name
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights
-from trajscore.metrics._decomposition import PARTS, tps_decomposition
+from trajscore.metrics import tps_decomposition
+from trajscore.metrics._decomposition import PARTS
 from trajscore.plotting._display import (
     BLUE,
     ORANGE,

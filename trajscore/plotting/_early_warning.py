@@ -21,7 +21,8 @@ from trajscore.plotting._display import (
     share_axis,
     step_axis,
 )
-from trajscore.tracer._early_warning import EarlyWarning, early_warning
+from trajscore.tracer import early_warning
+from trajscore.tracer._early_warning import EarlyWarning
 
 
 @dataclass(eq=False, repr=False)
