@@ -80,7 +80,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         and makes the level exact ("conformal", "pac", "pac_marginal"). The uniform is a hash of
         the run's id, the seed and the data of the fit.
     alpha : float or array-like of shape (n_alphas,), default=0.05
-        One level or several; methods use the first unless told.
+        One level or several; methods use the first by default.
     delta : float, default=0.1
         Read for "pac".
     hold_out : {"successes", "runs"}, default="successes"

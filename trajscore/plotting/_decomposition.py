@@ -31,7 +31,7 @@ GAIN, LOSS = BLUE, ORANGE
 
 @dataclass(eq=False, repr=False)
 class DecompositionDisplay(PredictionDisplayMixin):
-    """How far forecasts get from the base rate by telling runs apart, and lose by miscalibration.
+    """What forecasts gain over the base rate by discrimination, and lose by miscalibration.
 
     Parameters
     ----------
