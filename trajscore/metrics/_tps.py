@@ -44,8 +44,9 @@ def tps_score(
     traces : TrajectoryArray or array-like of shape (n_runs, T_max)
         Forecasts of success in [0, 1], one a step; trailing NaN of a plain array is padding.
     score : "log", "brier", ("beta", a, b) or object, default="log"
-        Score family, in nats for "log"; an object needs ``success(p)`` and ``failure(p)``, which
-        give S(p, 1) and S(p, 0) for an array of forecasts.
+        Score family, in nats for "log"; as text also "beta(4,2)" and "log(0.01)", with another
+        clip. An object needs ``success(p)`` and ``failure(p)``, which give S(p, 1) and S(p, 0) for
+        an array of forecasts.
     weights : str or callable, default="early"
         Weight of the forecast at step t: "early" 1/sqrt(t), so that early ones count more and a
         run four times as long counts about twice; "uniform" 1; "exponential_front" 2^(1-t);

@@ -457,8 +457,8 @@ def _warn_if_alike(ratio: DensityRatio, X: TrajectoryArray) -> None:
     least = int(getattr(final_forecaster(ratio.forecaster), "min_class_count", 1))
     warnings.warn(
         f"The forecasts of all {len(X)} runs are the same at every step, so the process cannot "
-        f"distinguish runs. Give scores that vary, or more runs: a step needs {least} of each "
-        f"outcome",
+        f"distinguish runs. Give scores that vary, or more runs: a step needs {least} runs of "
+        f"each outcome",
         UserWarning,
         stacklevel=3,
     )
