@@ -143,7 +143,7 @@ def test_a_search_finds_the_same_in_any_order_of_rows(options):
     np.testing.assert_array_equal(one.transform(X).cells, other.transform(X).cells)
 
 
-@pytest.mark.filterwarnings("ignore:the forecasts of all 60 runs are alike")
+@pytest.mark.filterwarnings("ignore:The forecasts of all 60 runs are the same")
 def test_new_runs_do_not_have_the_uniforms_of_held_out_ones_with_the_same_ids():
     """All scores are tied: as many new runs would be flagged in every set as held-out ones are."""
     X = Runs.from_padded(np.full((60, 2), 0.5))
@@ -180,7 +180,7 @@ def test_every_failure_is_learned_from_and_a_share_of_the_successes_held_out():
 def test_a_process_that_can_flag_nothing_says_what_is_missing():
     X, y = make_trajectories(300, lengths=3, random_state=0, return_X_y=True)
     constant = X.with_cells(np.full(len(X.cells), 0.5))
-    with pytest.warns(UserWarning, match="the forecasts of all 300 runs are alike"):
+    with pytest.warns(UserWarning, match="The forecasts of all 300 runs are the same"):
         process = DensityRatioEProcess("passthrough", alpha=0.1).fit(constant, y)
     assert process.predict(constant).all()
     few = np.r_[np.flatnonzero(y == 1)[:40], np.flatnonzero(y == 0)[:4]]
@@ -474,7 +474,7 @@ def test_bad_runs(runs):
         DensityRatioEProcess().fit(X, y, calibration=np.array([], dtype=int))
     with pytest.raises(NotFittedError):
         _ = DensityRatioEProcess().thresholds_
-    with pytest.raises(ValueError, match="are all of one outcome"):
+    with pytest.raises(ValueError, match="have the same outcome"):
         DensityRatioEProcess().fit(X, y, calibration=np.flatnonzero(y == 0))
     with pytest.raises(ValueError, match="there are 0 failures"):
         DensityRatioEProcess().fit(X, np.ones(120))

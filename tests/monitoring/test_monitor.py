@@ -496,5 +496,5 @@ def test_a_score_on_another_scale_is_warned_of_once(runs):
     two = Runs(np.column_stack([X.cells, 9 * X.cells]), X.lengths, channels=["a", "b"])
     monitor = DensityRatioEProcess(alpha=0.3).fit(two, y).monitor()
     monitor.update({"a": 0.5, "b": 7})
-    with pytest.warns(UserWarning, match="score 7 of 'a' is far"):
+    with pytest.warns(UserWarning, match="score 7 of 'a' is out of range"):
         monitor.update({"a": 7, "b": 0.5})

@@ -143,7 +143,7 @@ def test_alternatives_that_fit_no_token_are_refused_by_name():
     for listed in ((FLAT, SURE), (FLAT,) * 3):
         long = Step("agent", "x", top_logprobs=listed, **one)
         runs = [Run("r", [Step("user", "hi"), long, Step("agent", "y", **one)])]
-        with pytest.raises(ValueError, match=rf"run 'r' .*step 1: there are {len(listed)} lists"):
+        with pytest.raises(ValueError, match=rf"run 'r' .*step 1: {len(listed)} lists"):
             StepConfidence().fit_transform(runs)
     positive = ((("a", 0.5), *FLAT[1:]),)
     fine = Step("agent", "x", top_logprobs=(FLAT,), **one)

@@ -15,7 +15,7 @@ from trajscore.core.outcomes import check_outcomes
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.metrics._aggregate import aggregate
+from trajscore.metrics import aggregate
 
 
 class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.run_sums import run_sums
+from trajscore.core.run_sums import contrast_sums, run_sums
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
-from trajscore.metrics._censored import contrast_sums
 
 
 class TPSBounds(NamedTuple):

@@ -11,10 +11,10 @@ from scipy.stats import chi2, norm
 
 from trajscore.core.checks import check_groups, check_trajectories
 from trajscore.core.outcomes import CENSORED
+from trajscore.core.run_sums import contrast_sums
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.metrics._censored import contrast_sums
 
 # the normal approximation needs some independent units, runs or clusters
 _AT_LEAST = 10

@@ -16,12 +16,11 @@ from trajscore.censoring._forecasts import forecasts_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.run_sums import RunSums, run_sums
+from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, as_numbers, check_choice, is_number
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.inference import paired_bootstrap
-from trajscore.metrics._censored import contrast_sums
 
 Branches = Sequence[ArrayLike | None] | NDArray[Any]
 

@@ -15,13 +15,12 @@ from trajscore.censoring._shares import ConstantOutcomeError
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.own_stops import refuse_own_stops
-from trajscore.core.run_sums import RunSums, run_sums
+from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference import bootstrap
 from trajscore.inference._intervals import percentile_interval
-from trajscore.metrics._censored import contrast_sums
 
 
 class ScoreInterval(NamedTuple):

@@ -1,4 +1,4 @@
-"""What length tells, and where it tells nothing: at one step, and among runs of one length."""
+"""Success by run length, and comparisons free of it: at one step, among runs of one length."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import as_horizon
 from trajscore.core.weights import StepWeights
 
 # Cells worked on at a time: all temporaries of a chunk together stay inside a core's cache.
@@ -68,6 +69,17 @@ def run_sums(
         scored = score_cells(family, cells, outcomes[rows], of_runs.lengths[rows])
         out[rows] = of_runs.sums(scored, rows)
     return RunSums(out, of_runs.divisor(normalize))
+
+
+def contrast_sums(X: TrajectoryArray, score: Any, weights: StepWeights) -> RunSums:
+    """Return what success is worth over failure on each run's prefix: the score's slope in q_Z."""
+    success = run_sums(np.ones(len(X)), X, score, weights)
+    return success - run_sums(np.zeros(len(X)), X, score, weights)
+
+
+def beyond_end(X: TrajectoryArray) -> NDArray[np.bool_]:
+    """Whether the horizon of each run lies beyond its last step."""
+    return np.asarray(as_horizon(X.horizon, X.lengths) > X.lengths)
 
 
 def average(samples: FloatArray, weight: FloatArray) -> float:

@@ -1,4 +1,4 @@
-"""AUROC over pairs of runs that are alike in something, so that this something tells nothing.
+"""AUROC over pairs of runs of one stratum, so that the stratum carries no information.
 
 Runs of one length, of one log, or held out in one fold: a forecast gets nothing for what is the
 same for both runs of every pair. With one stratum it is AUROC.

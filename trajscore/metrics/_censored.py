@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.outcomes import soft_outcomes
-from trajscore.core.run_sums import RunSums, run_sums
+from trajscore.core.run_sums import run_sums
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_flag
-from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.metrics._tps import check_scored
 
 
@@ -142,9 +140,3 @@ def censored_tps_samples(
     weight = check_sample_weight(sample_weight, len(X))
     labels, normalize = soft_outcomes(y, q_z), as_flag(normalize, "normalize")
     return run_sums(labels, X, score, how, normalize=normalize).samples(weight)
-
-
-def contrast_sums(X: TrajectoryArray, score: Any, weights: StepWeights) -> RunSums:
-    """Return what success is worth over failure on each run's prefix: the score's slope in q_Z."""
-    success = run_sums(np.ones(len(X)), X, score, weights)
-    return success - run_sums(np.zeros(len(X)), X, score, weights)

@@ -55,7 +55,7 @@ def tps_sensitivity(
     -------
     DataFrame indexed by predictor, score, weights
         score: the Trajectory Proper Score; margin: what it is above that of the best constant, the
-        base rate over forecasts, which is a predictor too; rank: 1 for the best, ties alike;
+        base rate over forecasts, which is a predictor too; rank: 1 for the best, ties share a rank;
         rank_flip and sign_flip: whether the rank, or the sign of the margin, is another than under
         the first of `scores` and `weights`.
 

@@ -12,10 +12,10 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.own_stops import refuse_own_stops
-from trajscore.core.run_sums import run_sums
+from trajscore.core.run_sums import beyond_end, run_sums
 from trajscore.core.sample import check_forecasts
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_flag, as_horizon
+from trajscore.core.values import as_flag
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 
 
@@ -44,8 +44,9 @@ def tps_score(
     traces : TrajectoryArray or array-like of shape (n_runs, T_max)
         Forecasts of success in [0, 1], one a step; trailing NaN of a plain array is padding.
     score : "log", "brier", ("beta", a, b) or object, default="log"
-        Score family, in nats for "log"; an object needs ``success(p)`` and ``failure(p)``, which
-        give S(p, 1) and S(p, 0) for an array of forecasts.
+        Score family, in nats for "log"; as text also "beta(4,2)" and "log(0.01)", with another
+        clip. An object needs ``success(p)`` and ``failure(p)``, which give S(p, 1) and S(p, 0) for
+        an array of forecasts.
     weights : str or callable, default="early"
         Weight of the forecast at step t: "early" 1/sqrt(t), so that early ones count more and a
         run four times as long counts about twice; "uniform" 1; "exponential_front" 2^(1-t);
@@ -188,8 +189,3 @@ def check_scored(
                 stacklevel=3,
             )
     return y, X
-
-
-def beyond_end(X: TrajectoryArray) -> NDArray[np.bool_]:
-    """Whether the horizon of each run lies beyond its last step."""
-    return np.asarray(as_horizon(X.horizon, X.lengths) > X.lengths)

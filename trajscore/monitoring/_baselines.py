@@ -53,7 +53,7 @@ class RawVerifier(OneLimit):
     Parameters
     ----------
     alpha : float or array-like of shape (n_alphas,), default=0.05
-        One level or several; methods use the first unless told.
+        One level or several; methods use the first by default.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class CalibratedVerifier(OneLimit):
     Parameters
     ----------
     alpha : float or array-like of shape (n_alphas,), default=0.05
-        One level or several; methods use the first unless told.
+        One level or several; methods use the first by default.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ class FixedStepStop(OneLimit):
         false-alarm rate to be at most alpha in the mean over calibration sets (the conformal
         threshold on the lengths of succeeding runs).
     alpha : float or array-like of shape (n_alphas,), default=0.05
-        One level or several; methods use the first unless told. Read only where `step` is not
+        One level or several; methods use the first by default. Read only where `step` is not
         given.
 
     Attributes
@@ -260,7 +260,7 @@ class RandomStop(OneLimit):
         level, as large as it may be for the false-alarm rate to be at most alpha in the mean
         over calibration sets (conformal risk control).
     alpha : float or array-like of shape (n_alphas,), default=0.05
-        One level or several; methods use the first unless told. Read only where `hazard` is not
+        One level or several; methods use the first by default. Read only where `hazard` is not
         given.
     random_state : int, RandomState instance or None, default=0
         Seed of the draws.

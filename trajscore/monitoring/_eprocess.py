@@ -80,7 +80,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         and makes the level exact ("conformal", "pac", "pac_marginal"). The uniform is a hash of
         the run's id, the seed and the data of the fit.
     alpha : float or array-like of shape (n_alphas,), default=0.05
-        One level or several; methods use the first unless told.
+        One level or several; methods use the first by default.
     delta : float, default=0.1
         Read for "pac".
     hold_out : {"successes", "runs"}, default="successes"
@@ -457,8 +457,8 @@ def _warn_if_alike(ratio: DensityRatio, X: TrajectoryArray) -> None:
     least = int(getattr(final_forecaster(ratio.forecaster), "min_class_count", 1))
     warnings.warn(
         f"The forecasts of all {len(X)} runs are the same at every step, so the process cannot "
-        f"distinguish runs. Give scores that vary, or more runs: a step needs {least} of each "
-        f"outcome",
+        f"distinguish runs. Give scores that vary, or more runs: a step needs {least} runs of "
+        f"each outcome",
         UserWarning,
         stacklevel=3,
     )

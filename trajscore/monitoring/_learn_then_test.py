@@ -38,13 +38,13 @@ class LearnThenTestStop(OneLimit):
         Gives the forecast by its ``transform``. None is a `PrefixForecaster`; "passthrough" takes
         X as forecasts.
     alpha : float or array-like of shape (n_alphas,), default=0.05
-        Bounds on the false-alarm rate; methods use the first unless told.
+        Bounds on the false-alarm rate; methods use the first by default.
     lost_accuracy : float or None, default=0.05
         Bound on the share of all runs that succeed and are flagged; None sets no bound.
     delta : float, default=0.1
         Chance that one of the bounds, or both, do not hold; for each level by itself.
     calibration_fraction : float, default=0.5
-        Share of runs held out for the tests, drawn from all runs alike.
+        Share of runs held out for the tests, drawn from all runs.
     random_state : int, RandomState instance or None, default=0
         Draws the split.
 

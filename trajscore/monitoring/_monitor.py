@@ -432,7 +432,7 @@ def _checked_id(run: Hashable | None) -> Hashable:
 
 
 def _fingerprint(test: FittedTest) -> dict[str, Any]:
-    """What tells one fitted process from another, in JSON."""
+    """Return what identifies a fitted process, for JSON."""
     return {
         "channels": list(test.channels or ()) or test.n_channels,
         "folds": len(test.folds),

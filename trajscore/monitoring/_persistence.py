@@ -37,7 +37,7 @@ def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioE
         )
     try:
         unknown = io.get_untrusted_types(file=file)
-    except Exception as error:  # whatever skops meets in a file that is none
+    except Exception as error:  # whatever skops raises for another kind of file
         raise ValueError(
             f"{file} is not a .skops file; write one with skops.io.dump(process, path)"
         ) from error
@@ -51,7 +51,7 @@ def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioE
     try:
         process = io.load(file, trusted=unknown)
     except Exception as error:
-        raise ValueError(f"{file} is damaged: {error}; write it anew") from error
+        raise ValueError(f"{file} is damaged: {error}; write it again") from error
     if not isinstance(process, DensityRatioEProcess):
         raise ValueError(f"{file} holds a {type(process).__name__}, not a DensityRatioEProcess")
     try:

@@ -77,7 +77,7 @@ def _answer(monitor: EProcessMonitor, message: Any) -> Decision:
             raise ValueError(unknown_name("key", key, KEYS))
     run, step, end = message.get("id"), message.get("step"), message.get("end", False)
     if "id" not in message:
-        raise ValueError(f'there is no "id", which says whose score it is; {_EXAMPLE}')
+        raise ValueError(f'"id" is missing: the run that the score belongs to; {_EXAMPLE}')
     if isinstance(run, bool) or not isinstance(run, (str, int)):
         raise ValueError(f'"id" must be text or a whole number, got {json.dumps(run)}')
     if "step" in message and (isinstance(step, bool) or not isinstance(step, int) or step < 1):
@@ -87,7 +87,7 @@ def _answer(monitor: EProcessMonitor, message: Any) -> Decision:
     if "score" in message:
         return monitor.update(message["score"], run, step=step, done=end)
     if not end:
-        raise ValueError('there is no "score"; send one, or "end": true')
+        raise ValueError('"score" is missing; send one, or "end": true')
     return monitor.finish(run)
 
 

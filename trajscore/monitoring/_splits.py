@@ -45,7 +45,7 @@ def split_report(
     Parameters
     ----------
     rule : StoppingRule
-        Not fitted, or to be fitted anew.
+        Fitted or not; it is fitted again for each split.
     X : TrajectoryArray or array-like of shape (n_runs, T_max)
         Scores.
     y : array-like of shape (n_runs,)
@@ -55,7 +55,7 @@ def split_report(
     n_splits : int, default=20
         Number of splits.
     groups : array-like of shape (n_runs,), optional
-        Runs of one group (trials of one task) are known together, and the rule is told.
+        Runs of one group (trials of one task) are known together; they are passed to the rule.
     cost : TrajectoryArray or array-like of shape (n_runs, T_max), optional
         Cost of each step, for example in tokens, for the same runs in the same order.
     confidence_level : float, default=0.95
@@ -121,9 +121,9 @@ def _one_split(rule: StoppingRule, sample: Sample, known_share: float, seed: int
     is_known = np.isin(units, order[: int(known_share * len(order))])
     known, new = sample.take(is_known), sample.take(~is_known)
     fit_params = {} if known.groups is None else fit_arguments(rule, {"groups": known.groups})
-    with warnings.catch_warnings():  # what is said there shows in the table
+    with warnings.catch_warnings():  # what these warnings say shows in the table
         warnings.filterwarnings("ignore", message=".*successes are too few")
-        warnings.filterwarnings("ignore", message="the forecasts of all .* are alike")
+        warnings.filterwarnings("ignore", message="The forecasts of all .* are the same")
         warnings.filterwarnings("ignore", message=".*steps of the longest run in fitting")
         warnings.filterwarnings("ignore", message="score .* is out of range")
         fitted = clone(rule).fit(known.X, known.y, **fit_params)

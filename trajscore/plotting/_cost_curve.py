@@ -1,4 +1,4 @@
-"""What answers with a confidence cost, whatever it costs to reject one."""
+"""Expected cost of answers with a confidence, over the cost of rejecting."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from trajscore.core.score_families import family_name
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights
-from trajscore.metrics._decomposition import PARTS, tps_decomposition
+from trajscore.metrics import tps_decomposition
+from trajscore.metrics._decomposition import PARTS
 from trajscore.plotting._display import (
     BLUE,
     ORANGE,
@@ -30,7 +31,7 @@ GAIN, LOSS = BLUE, ORANGE
 
 @dataclass(eq=False, repr=False)
 class DecompositionDisplay(PredictionDisplayMixin):
-    """How far forecasts get from the base rate by telling runs apart, and lose by miscalibration.
+    """What forecasts gain over the base rate by discrimination, and lose by miscalibration.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How early a risk tells of failure, and what it tells at each step."""
+"""How early a risk predicts failure, and what it is worth at each step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from trajscore.plotting._display import (
     share_axis,
     step_axis,
 )
-from trajscore.tracer._early_warning import EarlyWarning, early_warning
+from trajscore.tracer import early_warning
+from trajscore.tracer._early_warning import EarlyWarning
 
 
 @dataclass(eq=False, repr=False)
@@ -47,7 +48,8 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
     -----
     `plot` shades the early part of a run, ``early=0.2``. On one pair of axes, ``ax=one``, it draws
     the shares alone. AUROC at a step is of the runs that are at least that long, with its interval:
-    shares of a run are taller for long runs, which fail more often, and here length tells nothing.
+    shares of a run are taller for long runs, which fail more often; at one step length carries no
+    information.
 
     Examples
     --------

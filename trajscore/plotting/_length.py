@@ -1,4 +1,4 @@
-"""What the length of a run alone tells of its outcome."""
+"""What the length of a run alone predicts."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.weights import Horizon, Weights
-from trajscore.metrics._murphy import murphy_curve
+from trajscore.metrics import murphy_curve
 from trajscore.plotting._display import (
     REFERENCE,
     PredictionDisplayMixin,

@@ -13,7 +13,7 @@ from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.weights import Horizon, Weights
-from trajscore.metrics._aggregate import aggregate
+from trajscore.metrics import aggregate
 from trajscore.plotting._display import (
     REFERENCE,
     PredictionDisplayMixin,

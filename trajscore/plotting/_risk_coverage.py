@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.metrics._selective import aurc, risk_coverage_curve
+from trajscore.metrics import aurc, risk_coverage_curve
 from trajscore.plotting._display import GREY, AnswerDisplayMixin, next_style, share_axis
 
 

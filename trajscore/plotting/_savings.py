@@ -7,7 +7,8 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from trajscore.monitoring._savings import TokenSavings, token_savings
+from trajscore.monitoring import token_savings
+from trajscore.monitoring._savings import TokenSavings
 from trajscore.plotting._display import (
     REFERENCE,
     DisplayMixin,

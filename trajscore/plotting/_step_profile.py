@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.score_families import family_name
-from trajscore.metrics._step_profile import step_profile
+from trajscore.metrics import step_profile
 from trajscore.plotting._display import (
     BEHIND,
     PredictionDisplayMixin,

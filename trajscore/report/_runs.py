@@ -16,13 +16,13 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import parts_of
 from trajscore.core.ids import check_index
 from trajscore.core.outcomes import CENSORED, CENSORED_AS, FAILURE, SUCCESS, as_labels, differ
+from trajscore.core.run_sums import beyond_end
 from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import classify_stops, is_scored, normalize_reasons, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, unknown_name
 from trajscore.inference._influence import FEW_CLUSTERS
 from trajscore.inference._units import units_of
-from trajscore.metrics._tps import beyond_end
 from trajscore.report._data import REFERENCES, Note
 from trajscore.report._left_out import UNOBSERVED, number_of_runs, stopped_by
 

@@ -161,7 +161,7 @@ class SAUP(RiskScorer):
 
 
 class RunLength(_OneSignal):
-    """Number of turns so far: whatever is worth its cost ranks better than this.
+    """Number of turns so far: a baseline that a useful risk must beat.
 
     Parameters
     ----------

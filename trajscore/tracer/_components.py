@@ -56,13 +56,13 @@ def components_of(X: TrajectoryArray, actors: str) -> Components:
 
 
 def nothing_yet(X: TrajectoryArray, names: Sequence[str] = COMPONENTS) -> BoolArray:
-    """Tell up to which cells of each run none of these components was recorded, whoever acted."""
+    """Whether none of these components was recorded up to each cell, whoever acted."""
     recorded = [~np.isnan(values) for name, values in _recorded(X).items() if name in names]
     return running_max(X, np.logical_or.reduce(recorded).astype(np.float64)) == 0
 
 
 def nothing_recorded(X: TrajectoryArray) -> BoolArray:
-    """Tell of which runs no component was recorded at any step, whoever acted."""
+    """Whether no component of a run was recorded at any step, whoever acted."""
     return nothing_yet(X)[last_cells(X)]
 
 
@@ -73,7 +73,7 @@ def channel(X: TrajectoryArray, name: str) -> FloatArray:
 
 
 def of_actors(X: TrajectoryArray, actors: str) -> BoolArray:
-    """Tell which cells are turns of the chosen actors."""
+    """Whether each cell is a turn of the chosen actors."""
     if actors == "both":
         return np.ones(len(X.cells), dtype=bool)
     is_agent = channel(X, IS_AGENT) > 0
@@ -140,7 +140,7 @@ def check_surprisal(X: TrajectoryArray, reader: str) -> None:
 
 
 def warn_of_some_surprisal(X: TrajectoryArray) -> None:
-    """Say how many runs lack a surprisal that others have, as their risks are on two scales."""
+    """Warn where some runs have a surprisal and others have none: their scales differ."""
     if SURPRISAL not in (X.channels or ()):
         return
     n_without = int(_runs_without(X, channel(X, SURPRISAL)).sum())

@@ -1,4 +1,4 @@
-"""How early a risk that is watched step by step tells of failure."""
+"""How early a risk, watched step by step, predicts failure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class EarlyWarning:
-    """When the risk of each run first reached a threshold, and what it tells at each step.
+    """When the risk of each run first reached a threshold, and its worth at each step.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ def early_warning(
     threshold: float | None = None,
     groups: ArrayLike | None = None,
 ) -> EarlyWarning:
-    """Find when the risk of each run first reaches a threshold, and what it tells at each step.
+    """Find when the risk of each run first reaches a threshold, and what it is worth by step.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def early_warning(
         ``threshold``, ``failure_times``, ``success_times``, ``mean_time`` and ``median_time``;
         ``detected_within(progress)`` and ``false_alarms_within(progress)`` are shares of failures
         and of successes flagged in the first part of their runs, ``curve()`` has all of both;
-        ``by_step`` is what the risk tells at a step, where the length of runs tells nothing.
+        ``by_step`` judges the risk of one step at a time, where run length carries no information.
 
     Notes
     -----

@@ -29,8 +29,8 @@ class SemanticEntropy(RiskScorer):
     ----------
     samples : str, default="samples"
         Where a step keeps its sampled answers: ``step.extra[samples]``, a list of texts, or of
-        objects with "text" and "logprob". Answers of which each has a log-probability count by
-        probability, others alike.
+        objects with "text" and "logprob". Where each answer has a log-probability, answers
+        are weighted by probability, otherwise equally.
     equivalence : callable, optional
         Tells of two answers whether they mean the same; each answer is compared with the first
         one of every meaning so far. Default: the same but for case and spaces.
@@ -113,7 +113,7 @@ def semantic_entropy(
 
 
 def _same_words(a: str, b: str) -> bool:
-    """Tell whether two answers are the same but for case and spaces."""
+    """Whether two answers are the same but for case and spaces."""
     return a.casefold().split() == b.casefold().split()
 
 

@@ -57,7 +57,7 @@ def has_failed(call: ToolCall) -> bool:
 
 
 def tools_with_effects(runs: Sequence[Run]) -> set[str]:
-    """Return the tools of which names say nothing, and after which a call had another result.
+    """Return tools whose names say nothing, and after which a repeated call had another result.
 
     The same call has been made before, and no other tool that may change something came between.
     Calls whose results change by themselves are no witnesses (a clock, a search engine).

@@ -73,7 +73,7 @@ class TracerScorer(RiskScorer):
     See Also
     --------
     TracerSignals : Makes the components from runs.
-    trajscore.tracer.early_warning : How early the risk tells of failure.
+    trajscore.tracer.early_warning : How early the risk predicts failure.
 
     Notes
     -----
@@ -281,7 +281,7 @@ class TracerScorer(RiskScorer):
         return np.where(unknown, np.nan, self._tail(signals, actors or self.actors, top_means))
 
     def _unknown_yet(self, signals: TrajectoryArray) -> BoolArray:
-        """Tell up to which cells there is no risk: a multiple of surprisal needs that."""
+        """Whether a cell comes before the first component (of a multiple: the first surprisal)."""
         is_multiple = self.aggregation == "multiplicative"
         return nothing_yet(signals, (SURPRISAL,) if is_multiple else COMPONENTS)
 

@@ -159,7 +159,7 @@ def _refuse_empty(runs: Sequence[Run], lengths: IntArray, whose: str) -> None:
 
 
 def check_runs(runs: Any, reader: str) -> list[Run]:
-    """Refuse what is no list of runs."""
+    """Refuse anything but a list of runs."""
     if isinstance(runs, (str, bytes)) or not is_iterable(runs):
         raise TypeError(
             f"{reader} takes runs, got {type(runs).__name__}; read a log with "
