@@ -38,10 +38,6 @@ def _outside(place: str, value: float, n: int) -> str:
     return f"{place}: {value:g} lies outside [0, 1]{count}; correct it if this is a probability."
 
 
-def _as_equal_clusters(n: int, effective: float) -> str:
-    return f", equivalent to {effective:.1f} equally large ones" if effective <= n - 0.5 else ""
-
-
 def _constant_maps(maps: list[str]) -> str:
     which = "one of the two cross-fitting folds" if len(maps) == 1 else "both cross-fitting folds"
     return f"in {which} the signal carried no information; its runs get the base rate."
@@ -58,8 +54,9 @@ NOTES: dict[str, Callable[..., str]] = {
         f"or 1 minus it (on the command line, --risk)."
     ),
     "few clusters": lambda n, effective: (
-        f"there are {n} clusters of runs{_as_equal_clusters(n, effective)}. Intervals from fewer "
-        f"than {FEW_CLUSTERS} may be too narrow; collect runs of more tasks."
+        f"there are {n} clusters of runs"
+        + f", equivalent to {effective:.1f} equally large ones" * (effective <= n - 0.5)
+        + f". Intervals from fewer than {FEW_CLUSTERS} may be too narrow: add runs of more tasks."
     ),
     "heavy run": lambda run, steps, share: (
         f"run {run} ({steps:,} steps) has {share:.0%} of the weight of all forecasts and moves "
@@ -119,7 +116,11 @@ def disclosures(data: ReportData) -> dict[str, str]:
             ]
         ),
         "weights": _weights(data),
-        "aggregation": _aggregation(options),
+        "aggregation": (
+            f"{options.phi} value of each trace, for AUROC, AUPRC, AURC, T-ECE, T-Brier (failures "
+            f"are the positive class) and ECUAS (the answer is accepted or rejected; u = 1 - that "
+            f"value, many possible answers, lower is better)"
+        ),
         "calibration": _calibration(facts.calibrators),
         "censoring": _censoring(facts),
         "intervals": _intervals(data),
@@ -290,14 +291,6 @@ def level_of_margins(data: ReportData) -> str:
     n, level = len(data.cards), data.facts.intervals.confidence_level
     at_once = f" for all {n} predictors at once" if n > 1 else ""
     return f"intervals of {data.score_name} margins hold at {100 * level:.3g}%{at_once}"
-
-
-def _aggregation(options: Options) -> str:
-    return (
-        f"{options.phi} value of each trace, for AUROC, AUPRC, AURC, T-ECE, T-Brier (failures are "
-        f"the positive class) and ECUAS (the answer is accepted or rejected; u = 1 - that value, "
-        f"many possible answers, lower is better)"
-    )
 
 
 def _calibration(calibrators: dict[str, str] | None) -> str:
