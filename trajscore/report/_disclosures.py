@@ -33,18 +33,11 @@ _SAME_RATE = 5e-4
 # -------------------------------------------------------------------- of single predictors
 
 
-def _outside(place: str, value: float, n: int) -> str:
-    count = "" if n == 1 else f" (the first of {n} such values)"
-    return f"{place}: {value:g} lies outside [0, 1]{count}; correct it if this is a probability."
-
-
-def _constant_maps(maps: list[str]) -> str:
-    which = "one of the two cross-fitting folds" if len(maps) == 1 else "both cross-fitting folds"
-    return f"in {which} the signal carried no information; its runs get the base rate."
-
-
 NOTES: dict[str, Callable[..., str]] = {
-    "outside": _outside,
+    "outside": lambda place, value, n: (
+        f"{place}: {value:g} lies outside [0, 1]{f' (the first of {n} such values)' * (n > 1)}; "
+        f"correct it if this is a probability."
+    ),
     "filled": lambda share: f"{share:.1%} of its values were missing; the value before was used.",
     "leakage": lambda how: (
         f"{how}. If it is the outcome, or was made from it, ignore all results of this predictor."
@@ -75,7 +68,10 @@ NOTES: dict[str, Callable[..., str]] = {
     ),
     "too few runs": lambda: "left out; it has too few complete runs of both outcomes.",
     "not calibrated": lambda why: f"not recalibrated; {why}",
-    "constant maps": _constant_maps,
+    "constant maps": lambda maps: (
+        f"in {'one of the two' if len(maps) == 1 else 'both'} cross-fitting folds the signal "
+        f"carried no information; its runs get the base rate."
+    ),
     "not monitored": lambda why: f"not monitored; {why}",
     "sampled": lambda n, n_runs: (
         f"values and margins are of {n_runs:,} runs, read in batches; widths of intervals, cards, "
