@@ -53,7 +53,7 @@ def cards_of(
     rows = predictor_rows(judged, maker, Work(), [])
     rows.append(base_rate(rows[0].traces, judged.runs, OPTIONS.weights))
     cards = card_table(rows, OPTIONS, DRAWS, Work())
-    kinds = {"group": labels[judged.runs.given].astype(str).astype(object)}
+    kinds = {"group": labels[judged.runs.source_rows].astype(str).astype(object)}
     if quick:
         chosen = [r for r in rows[:-1] if r.form == form_of(cards, r.predictor)]
         p = differ(chosen, judged.runs, kinds["group"], OPTIONS, DRAWS)

@@ -105,7 +105,7 @@ def test_a_table(describe):
         "steps: 8 (2 to 2 a run, 2 at the median)",
         "tasks: 2",
         "other fields of the table: verbal",
-        "give --scale verbal=100",
+        "add --scale verbal=100",
         "a report: would judge p",
     ):
         assert said in out

@@ -202,8 +202,8 @@ def test_a_table_in_json(read):
     ("options", "said"),
     [
         (["--scale", "verbal"], "'verbal' is not NAME=TOP"),
-        (["--scale", "verbal=-1"], "no column and number"),
-        (["--stop", "timeout"], "no pair such as timeout=administrative"),
+        (["--scale", "verbal=-1"], "give a column and a number"),
+        (["--stop", "timeout"], "give pairs such as timeout=administrative"),
     ],
 )
 def test_bad_options(capsys, options, said):

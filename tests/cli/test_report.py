@@ -494,7 +494,7 @@ def test_out_goes_by_its_ending(table, capsys, ending, start):
         source = json.loads(out.read_text())["source"]
         assert source["name"] == str(folder / "runs.csv")
         assert source["command"].startswith(f"trajscore report {folder / 'runs.csv'} --out ")
-        assert source["said"].startswith("guessed run id: column 'run_id'")
+        assert source["guesses"].startswith("guessed run id: column 'run_id'")
 
 
 def test_an_ending_that_is_not_known_is_refused_before_the_work(table, capsys):

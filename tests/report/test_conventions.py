@@ -106,17 +106,17 @@ def test_a_run_that_outweighs_the_others_is_named():
     report = evaluate(X, y, calibrator=None, intervals=QUICK)
     weight = (1 / np.sqrt(np.arange(1, 1501))).sum()
     share = weight / (weight + 60 * (1 / np.sqrt(np.arange(1, 5))).sum())
-    (note,) = noted(report, "holds")
+    (note,) = noted(report, "moves every")
     assert note.startswith(
         f"weights: run endless (1,500 steps) has {share:.0%} of the weight of all "
-        f"forecasts, so that it moves every score; a horizon, such as horizon=30, bounds"
+        f"forecasts and moves every score. A horizon, such as horizon=30, limits"
     )
     assert note in report.to_html()
     for calm in ({"weights": "uniform", "horizon": 4}, PUBLISHED):
-        assert noted(evaluate(X, y, **calm, calibrator=None, intervals=QUICK), "holds") == []
-    assert noted(evaluate(X[:60], y[:60], calibrator=None, intervals=QUICK), "holds") == []
+        assert noted(evaluate(X, y, **calm, calibrator=None, intervals=QUICK), "moves every") == []
+    assert noted(evaluate(X[:60], y[:60], calibrator=None, intervals=QUICK), "moves every") == []
     # of few runs each holds much
-    assert noted(evaluate(X[:6], y[:6], calibrator=None, intervals=QUICK), "holds") == []
+    assert noted(evaluate(X[:6], y[:6], calibrator=None, intervals=QUICK), "moves every") == []
 
 
 def test_groups_of_few_runs_are_counted(short_wins):
@@ -127,5 +127,5 @@ def test_groups_of_few_runs_are_counted(short_wins):
     (note,) = noted(report, "groups")
     assert note == (
         "weights: 1 of 3 groups by model has fewer than 20 runs. A score divides by the weight of "
-        "the group's steps, so averages over such groups may prefer the wrong predictor."
+        "the group's steps, so an average over such groups may prefer the wrong predictor."
     )

@@ -30,7 +30,7 @@ def p_of(p, y, labels, clusters=None):
     """Return the p-value of forecasts of one step being worth another share in some group."""
     judged = choose_runs(check_predictors(p[:, None], y, clusters, None), None, "failure")
     row = Row("forecast", RECALIBRATED, judged.traces["forecast"], judged.runs, True)
-    labels = np.asarray(labels)[judged.runs.given].astype(str).astype(object)
+    labels = np.asarray(labels)[judged.runs.source_rows].astype(str).astype(object)
     return differ([row], judged.runs, labels, OPTIONS, QUICK)[0]
 
 

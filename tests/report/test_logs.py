@@ -54,7 +54,7 @@ def test_without_confidence_the_situation_is_judged(tmp_path, capsys):
     assert "the log has no confidence (neither token log-probabilities nor stated ones)" in out
     assert re.search("TRACER: [a-z ]+; as given it is not a probability", out)
     assert "turns: surprisal 0, " in out
-    assert re.search(r"of (\d+) turns, .* (\d+) repetition, 0 agent_gap, \d+ user_gap", out)
+    assert re.search(r"in (\d+) turns: .* repetition (\d+), agent_gap 0, user_gap \d+", out)
     assert re.search("^alive rate, end known +24", out, re.MULTILINE)
     assert "clusters of runs by 'task'" in out
     assert "1 of 24 runs not observed" in out

@@ -167,7 +167,9 @@ def check_sequential(
     matched = None if baseline is None else match(baseline, new)
     problems = data_problems(new, matched, all_rules.data)
     look = max((task.look for task in before), default=0)
-    names = [] if problems else sorted(outcomes.keys() - {task.name for task in before}, key=_place)
+    names = [] if problems else list(outcomes.keys() - {task.name for task in before})
+    # an order in which no outcome can have a say
+    names.sort(key=lambda name: hashlib.sha256(name.encode(errors="surrogatepass")).digest())
     look += bool(names)
     now = [_Task(name, look, outcomes[name], _sorted(reference.get(name))) for name in names]
     if now:
@@ -247,11 +249,6 @@ def _outcomes(runs: RunSet, by: str) -> dict[str, dict[str, float]]:
 
 def _sorted(outcomes: Mapping[str, float] | None) -> list[float]:
     return sorted((outcomes or {}).values())
-
-
-def _place(name: str) -> str:
-    """Where a task comes among those of one look: no outcome can have a say in it."""
-    return hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()
 
 
 def _check_unchanged(

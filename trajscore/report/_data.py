@@ -234,9 +234,3 @@ class ReportData:
         """Names of the predictors, without the references."""
         names = self.table.index.get_level_values("predictor")
         return [name for name in dict.fromkeys(names) if name not in REFERENCES]
-
-    @property
-    def metrics(self) -> list[str]:
-        """Columns of `table` that are metrics or numbers of runs, not differences."""
-        differences = (*MARGIN, *OVER_ALIVE, *OVER_ALIVE_END)
-        return [name for name in self.table if name.split(" ")[-1] not in differences]

@@ -32,22 +32,11 @@ _SAME_RATE = 5e-4
 # -------------------------------------------------------------------- of single predictors
 
 
-def _outside(place: str, value: float, n: int) -> str:
-    count = "" if n == 1 else f" (the first of {n} such values)"
-    return f"{place}: {value:g} lies outside [0, 1]{count}; correct it if this is a probability."
-
-
-def _as_equal_clusters(n: int, effective: float) -> str:
-    return f", equivalent to {effective:.1f} equally large ones" if effective <= n - 0.5 else ""
-
-
-def _constant_maps(maps: list[str]) -> str:
-    which = "one of the two cross-fitting folds" if len(maps) == 1 else "both cross-fitting folds"
-    return f"in {which} the signal carried no information; its runs get the base rate."
-
-
 NOTES: dict[str, Callable[..., str]] = {
-    "outside": _outside,
+    "outside": lambda place, value, n: (
+        f"{place}: {value:g} lies outside [0, 1]{f' (the first of {n} such values)' * (n > 1)}; "
+        f"correct it if this is a probability."
+    ),
     "filled": lambda share: f"{share:.1%} of its values were missing; the value before was used.",
     "leakage": lambda how: (
         f"{how}. If it is the outcome, or was made from it, ignore all results of this predictor."
@@ -57,8 +46,9 @@ NOTES: dict[str, Callable[..., str]] = {
         f"or 1 minus it (on the command line, --risk)."
     ),
     "few clusters": lambda n, effective: (
-        f"there are {n} clusters of runs{_as_equal_clusters(n, effective)}. Intervals from fewer "
-        f"than {FEW_CLUSTERS} may be too narrow; collect runs of more tasks."
+        f"there are {n} clusters of runs"
+        + f", equivalent to {effective:.1f} equally large ones" * (effective <= n - 0.5)
+        + f". Intervals from fewer than {FEW_CLUSTERS} may be too narrow: add runs of more tasks."
     ),
     "heavy run": lambda run, steps, share: (
         f"run {run} ({steps:,} steps) has {share:.0%} of the weight of all forecasts and moves "
@@ -77,7 +67,10 @@ NOTES: dict[str, Callable[..., str]] = {
     ),
     "too few runs": lambda: "left out; it has too few complete runs of both outcomes.",
     "not calibrated": lambda why: f"not recalibrated; {why}",
-    "constant maps": _constant_maps,
+    "constant maps": lambda maps: (
+        f"in {'one of the two' if len(maps) == 1 else 'both'} cross-fitting folds the signal "
+        f"carried no information; its runs get the base rate."
+    ),
     "not monitored": lambda why: f"not monitored; {why}",
     "sampled": lambda n, n_runs: (
         f"values and margins are of {n_runs:,} runs, read in batches; widths of intervals, cards, "
@@ -118,7 +111,11 @@ def disclosures(data: ReportData) -> dict[str, str]:
             ]
         ),
         "weights": _weights(data),
-        "aggregation": _aggregation(options),
+        "aggregation": (
+            f"{options.phi} value of each trace, for AUROC, AUPRC, AURC, T-ECE, T-Brier (failures "
+            f"are the positive class) and ECUAS (the answer is accepted or rejected; u = 1 - that "
+            f"value, many possible answers, lower is better)"
+        ),
         "calibration": _calibration(facts.calibrators),
         "censoring": _censoring(facts),
         "intervals": _intervals(data),
@@ -274,14 +271,6 @@ def level_of_margins(data: ReportData) -> str:
     n, level = len(data.cards), data.facts.intervals.confidence_level
     at_once = f" for all {n} predictors at once" if n > 1 else ""
     return f"intervals of {data.score_name} margins hold at {100 * level:.3g}%{at_once}"
-
-
-def _aggregation(options: Options) -> str:
-    return (
-        f"{options.phi} value of each trace, for AUROC, AUPRC, AURC, T-ECE, T-Brier (failures are "
-        f"the positive class) and ECUAS (the answer is accepted or rejected; u = 1 - that value, "
-        f"many possible answers, lower is better)"
-    )
 
 
 def _calibration(calibrators: dict[str, str] | None) -> str:

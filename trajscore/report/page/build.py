@@ -69,7 +69,9 @@ def _environment() -> Any:
     )
     environment.filters |= {
         "signed": lambda value, digits=3: "" if pd.isna(value) else fixed(value, digits, "+"),
-        "fixed": _fixed,
+        "fixed": lambda x, digits=3: (
+            f"{round(x, digits) + 0.0:,.{digits}f}" if np.isfinite(x) else ""
+        ),
         "percent": lambda x, digits=0: "" if pd.isna(x) else f"{100 * x:.{digits}f}%",
         "interval": lambda ends, digits=3: interval(ends[0], ends[1], digits, "+"),
     }
@@ -81,7 +83,3 @@ def _environment() -> Any:
 
 def _file(name: str) -> str:
     return files("trajscore.report.page").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def _fixed(value: float, digits: int = 3) -> str:
-    return "" if pd.isna(value) or np.isinf(value) else f"{round(value, digits) + 0.0:,.{digits}f}"
