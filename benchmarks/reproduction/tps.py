@@ -360,7 +360,8 @@ PAPER = Paper(
         ),
         Item(
             "Figure 2", "Natural censoring on WebShop, and the constants of section 6.3",
-            "from the counts, and from the printed scores; ``tests/censoring/test_practice_shift.py``",
+            "from the counts, and from the printed scores; "
+            "``tests/censoring/test_practice_shift.py``",
             figure_2, f"{NOT_PUBLIC} (scores of verbal confidence, intervals)",
         ),
         Item(
@@ -378,7 +379,8 @@ PAPER = Paper(
         ),
         Item(
             "Appendix G.2", "Parse errors taken for budgets: .04 nats on WebShop",
-            "``tests/censoring/test_practice_shift.py`` has such a sensitivity run", missing=NOT_PUBLIC,
+            "``tests/censoring/test_practice_shift.py`` has such a sensitivity run",
+            missing=NOT_PUBLIC,
         ),
         Item(
             "Table 1", "Slopes and range of the calibrated forecasts",
@@ -408,7 +410,8 @@ PAPER = Paper(
             "``benchmarks/fixed_rank.py``, on public runs above", missing=NOT_PUBLIC,
         ),
         Item(
-            "Table 6", "Why runs ended", "``tests/censoring/test_termination_audit.py``, of the counts",
+            "Table 6", "Why runs ended",
+            "``tests/censoring/test_termination_audit.py``, of the counts",
             audit, draw=draw_terminations, caption="WebShop, from the printed counts.",
         ),
         Item(
@@ -437,8 +440,8 @@ PAPER = Paper(
         ),
         Item(
             "Table 11", "WebShop: shifts by predictor, family and schedule",
-            "``tests/censoring/test_practice_shift.py``; the rows of action-span entropy are printed "
-            "the same, as a calibrator gives that falls back on the base rate",
+            "``tests/censoring/test_practice_shift.py``; the rows of action-span entropy are "
+            "printed the same, as a calibrator gives that falls back on the base rate",
             shifts, f"{NOT_PUBLIC} (the five streams)",
         ),
         Item(

@@ -53,7 +53,7 @@ def test_calibrator(table, capsys, name):
     code, _, _ = run(capsys, folder / "runs.csv", "--calibrator", name, "--out", folder / "r.json")
     forms = json.loads((folder / "r.json").read_text())["predictors"]["confidence"]["forms"]
     assert code == 0
-    assert ("calibrated" in forms) == (name != "none")
+    assert ("recalibrated" in forms) == (name != "none")
 
 
 def test_named_columns_and_page(table, capsys):
@@ -270,7 +270,7 @@ def test_errors_name_the_options_of_the_command(table, capsys):
 
 
 def test_bad_files(tmp_path, capsys):
-    assert "no such file" in run(capsys, tmp_path / "none.csv")[2]
+    assert "none.csv does not exist" in run(capsys, tmp_path / "none.csv")[2]
     (tmp_path / "x.txt").write_text("a")
     assert "expected a file that ends in" in run(capsys, tmp_path / "x.txt")[2]
     (tmp_path / "empty.csv").write_text("")

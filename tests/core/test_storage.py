@@ -111,7 +111,9 @@ def test_names_that_a_file_cannot_hold(names, path):
 
 
 def test_files_of_others(path):
-    with pytest.raises(FileNotFoundError, match="file not found"):
+    with pytest.raises(
+        FileNotFoundError, match="does not exist; give the path of a file that save wrote"
+    ):
         TrajectoryArray.load(path)
     for content in (b"", b"hello", b"PK\x03\x04 and no more"):
         path.write_bytes(content)
@@ -199,7 +201,7 @@ def test_a_save_replaces_what_a_link_names_and_keeps_its_mode(path):
 
 
 def test_a_folder_that_is_not_there(path):
-    with pytest.raises(FileNotFoundError, match="folder not found; create it first"):
+    with pytest.raises(FileNotFoundError, match="does not exist; create it first"):
         array_with([1, 2]).save(path.parent / "nowhere" / path.name)
 
 

@@ -49,7 +49,7 @@ def load(path: Path, build: Callable[..., Loaded]) -> Loaded:
     """Read what `save` wrote, and build a container of its parts."""
     form = _format(path)
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: file not found")
+        raise FileNotFoundError(f"{path} does not exist; give the path of a file that save wrote")
     try:
         return build(**form.read(path), missing="allow")
     except _ERRORS as error:
@@ -68,7 +68,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         return
     path = path.resolve()  # what a link names is replaced, not the link
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path.parent}: folder not found; create it first")
+        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first")
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         with beside.open("xb") as file:

@@ -181,7 +181,7 @@ def read_gates(path: str | Path) -> Rules:
     try:
         contents = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise ValueError(f"{file}: there is no such file") from error
+        raise ValueError(f"{file} does not exist; give the path of a file of gates") from error
     except (ValueError, OSError, RecursionError) as error:
         raise ValueError(f"{file} is not a TOML file: {error}") from error
     gates, data = contents.pop("gate", []), contents.pop("data", {})

@@ -19,7 +19,6 @@ from trajscore.report._data import (
     INFLUENCE,
     Facts,
     Note,
-    Options,
     ReportData,
 )
 from trajscore.report._left_out import number_of_runs
