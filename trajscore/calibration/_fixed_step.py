@@ -48,8 +48,7 @@ def step_table(
         labels, units = success[runs], None if groups is None else groups[runs]
         if not has_both(labels):
             continue
-        auroc = auroc_estimate(values, labels, folds_of(X)[runs])
-        ends = interval_of(*auroc, units, confidence_level, on_logit=True)
+        ends = auroc_interval(values, labels, folds_of(X)[runs], units, confidence_level)
         scored = (np.nan,) * (1 + len(MARGIN))
         if forecasts is not None:
             p = forecasts.cells.ravel()[X.offsets[runs] + t - 1]
@@ -74,6 +73,37 @@ def auroc_estimate(confidence: FloatArray, success: FloatArray, stratum: IntArra
     """Return AUROC within strata, and the influence of each run on it."""
     auroc = AurocWithin.of(confidence, success, stratum)
     return float(auroc(np.ones(len(success)))), auroc.influence(len(success))
+
+
+def auroc_interval(
+    confidence: FloatArray,
+    success: FloatArray,
+    stratum: IntArray,
+    groups: IntArray | None,
+    confidence_level: float,
+) -> tuple[float, float, float]:
+    """Return AUROC within strata, with its interval.
+
+    Where it is 0 or 1 nothing varies. Then m pairs of different runs are in order, with chance
+    AUROC^m at most, so that the interval ends at (alpha / 2)^(1/m).
+    """
+    estimate = auroc_estimate(confidence, success, stratum)
+    area, low, high = interval_of(*estimate, groups, confidence_level, on_logit=True)
+    if area in (0.0, 1.0):
+        n_pairs = _disjoint_pairs(success, stratum if groups is None else groups, groups is None)
+        reach = ((1 - confidence_level) / 2) ** (1 / n_pairs)
+        return (1.0, min(low, reach), 1.0) if area else (0.0, 0.0, max(high, 1 - reach))
+    return area, low, high
+
+
+def _disjoint_pairs(success: FloatArray, codes: IntArray, within: bool) -> float:
+    """Count pairs of a success and a failure: of runs within strata, or of clusters of any."""
+    present = np.zeros((2, int(codes.max()) + 1))
+    np.add.at(present, ((success < 0.5).astype(np.int64), codes), 1)
+    if within:
+        return float(present.min(axis=0).sum())
+    clusters = present > 0
+    return float(max(1, min(*clusters.sum(axis=1), clusters.any(axis=0).sum() // 2)))
 
 
 def _both_ways(p: FloatArray, success: FloatArray, score: Any) -> MeanOfRuns:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.calibration._cross_fit import folds_of
-from trajscore.calibration._fixed_step import AUROC, auroc_estimate, step_table
+from trajscore.calibration._fixed_step import AUROC, auroc_estimate, auroc_interval, step_table
 from trajscore.core.collapse import collapse
 from trajscore.core.equal_length import has_both, length_bins, runs_with_a_partner
 from trajscore.core.ids import pair_codes
@@ -70,7 +70,7 @@ def _of_equals(row: Row, options: Options, level: float) -> tuple[Any, ...]:
     over = ours[0] - theirs[0], ours[1] - theirs[1]
     return (
         len(runs),
-        *interval_of(*ours, groups, level, on_logit=True),
+        *auroc_interval(confidence[runs], labels, stratum[runs], groups, level),
         *interval_of(*over, groups, level),
     )
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from trajscore.calibration._fixed_step import auroc_estimate
+from trajscore.calibration._fixed_step import auroc_interval
 from trajscore.core.equal_length import span, success_by_length
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.ties import group_ties
-from trajscore.inference._choice import interval_of
 from trajscore.report._data import AS_GIVEN, BASE_RATE, CONSTANT, FORMS
 from trajscore.report._disclosures import sentence
 from trajscore.report.page.charts import Axis, Panel
@@ -46,9 +45,11 @@ def _sentence(view: View) -> str:
     groups, seen = view.data.groups.get(key), view.data.outcomes[key] != CENSORED
     labels, steps = view.data.labels[key][seen], -view.constant.lengths[seen].astype(np.float64)
     units = None if groups is None else np.unique(groups[seen].astype(str), return_inverse=True)[1]
-    estimate = auroc_estimate(steps, labels, np.zeros(len(labels), dtype=np.int64))
-    level = view.data.facts.intervals.confidence_level
-    area, low, high = interval_of(*estimate, units, level, on_logit=True)
+    level, stratum = (
+        view.data.facts.intervals.confidence_level,
+        np.zeros(len(labels), dtype=np.int64),
+    )
+    area, low, high = auroc_interval(steps, labels, stratum, units, level)
     aside = "" if seen.all() else f", of the {seen.sum():,} runs with an outcome"
     if low <= 0.5 <= high:
         return (

@@ -1,0 +1,42 @@
+"""AUROC at one step, and its interval where all pairs of runs are in order."""
+
+import numpy as np
+import pytest
+
+from trajscore.calibration._fixed_step import auroc_interval
+
+SUCCESS = np.repeat([1.0, 0.0], [6, 54])
+ORDERED = np.arange(60.0)[::-1]
+ONE_STRATUM = np.zeros(60, dtype=np.int64)
+
+
+def test_perfect_order_of_few_runs_is_not_certain():
+    area, low, high = auroc_interval(ORDERED, SUCCESS, ONE_STRATUM, None, 0.95)
+    assert (area, high) == (1, 1)
+    assert low == pytest.approx(0.025 ** (1 / 6))
+    area, low, high = auroc_interval(-ORDERED, SUCCESS, ONE_STRATUM, None, 0.95)
+    assert (area, low) == (0, 0)
+    assert high == pytest.approx(1 - 0.025 ** (1 / 6))
+
+
+def test_only_pairs_that_are_compared_count():
+    stratum = np.repeat(
+        [0, 1, 0, 1, 2], [4, 2, 1, 23, 30]
+    )  # three pairs
+    low = auroc_interval(ORDERED, SUCCESS, stratum, None, 0.95)[1]
+    assert low == pytest.approx(0.025 ** (1 / 3))
+    tasks = np.repeat(np.arange(20), 3)  # two tasks hold all successes
+    low = auroc_interval(ORDERED, SUCCESS, ONE_STRATUM, tasks, 0.95)[1]
+    assert low == pytest.approx(0.025 ** (1 / 2))
+
+
+@pytest.mark.parametrize(("rate", "n"), [(0.1, 60), (0.2, 30)])
+def test_intervals_of_nearly_perfect_scores_hold(rate, n):
+    # AUROC is .99 where the scores of successes are higher by 3.29 standard deviations
+    rng, held = np.random.default_rng(0), 0
+    for _ in range(200):
+        success = (np.arange(n) < rate * n).astype(float)
+        scores = rng.normal(size=n) + 3.29 * success
+        _, low, high = auroc_interval(scores, success, np.zeros(n, dtype=np.int64), None, 0.95)
+        held += low <= 0.99 <= high
+    assert held >= 184  # .92
