@@ -11,7 +11,7 @@ from trajscore.cli.main import main
 from trajscore.report import _in_batches
 from trajscore.report._in_batches import HashSample
 from trajscore.streaming import _batches, iter_batches
-from trajscore.streaming._batches import Batch
+from trajscore.streaming.batches import Batch
 
 COLUMNS = {"id": "run", "step": "t", "value": ["judge", "verbal"], "outcome": "solved"}
 

@@ -19,7 +19,7 @@ from trajscore.metrics._proper_scores import get_family
 from trajscore.metrics._weighted_steps import PARTS as PARTS_OF_A_RUN
 from trajscore.streaming._accumulator import Accumulator
 from trajscore.streaming._grid import Grid
-from trajscore.streaming._labelled import LabelledRuns
+from trajscore.streaming.labelled_runs import LabelledRuns
 
 _N_CELLS = 1 << 14
 

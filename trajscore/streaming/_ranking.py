@@ -18,7 +18,7 @@ from trajscore.metrics._binning import quantile_bins
 from trajscore.metrics._gradients import GRADIENTS
 from trajscore.streaming._accumulator import Accumulator
 from trajscore.streaming._grid import Grid
-from trajscore.streaming._labelled import LabelledRuns
+from trajscore.streaming.labelled_runs import LabelledRuns
 
 _STATISTICS = {"AUROC": _ranking.auroc, "AUPRC": _ranking.auprc, "AURC": _ranking.aurc}
 

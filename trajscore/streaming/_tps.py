@@ -14,8 +14,8 @@ from trajscore.inference._units import left_out_factor, n_equal, t_quantile
 from trajscore.metrics._proper_scores import family_name, get_family, several_families
 from trajscore.metrics._tps import score_cells
 from trajscore.streaming._accumulator import Accumulator
-from trajscore.streaming._batches import hashed
-from trajscore.streaming._labelled import LabelledRuns
+from trajscore.streaming.batches import hashed
+from trajscore.streaming.labelled_runs import LabelledRuns
 
 _BUCKETS = 4096  # hashes of clusters; clusters with the same hash count as one
 
