@@ -272,7 +272,7 @@ def test_errors_name_the_options_of_the_command(table, capsys):
 def test_bad_files(tmp_path, capsys):
     assert "none.csv does not exist" in run(capsys, tmp_path / "none.csv")[2]
     (tmp_path / "x.txt").write_text("a")
-    assert "expected a file that ends in" in run(capsys, tmp_path / "x.txt")[2]
+    assert "expected the ending" in run(capsys, tmp_path / "x.txt")[2]
     (tmp_path / "empty.csv").write_text("")
     assert "cannot be read" in run(capsys, tmp_path / "empty.csv")[2]
     broken_gzip(tmp_path / "cut.csv.gz")

@@ -130,6 +130,13 @@ def test_the_hint_comes_from_the_registry(register, write):
         io.read_tau2(path)
 
 
+def test_what_is_not_a_format_is_refused(register):
+    with pytest.raises(ValueError, match="must be a subclass of io.Format, got 'games'"):
+        register("games")
+    with pytest.raises(ValueError, match="Variant.name must be text"):
+        register(type("Variant", (io.Format,), {"holds": "moves"}))
+
+
 def test_no_runs(register, write):
     register(Games)
     with pytest.raises(ValueError, match=r"there are no runs in .*a\.json; leave the file out"):

@@ -109,7 +109,7 @@ def test_atif_results(write):
     assert io.read_atif(path, result=given, reward="b")[0].outcome == 0
     with pytest.raises(FileNotFoundError, match="is not a file"):
         io.read_atif(path, result="nowhere.json")
-    with pytest.raises(ValueError, match="one result file is given for 2"):
+    with pytest.raises(ValueError, match="result is one file for 2"):
         io.read_atif([path, path], result=given)
 
 

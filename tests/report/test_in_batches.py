@@ -10,8 +10,9 @@ from trajscore import TrajectoryArray, evaluate
 from trajscore.cli.main import main
 from trajscore.report import _in_batches
 from trajscore.report._in_batches import HashSample
-from trajscore.streaming import _batches, iter_batches
-from trajscore.streaming._batches import Batch
+from trajscore.streaming import batches as reading
+from trajscore.streaming import iter_batches
+from trajscore.streaming.batches import Batch
 
 COLUMNS = {"id": "run", "step": "t", "value": ["judge", "verbal"], "outcome": "solved"}
 
@@ -273,7 +274,7 @@ def test_what_is_known_of_single_runs(frame, rng, options):
 
 
 def test_the_command_line_reads_a_folder(frame, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(_batches, "_BATCH_ROWS", 1500)
+    monkeypatch.setattr(reading, "_BATCH_ROWS", 1500)
     unseen = frame["task"] < 50
     frame = frame.assign(
         end_reason=np.where(unseen, "crash", "done"), solved=frame["solved"].mask(unseen)

@@ -25,9 +25,9 @@ from trajscore.streaming import (
     CalibrationAccumulator,
     RankingAccumulator,
     TPSAccumulator,
-    _batches,
     iter_batches,
 )
+from trajscore.streaming import batches as reading
 
 COLUMNS = {"id": "run", "step": "t", "value": "p", "outcome": "ok"}
 
@@ -53,7 +53,7 @@ def frame(runs):
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    monkeypatch.setattr(_batches, "_BATCH_ROWS", 1000)
+    monkeypatch.setattr(reading, "_BATCH_ROWS", 1000)
 
 
 def folder(path, frame, edges):

@@ -9,7 +9,7 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.io.fields import Fields
-from trajscore.io.files import parquet_files
+from trajscore.io.files import NO_READAHEAD, parquet_dataset, parquet_files
 from trajscore.io.tables import choose_columns, guess_first_step
 from trajscore.report._inputs import check_by
 
@@ -26,7 +26,6 @@ def batches_of(
 ) -> tuple[Any, str | None, str]:
     """Return batches of a folder, the column of stop reasons, and what was guessed, for people."""
     from trajscore.streaming import iter_batches
-    from trajscore.streaming._batches import NO_READAHEAD, parquet_dataset
 
     fields: Fields = known["fields"]
     options = {"risks": fields.risks, "scales": fields.scales}

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.optional import optional
 from trajscore.core.values import as_path, is_iterable
 from trajscore.io._json import CutError, JsonScanner, count_messages, read_value
 from trajscore.io.fields import USUAL_FIELDS, Fields
@@ -30,6 +31,9 @@ _USUAL_RATIO = 100
 _LONG_HEAD = 1 << 18
 _BETWEEN = re.compile(r"\}[ \t\r]*\n\s*\{")
 _NAMES = ("trajectory_id", "trial_name", "session_id", "id")
+
+# Reading ahead would cost memory and save no time: adding up is slower than reading.
+NO_READAHEAD: Any = {"batch_readahead": 0, "fragment_readahead": 0, "use_threads": False}
 
 Item = tuple[str | None, int | None, Any]
 
@@ -145,6 +149,13 @@ def parquet_files(folder: Path) -> Iterator[Path]:
         parts = path.relative_to(folder).parts
         if path.is_file() and not any(part.startswith(("_", ".")) for part in parts):
             yield path
+
+
+def parquet_dataset(path: str | Path) -> Any:
+    """Open a Parquet file, or a folder in which there may be other files as well."""
+    dataset = optional("pyarrow.dataset", "reading batches needs pyarrow", "data")
+    files = sorted(map(str, parquet_files(Path(path))))  # empty where the path is a file
+    return dataset.dataset(files or str(path), format="parquet")
 
 
 def has_ending(path: Path, endings: Sequence[str]) -> bool:

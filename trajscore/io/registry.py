@@ -195,11 +195,21 @@ def register(format: type[Format]) -> type[Format]:  # noqa: A002
     type
         The class itself, so that `register` can decorate it.
 
+    Raises
+    ------
+    ValueError
+        If `format` is not a subclass of Format, or has no name.
+
     Examples
     --------
     >>> from trajscore import io
     >>> io.register(Games)  # doctest: +SKIP
     """
+    if not (isinstance(format, type) and issubclass(format, Format)):
+        raise ValueError(f"format must be a subclass of io.Format, got {format!r}")
+    for attribute in ("name", "holds"):
+        if not isinstance(getattr(format, attribute, None), str):
+            raise ValueError(f"{format.__name__}.{attribute} must be text; set it in the class")
     _FORMATS.pop(format.name, None)
     _FORMATS[format.name] = format()
     return format

@@ -54,8 +54,8 @@ from trajscore.report._runs import (
 )
 from trajscore.report._sensitivity import observed_rows, sensitivity_table
 from trajscore.report._tables import excluded_table, gain_table, row_table
-from trajscore.streaming._batches import RunBatches
-from trajscore.streaming._dask import DaskBatches
+from trajscore.streaming.batches import RunBatches
+from trajscore.streaming.dask_batches import DaskBatches
 
 
 def evaluate(

@@ -53,8 +53,8 @@ from trajscore.report._report import Report
 from trajscore.report._runs import censored_as, counted
 from trajscore.report._tables import gain_table, with_differences
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
-from trajscore.streaming._batches import Batch
-from trajscore.streaming._labelled import LabelledRuns
+from trajscore.streaming.batches import Batch
+from trajscore.streaming.labelled_runs import LabelledRuns
 
 Key = tuple[str, str]
 SAMPLE_RUNS = 20_000

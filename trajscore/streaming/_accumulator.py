@@ -12,7 +12,7 @@ from trajscore.core.checks import check_labels
 from trajscore.core.sample import check_sample
 from trajscore.core.weights import StepWeights
 from trajscore.streaming._grid import Grid
-from trajscore.streaming._labelled import LabelledRuns
+from trajscore.streaming.labelled_runs import LabelledRuns
 
 
 class Accumulator(ABC):

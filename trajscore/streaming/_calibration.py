@@ -19,7 +19,7 @@ from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.metrics._decomposition import PARTS, Mass
 from trajscore.streaming._accumulator import Accumulator
 from trajscore.streaming._grid import Grid
-from trajscore.streaming._labelled import LabelledRuns
+from trajscore.streaming.labelled_runs import LabelledRuns
 
 _N_CELLS = 1 << 14
 

@@ -18,7 +18,7 @@ from trajscore.inference._influence import bounds as interval_bounds
 from trajscore.inference._units import any_units
 from trajscore.streaming._accumulator import Accumulator
 from trajscore.streaming._grid import Grid
-from trajscore.streaming._labelled import LabelledRuns
+from trajscore.streaming.labelled_runs import LabelledRuns
 
 _STATISTICS = {"AUROC": ranking.auroc, "AUPRC": ranking.auprc, "AURC": ranking.aurc}
 

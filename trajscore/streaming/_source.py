@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from trajscore.streaming._batches import Columns, RunBatches
-from trajscore.streaming._dask import DaskBatches
+from trajscore.streaming.batches import Columns, RunBatches
+from trajscore.streaming.dask_batches import DaskBatches
 
 
 def iter_batches(

@@ -14,8 +14,8 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._units import left_out_factor, n_equal, t_quantile
 from trajscore.streaming._accumulator import Accumulator
-from trajscore.streaming._batches import hashed
-from trajscore.streaming._labelled import LabelledRuns
+from trajscore.streaming.batches import hashed
+from trajscore.streaming.labelled_runs import LabelledRuns
 
 _BUCKETS = 4096  # hashes of clusters; clusters with the same hash count as one
 

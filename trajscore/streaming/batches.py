@@ -17,15 +17,13 @@ from numpy.typing import NDArray
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.optional import optional
 from trajscore.core.type_aliases import IntArray
-from trajscore.io.files import parquet_files
+from trajscore.io.files import NO_READAHEAD, parquet_dataset
 
 Reduced = TypeVar("Reduced")
 
 _BATCH_ROWS = 1 << 18  # rows that are read at a time
 _BUCKET_ROWS = 1 << 21  # rows of a temporary file, where rows of a run lie apart
 _MAX_BUCKETS = 256
-# Reading ahead would cost memory and save no time: adding up is slower than reading.
-NO_READAHEAD: Any = {"batch_readahead": 0, "fragment_readahead": 0, "use_threads": False}
 
 
 class Batch(NamedTuple):
@@ -214,13 +212,6 @@ def _rows_before_last_run(ids: Any) -> int:
 
     rows = np.flatnonzero(pc.not_equal(ids, ids[-1]).to_numpy())
     return int(rows[-1]) + 1 if len(rows) else 0
-
-
-def parquet_dataset(path: str | Path) -> Any:
-    """Open a Parquet file, or a folder in which there may be other files as well."""
-    _, dataset = _arrow()
-    files = sorted(map(str, parquet_files(Path(path))))  # empty where the path is a file
-    return dataset.dataset(files or str(path), format="parquet")
 
 
 def _arrow() -> list[Any]:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from trajscore.core.frame import select_columns
 from trajscore.core.type_aliases import IntArray
-from trajscore.streaming._batches import (
+from trajscore.streaming.batches import (
     Batch,
     Columns,
     RunBatches,
