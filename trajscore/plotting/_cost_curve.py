@@ -33,11 +33,6 @@ class CostCurveDisplay(AnswerDisplayMixin):
     ecuas : float
         ECUAS_n, the area under weight times cost from 0 to u_M.
 
-    Attributes
-    ----------
-    line_, ax_, figure_
-        Set by `plot`.
-
     References
     ----------
     Estienne et al. (2026), ECUAS_n, arXiv:2605.20490, Eq. 8.

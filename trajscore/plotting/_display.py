@@ -42,7 +42,7 @@ class DisplayMixin(ABC):
     figure_: Any
 
     def plot(self, *, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw the picture, again if need be.
+        """Draw the picture, or draw it again.
 
         Parameters
         ----------

@@ -30,11 +30,6 @@ class LengthDisplay(PredictionDisplayMixin):
     table : DataFrame indexed by bin
         low, high: range of lengths; n_runs, n_observed and success_rate.
 
-    Attributes
-    ----------
-    line_, ax_, figure_
-        Set by `plot`.
-
     Examples
     --------
     >>> from trajscore.plotting import LengthDisplay

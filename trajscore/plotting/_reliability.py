@@ -36,11 +36,6 @@ class ReliabilityDisplay(PredictionDisplayMixin):
     n_runs : ndarray of shape (n_bins,)
         Runs in each bin.
 
-    Attributes
-    ----------
-    line_, ax_, figure_
-        Set by `plot`.
-
     Examples
     --------
     >>> from trajscore.plotting import ReliabilityDisplay

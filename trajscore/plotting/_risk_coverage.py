@@ -28,11 +28,6 @@ class RiskCoverageDisplay(AnswerDisplayMixin):
     best : ndarray of shape (n_points,)
         Risk of a perfect ranking over equal steps of coverage.
 
-    Attributes
-    ----------
-    line_, ax_, figure_
-        Set by `plot`.
-
     Examples
     --------
     >>> from trajscore.plotting import RiskCoverageDisplay
