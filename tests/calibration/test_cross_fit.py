@@ -581,7 +581,7 @@ def test_bad_input_with_a_log(log):
         cross_fit_traces(OVER_LOGS, log, y[1:])
     with pytest.raises(ValueError, match=f"row 0: y is of run '{ids[-1]}', X of run '{ids[0]}'"):
         cross_fit_traces(OVER_LOGS, log, pd.Series(y, index=ids)[::-1])
-    with pytest.raises(ValueError, match="runs must be runs of a log, .* got 'r1'"):
+    with pytest.raises(ValueError, match="runs must be Run objects, .* got 'r1'"):
         cross_fit_traces(OVER_LOGS, [*log[1:], "r1"], y)
 
 

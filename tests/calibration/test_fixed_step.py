@@ -20,9 +20,7 @@ def test_perfect_order_of_few_runs_is_not_certain():
 
 
 def test_only_pairs_that_are_compared_count():
-    stratum = np.repeat(
-        [0, 1, 0, 1, 2], [4, 2, 1, 23, 30]
-    )  # three pairs
+    stratum = np.repeat([0, 1, 0, 1, 2], [4, 2, 1, 23, 30])  # three pairs
     low = auroc_interval(ORDERED, SUCCESS, stratum, None, 0.95)[1]
     assert low == pytest.approx(0.025 ** (1 / 3))
     tasks = np.repeat(np.arange(20), 3)  # two tasks hold all successes

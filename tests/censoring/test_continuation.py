@@ -120,7 +120,7 @@ def test_history_must_not_hold_the_forecast_under_test(world):
 
 def test_a_model_that_is_not_told_what_it_will_judge_says_so(world):
     _, X, y, _, _ = world
-    with pytest.warns(UserWarning, match="which forecast q_Z will help to judge.*predictor="):
+    with pytest.warns(UserWarning, match="without predictor= .*it will help to judge"):
         ContinuationModel(cv=None).fit(X, y)
 
 
@@ -245,7 +245,7 @@ def test_forecasts_are_found_by_their_identifiers(world):
         given = table(X)
         pd.testing.assert_frame_equal(table(X[order]), given)
         pd.testing.assert_frame_equal(table(named(X, range(3000))), given)  # no ids: by position
-        with pytest.raises(ValueError, match="the traces lack run 'run 0002' of fit"):
+        with pytest.raises(ValueError, match="the traces are missing run 'run 0002' of fit"):
             table(renamed(X, 2))
         with pytest.raises(ValueError, match="there are 2999 traces for the 3000 runs"):
             table(X[1:])

@@ -182,7 +182,7 @@ def test_traces_are_paired_with_the_audited_runs_by_identifier(rng):
         np.r_[X.cells, 0.5], np.r_[X.lengths, 1], ids=[*X.ids.tolist(), "e"]
     )  # forecasts of other runs are ignored
     assert audit.score(more, q_z=q) == score
-    with pytest.raises(ValueError, match="the traces lack run 'c' of the audit"):
+    with pytest.raises(ValueError, match="the traces are missing run 'c' of the audit"):
         audit.score(TrajectoryArray(X.cells, X.lengths, ids=["a", "b", "x", "d"]))
     with pytest.raises(ValueError, match="q_z must be one number or 4"):
         audit.score(X, q_z=q[:3])

@@ -374,10 +374,10 @@ def test_the_end_does_not_tell_which_outcomes_are_missing():
     missing = np.random.default_rng(0).random(1000) < 0.5
     y = np.where(missing, -1, y)
     report = evaluate(X.with_ended(False), y, calibrator=None, intervals=QUICK)
-    assert report.table.loc[(ALIVE_END, "raw"), "AUROC"] < 0.56
+    assert report.table.loc[(ALIVE_END, "as_given"), "AUROC"] < 0.56
     said = evaluate(X.with_ended(), y, calibrator=None, intervals=QUICK)
     np.testing.assert_array_equal(
-        report.traces[ALIVE_END, "raw"].cells, said.traces[ALIVE_END, "raw"].cells
+        report.traces[ALIVE_END, "as_given"].cells, said.traces[ALIVE_END, "as_given"].cells
     )
 
 
