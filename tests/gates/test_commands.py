@@ -89,7 +89,7 @@ def test_options_say_what_to_read(files, capsys):
     ("arguments", "said"),
     [
         (["check", "base.csv"], "there is nothing to check: give --baseline or --gates"),
-        (["check", "none.csv", "--baseline", "base.csv"], "none.csv: there is no such file"),
+        (["check", "none.csv", "--baseline", "base.csv"], "none.csv does not exist"),
         (["check", "base.csv", "--baseline", "none.json"], "none.json"),
         (["check", "base.csv", "--gates", "none.toml"], "none.toml: there is no such file"),
         (["check", "base.csv", "--gates", "g.toml"], "no key named 'metrik'"),

@@ -69,7 +69,7 @@ def test_several_scores_are_sent_by_name(folder, capsys, monkeypatch):
         (["runs.csv", "--out", "none/p.skops"], "--out: there is no folder none"),
         (["runs.csv", "--out", "p.pickle"], "must end in .skops"),
         (["runs.csv", "--score", "judge", "--alpha", "2", "--out", "p.skops"], "alpha"),
-        (["none.csv", "--out", "p.skops"], "none.csv: there is no such file"),
+        (["none.csv", "--out", "p.skops"], "none.csv does not exist"),
     ],
 )
 def test_bad_input_ends_with_one_sentence(folder, capsys, arguments, said):
