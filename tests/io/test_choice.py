@@ -48,7 +48,7 @@ def test_words_are_not_guessed(log):
         assert io.outcomes(runs).tolist() == [1, 0, -1, 0.5]
     with pytest.raises(ValueError, match="'fail' means 'no'"):
         io.read_runs(path, outcome="result", outcome_map="fail=no")
-    with pytest.raises(ValueError, match="'fail' is no pair"):
+    with pytest.raises(ValueError, match="'fail' is not a pair"):
         io.read_runs(path, outcome="result", outcome_map="pass=1,fail")
 
 

@@ -79,7 +79,7 @@ def excess(losses: FloatArray, shares: FloatArray, level: float, more: float = 1
     the whole of a unit, may have escaped n units if its chance is up to 1 - (1 - level)^(1/n).
 
     `losses` and `shares` (in the mean; 0 for units that do not count) are of shape (..., n_units);
-    `more` is a factor of the number of units, as if so many more had been like these.
+    `more` is a factor of the number of units, as if that many more had been like these.
     """
     n = shares.sum(axis=-1) ** 2 / (shares**2).sum(axis=-1)
     weights = shares / shares.sum(axis=-1, keepdims=True)
@@ -140,7 +140,7 @@ class Estimate:
         return self.value - below, self.value + above
 
     def reaches(self, level: float, more: float = 1.0) -> tuple[float, float]:
-        """How far the bounds lie below and above, with so many times as many units."""
+        """How far the bounds lie below and above, with a multiple of the units."""
         freedom = (self.freedom + 1) * more - 1
         error = self.std_error / np.sqrt(more)
         reach = error * float(t.ppf(level, freedom)) if error > 0 else 0.0
@@ -199,7 +199,7 @@ def paired_estimates(base: Measure, new: Measure, matched: Matching) -> tuple[Es
 
 
 def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 1.0) -> Estimate:
-    """Return what the new set is above so many times the base."""
+    """Return what the new set is above the base, multiplied by a factor."""
     sign = 1.0 if new.means else -times
     both = [new.errors, sign * base.errors]
     errors = np.concatenate(both, axis=1) if new.means else both[0] + both[1]

@@ -195,13 +195,13 @@ def data_problems(new: RunSet, matched: Matching | None, data: DataRules) -> lis
     if new.n_runs < data.least_runs:
         problems.append(f"there are {new.n_runs} runs, and least_runs = {data.least_runs}")
     all_runs = new.n_runs + new.n_left_out
-    for n, what, name in (
+    for n, problem, name in (
         (new.n_left_out, "are left out", "most_left_out"),
         (new.n_unobserved, "have no outcome", "most_unobserved"),
     ):
         most = getattr(data, name)
         if n > most * all_runs:
-            problems.append(f"{n} of {all_runs} runs {what}, and {name} = {most:g}")
+            problems.append(f"{n} of {all_runs} runs {problem}, and {name} = {most:g}")
     for name, n in (
         ("new_tasks", matched.n_new if matched else 0),
         ("removed_tasks", matched.n_gone if matched else 0),

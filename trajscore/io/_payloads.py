@@ -25,7 +25,11 @@ _PART_TYPES = ("text", "output_text", "input_text", "tool_use", "image", "thinki
 def messages_in(value: Any, role: str | None) -> list[dict[str, Any]]:
     """Return the messages that a value holds; bare text needs a role to be one."""
     messages = (message for _, message in as_chat(_search(unnested(value), role, _MAX_DEPTH)))
-    return [one for one in messages if isinstance(one, dict) and not _is_tool_definition(one)]
+    return [
+        message
+        for message in messages
+        if isinstance(message, dict) and not _is_tool_definition(message)
+    ]
 
 
 def _is_tool_definition(message: Mapping[str, Any]) -> bool:
@@ -62,7 +66,7 @@ def _from_list(values: list[Any], role: str | None, depth: int) -> list[Any]:
         return _from_list(values[0], role, depth - 1)
     if values and all(map(_is_part, values)):
         return [{"role": role, "content": values}] if role else []
-    return [found for inner in values for found in _search(unnested(inner), role, depth - 1)]
+    return [message for inner in values for message in _search(unnested(inner), role, depth - 1)]
 
 
 def _is_pair(value: Any) -> bool:
@@ -155,7 +159,10 @@ def result_in(value: Any) -> tuple[Any, str | None]:
     text, value = value, unnested(value)
     if isinstance(value, Mapping) and value.keys() == {"output"}:  # as LangSmith wraps it
         text, value = value["output"], unnested(value["output"])
-    message = next((one for one in messages_in(value, None) if one.get("role") == "tool"), None)
+    message = next(
+        (candidate for candidate in messages_in(value, None) if candidate.get("role") == "tool"),
+        None,
+    )
     if message is not None:
         key = message.get("tool_call_id")
         return message.get("content"), None if key in (None, "") else str(key)

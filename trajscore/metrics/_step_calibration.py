@@ -34,7 +34,7 @@ def step_calibration_error(
     The forecasts of all steps fall into bins by their size; the error is the weighted mean, over
     bins, of how far the mean forecast is from the share of successes. The steps of a run weigh as
     in `tps_score`. T-ECE of `trajectory_diagnostics` asks the same of one number a run, and may
-    rise where this falls: a mean of calibrated forecasts is no calibrated forecast.
+    rise where this falls: a mean of calibrated forecasts is not a calibrated one.
 
     Parameters
     ----------

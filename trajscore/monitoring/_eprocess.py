@@ -370,9 +370,9 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         """Rows that the threshold is set on, and nothing is learned from."""
         if self.cross_fit is not None or self.threshold in FIXED:
             if calibration is not None:
-                what = "cross_fit" if self.cross_fit is not None else "threshold"
+                parameter = "cross_fit" if self.cross_fit is not None else "threshold"
                 raise ValueError(
-                    f"{what}={getattr(self, what)!r} holds out no runs; leave calibration out"
+                    f"{parameter}={getattr(self, parameter)!r} holds out no runs; leave calibration out"
                 )
             return np.empty(0, dtype=np.int64)
         share, seed = self.calibration_fraction, random.randint(2**31)

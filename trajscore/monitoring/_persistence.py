@@ -46,7 +46,7 @@ def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioE
         raise ValueError(
             f"{file} holds {', '.join(refused)}, which could do harm when loaded; if you know who "
             f"made the file, name what you trust, by trusted={refused} or "
-            f"{' '.join(f'--trust {one}' for one in refused)}"
+            f"{' '.join(f'--trust {type_name}' for type_name in refused)}"
         )
     try:
         process = io.load(file, trusted=unknown)

@@ -230,7 +230,7 @@ def _n_needed(
     more = more[: 1 + np.searchsorted(more, _MOST_TIMES * n)]
     forms = zip((evidence.as_given, evidence.recalibrated), FORMS, strict=True)
     known = [(*three, form) for three, form in forms if three]
-    margin, low, high, best = max(known, key=lambda one: one[0], default=(0.0, 0.0, 0.0, ""))
+    margin, low, high, best = max(known, key=lambda form: form[0], default=(0.0, 0.0, 0.0, ""))
     spread = _spread(differences[best], units) if best else 0.0
     if spread <= _ROUNDING * evidence.matters:
         return int(more[0])

@@ -72,7 +72,7 @@ class Description:
 
     def _lines(self) -> Iterator[tuple[str, str]]:
         numbers = (("row", self.n_rows), ("run", self.n_runs))
-        counts = [_count(n, what) for what, n in numbers if n is not None]
+        counts = [_count(n, unit) for unit, n in numbers if n is not None]
         stops = (f"{r} {stop['runs']} ({stop['kind']})" for r, stop in self.stops.items())
         shares = (f"{name} at {share:.0%} of turns" for name, share in self.confidences.items())
         tasks = f"{self.tasks}, whose runs a report takes together" if self.tasks else ""
@@ -289,8 +289,8 @@ def _describe_table(
 # ------------------------------------------------------------------ sentences
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'s' * (n != 1)}"
+def _count(n: int, unit: str) -> str:
+    return f"{n} {unit}{'s' * (n != 1)}"
 
 
 def _counts(numbers: dict[str, int]) -> str:

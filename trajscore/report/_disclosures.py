@@ -106,7 +106,11 @@ def disclosures(data: ReportData) -> dict[str, str]:
             [
                 f"Trajectory Proper Scores ({', '.join(options.score_names)}), higher is better",
                 *_clipping(data),
-                *(f"{one.name} {one.emphasis}" for one in options.families if one.emphasis),
+                *(
+                    f"{family.name} {family.emphasis}"
+                    for family in options.families
+                    if family.emphasis
+                ),
             ]
         ),
         "weights": _weights(data),

@@ -276,7 +276,7 @@ def _drawn_quickly(
     marked = cells.marked(place, names)
     own = [{name: known[name] for name in marked if name in known} for known in levels]
     used = [statistic for metrics in own for statistic in metrics.values()]
-    means = all(isinstance(one, MeanOfRuns) and one.rows is None for one in used)
+    means = all(isinstance(metric, MeanOfRuns) and metric.rows is None for metric in used)
     if not means or runs.groups is not None or len(runs) <= _MANY_RUNS:
         return False
     cells.resample(place, _replicates_of_means(own, names, draws), draws.confidence_level)

@@ -34,7 +34,7 @@ def interval(low: float, high: float, digits: int, sign: str = "") -> str:
 
 
 def fixed(value: float, digits: int, sign: str = "") -> str:
-    """Write a number with so many digits; what rounds to zero has no minus.
+    """Write a number with these digits; what rounds to zero has no minus.
 
     >>> fixed(-0.0004, 3, "+"), fixed(-0.0004, 4)
     ('+0.000', '-0.0004')
@@ -43,7 +43,7 @@ def fixed(value: float, digits: int, sign: str = "") -> str:
 
 
 def digits_that_show(value: float, digits: int) -> int:
-    """Return how many digits it takes to tell a number from zero, at least so many.
+    """Return how many digits it takes to tell a number from zero, at least `digits`.
 
     >>> digits_that_show(0.2, 3), digits_that_show(0.00042, 3), digits_that_show(0.0, 3)
     (3, 4, 3)

@@ -159,7 +159,7 @@ def _join_partial_sums(parts: Sequence[_PartialSums | None]) -> _PartialSums | N
 
 
 def _with_runs(sums: _PartialSums, columns: Columns, rows: pd.DataFrame) -> _PartialSums | None:
-    """Add runs; None if one of them lacks steps, or was added before."""
+    """Add runs; None if steps of one are missing, or was added before."""
     if not len(rows):
         return sums
     try:

@@ -60,7 +60,7 @@ def tools_with_effects(runs: Sequence[Run]) -> set[str]:
     """Return tools whose names say nothing, and after which a repeated call had another result.
 
     The same call has been made before, and no other tool that may change something came between.
-    Calls whose results change by themselves are no witnesses (a clock, a search engine).
+    Calls whose results change by themselves do not count (a clock, a search engine).
     """
     seen = [witness for run in runs for witness in _changed_results(run)]
     restless = {witness.name for witness, between in seen if not between}

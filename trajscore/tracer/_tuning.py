@@ -66,7 +66,7 @@ def pairwise_logistic_loss(labels: IntArray, risk: FloatArray, tau: float) -> Fl
     n_pairs = failed.shape[1] * succeeded.shape[1]
     if not n_pairs:
         raise ValueError(
-            "tune needs failures and successes, but all observed outcomes are the same"
+            "tune needs failures and successes, but all observed outcomes are of one class"
         )
     losses = np.empty(len(settings))
     n_rows = max(1, _PAIRS // n_pairs)

@@ -34,7 +34,7 @@ class AgentDojo(Format):
         injected = raw.get("injection_task_id")
         about = (raw.get("pipeline_name"), task, raw.get("attack_type"), injected)
         run = Run(
-            place.name("/".join(str(one) for one in about if one not in (None, "none"))),
+            place.name("/".join(str(part) for part in about if part not in (None, "none"))),
             outcome=as_outcome(raw.get("utility")),
             stop_reason="error" if raw.get("error") else None,
             task=task,

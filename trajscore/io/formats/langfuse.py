@@ -30,7 +30,7 @@ class Langfuse(TraceFormat):
             is_page = isinstance(fields.get("data"), list) and "meta" in fields
             records = fields["data"][:1] if is_page else [fields]
             kinds = (_is_trace, _is_observation, _is_score)
-            return any(is_kind(as_fields(one)) for one in records for is_kind in kinds)
+            return any(is_kind(as_fields(record)) for record in records for is_kind in kinds)
         return "observations" in fields and bool({"trace", "timestamp", "scores"} & fields.keys())
 
     def trace_of(self, record: Any) -> Any:

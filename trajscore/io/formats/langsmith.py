@@ -33,7 +33,7 @@ class LangSmith(TraceFormat):
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         records = as_objects(raw)
-        root = next((one for one in records if not one.get("parent_run_id")), records[0])
+        root = next((record for record in records if not record.get("parent_run_id")), records[0])
         spans = [_span(record) for record in records]
         run = Run(place.name(self.trace_of(records[0])), meta={"file": str(place.file)})
         run.meta["session"] = self.session_of(records)

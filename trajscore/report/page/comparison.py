@@ -70,9 +70,9 @@ def _matrix(view: View) -> dict[str, Any] | None:
     if pairs is None or len(names) < 2 or not len(pairs):
         return None
     cells: dict[tuple[str, str], Any] = {}
-    for one, other, difference, low, high in pairs.itertuples(index=False):
-        cells[one, other] = (difference, low, high)
-        cells[other, one] = (-difference, -high, -low)
+    for name, other, difference, low, high in pairs.itertuples(index=False):
+        cells[name, other] = (difference, low, high)
+        cells[other, name] = (-difference, -high, -low)
     return {"names": names, "cells": cells}
 
 

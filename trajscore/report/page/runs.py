@@ -15,7 +15,7 @@ from trajscore.report.page.view import NO_PROBABILITY, Section, View
 _ROWS = 240  # of all predictors together
 _FEWEST_ROWS = 20
 FIRST = 20
-"""So many are printed, and have a transcript."""
+"""Number of runs that are printed, and have a transcript."""
 
 
 def runs(view: View) -> Section:

@@ -29,7 +29,7 @@ class _Profile(NamedTuple):
     n: FloatArray  # runs
 
     def half(self, n_steps: int = 1) -> FloatArray:
-        """Half the width of 95% intervals, or of ones that hold for so many steps at once."""
+        """Half the width of 95% intervals, or of ones that hold for several steps at once."""
         return np.asarray(student.ppf(1 - 0.025 / n_steps, self.n - 1) * self.error)
 
 

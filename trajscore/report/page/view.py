@@ -23,7 +23,7 @@ _USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 _MOSTLY = 0.9  # of the steps have to say what they cost
 NO_PROBABILITY = "No predictor is a probability, as given or recalibrated."
 MOST_DRAWN = 12
-"""Predictors beyond the first so many are in tables, not in pictures."""
+"""Predictors beyond this number are in tables, not in pictures."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def in_blocks(table: pd.DataFrame) -> str:
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Shorten long names, at the end or in the middle, as far as they can still be told apart."""
+    """Shorten long names, at the end or in the middle, as long as they stay distinct."""
     known = list(dict.fromkeys(names))
     for head in (_LONGEST_NAME - 3, _LONGEST_NAME // 2 - 3):
         tail = _LONGEST_NAME - 3 - head
