@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import expit, xlogy
 
-from trajscore.calibration._calibrators import calibrator_maker
+from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.parallel import Work
 from trajscore.core.weights import as_step_weights

@@ -44,7 +44,7 @@ from trajscore.inference._compare import (
     _p_values,
     _pairs,
 )
-from trajscore.inference._units import Units, draw_counts, resampling_units
+from trajscore.inference.units import Units, draw_counts, resampling_units
 
 Array = NDArray[np.float64]
 LEVEL = 0.95

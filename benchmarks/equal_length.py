@@ -20,9 +20,9 @@ from sklearn.model_selection import StratifiedGroupKFold
 from trajscore import PrefixForecaster, TrajectoryArray
 from trajscore.calibration import cross_fit_traces
 from trajscore.calibration._cross_fit import folds_of
-from trajscore.calibration._fixed_step import auroc_estimate
+from trajscore.calibration.fixed_step import auroc_estimate
 from trajscore.core.equal_length import at_step, has_both, runs_with_a_partner
-from trajscore.inference._choice import interval_of
+from trajscore.inference.mean_intervals import interval_of
 
 Floats = NDArray[np.float64]
 # runs, strata, success rate

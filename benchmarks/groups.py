@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from trajscore import TrajectoryArray, evaluate
-from trajscore.calibration._calibrators import calibrator_maker
+from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.parallel import Work
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import load_chess, make_trajectories

@@ -46,10 +46,10 @@ from trajscore.core.statistics import MeanOfRuns, Statistic, all_at_once
 from trajscore.core.weighted_steps import weighted_steps
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import load_chess
-from trajscore.inference._absolute import Parts, absolute_interval
-from trajscore.inference._choice import by_bootstrap, by_influence, is_rare
-from trajscore.inference._units import Units, draw_counts, units_of
-from trajscore.inference._unseen import unseen_reach
+from trajscore.inference.absolute_errors import Parts, absolute_interval
+from trajscore.inference.mean_intervals import by_bootstrap, by_influence, is_rare
+from trajscore.inference.units import Units, draw_counts, units_of
+from trajscore.inference.unseen_losses import unseen_reach
 from trajscore.metrics import tps_samples
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._diagnostics import diagnostic_statistics

@@ -7,7 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from any_input import any_two_labels
 from trajscore import TrajectoryArray
 from trajscore.calibration import AliveRate, cross_fit_traces
-from trajscore.calibration._forecaster import Chain, live_form
+from trajscore.calibration.forecaster import Chain, live_form
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import tps_score
 from trajscore.testing._estimator_checks import check_trajectory_estimator

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trajscore.calibration._fixed_step import auroc_interval
+from trajscore.calibration.fixed_step import auroc_interval
 
 SUCCESS = np.repeat([1.0, 0.0], [6, 54])
 ORDERED = np.arange(60.0)[::-1]

@@ -23,7 +23,7 @@ from trajscore.calibration import (
     IsotonicCrossFitCalibrator,
     cross_fit_traces,
 )
-from trajscore.calibration._forecaster import Chain, Replay, live_form
+from trajscore.calibration.forecaster import Chain, Replay, live_form
 from trajscore.datasets import make_trajectories
 
 SUMMARY = PrefixForecaster(features="summary", pooled=True)

@@ -22,7 +22,7 @@ from trajscore.calibration import (
     IsotonicCrossFitCalibrator,
     cross_fit_traces,
 )
-from trajscore.calibration._look_ahead import sample_look_ahead
+from trajscore.calibration.look_ahead import sample_look_ahead
 from trajscore.core.outcomes import check_outcomes
 from trajscore.datasets import make_trajectories
 from trajscore.testing import CHECKS, check_trajectory_estimator

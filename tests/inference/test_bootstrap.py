@@ -3,7 +3,7 @@ import pytest
 
 from trajscore.inference import bootstrap, paired_bootstrap
 from trajscore.inference._bootstrap import bootstrap_many_means
-from trajscore.inference._intervals import percentile_interval
+from trajscore.inference.bootstrap_intervals import percentile_interval
 
 
 def test_same_for_any_number_of_threads(rng):

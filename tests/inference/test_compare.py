@@ -5,7 +5,7 @@ from scipy import stats
 
 from trajscore.inference import compare_predictors
 from trajscore.inference._compare import _critical_values, _holm, _Moments, _pairs
-from trajscore.inference._units import draw_counts, resampling_units
+from trajscore.inference.units import draw_counts, resampling_units
 
 
 def three(rng, n=60):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trajscore import TrajectoryArray, evaluate
-from trajscore.calibration._calibrators import calibrator_maker
+from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.parallel import Work
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories

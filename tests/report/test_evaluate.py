@@ -20,7 +20,7 @@ from trajscore import (
     tps_scorer,
 )
 from trajscore.calibration import EnsembleCrossFitCalibrator, PrefixForecaster, cross_fit_traces
-from trajscore.calibration._calibrators import CALIBRATORS
+from trajscore.calibration.calibrators import CALIBRATORS
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._data import ReportData

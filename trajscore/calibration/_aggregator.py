@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from trajscore.calibration._forecaster import Forecaster
+from trajscore.calibration.forecaster import Forecaster
 from trajscore.core.collapse import AGGREGATORS
 from trajscore.core.estimator import like_input
 from trajscore.core.outcomes import check_outcomes

@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 
 from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration._platt import fit_logistic
-from trajscore.calibration._training import CalibrationSample
+from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights

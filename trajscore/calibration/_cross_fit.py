@@ -14,18 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags
 
-from trajscore.calibration._forecaster import (
+from trajscore.calibration.forecaster import (
     Forecaster,
     check_forecaster,
     check_refitted,
     fit_arguments,
 )
-from trajscore.calibration._look_ahead import (
+from trajscore.calibration.look_ahead import (
     LookAhead,
     sample_look_ahead,
     warn_of_look_ahead,
 )
-from trajscore.calibration._training import CalibrationSample, TrainingSteps
+from trajscore.calibration.training import CalibrationSample, TrainingSteps
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import (
     check_groups,

@@ -13,7 +13,7 @@ from trajscore.calibration._beta import BetaCrossFitCalibrator
 from trajscore.calibration._cross_fit import CrossFitCalibrator, Map
 from trajscore.calibration._isotonic import IsotonicCrossFitCalibrator
 from trajscore.calibration._platt import PlattCrossFitCalibrator
-from trajscore.calibration._training import CalibrationSample
+from trajscore.calibration.training import CalibrationSample
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.isotonic import isotonic_regression
 
 from trajscore.calibration._cross_fit import CrossFitCalibrator
-from trajscore.calibration._training import CalibrationSample
+from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights

@@ -12,7 +12,7 @@ from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
 from trajscore.calibration._cross_fit import CrossFitCalibrator
-from trajscore.calibration._training import CalibrationSample
+from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import check_choice

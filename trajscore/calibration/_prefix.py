@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from trajscore.calibration._cross_fit import LearnedForecaster
 from trajscore.calibration._features import Features, PrefixFeatures, Seen, without
-from trajscore.calibration._forecaster import fit_arguments, takes_missing
+from trajscore.calibration.forecaster import fit_arguments, takes_missing
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight, check_values
 from trajscore.core.estimator import check_estimator_input, require_y

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from trajscore.calibration import cross_fit_traces
-from trajscore.calibration._calibrators import calibrator_maker
 from trajscore.calibration._cross_fit import CrossFitCalibrator
+from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.censoring._termination_audit import termination_audit
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
@@ -29,7 +29,7 @@ from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_array
 from trajscore.core.weights import Horizon, StepWeights, Weights, schedules_of
 from trajscore.inference import bootstrap
-from trajscore.inference._intervals import percentile_interval
+from trajscore.inference.bootstrap_intervals import percentile_interval
 from trajscore.metrics._sensitivity import BASE_RATE, panel_index, ranks
 
 _STEPS = "number of steps"

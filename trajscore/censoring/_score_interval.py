@@ -20,7 +20,7 @@ from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference import bootstrap
-from trajscore.inference._intervals import percentile_interval
+from trajscore.inference.bootstrap_intervals import percentile_interval
 
 
 class ScoreInterval(NamedTuple):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from trajscore.calibration._calibrators import CALIBRATORS
+from trajscore.calibration.calibrators import CALIBRATORS
 from trajscore.cli.batches import batches_of, is_folder_of_parquet
 from trajscore.cli.inputs import TABLE, add_censored, add_input_options, check_folder, reading
 from trajscore.core.collapse import AGGREGATORS

@@ -16,10 +16,10 @@ from trajscore.core.statistics import CalibrationError, MeanOfRuns
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.gates._measures import Measure
 from trajscore.gates._run_set import RunSet
-from trajscore.inference._absolute import Parts, absolute_interval
-from trajscore.inference._units import Units, any_units, left_out_factor, n_equal
-from trajscore.inference._unseen import unseen_reach
-from trajscore.inference._wilson import clopper_pearson_excess
+from trajscore.inference.absolute_errors import Parts, absolute_interval
+from trajscore.inference.rate_intervals import clopper_pearson_excess
+from trajscore.inference.units import Units, any_units, left_out_factor, n_equal
+from trajscore.inference.unseen_losses import unseen_reach
 
 _DRAWS = 20_000
 _MOST_RUNS = 1_000_000

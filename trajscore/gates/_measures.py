@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import comb
 
-from trajscore.calibration._calibrators import calibrator_maker
+from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.outcomes import differ
 from trajscore.core.parallel import Work
 from trajscore.core.statistics import MeanOfRuns, Statistic

@@ -257,16 +257,12 @@ def _check_unchanged(
     """Refuse runs that are missing now, or that came to something else."""
     again = "Give all runs so far as they were, or name a new state file"
     for run, before in task.runs.items():
-        runs_in_question = (
-            f"run {task.name!r}" if by == "run" else f"run {run!r} of task {task.name!r}"
-        )
+        changed = f"run {task.name!r}" if by == "run" else f"run {run!r} of task {task.name!r}"
         if run not in outcomes:
-            raise ValueError(
-                f"{runs_in_question} was taken at look {task.look} and is missing now. {again}"
-            )
+            raise ValueError(f"{changed} was taken at look {task.look} and is missing now. {again}")
         if outcomes[run] != before:
             raise ValueError(
-                f"{runs_in_question} had outcome {before:g} at look {task.look} and has {outcomes[run]:g} now. "
+                f"{changed} had outcome {before:g} at look {task.look} and has {outcomes[run]:g} now. "
                 f"{again}"
             )
     if baseline != task.baseline:

@@ -15,7 +15,7 @@ from scipy.special import betaincinv
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_fraction, as_numbers
 from trajscore.inference._bootstrap import bootstrap_units, check_resamples
-from trajscore.inference._units import Units, resampling_units
+from trajscore.inference.units import Units, resampling_units
 
 # Variances below this share of the largest there could be are rounding errors of zero.
 _ROUNDING = 1e-24

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from trajscore.core.checks import check_groups
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_array, as_flag, as_numbers
-from trajscore.inference._units import Units, any_units, left_out_factor
+from trajscore.inference.units import Units, any_units, left_out_factor
 
 FEW_CLUSTERS = 15
 _DRAWS = 20_000

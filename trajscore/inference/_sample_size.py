@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction, as_numbers, is_number
-from trajscore.inference._units import resampling_units
+from trajscore.inference.units import resampling_units
 
 ONE_DIGIT: FloatArray = np.outer(10.0 ** np.arange(12), np.arange(1, 10)).ravel()
 """The numbers of one significant digit: more than that no forecast of a sample size has."""

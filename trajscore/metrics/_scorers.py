@@ -307,8 +307,8 @@ def make_ecuas_scorer(
     n, cost, normalize : float, array-like or "log", and bool
         As in `ecuas_score`.
     labels : array-like of shape (n_classes,), optional
-        The classes, sorted as in ``classes_`` of the classifier; needed where a fold may lack
-        one of them, because a scorer is not told which column is whose.
+        The classes, sorted as in ``classes_`` of the classifier; needed where a fold may have no
+        run of one, because a scorer is not told which column is whose.
 
     Returns
     -------

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from trajscore.calibration import PrefixForecaster
-from trajscore.calibration._forecaster import Live, live_form
+from trajscore.calibration.forecaster import Live, live_form
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.estimator import inside_of

@@ -372,7 +372,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             if calibration is not None:
                 parameter = "cross_fit" if self.cross_fit is not None else "threshold"
                 raise ValueError(
-                    f"{parameter}={getattr(self, parameter)!r} holds out no runs; leave calibration out"
+                    f"{parameter}={getattr(self, parameter)!r} holds out no runs; leave "
+                    f"calibration out"
                 )
             return np.empty(0, dtype=np.int64)
         share, seed = self.calibration_fraction, random.randint(2**31)

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.calibration import PrefixForecaster
-from trajscore.calibration._forecaster import is_passthrough
+from trajscore.calibration.forecaster import is_passthrough
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.folds import held_out_rows

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm
 from sklearn.base import clone
 
-from trajscore.calibration._forecaster import fit_arguments
+from trajscore.calibration.forecaster import fit_arguments
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.values import as_count, as_fraction, as_random_state, check_jobs

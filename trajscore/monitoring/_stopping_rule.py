@@ -16,7 +16,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.calibration import PrefixForecaster
-from trajscore.calibration._forecaster import check_forecaster, is_passthrough
+from trajscore.calibration.forecaster import check_forecaster, is_passthrough
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight, check_trajectories
 from trajscore.core.estimator import check_estimator_input, require_y

@@ -20,14 +20,14 @@ from trajscore.core.parallel import Work
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.weights import StepWeights
-from trajscore.inference._choice import (
+from trajscore.inference._influence import Spread
+from trajscore.inference._sample_size import ONE_DIGIT
+from trajscore.inference.mean_intervals import (
     FEWEST_OF_DIFFERENCES,
     intervals_of_means,
     n_of_rarer_outcome,
 )
-from trajscore.inference._influence import Spread
-from trajscore.inference._sample_size import ONE_DIGIT
-from trajscore.inference._units import Units, any_units
+from trajscore.inference.units import Units, any_units
 from trajscore.report._data import (
     AS_GIVEN,
     FORMS,
@@ -230,7 +230,9 @@ def _n_needed(
     more = more[: 1 + np.searchsorted(more, _MOST_TIMES * n)]
     forms = zip((evidence.as_given, evidence.recalibrated), FORMS, strict=True)
     known = [(*three, form) for three, form in forms if three]
-    margin, low, high, best = max(known, key=lambda form: form[0], default=(0.0, 0.0, 0.0, ""))
+    margin, low, high, best = max(
+        known, key=lambda known_form: known_form[0], default=(0.0, 0.0, 0.0, "")
+    )
     spread = _spread(differences[best], units) if best else 0.0
     if spread <= _ROUNDING * evidence.matters:
         return int(more[0])

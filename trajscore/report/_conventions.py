@@ -13,7 +13,7 @@ from trajscore.calibration import AliveRate
 from trajscore.core.run_sums import RunSums, run_sums
 from trajscore.core.score_families import digits_of
 from trajscore.core.weights import OWN, as_step_weights
-from trajscore.inference._choice import interval_of
+from trajscore.inference.mean_intervals import interval_of
 from trajscore.report._cards import form_of
 from trajscore.report._data import ALIVE, AS_GIVEN, BASE_RATE, CONSTANT, Note, Options
 from trajscore.report._rows import Row, out_of_fold

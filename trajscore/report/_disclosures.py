@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trajscore.inference._choice import ENOUGH, FEWEST_OF_DIFFERENCES
 from trajscore.inference._influence import FEW_CLUSTERS
+from trajscore.inference.mean_intervals import ENOUGH, FEWEST_OF_DIFFERENCES
 from trajscore.report._data import (
     BASE_RATE,
     BOOTSTRAP,

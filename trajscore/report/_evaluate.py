@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajscore.calibration._calibrators import CALIBRATORS, calibrator_maker
+from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.collapse import AGGREGATORS
 from trajscore.core.errors import ArgumentError
 from trajscore.core.own_stops import refuse_own_stops
@@ -20,7 +20,7 @@ from trajscore.core.score_families import several_families
 from trajscore.core.values import check_choice
 from trajscore.core.version import __version__
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.inference._choice import METHODS
+from trajscore.inference.mean_intervals import METHODS
 from trajscore.monitoring import StoppingRule
 from trajscore.report._cards import cards_and_pairs
 from trajscore.report._conventions import convention_notes, weight_notes

@@ -21,7 +21,7 @@ from trajscore.core.run_sums import run_sums
 from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_random_state
-from trajscore.inference._units import any_units
+from trajscore.inference.units import any_units
 from trajscore.report._cards import (
     ENDS,
     ESTIMATES,

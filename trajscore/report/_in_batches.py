@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from trajscore.calibration._calibrators import CalibratorMaker
+from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
 from trajscore.core.collapse import collapse, weighted_mean

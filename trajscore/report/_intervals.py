@@ -14,17 +14,17 @@ from trajscore.core.parallel import Work
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weighted_steps import MANY
-from trajscore.inference._absolute import Parts, absolute_interval
 from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units, check_resamples
-from trajscore.inference._choice import (
+from trajscore.inference.absolute_errors import Parts, absolute_interval
+from trajscore.inference.mean_intervals import (
     FEWEST_OF_DIFFERENCES,
     by_bootstrap,
     by_influence,
     is_rare,
     n_of_rarer_outcome,
 )
-from trajscore.inference._units import Units, units_of
-from trajscore.inference._unseen import unseen_reach
+from trajscore.inference.units import Units, units_of
+from trajscore.inference.unseen_losses import unseen_reach
 from trajscore.report._data import (
     BOOTSTRAP,
     BOUNDS,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from trajscore.calibration import AliveRate
-from trajscore.calibration._calibrators import CalibratorMaker
 from trajscore.calibration._cross_fit import cross_fit_sample
+from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
 from trajscore.core.outcomes import FAILURE

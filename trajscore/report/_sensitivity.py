@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from trajscore.calibration._calibrators import CalibratorMaker
+from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.core.parallel import Work
 from trajscore.core.run_sums import RunSums, run_sums
 from trajscore.core.score_families import count_clipped

@@ -9,7 +9,7 @@ import pandas as pd
 
 from trajscore.calibration import EnsembleCrossFitCalibrator, IsotonicCrossFitCalibrator
 from trajscore.calibration._cross_fit import CrossFitCalibrator
-from trajscore.calibration._training import CalibrationSample
+from trajscore.calibration.training import CalibrationSample
 from trajscore.core.binning import quantile_bins
 from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray, IntArray

@@ -12,7 +12,7 @@ from trajscore.core.run_sums import score_cells
 from trajscore.core.score_families import family_name, get_family, several_families
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.inference._units import left_out_factor, n_equal, t_quantile
+from trajscore.inference.units import left_out_factor, n_equal, t_quantile
 from trajscore.streaming._accumulator import Accumulator
 from trajscore.streaming.batches import hashed
 from trajscore.streaming.labelled_runs import LabelledRuns

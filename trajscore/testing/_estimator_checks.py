@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from trajscore.calibration._look_ahead import find_look_ahead
+from trajscore.calibration.look_ahead import find_look_ahead
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import check_outcomes

@@ -8,7 +8,7 @@ import numpy as np
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import first_step_above, run_numbers, step_numbers
-from trajscore.inference._wilson import wilson_interval
+from trajscore.inference.rate_intervals import wilson_interval
 from trajscore.metrics._selective import risk_by_coverage
 from trajscore.report._data import AS_GIVEN
 from trajscore.report.page.charts import Axis, Panel

@@ -10,7 +10,7 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.weighted_steps import PARTS, step_parts
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import run_numbers
-from trajscore.inference._wilson import Z
+from trajscore.inference.rate_intervals import Z
 from trajscore.report._data import FORMS, VALUE
 from trajscore.report._numbers import with_interval
 from trajscore.report.page.charts import Axis, Panel

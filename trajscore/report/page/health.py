@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trajscore.calibration._fixed_step import auroc_interval
+from trajscore.calibration.fixed_step import auroc_interval
 from trajscore.core.equal_length import span, success_by_length
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.ties import group_ties

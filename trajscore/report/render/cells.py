@@ -6,7 +6,7 @@ import math
 
 import pandas as pd
 
-from trajscore.calibration._fixed_step import AUROC
+from trajscore.calibration.fixed_step import AUROC
 from trajscore.core.score_families import digits_of
 from trajscore.report._cards import ENDS, gain_of, margin_of
 from trajscore.report._data import AS_GIVEN, CONSTANT, FORMS, MARGIN, ReportData

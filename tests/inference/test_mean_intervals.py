@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from trajscore.inference._absolute import Parts, absolute_interval
-from trajscore.inference._choice import by_bootstrap, by_influence
 from trajscore.inference._influence import Spread
-from trajscore.inference._units import units_of
+from trajscore.inference.absolute_errors import Parts, absolute_interval
+from trajscore.inference.mean_intervals import by_bootstrap, by_influence
+from trajscore.inference.units import units_of
 from trajscore.metrics._diagnostics import diagnostic_statistics
 
 LEVEL = 0.95

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.inference._units import Units
-from trajscore.inference._wilson import clopper_pearson_excess
+from trajscore.inference.rate_intervals import clopper_pearson_excess
+from trajscore.inference.units import Units
 
 # With more unlucky runs in a block of equal changes, their variance is known well enough.
 _FEW = 3

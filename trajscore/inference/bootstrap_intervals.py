@@ -8,7 +8,7 @@ from scipy.special import ndtr, ndtri
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction
-from trajscore.inference._units import Units
+from trajscore.inference.units import Units
 
 
 def percentile_interval(

@@ -200,9 +200,11 @@ class Chain:
         self._forecasters = forecasters
 
     def begin(self, n: int = 1) -> tuple[Any, ...]:
+        """Return the state of n runs before their first step."""
         return tuple(forecaster.begin(n) for forecaster in self._forecasters)
 
     def advance(self, state: Any, scores: Any, done: Any = None) -> tuple[Any, FloatArray]:
+        """Return the state after a step, and its forecasts."""
         values, states = np.asarray(scores, dtype=np.float64), []
         for forecaster, before in zip(self._forecasters, state, strict=True):
             after, p = forecaster.advance(before, values, done)
@@ -220,9 +222,11 @@ class Replay:
         self._forecaster, self._n_channels, self._channels = forecaster, n_channels, channels
 
     def begin(self, n: int = 1) -> FloatArray:
+        """Return the state of n runs before their first step."""
         return np.empty((n, 0, self._n_channels))
 
     def advance(self, state: Any, scores: Any, done: Any = None) -> tuple[Any, FloatArray]:
+        """Return the state after a step, and its forecasts."""
         seen = np.concatenate([state, np.asarray(scores, dtype=np.float64)[:, None]], axis=1)
         n, t, n_channels = seen.shape
         cells = seen.reshape(n * t, n_channels)

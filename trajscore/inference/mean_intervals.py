@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units
 from trajscore.inference._influence import Spread, bounds
-from trajscore.inference._intervals import bca_interval, percentile_interval
-from trajscore.inference._units import Units, any_units
-from trajscore.inference._unseen import unseen_reach
+from trajscore.inference.bootstrap_intervals import bca_interval, percentile_interval
+from trajscore.inference.units import Units, any_units
+from trajscore.inference.unseen_losses import unseen_reach
 
 METHODS = ("auto", "bootstrap", "influence")
 

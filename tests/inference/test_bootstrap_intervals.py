@@ -4,7 +4,7 @@ import pytest
 from scipy import stats
 
 from trajscore.inference import bootstrap, paired_bootstrap
-from trajscore.inference._intervals import bca_interval
+from trajscore.inference.bootstrap_intervals import bca_interval
 
 
 def mean_of(x):

@@ -10,9 +10,9 @@ from sklearn.base import clone
 from trajscore.calibration._beta import BetaCrossFitCalibrator
 from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration._ensemble import EnsembleCrossFitCalibrator
-from trajscore.calibration._forecaster import check_forecaster, check_refitted
 from trajscore.calibration._isotonic import IsotonicCrossFitCalibrator
 from trajscore.calibration._platt import PlattCrossFitCalibrator
+from trajscore.calibration.forecaster import check_forecaster, check_refitted
 from trajscore.core.weights import StepWeights
 
 CalibratorMaker = Callable[[bool], Any]

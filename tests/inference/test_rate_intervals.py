@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from trajscore.inference._wilson import wilson_interval
+from trajscore.inference.rate_intervals import wilson_interval
 
 
 @pytest.mark.parametrize("n", [1, 7, 40])

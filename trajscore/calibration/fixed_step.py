@@ -19,8 +19,8 @@ from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_strata import AurocWithin
-from trajscore.inference._choice import interval_of, intervals_of_means
-from trajscore.inference._units import any_units
+from trajscore.inference.mean_intervals import interval_of, intervals_of_means
+from trajscore.inference.units import any_units
 
 AUROC = ("AUROC", "AUROC_low", "AUROC_high")
 MARGIN = ("margin", "margin_low", "margin_high")

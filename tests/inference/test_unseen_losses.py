@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from trajscore.inference._choice import intervals_of_means
-from trajscore.inference._units import any_units
-from trajscore.inference._unseen import unseen_reach
+from trajscore.inference.mean_intervals import intervals_of_means
+from trajscore.inference.units import any_units
+from trajscore.inference.unseen_losses import unseen_reach
 
 
 def reach(change, groups=None, alpha=0.05, **options):
