@@ -262,8 +262,8 @@ def _check_unchanged(
             raise ValueError(f"{changed} was taken at look {task.look} and is missing now. {again}")
         if outcomes[run] != before:
             raise ValueError(
-                f"{changed} had outcome {before:g} at look {task.look} and has {outcomes[run]:g} now. "
-                f"{again}"
+                f"{changed} had outcome {before:g} at look {task.look} and has {outcomes[run]:g} "
+                f"now. {again}"
             )
     if baseline != task.baseline:
         raise ValueError(

@@ -65,8 +65,8 @@ def censored_tps_score(
     Notes
     -----
     The exact score is proper for q_t if stops are administrative, so that a stop says nothing of
-    the outcome given the history, or if q_Z is told of the stop; a run that ended by itself is no
-    run that was stopped, so q_Z is learnt from runs that went on. The simple score elicits
+    the outcome given the history, or if q_Z is told of the stop; a run that ended by itself was
+    not stopped, so q_Z is learnt from runs that went on. The simple score elicits
     m_t = P(observed and success | H_t) instead (Proposition C.3). Forecasts that stop their own
     runs cannot be judged on these runs: replay all predictors on the same logs.
 
