@@ -216,7 +216,7 @@ PAPER = Paper(
         ),
         Item(
             "Theorems A.1 to A.9", "Decomposition, coherence, stability, control",
-            "``tests/tracer/test_theory.py``, ``test_tail.py``, ``test_scorer.py``",
+            "``tests/tracer/test_theory.py``, ``test_tail.py``, ``test_tracer_scorer.py``",
         ),
     ],
 )  # fmt: skip
