@@ -139,7 +139,7 @@ def test_of_those_tied_with_the_best_one_usable_as_it_is_comes_first():
     assert report.cards["tied"].to_dict() == {"sharp": True, "plain": True, "noise": False}
     assert ranked(report.cards) == ["plain", "sharp", "noise"]
     said = " ".join(str(report).split())
-    assert "Use plain, as it is. Statistically tied with sharp, or better by less" in said
+    assert "Use plain, as it is. About as good, each used as its card says: sharp" in said
 
 
 def test_a_weak_signal_is_not_blamed_for_its_map():

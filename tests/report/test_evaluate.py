@@ -149,7 +149,7 @@ def test_signals_that_are_no_probabilities():
 def test_a_flat_calibration_is_noted():
     X, y = make_trajectories(80, random_state=0, return_X_y=True)
     report = evaluate({"upside down": X.with_cells(1 - X.cells)}, y, intervals=IntervalOptions(20))
-    assert any("the signal carried no information" in note for note in report.notes)
+    assert any("no increasing map of the signal helps" in note for note in report.notes)
 
 
 def test_q_z_and_groups():
@@ -378,7 +378,7 @@ def test_a_signal_that_does_not_vary_is_noted():
     report = evaluate(
         {"same": X.with_cells(np.full(len(X.cells), 0.5))}, y, intervals=IntervalOptions(10)
     )
-    assert "in both cross-fitting folds the signal carried no information" in report.notes[0]
+    assert "in both cross-fitting folds no increasing map of the signal helps" in report.notes[0]
 
 
 @pytest.mark.parametrize("score", ["brier", ("beta", 2, 4)])

@@ -96,7 +96,7 @@ def test_small_random_tables_make_a_page(seed):
 def test_the_page_answers(report):
     page = check(report.to_html())
     assert page.count("<article") == len(report.predictors)
-    assert "recalibrated. Statistically tied with shallow and engine, or better by less" in page
+    assert "recalibrated. About as good, each used as its card says: shallow and engine" in page
     head = page[page.index("<thead", page.index('id="all-numbers"')) :]
     head = head[: head.index("</thead>")]
     assert head.count('title="') == len(report.options.metrics) + 4
@@ -121,7 +121,7 @@ def test_many_missing_outcomes_are_said_at_the_top():
         y = np.where(np.arange(100) < 100 * share, -1, runs.target)
         page = check(evaluate(runs.q, y, intervals=QUICK).to_html())
         assert (said in page) == is_said
-        assert ("leave these runs out: " in page) == is_said
+        assert ("Leave these runs out, " in page) == is_said
 
 
 def test_the_page_says_what_its_error_rate_covers(report):

@@ -67,8 +67,9 @@ NOTES: dict[str, Callable[..., str]] = {
     "too few runs": lambda: "left out; it has too few complete runs of both outcomes.",
     "not calibrated": lambda why: f"not recalibrated; {why}",
     "constant maps": lambda maps: (
-        f"in {'one of the two' if len(maps) == 1 else 'both'} cross-fitting folds the signal "
-        f"carried no information; its runs get the base rate."
+        f"in {'one of the two' if len(maps) == 1 else 'both'} cross-fitting folds no "
+        f"increasing map of the signal helps: it points the wrong way, or does not vary. The runs "
+        f"of that fold get the base rate."
     ),
     "not monitored": lambda why: f"not monitored; {why}",
     "sampled": lambda n, n_runs: (

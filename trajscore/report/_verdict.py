@@ -44,8 +44,8 @@ _MOST_NAMED = 5
 _FEW_NAMED = 4
 _MANY_UNOBSERVED = 0.1  # of the runs: what they count as may decide
 _DROP = (
-    "Where outcomes were not recorded, or are not known yet, leave these runs out: "
-    "censored='drop' (--censored drop)."
+    "Leave these runs out, censored='drop' (--censored drop), only if whether an outcome is "
+    "missing has nothing to do with how the run ends."
 )
 KNOWING_THE_END = "where it is known which step is the last (end= or --end says whether it is)"
 
@@ -82,7 +82,7 @@ def answer(data: ReportData) -> tuple[str, str]:
         return _answer(data), ""
     hidden = (
         f"{facts.n_censored:,} of {facts.n_runs:,} runs ({facts.n_censored / facts.n_runs:.0%}) "
-        f"have no outcome and count {_counted_as(data)}"
+        f"have no outcome and count {counted_as(data)}"
     )
     if facts.censored == "failure":
         hidden += ", which is right where such a run did not succeed, as when a budget stopped it"
@@ -98,7 +98,7 @@ def answer(data: ReportData) -> tuple[str, str]:
     )
     headline = (
         f"It depends on the {facts.n_censored:,} runs without an outcome. Counted "
-        f"{_counted_as(data)}: {ours} Left out: {theirs}"
+        f"{counted_as(data)}: {ours} Left out: {theirs}"
     )
     best = ranked(cards)[0]
     reason = card_reason(cards.loc[best], _only_observed(data))
@@ -111,7 +111,7 @@ def _only_observed(data: ReportData) -> ReportData:
     return replace(data, cards=data.observed_cards, observed_cards=None, pairs=None)
 
 
-def _counted_as(data: ReportData) -> str:
+def counted_as(data: ReportData) -> str:
     return "with their q_z" if data.facts.censored == "q_z" else "as failures"
 
 
@@ -155,7 +155,7 @@ def _best_of(data: ReportData, useful: list[str]) -> str:
     if not (alike and data.cards.loc[best, "tied"]):
         return f", the best of {len(useful)} that beat the base rate"
     some = listed(alike) if len(alike) <= _FEW_NAMED else f"{len(alike)} others"
-    return f". Statistically tied with {some}, or better by less than matters: take the cheapest"
+    return f". About as good, each used as its card says: {some}. Take the one that costs least"
 
 
 def _turned_margins(data: ReportData, cards: pd.DataFrame) -> str:

@@ -9,11 +9,18 @@ import pandas as pd
 from trajscore.report._cards import AVOID, ENDS, MATTERS, RECALIBRATE, TOO_FEW, USE
 from trajscore.report._data import AS_GIVEN, FORMS, RECALIBRATED, VALUE
 from trajscore.report._verdict import answer as say_answer
-from trajscore.report._verdict import behind_counting, card_reason, ranking
+from trajscore.report._verdict import behind_counting, card_reason, counted_as, ranking
 from trajscore.report.page.view import Section, View
 
 MARKS = {USE: ("use", "\u2714"), RECALIBRATE: ("recalibrate", "\u21bb"),
          AVOID: ("avoid", "\u2716"), TOO_FEW: ("few", "?")}  # fmt: skip
+FORECAST_OF = {
+    "last": "last forecast",
+    "mean": "average forecast",
+    "min": "lowest forecast",
+    "weighted": "average forecast, early steps counting more,",
+}
+"""What a threshold is compared with, by the way in which a run's forecasts become one number."""
 
 
 def answer(view: View) -> Section:
@@ -22,7 +29,11 @@ def answer(view: View) -> Section:
     headline, unobserved = say_answer(view.data)
     level = view.data.facts.intervals.confidence_level
     wrong = f"{100 * (1 - level):.3g} of 100 reports"
-    parts = {"cards": cards, "unobserved": unobserved, "wrong": wrong, "matters": MATTERS}
+    parts = {
+        "cards": cards, "unobserved": unobserved, "wrong": wrong, "matters": MATTERS,
+        "counted_as": counted_as(view.data) if unobserved else "",
+        "forecast": FORECAST_OF[view.data.options.phi],
+    }  # fmt: skip
     return Section("answer", "Which predictor should I use?", headline, parts)
 
 

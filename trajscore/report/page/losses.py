@@ -35,6 +35,6 @@ def _sentence(view: View, rows: list[dict[str, object]]) -> str:
     unit = view.data.options.unit
     knows, lost = f"{row['knows']:.{view.digits}f}", f"{row['lost']:.{view.digits}f}"
     return (
-        f"{view.called(view.best)}: its ranking of steps could be worth {knows}{unit} over "
-        f"the base rate, of which miscalibration loses {lost}."
+        f"{view.called(view.best)}: the best rising map of these very runs would be worth "
+        f"{knows}{unit} over the base rate; {lost} of that is lost. A map for new runs gains less."
     )

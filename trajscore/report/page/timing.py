@@ -74,11 +74,12 @@ def _sentence(view: View, profiles: dict[str, _Profile]) -> str:
         return f"At no step are there {_FEWEST_AT_A_STEP} runs: too few to say."
     name, profile = next(iter(profiles.items()))
     # at one error rate for all steps
-    clear = profile.step[profile.margin - profile.half(len(profile.step)) > 0]
+    is_clear = profile.margin - profile.half(len(profile.step)) > 0
+    clear = profile.step[is_clear]
     called = view.called(name)
     if not len(clear):
         return f"{called}: at no single step is it shown to be better than the base rate."
-    best = int(profile.step[np.argmax(profile.margin)])
+    best = int(clear[np.argmax(profile.margin[is_clear])])
     return (
         f"{called}: first shown to be better than the base rate at step {int(clear[0])}, and by "
         f"most at step {best}; later steps are reached by other runs than early ones."

@@ -31,7 +31,7 @@ def to_markdown(data: ReportData) -> str:
         escaped(unobserved),
         table(["predictor", "what to do", "why"], _cards(data)),
         escaped(identification(data)),
-        f"Every number is of {population(data.facts)}.",
+        f"Unless a line says otherwise, numbers are of {population(data.facts)}.",
         "## Margin over the base rate",
         escaped(f"{level_of_margins(data)[0].upper()}{level_of_margins(data)[1:]}."),
         table(["predictor", *margins.columns], rows),

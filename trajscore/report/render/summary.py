@@ -55,7 +55,9 @@ def _table(data: ReportData, names: list[str]) -> str:
 def _about(data: ReportData, n_predictors: int) -> list[str]:
     sentences = []
     if n_predictors > _MOST_ROWS:
-        sentences.append(f"and {n_predictors - _MOST_ROWS} more predictors")
+        rest = data.cards.loc[ranked(data.cards)[_MOST_ROWS:], "card"].value_counts()
+        actions = ", ".join(f"{action} {n}" for action, n in rest.items())
+        sentences.append(f"and {n_predictors - _MOST_ROWS} more predictors: {actions}")
     unit = data.options.unit and f", in{data.options.unit}"
     sentences.append(
         f"Margins of {data.score_name} over the base rate{unit}, of {population(data.facts)}; "
