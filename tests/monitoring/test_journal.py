@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from trajscore import DensityRatioEProcess
 from trajscore.datasets import make_trajectories
@@ -231,3 +232,16 @@ def test_files_of_others_are_refused(state):
         with pytest.raises(ValueError, match="is not a trajscore monitor's state"):
             PROCESS.monitor(state=state)
         assert state.read_text() == text
+
+
+@pytest.mark.parametrize("content", [b"{}", b"my notes\nline two\nline three", b"\x00\xff"])
+def test_a_file_of_others_stays_as_it_is(state, content):
+    state.write_bytes(content)
+    with pytest.raises(ValueError, match="is not a trajscore monitor's state"):
+        PROCESS.monitor(state=state)
+    assert state.read_bytes() == content
+
+
+def test_a_process_that_was_not_fitted_has_no_monitor():
+    with pytest.raises(NotFittedError):
+        DensityRatioEProcess().monitor()

@@ -176,3 +176,24 @@ def test_runs_needed_allow_for_losses_that_were_not_seen():
         np.tile(forecasts, by_then)[:, None], np.tile(y, by_then), calibrator=None, intervals=QUICK
     )
     assert more.cards["card"].iloc[0] == USE
+
+
+class ShiftedBrier:
+    """A Brier score to which a constant is added: no forecast is worth more for that."""
+
+    name = "shifted"
+
+    def success(self, p):
+        return 5 - (1 - p) ** 2
+
+    def failure(self, p):
+        return 5 - p**2
+
+
+def test_what_matters_does_not_depend_on_a_constant_in_the_score():
+    X, y = make_trajectories(300, random_state=0, return_X_y=True)
+    brier, shifted = (
+        evaluate(X, y, scores=[score], intervals=QUICK).cards for score in ("brier", ShiftedBrier())
+    )
+    assert shifted["matters"].to_numpy() == pytest.approx(brier["matters"].to_numpy())
+    assert shifted["card"].tolist() == brier["card"].tolist()

@@ -326,6 +326,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         ValueError
             If the level was not fitted, or the state is that of another process.
         """
+        check_is_fitted(self)
         return EProcessMonitor(self.test_, self._level(alpha), state)
 
     # ------------------------------------------------------------------ fitting

@@ -57,9 +57,6 @@ class Journal:
         """All records; the file is cut behind the last whole line."""
         data = self.path.read_bytes()
         whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            os.ftruncate(self._file, whole)
-            self._size = whole
         try:
             header, *records = [json.loads(line) for line in data[:whole].splitlines()]
             is_ours = header["format"] == _FORMAT and "owner" in header
@@ -69,6 +66,9 @@ class Journal:
             raise ValueError(f"{self.path} is not a trajscore monitor's state; name another file")
         if header["owner"] != self._owner:
             raise OtherOwnerError(self.path)
+        if whole < len(data):  # the rest of a line, of a monitor that was killed as it wrote
+            os.ftruncate(self._file, whole)
+            self._size = whole
         return records
 
     def append(self, record: Any) -> None:

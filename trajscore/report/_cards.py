@@ -183,7 +183,8 @@ def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, Mea
     score, weights, runs = options.scores[0], options.weights, forms[AS_GIVEN].runs
     if not len(runs):
         return {}, 0.0
-    reference = score_of(base_rate(forms[AS_GIVEN].traces, runs, weights), score, weights)
+    constant = base_rate(forms[AS_GIVEN].traces, runs, weights)
+    reference = score_of(constant, score, weights)
     scores = {
         form: score_of(row, score, weights) for form, row in forms.items() if row.is_probability
     }
@@ -193,7 +194,9 @@ def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, Mea
     largest = np.abs(reference.samples).max()
     for own in differences.values():  # a constant is no better than itself by a rounding error
         own.samples[np.abs(own.samples) <= _ROUNDING * largest] = 0.0
-    return differences, MATTERS * abs(float(reference(np.ones(len(runs)))))
+    family, rate = get_family(score), float(constant.traces.cells[0])
+    perfect = rate * family.success(np.ones(1)) + (1 - rate) * family.failure(np.zeros(1))
+    return differences, MATTERS * float(perfect[0] - reference(np.ones(len(runs))))
 
 
 def _intervals(
