@@ -262,6 +262,23 @@ def test_a_page_is_hinted_at_where_none_was_written(table, capsys):
         assert ("a page: --out" in out) == hinted
 
 
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (["--monitor", "--known-share", "2"], "--known-share must lie strictly between 0 and 1"),
+        (["--monitor", "--splits", "0"], "--splits must be a whole number"),
+        (["--jobs", "0"], "--jobs must be"),
+        (["--seed", "-1"], "--seed must be"),
+    ],
+)
+def test_errors_of_values_begin_with_the_option(table, capsys, options, match):
+    frame, folder = table
+    frame.to_csv(folder / "runs.csv", index=False)
+    code, _, err = run(capsys, folder / "runs.csv", *options)
+    assert code == 2
+    assert err.startswith(f"trajscore: {match}")
+
+
 def test_errors_name_the_options_of_the_command(table, capsys):
     frame, folder = table
     frame.to_csv(folder / "runs.csv", index=False)

@@ -65,7 +65,9 @@ def _sentence(error: Exception, options: dict[str, str]) -> str:
     """Say what is wrong in the words of the command line."""
     if isinstance(error, ArgumentError):
         return error.in_options(options)
-    return str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+    text = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+    argument, _, rest = text.partition(" ")  # what is wrong with a value begins with its name
+    return f"{options[argument]} {rest}" if argument in options and rest else text
 
 
 if __name__ == "__main__":

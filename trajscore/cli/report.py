@@ -108,7 +108,12 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     )
     add("--monitor", action="store_true", help="also report what stopping failing runs early does")
     add("--known-share", type=float, help="share of the runs that monitoring is fitted on (0.8)")
-    add("--splits", type=int, help="number of random splits that monitoring is judged on (20)")
+    add(
+        "--splits",
+        dest="n_splits",
+        type=int,
+        help="number of random splits that monitoring is judged on (20)",
+    )
     add(
         "--resamples",
         dest="n_resamples",
@@ -211,7 +216,7 @@ def _source(arguments: argparse.Namespace, source: Source, guesses: str) -> Sour
 
 
 def _monitoring(arguments: argparse.Namespace, inputs: Inputs | None) -> bool | MonitoringOptions:
-    options = {"known_share": arguments.known_share, "n_splits": arguments.splits}
+    options = {"known_share": arguments.known_share, "n_splits": arguments.n_splits}
     options = {name: value for name, value in options.items() if value is not None}
     if not arguments.monitor:
         if options:
