@@ -150,7 +150,10 @@ def test_what_is_unusable_says_why():
         (Gate("S-ECE margin", versus=0), "there is no S-ECE margin of judge, as given"),
         (Gate("AUROC", versus="base_rate"), "AUROC cannot be held against the base rate"),
         (Gate("S-ECE", margin="5%"), "takes no share as margin"),
-        (Gate(versus="base_rate"), "success is of no forecast; hold it against a number"),
+        (
+            Gate(versus="base_rate"),
+            "success does not judge a forecast, so it has no base rate; give versus=",
+        ),
     ):
         result = check(SAME, BASE, gate)
         assert result.verdict == "unusable"

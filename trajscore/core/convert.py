@@ -97,7 +97,8 @@ def _as_run(run: ArrayLike, row: int) -> FloatArray:
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"row {row}: the values must be numbers: {error}") from error
     if array.ndim not in (1, 2):
-        raise ValueError(f"row {row}: a run is a sequence of numbers, got {array.ndim} dimensions")
+        got = f"the number {array}" if not array.ndim else f"{array.ndim} dimensions"
+        raise ValueError(f"row {row}: a run is a list of steps, such as [0.1, 0.2], got {got}")
     return array
 
 

@@ -287,7 +287,7 @@ def read_family(text: str) -> ScoreFamily:
     """Return the score family that a word of the command line names."""
     family = _make(_words(text))
     if family is None:
-        raise ValueError(f"{text!r} is not a score family; use {usage()}, with numbers in brackets")
+        raise ValueError(f"{text!r} is not a score family; use {usage()}")
     return family
 
 

@@ -229,7 +229,10 @@ def _question(
     reference = offset
     if gate.versus == BASE_RATE:
         if not key.predictor:
-            raise ValueError(f"{gate.metric} is of no forecast; hold it against a number")
+            raise ValueError(
+                f"{gate.metric} does not judge a forecast, so it has no base rate; "
+                f"give versus='baseline', or a number such as 0.9"
+            )
         margin = f"{key.metric}{MARGIN}"
         if (key.form, margin) not in ours.names(key.predictor):
             raise ValueError(f"{key.metric} cannot be held against the base rate; give a number")
