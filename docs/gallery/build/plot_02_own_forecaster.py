@@ -19,7 +19,7 @@ class LowestSoFar(TransformerMixin, BaseEstimator):
 
     def fit(self, X, y):
         X = check_trajectories(X, single_channel=True)
-        y = check_outcomes(y, X)  # refuses what it could not tell apart
+        y = check_outcomes(y, X)  # refuses outcomes that it could not distinguish
         known = y >= 0
         lowest, outcome = self._lowest(X[known]), np.repeat(y[known], X[known].lengths)
         self.model_ = LogisticRegression().fit(lowest[:, None], outcome)

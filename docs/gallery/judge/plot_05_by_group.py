@@ -25,7 +25,7 @@ report.by[["card", "p_value"]]
 
 # %%
 # The success rates differ (half, and five in six), so a forecast that is good on the whole may
-# only tell the benchmarks apart. Each group is held against its own base rate:
+# only distinguish the benchmarks. Each group is held against its own base rate:
 import matplotlib.pyplot as plt
 
 from trajscore.plotting import ReliabilityDisplay
