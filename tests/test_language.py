@@ -58,14 +58,20 @@ def names(tree):
             yield node.lineno, node.name
 
 
+def idioms(text):
+    """Every idiom in a text, with what to write instead."""
+    for idiom, plain in IDIOMS.items():
+        for match in re.finditer(idiom, " ".join(text.split()), re.IGNORECASE):
+            yield f"{match.group()!r}; write: {plain}"
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_sentences_are_plain(room):
     problems = [
-        f"{path.relative_to(PROJECT)}:{line}: {match.group()!r}; write: {plain}"
+        f"{path.relative_to(PROJECT)}:{line}: {problem}"
         for path in files(room)
         for line, text in texts(ast.parse(path.read_text()))
-        for idiom, plain in IDIOMS.items()
-        for match in re.finditer(idiom, " ".join(text.split()), re.IGNORECASE)
+        for problem in idioms(text)
     ]
     assert problems == []
 
@@ -86,9 +92,8 @@ def test_docs_are_plain():
     made = {"auto_gallery", "generated"}  # of sources that are elsewhere
     pages += [page for page in (PROJECT / "docs").rglob("*.rst") if not made & set(page.parts)]
     problems = [
-        f"{path.relative_to(PROJECT)}: {match.group()!r}; write: {plain}"
+        f"{path.relative_to(PROJECT)}: {problem}"
         for path in pages
-        for idiom, plain in IDIOMS.items()
-        for match in re.finditer(idiom, " ".join(path.read_text().split()), re.IGNORECASE)
+        for problem in idioms(path.read_text())
     ]
     assert problems == []

@@ -28,6 +28,13 @@ def test_only_pairs_that_are_compared_count():
     assert low == pytest.approx(0.025 ** (1 / 2))
 
 
+def test_clusters_are_paired_within_their_stratum():
+    success, scores = np.array([1.0, 1, 0, 0, 0, 0]), np.array([9.0, 8, 1, 2, 3, 4])
+    fold, task = np.array([0, 0, 0, 1, 1, 1]), np.arange(6)
+    low = auroc_interval(scores, success, fold, task, 0.95)[1]
+    assert low == pytest.approx(0.025)  # one failure in the fold of the two successes
+
+
 @pytest.mark.parametrize(("rate", "n"), [(0.1, 60), (0.2, 30)])
 def test_intervals_of_nearly_perfect_scores_hold(rate, n):
     # AUROC is .99 where the scores of successes are higher by 3.29 standard deviations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -360,24 +360,15 @@ class CrossFitCalibrator(LearnedForecaster):
     weights: Weights
     horizon: Horizon
     censored: str
+    _for_signals: ClassVar[dict[str, Any]] = {}  # parameters for signals outside [0, 1]
 
     @abstractmethod
     def _fit_map(self, sample: CalibrationSample) -> Map:
         """Fit one map; both outcomes have weight."""
 
-    def for_signal(self) -> Self:
-        """Return this calibrator set up for a signal that is not a probability, higher is better.
-
-        Returns
-        -------
-        estimator
-            The calibrator itself.
-
-        Raises
-        ------
-        ValueError
-            If it takes forecasts in [0, 1] alone.
-        """
+    def _set_for_signal(self) -> Self:
+        """Set parameters for a signal that is not a probability, where higher is better."""
+        self.set_params(**self._for_signals)
         if self._reads()["probabilities"]:
             raise ValueError(
                 f"{type(self).__name__} takes forecasts in [0, 1] alone; for another signal use "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -87,6 +87,8 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
     all     360            0.34     False
     """
 
+    _for_signals = {"link": "identity"}  # noqa: RUF012
+
     def __init__(
         self,
         n_half: float = 1000,
@@ -102,16 +104,6 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
         self.weights = weights
         self.horizon = horizon
         self.censored = censored
-
-    def for_signal(self) -> Self:
-        """Return this calibrator set up for a signal that is not a probability, higher is better.
-
-        Returns
-        -------
-        estimator
-            The calibrator itself.
-        """
-        return self.set_params(link="identity")
 
     def _check_parameters(self) -> None:
         if not (isinstance(self.n_half, Real) and 0 <= self.n_half < np.inf):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -113,6 +113,8 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
     all   0.90     False
     """
 
+    _for_signals = {"link": "identity", "increasing": True}  # noqa: RUF012
+
     def __init__(
         self,
         C: float = 1.0,
@@ -130,16 +132,6 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
         self.link = link
         self.censored = censored
         self.increasing = increasing
-
-    def for_signal(self) -> Self:
-        """Return this calibrator set up for a signal that is not a probability, higher is better.
-
-        Returns
-        -------
-        estimator
-            The calibrator itself.
-        """
-        return self.set_params(link="identity", increasing=True)
 
     def _check_parameters(self) -> None:
         if not (isinstance(self.C, Real) and self.C > 0):

@@ -42,6 +42,6 @@ def calibrator_maker(calibrator: Any, weights: StepWeights) -> CalibratorMaker |
         fresh = CALIBRATORS[calibrator]().set_params(
             weights=weights.schedule, horizon=weights.horizon
         )
-        return fresh if is_probability else fresh.for_signal()
+        return fresh if is_probability else fresh._set_for_signal()
 
     return make

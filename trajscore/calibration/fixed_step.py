@@ -90,20 +90,24 @@ def auroc_interval(
     estimate = auroc_estimate(confidence, success, stratum)
     area, low, high = interval_of(*estimate, groups, confidence_level, on_logit=True)
     if area in (0.0, 1.0):
-        n_pairs = _disjoint_pairs(success, stratum if groups is None else groups, groups is None)
-        reach = ((1 - confidence_level) / 2) ** (1 / n_pairs)
+        unit = np.arange(len(success)) if groups is None else groups
+        reach = ((1 - confidence_level) / 2) ** (1 / _disjoint_pairs(success, stratum, unit))
         return (1.0, min(low, reach), 1.0) if area else (0.0, 0.0, max(high, 1 - reach))
     return area, low, high
 
 
-def _disjoint_pairs(success: FloatArray, codes: IntArray, within: bool) -> float:
-    """Count pairs of a success and a failure: of runs within strata, or of clusters of any."""
-    present = np.zeros((2, int(codes.max()) + 1))
-    np.add.at(present, ((success < 0.5).astype(np.int64), codes), 1)
-    if within:
-        return float(present.min(axis=0).sum())
-    clusters = present > 0
-    return float(max(1, min(*clusters.sum(axis=1), clusters.any(axis=0).sum() // 2)))
+def _disjoint_pairs(success: FloatArray, stratum: IntArray, unit: IntArray) -> float:
+    """Count pairs of a success and a failure within strata, of which none shares a unit."""
+    won = success >= 0.5
+    n_won, n_lost, n_units = (
+        np.bincount(
+            np.unique(np.stack([stratum[used], unit[used]]), axis=1)[0],
+            minlength=int(stratum.max()) + 1,
+        )
+        for used in (won, ~won, np.ones_like(won))
+    )
+    pairs = np.minimum(np.minimum(n_won, n_lost), n_units // 2).sum()
+    return float(max(1, min(pairs, len(np.unique(unit)) // 2)))
 
 
 def _both_ways(p: FloatArray, success: FloatArray, score: Any) -> MeanOfRuns:
