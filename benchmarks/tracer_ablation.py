@@ -8,35 +8,33 @@ Tables III and IV of the TRACER paper, on any log that trajscore.io reads, with 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from tracer import MEASURES, load, measures
 from trajscore import TracerScorer, TracerSignals, TrajectoryArray
 from trajscore.core.statistics import all_at_once
-from trajscore.tracer import RunLength, ToolCallCount
-
-SCORERS = {"TRACER": TracerScorer(), "run length": RunLength(), "tool calls": ToolCallCount()}
+from trajscore.core.within_runs import running_sum
 
 
-def actor_ablation(
-    S: TrajectoryArray, y: NDArray[Any], scorers: Mapping[str, Any] = SCORERS
-) -> pd.DataFrame:
+def actor_ablation(S: TrajectoryArray, y: NDArray[Any]) -> pd.DataFrame:
     """Return the AUROC with the turns of both sides, of the agent alone, and of the user alone."""
-    rows = {
-        name: {
-            actors: values(clone(scorer).set_params(actors=actors), S, y)["auroc"]
-            for actors in ("both", "agent", "user")
+    is_agent, calls = (S[name].cells.ravel() for name in ("is_agent", "tool_calls"))
+    table = {}
+    for actors, counted in (
+        ("both", np.ones(len(calls))), ("agent", is_agent), ("user", 1 - is_agent),
+    ):  # fmt: skip
+        risks = {
+            "TRACER": TracerScorer(actors=actors).fit_transform(S),
+            "run length": S.with_cells(running_sum(S, counted)),
+            "tool calls": S.with_cells(running_sum(S, counted * calls)),
         }
-        for name, scorer in scorers.items()
-    }
-    return pd.DataFrame.from_dict(rows, orient="index")
+        table[actors] = {name: judged(risk, y)["auroc"] for name, risk in risks.items()}
+    return pd.DataFrame(table)
 
 
 def aggregation_ablation(S: TrajectoryArray, y: NDArray[Any]) -> pd.DataFrame:
@@ -53,7 +51,12 @@ def aggregation_ablation(S: TrajectoryArray, y: NDArray[Any]) -> pd.DataFrame:
 
 def values(scorer: Any, S: TrajectoryArray, y: NDArray[Any]) -> dict[str, float]:
     """Judge the risk of a scorer."""
-    statistic = all_at_once(measures(y, scorer.fit_transform(S)))
+    return judged(scorer.fit_transform(S), y)
+
+
+def judged(risk: TrajectoryArray, y: NDArray[Any]) -> dict[str, float]:
+    """Judge a risk."""
+    statistic = all_at_once(measures(y, risk))
     return dict(zip(MEASURES, statistic(np.ones(len(y))).tolist(), strict=True))
 
 

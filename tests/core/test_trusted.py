@@ -67,8 +67,8 @@ FITTED = {
     **{kind: lambda kind=kind: kind().fit(RUNS) for kind in ON_RUNS},
     **{kind: lambda kind=kind: kind().fit(SIGNALS) for kind in ON_SIGNALS},
 }
-# models of other packages, and a base class
-NOT_OURS = {m.StoppingRule, tracer.SentenceTransformerEmbedder, tracer.WordLlamaEmbedder}
+# a base class
+NOT_OURS = {m.StoppingRule}
 
 
 def public_estimators():

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
-from trajscore import TrajectoryArray, plotting
+from trajscore import TracerScorer, TrajectoryArray, plotting
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import RawVerifier
 from trajscore.plotting._display import SERIES, next_style, plain
@@ -57,7 +57,9 @@ MAKE = {
     "TerminationDisplay": lambda d, **k: d.from_predictions(
         Y, np.where(np.arange(120) % 3 == 0, "max_steps", "a_reason_with_a_name_of_many_words"), **k
     ),
-    "TracerStripDisplay": lambda d, **k: d.from_signals(SIGNALS, int(X.lengths.argmax()), **k),
+    "TracerStripDisplay": lambda d, **k: d.from_estimator(
+        TracerScorer().fit(SIGNALS), SIGNALS, int(X.lengths.argmax()), **k
+    ),
 }
 NAMES = ["judge 1", "judge 2", "judge 3"]
 

@@ -27,11 +27,13 @@ def test_strip(signals):
     assert frames == 2
     _, ax = plt.subplots()
     assert display.plot(ax=ax, name="mine").ax_ is ax
-    TracerStripDisplay.from_signals(signals, 0, scorer=scorer).plot()
-    bare = TracerStripDisplay.from_signals(signals[["surprisal"]], -1).plot()
+    alone = signals[["surprisal"]]
+    bare = TracerStripDisplay.from_estimator(TracerScorer().fit(alone), alone, -1).plot()
     assert [text.get_text() for text in bare.ax_.get_yticklabels()] == ["surprisal", "step risk"]
     with pytest.raises(KeyError, match="no run has the id 'c'"):
-        TracerStripDisplay.from_signals(signals, "c")
+        TracerStripDisplay.from_estimator(scorer, signals, "c")
+    with pytest.raises(TypeError, match="X must be the signals of TracerSignals, got ndarray"):
+        TracerStripDisplay.from_estimator(scorer, signals.cells)
 
 
 def test_early_warning(signals):

@@ -115,11 +115,11 @@ def test_missing_risks_are_left_out_and_counted(bench, ablation, world):
 
 def test_ablation_tables(ablation, world):
     S, y = world
-    table = ablation.actor_ablation(S, y, {"tracer": TracerScorer(), "length": RunLength()})
+    table = ablation.actor_ablation(S, y)
     assert table.columns.tolist() == ["both", "agent", "user"]
     agent = TracerScorer(actors="agent").fit(S).score_samples(S)
     known = (y >= 0) & ~np.isnan(agent)
-    assert table.loc["tracer", "agent"] == pytest.approx(roc_auc_score(1 - y[known], agent[known]))
+    assert table.loc["TRACER", "agent"] == pytest.approx(roc_auc_score(1 - y[known], agent[known]))
     table = ablation.aggregation_ablation(S, y)
     assert table.index.tolist() == ["max", "additive", "multiplicative", "separate"]
 

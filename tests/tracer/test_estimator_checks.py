@@ -27,10 +27,9 @@ from trajscore.tracer import (
     RunLength,
     SelfReportedConfidence,
     SemanticEntropy,
-    SentenceTransformerEmbedder,
     ToolCallCount,
-    WordLlamaEmbedder,
 )
+from trajscore.tracer._embedders import SentenceTransformerEmbedder, WordLlamaEmbedder
 
 
 class AnyLabels(TracerScorer):
@@ -143,7 +142,7 @@ def test_estimators_of_runs(estimator, talk):
     assert joblib.hash(talk) == before
 
 
-@pytest.mark.parametrize("embedder", [WordLlamaEmbedder(64), SentenceTransformerEmbedder("m")])
+@pytest.mark.parametrize("embedder", [WordLlamaEmbedder(), SentenceTransformerEmbedder("m")])
 def test_embedders_travel(embedder):
     check_is_fitted(embedder)
     assert embedder.fit(["bag"]) is embedder

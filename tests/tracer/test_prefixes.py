@@ -22,7 +22,7 @@ LOGS = [
 SCORERS = [
     *(TracerScorer(aggregation=one) for one in ("max", "additive", "separate")),
     TracerScorer(k=0.4, actors="agent"),
-    RunLength(), RunLength("user"), ToolCallCount(), SelfReportedConfidence(), MeanSurprisal(),
+    RunLength(), ToolCallCount(), SelfReportedConfidence(), MeanSurprisal(),
     SAUP(),
 ]  # fmt: skip
 SIGNALS = [

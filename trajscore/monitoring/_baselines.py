@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -176,7 +177,44 @@ class CalibratedVerifier(OneLimit):
         return -np.asarray(self.isotonic_.predict(X.cells), dtype=np.float64)
 
 
-class FixedStepStop(OneLimit):
+class LengthRule(OneLimit):
+    """A rule that reads no scores; its parameter is given, or chosen by the lengths of runs."""
+
+    _parameter: str
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Choose the parameter of the rule, unless it is given.
+
+        Parameters
+        ----------
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            The runs; only their lengths are read.
+        y : array-like of shape (n_runs,), optional
+            Outcomes: 1 success, 0 failure, -1 not observed. Needed unless the parameter is given.
+
+        Returns
+        -------
+        StoppingRule
+            The fitted rule.
+
+        Raises
+        ------
+        ValueError
+            If neither the parameter nor outcomes are given, or no run succeeded.
+        """
+        traces = check_estimator_input(self, X, reset=True, single_channel=False)
+        self.alphas_ = check_alphas(self.alpha)
+        is_given = getattr(self, self._parameter) is not None
+        lengths = None if is_given else _success_lengths(traces, y, self._parameter)
+        self._set_thresholds(self._values(lengths))
+        return self
+
+    @abstractmethod
+    def _values(self, lengths: IntArray | None) -> Any:
+        """Return the parameter as given, or for each level by the lengths of succeeding runs."""
+
+
+class FixedStepStop(LengthRule):
     """Flag every run that reaches a step, whatever its scores.
 
     Parameters
@@ -207,38 +245,16 @@ class FixedStepStop(OneLimit):
     array([2, 0])
     """
 
+    _parameter = "step"
+
     def __init__(self, step: int | None = None, alpha: float | ArrayLike = 0.05) -> None:
         self.step = step
         self.alpha = alpha
 
-    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Choose the step.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            The runs; only their lengths are read.
-        y : array-like of shape (n_runs,), optional
-            Outcomes: 1 success, 0 failure, -1 not observed. Needed unless `step` is given.
-
-        Returns
-        -------
-        FixedStepStop
-            The fitted rule.
-
-        Raises
-        ------
-        ValueError
-            If neither `step` nor outcomes are given, or no run succeeded.
-        """
-        traces = check_estimator_input(self, X, reset=True, single_channel=False)
-        self.alphas_ = check_alphas(self.alpha)
-        if self.step is None:
-            lengths = _success_lengths(traces, y, "step")
-            self._set_thresholds([_conformal_length(lengths, level) + 1 for level in self.alphas_])
-            return self
-        self._set_thresholds(float(as_count(self.step, "step")))
-        return self
+    def _values(self, lengths: IntArray | None) -> Any:
+        if lengths is None:
+            return as_count(self.step, "step")
+        return [_conformal_length(lengths, level) + 1 for level in self.alphas_]
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
         return step_numbers(X).astype(np.float64)
@@ -247,7 +263,7 @@ class FixedStepStop(OneLimit):
         return threshold - 0.5
 
 
-class RandomStop(OneLimit):
+class RandomStop(LengthRule):
     """Flag each step with a given chance, whatever its score.
 
     The chance is drawn from a hash of the run's identifier, so that decisions do not depend on
@@ -286,6 +302,8 @@ class RandomStop(OneLimit):
     0.2 0.7
     """
 
+    _parameter = "hazard"
+
     def __init__(
         self,
         hazard: float | None = None,
@@ -296,35 +314,11 @@ class RandomStop(OneLimit):
         self.alpha = alpha
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Choose the hazard.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            The runs; only their lengths are read.
-        y : array-like of shape (n_runs,), optional
-            Outcomes: 1 success, 0 failure, -1 not observed. Needed unless `hazard` is given.
-
-        Returns
-        -------
-        RandomStop
-            The fitted rule.
-
-        Raises
-        ------
-        ValueError
-            If neither `hazard` nor outcomes are given, or no run succeeded.
-        """
-        traces = check_estimator_input(self, X, reset=True, single_channel=False)
-        self.alphas_ = check_alphas(self.alpha)
+    def _values(self, lengths: IntArray | None) -> Any:
         self.seed_ = int(as_random_state(self.random_state).randint(2**31))
-        if self.hazard is None:
-            lengths = _success_lengths(traces, y, "hazard")
-            self._set_thresholds([_largest_hazard(lengths, level) for level in self.alphas_])
-            return self
-        self._set_thresholds(as_fraction(self.hazard, "hazard"))
-        return self
+        if lengths is None:
+            return as_fraction(self.hazard, "hazard")
+        return [_largest_hazard(lengths, level) for level in self.alphas_]
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
         # an exponential time E a run is over at step t for rates above E / t
@@ -352,7 +346,7 @@ def _is_enough(n: int, alpha: float) -> bool:
             f"{n} successes are too few at alpha = {alpha:g}: no run will be flagged; at least "
             f"{needed} are needed",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
     return n >= needed
 

@@ -286,24 +286,6 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         log_m = traces.with_cells(self.test_.ratio.log_m(traces), channels=self._output_channels)
         return like_input(log_m, X)
 
-    def e_values(self, X: Any) -> Any:
-        """Return M after every step, as `transform` returns its logarithm.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            Scores.
-
-        Returns
-        -------
-        TrajectoryArray, or NaN-padded ndarray where X was a plain array
-            M_t.
-        """
-        log_m = self.transform(X)
-        if isinstance(log_m, TrajectoryArray):
-            return log_m.with_cells(np.exp(log_m.cells), channels=("e_value",))
-        return np.exp(log_m)
-
     def monitor(
         self, alpha: float | None = None, state: str | Path | None = None
     ) -> EProcessMonitor:

@@ -32,14 +32,8 @@ class Journal:
 
     It survives the end of the process at any moment. A last line that is not whole was never
     answered for, and is cut off. What the disk itself loses, in a power cut, is lost. Only one
-    journal at a time has a file, by a lock on a file beside it, which ends with its process.
-
-    Parameters
-    ----------
-    path : Path
-        The file; made if it is not there.
-    owner : object
-        What JSON knows of who writes it; a file of another owner is refused.
+    journal at a time has a file, by a lock on a file beside it, which ends with its process. The
+    file is made if it is not there; one with another `owner`, an object of JSON, is refused.
     """
 
     def __init__(self, path: Path, owner: Any) -> None:

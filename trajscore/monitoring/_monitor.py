@@ -30,30 +30,18 @@ _SAME = 1e-6
 
 
 class Decision(NamedTuple):
-    """What a monitor says after a step.
+    """What a monitor says after a step: where `flagged`, the run should stop.
 
-    Attributes
-    ----------
-    id : hashable
-        The run.
-    step : int
-        Steps seen.
-    log_e_value : float
-        log M of this step.
-    log_threshold : float
-        The run's threshold on log M; NaN for a cross-fitted process, which counts instead.
-    flagged : bool
-        Whether this step or an earlier one was flagged; the run should stop.
-    margin : float
-        Threshold minus the largest log M so far; negative once flagged. For a cross-fitted
-        process, a difference of counts of held-out successes.
+    `margin` is the threshold minus the largest log M so far, negative once flagged. For a
+    cross-fitted process, which counts held-out successes, it is a difference of counts, and
+    `log_threshold` is NaN.
     """
 
-    id: Hashable
-    step: int
-    log_e_value: float
-    log_threshold: float
-    flagged: bool
+    id: Hashable  # the run
+    step: int  # steps seen
+    log_e_value: float  # log M of this step
+    log_threshold: float  # the run's, on log M
+    flagged: bool  # whether this step or an earlier one was
     margin: float
 
     @property

@@ -25,24 +25,12 @@ from trajscore.monitoring._stopping_rule import StoppingRule, check_cost, rate_w
 
 
 class SavingsPoint(NamedTuple):
-    """One threshold on a savings curve.
+    """One threshold on a savings curve."""
 
-    Attributes
-    ----------
-    threshold : float
-        Limit on the rule's statistic.
-    cost_share : float
-        Cost spent, as a share of the cost of all runs to their ends.
-    accuracy : float
-        Share of runs that succeed and are not flagged.
-    accuracy_share : float
-        The same, as a share of the accuracy without flags.
-    """
-
-    threshold: float
-    cost_share: float
-    accuracy: float
-    accuracy_share: float
+    threshold: float  # limit on the rule's statistic
+    cost_share: float  # cost spent, as a share of the cost of all runs to their ends
+    accuracy: float  # share of runs that succeed and are not flagged
+    accuracy_share: float  # the same, as a share of the accuracy without flags
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,31 +82,7 @@ class TokenSavings:
         return float((cost[:-1] - cost[1:]) @ (shares[:-1] + shares[1:]) / 2 / span)
 
     def point(self, accuracy_share: float = 0.9) -> SavingsPoint:
-        """Return the cheapest threshold that keeps a given share of accuracy.
-
-        Parameters
-        ----------
-        accuracy_share : float, default=0.9
-            Share of the accuracy without flags.
-
-        Returns
-        -------
-        SavingsPoint
-            The point of the curve.
-
-        Raises
-        ------
-        ValueError
-            If the share lies outside [0, 1].
-
-        Examples
-        --------
-        >>> from trajscore.monitoring import RawVerifier, token_savings
-        >>> X, y = [[0.9, 0.8], [0.2, 0.3], [0.5, 0.9]], [1, 0, 1]
-        >>> savings = token_savings(RawVerifier().fit(X), X, y)
-        >>> savings.point(1.0).cost_share
-        0.8333333333333334
-        """
+        """Return the cheapest threshold that keeps a share of the accuracy without flags."""
         if not is_number(accuracy_share) or not 0 <= accuracy_share <= 1:
             raise ValueError(f"accuracy_share must lie in [0, 1], got {accuracy_share!r}")
         enough = self.curve["accuracy_share"].to_numpy() >= accuracy_share - 1e-12

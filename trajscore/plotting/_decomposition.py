@@ -41,11 +41,6 @@ class DecompositionDisplay(PredictionDisplayMixin):
     score_name : str, default="log"
         Name of the score, for the axis.
 
-    Attributes
-    ----------
-    line_, ax_, figure_
-        Set by `plot`; `line_` holds the scores.
-
     See Also
     --------
     MurphyDisplay : The same by threshold.

@@ -56,7 +56,8 @@ class DisplayMixin(ABC):
         Returns
         -------
         Display
-            The display, with `line_` (what was drawn), `ax_` and `figure_`.
+            The display, with `line_` (what was drawn, a list where it is several curves or bars),
+            `ax_` and `figure_`.
 
         Raises
         ------

@@ -41,8 +41,6 @@ class EProcessDisplay(DisplayMixin):
     ----------
     medians : DataFrame indexed by (outcome, step)
         median of log M among the runs that reach the step, and n_runs.
-    line_, ax_, figure_
-        Set by `plot`; `line_` is the list of the two medians.
 
     Notes
     -----

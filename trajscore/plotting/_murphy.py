@@ -32,11 +32,6 @@ class MurphyDisplay(PredictionDisplayMixin):
         score, miscalibration, discrimination and uncertainty, as from
         `trajscore.metrics.murphy_curve`.
 
-    Attributes
-    ----------
-    line_, ax_, figure_
-        Set by `plot`; `line_` is the list of the predictors' curves.
-
     See Also
     --------
     DecompositionDisplay : The parts of a whole score.

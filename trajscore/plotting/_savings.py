@@ -34,11 +34,6 @@ class SavingsDisplay(DisplayMixin):
     savings : dict of str to TokenSavings
         Of each rule, by name, as from `trajscore.monitoring.token_savings`.
 
-    Attributes
-    ----------
-    line_, ax_, figure_
-        Set by `plot`; `line_` is the list of the rules' curves.
-
     References
     ----------
     Sadhuka et al. (2025), E-valuator, arXiv:2512.03109, Figure 3.

@@ -24,11 +24,6 @@ class ScoreDisplay(DisplayMixin):
     reference : float, optional
         Value of the base rate.
 
-    Attributes
-    ----------
-    line_, ax_, figure_
-        Set by `plot`; `line_` is the list of drawn error bars.
-
     Examples
     --------
     >>> import pandas as pd

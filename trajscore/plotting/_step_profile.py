@@ -35,11 +35,6 @@ class StepProfileDisplay(PredictionDisplayMixin):
     score_name : str, default="log"
         Name of the score, for the axis.
 
-    Attributes
-    ----------
-    line_, ax_, figure_
-        Set by `plot`; `line_` is the line of all runs.
-
     Notes
     -----
     `plot` leaves out steps that fewer than ``min_runs=10`` runs reach; ``shade=False`` leaves out

@@ -33,11 +33,6 @@ class TerminationDisplay(DisplayMixin):
     reasons : DataFrame indexed by stop reason
         mechanism, n_runs and n_successes, as `trajscore.censoring.TerminationAudit` has them.
 
-    Attributes
-    ----------
-    line_, ax_, figure_
-        Set by `plot`; `line_` is the list of bars, one entry a mechanism.
-
     References
     ----------
     Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Table 6.

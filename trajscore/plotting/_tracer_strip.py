@@ -11,7 +11,6 @@ import pandas as pd
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import is_count, run_label
 from trajscore.plotting._display import SHADES, DisplayMixin, ink, plain
-from trajscore.tracer import TracerScorer
 
 _ROWS = {
     "surprisal": "surprisal",
@@ -36,21 +35,16 @@ class TracerStripDisplay(DisplayMixin):
     run_name : str, default=""
         Name of the run, for the title.
 
-    Attributes
-    ----------
-    line_, ax_, figure_
-        Set by `plot`; `line_` is the mesh.
-
     See Also
     --------
     trajscore.TracerScorer.explain : The numbers behind it.
 
     Examples
     --------
-    >>> from trajscore import TrajectoryArray
+    >>> from trajscore import TracerScorer, TrajectoryArray
     >>> from trajscore.plotting import TracerStripDisplay
     >>> S = TrajectoryArray([[0.2, 0.0], [0.5, 0.9]], [2], channels=["surprisal", "repetition"])
-    >>> TracerStripDisplay.from_signals(S).table[["risk", "critical"]]
+    >>> TracerStripDisplay.from_estimator(TracerScorer().fit(S), S).table[["risk", "critical"]]
           risk  critical
     step
     1      0.2     False
@@ -60,36 +54,6 @@ class TracerStripDisplay(DisplayMixin):
     _style_of = "collections.QuadMesh"
     table: pd.DataFrame
     run_name: str = ""
-
-    @classmethod
-    def from_signals(
-        cls, X: TrajectoryArray, run: Any = 0, *, scorer: TracerScorer | None = None, **kwargs: Any
-    ) -> Self:
-        """Take one run out of the signals.
-
-        Parameters
-        ----------
-        X : TrajectoryArray
-            The signals of `trajscore.TracerSignals`.
-        run : int or str, default=0
-            Row, or identifier as text.
-        scorer : TracerScorer, optional
-            Fitted or not; default: one with its usual parameters.
-        **kwargs
-            Passed to `plot`.
-
-        Returns
-        -------
-        TracerStripDisplay
-            The display, drawn.
-        """
-        if not isinstance(X, TrajectoryArray):
-            raise TypeError(f"X must be the signals of TracerSignals, got {type(X).__name__}")
-        single = X[[_row_of(X, run)]]
-        model = TracerScorer() if scorer is None else scorer
-        if not hasattr(model, "alpha_"):
-            model = model.fit(single)
-        return cls.from_estimator(model, single, **kwargs)
 
     @classmethod
     def from_estimator(
@@ -113,6 +77,8 @@ class TracerStripDisplay(DisplayMixin):
         TracerStripDisplay
             The display, drawn.
         """
+        if not isinstance(X, TrajectoryArray):
+            raise TypeError(f"X must be the signals of TracerSignals, got {type(X).__name__}")
         single = X[[_row_of(X, run)]]
         if not single.channels:
             raise ValueError("X has no channels; give the signals of TracerSignals")

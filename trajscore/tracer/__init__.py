@@ -9,7 +9,6 @@ from trajscore.tracer._baselines import (
     ToolCallCount,
 )
 from trajscore.tracer._early_warning import early_warning
-from trajscore.tracer._embedders import SentenceTransformerEmbedder, WordLlamaEmbedder
 from trajscore.tracer._semantic_entropy import SemanticEntropy
 from trajscore.tracer._step_confidence import StepConfidence
 from trajscore.tracer._tracer_scorer import TracerScorer
@@ -22,11 +21,9 @@ __all__ = [
     "RunLength",
     "SelfReportedConfidence",
     "SemanticEntropy",
-    "SentenceTransformerEmbedder",
     "StepConfidence",
     "ToolCallCount",
     "TracerScorer",
     "TracerSignals",
-    "WordLlamaEmbedder",
     "early_warning",
 ]

@@ -1,4 +1,7 @@
-"""What TRACER is measured against: the same kind of estimator, each from one signal."""
+"""What TRACER is measured against: the same kind of estimator, each from one signal.
+
+For the turns of one side alone, take the signals of `TracerSignals` with its `actors`.
+"""
 
 from __future__ import annotations
 
@@ -14,40 +17,15 @@ from trajscore.tracer._components import (
     SURPRISAL,
     TOOL_CALLS,
     channel,
-    check_channel,
     check_components,
     check_weights,
     components_of,
-    of_actors,
 )
 from trajscore.tracer._risk_scorer import RiskScorer, running_mean
 
 
-class _OneSignal(RiskScorer):
-    """A scorer that reads one channel, of the turns of some actors."""
-
-    def __init__(self, actors: str = "both") -> None:
-        self.actors = actors
-
-    def _check_signals(self, signals: TrajectoryArray) -> None:
-        if self._reads is not None:
-            check_channel(signals, self._reads, type(self).__name__)
-        super()._check_signals(signals)
-
-    def _values(self, signals: TrajectoryArray) -> FloatArray:
-        """Return the channel's cells, missing in turns of others."""
-        return np.where(
-            of_actors(signals, self.actors), channel(signals, self._reads or ""), np.nan
-        )
-
-
-class MeanSurprisal(_OneSignal):
+class MeanSurprisal(RiskScorer):
     """Mean surprisal of the run so far, also called normalised entropy.
-
-    Parameters
-    ----------
-    actors : {"both", "agent", "user"}, default="both"
-        Whose turns count.
 
     See Also
     --------
@@ -63,16 +41,14 @@ class MeanSurprisal(_OneSignal):
     _reads = SURPRISAL
 
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
-        return running_mean(signals, self._values(signals))
+        return running_mean(signals, channel(signals, SURPRISAL))
 
 
-class SelfReportedConfidence(_OneSignal):
+class SelfReportedConfidence(RiskScorer):
     """One minus the mean confidence stated so far.
 
     Parameters
     ----------
-    actors : {"both", "agent", "user"}, default="both"
-        Whose statements count.
     channel : str, default="confidence"
         The channel that holds them; "verbal" for the output of `trajscore.StepConfidence`.
 
@@ -87,8 +63,7 @@ class SelfReportedConfidence(_OneSignal):
     array([0.5])
     """
 
-    def __init__(self, actors: str = "both", channel: str = CONFIDENCE) -> None:
-        self.actors = actors
+    def __init__(self, channel: str = CONFIDENCE) -> None:
         self.channel = channel
 
     @property
@@ -96,7 +71,7 @@ class SelfReportedConfidence(_OneSignal):
         return self.channel
 
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
-        return 1 - running_mean(signals, self._values(signals))
+        return 1 - running_mean(signals, channel(signals, self.channel))
 
 
 class SAUP(RiskScorer):
@@ -109,8 +84,6 @@ class SAUP(RiskScorer):
     ----------
     alpha, beta, gamma : float, default=1.0
         Weights of repetition, of the agent's gap and of the user's gap.
-    actors : {"both", "agent", "user"}, default="both"
-        Whose turns count.
 
     See Also
     --------
@@ -131,27 +104,22 @@ class SAUP(RiskScorer):
 
     _reads = SURPRISAL
 
-    def __init__(
-        self, alpha: float = 1.0, beta: float = 1.0, gamma: float = 1.0, actors: str = "both"
-    ) -> None:
+    def __init__(self, alpha: float = 1.0, beta: float = 1.0, gamma: float = 1.0) -> None:
         self.alpha = alpha
         self.beta = beta
         self.gamma = gamma
-        self.actors = actors
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         check_weights(self.alpha, self.beta, self.gamma)
 
     def _check_signals(self, signals: TrajectoryArray) -> None:
-        super()._check_signals(signals)
         check_components(signals, type(self).__name__)
-        check_channel(signals, SURPRISAL, type(self).__name__)
+        super()._check_signals(signals)
 
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
-        parts = components_of(signals, self.actors)
+        parts = components_of(signals, "both")
         weighted = parts.risk(self.alpha, self.beta, self.gamma, "multiplicative")
-        absent = np.isnan(channel(signals, SURPRISAL)) | ~of_actors(signals, self.actors)
+        absent = np.isnan(channel(signals, SURPRISAL))
         return np.sqrt(running_mean(signals, np.where(absent, np.nan, weighted**2)))
 
     def __sklearn_tags__(self) -> Any:
@@ -160,13 +128,8 @@ class SAUP(RiskScorer):
         return tags
 
 
-class RunLength(_OneSignal):
+class RunLength(RiskScorer):
     """Number of turns so far: a baseline that a useful risk must beat.
-
-    Parameters
-    ----------
-    actors : {"both", "agent", "user"}, default="both"
-        Whose turns count.
 
     See Also
     --------
@@ -180,18 +143,11 @@ class RunLength(_OneSignal):
     """
 
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
-        if self.actors == "both":
-            return step_numbers(signals).astype(np.float64)
-        return running_sum(signals, of_actors(signals, self.actors).astype(np.float64))
+        return step_numbers(signals).astype(np.float64)
 
 
-class ToolCallCount(_OneSignal):
+class ToolCallCount(RiskScorer):
     """Number of tool calls so far.
-
-    Parameters
-    ----------
-    actors : {"both", "agent", "user"}, default="both"
-        Whose calls count.
 
     See Also
     --------
@@ -207,4 +163,4 @@ class ToolCallCount(_OneSignal):
     _reads = TOOL_CALLS
 
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
-        return running_sum(signals, np.nan_to_num(self._values(signals)))
+        return running_sum(signals, np.nan_to_num(channel(signals, TOOL_CALLS)))

@@ -113,61 +113,20 @@ class _Pretrained(TransformerMixin, BaseEstimator):
 
 
 class WordLlamaEmbedder(_Pretrained):
-    """Static word vectors that ship inside the package ``wordllama``; works offline.
-
-    Parameters
-    ----------
-    dim : {64, 128, 256}, default=256
-        Number of columns; fewer are the first ones.
-
-    See Also
-    --------
-    trajscore.TracerSignals : Takes it, or the name "wordllama".
-
-    Examples
-    --------
-    >>> from trajscore.tracer import WordLlamaEmbedder
-    >>> WordLlamaEmbedder().transform(["my flight"]).shape  # doctest: +SKIP
-    (1, 256)
-    """
-
-    def __init__(self, dim: int = 256) -> None:
-        self.dim = dim
+    """Static word vectors that ship inside the package ``wordllama``; works offline."""
 
     def _embed(self, texts: list[str]) -> Any:
-        rows = _wordllama().embed(texts, batch_size=max(1, len(texts)))
-        return np.asarray(rows)[:, : self.dim]
+        return _wordllama().embed(texts, batch_size=max(1, len(texts)))
 
 
 class SentenceTransformerEmbedder(_Pretrained):
-    """A model of the package ``sentence-transformers``.
+    """A model of the package ``sentence-transformers``, by its name or folder."""
 
-    Parameters
-    ----------
-    model_name : str
-        Name or folder of the model.
-    device : str, optional
-        Where it runs; default: the package's choice.
-
-    See Also
-    --------
-    trajscore.TracerSignals : Takes it, or the model's name.
-
-    Examples
-    --------
-    >>> from trajscore.tracer import SentenceTransformerEmbedder
-    >>> SentenceTransformerEmbedder("all-MiniLM-L6-v2")
-    SentenceTransformerEmbedder(model_name='all-MiniLM-L6-v2')
-    """
-
-    def __init__(self, model_name: str, device: str | None = None) -> None:
+    def __init__(self, model_name: str) -> None:
         self.model_name = model_name
-        self.device = device
 
     def _embed(self, texts: list[str]) -> Any:
-        return _sentence_transformer(self.model_name, self.device).encode(
-            texts, show_progress_bar=False
-        )
+        return _sentence_transformer(self.model_name).encode(texts, show_progress_bar=False)
 
 
 @lru_cache(maxsize=1)
@@ -180,7 +139,7 @@ def _wordllama() -> Any:
 
 
 @lru_cache(maxsize=2)
-def _sentence_transformer(name: str, device: str | None) -> Any:
+def _sentence_transformer(name: str) -> Any:
     need = f"embedder={name!r} is taken for a model of sentence-transformers, not installed here"
     package = optional("sentence_transformers", need, "sentence-transformers", _INSTEAD)
-    return package.SentenceTransformer(name, device=device)
+    return package.SentenceTransformer(name)

@@ -11,31 +11,28 @@ from sklearn.base import BaseEstimator
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer, check_estimator_input, like_input
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import check_choice
 from trajscore.core.within_runs import last_cells, running_sum
 from trajscore.io import Run
-from trajscore.tracer._components import ACTORS, IS_AGENT, check_channel
+from trajscore.tracer._components import check_channel
 
 
 class RiskScorer(TraceTransformer, BaseEstimator):
     """Base of the scorers: a trace of risk by `transform`, one number a run by `score_samples`.
 
-    A subclass gives `_trace`, which returns the risk of the run so far at every cell, and adds to
-    `_check_parameters` and `_check_signals` what it asks for.
+    A subclass gives `_trace`, which returns the risk of the run so far at every cell, and in
+    `_check_parameters` and `_check_signals` what it asks for; by default the channel that it reads.
     """
 
     _output_channels = ("risk",)
     _reads: str | None = None
-    """The channel that the values of a plain array are taken for."""
-
-    actors: str
+    """The channel that is read, and that the values of a plain array are taken for."""
 
     def _check_parameters(self) -> None:
-        check_choice(self.actors, "actors", ACTORS)
+        """Refuse parameters that cannot be used."""
 
     def _check_signals(self, signals: TrajectoryArray) -> None:
-        if self.actors != "both":
-            check_channel(signals, IS_AGENT, type(self).__name__)
+        if self._reads is not None:
+            check_channel(signals, self._reads, type(self).__name__)
 
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
         raise NotImplementedError

@@ -120,14 +120,12 @@ def _same_words(a: str, b: str) -> bool:
 def _checked_texts(answers: Any) -> list[str]:
     if isinstance(answers, str):
         raise ValueError("answers must be a list of texts, not one text")
-    texts = [] if answers is None else list(answers)
+    texts = list(answers)
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise ValueError(
                 f"answer {place} is {type(text).__name__}, not text; leave it out, or give str()"
             )
-    if not texts:
-        raise ValueError("semantic entropy needs at least one sampled answer")
     return texts
 
 

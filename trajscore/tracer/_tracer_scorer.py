@@ -14,6 +14,7 @@ from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import check_choice, is_number
 from trajscore.core.within_runs import last_cells, run_numbers, step_numbers
 from trajscore.tracer._components import (
+    ACTORS,
     AGGREGATIONS,
     COMPONENTS,
     IS_AGENT,
@@ -259,7 +260,7 @@ class TracerScorer(RiskScorer):
         )
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        check_choice(self.actors, "actors", ACTORS)
         if self.tune is not None:
             check_choice(self.tune, "tune", ("pairwise_logistic",))
         if not is_number(self.tau) or not self.tau > 0:
@@ -269,7 +270,8 @@ class TracerScorer(RiskScorer):
         check_tail(self.k, self.w)
 
     def _check_signals(self, signals: TrajectoryArray) -> None:
-        super()._check_signals(signals)
+        if self.actors != "both":
+            check_channel(signals, IS_AGENT, type(self).__name__)
         check_components(signals, type(self).__name__)
 
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
