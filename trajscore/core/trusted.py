@@ -37,7 +37,7 @@ _OURS = {
         "SelfReportedConfidence",
         "ToolCallCount",
     ),
-    "tracer._embedders": ("_CharacterCounts",),
+    "tracer._embedders": ("_triples",),
     "tracer._semantic_entropy": ("SemanticEntropy",),
     "tracer._step_confidence": ("StepConfidence",),
     "tracer._tracer_scorer": ("TracerScorer",),

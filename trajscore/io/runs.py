@@ -26,26 +26,12 @@ _MAX_EXAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A run of the log that is left out, and why.
-
-    Attributes
-    ----------
-    file : str
-        The file of the run.
-    index : int
-        Index of the run in the file, from 0.
-    id : str or None
-        Its identifier, if it could be read.
-    reason : str
-        What is wrong with it, or the stop reason that excludes it.
-    kind : {"malformed", "excluded"}
-        Whether it could not be read, or an infrastructure error ended it.
-    """
+    """A run of the log that is left out: it is malformed, or its stop reason excludes it."""
 
     file: str
-    index: int
-    id: str | None
-    reason: str
+    index: int  # in the file, from 0
+    id: str | None  # if it could be read
+    reason: str  # what is wrong with it, or its stop reason
     kind: Literal["malformed", "excluded"] = "malformed"
 
     def __str__(self) -> str:
@@ -77,19 +63,7 @@ def warn_of_left_out(left_out: Sequence[LeftOut], n_runs: int, stacklevel: int) 
 
 
 class RunStream(Iterator[Run]):
-    """Runs of a log, one at a time, so that the log need not fit into memory.
-
-    Attributes
-    ----------
-    left_out : list of LeftOut
-        Runs so far that could not be read, or that an infrastructure error ended.
-    info : dict of str to dict
-        For each file, its fields that belong to no single run.
-    n_read : int
-        Number of runs so far.
-    notes : list of str
-        What of the log was not used so far, one sentence each.
-    """
+    """Runs of a log, one at a time; `left_out`, `info` and `notes` are those of `Runs`, so far."""
 
     def __init__(
         self,
@@ -121,7 +95,8 @@ class RunStream(Iterator[Run]):
         raise StopIteration
 
     @property
-    def notes(self) -> list[str]:  # noqa: D102 - an attribute above
+    def notes(self) -> list[str]:
+        """What of the log was not used so far, one sentence each."""
         notes = [self.findings.id_problem(), *self.findings.notes()]
         return [str(ArgumentError(note)) for note in notes if note]
 

@@ -99,7 +99,6 @@ class EProcessMonitor:
         self._runs: dict[Hashable, _Run] = {}
         self._ended: dict[Hashable, _Run] = {}  # the last of them, in case their end comes twice
         self._journal: Journal | None = None
-        self._scores = _ScoreCheck(test.n_channels, test.channels, test.ratio.forecaster is None)
         self._warn_at = test.longest + 1 if test.beyond else -1
         self._expected_range, self._has_warned = test.expected_range, False
         if state is not None:
@@ -165,7 +164,7 @@ class EProcessMonitor:
                     f"run {run_id!r}: got step {step}, expected step {due}; send the steps of a "
                     f"run in order, each once"
                 )
-            scores = self._scores(score, run_id, due)
+            scores = _checked_scores(self.test, score, run_id, due)
             after = self._after(state, scores, done=done)
             if due == self._warn_at:
                 self._warn_longer(run_id)
@@ -186,7 +185,8 @@ class EProcessMonitor:
         """Whether a step is the last one that was taken, and says the same."""
         if step != state.last.step or (done and state.last.id in self._runs):
             return False
-        return bool(np.array_equal(self._scores(score, state.last.id, step), state.scores[-1]))
+        scores = _checked_scores(self.test, score, state.last.id, state.last.step)
+        return bool(np.array_equal(scores, state.scores[-1]))
 
     def _take(self, after: _Run, scores: FloatArray, done: bool) -> None:
         after.scores.append(scores)
@@ -324,7 +324,7 @@ class EProcessMonitor:
         score, done, when, log_e_value = rest
         run_id = _checked_id(run)
         state = self._runs.get(run_id) or self._new_run(run_id)
-        scores = self._scores(score, run_id, state.last.step + 1)
+        scores = _checked_scores(self.test, score, run_id, state.last.step + 1)
         after = self._after(state, scores, done=done is True)
         if log_e_value is not None and not abs(after.last.log_e_value - log_e_value) <= _SAME:
             raise OtherOwnerError(path)
@@ -440,57 +440,50 @@ def _fingerprint(test: FittedTest) -> dict[str, Any]:
 # --------------------------------------------------------------------------- scores
 
 
-class _ScoreCheck(NamedTuple):
-    """Turns what was given as a step's score into numbers, and refuses anything else."""
+def _checked_scores(test: FittedTest, score: Any, run_id: Hashable, step: int) -> FloatArray:
+    """Return what was given as a step's score as finite numbers, one a channel."""
+    if type(score) is float and test.n_channels == 1 and isfinite(score):
+        values = np.array((score,))  # the usual case, without ceremony
+    else:
+        try:
+            values = _of_channels(test, score)
+        except ValueError as error:
+            raise ValueError(f"run {run_id!r}, step {step}: {error}") from None
+    if test.ratio.forecaster is None and not 0 <= values[0] <= 1:
+        raise ValueError(
+            f"run {run_id!r}, step {step}: the forecast {values[0]:g} lies outside [0, 1]; "
+            f"send a probability of success"
+        )
+    return values
 
-    n_channels: int
-    channels: tuple[str, ...] | None
-    is_forecast: bool
 
-    def __call__(self, score: Any, run_id: Hashable, step: int) -> FloatArray:
-        """Return finite numbers, one a channel."""
-        if type(score) is float and self.n_channels == 1 and isfinite(score):
-            values = np.array((score,))  # the usual case, without ceremony
-        else:
-            try:
-                values = self._array(score)
-            except ValueError as error:
-                raise ValueError(f"run {run_id!r}, step {step}: {error}") from None
-        if self.is_forecast and not 0 <= values[0] <= 1:
-            raise ValueError(
-                f"run {run_id!r}, step {step}: the forecast {values[0]:g} lies outside [0, 1]; "
-                f"send a probability of success"
-            )
-        return values
+def _of_channels(test: FittedTest, score: Any) -> FloatArray:
+    values = np.atleast_1d(_numbers(_by_name(test, score)))
+    if values.shape != (test.n_channels,):
+        wanted = "one score" if test.n_channels == 1 else f"{test.n_channels} scores"
+        got = f"an array of shape {values.shape}" if values.ndim > 1 else values.size
+        raise ValueError(f"expected {wanted}, got {got}")
+    if not np.isfinite(values).all():
+        raise ValueError(f"the score {score!r} is not a finite number; send one, or finish the run")
+    return values.astype(np.float64)
 
-    def _array(self, score: Any) -> FloatArray:
-        values = np.atleast_1d(_numbers(self._by_name(score)))
-        if values.shape != (self.n_channels,):
-            wanted = "one score" if self.n_channels == 1 else f"{self.n_channels} scores"
-            got = f"an array of shape {values.shape}" if values.ndim > 1 else values.size
-            raise ValueError(f"expected {wanted}, got {got}")
-        if not np.isfinite(values).all():
-            raise ValueError(
-                f"the score {score!r} is not a finite number; send one, or finish the run"
-            )
-        return values.astype(np.float64)
 
-    def _by_name(self, score: Any) -> Any:
-        """Put a mapping into the order of the channels."""
-        if not isinstance(score, Mapping):
-            return score
-        names = ", ".join(map(str, score)) or "not at all"
-        if self.channels is None:
-            raise ValueError(
-                f"scores are named {names}, but the process was fitted on channels without names; "
-                f"send {'a number' if self.n_channels == 1 else 'a list'}"
-            )
-        if set(score) != set(self.channels):
-            raise ValueError(
-                f"scores are named {names}, but the process was fitted on "
-                f"{', '.join(self.channels)}; send these"
-            )
-        return [score[name] for name in self.channels]
+def _by_name(test: FittedTest, score: Any) -> Any:
+    """Put a mapping into the order of the channels."""
+    if not isinstance(score, Mapping):
+        return score
+    names = ", ".join(map(str, score)) or "not at all"
+    if test.channels is None:
+        raise ValueError(
+            f"scores are named {names}, but the process was fitted on channels without names; "
+            f"send {'a number' if test.n_channels == 1 else 'a list'}"
+        )
+    if set(score) != set(test.channels):
+        raise ValueError(
+            f"scores are named {names}, but the process was fitted on "
+            f"{', '.join(test.channels)}; send these"
+        )
+    return [score[name] for name in test.channels]
 
 
 def _numbers(score: Any) -> NDArray[Any]:

@@ -28,24 +28,17 @@ _ROUNDING = 1e-12
 class EarlyWarning:
     """When the risk of each run first reached a threshold, and its worth at each step.
 
-    Attributes
-    ----------
-    threshold : float
-        A run is flagged at the first step whose risk is at least this.
-    failure_times : ndarray of shape (n_failures,)
-        Of each failed run, the share of its steps that lay behind it when it was flagged:
-        (step - 1) / (N - 1); NaN where it never was.
-    success_times : ndarray of shape (n_successes,)
-        The same of successful runs: false alarms. NaN where one never was flagged.
-    by_step : DataFrame indexed by step
-        Of the runs that are at least that long, at steps that 10 runs of each outcome reach:
-        n_runs, success_rate; AUROC of the risk of that step, with its interval; score, the mean
-        log score of the risk calibrated out of fold, and its margin over the success rate of just
-        these runs, with its interval. Runs that have no risk at a step yet are left out there; then
-        there is no score.
+    A time is the share of a run's steps that lay behind it when it was flagged, (step - 1) /
+    (N - 1); NaN where it never was. Those of successful runs are false alarms.
+
+    `by_step` is of the runs that are at least that long, at steps that 10 runs of each outcome
+    reach: n_runs, success_rate; AUROC of the risk of that step, with its interval; score, the mean
+    log score of the risk calibrated out of fold, and its margin over the success rate of just these
+    runs, with its interval. Runs that have no risk at a step yet are left out there; then there is
+    no score.
     """
 
-    threshold: float
+    threshold: float  # a run is flagged at the first step whose risk is at least this
     failure_times: FloatArray
     success_times: FloatArray
     by_step: pd.DataFrame = field(repr=False)

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import normalize
+from sklearn.preprocessing import FunctionTransformer, normalize
 from sklearn.utils import murmurhash3_32
 
 from trajscore.core.optional import optional
@@ -34,29 +34,14 @@ def make_embedder(embedder: Any) -> Any:
             f"a transformer from texts to rows, got {embedder!r}"
         )
     if embedder == "char":
-        return make_pipeline(_CharacterCounts(), TfidfTransformer())
+        return make_pipeline(FunctionTransformer(_triples), TfidfTransformer())
     if embedder == "wordllama":
         return WordLlamaEmbedder()
     return SentenceTransformerEmbedder(embedder)
 
 
-class _CharacterCounts(TransformerMixin, BaseEstimator):
-    """Counts of triples of characters, hashed as scikit-learn's HashingVectorizer does, faster."""
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Do nothing."""
-        return self
-
-    def transform(self, X: Any) -> csr_matrix:
-        """Return one row of length one a text."""
-        return _triples(list(X))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-
 def _triples(texts: list[str]) -> csr_matrix:
-    """Return a row for each text: each different triple of characters is hashed once."""
+    """Count triples of characters, hashed as by HashingVectorizer, but each different one once."""
     lowered = [_SPACES.sub(" ", text.lower()) for text in texts]
     points = np.frombuffer("".join(lowered).encode(_CODE), dtype=np.uint32).astype(np.int64)
     sizes = np.array([len(text) for text in lowered])

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import chain
 from typing import Any, Self
 
@@ -270,25 +270,13 @@ class Words:
     """Content words of texts; each token is looked at once."""
 
     def __init__(self, stop_words: Iterable[str]) -> None:
-        self._stop_words = frozenset(stop_words)
-        self._known: dict[str, str | None] = {}
-
-    def is_content(self, token: str) -> bool:
-        """Tell whether a token carries content."""
-        return self._word(token) is not None
+        self.of_token = cache(partial(content_word, stop_words=frozenset(stop_words)))
 
     def of(self, text: str) -> list[str]:
         """Return the different content words of a text, in order."""
         spaced = text if text.isascii() else _UNSPACED.sub(r" \1 ", text)
-        words = {self._word(token) for token in set(spaced.split())}
+        words = set(map(self.of_token, set(spaced.split())))
         return sorted(word for word in words if word is not None)
-
-    def _word(self, token: str) -> str | None:
-        try:
-            return self._known[token]
-        except KeyError:
-            word = self._known[token] = content_word(token, self._stop_words)
-            return word
 
     def table(self, texts: Sequence[str]) -> csr_array:
         """Return a matrix of 0 and 1, a row for each text and a column for each word."""
@@ -310,5 +298,5 @@ def content_mask(
     counted = logprobs <= -least  # False for NaN
     if tokens is not None and counted.any():
         for place in np.flatnonzero(counted).tolist():
-            counted[place] = words.is_content(tokens[place])
+            counted[place] = words.of_token(tokens[place]) is not None
     return counted

@@ -24,8 +24,6 @@ class AgentDojo(Format):
 
     def folder(self, place: Path) -> list[Path]:
         """List the results of a folder of pipelines, suites, tasks and attacks."""
-        if not place.is_dir():
-            return []
         return sorted(path for path in place.glob("**/*user_task_*/*/*.json") if path.is_file())
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:

@@ -103,8 +103,6 @@ class ATIF(Format):
 
     def folder(self, place: Path) -> list[Path]:
         """List the trajectories in the folders of a job."""
-        if not place.is_dir():
-            return []
         files = (path for path in place.rglob("trajectory*.json*") if path.is_file())
         return sorted(path for path in files if not path.name.startswith(_PARTS))
 
@@ -121,7 +119,10 @@ class ATIF(Format):
         step = None if None in of_step else "/".join(map(str, of_step))
         names = (step, raw.get("trajectory_id"), result.get("trial_name"), raw.get("session_id"))
         name = place.name(*names)
-        reward, place.stop_reason = _read_end(result, place, options)
+        reason = as_fields(result.get("exception_info")).get("exception_type")
+        place.stop_reason = None if reason is None else str(reason)
+        rewards = as_fields(result.get("verifier_result")).get("rewards")
+        reward = _choose_reward(rewards, place, options.reward)
         talk, n_copied = _read_steps(raw, place)
         run = Run(
             id=name,
@@ -192,13 +193,6 @@ def _of_step(result: dict[str, Any], name: str | None) -> dict[str, Any]:
     if steps and not result.get("verifier_result"):
         return {**result, "verifier_result": steps[-1].get("verifier_result")}
     return result
-
-
-def _read_end(result: Mapping[str, Any], place: Place, options: _Options) -> tuple[Any, str | None]:
-    """Return the verifier's reward, and the exception that ended the run."""
-    reason = as_fields(result.get("exception_info")).get("exception_type")
-    rewards = as_fields(result.get("verifier_result")).get("rewards")
-    return _choose_reward(rewards, place, options.reward), None if reason is None else str(reason)
 
 
 def _choose_reward(rewards: Any, place: Place, name: str) -> Any:

@@ -37,8 +37,6 @@ class Codex(Format):
 
     def folder(self, place: Path) -> list[Path]:
         """List the sessions of a folder that has one for each year, month and day."""
-        if not place.is_dir():
-            return []
         return sorted(path for path in place.glob("**/rollout-*.jsonl*") if path.is_file())
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:

@@ -108,7 +108,8 @@ class Inspect(Format):
         name = place.name(getattr(sample, "uuid", None), f"{sample.id}-{epoch}")
         talk = _Transcript(place)
         if not talk.add_events(getattr(sample, "events", None) or []):
-            talk.add_messages(getattr(sample, "messages", None) or [])
+            for index, message in enumerate(getattr(sample, "messages", None) or []):
+                talk.add(_dump(message), index)
         score = _score(sample, options.scorer, place)
         run = Run(
             id=name,
@@ -226,10 +227,6 @@ class _Transcript(Conversation):
         value = getattr(event.score, "value", None)
         if last is not None and isinstance(value, (int, float)):
             last.confidence = as_number(value, "confidence", 0)
-
-    def add_messages(self, messages: list[Any]) -> None:
-        for index, message in enumerate(messages):
-            self.add(_dump(message), index)
 
 
 def _dump(value: Any, without: set[str] | None = None) -> dict[str, Any]:

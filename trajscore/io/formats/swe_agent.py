@@ -31,8 +31,6 @@ class SWEAgent(Format):
 
     def folder(self, place: Path) -> list[Path]:
         """List the trajectories of all instances, a folder each."""
-        if not place.is_dir():
-            return []
         return sorted({path for ending in _ENDINGS for path in place.rglob(f"*{ending}")})
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
