@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.stops import Mechanism
 
 Actor = Literal["agent", "user", "environment"]
 CutRuns = Literal["unobserved", "score"]
+_SUCCESS_TOLERANCE = 1e-6
 
 
 @dataclass(slots=True)
@@ -198,3 +203,33 @@ def as_objects(raw: Any) -> list[Mapping[str, Any]]:
 def leftover(fields: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
     """Return the fields that are not used elsewhere and are not None."""
     return {name: value for name, value in fields.items() if name not in used and value is not None}
+
+
+# ------------------------------------------------------------------ outcomes of logs
+
+
+def as_outcome(reward: Any, hint: str = "") -> int:
+    """Turn the reward of a format into an outcome: 1 is success, anything less is failure."""
+    number = _as_number(reward)
+    if number is None:
+        raise MalformedRunError(f"its reward is {reward!r}, not a number{hint}")
+    if math.isnan(number):
+        return CENSORED
+    return SUCCESS if abs(number - SUCCESS) <= _SUCCESS_TOLERANCE else FAILURE
+
+
+def as_grade(value: Any) -> float | None:
+    """Turn a named outcome into 1, 0, -1 or a grade; None if it is not an outcome."""
+    number = _as_number(value)
+    if number is None or math.isnan(number) or number == CENSORED:
+        return None if number is None else CENSORED
+    if as_outcome(number) == SUCCESS:
+        return SUCCESS
+    return (number or FAILURE) if 0 <= number <= 1 else None
+
+
+def _as_number(value: Any) -> float | None:
+    """Return a number or a boolean as a float, NaN for None, and None for other values."""
+    if value is None:
+        return math.nan
+    return float(value) if isinstance(value, (bool, np.bool_, int, float, np.number)) else None

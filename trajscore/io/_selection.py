@@ -13,8 +13,7 @@ from typing import Any, Self
 from trajscore.core.meanings import as_mapped, check_map
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.stops import Rule
-from trajscore.io._grades import as_grade
-from trajscore.io._run import MalformedRunError, Run, Step
+from trajscore.io._run import MalformedRunError, Run, Step, as_grade
 from trajscore.io.fields import USUAL_FIELDS, Fields, dig, scalar
 from trajscore.io.outcome_tables import OutcomeTable, read_outcomes
 from trajscore.io.tally import Tally

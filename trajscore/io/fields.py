@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Self
-
-from trajscore.core.values import unknown_name
+from typing import Any
 
 # fmt: off
 USUAL: dict[str, tuple[str, ...]] = {
@@ -121,16 +119,6 @@ class Fields:
     cost: str | None = None
     tokens: str | None = None
     steps: str | None = None
-
-    @classmethod
-    def of_records(cls, names: Mapping[str, str] | None) -> Self:
-        """Take the names that a user gives for the fields of records."""
-        if names is not None and not isinstance(names, Mapping):
-            raise ValueError(f"fields must be a dict of names by part, got {names!r}")
-        for part in names or {}:
-            if part not in USUAL:
-                raise ValueError(f"fields: {unknown_name('part', part, list(USUAL))}")
-        return cls(**(names or {}))  # type: ignore[arg-type]
 
     def over(self, other: Fields) -> Fields:
         """Return these names, and those of another for the rest."""

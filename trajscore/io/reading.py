@@ -7,25 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.stops import (
-    ADMINISTRATIVE,
-    COMPLETE,
-    EXCLUDED,
-    INFORMATIVE,
-    Rule,
-    mechanism_of,
-)
+from trajscore.core.stops import ADMINISTRATIVE, COMPLETE, EXCLUDED, INFORMATIVE, Rule, mechanism_of
 from trajscore.io._findings import Findings
 from trajscore.io._run import MalformedRunError, Run, Step
 from trajscore.io._selection import Selection
 from trajscore.io.files import Broken, LogFile, Paths, Place, list_paths
-from trajscore.io.registry import (
-    Format,
-    detect_format,
-    find_format,
-    format_of_file,
-    name_list,
-)
+from trajscore.io.registry import Format, detect_format, find_format, format_of_file, name_list
 from trajscore.io.runs import LeftOut, Runs, RunStream, warn_of_left_out
 
 _EXPLAINED = (ADMINISTRATIVE, INFORMATIVE)  # stops that explain why there is no outcome

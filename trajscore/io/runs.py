@@ -17,8 +17,7 @@ from trajscore.core.notebook import N_SHOWN, as_html
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.core.values import is_iterable
 from trajscore.io._findings import Findings
-from trajscore.io._grades import as_grade
-from trajscore.io._run import Run
+from trajscore.io._run import Run, as_grade
 from trajscore.io.files import Place
 
 _MAX_EXAMPLES = 3

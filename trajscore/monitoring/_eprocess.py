@@ -18,18 +18,9 @@ from trajscore.core.estimator import TraceTransformer, like_input
 from trajscore.core.folds import assign_folds, held_out_rows, out_of_fold
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice, is_number
-from trajscore.monitoring._density_ratio import (
-    DensityRatio,
-    FittedTest,
-    Fold,
-    final_forecaster,
-)
+from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold, final_forecaster
 from trajscore.monitoring._monitor import EProcessMonitor
-from trajscore.monitoring._stopping_rule import (
-    StoppingRule,
-    by_alpha,
-    warn_longer,
-)
+from trajscore.monitoring._stopping_rule import StoppingRule, by_alpha, warn_longer
 from trajscore.monitoring._thresholds import (
     TIE,
     Bonferroni,

@@ -17,11 +17,7 @@ from trajscore.core.folds import held_out_rows
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_fraction, as_random_state
 from trajscore.monitoring._baselines import OneLimit
-from trajscore.monitoring._stopping_rule import (
-    by_alpha,
-    unfitted_forecaster,
-    warn_longer,
-)
+from trajscore.monitoring._stopping_rule import by_alpha, unfitted_forecaster, warn_longer
 from trajscore.monitoring._thresholds import most_flagged, pac_needs
 
 

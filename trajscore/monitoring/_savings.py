@@ -37,34 +37,19 @@ class SavingsPoint(NamedTuple):
 class TokenSavings:
     """Accuracy kept against cost spent, as a stopping rule's threshold moves.
 
-    Attributes
-    ----------
-    curve : DataFrame
-        threshold (a limit on the rule's statistic: log M for a density ratio, minus the score for
-        a verifier), cost_share, accuracy and accuracy_share. The first row flags no run, the last
-        one all runs at their first step; a run is flagged where its statistic exceeds the
-        threshold, strictly.
-    at_alpha : DataFrame indexed by alpha
-        The same at the fitted levels, with the threshold in the rule's own units, and
-        false_alarm_rate with its 95% Clopper-Pearson interval.
-    total_cost : float
-        Cost of all runs to their ends.
-    accuracy : float
-        Mean outcome without flags.
-    n_runs, n_dropped : int
-        Runs used, and those left out because their outcome was not observed.
-
-    See Also
-    --------
-    token_savings : Makes one.
+    `curve` has threshold (a limit on the rule's statistic: log M for a density ratio, minus the
+    score for a verifier), cost_share, accuracy and accuracy_share. The first row flags no run, the
+    last one all runs at their first step; a run is flagged where its statistic exceeds the
+    threshold, strictly. `at_alpha` is the same at the fitted levels, with the threshold in the
+    rule's own units, and false_alarm_rate with its 95% Clopper-Pearson interval.
     """
 
     curve: pd.DataFrame
     at_alpha: pd.DataFrame
-    total_cost: float
-    accuracy: float
+    total_cost: float  # of all runs to their ends
+    accuracy: float  # mean outcome without flags
     n_runs: int
-    n_dropped: int
+    n_dropped: int  # runs left out, as their outcome was not observed
 
     @property
     def area(self) -> float:

@@ -4,18 +4,15 @@ The numbers behind a picture are attributes of its display; ``ax=`` says where t
 arguments go to matplotlib.
 """
 
-from trajscore.plotting._cost_curve import CostCurveDisplay
-from trajscore.plotting._decomposition import DecompositionDisplay
+from trajscore.plotting._answers import CostCurveDisplay, RiskCoverageDisplay
+from trajscore.plotting._decomposition import DecompositionDisplay, MurphyDisplay
 from trajscore.plotting._early_warning import EarlyWarningDisplay
 from trajscore.plotting._eprocess import EProcessDisplay
 from trajscore.plotting._length import LengthDisplay
-from trajscore.plotting._murphy import MurphyDisplay
-from trajscore.plotting._power import PowerDisplay
 from trajscore.plotting._reliability import ReliabilityDisplay
-from trajscore.plotting._risk_coverage import RiskCoverageDisplay
-from trajscore.plotting._savings import SavingsDisplay
 from trajscore.plotting._score import ScoreDisplay
 from trajscore.plotting._step_profile import StepProfileDisplay
+from trajscore.plotting._stopping_rules import PowerDisplay, SavingsDisplay
 from trajscore.plotting._termination import TerminationDisplay
 from trajscore.plotting._tracer_strip import TracerStripDisplay
 

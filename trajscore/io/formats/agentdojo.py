@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation
-from trajscore.io._grades import as_outcome
-from trajscore.io._run import Run, as_object, leftover
+from trajscore.io._run import Run, as_object, as_outcome, leftover
 from trajscore.io.files import Place
 from trajscore.io.registry import Format, Head, register
 

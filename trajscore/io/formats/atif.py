@@ -10,8 +10,7 @@ from typing import Any
 
 from trajscore.core.values import as_path
 from trajscore.io._conversation import Conversation
-from trajscore.io._grades import as_outcome
-from trajscore.io._run import CutRuns, MalformedRunError, Run, leftover
+from trajscore.io._run import CutRuns, MalformedRunError, Run, as_outcome, leftover
 from trajscore.io._vocabulary import as_fields
 from trajscore.io.files import LogFile, Paths, Place
 from trajscore.io.reading import read_as

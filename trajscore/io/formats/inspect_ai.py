@@ -8,8 +8,7 @@ from typing import Any
 
 from trajscore.core.optional import optional
 from trajscore.io._conversation import Conversation, as_number
-from trajscore.io._grades import as_outcome
-from trajscore.io._run import CutRuns, Run
+from trajscore.io._run import CutRuns, Run, as_outcome
 from trajscore.io._thread import Thread
 from trajscore.io.files import LogFile, Paths, Place
 from trajscore.io.reading import read_as

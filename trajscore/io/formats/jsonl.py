@@ -8,6 +8,7 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.values import unknown_name
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, leftover
 from trajscore.io.fields import USUAL, Fields, dig, usual_names
@@ -77,7 +78,13 @@ class _Options:
     fields: Any = None
 
     def __post_init__(self) -> None:
-        self.fields = Fields.of_records(self.fields)
+        names = {} if self.fields is None else self.fields
+        if not isinstance(names, Mapping):
+            raise ValueError(f"fields must be a dict of names by part, got {names!r}")
+        for part in names:
+            if part not in USUAL:
+                raise ValueError(f"fields: {unknown_name('part', part, list(USUAL))}")
+        self.fields = Fields(**names)
 
 
 @register

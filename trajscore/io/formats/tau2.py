@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation, as_number
-from trajscore.io._grades import as_outcome
-from trajscore.io._run import MalformedRunError, Run, as_object, leftover
+from trajscore.io._run import MalformedRunError, Run, as_object, as_outcome, leftover
 from trajscore.io._vocabulary import as_fields
 from trajscore.io.files import JSON_ENDINGS, LogFile, Paths, Place, find_files
 from trajscore.io.reading import read_as
@@ -173,7 +172,11 @@ def _merge_ticks(ticks: list[Any]) -> list[dict[str, Any]]:
             if calls or not text:
                 open_turns.pop(role, None)
             if role in open_turns:
-                _extend(open_turns[role], text, chunk)
+                turn = open_turns[role]
+                turn["content"] += text
+                cost = as_number(chunk.get("cost"), "cost", 0)
+                if cost is not None:
+                    turn["cost"] = (turn.get("cost") or 0.0) + cost
             elif text or calls:
                 turn = {**chunk, "role": role, "content": text, "tool_calls": calls}
                 messages.append(turn)
@@ -182,10 +185,3 @@ def _merge_ticks(ticks: list[Any]) -> list[dict[str, Any]]:
             results = tick.get(f"{side}_tool_results") or []
             messages.extend({"requestor": role, **result, "role": "tool"} for result in results)
     return messages
-
-
-def _extend(turn: dict[str, Any], text: str, chunk: Mapping[str, Any]) -> None:
-    turn["content"] += text
-    cost = as_number(chunk.get("cost"), "cost", 0)
-    if cost is not None:
-        turn["cost"] = (turn.get("cost") or 0.0) + cost

@@ -9,8 +9,7 @@ from typing import Any
 from trajscore.core.outcomes import SUCCESS
 from trajscore.core.values import is_count
 from trajscore.io._conversation import Conversation
-from trajscore.io._grades import as_outcome
-from trajscore.io._run import MalformedRunError, Run, Step, as_object, leftover
+from trajscore.io._run import MalformedRunError, Run, Step, as_object, as_outcome, leftover
 from trajscore.io.files import LogFile, Paths, Place
 from trajscore.io.reading import read_as
 from trajscore.io.registry import Format, Head, register

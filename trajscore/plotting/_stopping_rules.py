@@ -1,4 +1,4 @@
-"""Whether stopping rules keep their level, and how many failing runs they find."""
+"""What stopping rules flag, whether they keep their level, and what they save."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from trajscore.core.type_aliases import BoolArray
+from trajscore.monitoring import token_savings
+from trajscore.monitoring._savings import TokenSavings
 from trajscore.plotting._display import (
     REFERENCE,
     DisplayMixin,
     by_name,
+    ink,
     next_style,
     plain,
     pyplot,
     share_axis,
 )
-from trajscore.plotting._levels import exceeds_alpha, explain_cross, mark_levels
 
 
 @dataclass(eq=False, repr=False)
@@ -116,8 +119,8 @@ class PowerDisplay(DisplayMixin):
                 lines.append(_draw_rate(panel, table, rate, own))
             panel.set(xlabel="alpha", xlim=(-0.02 * largest, 1.04 * largest))
             panel.locator_params(axis="x", nbins=5)
-        if any(exceeds_alpha(table).any() for table in self.reports.values()):
-            explain_cross(left)
+        if any(_exceeds_alpha(table).any() for table in self.reports.values()):
+            _explain_cross(left)
         left.set(ylabel="false-alarm rate (succeeding runs flagged)")
         left.set_ylim(bottom=-0.02 * left.get_ylim()[1])
         right.set_ylabel("power (failing runs flagged)")
@@ -146,6 +149,113 @@ def _draw_rate(ax: Any, table: pd.DataFrame, rate: str, style: dict[str, Any]) -
     (line,) = ax.plot(table.index, table[rate], **style)
     band = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0}
     ax.fill_between(table.index, table[f"{rate}_low"], table[f"{rate}_high"], **band)
-    crossed = exceeds_alpha(table) & np.array(rate == "false_alarm_rate")
-    mark_levels(ax, table.index, table[rate], crossed, line.get_color())
+    crossed = _exceeds_alpha(table) & np.array(rate == "false_alarm_rate")
+    _mark_levels(ax, table.index, table[rate], crossed, line.get_color())
     return line
+
+
+@dataclass(eq=False, repr=False)
+class SavingsDisplay(DisplayMixin):
+    """Accuracy kept against cost spent, as stopping rules' thresholds move.
+
+    The fitted levels are points; a cross where the false-alarm rate is above alpha by more than
+    chance: where its 95% interval does not reach down to alpha. The dashed line flags a random
+    share of runs at their first step.
+
+    Parameters
+    ----------
+    savings : dict of str to TokenSavings
+        Of each rule, by name, as from `trajscore.monitoring.token_savings`.
+
+    References
+    ----------
+    Sadhuka et al. (2025), E-valuator, arXiv:2512.03109, Figure 3.
+
+    Examples
+    --------
+    >>> from trajscore.monitoring import RawVerifier
+    >>> from trajscore.plotting import SavingsDisplay
+    >>> X, y = [[0.9, 0.8], [0.2, 0.3]], [1, 0]
+    >>> display = SavingsDisplay.from_estimator(RawVerifier().fit(X), X, y)
+    >>> display.savings["RawVerifier"].curve["cost_share"].tolist()
+    [1.0, 0.75, 0.75, 0.5]
+    """
+
+    savings: dict[str, TokenSavings]
+
+    @classmethod
+    def from_estimator(
+        cls,
+        process: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        cost: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Weigh savings against losses for one or several rules.
+
+        Parameters
+        ----------
+        process : StoppingRule or mapping of name to StoppingRule
+            Fitted.
+        X, y, cost
+            As in `trajscore.monitoring.token_savings`.
+        name : str, optional
+            Name of a single rule; default: that of its class.
+        **kwargs
+            Passed to `plot`.
+
+        Returns
+        -------
+        SavingsDisplay
+            The display, drawn.
+        """
+        rules = by_name(process, name or type(process).__name__, "stopping rules")
+        savings = {key: token_savings(rule, X, y, cost=cost) for key, rule in rules.items()}
+        return cls(savings).plot(**kwargs)
+
+    def _draw(self, ax: Any, name: str | None, **style: Any) -> list[Any]:
+        ends = next(iter(self.savings.values())).curve["cost_share"].iloc[[-1, 0]]
+        ax.plot(ends, [0, 1], label="random runs at step 1", zorder=1, **REFERENCE)
+        lines, crossed = [], []
+        for key, saving in self.savings.items():
+            label = f"{plain(key)}, area {saving.area:.2f}"
+            own = {**next_style(ax), "linewidth": 1.6, "label": label, **style}
+            lines += ax.plot(saving.curve["cost_share"], saving.curve["accuracy_share"], **own)
+            at = saving.at_alpha
+            crossed.append(_exceeds_alpha(at))
+            _mark_levels(ax, at["cost_share"], at["accuracy_share"], crossed[-1], own["color"])
+        ax.plot([], [], color=ink(), marker="o", markersize=4, linestyle="none", label="levels")
+        if any(crossing.any() for crossing in crossed):
+            _explain_cross(ax)
+        ax.set(xlabel="share of cost spent", ylabel="share of accuracy kept")
+        share_axis(ax, "x", "y")
+        if name:
+            ax.set_title(name)
+        return lines
+
+    def _legend(self) -> dict[str, Any]:
+        return {"loc": "upper left"}
+
+
+def _exceeds_alpha(table: pd.DataFrame) -> BoolArray:
+    """Tell at which levels more good runs are flagged than chance explains."""
+    return np.asarray(table["false_alarm_rate_low"].to_numpy() > table.index.to_numpy())
+
+
+def _mark_levels(ax: Any, x: Any, y: Any, crossed: BoolArray, color: str) -> None:
+    """Draw a point for each level, a cross where it is crossed out."""
+    place, height = np.asarray(x), np.asarray(y)
+    common = {"linestyle": "none", "color": color, "zorder": 4}
+    ax.plot(place[~crossed], height[~crossed], marker="o", markersize=4, **common)
+    ax.plot(place[crossed], height[crossed], **_CROSS, **common)
+
+
+def _explain_cross(ax: Any) -> None:
+    """Add the cross to the legend."""
+    ax.plot([], [], color=ink(), label="false-alarm rate above alpha", linestyle="none", **_CROSS)
+
+
+_CROSS = {"marker": "x", "markersize": 6, "markeredgewidth": 1.8}
