@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import refuse_words
 from trajscore.core.values import unknown_name
 from trajscore.io._selection import Selection
-from trajscore.io.outcome_tables import unmatched
+from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.tally import Tally
 
 _MAX_CANDIDATES = 5
@@ -45,11 +44,11 @@ class Findings:
         tally, table = self.tally, self.selection.table
         if tally.n_with_outcome or not tally.n_runs:
             return ""
-        ids = _examples(tally.ids)
+        ids = examples(tally.ids)
         if table is not None:
             return (
                 f"no run has an outcome: no run id of the log ({ids}) is in the table of outcomes "
-                f"({_examples(table)}); name the field with the table's ids with {{argument:id}}"
+                f"({examples(table)}); name the field with the table's ids with {{argument:id}}"
             )
         fields = []
         for name, counts in list(tally.candidates().items())[:_MAX_CANDIDATES]:
@@ -88,7 +87,3 @@ class Findings:
                     f"{'it' if n == 1 else 'them'}, pass {{argument:{part}={name}}}"
                 )
         return notes
-
-
-def _examples(names: Iterable[str]) -> str:
-    return ", ".join(map(repr, list(names)[:_MAX_EXAMPLES]))

@@ -28,13 +28,10 @@ def messages_in(value: Any, role: str | None) -> list[dict[str, Any]]:
     return [
         message
         for message in messages
-        if isinstance(message, dict) and not _is_tool_definition(message)
+        if isinstance(message, dict)
+        # some tracers write the definition of a tool as a message
+        and as_fields(message.get("content")).get("type") != "function"
     ]
-
-
-def _is_tool_definition(message: Mapping[str, Any]) -> bool:
-    """Tell the definition of a tool, which some tracers write as a message."""
-    return as_fields(message.get("content")).get("type") == "function"
 
 
 def _search(value: Any, role: str | None, depth: int) -> list[Any]:

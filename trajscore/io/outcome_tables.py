@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -57,10 +57,9 @@ def join_outcomes(
     runs = set(ids)
     n_missing = len(runs - table.keys())
     if n_missing == len(runs):
-        examples = [", ".join(map(repr, list(keys)[:_MAX_EXAMPLES])) for keys in (ids, table)]
         raise ArgumentError(
-            f"{{argument}}: no run id of the table ({examples[0]}) is in the table of outcomes "
-            f"({examples[1]}); name the column of run ids that both have with {{argument:id}}",
+            f"{{argument}}: no run id of the table ({examples(ids)}) is in the table of outcomes "
+            f"({examples(table)}); name the column of run ids that both have with {{argument:id}}",
             "outcomes",
         )
     frame = frame.assign(**{_JOINED: [table.get(run, {}).get("outcome") for run in ids]})
@@ -74,6 +73,11 @@ def unmatched(n_rows: int, n_runs: int) -> Iterator[str]:
         yield f"rows of the table of outcomes whose run is not in the log: {n_rows}"
     if n_runs:
         yield f"runs of the log that are not in the table of outcomes: {n_runs}"
+
+
+def examples(ids: Iterable[Any]) -> str:
+    """Return the first of some ids, for an error."""
+    return ", ".join(map(repr, list(ids)[:_MAX_EXAMPLES]))
 
 
 def _id_columns(frame: pd.DataFrame, names: Fields) -> list[str]:

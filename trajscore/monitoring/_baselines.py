@@ -305,10 +305,7 @@ class RandomStop(LengthRule):
     _parameter = "hazard"
 
     def __init__(
-        self,
-        hazard: float | None = None,
-        alpha: float | ArrayLike = 0.05,
-        random_state: Any = 0,
+        self, hazard: float | None = None, alpha: float | ArrayLike = 0.05, random_state: Any = 0
     ) -> None:
         self.hazard = hazard
         self.alpha = alpha

@@ -14,7 +14,7 @@ from trajscore.core.checks import check_trajectories
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.core.sample import ended_where_known
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import as_random_state
 from trajscore.core.within_runs import step_numbers
 from trajscore.plotting._display import COLORS, DisplayMixin, ink, step_axis
@@ -130,7 +130,10 @@ class EProcessDisplay(DisplayMixin):
             (SUCCESS, COLORS["success"], "succeeding runs"),
         ):
             for row in self.shown[self.outcome[self.shown] == outcome]:
-                _draw_run(ax, self.log_m[int(row)], color)
+                values = self.log_m[int(row)]
+                thin = {"color": color, "linewidth": 0.7, "zorder": 1}
+                ax.plot(np.arange(1, len(values) + 1), values, alpha=0.3, **thin)
+                ax.plot(len(values), values[-1], marker=".", markersize=3, alpha=0.6, **thin)
             table = self.medians[self.medians.index.get_level_values("outcome") == outcome]
             table = table[table["n_runs"] >= min_runs].droplevel("outcome")
             own = {"color": color, "linewidth": 2.4, "label": f"{label}, median", **style}
@@ -155,9 +158,3 @@ def _drawn_rows(X: TrajectoryArray, y: IntArray, n_runs: int, random_state: Any)
         some = some[id_order(X.ids[some])]
         rows.append(rng.permutation(some)[: -(-n_runs // 2)])
     return np.sort(np.concatenate(rows))
-
-
-def _draw_run(ax: Any, values: FloatArray, color: str) -> None:
-    thin = {"color": color, "linewidth": 0.7, "alpha": 0.3, "zorder": 1}
-    ax.plot(np.arange(1, len(values) + 1), values, **thin)
-    ax.plot(len(values), values[-1], marker=".", markersize=3, **{**thin, "alpha": 0.6})

@@ -1,8 +1,12 @@
-"""What all accumulators share: checks of what is added, and merging."""
+"""What all accumulators share: a fine grid of values, checks of what is added, and merging.
+
+Counts on the grid need the same memory for any number of runs.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,9 +14,44 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_labels
 from trajscore.core.sample import check_sample
+from trajscore.core.score_families import CLIP
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import is_iterable, is_number
 from trajscore.core.weights import StepWeights
-from trajscore.streaming._grid import Grid
 from trajscore.streaming.labelled_runs import LabelledRuns
+
+_END = float(np.log((1 - CLIP) / CLIP))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Equal cells of log-odds, or of the values of a signal between two bounds."""
+
+    low: float = -_END
+    high: float = _END
+    is_probability: bool = True
+    n_cells: int = 1 << 14
+
+    @classmethod
+    def between(cls, bounds: Any, n_cells: int) -> Self:
+        """Return a grid between two bounds, or that of forecasts for None."""
+        if bounds is None:
+            return cls(n_cells=n_cells)
+        ends = list(bounds) if is_iterable(bounds) else []
+        if len(ends) != 2 or not all(is_number(end) and np.isfinite(end) for end in ends):
+            raise ValueError(f"bounds must be two finite numbers, got {bounds!r}")
+        if not ends[0] <= ends[1]:
+            raise ValueError(f"bounds must give the smaller number first, got {bounds!r}")
+        return cls(float(ends[0]), float(ends[1]), False, n_cells)
+
+    def cells(self, values: FloatArray) -> IntArray:
+        """Return the cell of each value; a value beyond the ends falls into the outermost cell."""
+        if self.is_probability:
+            p = np.clip(values, CLIP, 1 - CLIP)
+            values = np.log(p / (1 - p))  # an eighth of the time of scipy's logit
+        width = (self.high - self.low) / self.n_cells or 1.0
+        cells = ((values - self.low) / width).astype(np.int64)
+        return np.clip(cells, 0, self.n_cells - 1)
 
 
 class Accumulator(ABC):
@@ -54,11 +93,7 @@ class Accumulator(ABC):
             `TPSAccumulator` have groups and others have none.
         """
         sample = check_sample(
-            X,
-            y,
-            allow_censored=False,
-            probabilities=self.grid.is_probability,
-            single_channel=True,
+            X, y, allow_censored=False, probabilities=self.grid.is_probability, single_channel=True
         )
         if len(sample):
             labels = np.asarray(sample.y, dtype=np.float64)

@@ -17,8 +17,7 @@ from trajscore.core.values import as_count
 from trajscore.core.weighted_steps import PARTS as PARTS_OF_A_RUN
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.metrics._decomposition import PARTS, Mass
-from trajscore.streaming._accumulator import Accumulator
-from trajscore.streaming._grid import Grid
+from trajscore.streaming._accumulator import Accumulator, Grid
 from trajscore.streaming.labelled_runs import LabelledRuns
 
 _N_CELLS = 1 << 14

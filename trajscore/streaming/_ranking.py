@@ -16,8 +16,7 @@ from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._influence import bounds as interval_bounds
 from trajscore.inference.units import any_units
-from trajscore.streaming._accumulator import Accumulator
-from trajscore.streaming._grid import Grid
+from trajscore.streaming._accumulator import Accumulator, Grid
 from trajscore.streaming.labelled_runs import LabelledRuns
 
 _STATISTICS = {"AUROC": ranking.auroc, "AUPRC": ranking.auprc, "AURC": ranking.aurc}

@@ -89,10 +89,7 @@ class RunBatches:
     """Batches that are read on this machine; see `iter_batches`."""
 
     def __init__(
-        self,
-        source: Any,
-        columns: Columns,
-        progress: Callable[[Iterator[Any]], Any] | None = None,
+        self, source: Any, columns: Columns, progress: Callable[[Iterator[Any]], Any] | None = None
     ) -> None:
         self.source, self.columns = source, columns
         self._progress = progress

@@ -79,11 +79,7 @@ class EarlyWarning:
 
 
 def early_warning(
-    y: ArrayLike,
-    risk: Any,
-    *,
-    threshold: float | None = None,
-    groups: ArrayLike | None = None,
+    y: ArrayLike, risk: Any, *, threshold: float | None = None, groups: ArrayLike | None = None
 ) -> EarlyWarning:
     """Find when the risk of each run first reaches a threshold, and what it is worth by step.
 

@@ -54,8 +54,7 @@ def compare(
     progress: Progress | None = None,
 ) -> tuple[Any, FloatArray, FloatArray]:
     """Return the fitted embedder, the cosine of each pair, the word overlap of leading ones."""
-    work = cached(memory, embed_first if fit else embed_more)
-    embedder, rows = work(embedder, pairs.texts, progress)
+    embedder, rows = cached(memory, embedded)(embedder, pairs.texts, fit, progress)
     semantic = cosine_of_pairs(rows, pairs.first, pairs.second)
     first, second = pairs.first[: pairs.n_lexical], pairs.second[: pairs.n_lexical]
     used, place = np.unique(np.stack([first, second]), return_inverse=True)
@@ -64,20 +63,15 @@ def compare(
     return embedder, semantic, jaccard_of_pairs(words, a, b)
 
 
-def embed_first(
-    embedder: Any, texts: list[str], progress: Progress | None = None
+def embedded(
+    embedder: Any, texts: list[str], fit: bool, progress: Progress | None
 ) -> tuple[Any, Any]:
-    """Fit an embedder on texts and embed them."""
-    if learns(embedder):
+    """Embed texts, with an embedder that is fitted on them if asked; return it, too."""
+    if fit and learns(embedder):
         rows = embedder.fit_transform(texts)
         return embedder, as_rows(rows, len(texts))
-    return embedder.fit(texts), embed(embedder, texts, progress)
-
-
-def embed_more(
-    embedder: Any, texts: list[str], progress: Progress | None = None
-) -> tuple[Any, Any]:
-    """Embed texts with a fitted embedder."""
+    if fit:
+        embedder = embedder.fit(texts)
     return embedder, embed(embedder, texts, progress)
 
 

@@ -123,11 +123,12 @@ class ATIF(Format):
         rewards = as_fields(result.get("verifier_result")).get("rewards")
         reward = _choose_reward(rewards, place, options.reward)
         talk, n_copied = _read_steps(raw, place)
+        task = result.get("task_name"), result.get("step_name")
         run = Run(
             id=name,
             outcome=as_outcome(reward),
             stop_reason=place.stop_reason,
-            task=_task(result),
+            task="/".join(map(str, filter(None, task))) or None,
             trial=result.get("trial_name"),
             meta={
                 "reward": reward,
@@ -157,11 +158,6 @@ def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
         raw |= {name: more[name] for name in ("final_metrics",) if name in more}
         rest = more.get("continued_trajectory_ref")
     return raw
-
-
-def _task(result: Mapping[str, Any]) -> str | None:
-    parts = [str(result[name]) for name in ("task_name", "step_name") if result.get(name)]
-    return "/".join(parts) or None
 
 
 # ------------------------------------------------------------------ how it ended

@@ -21,11 +21,7 @@ _BULK = {"messages", "events", "attachments", "input", "output", "choices", "tim
 
 
 def read_inspect(
-    path: Paths,
-    *,
-    scorer: str | None = None,
-    cut_runs: CutRuns = "unobserved",
-    **options: Any,
+    path: Paths, *, scorer: str | None = None, cut_runs: CutRuns = "unobserved", **options: Any
 ) -> Runs:
     """Read logs of Inspect AI; needs the extra ``inspect``.
 
