@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -200,19 +199,13 @@ class StoppingRule(ABC, BaseEstimator):
             )
         traces, labels = traces[known], labels[known]
         costs = None if costs is None else costs[known]
-        steps = self._steps_by_level(traces)
-        table = rates_table(traces, labels, steps, confidence_level, costs)
-        table.insert(0, "threshold", [self._shown_threshold(alpha) for alpha in table.index])
-        table["n_dropped"] = int((~known).sum())
-        return table
-
-    def _steps_by_level(self, X: TrajectoryArray) -> dict[float, IntArray]:
-        """Stopping steps of checked runs at each fitted level."""
-        statistic = self._statistic(X)
-        return {
-            alpha: first_step_above(X, statistic, self._limits(X, alpha))
-            for alpha in self.alphas_.tolist()
-        }
+        statistic = self._statistic(traces)
+        rows = []
+        for alpha in self.alphas_.tolist():
+            stop = first_step_above(traces, statistic, self._limits(traces, alpha))
+            rates = _rates(traces, labels, stop, confidence_level, costs)
+            rows.append({"alpha": alpha, "threshold": self._shown_threshold(alpha), **rates})
+        return pd.DataFrame(rows).set_index("alpha").assign(n_dropped=int((~known).sum()))
 
     def _shown_threshold(self, alpha: float) -> float:
         """Threshold in the units that people know; subclasses say which."""
@@ -262,35 +255,27 @@ class StoppingRule(ABC, BaseEstimator):
         return tags
 
 
-def rates_table(
+def _rates(
     X: TrajectoryArray,
     y: NDArray[Any],
-    steps: Mapping[float, IntArray],
-    confidence_level: float = 0.95,
-    cost: TrajectoryArray | None = None,
-) -> pd.DataFrame:
-    """Return `StoppingRule.report` of stopping steps for each level, 0 where none is flagged."""
-    rows = []
-    for alpha, stop in steps.items():
-        flagged = stop > 0
-        row: dict[str, float] = {"alpha": alpha}
-        for outcome, count, rate in (
-            (1, "n_success", "false_alarm_rate"),
-            (0, "n_failure", "power"),
-        ):
-            of_these = flagged[y == outcome]
-            row[count] = len(of_these)
-            row |= rate_with_interval(rate, of_these, confidence_level)
-        failed, after = y == 0, np.where(flagged, X.lengths - stop, 0)
-        row["power_before_end"] = _mean(after[failed] > 0)
-        row["power_longer"] = _mean(flagged[failed & (X.lengths > 1)])
-        row["mean_stopping_step"] = _mean(stop[flagged])
-        row["steps_saved"] = _mean((after / X.lengths)[failed])
-        row["steps_saved_overall"] = after.sum() / X.lengths.sum()
-        if cost is not None:
-            row |= _cost_saved(cost, stop, failed)
-        rows.append(row)
-    return pd.DataFrame(rows).set_index("alpha")
+    stop: IntArray,
+    confidence_level: float,
+    cost: TrajectoryArray | None,
+) -> dict[str, float]:
+    """Return a row of `StoppingRule.report` for stopping steps, 0 where none is flagged."""
+    flagged, failed = stop > 0, y == 0
+    row: dict[str, float] = {}
+    for outcome, count, rate in ((1, "n_success", "false_alarm_rate"), (0, "n_failure", "power")):
+        of_these = flagged[y == outcome]
+        row[count] = len(of_these)
+        row |= rate_with_interval(rate, of_these, confidence_level)
+    after = np.where(flagged, X.lengths - stop, 0)
+    row["power_before_end"] = _mean(after[failed] > 0)
+    row["power_longer"] = _mean(flagged[failed & (X.lengths > 1)])
+    row["mean_stopping_step"] = _mean(stop[flagged])
+    row["steps_saved"] = _mean((after / X.lengths)[failed])
+    row["steps_saved_overall"] = after.sum() / X.lengths.sum()
+    return row if cost is None else row | _cost_saved(cost, stop, failed)
 
 
 def _cost_saved(cost: TrajectoryArray, stop: IntArray, failed: BoolArray) -> dict[str, float]:
