@@ -21,7 +21,6 @@ class TraceFormat(Format):
 
     cut_runs = "score"
     mark = ""  # a field of every record
-    lists: tuple[str, ...] = ()  # fields of a file that list records
 
     def trace_of(self, record: Any) -> Any:
         """Return the name of the trace that a record belongs to."""
@@ -31,20 +30,13 @@ class TraceFormat(Format):
         """Return the session of a trace, or None."""
         raise NotImplementedError
 
-    def is_record(self, fields: Mapping[str, Any]) -> bool:
-        """Tell a file that is a single record."""
+    def _is_run(self, fields: Mapping[str, Any]) -> bool:
         return self.mark in fields
 
     def records(self, file: LogFile) -> Iterator[tuple[Any, Any]]:
         """Yield the records that a file lists, or the one that it is, each with its trace."""
-        whole: dict[str, Any] = {}
-        for key, index, value in file.items(self.lists):
-            if index is None:
-                whole[str(key)] = value
-            else:
-                yield self.trace_of(value), value
-        if self.is_record(whole):
-            yield self.trace_of(whole), whole
+        for _, record in super().runs(file, None):
+            yield self.trace_of(record), record
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         """Yield the records of each trace, once the last file has been read."""

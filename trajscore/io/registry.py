@@ -112,6 +112,7 @@ class Format:
     options: type[Any] = NoOptions
     cut_runs: CutRuns = "unobserved"
     lax: bool = False
+    _lists: tuple[str, ...] = ()  # fields of a file that list runs
 
     def recognise(self, head: Head) -> bool:
         """Tell whether a file has this format; asked again as more of its fields are read."""
@@ -145,13 +146,17 @@ class Format:
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         """Yield the place of each run, and what `run` reads: an item, a line, or the whole file."""
         whole: dict[str, Any] = {}
-        for key, index, value in file.items():
+        for key, index, value in file.items(self._lists):
             if index is None:
                 whole[str(key)] = value
             else:
                 yield file.place(index), value
-        if whole:
+        if self._is_run(whole):
             yield file.place(0), whole
+
+    def _is_run(self, fields: Mapping[str, Any]) -> bool:
+        """Tell a file that is a single run by the fields that list none."""
+        return bool(fields)
 
     def folder(self, path: Path) -> list[Path]:
         """Return the files of a folder that has this format's layout; an empty list otherwise."""

@@ -19,7 +19,7 @@ _TRACE = frozenset({"object", "id", "workflow_name", "group_id", "metadata"})
 @register
 class AgentsSDK(TraceFormat):
     name, holds = "agents_sdk", "span_data"
-    mark, lists = "object", ("data",)
+    mark, _lists = "object", ("data",)
 
     def recognise(self, head: Head) -> bool:
         return str(head.fields.get("object", "")) in ("trace", "trace.span") and head.whole

@@ -22,7 +22,7 @@ _MAY_BE_TEXT = ("input", "output", "metadata")
 @register
 class Langfuse(TraceFormat):
     name, holds = "langfuse", "observations"
-    lists = ("data",)
+    _lists = ("data",)
 
     def recognise(self, head: Head) -> bool:
         fields = head.fields
@@ -42,7 +42,7 @@ class Langfuse(TraceFormat):
         names = (_get(_trace_fields(as_fields(record)), "sessionId") for record in records)
         return next((name for name in names if name is not None), None)
 
-    def is_record(self, fields: Mapping[str, Any]) -> bool:
+    def _is_run(self, fields: Mapping[str, Any]) -> bool:
         return bool(fields) and fields.keys() != {"meta"}
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:

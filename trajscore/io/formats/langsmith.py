@@ -19,7 +19,7 @@ _THREAD = ("session_id", "thread_id", "conversation_id")  # names that LangSmith
 @register
 class LangSmith(TraceFormat):
     name, holds = "langsmith", "run_type"
-    mark, lists = "run_type", ("runs",)
+    mark, _lists = "run_type", ("runs",)
 
     def recognise(self, head: Head) -> bool:
         return head.whole and {"run_type", "inputs"} <= head.fields.keys()

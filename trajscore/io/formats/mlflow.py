@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from trajscore.io._attributes import attributes_of
@@ -12,7 +12,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, as_object
 from trajscore.io._spans import Span, add_spans
 from trajscore.io._vocabulary import as_fields, first, span_kind, token_counts, unnested
-from trajscore.io.files import LogFile, Place
+from trajscore.io.files import Place
 from trajscore.io.registry import Format, Head, register
 
 
@@ -20,6 +20,7 @@ from trajscore.io.registry import Format, Head, register
 class MLflow(Format):
     name, holds = "mlflow", "info"
     cut_runs = "score"
+    _lists = ("traces",)
 
     def recognise(self, head: Head) -> bool:
         fields = head.fields
@@ -28,16 +29,8 @@ class MLflow(Format):
             return "spans" in inner
         return "spans" in fields and ("assessments" in fields or "trace_metadata" in fields)
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-        """Yield each trace of a list, of lines or of a page, or the one that the file is."""
-        whole: dict[str, Any] = {}
-        for key, index, value in file.items({"traces"}):
-            if index is None:
-                whole[str(key)] = value
-            else:
-                yield file.place(index), value
-        if "spans" in whole or "data" in whole:
-            yield file.place(0), whole
+    def _is_run(self, fields: Mapping[str, Any]) -> bool:
+        return "spans" in fields or "data" in fields
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         raw = as_object(raw)

@@ -40,7 +40,7 @@ _SESSION = ("gen_ai.conversation.id", "session.id")
 @register
 class OpenTelemetry(TraceFormat):
     name, holds, lax = "otel", "attributes", True
-    lists = (
+    _lists = (
         "resourceSpans", "resource_spans", "batches", "scopeSpans", "scope_spans",
         "instrumentationLibrarySpans", "spans", "resourceLogs", "scopeLogs", "logRecords",
     )  # fmt: skip
@@ -65,7 +65,7 @@ class OpenTelemetry(TraceFormat):
         """Yield the spans and events of a file, each with its trace."""
         whole: dict[str, Any] = {}
         n_records = 0
-        for key, index, value in file.items(self.lists):
+        for key, index, value in file.items(self._lists):
             if index is None:
                 whole[str(key)] = value
                 continue
@@ -82,7 +82,7 @@ class OpenTelemetry(TraceFormat):
 
     def _leaves(self, value: Any) -> Iterator[Any]:
         """Yield the spans and events that a batch holds, at any depth."""
-        inner = [record for name in self.lists for record in _list(value, name)]
+        inner = [record for name in self._lists for record in _list(value, name)]
         if not inner:
             yield value
         for record in inner:
