@@ -68,8 +68,7 @@ def nothing_recorded(X: TrajectoryArray) -> BoolArray:
 
 def channel(X: TrajectoryArray, name: str) -> FloatArray:
     """Return one channel's cells."""
-    table = X.cells.reshape(len(X.cells), X.n_channels)
-    return np.ascontiguousarray(table[:, (X.channels or ()).index(name)])
+    return X[name].cells.ravel()
 
 
 def of_actors(X: TrajectoryArray, actors: str) -> BoolArray:

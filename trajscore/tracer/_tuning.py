@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -95,18 +93,17 @@ def grid_scores(
     shape = tuple(len(values) for values in (alpha, beta, gamma, k, w))
     out = np.empty((*shape, len(X)))
     tails = _Tails(X.lengths, k)
-    parts = _padded(X, components_of(X, actors))
-    mix = w[:, None]
-    if aggregation == "separate":
-        mean = tails.means(tails.ordered(parts.surprisal[None]))[:, :, None]
-        for place, penalty in _each(parts, alpha, beta, gamma, None):
-            other = tails.means(tails.ordered(penalty))[:, :, None]
-            out[place] = mixed(mean, other, mix)
-    else:
-        for place, risk in _each(parts, alpha, beta, gamma, aggregation):
-            ordered = tails.ordered(risk)
-            mean, largest = tails.means(ordered)[:, :, None], ordered[:, None, None, :, 0]
-            out[place] = mixed(mean, largest, mix)
+    cells = vars(components_of(X, actors)).values()
+    parts = Components(*(X.with_cells(values).padded(0.0) for values in cells))
+    surprisal = tails.means(tails.ordered(parts.surprisal[None]))
+    for i, j in np.ndindex(shape[:2]):
+        weights = alpha[i], beta[j], gamma[:, None, None]
+        if aggregation == "separate":
+            mean, other = surprisal, tails.means(tails.ordered(parts.penalty(*weights)))
+        else:
+            ordered = tails.ordered(parts.risk(*weights, aggregation))
+            mean, other = tails.means(ordered), ordered[:, None, :, 0]
+        out[i, j] = mixed(mean[:, :, None], other[:, :, None], w[:, None])
     out[..., nothing_recorded(X)] = np.nan
     return out
 
@@ -128,31 +125,3 @@ class _Tails:
         """Return tail means of shape (n_settings, n_k, n_runs)."""
         sums = np.cumsum(ordered, axis=-1)
         return np.asarray(sums[:, self._runs, self._size - 1] / self._size)
-
-
-def _padded(X: TrajectoryArray, parts: Components) -> Components:
-    mask = X.mask
-
-    def pad(values: FloatArray) -> FloatArray:
-        out = np.zeros(mask.shape)
-        out[mask] = values
-        return out
-
-    return Components(*(pad(part) for part in vars(parts).values()))
-
-
-def _each(
-    parts: Components,
-    alphas: FloatArray,
-    betas: FloatArray,
-    gammas: FloatArray,
-    aggregation: str | None,
-) -> Iterator[tuple[tuple[int, int], FloatArray]]:
-    """Yield, for each alpha and beta, step risks or penalties for all gammas: (n_gamma, n, T)."""
-    gamma = gammas[:, None, None]
-    for i, alpha in enumerate(alphas):
-        for j, beta in enumerate(betas):
-            if aggregation is None:
-                yield (i, j), parts.penalty(alpha, beta, gamma)
-            else:
-                yield (i, j), parts.risk(alpha, beta, gamma, aggregation)
