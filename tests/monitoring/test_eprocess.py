@@ -20,6 +20,7 @@ from trajscore import (
 )
 from trajscore import TrajectoryArray as Runs
 from trajscore.datasets import make_trajectories
+from trajscore.monitoring import LearnThenTestStop
 
 ALPHAS = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5]
 
@@ -375,6 +376,15 @@ def test_bonferroni():
 @pytest.fixture
 def runs():
     return make_trajectories(120, lengths=(1, 5), random_state=0, return_X_y=True)
+
+
+@pytest.mark.parametrize("share", [0.25, 0.75])
+def test_the_share_that_is_held_out_is_a_choice(runs, share):
+    X, y = runs
+    process = DensityRatioEProcess(threshold="pac", alpha=0.3, calibration_fraction=share).fit(X, y)
+    assert process.n_calibration_successes_ == int(share * y.sum())
+    rule = LearnThenTestStop(alpha=0.3, lost_accuracy=None, calibration_fraction=share).fit(X, y)
+    assert abs(rule.n_calibration_ - share * len(y)) <= 1
 
 
 def test_unobserved_runs_are_left_out_and_counted(runs):
