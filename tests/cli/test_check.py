@@ -75,3 +75,40 @@ def test_it_needs_a_gate_and_a_folder(folder, capsys):
     assert (code, "there is nothing to check" in err) == (2, True)
     code, _, err = look(capsys, "new.csv", "--baseline", "base.csv", "--sequential", "no/gate.json")
     assert (code, "--sequential: the folder no does not exist" in err) == (2, True)
+
+
+@pytest.fixture
+def numbered(folder):
+    """Write two tables of runs numbered from 0: the new one lost 5% of the base's successes."""
+    for name in ("base", "new"):
+        frame = pd.read_csv("base.csv").drop(columns="task").assign(run_id=np.arange(120))
+        if name == "new":
+            frame.loc[frame.index[frame["solved"] == 1][:5], "solved"] = 0
+        frame.to_csv(f"numbered_{name}.csv", index=False)
+    return "numbered_new.csv", "--baseline", "numbered_base.csv"
+
+
+def test_runs_are_paired_by_a_column_of_ids_that_numbers_them(numbered, folder, capsys):
+    code, out, _ = look(capsys, *numbered, "--json", "all.json", "--margin", "0.1")
+    assert "Paired by run: 120 in both" in out
+    assert code == 0
+    assert "Paired by run" in look(capsys, "numbered_new.csv", "--baseline", "all.json")[1]
+    frame = pd.read_csv("numbered_new.csv").drop(columns=["run_id", "step"])
+    frame.to_csv("unnamed.csv", index=False)
+    options = ("--baseline", "unnamed.csv")
+    assert "neither tasks nor ids of runs" in look(capsys, "unnamed.csv", *options)[1]
+
+
+def test_a_margin_may_be_a_share_of_the_baseline(numbered, capsys):
+    code, out, _ = look(capsys, *numbered, "--margin", "20%")
+    assert "no worse than the baseline by more than 20%" in out
+    assert code == 0
+    with pytest.raises(SystemExit):
+        look(capsys, *numbered, "--margin", "much")
+    assert "'much' is not a margin; give a number such as 0.05" in capsys.readouterr()[1]
+
+
+def test_an_error_names_the_file_of_two_that_it_is_about(numbered, capsys):
+    code, _, err = look(capsys, *numbered, "--outcome", "solvd")
+    assert code == 2
+    assert "numbered_base.csv: --outcome: no column named 'solvd'" in err

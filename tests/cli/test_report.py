@@ -291,7 +291,7 @@ def test_bad_files(tmp_path, capsys):
     (tmp_path / "x.txt").write_text("a")
     assert "expected the ending" in run(capsys, tmp_path / "x.txt")[2]
     (tmp_path / "empty.csv").write_text("")
-    assert "cannot be read" in run(capsys, tmp_path / "empty.csv")[2]
+    assert "empty.csv is empty" in run(capsys, tmp_path / "empty.csv")[2]
     broken_gzip(tmp_path / "cut.csv.gz")
     assert "cannot be read" in run(capsys, tmp_path / "cut.csv.gz")[2]
 

@@ -159,7 +159,10 @@ def _mean_where_known(numbers: FloatArray) -> MeanOfRuns:
 def _all_pass(runs: RunSet, k: int) -> MeanOfRuns:
     """Share of sets of k runs of a task that all succeed, for tasks with k runs."""
     if runs.tasks is None:
-        raise ValueError(f"pass^{k} is of tasks, and none are known; name their column by --group")
+        raise ValueError(
+            f"pass^{k} needs the task of each run; name the column of tasks (--group), or give "
+            f"RunSet its tasks"
+        )
     labels = runs.labels
     if not np.isin(labels, (0, 1)).all():
         raise ValueError(f"pass^{k} is of successes and failures, and some outcomes are graded")
