@@ -18,7 +18,7 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
 from trajscore.core.weights import as_step_weights
 from trajscore.gates._run_set import RunSet
-from trajscore.metrics._diagnostics import DIAGNOSTICS
+from trajscore.metrics.run_metrics import DIAGNOSTICS
 from trajscore.report._data import FORMS, RECALIBRATED, STEP_ERRORS, Note, Options
 from trajscore.report._disclosures import sentence
 from trajscore.report._margins import row_metrics
