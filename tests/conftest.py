@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items):
 
 
 # times depend on the machine; a slow example is no error
-settings.register_profile("trajscore", deadline=None, max_examples=60)
+settings.register_profile("trajscore", deadline=None, max_examples=40)
 settings.load_profile("trajscore")
 
 DATA = Path(
@@ -82,7 +82,7 @@ def hotpotqa(public_file) -> tuple[TrajectoryArray, np.ndarray]:
 @pytest.fixture(scope="session")
 def n_simulations() -> int:
     """Repeats of heavy simulations; TRAJSCORE_SIMULATIONS=2000 runs them in full."""
-    return int(os.environ.get("TRAJSCORE_SIMULATIONS", "300"))
+    return int(os.environ.get("TRAJSCORE_SIMULATIONS", "200"))
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_labels
+from trajscore.core.checks import check_groups, check_labels
 from trajscore.core.ids import are_default_ids, check_index
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample
@@ -96,10 +97,11 @@ class RunSet:
             index = y.index if isinstance(y, pd.Series) else None
             n_runs = len(np.atleast_1d(y))
             X = {"": TrajectoryArray.from_flat(np.zeros(n_runs), np.ones(n_runs, int), ids=index)}
-        n_runs = len(np.atleast_1d(y))
-        task_labels = None if tasks is None else check_labels(tasks, n_runs, "tasks")
-        labels = None if task_labels is None else task_labels.astype(str)
-        self._sample: Sample = check_predictors(X, y, task_labels, None)
+        self._sample: Sample = check_predictors(X, y, None, None)
+        n_runs, labels = len(self._sample), None
+        if tasks is not None:
+            labels = check_labels(tasks, n_runs, "tasks").astype(str)
+            self._sample = replace(self._sample, groups=check_groups(tasks, n_runs))
         named = _named(spent)
         for name, values in {"tasks": tasks, "stop_reason": stop_reason, **named}.items():
             check_index(values, self._sample.X.ids, name)
