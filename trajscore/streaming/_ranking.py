@@ -7,7 +7,6 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
-from trajscore.core import ranking
 from trajscore.core.binning import quantile_bins
 from trajscore.core.collapse import AGGREGATORS, collapse
 from trajscore.core.gradients import GRADIENTS
@@ -16,10 +15,9 @@ from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._influence import bounds as interval_bounds
 from trajscore.inference.units import any_units
+from trajscore.metrics.run_metrics import DIAGNOSTICS, RankMetric
 from trajscore.streaming._accumulator import Accumulator, Grid
 from trajscore.streaming.labelled_runs import LabelledRuns
-
-_STATISTICS = {"AUROC": ranking.auroc, "AUPRC": ranking.auprc, "AURC": ranking.aurc}
 
 _N_CELLS = 1 << 16  # with 16,384, the AUPRC of calibrated forecasts was off by 2e-4
 
@@ -118,7 +116,10 @@ class RankingAccumulator(Accumulator):
         failures, successes, confidence = self.sums[:, self.sums[:2].sum(axis=0) > 0]
         n = float((failures + successes).sum())
         rows = {}
-        for name, statistic in _STATISTICS.items():
+        for name, metric in DIAGNOSTICS.items():
+            if not isinstance(metric, RankMetric):
+                continue
+            statistic = metric.function
             value = float(statistic(failures, successes))
             cases = [float(statistic(*_split_cells(failures, successes, k))) for k in (0, 1)]
             of_failure, of_success = GRADIENTS[statistic](failures, successes)
