@@ -99,52 +99,18 @@ class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):
         return None, scores[:, 0]
 
     def transform(self, X: Any) -> Any:
-        """Return the traces as they are.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            Forecasts in [0, 1], one a step.
-
-        Returns
-        -------
-        TrajectoryArray, or NaN-padded ndarray where X was a plain array
-            The same traces.
-        """
+        """Return the traces as they are, in the form of X."""
         return like_input(self._check_runs(X, reset=False), X)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Collapse each trace to probabilities of failure and success.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            Forecasts in [0, 1], one a step.
-
-        Returns
-        -------
-        ndarray of shape (n_runs, 2)
-            Columns as in `classes_`.
-        """
+        """Collapse each trace to probabilities of failure and success, columns as in `classes_`."""
         traces = self._check_runs(X, reset=False)
         success = aggregate(traces, self.phi, weights=self.weights, horizon=self.horizon)
         return np.stack([1 - success, success], axis=1)
 
     def predict(self, X: Any) -> IntArray:
-        """Predict success where its probability is at least one half.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            Forecasts in [0, 1], one a step.
-
-        Returns
-        -------
-        ndarray of shape (n_runs,)
-            1 success, 0 failure.
-        """
-        success = self.predict_proba(X)[:, 1]
-        return self.classes_[(success >= 0.5).astype(np.int64)]
+        """Predict success (1) where its probability is at least one half, else failure (0)."""
+        return self.classes_[(self.predict_proba(X)[:, 1] >= 0.5).astype(np.int64)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

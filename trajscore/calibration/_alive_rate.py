@@ -130,7 +130,9 @@ class AliveRate(LearnedForecaster):
             is_end[last_cells(traces)[ended]] = True
         step = step_numbers(traces)
         bins = length_bins(step)
-        mass *= _in_runs(np.bincount(bins, counted), np.bincount(bins, mass))[bins]
+        n_runs, total = np.bincount(bins, counted), np.bincount(bins, mass)
+        # in numbers of runs, as the prior is
+        mass *= np.divide(n_runs, total, out=np.ones_like(total), where=total > 0)[bins]
         width = np.bincount(length_bins(np.arange(1, step.max() + 1)))
         base = float(np.average(labels.value, weights=weight))
         going = _counts(bins, mass, label, ~is_end) / np.maximum(width, 1)
@@ -170,11 +172,6 @@ class AliveRate(LearnedForecaster):
     @property
     def _output_channels(self) -> tuple[str, ...]:
         return ("probability",)
-
-
-def _in_runs(n_runs: Any, mass: Any) -> FloatArray:
-    """Factors that turn mass into numbers of runs, as the prior is; 1 where nothing weighs."""
-    return np.divide(n_runs, mass, out=np.ones_like(mass), where=mass > 0)
 
 
 def _counts(bins: IntArray, mass: FloatArray, label: FloatArray, used: BoolArray) -> FloatArray:

@@ -35,11 +35,6 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
     Platt scaling over all steps, weighted with the step weights of the score, so that the
     calibrator's target is the evaluator's. Training rows get *out-of-fold* probabilities.
 
-    .. note::
-        ``fit(X, y).transform(X)`` does not equal ``fit_transform(X, y)``: the second calibrates
-        every training run with a map that has not seen its outcome (scheme of scikit-learn's
-        ``TargetEncoder``), the first uses the map fitted on all runs.
-
     Parameters
     ----------
     C : float, default=1.0

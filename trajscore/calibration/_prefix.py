@@ -182,11 +182,6 @@ class PrefixForecaster(LearnedForecaster):
             If an outcome cannot be used, only failures or only successes are left, a
             classifier is to take missing values, weights or soft outcomes and cannot, or a
             parameter cannot be used.
-
-        Notes
-        -----
-        ``fit(X, y).transform(X)`` forecasts runs whose outcomes were seen, and
-        ``fit_transform(X, y)`` each run by a fit on other runs: the two differ.
         """
         require_y(self, y)
         self._features().check()

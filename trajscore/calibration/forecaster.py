@@ -112,18 +112,7 @@ class Forecaster(TraceTransformer, ABC):
         return out
 
     def begin(self, n: int = 1) -> Any:
-        """Return the state of new runs, before their first step, to be followed by `advance`.
-
-        Parameters
-        ----------
-        n : int, default=1
-            Number of runs.
-
-        Returns
-        -------
-        state : object
-            Passed on to `advance`.
-        """
+        """Return the state of `n` new runs before their first step, for `advance`."""
         check_is_fitted(self)
         return self._begin(n)
 
@@ -340,7 +329,9 @@ def fit_arguments(estimator: Any, metadata: dict[str, Any]) -> dict[str, Any]:
 def _arguments(estimator: Any, metadata: dict[str, Any]) -> dict[str, Any]:
     is_search = {"estimator", "cv", "scoring"} <= set(estimator.get_params(deep=False))
     if not (is_search or isinstance(estimator, Pipeline)):
-        return {name: value for name, value in metadata.items() if _takes(estimator, name)}
+        soft = getattr(estimator, "censored", "q_z") == "q_z"
+        named = (name for name in metadata if has_fit_parameter(estimator, name))
+        return {name: metadata[name] for name in named if name != "q_z" or soft}
     if get_config()["enable_metadata_routing"]:  # then the user says who gets what
         wanted = get_routing_for_object(estimator).consumes("fit", metadata)
         return {name: value for name, value in metadata.items() if name in wanted}
@@ -356,9 +347,3 @@ def _arguments(estimator: Any, metadata: dict[str, Any]) -> dict[str, Any]:
         if hasattr(part, "fit")
         for name, value in _arguments(part, metadata).items()
     }
-
-
-def _takes(estimator: Any, name: str) -> bool:
-    if name == "q_z" and getattr(estimator, "censored", "q_z") != "q_z":
-        return False
-    return has_fit_parameter(estimator, name)

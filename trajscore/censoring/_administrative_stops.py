@@ -26,28 +26,7 @@ from trajscore.core.within_runs import run_numbers, step_numbers
 
 @dataclass(frozen=True, eq=False)
 class StopTest:
-    """Whether the recorded history says who was stopped.
-
-    Attributes
-    ----------
-    statistic : float
-        Score statistic, chi-squared with `df` degrees of freedom if history says nothing; NaN if
-        the data cannot tell.
-    df : int
-        Degrees of freedom.
-    pvalue : float
-        Its p-value; NaN if the data cannot tell.
-    table : DataFrame
-        One row a feature: z (positive where runs with large values were stopped more) and pvalue.
-    outcome : DataFrame or None
-        Test of outcomes of resumed runs against estimates from runs that went on, see
-        `conditional_mean_test`.
-    n_stops, n_informative_stops : int
-        Stopped runs, and those stopped at a step that some other run of the stratum outlived,
-        so that they say something.
-    alpha : float
-        Level at which its text, ``str(test)``, takes a side.
-    """
+    """Whether the recorded history says who was stopped; see `administrative_stop_test`."""
 
     statistic: float
     df: int
@@ -55,7 +34,7 @@ class StopTest:
     table: pd.DataFrame
     outcome: pd.DataFrame | None
     n_stops: int
-    n_informative_stops: int
+    n_informative_stops: int  # stopped at a step that some other run of the stratum outlived
     alpha: float
 
     @property
@@ -157,7 +136,9 @@ def administrative_stop_test(
     -------
     StopTest
         statistic, df and pvalue (NaN where the data cannot tell), table (z and p-value of each
-        feature), outcome (the test of outcomes), and as ``str(test)`` the result in a sentence.
+        feature; z is positive where runs with large values were stopped more), outcome (the test
+        of outcomes, by `conditional_mean_test`), n_stops, n_informative_stops (those that some
+        like run outlived), and as ``str(test)`` the result in a sentence.
 
     Raises
     ------

@@ -256,10 +256,6 @@ class ContinuationModel(BaseEstimator):
         -------
         DataFrame
             As of `conditional_mean_test`.
-
-        References
-        ----------
-        Raghu et al. (2026), Remark C.4.
         """
         check_is_fitted(self)
         if self.cv is None:
@@ -315,10 +311,6 @@ class ContinuationModel(BaseEstimator):
         -------
         DataFrame
             value, low and high of each figure.
-
-        References
-        ----------
-        Raghu et al. (2026), Tables 7 and 8.
         """
         runs = check_estimator_input(self, X, reset=False, single_channel=False)
         outcomes = np.full(len(runs), CENSORED) if y is None else check_outcomes(y, len(runs))

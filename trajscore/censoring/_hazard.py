@@ -176,13 +176,11 @@ class StopHazard(BaseEstimator):
 
         Notes
         -----
-        The spread of the contributions is that of the score if both models were known. They are
-        learnt from the runs that were not stopped, so squared errors are divided by the number of
-        these, less two for each feature of the hazard, and not by that of all runs. With 150 and
-        300 runs the intervals held the score at least .93 of the time in all simulations but one
-        (``benchmarks/informative_stops.py``). Where half of the runs with a low forecast were
-        stopped at each step, those of `doubly_robust_tps_score` held it .89 of the time, and those
-        of `ipcw_tps_score` .95. With many runs they are wider than they need be.
+        Both models are learnt from the runs that were not stopped, so squared errors are divided
+        by the number of these, less two for each feature of the hazard. With 150 and 300 runs the
+        intervals held the score at least .93 of the time, but .89 for `doubly_robust_tps_score`
+        where half of the runs with a low forecast were stopped at each step
+        (``benchmarks/informative_stops.py``). With many runs they are wider than they need be.
 
         Examples
         --------

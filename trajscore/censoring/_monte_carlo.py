@@ -133,18 +133,7 @@ class MonteCarloContinuation(BaseEstimator):
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Look up the estimates of runs by their identifiers.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            The runs.
-
-        Returns
-        -------
-        ndarray of shape (n_runs,)
-            q_Z, for ``q_z=`` of censored scores; NaN for runs that have no estimate.
-        """
+        """Look up the estimates of runs by their identifiers; NaN for runs that have none."""
         check_is_fitted(self)
         runs = check_trajectories(X, allow_missing=True)
         known = pd.Series(self.q_z_, index=self.ids_)
@@ -178,10 +167,6 @@ class MonteCarloContinuation(BaseEstimator):
         -------
         DataFrame
             value, low and high of each figure; the intervals are those of means over runs.
-
-        References
-        ----------
-        Raghu et al. (2026), Tables 7 and 8.
 
         Examples
         --------

@@ -74,22 +74,13 @@ class PracticeShift:
         return self.n_censored / (self.n_complete + self.n_censored)
 
     def shifts(self) -> pd.DataFrame:
-        """Return the shifts, predictor and weights by score.
-
-        Returns
-        -------
-        DataFrame
-            As Table 11 of the paper.
-        """
+        """Return the shifts, predictor and weights by score: Table 11 of the paper."""
         return self.table["shift"].unstack("score")[list(self._names("score"))]
 
     def signs(self) -> pd.DataFrame:
-        """Return the sign of the shifts, predictor by weights.
+        """Return the sign of the shifts, predictor by weights: Table 13 of the paper.
 
-        Returns
-        -------
-        DataFrame
-            As Table 13 of the paper: "+" or "-", "+/-" where score families disagree.
+        "+" or "-", and "+/-" where score families disagree.
         """
         sign = np.sign(self.table["shift"].drop(BASE_RATE, level="predictor"))
         by_family = sign.groupby(level=["predictor", "weights"], sort=False)
@@ -103,11 +94,8 @@ class PracticeShift:
     def margins(self) -> pd.DataFrame:
         """Return margins over the base rate before and after, and what became of them.
 
-        Returns
-        -------
-        DataFrame
-            As Table 14 of the paper, for every predictor, score and weights; shrinkage is
-            1 - extended / complete.
+        Table 14 of the paper, for every predictor, score and weights; shrinkage is
+        1 - extended / complete.
         """
         table = self.table.drop(BASE_RATE, level="predictor")
         out = table[["margin_complete", "margin_extended", "sign_flip"]].copy()

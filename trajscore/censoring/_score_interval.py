@@ -24,17 +24,7 @@ from trajscore.inference.bootstrap_intervals import percentile_interval
 
 
 class ScoreInterval(NamedTuple):
-    """A score with its interval.
-
-    Attributes
-    ----------
-    value : float
-        The score.
-    low, high : float
-        Ends of the interval.
-    std_error : float
-        Bootstrap standard error.
-    """
+    """A score with its interval, and its bootstrap standard error."""
 
     value: float
     low: float
@@ -42,18 +32,7 @@ class ScoreInterval(NamedTuple):
     std_error: float
 
     def normal(self, confidence_level: float = 0.95) -> tuple[float, float]:
-        """Return value plus and minus standard errors, for which fewer replicates will do.
-
-        Parameters
-        ----------
-        confidence_level : float, default=0.95
-            Level.
-
-        Returns
-        -------
-        tuple of float
-            Ends of the interval.
-        """
+        """Return value plus and minus standard errors, for which fewer replicates will do."""
         reach = float(norm.ppf((1 + confidence_level) / 2)) * self.std_error
         return self.value - reach, self.value + reach
 

@@ -110,7 +110,8 @@ def ipcw_tps_score(
     )
     stops, sums = _stops_and_sums(sample, hazard, q_z, score, as_step_weights(weights, horizon))
     if stops is not None:
-        sums = _times(sums, _inverse_weights(stops))
+        inverse = _inverse_weights(stops)
+        sums = RunSums(sums.total * inverse, sums.divisor * inverse)
     value, samples = _score_and_samples(sums, sample.weight)
     return (value, samples) if as_flag(return_samples, "return_samples") else value
 
@@ -152,11 +153,6 @@ def doubly_robust_tps_score(
         The (weighted) mean of the contributions.
     samples : ndarray of shape (n_runs,), only with ``return_samples=True``
         Contributions: `StopHazard.interval` makes an interval of them.
-
-    Raises
-    ------
-    ValueError
-        As `ipcw_tps_score`.
 
     Notes
     -----
@@ -233,10 +229,6 @@ def _fitted(
 def _inverse_weights(stops: StopHazard) -> FloatArray:
     """One over the chance of each run to go on; 0 where it did not."""
     return np.where(stops.stopped_, 0.0, 1 / stops.survival_[last_cells(stops.history_)])
-
-
-def _times(sums: RunSums, weight: FloatArray) -> RunSums:
-    return RunSums(sums.total * weight, sums.divisor * weight)
 
 
 def _augmented(

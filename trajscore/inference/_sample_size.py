@@ -100,13 +100,9 @@ def runs_needed(
         raise ValueError(f"sd must be finite and positive, got {sd!r}")
     z = float(ndtri(1 - alpha / 2))
     simple = (z + float(ndtri(power))) ** 2 * (sd / difference) ** 2 + z**2 / 2
-    return _rounded_up(design_effect * simple)
-
-
-def _rounded_up(n: float) -> int:
-    if not math.isfinite(n):
+    if not math.isfinite(design_effect * simple):
         raise ValueError("no number of runs is large enough; ask for a larger difference")
-    return math.ceil(n)
+    return math.ceil(design_effect * simple)
 
 
 def design_effect(samples: ArrayLike, groups: ArrayLike) -> float:

@@ -142,18 +142,7 @@ class SequentialComparison:
         self.decided_after: int | None = None
 
     def update(self, score_a: ArrayLike, score_b: ArrayLike) -> Self:
-        """Take in the scores of one run, or of several in the order in which they arrived.
-
-        Parameters
-        ----------
-        score_a, score_b : float or array-like of shape (n_new_runs,)
-            Scores of the two forecasters; higher is better.
-
-        Returns
-        -------
-        SequentialComparison
-            Itself.
-        """
+        """Take in the scores of one run, or of several in the order in which they arrived."""
         a = np.atleast_1d(as_numbers(score_a, "score_a"))
         b = np.atleast_1d(as_numbers(score_b, "score_b"))
         if a.ndim != 1 or a.shape != b.shape:

@@ -20,18 +20,10 @@ _HIGHEST_LEVEL = 1 - 1e-12
 
 @dataclass(frozen=True)
 class Units:
-    """Which unit each run belongs to, and which units make up each stratum.
+    """Which unit each run belongs to, and which units make up each stratum."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n_runs,) or None
-        Unit of each run; None where each run is its own unit.
-    strata : tuple of slice
-        Units of each stratum; they lie side by side.
-    """
-
-    codes: IntArray | None
-    strata: tuple[slice, ...]
+    codes: IntArray | None  # unit of each run; None where each run is its own unit
+    strata: tuple[slice, ...]  # units of each stratum; they lie side by side
 
     @property
     def n_units(self) -> int:
@@ -58,11 +50,7 @@ class Units:
         return t_quantile(self.n_effective(n_runs) - len(self.strata), confidence_level)
 
     def expanded_level(self, n_runs: int, confidence_level: float) -> float:
-        """Level of a bootstrap interval as wide as one of t would be, for few units.
-
-        Replicates vary as if the variance were divided by n, and as if it were known
-        (Hesterberg 2015, What Teachers Should Know About the Bootstrap, Section 5.2).
-        """
+        """Level of a bootstrap interval as wide as one of t, for few units (Hesterberg 2015)."""
         correction = np.sqrt(self.n_units / (self.n_units - len(self.strata)))
         z = correction * self.t_quantile(n_runs, confidence_level)
         return min(float(2 * ndtr(z) - 1), _HIGHEST_LEVEL)

@@ -9,7 +9,7 @@ from trajscore.metrics._decomposition import tps_decomposition
 from trajscore.metrics._diagnostics import trajectory_diagnostics
 from trajscore.metrics._ecuas import ecuas_from_confidence, ecuas_score
 from trajscore.metrics._murphy import murphy_curve
-from trajscore.metrics._regret import plug_in_regret, regret
+from trajscore.metrics._regret import regret
 from trajscore.metrics._scorers import (
     censored_tps_scorer,
     ecuas_scorer,
@@ -45,7 +45,6 @@ __all__ = [
     "make_ecuas_scorer",
     "make_tps_scorer",
     "murphy_curve",
-    "plug_in_regret",
     "regret",
     "risk_coverage_curve",
     "step_calibration_error",

@@ -19,8 +19,6 @@ from trajscore.metrics._answer_checks import (
     check_decisions,
     check_eps,
     check_n,
-    check_n_classes,
-    check_u_max,
 )
 from trajscore.metrics._answer_table import class_table, confidence_table
 from trajscore.metrics._class_probabilities import check_classes, class_counts
@@ -200,7 +198,8 @@ class Answers:
             `n_classes` is less than 2, or `eps` is not in [0, 1).
         """
         check_eps(eps)
-        check_n_classes(n_classes)
+        if not is_number(n_classes) or not n_classes >= 2:
+            raise ValueError(f"n_classes must be a number of at least 2, got {n_classes!r}")
         log = as_flag(log_odds, "log_odds")
         right, c, weight = check_answers(correct, confidence, sample_weight, probability=not log)
         with np.errstate(divide="ignore"):  # an uncertainty of 0
@@ -259,11 +258,12 @@ class Answers:
         6.58
         """
         check_eps(eps)
-        largest = check_u_max(u_max)
+        if not is_number(u_max) or not 0 < u_max < np.inf:
+            raise ValueError(f"u_max must be a finite number above 0, got {u_max!r}")
         costs, uncertainty, weight = check_decisions(paid, u, sample_weight)
         with np.errstate(divide="ignore"):  # an uncertainty of 0
             log_u = np.log(uncertainty)
-        return cls(log_u, costs, weight, Scale(largest, eps * largest))
+        return cls(log_u, costs, weight, Scale(float(u_max), eps * float(u_max)))
 
     def ecuas(self, n: float = 1, *, normalize: bool = False) -> float:
         """Return ECUAS_n, the cost over all costs of rejecting; lower is better.

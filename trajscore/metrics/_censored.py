@@ -115,17 +115,6 @@ def censored_tps_samples(
     ndarray of shape (n_runs,)
         Pseudo-values, as of `tps_samples`.
 
-    Raises
-    ------
-    ValueError
-        If a forecast lies outside [0, 1], or q_z is missing or outside [0, 1] for an unobserved
-        run.
-
-    References
-    ----------
-    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Eq. 3 to 6
-    and Proposition C.2.
-
     Examples
     --------
     The outcomes of continuations enter through their mean:

@@ -123,15 +123,6 @@ def risk_coverage_curve(
         are accepted; thresholds fall, coverage rises to 1. Read backwards, 1 - coverage and
         1 - risk are the accuracy-rejection curve.
 
-    Raises
-    ------
-    ValueError
-        If a confidence is missing, or an answer is neither right nor wrong.
-
-    References
-    ----------
-    Geifman and El-Yaniv (2017), Selective Classification for Deep Neural Networks, NeurIPS.
-
     Examples
     --------
     >>> risk_coverage_curve([1, 0], [0.9, 0.1])

@@ -142,11 +142,6 @@ def tps_samples(
         predictors on the same runs have the right mean and spread, and so have means over clusters.
         With ``horizon="own"`` or ``normalize=False``: N_i.
 
-    Raises
-    ------
-    ValueError
-        As in `tps_score`.
-
     See Also
     --------
     trajscore.inference.compare_predictors : Compares predictors by such numbers.
