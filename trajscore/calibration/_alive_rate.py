@@ -17,7 +17,7 @@ from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import is_number
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.core.within_runs import last_cells, step_numbers
+from trajscore.core.within_runs import end_mask, step_numbers
 
 
 class AliveRate(LearnedForecaster):
@@ -124,10 +124,8 @@ class AliveRate(LearnedForecaster):
         counted = np.repeat(weight, traces.lengths)
         mass = weights.of(traces).cells() * counted
         label = np.repeat(labels.value, traces.lengths)
-        is_end = np.zeros(len(mass), dtype=bool)
-        if self.end is not None:
-            ended = traces.ended if traces.ended.any() else codes != CENSORED
-            is_end[last_cells(traces)[ended]] = True
+        ended = traces.ended if traces.ended.any() else codes != CENSORED
+        is_end = end_mask(traces, ended & (self.end is not None))
         step = step_numbers(traces)
         bins = length_bins(step)
         n_runs, total = np.bincount(bins, counted), np.bincount(bins, mass)
@@ -158,9 +156,7 @@ class AliveRate(LearnedForecaster):
         return state + 1, self._rates(t, is_end)
 
     def _forecasts(self, X: TrajectoryArray) -> FloatArray:
-        is_end = np.zeros(len(X.cells), dtype=bool)
-        is_end[last_cells(X)[X.ended]] = True
-        return self._rates(step_numbers(X), is_end)
+        return self._rates(step_numbers(X), end_mask(X, X.ended))
 
     def _rates(self, step: IntArray, is_end: BoolArray) -> FloatArray:
         bins = np.minimum(length_bins(step), len(self.going_) - 1)

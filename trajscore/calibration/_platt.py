@@ -146,18 +146,16 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
         intercept, slope, fallback = float(logit(sample.base_rate)), 0.0, is_flat
         if not is_flat:
             slopes, constant = fit_logistic(x[:, None], sample, self.C)
-            fallback = self._points_the_wrong_way(float(slopes[0]))
+            increasing = self.increasing
+            if increasing is None:
+                increasing = True if self.link == "logit" else "auto"
+            wrong = slopes[0] < 0 if increasing else slopes[0] > 0
+            fallback = increasing != "auto" and bool(wrong)
             if not fallback:
                 intercept, slope = constant, float(slopes[0])
         return PlattMap(
             sample.n_runs, sample.base_rate, self.link, center, scale, intercept, slope, fallback
         )
-
-    def _points_the_wrong_way(self, slope: float) -> bool:
-        increasing = self.increasing
-        if increasing is None:
-            increasing = True if self.link == "logit" else "auto"
-        return increasing != "auto" and (slope < 0 if increasing else slope > 0)
 
 
 @dataclass(frozen=True)

@@ -222,14 +222,22 @@ def practice_shift(
     options = {"random_state": 0} | bootstrap_options
     replicates = bootstrap(figures, len(sample), groups=sample.groups, **options)
     values = figures(np.ones((1, len(sample))))[0]
-    of_first = {name: traces[0] for name, traces in forecasts.items()}
-    known = _known_of_runs(of_first, schedules[0])
-    gap = _Gap(known.to_numpy(), observed)
-    gaps = bootstrap(gap, len(sample), groups=sample.groups, **options)[:, 2]
-    selection = pd.DataFrame(
-        gap(np.ones((1, len(sample))))[0].T, known.columns, ["complete", "censored", "difference"]
+    w = schedules[0].of(sample.X).cells()
+    known = pd.DataFrame({_STEPS: sample.X.lengths})
+    for name, traces in forecasts.items():
+        known[name] = weighted_mean(traces[0], w)
+    known_values = known.to_numpy(dtype=np.float64)
+    gaps = bootstrap(
+        lambda counts: _gap(known_values, observed, counts)[:, 2],
+        len(sample),
+        groups=sample.groups,
+        **options,
     )
+    means = _gap(known_values, observed, np.ones((1, len(sample))))[0]
+    selection = pd.DataFrame(means.T, known.columns, ["complete", "censored", "difference"])
     selection["low"], selection["high"] = percentile_interval(gaps, confidence_level)
+    cut = (~observed).astype(np.float64)
+    shares = {how.schedule_name: how.of(sample.X).rate(cut) for how in schedules}
     return PracticeShift(
         table=_table(
             panel_index(names), values, *percentile_interval(replicates, confidence_level)
@@ -237,18 +245,10 @@ def practice_shift(
         n_complete=int(observed.sum()),
         n_censored=int((~observed).sum()),
         n_excluded=int((~enters).sum()),
-        censored_weight=_share_of_weight(~observed, sample.X, schedules),
+        censored_weight=pd.Series(shares, name="censored weight").rename_axis("weights"),
         mean_forecast=known.mean().drop(_STEPS),
         selection=selection.drop(index=BASE_RATE),
     )
-
-
-def _share_of_weight(
-    rows: BoolArray, X: TrajectoryArray, schedules: Sequence[StepWeights]
-) -> pd.Series:
-    """Share of the weight that some of the runs hold, by schedule."""
-    share = {how.schedule_name: how.of(X).rate(rows.astype(np.float64)) for how in schedules}
-    return pd.Series(share, name="censored weight").rename_axis("weights")
 
 
 def _predictors(X: Any) -> dict[str, Any]:
@@ -354,20 +354,14 @@ class _Figures:
         return np.asarray((by_predictor - by_predictor[:, -1:]).reshape(means.shape))
 
 
-class _Gap:
-    """Means over complete and over censored runs, and their difference, from counts of runs."""
-
-    def __init__(self, known: FloatArray, complete: BoolArray) -> None:
-        self._known, self._complete = known, complete
-
-    def __call__(self, counts: FloatArray) -> FloatArray:
-        """Return shape (n_replicates, 3, n_columns); a draw without runs of a kind is NaN."""
-        with np.errstate(invalid="ignore"):
-            means = [
-                counts[:, rows] @ self._known[rows] / counts[:, rows].sum(axis=1, keepdims=True)
-                for rows in (self._complete, ~self._complete)
-            ]
-        return np.stack([*means, means[1] - means[0]], axis=1)
+def _gap(known: FloatArray, complete: BoolArray, counts: FloatArray) -> FloatArray:
+    """Means over complete and over censored runs, and their difference; NaN without such runs."""
+    with np.errstate(invalid="ignore"):
+        means = [
+            counts[:, rows] @ known[rows] / counts[:, rows].sum(axis=1, keepdims=True)
+            for rows in (complete, ~complete)
+        ]
+    return np.stack([*means, means[1] - means[0]], axis=1)
 
 
 def _table(
@@ -387,11 +381,3 @@ def _table(
     signs = np.sign(rank[-1] - rank)  # of the margins, where rounding is no difference
     table["sign_flip"] = (signs.prod(axis=-1) < 0).ravel()
     return table
-
-
-def _known_of_runs(forecasts: dict[str, TrajectoryArray], weights: StepWeights) -> pd.DataFrame:
-    """Return the number of steps and the mean forecasts of each run."""
-    columns: dict[str, Any] = {_STEPS: forecasts[BASE_RATE].lengths}
-    for name, X in forecasts.items():
-        columns[name] = weighted_mean(X, weights.of(X).cells())
-    return pd.DataFrame(columns)

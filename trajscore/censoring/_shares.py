@@ -57,14 +57,10 @@ def fit_shares(classifier: Any, table: FloatArray, share: FloatArray, weight: Fl
     if label[used].min() == label[used].max():
         raise ConstantOutcomeError(float(label[used][0]))
     model = default_classifier() if classifier is None else clone(classifier)
-    doubled = np.concatenate([table, table])
-    return model.fit(doubled[used], label[used], **_weight_argument(model, mass[used]))
-
-
-def _weight_argument(model: Any, weight: FloatArray) -> dict[str, FloatArray]:
-    """Return sample weights under the name by which a model, or a pipeline, takes them."""
     steps = getattr(model, "steps", None)
-    return {"sample_weight" if steps is None else f"{steps[-1][0]}__sample_weight": weight}
+    name = "sample_weight" if steps is None else f"{steps[-1][0]}__sample_weight"
+    doubled = np.concatenate([table, table])
+    return model.fit(doubled[used], label[used], **{name: mass[used]})
 
 
 def predict_success(model: Any, table: FloatArray) -> FloatArray:

@@ -114,18 +114,15 @@ class _Layout:
         order = np.full(len(steps), -1)
         order[place[inside]] = rows[inside]
         if order.min() < 0:  # and then some row has no place of its own
-            self._refuse(steps, first_step, name)
+            codes = self.codes_of_rows()
+            by_run = np.lexsort((steps, codes))
+            _check_steps(steps[by_run], codes[by_run], self.ids, self.lengths, first_step, name)
         return order
 
     def _is_in_order(self, steps: IntArray, first_step: int) -> bool:
         rises = np.diff(steps) == 1
         rises[self.first[1:] - 1] = True
         return bool(rises.all() and (steps[self.first] == first_step).all())
-
-    def _refuse(self, steps: IntArray, first_step: int, name: str) -> None:
-        codes = self.codes_of_rows()
-        order = np.lexsort((steps, codes))
-        _check_steps(steps[order], codes[order], self.ids, self.lengths, first_step, name)
 
 
 def _layout(column: pd.Series, name: str) -> _Layout:
@@ -275,7 +272,9 @@ def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
     if isinstance(df, pd.DataFrame):
         _check_columns(names, list(df.columns), df.index.names)
         chosen = df[list(dict.fromkeys(names))]
-        return chosen if _is_plain(chosen.index) else chosen.reset_index(drop=True)
+        index = chosen.index
+        is_plain = isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
+        return chosen if is_plain else chosen.reset_index(drop=True)
     if hasattr(df, "__arrow_c_stream__") and (table := _arrow_table(df)) is not None:
         _check_columns(names, table.column_names)
         chosen = table.select(list(dict.fromkeys(names)))
@@ -295,10 +294,6 @@ def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
         ) from error
     _check_columns(names, frame.columns)
     return pd.DataFrame({name: frame[name].to_numpy() for name in dict.fromkeys(names)})
-
-
-def _is_plain(index: pd.Index) -> bool:
-    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
 
 
 def _arrow_table(df: Any) -> Any:

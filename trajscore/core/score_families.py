@@ -249,26 +249,18 @@ FAMILIES: tuple[type[ScoreFamily], ...] = (LogScore, BrierScore, BetaScore)
 
 def _lower_integral(x: FloatArray, m: float, n: float) -> FloatArray:
     """Integral from 0 to x of c^(m-1) (1-c)^(n-1) dc."""
-    if m == int(m) and n == int(n) and max(m, n) <= _LARGEST_POLYNOMIAL:
-        return _integral_polynomial(x, int(m), int(n))
-    return np.asarray(beta_function(m, n) * betainc(m, n, x))
-
-
-def _integral_polynomial(x: FloatArray, m: int, n: int) -> FloatArray:
+    if m != int(m) or n != int(n) or max(m, n) > _LARGEST_POLYNOMIAL:
+        return np.asarray(beta_function(m, n) * betainc(m, n, x))
     # (1-c)^(n-1) expanded and integrated term by term, summed by Horner's rule
     out = np.zeros_like(x)
-    for k in range(n - 1, -1, -1):
+    for k in range(int(n) - 1, -1, -1):
         out *= x
-        out += (-1) ** k * comb(n - 1, k, exact=True) / (m + k)
-    return out * x**m
+        out += (-1) ** k * comb(int(n) - 1, k, exact=True) / (m + k)
+    return out * x ** int(m)
 
 
 def get_family(score: Any) -> ScoreFamily:
-    """Return the score family that a name, a tuple or an object stands for.
-
-    >>> [get_family(score).name for score in (("beta", 2, 4), "beta(2, 4)", ("log", 0.1))]
-    ['beta(2,4)', 'beta(2,4)', 'log(clip=0.1)']
-    """
+    """Return the score family that a name, a tuple or an object stands for."""
     if isinstance(score, ScoreFamily):
         return score
     if isinstance(score, str) or is_tuple_family(score):
@@ -300,11 +292,7 @@ def _make(words: Sequence[Any]) -> ScoreFamily | None:
 
 
 def usage() -> str:
-    """Name the families, with their parameters.
-
-    >>> usage()
-    "'log', 'log(clip)', 'brier' or 'beta(a,b)'"
-    """
+    """Name the families, with their parameters."""
     forms = []
     for family in FAMILIES:
         names = [field.name for field in fields(family)]

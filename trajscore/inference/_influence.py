@@ -145,15 +145,14 @@ class Spread:
         """Draw normal errors of all statistics, of the covariance that units have left out."""
         # given the clusters, sums of them with normal weights have just this covariance; its
         # symmetric root, and so every draw, moves with it, and does not jump as others do
-        values, vectors = np.linalg.eigh(self._covariance())
+        if self._units.codes is None:
+            covariance = self.totals.T @ self.totals / (self.n_runs * (self.n_runs - 1))
+        else:
+            scaled = self.left_out() / self.n_runs
+            covariance = scaled.T @ scaled
+        values, vectors = np.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
         return np.random.default_rng(random_state).standard_normal((size, len(root))) @ root
-
-    def _covariance(self) -> FloatArray:
-        if self._units.codes is None:
-            return self.totals.T @ self.totals / (self.n_runs * (self.n_runs - 1))
-        scaled = self.left_out() / self.n_runs
-        return np.asarray(scaled.T @ scaled)
 
     def effective_n(self) -> FloatArray:
         """Count the units that the variance rests on: n if all are alike, k if k of them are far.
