@@ -110,7 +110,8 @@ class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):
 
     def predict(self, X: Any) -> IntArray:
         """Predict success (1) where its probability is at least one half, else failure (0)."""
-        return self.classes_[(self.predict_proba(X)[:, 1] >= 0.5).astype(np.int64)]
+        success = self.predict_proba(X)[:, 1]
+        return self.classes_[(success >= 0.5).astype(np.int64)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -128,13 +128,16 @@ class AliveRate(LearnedForecaster):
         is_end = end_mask(traces, ended & (self.end is not None))
         step = step_numbers(traces)
         bins = length_bins(step)
-        n_runs, total = np.bincount(bins, counted), np.bincount(bins, mass)
+        n_runs, weighed = np.bincount(bins, counted), np.bincount(bins, mass)
         # in numbers of runs, as the prior is
-        mass *= np.divide(n_runs, total, out=np.ones_like(total), where=total > 0)[bins]
+        mass *= np.divide(n_runs, weighed, out=np.ones_like(weighed), where=weighed > 0)[bins]
         width = np.bincount(length_bins(np.arange(1, step.max() + 1)))
-        base = float(np.average(labels.value, weights=weight))
+        rate = float(np.average(labels.value, weights=weight))
         going = _counts(bins, mass, label, ~is_end) / np.maximum(width, 1)
-        self.going_ = _leaning(going, base, self.prior)
+        self.going_ = np.empty(going.shape[1])
+        for k, (won, total) in enumerate(going.T):  # bins are few
+            rate = (won + self.prior * rate) / (total + self.prior)
+            self.going_[k] = rate
         ends = _counts(bins, mass, label, is_end)
         self.ended_ = (ends[0] + self.prior * self.going_) / (ends[1] + self.prior)
         return self
@@ -175,12 +178,3 @@ def _counts(bins: IntArray, mass: FloatArray, label: FloatArray, used: BoolArray
     size = int(bins.max()) + 1
     sums = [np.bincount(bins[used], part[used], size) for part in (mass * label, mass)]
     return np.stack(sums)
-
-
-def _leaning(counts: FloatArray, rate: float, prior: float) -> FloatArray:
-    """Rate of each bin, leaning towards the one before by `prior` runs; bins are few."""
-    rates = np.empty(counts.shape[1])
-    for k, (won, total) in enumerate(counts.T):
-        rate = (won + prior * rate) / (total + prior)
-        rates[k] = rate
-    return rates

@@ -161,10 +161,6 @@ class Forecaster(TraceTransformer, ABC):
         """
         values = np.asarray(scores, dtype=np.float64)
         values = values[:, None] if values.ndim == 1 else values
-        self._check_scores(values)
-        return self._advance(state, values, None if done is None else np.asarray(done, dtype=bool))
-
-    def _check_scores(self, values: FloatArray) -> None:
         if values.ndim != 2 or values.shape[1] != self.n_channels_in_:
             raise ValueError(
                 f"scores must have shape (n_runs, {self.n_channels_in_}), got {values.shape}"
@@ -180,6 +176,7 @@ class Forecaster(TraceTransformer, ABC):
                 f"forecast {values[outside][0]:g} lies outside [0, 1]; send a probability of "
                 f"success"
             )
+        return self._advance(state, values, None if done is None else np.asarray(done, dtype=bool))
 
 
 class Chain:

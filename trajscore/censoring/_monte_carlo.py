@@ -108,7 +108,11 @@ class MonteCarloContinuation(BaseEstimator):
         ValueError
             If an outcome is not 1, 0 or -1, or no run has enough valid continuations.
         """
-        self._check_parameters()
+        check_choice(self.unresolved, "unresolved", _UNRESOLVED)
+        as_count(self.min_branches, "min_branches")
+        as_fraction(self.confidence_level, "confidence_level")
+        if not is_number(self.prior) or not 0 < self.prior < np.inf:
+            raise ValueError(f"prior must be a positive number, got {self.prior!r}")
         runs = check_trajectories(X, allow_missing=True)
         row, outcome = _flatten_branches(branches, len(runs))
         unresolved = outcome == CENSORED
@@ -213,13 +217,6 @@ class MonteCarloContinuation(BaseEstimator):
         low = np.where(successes == 0, 0.0, low)
         high = np.where(failures == 0, 1.0, high)
         return np.where(self.audited_, low, np.nan), np.where(self.audited_, high, np.nan)
-
-    def _check_parameters(self) -> None:
-        check_choice(self.unresolved, "unresolved", _UNRESOLVED)
-        as_count(self.min_branches, "min_branches")
-        as_fraction(self.confidence_level, "confidence_level")
-        if not is_number(self.prior) or not 0 < self.prior < np.inf:
-            raise ValueError(f"prior must be a positive number, got {self.prior!r}")
 
 
 def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]:

@@ -173,8 +173,14 @@ class _Refitted:
         self.constant: list[float] = []  # shares that stood for what could not be learnt
 
     def __call__(self, counts: FloatArray) -> FloatArray:
-        q = np.stack([self._learnt_of_draw(weight) for weight in counts])
-        values = self._base.total + q * self._slope
+        values = np.empty(counts.shape)
+        for k, weight in enumerate(counts):
+            try:
+                q = self._learnt(weight)
+            except ConstantOutcomeError as error:
+                self.constant.append(error.share)
+                q = np.where(self._censored, error.share, 0.0)
+            values[k] = self._base.total + q * self._slope
         return np.asarray((counts * values).sum(axis=1) / (counts @ self._base.divisor))
 
     def _learnt(self, weight: FloatArray | None, predictor: Any = None) -> FloatArray:
@@ -184,10 +190,3 @@ class _Refitted:
         )
         q[self._censored] = model.predict(self._history[self._censored])
         return q
-
-    def _learnt_of_draw(self, weight: FloatArray) -> FloatArray:
-        try:
-            return self._learnt(weight)
-        except ConstantOutcomeError as error:
-            self.constant.append(error.share)
-            return np.where(self._censored, error.share, 0.0)

@@ -486,7 +486,12 @@ class TrajectoryArray(Ragged):
         1    1     1    0.4
         2    1     2    0.6
         """
-        return convert.long_table(self, self.channels or (value,), id=id, step=step)
+        table = self.cells.reshape(len(self.cells), -1)
+        columns = {name: table[:, j] for j, name in enumerate(self.channels or (value,))}
+        frame = pd.DataFrame(columns)
+        frame.insert(0, step, step_numbers(self))
+        frame.insert(0, id, np.repeat(self.ids, self.lengths))
+        return frame
 
     def save(self, path: str | Path) -> None:
         """Write to a file, ``.npz`` or ``.parquet``, without pickle.

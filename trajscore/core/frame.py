@@ -104,8 +104,11 @@ class _Layout:
 
     def order(self, steps: IntArray, first_step: int, name: str) -> IntArray | None:
         """Order of the rows by run and step; None for tables that are in order, the common case."""
-        if self.codes is None and self._is_in_order(steps, first_step):
-            return None
+        if self.codes is None:
+            rises = np.diff(steps) == 1
+            rises[self.first[1:] - 1] = True
+            if rises.all() and (steps[self.first] == first_step).all():
+                return None
         starts, rows = np.cumsum(self.lengths) - self.lengths, np.arange(len(steps))
         # each row has its place, as the steps of a run are numbered without gap or repeat
         place = steps - first_step
@@ -118,11 +121,6 @@ class _Layout:
             by_run = np.lexsort((steps, codes))
             _check_steps(steps[by_run], codes[by_run], self.ids, self.lengths, first_step, name)
         return order
-
-    def _is_in_order(self, steps: IntArray, first_step: int) -> bool:
-        rises = np.diff(steps) == 1
-        rises[self.first[1:] - 1] = True
-        return bool(rises.all() and (steps[self.first] == first_step).all())
 
 
 def _layout(column: pd.Series, name: str) -> _Layout:

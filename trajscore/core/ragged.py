@@ -11,15 +11,16 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.ids import as_ids, check_same_runs
-from trajscore.core.joins import joined_parts, stacked_parts
 from trajscore.core.notebook import runs_as_html
 from trajscore.core.parts import (
     as_channels,
     as_ended,
     as_meta,
     as_row_index,
+    joined_parts,
     row_key,
     same_horizons,
+    stacked_parts,
     width,
 )
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, Missing

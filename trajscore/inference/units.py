@@ -68,7 +68,25 @@ def resampling_units(
     if strata is None:
         return units
     codes = np.arange(n_runs) if units.codes is None else units.codes
-    return _stratified(codes, units.n_units, strata)
+    of_run = check_groups(strata, n_runs, "strata")
+    of_unit = np.empty(units.n_units, dtype=np.int64)
+    of_unit[codes] = of_run
+    torn = of_unit[codes] != of_run
+    if torn.any():
+        raise ValueError(
+            f"row {int(np.argmax(torn))}: its cluster lies in more than one stratum; "
+            f"a stratum must be made of whole clusters"
+        )
+    sizes = np.bincount(of_unit)
+    if sizes.min() < 2:
+        name = np.asarray(strata, dtype=object)[int(np.argmax(of_run == np.argmin(sizes)))]
+        raise ValueError(f"stratum {name!r} has one run or cluster only; merge it with another")
+    order = np.argsort(of_unit, kind="stable")
+    rank = np.empty(len(of_unit), dtype=np.int64)
+    rank[order] = np.arange(len(of_unit))
+    ends = np.cumsum(sizes).tolist()
+    slices = tuple(slice(start, stop) for start, stop in zip([0, *ends[:-1]], ends, strict=True))
+    return Units(rank[codes], slices)
 
 
 def units_of(groups: IntArray | None, n_runs: int) -> Units:
@@ -87,28 +105,6 @@ def any_units(groups: IntArray | None, n_runs: int) -> Units:
         return Units(None, (slice(0, n_runs),))
     names, codes = np.unique(groups, return_inverse=True)
     return Units(codes, (slice(0, len(names)),))
-
-
-def _stratified(codes: IntArray, n_units: int, strata: ArrayLike) -> Units:
-    of_run = check_groups(strata, len(codes), "strata")
-    of_unit = np.empty(n_units, dtype=np.int64)
-    of_unit[codes] = of_run
-    torn = of_unit[codes] != of_run
-    if torn.any():
-        raise ValueError(
-            f"row {int(np.argmax(torn))}: its cluster lies in more than one stratum; "
-            f"a stratum must be made of whole clusters"
-        )
-    sizes = np.bincount(of_unit)
-    if sizes.min() < 2:
-        name = np.asarray(strata, dtype=object)[int(np.argmax(of_run == np.argmin(sizes)))]
-        raise ValueError(f"stratum {name!r} has one run or cluster only; merge it with another")
-    order = np.argsort(of_unit, kind="stable")
-    rank = np.empty(n_units, dtype=np.int64)
-    rank[order] = np.arange(n_units)
-    ends = np.cumsum(sizes).tolist()
-    slices = tuple(slice(start, stop) for start, stop in zip([0, *ends[:-1]], ends, strict=True))
-    return Units(rank[codes], slices)
 
 
 def n_equal(sizes: NDArray[Any]) -> float:

@@ -35,7 +35,11 @@ def confidence_table(
     n_bins, rule = as_count(n_bins, "n_bins"), check_rule(rule)
     a = float(np.average(right, weights=weight))
     brier = mean_cost((confidence - right) ** 2, weight)
-    entropy = mean_cost(_surprise(right, confidence, log_odds, eps), weight)
+    if log_odds is None:
+        happened = np.log(np.clip(np.where(right == 1, confidence, 1 - confidence), eps, 1 - eps))
+    else:
+        happened = log_expit(np.where(right == 1, log_odds, -log_odds))
+    entropy = mean_cost(-happened, weight)
     ties = TieGroups(confidence if log_odds is None else log_odds, right)
     wrong_mass, right_mass = ties.sums(check_counts(weight))
     risk = area(wrong_mass, right_mass, rule)
@@ -69,16 +73,6 @@ def class_table(
         name: mean_cost(losses[:, j], weight) / naive[j] if several else np.nan
         for j, name in enumerate(("N-ER", "N-BS", "N-CE"))
     }
-
-
-def _surprise(
-    right: FloatArray, confidence: FloatArray, log_odds: FloatArray | None, eps: float
-) -> FloatArray:
-    """Minus the logarithm of the probability of what happened."""
-    if log_odds is not None:
-        return -log_expit(np.where(right == 1, log_odds, -log_odds))
-    happened = np.where(right == 1, confidence, 1 - confidence)
-    return np.asarray(-np.log(np.clip(happened, eps, 1 - eps)))
 
 
 def _false_positive_rate(wrong: FloatArray, right: FloatArray, recall: float) -> float:

@@ -10,7 +10,6 @@ import pandas as pd
 from trajscore.core import ranking
 from trajscore.core.binning import quantile_bins
 from trajscore.core.collapse import AGGREGATORS, collapse
-from trajscore.core.gradients import GRADIENTS
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
@@ -122,7 +121,7 @@ class RankingAccumulator(Accumulator):
         for name, statistic in _STATISTICS.items():
             value = float(statistic(failures, successes))
             cases = [float(statistic(*_split_cells(failures, successes, k))) for k in (0, 1)]
-            of_failure, of_success = GRADIENTS[statistic](failures, successes)
+            of_failure, of_success = ranking.GRADIENTS[statistic](failures, successes)
             squares = (failures * of_failure**2 + successes * of_success**2).sum()
             half = any_units(None, int(n)).t_quantile(int(n), confidence_level) * np.sqrt(squares)
             ends = interval_bounds(np.array([value]), np.array([half]), np.array([True]))
