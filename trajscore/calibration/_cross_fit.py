@@ -20,11 +20,7 @@ from trajscore.calibration.forecaster import (
     check_refitted,
     fit_arguments,
 )
-from trajscore.calibration.look_ahead import (
-    LookAhead,
-    sample_look_ahead,
-    warn_of_look_ahead,
-)
+from trajscore.calibration.look_ahead import LookAhead, sample_look_ahead, warn_of_look_ahead
 from trajscore.calibration.training import CalibrationSample, TrainingSteps
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import (
@@ -96,10 +92,8 @@ def cross_fit_traces(
         Runs of one group (say, trials of one task) stay in one fold. Passed on to fits that take
         groups, and to the folds of a search that read them.
     cv : int, splitter or list of (train, test), default=5
-        A number of folds: they alternate within each outcome, in the order of the ids; with
-        `groups`, they are those of ``StratifiedGroupKFold``. A splitter sees the runs in the order
-        of their ids, so that the order of rows does not matter; lists and ``PredefinedSplit`` mean
-        the rows as they are given. Every run is held out once, and trained on otherwise.
+        Folds, as of `trajscore.core.folds.assign_folds`: every run is held out once, and trained on
+        otherwise.
     sample_weight : array-like of shape (n_runs,), optional
         Weight of each run, passed on to fits that take weights.
     q_z : float or array-like of shape (n_runs,), optional

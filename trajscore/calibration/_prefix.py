@@ -84,10 +84,8 @@ class PrefixForecaster(LearnedForecaster):
         Runs of each outcome that must be left at a step for a classifier to be fitted there; soft
         outcomes count by their shares.
     censored : {"failure", "drop", "q_z"}, default="failure"
-        What runs with outcome -1 are in training: failures (the pseudo-label of the simple
-        censored score), left out, or the soft outcome given as `q_z`. A run of soft outcome q is
-        fitted twice, as a success of weight q and as a failure of weight 1 - q, because
-        classifiers take no soft outcomes.
+        What runs with outcome -1 are in training, as in `PlattCrossFitCalibrator`. A run of soft
+        outcome q is fitted twice, as a success of weight q and as a failure of weight 1 - q.
     n_jobs : int, optional
         Classifiers of different steps are fitted in parallel; the result does not depend on it.
 

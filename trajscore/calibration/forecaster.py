@@ -19,12 +19,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.estimator import (
-    TraceTransformer,
-    check_estimator_input,
-    inside_of,
-    like_input,
-)
+from trajscore.core.estimator import TraceTransformer, check_estimator_input, inside_of, like_input
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.within_runs import cells_by_step
 

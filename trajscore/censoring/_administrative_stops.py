@@ -19,6 +19,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.sample import check_sample
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_fraction, as_numbers
 from trajscore.core.within_runs import run_numbers, step_numbers
@@ -155,8 +156,7 @@ def administrative_stop_test(
     -----
     The statistic is the score test of a proportional-hazards model of stops, stratified by step,
     with the hypergeometric variance of tied stops. With `groups` the variance is that between
-    groups: the scores of each group are added up, divided by 1 - its share of the steps at risk.
-    The statistic cannot exceed the number of groups then, so that few groups cannot reject.
+    groups, and the statistic cannot exceed their number, so that few groups cannot reject.
 
     *It can see* stops that depend on the recorded history: a monitor that stops runs that look
     bad, budgets of tokens or time that long or rambling runs exhaust sooner. These break
@@ -295,7 +295,7 @@ def _warn_of_few_groups(n_groups: int, critical: float) -> None:
 def _table(score: FloatArray, variance: FloatArray, names: list[str]) -> pd.DataFrame:
     spread = np.sqrt(np.diag(variance))
     z = np.full(len(score), np.nan)
-    np.divide(score, spread, out=z, where=spread > 1e-12)
+    np.divide(score, spread, out=z, where=spread > ROUNDING)
     return pd.DataFrame({"z": z, "pvalue": 2 * norm.sf(np.abs(z))}, index=names)
 
 

@@ -13,11 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.censoring._conditional_mean import conditional_mean_test
 from trajscore.censoring._features import Features, cell_features
 from trajscore.censoring._forecasts import forecasts_of, refuse_predictor
-from trajscore.censoring._monte_carlo import (
-    Branches,
-    MonteCarloContinuation,
-    continuation_summary,
-)
+from trajscore.censoring._monte_carlo import Branches, MonteCarloContinuation, continuation_summary
 from trajscore.censoring._shares import cross_fit_shares, fit_shares, predict_success
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups, check_sample_weight, check_trajectories
@@ -307,13 +303,9 @@ class ContinuationModel(BaseEstimator):
             Their outcomes. Default: none was observed.
         traces : TrajectoryArray or array-like of shape (n_runs, T_max), optional
             Forecasts under test, of these runs.
-        score, weights, horizon : score family and step weights
-            As in `trajscore.metrics.tps_score`.
-        n_resamples : int, default=1000
-            Bootstrap replicates over runs; the model is not refitted, see
+        score, weights, horizon, n_resamples, random_state : optional
+            As in `MonteCarloContinuation.summary`; the model is not refitted, see
             `censored_tps_interval` for intervals that include its error.
-        random_state : int, RandomState instance or None, default=0
-            Seed.
 
         Returns
         -------

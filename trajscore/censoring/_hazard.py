@@ -145,11 +145,7 @@ class StopHazard(BaseEstimator):
         return TrajectoryArray._trusted(**self._history)
 
     def interval(
-        self,
-        samples: ArrayLike,
-        *,
-        groups: ArrayLike | None = None,
-        confidence_level: float = 0.95,
+        self, samples: ArrayLike, *, groups: ArrayLike | None = None, confidence_level: float = 0.95
     ) -> tuple[float, float]:
         """Interval of a score that was repaired with this hazard, or of a difference of two.
 

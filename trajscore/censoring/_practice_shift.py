@@ -140,14 +140,12 @@ def practice_shift(
     horizon : int, "own" or None, default=None
         Of all these, as in `trajscore.metrics.tps_score`; "own" is the convention of the paper.
     calibrator : {"auto", "platt", "beta", "isotonic"}, forecaster or None, default="platt"
-        Makes out-of-fold forecasts of all scored runs. "platt" is a `PlattCrossFitCalibrator` on
-        the pseudo-label (or on `q_z`), fitted anew for each schedule, with its weights: otherwise
-        the mismatch of calibration and score would count as an effect of the schedule. A signal
-        outside [0, 1] is higher where success is more likely: turn a risk round first. A
+        Makes out-of-fold forecasts of all scored runs. A name stands for a calibrator on the
+        pseudo-label (or on `q_z`) that is fitted anew for each schedule, with its weights:
+        otherwise the mismatch of calibration and score would count as an effect of the schedule. A
+        signal outside [0, 1] is higher where success is more likely: turn a risk round first. A
         forecaster is taken as it is, once for all schedules, as by
-        `trajscore.calibration.cross_fit_traces`: in its own folds if it cross-fits by itself, else
-        in five; it is told `groups`, and `q_z` if it has ``censored="q_z"``. None takes the traces
-        as forecasts.
+        `trajscore.calibration.cross_fit_traces`. None takes the traces as forecasts.
     q_z : float or array-like of shape (n_runs,), optional
         Continuation-success probability of unobserved runs. Default: 0, the simple score.
     groups : array-like of shape (n_runs,), optional
@@ -324,14 +322,7 @@ def _checked(name: str, trace: Any) -> TrajectoryArray:
 class _Figures:
     """Complete, extended, shift, both margins and their change, from counts of runs."""
 
-    names = (
-        "complete",
-        "extended",
-        "shift",
-        "margin_complete",
-        "margin_extended",
-        "margin_shift",
-    )
+    names = ("complete", "extended", "shift", "margin_complete", "margin_extended", "margin_shift")
 
     def __init__(self, sums: list[RunSums], complete: BoolArray, n_predictors: int) -> None:
         self._totals = np.stack([sums_of_run.total for sums_of_run in sums], axis=1)

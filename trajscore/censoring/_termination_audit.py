@@ -241,10 +241,7 @@ def _table(mechanism: NDArray[Any], labels: pd.Series | None) -> pd.DataFrame:
 
 
 def _reason_table(
-    mechanism: NDArray[Any],
-    names: NDArray[Any],
-    y: NDArray[Any],
-    lengths: IntArray | None,
+    mechanism: NDArray[Any], names: NDArray[Any], y: NDArray[Any], lengths: IntArray | None
 ) -> pd.DataFrame:
     observed = y != CENSORED
     frame = pd.DataFrame(

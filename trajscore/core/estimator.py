@@ -99,10 +99,7 @@ def check_estimator_input(
         values = _validated(estimator, _readable(X), reset)
         X = TrajectoryArray.from_padded(values, ids=row_ids(X))
     traces = check_trajectories(
-        X,
-        probabilities=probabilities,
-        single_channel=single_channel,
-        allow_missing=allow_missing,
+        X, probabilities=probabilities, single_channel=single_channel, allow_missing=allow_missing
     )
     track_channels(estimator, traces, reset=reset)
     return traces

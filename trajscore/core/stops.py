@@ -106,11 +106,7 @@ def mechanism_of(reason: Any, rule: Rule | None = None) -> Mechanism:
 
 
 def classify_stops(
-    y: ArrayLike,
-    reasons: ArrayLike,
-    *,
-    kinds: ArrayLike | None = None,
-    rule: Rule | None = None,
+    y: ArrayLike, reasons: ArrayLike, *, kinds: ArrayLike | None = None, rule: Rule | None = None
 ) -> NDArray[Any]:
     """Tell by which mechanism each run ended.
 

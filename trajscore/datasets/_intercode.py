@@ -27,12 +27,12 @@ _FILES = {
     "sql_react": {
         "results/sql/gpt-3.5/ic_sql_react_10_turns.json": (
             "cbf8d50c389c946becae1226af41221d9f92378a82faef2d1dfebc69311092d5"
-        ),
+        )
     },
     "sql_try_again": {
         "results/sql/gpt-3.5/ic_sql_multiturn_gpt-3.5_10_turns.json": (
             "c19e6cb7e2fd3e64ff343a4980d59addc9aacded87f3e80a8eb0ac3f9bbedaf5"
-        ),
+        )
     },
     "bash_react": {
         f"{_REACT}1.json": "547f22b47eba648282c001800516191ce2bfc95c14c2681e659895cfe2043585",

@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from trajscore.core.checks import check_groups
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_array, as_flag, as_numbers
 from trajscore.inference.units import Units, any_units, left_out_factor
@@ -18,8 +19,6 @@ from trajscore.inference.units import Units, any_units, left_out_factor
 FEW_CLUSTERS = 15
 _DRAWS = 20_000
 _BLOCK = 4096
-# Influences as small as this are rounding errors of zero.
-_ROUNDING = 1e-12
 
 
 def influence_interval(
@@ -160,7 +159,7 @@ class Spread:
         Of a rare outcome it is the number of times that it occurs, of a normal sample n / 3.
         """
         total, _, fourth = self._powers
-        varies = total > _ROUNDING**2 * self.n_runs
+        varies = total > ROUNDING**2 * self.n_runs
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(varies, total**2 / fourth, np.inf)
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction, as_numbers, is_number
 from trajscore.inference.units import resampling_units
@@ -147,7 +148,7 @@ def _differences(samples: ArrayLike) -> FloatArray:
     if not np.isfinite(values).all():
         row = int(np.argmax(~np.isfinite(values)))
         raise ValueError(f"row {row}: the score is {values[row]}; drop the run, or score it")
-    if np.ptp(values) <= 1e-12 * np.abs(values).max():
+    if np.ptp(values) <= ROUNDING * np.abs(values).max():
         raise ValueError(
             "the difference does not vary, so it says nothing about the number of runs"
         )

@@ -11,9 +11,10 @@ from scipy.special import log_expit, xlogy
 from trajscore.core import ranking
 from trajscore.core.binning import uniform_bins
 from trajscore.core.ranking import TieGroups
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, is_number
-from trajscore.metrics._class_probabilities import class_counts, row_slices
+from trajscore.metrics._class_probabilities import row_slices
 from trajscore.metrics._selective import area, check_counts, check_rule, generalised_area
 from trajscore.metrics._uncertainty import mean_cost
 
@@ -65,7 +66,7 @@ def class_table(
     P: NDArray[Any], y: IntArray, weight: FloatArray, log: bool, eps: float
 ) -> dict[str, float]:
     """Losses over all classes, each over that of stating the class frequencies."""
-    losses, counts = _class_losses(P, y, log, eps), class_counts(y, weight, P.shape[1])
+    losses, counts = _class_losses(P, y, log, eps), np.bincount(y, weight, P.shape[1])
     p = counts / counts.sum()
     naive = (1 - p.max(), 1 - (p**2).sum(), -xlogy(p, p).sum())
     several = np.count_nonzero(counts) > 1  # counted before dividing, which may round 1 down
@@ -81,7 +82,7 @@ def _false_positive_rate(wrong: FloatArray, right: FloatArray, recall: float) ->
         return np.nan
     accepted_right = np.cumsum(right[::-1]) / right.sum()
     accepted_wrong = np.cumsum(wrong[::-1]) / wrong.sum()
-    return float(accepted_wrong[np.argmax(accepted_right >= recall - 1e-12)])
+    return float(accepted_wrong[np.argmax(accepted_right >= recall - ROUNDING)])
 
 
 def _class_losses(P: NDArray[Any], y: IntArray, log_proba: bool, eps: float) -> FloatArray:

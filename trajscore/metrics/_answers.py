@@ -12,16 +12,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit
 
+from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_flag, is_number
-from trajscore.metrics._answer_checks import (
-    check_answers,
-    check_decisions,
-    check_eps,
-    check_n,
-)
+from trajscore.metrics._answer_checks import check_answers, check_decisions, check_eps, check_n
 from trajscore.metrics._answer_table import class_table, confidence_table
-from trajscore.metrics._class_probabilities import check_classes, class_counts
+from trajscore.metrics._class_probabilities import check_classes
 from trajscore.metrics._rejection_cost import (
     LOWEST,
     RejectionCurve,
@@ -251,7 +247,7 @@ class Answers:
         Repairs cost 1, breakdowns 10; a machine is repaired, another left alone, and it breaks
         down:
 
-        >>> from trajscore.metrics import Answers, largest_uncertainty
+        >>> from trajscore.metrics import largest_uncertainty
         >>> costs = [[1, 0], [1, 10]]  # of repairing and of leaving a sound, and a worn, machine
         >>> u_max = largest_uncertainty(costs)
         >>> round(Answers.from_decisions([1, 10], [1.0, 0.4], u_max=u_max).ecuas(), 3)
@@ -363,12 +359,7 @@ class Answers:
         return integral(weight, RejectionCurve(floored, self.paid, self.weight), u_max, breaks)
 
     def metrics(
-        self,
-        *,
-        n: Any = (0, 1, 128),
-        n_bins: int = 10,
-        recall: float = 0.95,
-        rule: str = "mean",
+        self, *, n: Any = (0, 1, 128), n_bins: int = 10, recall: float = 0.95, rule: str = "mean"
     ) -> pd.Series:
         """Return a table of metrics of answers that are right or wrong.
 
@@ -476,7 +467,7 @@ class Answers:
         source, cost = self.source, self.scale
         if source is None or source.y is None or isinstance(cost, Scale):
             raise ValueError("normalize=True needs class probabilities; use Answers.from_proba")
-        counts = class_counts(source.y, self.weight, source.values.shape[1])
+        counts = np.bincount(source.y, self.weight, source.values.shape[1])
         if np.count_nonzero(counts) < 2:  # counted before dividing, which may round 1 down
             return np.nan
         prior, K = counts / counts.sum(), len(counts)
@@ -503,7 +494,7 @@ class Answers:
 
     def _warn_above(self, stacklevel: int) -> None:
         u_max = self.scale.u_max
-        n_above = int((self.log_u - np.log(u_max) > 1e-9).sum())
+        n_above = int((self.log_u - np.log(u_max) > SUM_ROUNDING).sum())
         if n_above:
             warnings.warn(
                 f"{n_above} uncertainties lie above the largest possible one, {u_max:.6g}, and are "

@@ -17,13 +17,7 @@ from trajscore.core.collapse import AGGREGATORS, collapse
 from trajscore.core.run_sums import score_cells
 from trajscore.core.sample import check_sample
 from trajscore.core.score_families import BrierScore
-from trajscore.core.statistics import (
-    CalibrationError,
-    MeanOfRuns,
-    OfTies,
-    Statistic,
-    all_at_once,
-)
+from trajscore.core.statistics import CalibrationError, MeanOfRuns, OfTies, Statistic, all_at_once
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights

@@ -20,9 +20,8 @@ from trajscore.core.score_families import get_family
 from trajscore.core.values import as_flag, as_numbers
 from trajscore.core.weights import OWN, Horizon, Weights, as_step_weights
 from trajscore.metrics._answer_checks import check_n
-from trajscore.metrics._censored import censored_tps_score
 from trajscore.metrics._ecuas import ecuas_score
-from trajscore.metrics._tps import tps_score
+from trajscore.metrics._tps import censored_tps_score, tps_score
 
 # Means of ratios over smaller folds mislead (benchmarks/proper.py).
 _SMALLEST_FOLD = 20
@@ -158,10 +157,7 @@ class CensoredTPSScorer(TPSScorer):
 
 
 def make_tps_scorer(
-    score: Any = "log",
-    weights: Weights = "early",
-    horizon: Horizon = None,
-    normalize: bool = True,
+    score: Any = "log", weights: Weights = "early", horizon: Horizon = None, normalize: bool = True
 ) -> TPSScorer:
     """Make a scorer of Trajectory Proper Scores; higher is better.
 
