@@ -45,7 +45,13 @@ class StopTest:
 
     def __str__(self) -> str:
         if self.outcome is not None and self.outcome_pvalue < self.alpha:
-            return self._unlike_q_z(self.outcome)
+            side = "more" if self.outcome.loc["mean", "mean"] > 0 else "less"
+            return (
+                f"stops are not administrative, or q_z is wrong: resumed runs came to other "
+                f"outcomes than q_z expects (p = {self.outcome_pvalue:.2g}, {side} success in the "
+                f"mean); take q_z from resumed runs (ContinuationModel with branches=), or see "
+                f"tps_bounds"
+            )
         if np.isnan(self.pvalue):
             return self._nothing_to_test()
         if self.pvalue < self.alpha:
@@ -53,14 +59,6 @@ class StopTest:
         return (
             f"no sign against administrative stops (p = {self.pvalue:.2g}, "
             f"{self.n_informative_stops} stops that others outlived); {self._of_what_is_hidden()}"
-        )
-
-    def _unlike_q_z(self, outcome: pd.DataFrame) -> str:
-        side = "more" if outcome.loc["mean", "mean"] > 0 else "less"
-        return (
-            f"stops are not administrative, or q_z is wrong: resumed runs came to other outcomes "
-            f"than q_z expects (p = {self.outcome_pvalue:.2g}, {side} success in the mean); take "
-            f"q_z from resumed runs (ContinuationModel with branches=), or see tps_bounds"
         )
 
     def _nothing_to_test(self) -> str:

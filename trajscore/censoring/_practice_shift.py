@@ -293,16 +293,22 @@ def _calibrated(
     """Return out-of-fold forecasts of a predictor for each schedule."""
     make = calibrator_maker(calibrator, schedules[0])
     if make is None:
-        return [_checked(name, trace)] * len(schedules)
-    if not isinstance(calibrator, str):
-        return [_checked(name, _out_of_fold(calibrator, trace, sample, labels))] * len(schedules)
-    inside = bool(trace.cells.min() >= 0 and trace.cells.max() <= 1)
-    prototype = make(inside).set_params(censored=censored)
-    traces = []
-    for how in schedules:
-        fresh = clone(prototype).set_params(weights=how.schedule, horizon=how.horizon)
-        traces.append(_checked(name, _out_of_fold(fresh, trace, sample, labels)))
-    return traces
+        traces = [trace]
+    elif not isinstance(calibrator, str):
+        traces = [_out_of_fold(calibrator, trace, sample, labels)]
+    else:
+        inside = bool(trace.cells.min() >= 0 and trace.cells.max() <= 1)
+        prototype = make(inside).set_params(censored=censored)
+        fresh = [
+            clone(prototype).set_params(weights=how.schedule, horizon=how.horizon)
+            for how in schedules
+        ]
+        traces = [_out_of_fold(of_schedule, trace, sample, labels) for of_schedule in fresh]
+    try:
+        checked = [check_trajectories(X, probabilities=True, single_channel=True) for X in traces]
+    except ValueError as error:
+        raise ValueError(f"predictor {name!r}: {error}") from error
+    return checked if len(checked) > 1 else checked * len(schedules)
 
 
 def _out_of_fold(
@@ -310,13 +316,6 @@ def _out_of_fold(
 ) -> Any:
     cv = forecaster.cv if isinstance(forecaster, CrossFitCalibrator) else 5
     return cross_fit_traces(forecaster, trace, sample.y, groups=sample.groups, q_z=labels, cv=cv)
-
-
-def _checked(name: str, trace: Any) -> TrajectoryArray:
-    try:
-        return check_trajectories(trace, probabilities=True, single_channel=True)
-    except ValueError as error:
-        raise ValueError(f"predictor {name!r}: {error}") from error
 
 
 class _Figures:

@@ -212,21 +212,14 @@ def _warn_unknown(mechanism: NDArray[Any], names: NDArray[Any]) -> None:
         return
     reasons = sorted(set(names[unknown]))
     listed = ", ".join(repr(name) if name else "none was recorded" for name in reasons)
-    if reasons == [""]:
-        warnings.warn(
-            f"{int(unknown.sum())} runs without an outcome have no stop reason; they are not "
-            f"scored: give one for each",
-            UserWarning,
-            stacklevel=3,
+    problem = "have no stop reason; they are not scored: give one for each"
+    if reasons != [""]:
+        problem = (
+            f"ended for reasons that the rule does not place ({listed}); they are not scored: name "
+            f"them in rule, such as rule={{{reasons[-1]!r}: 'administrative'}}"
         )
-        return
-    warnings.warn(
-        f"{int(unknown.sum())} runs without an outcome ended for reasons that the rule does not "
-        f"place ({listed}); they are not scored: name them in rule, such as "
-        f"rule={{{reasons[-1]!r}: 'administrative'}}",
-        UserWarning,
-        stacklevel=3,
-    )
+    message = f"{int(unknown.sum())} runs without an outcome {problem}"
+    warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def _table(mechanism: NDArray[Any], labels: pd.Series | None) -> pd.DataFrame:
