@@ -35,6 +35,7 @@ from trajscore.core.values import (
 from trajscore.core.within_runs import last_stated, offsets_of
 
 _PARTS = ("cells", "offsets", "horizon", "ids", "channels", "meta", "ended", "n_steps")
+_SLOTS = {part: f"_{part}" for part in _PARTS}
 
 
 class Ragged:
@@ -44,7 +45,7 @@ class Ragged:
     """
 
     # _bounds is a cache: it is left out of pickles, so that equal containers hash alike
-    __slots__ = ("_bounds", *(f"_{name}" for name in _PARTS))
+    __slots__ = ("_bounds", *_SLOTS.values())
     __hash__ = None  # type: ignore[assignment]
 
     _bounds: tuple[float, float] | None
@@ -88,11 +89,11 @@ class Ragged:
             self._set(**self.ffill()._parts())
 
     def _set(self, **parts: Any) -> None:
-        for name in _PARTS:
+        for name, slot in _SLOTS.items():
             part = parts[name]
             if isinstance(part, np.ndarray):
                 part.flags.writeable = False
-            object.__setattr__(self, f"_{name}", part)
+            object.__setattr__(self, slot, part)
         object.__setattr__(self, "_bounds", None)
 
     @classmethod
@@ -103,7 +104,7 @@ class Ragged:
         return new
 
     def _parts(self) -> dict[str, Any]:
-        return {name: getattr(self, f"_{name}") for name in _PARTS}
+        return {name: getattr(self, slot) for name, slot in _SLOTS.items()}
 
     def _replace(self, **changed: Any) -> Self:
         return self._trusted(**(self._parts() | changed))
