@@ -52,11 +52,10 @@ from trajscore.inference.units import Units, draw_counts, units_of
 from trajscore.inference.unseen_losses import unseen_reach
 from trajscore.metrics import tps_samples
 from trajscore.metrics._decomposition import recalibrated_sums
-from trajscore.metrics._diagnostics import diagnostic_statistics
-from trajscore.metrics._uncertainty import ecuas_costs
+from trajscore.metrics.run_metrics import DIAGNOSTICS, BinnedError, CollapsedRuns
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import card_table
-from trajscore.report._data import MARGIN, VALUE, Options
+from trajscore.report._data import MARGIN, RUN_METRICS, VALUE, Options
 from trajscore.report._equal_length import by_step_table
 from trajscore.report._intervals import interval_table
 from trajscore.report._rows import make_rows
@@ -149,15 +148,16 @@ def draw(
 
 def statistics(success: FloatArray, forecast: FloatArray) -> dict[str, Statistic]:
     """Metrics of a forecast that are differentiable."""
-    metrics = diagnostic_statistics(forecast, success, is_probability=False)
-    with np.errstate(divide="ignore"):
-        log_u = np.log1p(-forecast)
+    collapsed = CollapsedRuns(forecast, success)
+    metrics = {
+        name: metric.statistic(collapsed)
+        for name, metric in RUN_METRICS.items()
+        if not isinstance(metric, BinnedError)
+    }
     scores: dict[str, Callable[[FloatArray], FloatArray]] = {
         "TPS log": lambda y: score_cells(get_family("log"), forecast, y),
         "TPS brier": lambda y: score_cells(get_family("brier"), forecast, y),
     }
-    for n in (0, 1, 128):
-        scores[f"ECUAS_{n}"] = lambda y, n=n: ecuas_costs(log_u, 1 - y, n, 1.0, 1e-7)
     for name, of in scores.items():
         metrics[name] = MeanOfRuns(of(success), None, of(opposite(success)))
     return metrics
@@ -169,7 +169,7 @@ def bounded_statistics(success: FloatArray, forecast: FloatArray) -> dict[str, S
     best = recalibrated_sums(weighted_steps(success, X), "log").samples()
     given, other = tps_samples(success, X), tps_samples(opposite(success), X)
     return {
-        "T-ECE": diagnostic_statistics(forecast, success, is_probability=True)["T-ECE"],
+        "T-ECE": DIAGNOSTICS["T-ECE"].statistic(CollapsedRuns(forecast, success)),
         "MCB": MeanOfRuns(best - given, None, best - other),
     }
 

@@ -17,6 +17,7 @@ import pytest
 import sklearn
 from hypothesis import settings
 
+from public_data import fetch, is_fetchable
 from trajscore import TrajectoryArray
 
 mpl.use("Agg")
@@ -45,7 +46,7 @@ def pytest_collection_modifyitems(items):
 
 
 # times depend on the machine; a slow example is no error
-settings.register_profile("trajscore", deadline=None, max_examples=60)
+settings.register_profile("trajscore", deadline=None, max_examples=40)
 settings.load_profile("trajscore")
 
 DATA = Path(
@@ -54,15 +55,19 @@ DATA = Path(
 
 
 def _public_file(*parts: str) -> Path:
-    path = DATA.joinpath(*parts)
-    if not path.exists():
-        pytest.skip(f"public data file {'/'.join(parts)} is not at hand")
-    return path
+    path, name = DATA.joinpath(*parts), "/".join(parts)
+    if path.exists():
+        return path
+    if not is_fetchable(name):
+        pytest.skip(f"the public file {name} is not in $TRAJSCORE_TEST_DATA")
+    if "TRAJSCORE_FETCH" not in os.environ:
+        pytest.skip(f"the public file {name} is not here; TRAJSCORE_FETCH=1 downloads it")
+    return fetch(name)
 
 
 @pytest.fixture(scope="session")
 def public_file():
-    """Path of a public data file; the test is skipped where it is absent."""
+    """Path of a public file; without it, the test is skipped."""
     return _public_file
 
 
@@ -77,7 +82,7 @@ def hotpotqa(public_file) -> tuple[TrajectoryArray, np.ndarray]:
 @pytest.fixture(scope="session")
 def n_simulations() -> int:
     """Repeats of heavy simulations; TRAJSCORE_SIMULATIONS=2000 runs them in full."""
-    return int(os.environ.get("TRAJSCORE_SIMULATIONS", "300"))
+    return int(os.environ.get("TRAJSCORE_SIMULATIONS", "200"))
 
 
 @pytest.fixture

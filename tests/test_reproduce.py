@@ -96,7 +96,10 @@ def test_a_page_has_its_tables_and_pictures(reproduce, nothing, found, tmp_path)
 
 
 def test_a_public_set_gives_the_printed_table(reproduce, public_file):
-    folder = public_file("expected_cost").parent
+    files = [
+        public_file("expected_cost", "sst2_gpt2", f"{part}.npy") for part in ("scores", "targets")
+    ]
+    folder = files[0].parents[2]
     ecuas = reproduce.ecuas
     cells = ecuas.table_3(reproduce.Data(folder), ("sst2_gpt2",))
     assert len(cells) == 22

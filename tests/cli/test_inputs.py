@@ -260,3 +260,16 @@ def test_columns_that_other_signs_separate(tmp_path, capsys):
     assert main(["report", str(tmp_path / "a.csv")]) == 2
     error = capsys.readouterr().err
     assert "it has only the column 'run;step;p;solved'; separate columns by" in error
+
+
+def test_options_that_do_nothing_are_refused(refuse):
+    assert "--embedder is for logs without confidence" in refuse(steps(), "--embedder", "char")
+    words = np.repeat(["good", "meh"], 6)
+    message = refuse(steps(solved=words), "--map", "good=1,mhe=0")
+    assert "--map 'good=1,meh=?'" in message  # without the misspelt word
+
+
+def test_kinds_of_stops_are_checked(capsys):
+    with pytest.raises(SystemExit):
+        main(["report", "runs.csv", "--stop", "timeout=administratif"])
+    assert "KIND is one of complete, administrative" in capsys.readouterr().err

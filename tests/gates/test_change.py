@@ -106,7 +106,7 @@ def test_tasks_with_too_few_runs_do_not_count_for_pass_k():
     assert (one.value, one.n_units) == (0.5, 2)
     with pytest.raises(ValueError, match=r"pass\^3: no task has 3 runs; the most is 2"):
         Measures(runs)[Key("pass^3")]
-    with pytest.raises(ValueError, match=r"pass\^2 is of tasks"):
+    with pytest.raises(ValueError, match=r"pass\^2 needs the task of each run"):
         Measures(RunSet([[0.5]] * 5, [1, 1, 1, 0, 1]))[Key("pass^2")]
 
 

@@ -57,7 +57,7 @@ def test_an_undecided_check_says_what_to_do_with_runs_in_one_digit():
     )
     assert result.gates[0].runs_needed <= n < 2 * result.gates[0].runs_needed
     assert set(str(n)[1:]) <= {"0"}
-    said = "To settle this, collect more runs or widen --margin. --undecided says whether it passes"
+    said = "To settle this, collect more runs or allow a wider margin"
     assert said in str(result)
     assert said in result.to_markdown()
 
@@ -366,7 +366,7 @@ def test_bad_sets_are_refused():
         RunSet(X, BASE.labels, spent={"cost": [1]})
     with pytest.raises(ValueError, match="row 3: spent\\['cost'\\] is infinite"):
         RunSet(X, BASE.labels, spent={"cost": np.where(np.arange(200) == 3, np.inf, 1)})
-    with pytest.raises(ValueError, match="groups must be 200 labels"):
+    with pytest.raises(ValueError, match="tasks must be 200 labels"):
         RunSet(X, BASE.labels, tasks=["a"])
 
 
@@ -448,7 +448,7 @@ def test_bounds_are_said_to_be_for_one_look():
     for result, times in ((check(WORSE, BASE), 1), (check(SAME, BASE, Gate(use="value")), 0)):
         assert str(result).count(said) == times
         assert result.to_markdown().count(f"\n\n{said}") == times
-    assert "use trajscore check --sequential." in str(check(WORSE, BASE))
+    assert "(trajscore check --sequential)." in str(check(WORSE, BASE))
 
 
 def test_outcomes_alone_are_enough_for_a_gate():

@@ -8,7 +8,7 @@ from trajscore.inference._influence import Spread
 from trajscore.inference.absolute_errors import Parts, absolute_interval
 from trajscore.inference.mean_intervals import by_bootstrap, by_influence
 from trajscore.inference.units import units_of
-from trajscore.metrics._diagnostics import diagnostic_statistics
+from trajscore.metrics.run_metrics import DIAGNOSTICS, CollapsedRuns
 
 LEVEL = 0.95
 
@@ -51,7 +51,7 @@ def test_rank_metrics_are_covered_by_their_influences(n_simulations):
     truth, hits = 0.8121, 0
     for _ in range(n_repeats):
         y, c = runs(rng, 150)
-        auroc = diagnostic_statistics(c, y, is_probability=False)["AUROC"]
+        auroc = DIAGNOSTICS["AUROC"].statistic(CollapsedRuns(c, y))
         value = np.atleast_1d(auroc(np.ones(150)))
         found = by_influence(value, auroc.influence(150)[:, None], units_of(None, 150), LEVEL, True)
         hits += int(found.low[0] <= truth <= found.high[0])
@@ -70,7 +70,7 @@ def test_calibration_errors_are_bounded_wherever_the_truth_is(overconfidence, tr
     units = units_of(None, n)
     for _ in range(150):
         y, c = runs(rng, n, overconfidence)
-        error = diagnostic_statistics(c, y, is_probability=True)["T-ECE"]
+        error = DIAGNOSTICS["T-ECE"].statistic(CollapsedRuns(c, y))
         low, high = absolute_interval(Parts(*error.parts(n)), None, units, LEVEL)
         hits += int(low <= truth <= high)
         value = np.atleast_1d(error(np.ones(n)))
@@ -102,7 +102,7 @@ def test_differences_of_calibration_errors_are_paired(rng):
     y, c = runs(rng, 2000, 4.0)
     units = units_of(None, 2000)
     one, other = (
-        Parts(*diagnostic_statistics(p, y, is_probability=True)["T-ECE"].parts(2000))
+        Parts(*DIAGNOSTICS["T-ECE"].statistic(CollapsedRuns(p, y)).parts(2000))
         for p in (c, np.clip(c, 0.1, 0.9))
     )
     low, high = absolute_interval(one, other, units, LEVEL)

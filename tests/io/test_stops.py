@@ -16,28 +16,37 @@ REASONS = [
 ]
 
 
-def logs(write, reason):
-    """Write an unobserved run with this stop reason in each format that has a place for it."""
-    simulation = {"id": "a", "messages": [TURN], "termination_reason": reason}
-    write("tau2.json", {"info": {}, "simulations": [simulation]})
-    write("openai.json", [{"id": "a", "messages": [TURN], "stop_reason": reason}])
-    write("jsonl.jsonl", [{"run": "a", "text": "x", "stop_reason": reason}], lines=True)
-    step = {"source": "agent", "message": "x"}
-    fault = {"exception_info": {"exception_type": reason}}
-    write("result.json", fault)
-    write("atif.json", {"schema_version": "ATIF-v1.8", "trajectory_id": "a", "steps": [step]})
+def logs(write, reasons):
+    """Write an unobserved run with each stop reason in formats that have a place for it."""
+    simulations = [
+        {"id": reason, "messages": [TURN], "termination_reason": reason} for reason in reasons
+    ]
+    write("tau2.json", {"info": {}, "simulations": simulations})
+    runs = [{"id": reason, "messages": [TURN], "stop_reason": reason} for reason in reasons]
+    write("openai.json", runs)
+    rows = [{"run": reason, "text": "x", "stop_reason": reason} for reason in reasons]
+    write("jsonl.jsonl", rows, lines=True)
+
+
+def kinds_of(path):
+    """Return the kind of stop of each run of a log, left out or not."""
+    runs = io.read_runs(path)
+    kinds = {run.id: run.stop_kind for run in runs}
+    return kinds | {run.id: run.kind for run in runs.left_out}
 
 
 @pytest.mark.filterwarnings("ignore:.*are excluded:UserWarning")
 def test_every_reader_gives_the_same_answer(write, tmp_path):
-    names = ("tau2.json", "openai.json", "jsonl.jsonl", "atif.json")
-    for reason in REASONS:
-        logs(write, reason)
-        kinds = set()
-        for name in names:
-            runs = io.read_runs(tmp_path / name)
-            kinds |= {run.stop_kind for run in runs} | {one.kind for one in runs.left_out}
-        assert kinds == {mechanism_of(reason)}, reason
+    logs(write, REASONS)
+    expected = {reason: mechanism_of(reason) for reason in REASONS}
+    for name in ("tau2.json", "openai.json", "jsonl.jsonl"):
+        assert kinds_of(tmp_path / name) == expected, name
+    step = {"source": "agent", "message": "x"}
+    log = {"schema_version": "ATIF-v1.8", "trajectory_id": "a", "steps": [step]}
+    for reason in REASONS[::8]:  # a folder each
+        write("result.json", {"exception_info": {"exception_type": reason}})
+        write("atif.json", log)
+        assert list(kinds_of(tmp_path / "atif.json").values()) == [expected[reason]], reason
 
 
 def test_a_rule_is_asked_before_the_table(write, talk):

@@ -132,7 +132,7 @@ def test_rows_in_any_order():
 def test_a_search_finds_the_same_in_any_order_of_rows(options):
     X, y = make_trajectories(200, lengths=3, random_state=0, return_X_y=True)
     order = np.random.default_rng(1).permutation(len(X))
-    grid = {"features": ["prefix", "summary", "last"], "last": [1, 2]}
+    grid = {"features": ["prefix", "summary", "last"]}
     search = GridSearchCV(PrefixForecaster(), grid, scoring=tps_scorer, cv=3)
     one = DensityRatioEProcess(search, alpha=0.1, **options).fit(X, y)
     other = DensityRatioEProcess(search, alpha=0.1, **options).fit(X[order], y[order])
@@ -318,7 +318,7 @@ def test_cross_fit_counts_the_held_out_successes_that_look_at_least_as_bad():
 def test_cross_fit_is_close_to_alpha_and_uses_every_run():
     rng = np.random.default_rng(0)
     rate = []
-    for _ in range(20):
+    for _ in range(12):
         X, y = make_trajectories(1200, lengths=4, random_state=rng.integers(10**6), return_X_y=True)
         process = DensityRatioEProcess(threshold="conformal", alpha=0.1, cross_fit=4)
         process.fit(X[:300], y[:300])

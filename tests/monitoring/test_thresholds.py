@@ -132,6 +132,6 @@ def test_thresholds_without_held_out_runs():
     ids=repr,
 )
 def test_too_few_values_are_said_with_the_number_needed(threshold, needed):
-    with pytest.warns(UserWarning, match=f"hold out at least {needed}$"):
+    with pytest.warns(UserWarning, match=f"hold out at least {needed}, or raise alpha$"):
         assert fitted_rank(threshold, needed - 1) == np.inf
     assert fitted_rank(threshold, needed) == needed

@@ -31,8 +31,9 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--gates", type=Path, metavar="GATES.toml", help="what must hold")
     add(
         "--margin",
-        type=float,
-        help="without --gates: how much lower success may be (0; 0.05 is 5 points)",
+        type=_margin,
+        help="without --gates: how much lower success may be (0; 0.05 is 5 points, 5%% a "
+        "twentieth of the baseline's)",
     )
     add(
         "--undecided",
@@ -80,6 +81,16 @@ def run(arguments: argparse.Namespace) -> int:
             f"hold later runs against these with: trajscore check NEW --baseline {wanted['json']}"
         )
     return result.exit_code
+
+
+def _margin(text: str) -> float | str:
+    try:
+        float(text.removesuffix("%"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a margin; give a number such as 0.05, or a share such as 5%"
+        ) from None
+    return text if text.endswith("%") else float(text)
 
 
 def _rules(arguments: argparse.Namespace) -> Rules:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.cli.inputs import TABLE, add_censored, add_input_options, reading
+from trajscore.core.errors import ArgumentError
 from trajscore.gates import RunSet, compare
 
 
@@ -33,7 +34,14 @@ def run(arguments: argparse.Namespace) -> None:
 
 def read(path: Path, arguments: argparse.Namespace) -> RunSet:
     """Read a set of runs, and say what was guessed to get there."""
-    runs = RunSet.read(path, censored=arguments.censored, **reading(arguments))
+    try:
+        runs = RunSet.read(path, censored=arguments.censored, **reading(arguments))
+    except ArgumentError as error:
+        if str(path) in error.text:
+            raise
+        raise ArgumentError(f"{path}: {error.text}", error.part, error.value) from error
+    except ValueError as error:
+        raise error if str(path) in str(error) else ValueError(f"{path}: {error}") from error
     for line in runs.notes.splitlines():
         print(f"{path}: {line}")
     return runs

@@ -112,7 +112,12 @@ def _summary(process: DensityRatioEProcess, X: TrajectoryArray, runs: RunSet, wh
     if process.n_calibration_successes_:
         lines.append(f"{process.n_calibration_successes_} successes set the threshold")
     lines += [
-        f"alpha = {alpha:g}: a run is flagged once M, its evidence of failing, is above {limit:.3g}"
+        f"alpha = {alpha:g}: "
+        + (
+            f"a run is flagged once M, its evidence of failing, is above {limit:.3g}"
+            if np.isfinite(limit)
+            else "no run will be flagged"
+        )
         for alpha, limit in process.thresholds_.items()
     ]
     names = X.channels or ()

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from trajscore.core.stops import MECHANISMS
 from trajscore.io.fields import Fields
 
 TABLE = "table: .csv, .csv.gz, .parquet, .jsonl; log: .json, .json.gz, .jsonl, .eval, folder"
@@ -77,8 +78,8 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--embedder",
-        default="char",
-        help="for logs without confidence: char, wordllama, or a sentence-transformers model",
+        help="for logs without confidence: char (default), wordllama, or a "
+        "sentence-transformers model",
     )
 
 
@@ -148,8 +149,9 @@ def _scale(text: str) -> tuple[str, float]:
 
 def _rule(text: str) -> list[tuple[str, str]]:
     pairs = [pair.rpartition("=") for pair in text.split(",")]
-    if not all(reason and kind for reason, _, kind in pairs):
+    if not all(reason and kind in MECHANISMS for reason, _, kind in pairs):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not REASON=KIND; give pairs such as timeout=administrative"
+            f"{text!r} is not REASON=KIND; give pairs such as timeout=administrative, where KIND "
+            f"is one of {', '.join(MECHANISMS)}"
         )
     return [(reason, kind) for reason, _, kind in pairs]

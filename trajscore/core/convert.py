@@ -103,7 +103,15 @@ def _as_run(run: ArrayLike, row: int) -> FloatArray:
 
 def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> Parts:
     """Read a rectangular array in which what is behind a run's last value is padding."""
-    padded = as_float(values, ndims=(2, 3))
+    try:
+        padded = as_float(values, ndims=(2, 3))
+    except ValueError as error:
+        if getattr(values, "ndim", None) != 1:
+            raise
+        raise ValueError(
+            f"{error}. X has a row a run and a column a step; of a table with one row a step make "
+            f"X with TrajectoryArray.from_frame, and if this is y, swap X and y"
+        ) from error
     n_runs, n_steps = padded.shape[:2]
     run_lengths = _present_lengths(padded) if lengths is None else as_lengths(lengths)
     if run_lengths.shape != (n_runs,) or (run_lengths > n_steps).any():

@@ -91,7 +91,9 @@ def map_outcomes(column: pd.Series, meanings: Mapping[str, float]) -> pd.Series:
     words = {k: kind for k, kind in enumerate(outcomes) if isinstance(kind, str)}
     if words:
         counts = Counter({word: int((codes == k).sum()) for k, word in words.items()})
-        refuse_words(counts, len(column), meanings)
+        there = {_word(kind) for kind in kinds}
+        known = {word: value for word, value in meanings.items() if word in there}
+        refuse_words(counts, len(column), known)
     values = pd.Series([*outcomes, None], dtype=object)
     return values.iloc[codes].set_axis(column.index)
 

@@ -61,7 +61,10 @@ def check_outcomes(
     values = _as_numbers(y)
     n_runs = runs if runs is None or isinstance(runs, (int, np.integer)) else len(runs)
     if n_runs is not None and len(values) != n_runs:
-        raise ValueError(f"there are {len(values)} outcomes for {n_runs} runs; give one for each")
+        raise ValueError(
+            f"there are {len(values)} outcomes for {n_runs} runs; give one a run, and of a table "
+            f"with one row a step make X with TrajectoryArray.from_frame"
+        )
     if runs is not None and hasattr(runs, "ids"):
         check_index(y, runs.ids, "y")
     if values.dtype == np.int64 and len(values) and values.min() >= 0 and values.max() <= 1:

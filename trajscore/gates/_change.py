@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import norm, t
 
-from trajscore.core.ids import are_default_ids
 from trajscore.core.statistics import CalibrationError, MeanOfRuns
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.gates._measures import Measure
@@ -50,7 +49,7 @@ def match(base: RunSet, new: RunSet) -> Matching:
     by, labels = "", [_units(base), _units(new)]
     if base.tasks is not None and new.tasks is not None:
         by = "task"
-    elif not are_default_ids(base.ids) and np.array_equal(_text(base.ids), _text(new.ids)):
+    elif base.has_ids and new.has_ids and np.array_equal(_text(base.ids), _text(new.ids)):
         by, labels = "run", [_text(base.ids), _text(new.ids)]
     names, codes = np.unique(np.concatenate(labels), return_inverse=True)
     ours, theirs = codes[: len(base.ids)], codes[len(base.ids) :]

@@ -213,7 +213,7 @@ def pairing(base: RunSet, new: RunSet, matched: Matching) -> str:
             f", {matched.n_new} only in the new set, {matched.n_gone} only in the base."
         )
     else:
-        sentences.append("Not paired: they have no tasks, and no ids of runs, in common.")
+        sentences.append("Not paired: they have neither tasks nor ids of runs in common.")
     return " ".join(sentences)
 
 

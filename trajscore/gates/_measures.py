@@ -18,7 +18,7 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
 from trajscore.core.weights import as_step_weights
 from trajscore.gates._run_set import RunSet
-from trajscore.metrics._diagnostics import DIAGNOSTICS
+from trajscore.metrics.run_metrics import DIAGNOSTICS
 from trajscore.report._data import FORMS, RECALIBRATED, STEP_ERRORS, Note, Options
 from trajscore.report._disclosures import sentence
 from trajscore.report._margins import row_metrics
@@ -159,7 +159,10 @@ def _mean_where_known(numbers: FloatArray) -> MeanOfRuns:
 def _all_pass(runs: RunSet, k: int) -> MeanOfRuns:
     """Share of sets of k runs of a task that all succeed, for tasks with k runs."""
     if runs.tasks is None:
-        raise ValueError(f"pass^{k} is of tasks, and none are known; name their column by --group")
+        raise ValueError(
+            f"pass^{k} needs the task of each run; name the column of tasks (--group), or give "
+            f"RunSet its tasks"
+        )
     labels = runs.labels
     if not np.isin(labels, (0, 1)).all():
         raise ValueError(f"pass^{k} is of successes and failures, and some outcomes are graded")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_groups, check_labels
 from trajscore.core.ids import are_default_ids, check_index
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample
@@ -95,19 +97,22 @@ class RunSet:
             index = y.index if isinstance(y, pd.Series) else None
             n_runs = len(np.atleast_1d(y))
             X = {"": TrajectoryArray.from_flat(np.zeros(n_runs), np.ones(n_runs, int), ids=index)}
-        given_tasks = None if tasks is None else np.asarray(tasks, dtype=object)
-        self._sample: Sample = check_predictors(X, y, given_tasks, None)
-        labels = None if given_tasks is None else given_tasks.astype(str)
+        self._sample: Sample = check_predictors(X, y, None, None)
+        n_runs, labels = len(self._sample), None
+        if tasks is not None:
+            labels = check_labels(tasks, n_runs, "tasks").astype(str)
+            self._sample = replace(self._sample, groups=check_groups(tasks, n_runs))
         named = _named(spent)
         for name, values in {"tasks": tasks, "stop_reason": stop_reason, **named}.items():
             check_index(values, self._sample.X.ids, name)
         self._stop_reason = stop_reason
         self._stops = recorded_stops(self._sample.X.meta, stop_reason)
-        self._spent = {n: _one_a_run(n, values, len(self._sample)) for n, values in named.items()}
+        self._spent = {n: _one_a_run(n, values, n_runs) for n, values in named.items()}
         self._n_unread = n_unread
         self.censored = censored
         self.notes = ""
         self._n_dropped = 0  # runs without an outcome that are not here
+        self._has_ids = not are_default_ids(self._sample.X.ids)
         outcomes, rows = as_labels(self._sample.y, censored=censored), self._sample.id_order()
         self._faults = _are_faults(self._sample.y, *self._stops)
         if problem := outcome_problem(self._sample.y[~self._faults], needs_both=False):
@@ -168,6 +173,7 @@ class RunSet:
             n_unread=len(origin.left_out) if isinstance(origin, FromLog) else 0,
         )
         runs.notes = str(inputs)
+        runs._has_ids = inputs.has_ids
         return runs
 
     def to_json(self) -> dict[str, Any]:
@@ -187,6 +193,7 @@ class RunSet:
             "spent": {name: _null(value) for name, value in self._spent.items()},
             "n_unread": self._n_unread,
             "n_dropped": self._n_dropped,
+            "has_ids": self.has_ids,
         }
 
     @classmethod
@@ -203,7 +210,9 @@ class RunSet:
         spent = {name: _numbers(values) for name, values in runs["spent"].items()}
         options = {name: runs[name] for name in ("tasks", "censored", "n_unread")}
         run_set = cls(X, runs["outcomes"], spent=spent, **options)
-        run_set._n_dropped = int(runs.get("n_dropped", 0))  # files of before have none
+        # files written before have neither
+        run_set._n_dropped = int(runs.get("n_dropped", 0))
+        run_set._has_ids = bool(runs.get("has_ids", run_set.has_ids))
         return run_set
 
     @property
@@ -255,8 +264,8 @@ class RunSet:
 
     @property
     def has_ids(self) -> bool:
-        """Whether runs have ids of their own, by which they can be found again."""
-        return not are_default_ids(self._sample.X.ids)
+        """Whether the runs came with ids, by which they can be found again."""
+        return self._has_ids
 
     @property
     def lengths(self) -> FloatArray:

@@ -18,12 +18,10 @@ from trajscore.report.render.as_markdown import escaped, table
 
 _HEAD = ("", "gate", "reference", "new", "change", "")
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_TO_DECIDE = (
-    "To settle this, collect more runs or widen --margin. --undecided says whether it passes."
-)
+_TO_DECIDE = "To settle this, collect more runs or allow a wider margin."
 _ONE_LOOK = (
-    "These bounds are for one look at the runs. To look again as runs arrive, use trajscore check "
-    "--sequential."
+    "These bounds are for one look at the runs. To look again as runs arrive, use "
+    "gates.check_sequential (trajscore check --sequential)."
 )
 
 
@@ -146,6 +144,8 @@ def _summary(result: CheckData) -> str:
     counts = Counter(_verdict_in_words(gate) for gate in best_first)
     came = ", ".join(f"{n} {words}" for words, n in counts.items())
     at_once = ", for all gates at once" if len(result.gates) > 1 else ""
+    if not _looks(result):
+        return came
     chance = f"{1 - result.rules.level:.0%}"
     return f"{came}; each end of an interval holds with a chance of {chance}{at_once}"
 

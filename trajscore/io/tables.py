@@ -39,6 +39,8 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
     """Read a CSV (also gzipped), Parquet, JSON or JSON-lines file."""
     if not path.exists():
         raise ValueError(f"{path} does not exist; give the path of a table")
+    if path.is_file() and not path.stat().st_size:
+        raise ValueError(f"{path} is empty; give a table with a row of column names")
     name = path.name.lower().removesuffix(".gz")
     try:
         if name.endswith((".csv", ".tsv")):

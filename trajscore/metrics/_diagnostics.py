@@ -5,24 +5,20 @@ They measure ranking, binwise calibration, or a collapsed probability; none elic
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.core import ranking
-from trajscore.core.binning import STRATEGIES, bins_of
+from trajscore.core.binning import STRATEGIES
 from trajscore.core.collapse import AGGREGATORS, collapse
-from trajscore.core.run_sums import score_cells
 from trajscore.core.sample import check_sample
-from trajscore.core.score_families import BrierScore
-from trajscore.core.statistics import CalibrationError, MeanOfRuns, OfTies, Statistic, all_at_once
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.statistics import all_at_once
 from trajscore.core.values import as_count, check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-
-DIAGNOSTICS = ("AUROC", "AUPRC", "AURC", "T-ECE", "T-Brier")
+from trajscore.metrics.run_metrics import DIAGNOSTICS, T_ECE, CollapsedRuns, statistics_of
 
 
 def trajectory_diagnostics(
@@ -113,42 +109,12 @@ def trajectory_diagnostics(
     if not len(runs):
         raise ValueError("there are no runs to score; give at least one")
     low, high = runs.X.value_range()
-    metrics = diagnostic_statistics(
+    collapsed = CollapsedRuns(
         collapse(runs.X, phi, as_step_weights(weights, horizon)),
         np.asarray(runs.y, dtype=np.float64),
-        is_probability=low >= 0 and high <= 1,
-        n_bins=n_bins,
-        strategy=strategy,
-        weight=runs.weight,
+        runs.weight,
     )
+    errors = DIAGNOSTICS | {"T-ECE": replace(T_ECE, n_bins=n_bins, strategy=strategy)}
+    metrics = statistics_of(errors, collapsed, is_probability=low >= 0 and high <= 1)
     values = all_at_once(metrics)(runs.weight)
-    return pd.Series(dict(zip(metrics, values, strict=True)), index=DIAGNOSTICS)
-
-
-def diagnostic_statistics(
-    confidence: FloatArray,
-    success: FloatArray,
-    *,
-    is_probability: bool,
-    n_bins: int = 10,
-    strategy: str = "quantile",
-    weight: FloatArray | None = None,
-    rows: IntArray | None = None,
-) -> dict[str, Statistic]:
-    """Diagnostics by name, T-ECE and T-Brier for probabilities only; `rows` as in `Statistic`.
-
-    `weight` says how much each run counts for the quantiles that are the bins of T-ECE.
-    """
-    ties = ranking.TieGroups(confidence, success)
-    metrics: dict[str, Statistic] = {
-        "AUROC": OfTies(ties, ranking.auroc, rows),
-        "AUPRC": OfTies(ties, ranking.auprc, rows),
-        "AURC": OfTies(ties, ranking.aurc, rows),
-    }
-    if is_probability:
-        counted = np.ones(len(confidence)) if weight is None else weight
-        bins = bins_of(confidence, counted, n_bins, strategy)
-        gaps = (success - confidence)[:, None] * (bins[:, None] == np.unique(bins))
-        metrics["T-ECE"] = CalibrationError(gaps, np.ones(len(confidence)), rows)
-        metrics["T-Brier"] = MeanOfRuns(-score_cells(BrierScore(), confidence, success), rows)
-    return metrics
+    return pd.Series(dict(zip(metrics, values, strict=True)), index=list(DIAGNOSTICS))

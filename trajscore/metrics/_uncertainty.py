@@ -22,6 +22,9 @@ from trajscore.core.values import as_numbers
 from trajscore.metrics._answer_checks import check_eps
 from trajscore.metrics._class_probabilities import check_rows, row_slices
 
+# Floor of the uncertainty under the logarithm of ECUAS_0, as in `ecuas_score`.
+LEAST_UNCERTAINTY = 1e-7
+
 
 class ZeroOneCost:
     """Choosing a class costs 1 where it is wrong: u = 1 - max p."""
@@ -224,6 +227,13 @@ def log_of_others(log_p: NDArray[Any], chosen: IntArray) -> FloatArray:
 def mean_cost(costs: FloatArray, weight: FloatArray) -> float:
     """Weighted mean, in which a weight of 0 leaves out even an infinite cost."""
     return float(np.average(np.where(weight > 0, costs, 0.0), weights=weight))
+
+
+def cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> FloatArray:
+    """ECUAS_n of each run, for the answer "success", one of many possible ones."""
+    with np.errstate(divide="ignore"):  # an uncertainty of 0
+        log_u = np.log(1 - confidence)
+    return ecuas_costs(log_u, 1 - success, n, 1.0, LEAST_UNCERTAINTY)
 
 
 def ecuas_costs(

@@ -350,7 +350,7 @@ def _is_enough(n: int, alpha: float) -> bool:
     if n < needed:
         warnings.warn(
             f"{n} successes are too few at alpha = {alpha:g}: no run will be flagged; at least "
-            f"{needed} are needed",
+            f"{needed} are needed, or a higher alpha",
             UserWarning,
             stacklevel=5,
         )

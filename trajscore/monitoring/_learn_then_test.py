@@ -194,7 +194,7 @@ class LearnThenTestStop(OneLimit):
             warnings.warn(
                 f"{self.n_calibration_successes_} successes among {self.n_calibration_} held-out "
                 f"runs are too few at alpha = {alpha:g}: no run will be flagged; hold out at "
-                f"least {needed}",
+                f"least {needed}, or raise alpha",
                 UserWarning,
                 stacklevel=5,
             )

@@ -21,7 +21,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.inference.rate_intervals import wilson_interval
 
 # One palette, for displays and pages: contrast of 3:1 or more on white and on a dark page, and told
-# apart with each kind of colour blindness (tests/plotting/test_palette.py computes both).
+# apart with each kind of colour blindness (tests/plotting/test_display.py computes both).
 BLUE, ORANGE, VIOLET = "#0077bb", "#dd6611", "#aa77ff"
 BROWN, PLUM, TAN, GREY = "#995522", "#885588", "#bb8866", "#777777"
 SERIES = (BLUE, ORANGE, VIOLET, BROWN, PLUM, TAN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -13,17 +14,23 @@ from trajscore.core.score_families import ScoreFamily, family_name, get_family
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weighted_steps import PARTS
 from trajscore.core.weights import StepWeights
-from trajscore.metrics._diagnostics import DIAGNOSTICS
+from trajscore.metrics._uncertainty import cost_of_reliance
+from trajscore.metrics.run_metrics import DIAGNOSTICS, CostMetric, RankMetric, RunMetric
 
 BASE_RATE, ALIVE, ALIVE_END = REFERENCES = ("base rate", "alive rate", "alive rate, end known")
 AS_GIVEN, RECALIBRATED, CONSTANT = "as_given", "recalibrated", "constant"
 FORMS = {AS_GIVEN: "as given", RECALIBRATED: "recalibrated"}
 
-ECUAS_METRICS = {"ECUAS_0": 0, "ECUAS_1": 1, "ECUAS_128": 128}
-SCALAR_METRICS = (*DIAGNOSTICS, *ECUAS_METRICS)
+_ECUAS = (
+    "Mean cost of accepting or rejecting runs by one number a run, over all prices of a rejection; "
+    "with 0, 1 or 128 the weight moves to cheap rejections; lower is better."
+)
+RUN_METRICS: dict[str, RunMetric] = DIAGNOSTICS | {
+    f"ECUAS_{n}": CostMetric(_ECUAS, partial(cost_of_reliance, n=n)) for n in (0, 1, 128)
+}
 STEP_ERRORS = {"S-ECE": None} | {f"S-ECE {part}": part for part in PARTS}
-RANK_METRICS = ("AUROC", "AUPRC", "AURC")
-PRICED_METRICS = ("T-ECE", "T-Brier", *ECUAS_METRICS)  # which read a value as a probability
+RANK_METRICS = [name for name, metric in RUN_METRICS.items() if isinstance(metric, RankMetric)]
+PRICED_METRICS = [name for name, metric in RUN_METRICS.items() if metric.needs_probabilities]
 
 VALUE = ("value", "low", "high")
 MARGIN = ("margin", "margin_low", "margin_high")
@@ -83,12 +90,13 @@ class Options:
     @property
     def metrics(self) -> list[str]:
         """Columns of all metrics."""
-        return [*self.step_metrics, *SCALAR_METRICS]
+        return [*self.step_metrics, *RUN_METRICS]
 
     @property
     def lower_is_better(self) -> list[str]:
         """Columns of the metrics that are errors or costs."""
-        return [*STEP_ERRORS, self.miscalibration, "AURC", *PRICED_METRICS]
+        lower = [name for name, metric in RUN_METRICS.items() if metric.lower_is_better]
+        return [*STEP_ERRORS, self.miscalibration, *lower]
 
 
 @dataclass(frozen=True)

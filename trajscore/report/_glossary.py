@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trajscore.report._data import Options
+from trajscore.report._data import RUN_METRICS, Options
 
 GLOSSARY = {
     "n_runs": "Runs that this row is judged on.",
@@ -15,17 +15,7 @@ GLOSSARY = {
     "MCB": "Miscalibration: what the best monotone recalibration would gain; 0 is best.",
     "DSC": "Discrimination: what the forecasts would be worth over the base rate, once "
     "recalibrated; higher is better.",
-    "AUROC": "Chance that a run that succeeds is ranked above one that fails; 0.5 is chance, 1 is "
-    "best.",
-    "AUPRC": "Area under precision and recall, failures being what is looked for; the share of "
-    "failures is chance, 1 is best.",
-    "AURC": "Mean share of failures among the accepted runs, over all shares accepted; lower is "
-    "better.",
-    "T-ECE": "Calibration error of one number a run; lower is better. It does not see skill: the "
-    "base rate has none.",
-    "T-Brier": "Squared error of one number a run; lower is better.",
-    "ECUAS": "Mean cost of accepting or rejecting runs by one number a run, over all prices of a "
-    "rejection; with 0, 1 or 128 the weight moves to cheap rejections; lower is better.",
+    **{name.partition("_")[0]: metric.meaning for name, metric in RUN_METRICS.items()},
     "over_length": "What the AUROC is above ranking these pairs by the small difference in length "
     "that is left; above 0 is better.",
     "over_alive": "What it is above counting steps, the end of a run not known; above 0 is better.",

@@ -25,29 +25,27 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
 from trajscore.core.collapse import collapse, weighted_mean
 from trajscore.core.outcomes import CENSORED, FAILURE, as_labels, as_q_z
-from trajscore.core.run_sums import score_cells
-from trajscore.core.score_families import BrierScore
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, run_label, unknown_name
+from trajscore.metrics.run_metrics import CostMetric
 from trajscore.report._data import (
     ALIVE,
     ALIVE_END,
     AS_GIVEN,
     BASE_RATE,
     CONSTANT,
-    ECUAS_METRICS,
     INFLUENCE,
     LEVELS,
     MARGIN,
     RECALIBRATED,
     REFERENCES,
+    RUN_METRICS,
     VALUE,
     Note,
     Options,
 )
 from trajscore.report._left_out import UNOBSERVED
-from trajscore.report._margins import cost_of_reliance
 from trajscore.report._missing import MISSING, lost_runs, whole_runs
 from trajscore.report._report import Report
 from trajscore.report._runs import censored_as, counted
@@ -59,6 +57,7 @@ from trajscore.streaming.labelled_runs import LabelledRuns
 Key = tuple[str, str]
 SAMPLE_RUNS = 20_000
 """Runs that intervals, pictures and all tables but the first are made of."""
+_COSTS = {name: metric for name, metric in RUN_METRICS.items() if isinstance(metric, CostMetric)}
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ class RowSums:
         self.scores = TPSAccumulator(options.scores, options.weights)
         self.steps = CalibrationAccumulator(options.weights, bounds=bounds)
         self.runs = RankingAccumulator(options.phi, options.weights, bounds=bounds)
-        self.costs = np.zeros(len(ECUAS_METRICS) + 1)  # and squared errors
+        self.costs = np.zeros(len(_COSTS))
 
     def add(self, runs: LabelledRuns, X: TrajectoryArray) -> None:
         """Add trusted runs with forecasts."""
@@ -193,14 +192,12 @@ class RowSums:
         metrics |= {name: steps[name] for name in steps.index if name.startswith("S-ECE")}
         metrics[options.miscalibration] = steps["miscalibration"]
         metrics |= self.runs.compute()["value"].to_dict()
-        means = (self.costs / n_runs).tolist()
-        return metrics | dict(zip([*ECUAS_METRICS, "T-Brier"], means, strict=True))
+        return metrics | dict(zip(_COSTS, (self.costs / n_runs).tolist(), strict=True))
 
 
 def _costs(label: FloatArray, confidence: FloatArray) -> FloatArray:
-    """Add up the cost of relying on each run's forecast, and its squared error."""
-    costs = [cost_of_reliance(confidence, label, n).sum() for n in ECUAS_METRICS.values()]
-    return np.array([*costs, -score_cells(BrierScore(), confidence, label).sum()])
+    """Add up what each run costs by each metric."""
+    return np.array([metric.cost(confidence, label).sum() for metric in _COSTS.values()])
 
 
 class HashSample:

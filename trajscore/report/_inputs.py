@@ -146,6 +146,7 @@ class Inputs:
     origin: FromTable | FromLog | None = None
     spent: dict[str, NDArray[Any]] = field(default_factory=dict)
     log: Sequence[io.Run] = ()
+    has_ids: bool = True
 
     def __str__(self) -> str:
         if self.origin is None:
@@ -162,7 +163,7 @@ def load(
     outcomes: Any = None,
     rule: Rule | None = None,
     first_step: int | None = None,
-    embedder: str = "char",
+    embedder: str | None = None,
     by: Sequence[str] = (),
     missing: str = "same_runs",
     needs_scores: bool = True,
@@ -183,6 +184,11 @@ def load(
     known = detect_log(path, max_size) if format is None else find_format(format)
     asked = {"outcome_map": outcome_map, "outcomes": outcomes, "rule": rule, "max_size": max_size}
     if known is None:
+        if embedder is not None:
+            raise ArgumentError(
+                f"{{argument}} is for logs without confidence, but {path} is a table; leave it out",
+                "embedder",
+            )
         asked["may_be_runs"] = not needs_scores
         try:
             return _load_table(path, fields, first_step, by, **asked)
@@ -194,7 +200,8 @@ def load(
         _refuse_for_log(value, part, path)
     for part in ("risks", "scales"):
         _refuse_for_log(getattr(fields, part) or None, part, path)
-    inputs = _load_log(path, known, fields, (embedder if needs_scores else None, missing), asked)
+    how = ((embedder or "char") if needs_scores else None, missing)
+    inputs = _load_log(path, known, fields, how, asked)
     check_by(by, list(io.meta(inputs.log)))
     return inputs
 
@@ -222,10 +229,12 @@ def _load_table(
     may_be_runs: bool,
 ) -> Inputs:
     frame, fields, remarks = join_outcomes(read_table(path, max_size), fields, outcomes)
+    has_ids = True
     if may_be_runs and _has_no_steps(frame, fields):
         remarks += ("no column has steps, so each row is a run of one step",)
         ids = fields.ids or usual_names("id", frame.columns)[:1] or ("run",)
-        frame = frame if ids[0] in frame else frame.assign(run=np.arange(len(frame)))
+        has_ids = ids[0] in frame
+        frame = frame if has_ids else frame.assign(run=np.arange(len(frame)))
         fields = replace(fields, id=ids, step=ROWS)
     if fields.scores == (NO_SCORE,):
         frame = frame.assign(**{NO_SCORE: 0.0})
@@ -273,7 +282,8 @@ def _load_table(
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
     origin = FromTable(chosen, guessed, counted, left_out, group, n_groups, remarks)
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
-    return Inputs(X, y, groups, stop_reason if rule is None else None, origin, spent)
+    reasons = stop_reason if rule is None else None
+    return Inputs(X, y, groups, reasons, origin, spent, has_ids=has_ids)
 
 
 def check_by(by: Sequence[str], columns: Sequence[Any]) -> None:

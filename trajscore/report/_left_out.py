@@ -18,6 +18,11 @@ def stopped_by(stop_reason: str | None) -> str:
     return f"no outcome; stopped by {stop_reason}, not by a budget"
 
 
+def lacks_values(reason: str) -> bool:
+    """Whether runs are left out because a value is missing."""
+    return reason.endswith((" is missing", " are missing"))
+
+
 def without_values(predictors: list[str]) -> str:
     """Say for which predictors' sake runs are left out."""
     if len(predictors) == 1:

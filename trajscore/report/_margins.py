@@ -23,18 +23,17 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.weighted_steps import WeightedSteps, weighted_steps
 from trajscore.core.weights import StepWeights
 from trajscore.metrics._decomposition import recalibrated_sums
-from trajscore.metrics._diagnostics import diagnostic_statistics
 from trajscore.metrics._step_calibration import step_calibration_statistics
-from trajscore.metrics._uncertainty import ecuas_costs
+from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
 from trajscore.report._data import (
     ALIVE,
     ALIVE_END,
     AS_GIVEN,
     BASE_RATE,
     CONSTANT,
-    ECUAS_METRICS,
     RECALIBRATED,
     REFERENCES,
+    RUN_METRICS,
     STEP_ERRORS,
     Options,
 )
@@ -45,17 +44,13 @@ Metrics = Mapping[str, Statistic]
 Statistics = Callable[[FloatArray], FloatArray]
 Known = TypeVar("Known")
 
-# Floor of the uncertainty under the logarithm of ECUAS_0, as in `ecuas_score`
-_LEAST_UNCERTAINTY = 1e-7
-
 
 def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) -> Metrics:
     """Return all metrics of a row; `steps` may come from other forecasts of these runs."""
     labels, rows = row.runs.labels, row.runs.rows
     confidence = confidence_of(row, options)
-    metrics = diagnostic_statistics(
-        confidence, labels, is_probability=row.is_probability, rows=rows
-    )
+    collapsed = CollapsedRuns(confidence, labels, rows=rows)
+    metrics = statistics_of(RUN_METRICS, collapsed, is_probability=row.is_probability)
     if row.predictor in (ALIVE, ALIVE_END):
         ties = _ties_of_counting(row, confidence)
         for name, statistic in metrics.items():
@@ -63,9 +58,6 @@ def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) 
                 metrics[name] = replace(statistic, ties=ties)
     if not row.is_probability:
         return metrics
-    for name, n in ECUAS_METRICS.items():
-        costs = (cost_of_reliance(confidence, ended, n) for ended in (labels, opposite(labels)))
-        metrics[name] = MeanOfRuns(next(costs), rows, next(costs))
     metrics |= _scores(row, options)
     if row.predictor in (ALIVE, ALIVE_END):  # which nobody recalibrates
         return metrics
@@ -110,13 +102,6 @@ def score_of(row: Row, score: Any, weights: StepWeights) -> MeanOfRuns:
     sums = run_sums(row.runs.labels, row.traces, score, weights)
     other = run_sums(opposite(row.runs.labels), row.traces, score, weights)
     return MeanOfRuns(sums.total, None, other.total, sums.divisor)
-
-
-def cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> FloatArray:
-    """ECUAS_n of each run, for the answer "success", one of many possible ones."""
-    with np.errstate(divide="ignore"):  # an uncertainty of 0
-        log_u = np.log(1 - confidence)
-    return ecuas_costs(log_u, 1 - success, n, 1.0, _LEAST_UNCERTAINTY)
 
 
 class References(Generic[Known]):

@@ -7,19 +7,18 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
-from trajscore.core import ranking
 from trajscore.core.binning import quantile_bins
 from trajscore.core.collapse import AGGREGATORS, collapse
+from trajscore.core.ranking import GRADIENTS
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._influence import bounds as interval_bounds
 from trajscore.inference.units import any_units
+from trajscore.metrics.run_metrics import DIAGNOSTICS, RankMetric
 from trajscore.streaming._accumulator import Accumulator
 from trajscore.streaming._grid import Grid
 from trajscore.streaming.labelled_runs import LabelledRuns
-
-_STATISTICS = {"AUROC": ranking.auroc, "AUPRC": ranking.auprc, "AURC": ranking.aurc}
 
 _N_CELLS = 1 << 16  # with 16,384, the AUPRC of calibrated forecasts was off by 2e-4
 
@@ -118,10 +117,13 @@ class RankingAccumulator(Accumulator):
         failures, successes, confidence = self.sums[:, self.sums[:2].sum(axis=0) > 0]
         n = float((failures + successes).sum())
         rows = {}
-        for name, statistic in _STATISTICS.items():
+        for name, metric in DIAGNOSTICS.items():
+            if not isinstance(metric, RankMetric):
+                continue
+            statistic = metric.function
             value = float(statistic(failures, successes))
             cases = [float(statistic(*_split_cells(failures, successes, k))) for k in (0, 1)]
-            of_failure, of_success = ranking.GRADIENTS[statistic](failures, successes)
+            of_failure, of_success = GRADIENTS[statistic](failures, successes)
             squares = (failures * of_failure**2 + successes * of_success**2).sum()
             half = any_units(None, int(n)).t_quantile(int(n), confidence_level) * np.sqrt(squares)
             ends = interval_bounds(np.array([value]), np.array([half]), np.array([True]))

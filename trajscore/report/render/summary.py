@@ -16,6 +16,7 @@ from trajscore.report._disclosures import (
     population,
     sentence,
 )
+from trajscore.report._left_out import lacks_values
 from trajscore.report._numbers import fixed
 from trajscore.report._verdict import answer, behind_counting, card_reason, of_groups, of_stopping
 from trajscore.report.render.layout import in_blocks, lines, short_names
@@ -76,11 +77,19 @@ def _warnings(data: ReportData) -> list[str]:
     if len(notes) > _MOST_NOTES:
         sentences.append(f"and {len(notes) - _MOST_NOTES} more notes")
     if len(data.excluded):
-        sentences.append(left_out(data, _MOST_REASONS))
+        sentences.append(left_out(data, _MOST_REASONS) + _remedy(data))
     sentences.append(_more(data.source.command))
     if data.source.name:
         sentences.append(identification(data))
     return sentences
+
+
+def _remedy(data: ReportData) -> str:
+    """Say what lets runs with a missing value count, where some were left out."""
+    if not data.excluded["reason"].map(lacks_values).any():
+        return ""
+    ffill = "--missing ffill" if data.source.command else "missing='ffill'"
+    return f"; {ffill} lets a value hold until the next one"
 
 
 def _more(command: str) -> str:

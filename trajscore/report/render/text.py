@@ -8,7 +8,7 @@ import pandas as pd
 from trajscore.core.score_families import digits_of
 from trajscore.report._cards import ranked
 from trajscore.report._contradictions import contradictions
-from trajscore.report._data import AS_GIVEN, RECALIBRATED, REFERENCES, SCALAR_METRICS, ReportData
+from trajscore.report._data import AS_GIVEN, RECALIBRATED, REFERENCES, RUN_METRICS, ReportData
 from trajscore.report._disclosures import (
     disclosures,
     identification,
@@ -72,7 +72,7 @@ def _steps(data: ReportData) -> str:
 
 
 def _collapsed(data: ReportData) -> str:
-    text = _columns(_sorted(data, data.table), ["n_runs", *SCALAR_METRICS])
+    text = _columns(_sorted(data, data.table), ["n_runs", *RUN_METRICS])
     title = (
         f"one number a run, its {data.options.phi} forecast: AUROC and AUPRC (higher is better), "
         f"calibration error T-ECE, which a constant base rate has none of, squared error, and the "

@@ -177,6 +177,9 @@ def test_a_stated_value_holds_until_the_next_one(gappy):
     expected = evaluate(filled, y, intervals=IntervalOptions(5))
     pd.testing.assert_frame_equal(report.table, expected.table)
     assert report.excluded.to_numpy().tolist() == [["all", "a value of b is missing", 15]]
+    assert "(a value of b is missing); missing='ffill' lets a value" in " ".join(
+        str(report).split()
+    )
     share = 20 / len(X["a"].cells)
     assert (
         report.notes[0] == f"a: {share:.1%} of its values were missing; the value before was used."
