@@ -136,6 +136,8 @@ def test_what_is_public_has_a_docstring_in_numpydoc(part):
 def _not_asked_of(name, thing, part):
     if name in public(part):
         return {"PR01"} if _tells_its_fields(thing) else set()
+    if not thing.__doc__ and inspect.getdoc(thing):  # that of the method which it overrides
+        return {"GL08"}
     # a method may refer to where its parameters are explained, or say all in a line
     in_a_line = "\n" not in inspect.getdoc(thing) and _width(thing) <= 2
     return {"PR03", "PR04"} | ({"PR01", "RT01"} if in_a_line else set())

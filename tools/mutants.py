@@ -35,7 +35,6 @@ FORMULAS = (
     "trajscore/core/binning.py",
     "trajscore/core/collapse.py",
     "trajscore/core/equal_length.py",
-    "trajscore/core/gradients.py",
     "trajscore/core/ranking.py",
     "trajscore/core/run_sums.py",
     "trajscore/core/score_families.py",
@@ -73,7 +72,7 @@ EQUIVALENT = {
         "total = ((per_run / (y + 2).astype(np.uint64))).sum(dtype=np.uint64)",
     ): "a digest of the same data, whose value nothing promises",
     (
-        "trajscore/core/gradients.py",
+        "trajscore/core/ranking.py",
         "later = np.where(flagged > 0, failures / flagged, 0.0)",
         "later = np.where(flagged > 0, failures / flagged, 1.0)",
     ): "a group without weight has no run whose influence it could be",

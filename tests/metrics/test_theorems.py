@@ -8,12 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajscore import TrajectoryArray
-from trajscore.core.score_families import get_family
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import (
     aggregate,
     censored_tps_samples,
-    plug_in_regret,
     regret,
     tps_samples,
     tps_score,
@@ -257,29 +255,6 @@ def test_theorem_b_scalars_do_not_elicit_the_trace(phi, other, excess):
     np.testing.assert_allclose(regret(TRUTH, TRUTH), 0)
 
 
-@pytest.mark.parametrize("score", FAMILIES, ids=str)
-@given(seed=st.integers(0, 10**6))
-def test_c5_plug_in_regret(score, seed):
-    rng = np.random.default_rng(seed)
-    q, F, a = rng.uniform(0.02, 0.98, (3, 5, 4))
-    parts = plug_in_regret(q, F, a, score=score)
-    np.testing.assert_allclose(parts.total, parts.oracle + parts.bias, atol=1e-12)
-    assert (parts.oracle >= 0).all()
-    assert (np.abs(parts.bias) <= parts.bound + 1e-15).all()
-    assert np.isinf(parts.bound).all() == (score == "log")
-    unbiased = plug_in_regret(q, F, q, score=score)
-    np.testing.assert_allclose(unbiased.bias, 0)
-
-
-def test_contrast_is_extreme_at_the_ends():
-    # the bound of Remark C.5 rests on it
-    p = np.linspace(0, 1, 1001)
-    for score in ("brier", ("beta", 2, 4), ("beta", 0.5, 3)):
-        family = get_family(score)
-        contrast = family.success(p) - family.failure(p)
-        assert (np.diff(contrast) > -1e-15).all()
-
-
 @pytest.mark.parametrize("how", [*WAYS, OWN])
 @pytest.mark.filterwarnings("ignore:horizon=3 leaves:UserWarning")
 def test_regret_is_what_the_score_loses(ragged, how):
@@ -290,8 +265,6 @@ def test_regret_is_what_the_score_loses(ragged, how):
     lost = tps_score(q, truth, score="brier", **how) - tps_score(q, F, score="brier", **how)
     assert found.mean() == pytest.approx(lost, rel=1e-12)
     assert (found >= 0).all()
-    parts = plug_in_regret(truth, F, truth, score="brier", **how)
-    np.testing.assert_allclose(parts.total, found, atol=1e-15)
 
 
 def test_regret_needs_the_same_runs():

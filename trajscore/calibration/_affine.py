@@ -116,64 +116,20 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Return calibrated log-probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_classes)
-            Log-probabilities.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Calibrated log-probabilities, columns as in `classes_`.
-        """
+        """Return calibrated log-probabilities, columns as in `classes_`."""
         return np.asarray(log_softmax(self._affine(X), axis=1))
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Return calibrated probabilities: the exponential of `transform`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_classes)
-            Log-probabilities.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Columns as in `classes_`.
-        """
+        """Return calibrated probabilities, the exponential of `transform`."""
         return np.asarray(softmax(self._affine(X), axis=1))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the most probable class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_classes)
-            Log-probabilities.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Classes.
-        """
+        """Return the most probable class of each sample."""
         chosen = self._affine(X).argmax(axis=1)
         return self.classes_[chosen]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return a name for each column of `transform`.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        ndarray of str
-            ``log_p_CLASS``.
-        """
+        """Return ``log_p_CLASS`` for each column of `transform`; no parameter is read."""
         check_is_fitted(self)
         return np.array([f"log_p_{label}" for label in self.classes_], dtype=object)
 

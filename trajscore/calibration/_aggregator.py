@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from trajscore.calibration.forecaster import Forecaster
-from trajscore.core.collapse import AGGREGATORS
+from trajscore.core.collapse import AGGREGATORS, aggregate
 from trajscore.core.estimator import like_input
 from trajscore.core.outcomes import check_outcomes
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.metrics import aggregate
 
 
 class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):
@@ -99,50 +98,17 @@ class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):
         return None, scores[:, 0]
 
     def transform(self, X: Any) -> Any:
-        """Return the traces as they are.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            Forecasts in [0, 1], one a step.
-
-        Returns
-        -------
-        TrajectoryArray, or NaN-padded ndarray where X was a plain array
-            The same traces.
-        """
+        """Return the traces as they are, in the form of X."""
         return like_input(self._check_runs(X, reset=False), X)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Collapse each trace to probabilities of failure and success.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            Forecasts in [0, 1], one a step.
-
-        Returns
-        -------
-        ndarray of shape (n_runs, 2)
-            Columns as in `classes_`.
-        """
+        """Collapse each trace to probabilities of failure and success, columns as in `classes_`."""
         traces = self._check_runs(X, reset=False)
         success = aggregate(traces, self.phi, weights=self.weights, horizon=self.horizon)
         return np.stack([1 - success, success], axis=1)
 
     def predict(self, X: Any) -> IntArray:
-        """Predict success where its probability is at least one half.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            Forecasts in [0, 1], one a step.
-
-        Returns
-        -------
-        ndarray of shape (n_runs,)
-            1 success, 0 failure.
-        """
+        """Predict success (1) where its probability is at least one half, else failure (0)."""
         success = self.predict_proba(X)[:, 1]
         return self.classes_[(success >= 0.5).astype(np.int64)]
 

@@ -17,7 +17,7 @@ from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import is_number
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.core.within_runs import last_cells, step_numbers
+from trajscore.core.within_runs import end_mask, step_numbers
 
 
 class AliveRate(LearnedForecaster):
@@ -124,17 +124,20 @@ class AliveRate(LearnedForecaster):
         counted = np.repeat(weight, traces.lengths)
         mass = weights.of(traces).cells() * counted
         label = np.repeat(labels.value, traces.lengths)
-        is_end = np.zeros(len(mass), dtype=bool)
-        if self.end is not None:
-            ended = traces.ended if traces.ended.any() else codes != CENSORED
-            is_end[last_cells(traces)[ended]] = True
+        ended = traces.ended if traces.ended.any() else codes != CENSORED
+        is_end = end_mask(traces, ended & (self.end is not None))
         step = step_numbers(traces)
         bins = length_bins(step)
-        mass *= _in_runs(np.bincount(bins, counted), np.bincount(bins, mass))[bins]
+        n_runs, weighed = np.bincount(bins, counted), np.bincount(bins, mass)
+        # in numbers of runs, as the prior is
+        mass *= np.divide(n_runs, weighed, out=np.ones_like(weighed), where=weighed > 0)[bins]
         width = np.bincount(length_bins(np.arange(1, step.max() + 1)))
-        base = float(np.average(labels.value, weights=weight))
+        rate = float(np.average(labels.value, weights=weight))
         going = _counts(bins, mass, label, ~is_end) / np.maximum(width, 1)
-        self.going_ = _leaning(going, base, self.prior)
+        self.going_ = np.empty(going.shape[1])
+        for k, (won, total) in enumerate(going.T):  # bins are few
+            rate = (won + self.prior * rate) / (total + self.prior)
+            self.going_[k] = rate
         ends = _counts(bins, mass, label, is_end)
         self.ended_ = (ends[0] + self.prior * self.going_) / (ends[1] + self.prior)
         return self
@@ -156,9 +159,7 @@ class AliveRate(LearnedForecaster):
         return state + 1, self._rates(t, is_end)
 
     def _forecasts(self, X: TrajectoryArray) -> FloatArray:
-        is_end = np.zeros(len(X.cells), dtype=bool)
-        is_end[last_cells(X)[X.ended]] = True
-        return self._rates(step_numbers(X), is_end)
+        return self._rates(step_numbers(X), end_mask(X, X.ended))
 
     def _rates(self, step: IntArray, is_end: BoolArray) -> FloatArray:
         bins = np.minimum(length_bins(step), len(self.going_) - 1)
@@ -172,22 +173,8 @@ class AliveRate(LearnedForecaster):
         return ("probability",)
 
 
-def _in_runs(n_runs: Any, mass: Any) -> FloatArray:
-    """Factors that turn mass into numbers of runs, as the prior is; 1 where nothing weighs."""
-    return np.divide(n_runs, mass, out=np.ones_like(mass), where=mass > 0)
-
-
 def _counts(bins: IntArray, mass: FloatArray, label: FloatArray, used: BoolArray) -> FloatArray:
     """Weight of successes and of all runs in each bin of steps."""
     size = int(bins.max()) + 1
     sums = [np.bincount(bins[used], part[used], size) for part in (mass * label, mass)]
     return np.stack(sums)
-
-
-def _leaning(counts: FloatArray, rate: float, prior: float) -> FloatArray:
-    """Rate of each bin, leaning towards the one before by `prior` runs; bins are few."""
-    rates = np.empty(counts.shape[1])
-    for k, (won, total) in enumerate(counts.T):
-        rate = (won + prior * rate) / (total + prior)
-        rates[k] = rate
-    return rates

@@ -23,38 +23,22 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
 
     Unlike Platt's map it can bend the two ends apart, and it holds the identity (a = b = 1, c = 0).
 
-    .. note::
-        ``fit(X, y).transform(X)`` does not equal ``fit_transform(X, y)``: the second calibrates
-        every training run with a map that has not seen its outcome.
-
     Parameters
     ----------
     C : float, default=1.0
         Inverse of the penalty on a and b; c is not penalised.
-    cv : int, splitter or list of (train, test), default=2
-        Folds of the cross-fit, as in `PlattCrossFitCalibrator`.
-    weights, horizon : str or callable, and int, "own" or None
-        Step weights, as in `PlattCrossFitCalibrator`.
-    censored : {"failure", "drop", "q_z"}, default="failure"
-        What runs with outcome -1 are in training, as in `PlattCrossFitCalibrator`.
+    cv, weights, horizon, censored : int or splitter, str or callable, int or "own", and str
+        Folds, step weights and unobserved runs, as in `PlattCrossFitCalibrator`.
 
     Attributes
     ----------
     maps_ : dict of str to map
         One for each fold, with its ``a``, ``b`` and ``c``.
-    full_map_ : map
-        Fitted on all runs; used by `transform`.
-    calibrated_range_ : tuple of float
-        Smallest and largest out-of-fold probability of the runs of positive weight.
-    n_censored_, n_dropped_ : int
-        Training runs without an observed outcome, and those of them (or of weight zero) left out.
-    n_channels_in_ : int
-        Always 1.
+    full_map_, calibrated_range_, n_censored_, n_dropped_, n_channels_in_ : map, tuple and int
+        As in `PlattCrossFitCalibrator`.
 
     See Also
     --------
-    trajscore.calibration.cross_fit_traces : Out-of-fold traces, where ``cross_val_predict`` gives
-        none.
     trajscore.PlattCrossFitCalibrator : Two numbers instead of three.
     IsotonicCrossFitCalibrator : Any rising shape.
 

@@ -20,11 +20,7 @@ from trajscore.calibration.forecaster import (
     check_refitted,
     fit_arguments,
 )
-from trajscore.calibration.look_ahead import (
-    LookAhead,
-    sample_look_ahead,
-    warn_of_look_ahead,
-)
+from trajscore.calibration.look_ahead import LookAhead, sample_look_ahead, warn_of_look_ahead
 from trajscore.calibration.training import CalibrationSample, TrainingSteps
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import (
@@ -96,10 +92,8 @@ def cross_fit_traces(
         Runs of one group (say, trials of one task) stay in one fold. Passed on to fits that take
         groups, and to the folds of a search that read them.
     cv : int, splitter or list of (train, test), default=5
-        A number of folds: they alternate within each outcome, in the order of the ids; with
-        `groups`, they are those of ``StratifiedGroupKFold``. A splitter sees the runs in the order
-        of their ids, so that the order of rows does not matter; lists and ``PredefinedSplit`` mean
-        the rows as they are given. Every run is held out once, and trained on otherwise.
+        Folds, as of `trajscore.core.folds.assign_folds`: every run is held out once, and trained on
+        otherwise.
     sample_weight : array-like of shape (n_runs,), optional
         Weight of each run, passed on to fits that take weights.
     q_z : float or array-like of shape (n_runs,), optional
@@ -309,29 +303,28 @@ class LearnedForecaster(Forecaster, BaseEstimator):
         """Fit on all runs, and return the forecasts of each run by a fit on other runs.
 
         So what follows in a pipeline, such as a calibrator, is fitted on forecasts as good as those
-        of new runs.
+        of new runs. The forecasts of ``fit(X, y).transform(X)`` are others: they are those of the
+        fit on all runs, which has seen the outcomes of these runs (scheme of scikit-learn's
+        ``TargetEncoder``).
 
         Parameters
         ----------
         X, y, sample_weight, q_z : array-like
             As in `fit`.
         groups : array-like of shape (n_runs,), optional
-            Runs of one group (say, trials of one task) stay in one of the five folds.
+            Runs of one group (say, trials of one task) stay in one fold: of five, or of the `cv`
+            of a calibrator.
 
         Returns
         -------
         TrajectoryArray, or NaN-padded ndarray where X was a plain array
-            Out-of-fold forecasts of the training runs, as by `cross_fit_traces`.
+            Out-of-fold forecasts of the training runs, as by `cross_fit_traces`. A channel keeps
+            its name; one without a name is called "probability".
 
         Raises
         ------
         ValueError
-            As in `fit`, or if there are too few runs, outcomes or groups for five folds.
-
-        Notes
-        -----
-        ``fit(X, y).transform(X)`` does not equal ``fit_transform(X, y)``: the first gives the
-        forecasts of the fit on all runs, which has seen the outcomes of these runs.
+            As in `fit`, or if there are too few runs, outcomes or groups for the folds.
         """
         every = {"sample_weight": sample_weight, "groups": groups, "q_z": q_z}
         metadata: dict[str, Any] = {
@@ -413,10 +406,6 @@ class CrossFitCalibrator(LearnedForecaster):
             If a parameter, a value or an outcome cannot be used; if there is not one
             outcome, weight, group and `q_z` for each run; or if there are too few runs, outcomes
             or groups for the folds.
-
-        Notes
-        -----
-        ``fit(X, y).transform(X)`` does not equal ``fit_transform(X, y)``; see the class.
         """
         self._fit(X, y, sample_weight, groups, q_z)
         return self
@@ -429,28 +418,6 @@ class CrossFitCalibrator(LearnedForecaster):
         groups: ArrayLike | None = None,
         q_z: ArrayLike | None = None,
     ) -> Any:
-        """Fit, and return out-of-fold probabilities for the training runs.
-
-        Parameters
-        ----------
-        X, y, sample_weight, groups, q_z : array-like
-            As in `fit`.
-
-        Returns
-        -------
-        TrajectoryArray, or NaN-padded ndarray where X was a plain array
-            Each run calibrated by a map that has not seen it. A channel keeps its name; one
-            without a name is called "probability".
-
-        Raises
-        ------
-        ValueError
-            As in `fit`.
-
-        Notes
-        -----
-        ``fit(X, y).transform(X)`` does not equal ``fit_transform(X, y)``; see the class.
-        """
         return self._fit(X, y, sample_weight, groups, q_z)
 
     def _advance(
@@ -522,7 +489,8 @@ class CrossFitCalibrator(LearnedForecaster):
     def _cross_fit(self, steps: TrainingSteps) -> FloatArray:
         """Calibrate the steps of each fold by a map fitted on the other folds."""
         fold = steps.fold
-        names = [_fold_name(k) for k in range(int(fold.max()) + 1)]
+        letters, n_folds = string.ascii_uppercase, int(fold.max()) + 1
+        names = [letters[k] if k < len(letters) else f"fold{k + 1}" for k in range(n_folds)]
         maps, calibrated = {}, np.empty(len(steps.X.cells))
         cell_fold = np.repeat(fold, steps.X.lengths)
         fits = out_of_fold(fold, lambda train: self._fit_map(steps.of(train)))
@@ -533,8 +501,3 @@ class CrossFitCalibrator(LearnedForecaster):
             calibrated[held_out] = fitted(steps.X.cells[held_out])
         self.maps_ = {name: maps[name] for name in names}
         return calibrated
-
-
-def _fold_name(k: int) -> str:
-    letters = string.ascii_uppercase
-    return letters[k] if k < len(letters) else f"fold{k + 1}"

@@ -25,10 +25,6 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
     need little data; with many runs the isotonic map does, which learns any rising shape. The mean
     keeps the order of the values, and no map has to be chosen, which with few runs is chance.
 
-    .. note::
-        ``fit(X, y).transform(X)`` does not equal ``fit_transform(X, y)``: the second calibrates
-        every training run with a map that has not seen its outcome.
-
     Parameters
     ----------
     n_half : float, default=1000
@@ -38,12 +34,8 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
     link : {"logit", "identity"}, default="logit"
         "logit" takes forecasts in [0, 1]. "identity" takes any signal that is higher where success
         is more likely; there is no beta map of it.
-    cv : int, splitter or list of (train, test), default=2
-        Folds of the cross-fit, as in `PlattCrossFitCalibrator`.
-    weights, horizon : str or callable, and int, "own" or None
-        Step weights, as in `PlattCrossFitCalibrator`.
-    censored : {"failure", "drop", "q_z"}, default="failure"
-        What runs with outcome -1 are in training, as in `PlattCrossFitCalibrator`.
+    cv, weights, horizon, censored : int or splitter, str or callable, int or "own", and str
+        Folds, step weights and unobserved runs, as in `PlattCrossFitCalibrator`.
 
     Attributes
     ----------
@@ -51,14 +43,8 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
         One for each fold, as in `PlattCrossFitCalibrator`. Each has its ``members`` and their
         ``shares``, which add up to one, and ``fallback``: whether it is the constant base rate,
         because neither Platt's nor the beta map rises with the signal.
-    full_map_ : map
-        Fitted on all runs; used by `transform`.
-    calibrated_range_ : tuple of float
-        Smallest and largest out-of-fold probability of the runs of positive weight.
-    n_censored_, n_dropped_ : int
-        Training runs without an observed outcome, and those of them (or of weight zero) left out.
-    n_channels_in_ : int
-        Always 1.
+    full_map_, calibrated_range_, n_censored_, n_dropped_, n_channels_in_ : map, tuple and int
+        As in `PlattCrossFitCalibrator`.
 
     See Also
     --------

@@ -25,24 +25,12 @@ class PrefixFeatures(NamedTuple):
 
     What has been seen is a tuple of arrays with one entry a run, and is never changed in place.
     Statistics are those of the scores recorded so far, NaN while there are none; scores themselves
-    are NaN where they were not recorded.
-
-    Attributes
-    ----------
-    kind : {"prefix", "last", "summary", "running"} or callable
-        All scores so far; the last ones; mean, minimum, maximum, last value and last change of
-        each channel; more statistics of each channel, and how they matter as runs get longer; or
-        what a function returns for an array of shape (n_runs, t, n_channels).
-    last : int
-        Number of scores for "last".
-    pooled : bool
-        Whether there are as many features at every step, the step's number among them; before
-        `last` scores are seen, the first is then repeated.
+    are NaN where they were not recorded. Parameters are those of `PrefixForecaster`.
     """
 
     kind: Features
     last: int
-    pooled: bool
+    pooled: bool  # as many features at every step, its number among them; the first are repeated
 
     def check(self) -> None:
         """Refuse unknown features, and those that do not fit one classifier over all steps."""

@@ -24,40 +24,24 @@ class IsotonicCrossFitCalibrator(CrossFitCalibrator):
     rising shape, and so needs more runs than Platt's two numbers do: below about a thousand, hold
     both against each other by a proper score.
 
-    .. note::
-        ``fit(X, y).transform(X)`` does not equal ``fit_transform(X, y)``: the second calibrates
-        every training run with a map that has not seen its outcome.
-
     Parameters
     ----------
     prior : float, default=0.5
         Runs that are added at the ends: as many successes at the lowest value, and failures at the
         highest, so that no probability is 0 or 1, which one run could prove wrong at any cost.
         0 is plain isotonic regression, clipped to [1e-6, 1 - 1e-6].
-    cv : int, splitter or list of (train, test), default=2
-        Folds of the cross-fit, as in `PlattCrossFitCalibrator`.
-    weights, horizon : str or callable, and int, "own" or None
-        Step weights, as in `PlattCrossFitCalibrator`.
-    censored : {"failure", "drop", "q_z"}, default="failure"
-        What runs with outcome -1 are in training, as in `PlattCrossFitCalibrator`.
+    cv, weights, horizon, censored : int or splitter, str or callable, int or "own", and str
+        Folds, step weights and unobserved runs, as in `PlattCrossFitCalibrator`.
 
     Attributes
     ----------
     maps_ : dict of str to map
         One for each fold, as in `PlattCrossFitCalibrator`.
-    full_map_ : map
-        Fitted on all runs; used by `transform`.
-    calibrated_range_ : tuple of float
-        Smallest and largest out-of-fold probability of the runs of positive weight.
-    n_censored_, n_dropped_ : int
-        Training runs without an observed outcome, and those of them (or of weight zero) left out.
-    n_channels_in_ : int
-        Always 1.
+    full_map_, calibrated_range_, n_censored_, n_dropped_, n_channels_in_ : map, tuple and int
+        As in `PlattCrossFitCalibrator`.
 
     See Also
     --------
-    trajscore.calibration.cross_fit_traces : Out-of-fold traces, where ``cross_val_predict`` gives
-        none.
     trajscore.PlattCrossFitCalibrator : A smooth map of two numbers.
     BetaCrossFitCalibrator : A smooth map of three.
 

@@ -35,11 +35,6 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
     Platt scaling over all steps, weighted with the step weights of the score, so that the
     calibrator's target is the evaluator's. Training rows get *out-of-fold* probabilities.
 
-    .. note::
-        ``fit(X, y).transform(X)`` does not equal ``fit_transform(X, y)``: the second calibrates
-        every training run with a map that has not seen its outcome (scheme of scikit-learn's
-        ``TargetEncoder``), the first uses the map fitted on all runs.
-
     Parameters
     ----------
     C : float, default=1.0
@@ -47,12 +42,9 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
         over runs, whose step weights add up to one on average, for standardised values. The
         intercept is not penalised.
     cv : int, splitter or list of (train, test), default=2
-        Folds of the cross-fit. A number of folds alternates within each outcome, over runs sorted
-        by id; with `groups`, the folds are those of scikit-learn's ``StratifiedGroupKFold`` over
-        the different runs. Every map needs a success and a failure to be fitted on, and one of the
-        outcomes as many runs as there are folds. A splitter sees the runs in the order of their
-        ids; lists and ``PredefinedSplit`` mean the rows as they are given. Every run is held out
-        once, and trained on otherwise.
+        Folds of the cross-fit, as of `trajscore.core.folds.assign_folds`: every run is held out
+        once, and trained on otherwise. Every map needs a success and a failure to be fitted on, and
+        one of the outcomes as many runs as there are folds.
     weights, horizon : str or callable, and int, "own" or None
         Step weights, as in `trajscore.metrics.tps_score`; should be those of the score that judges
         the result. Default: "early", 1/sqrt(t). They depend on the step alone, so that forecasts
@@ -151,18 +143,16 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
         intercept, slope, fallback = float(logit(sample.base_rate)), 0.0, is_flat
         if not is_flat:
             slopes, constant = fit_logistic(x[:, None], sample, self.C)
-            fallback = self._points_the_wrong_way(float(slopes[0]))
+            increasing = self.increasing
+            if increasing is None:
+                increasing = True if self.link == "logit" else "auto"
+            wrong = slopes[0] < 0 if increasing else slopes[0] > 0
+            fallback = increasing != "auto" and bool(wrong)
             if not fallback:
                 intercept, slope = constant, float(slopes[0])
         return PlattMap(
             sample.n_runs, sample.base_rate, self.link, center, scale, intercept, slope, fallback
         )
-
-    def _points_the_wrong_way(self, slope: float) -> bool:
-        increasing = self.increasing
-        if increasing is None:
-            increasing = True if self.link == "logit" else "auto"
-        return increasing != "auto" and (slope < 0 if increasing else slope > 0)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from trajscore.core.sample import ended_where_known
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import check_jobs
-from trajscore.core.within_runs import cells_by_step, last_cells
+from trajscore.core.within_runs import cells_by_step, end_mask
 
 # Steps whose features are held at a time in forecasting.
 _CHUNK_CELLS = 1 << 18
@@ -84,10 +84,8 @@ class PrefixForecaster(LearnedForecaster):
         Runs of each outcome that must be left at a step for a classifier to be fitted there; soft
         outcomes count by their shares.
     censored : {"failure", "drop", "q_z"}, default="failure"
-        What runs with outcome -1 are in training: failures (the pseudo-label of the simple
-        censored score), left out, or the soft outcome given as `q_z`. A run of soft outcome q is
-        fitted twice, as a success of weight q and as a failure of weight 1 - q, because
-        classifiers take no soft outcomes.
+        What runs with outcome -1 are in training, as in `PlattCrossFitCalibrator`. A run of soft
+        outcome q is fitted twice, as a success of weight q and as a failure of weight 1 - q.
     n_jobs : int, optional
         Classifiers of different steps are fitted in parallel; the result does not depend on it.
 
@@ -182,16 +180,9 @@ class PrefixForecaster(LearnedForecaster):
             If an outcome cannot be used, only failures or only successes are left, a
             classifier is to take missing values, weights or soft outcomes and cannot, or a
             parameter cannot be used.
-
-        Notes
-        -----
-        ``fit(X, y).transform(X)`` forecasts runs whose outcomes were seen, and
-        ``fit_transform(X, y)`` each run by a fit on other runs: the two differ.
         """
         require_y(self, y)
-        self._features().check()
-        _check_count(self.min_class_count)
-        _check_end(self.end, self.pooled)
+        self._check_parameters()
         prototype = _classifier(self.estimator, 0.3 if self.features == "running" else 1.0)
         traces = self._check_runs(X, reset=True)
         codes = check_outcomes(y, traces)
@@ -212,10 +203,20 @@ class PrefixForecaster(LearnedForecaster):
         self.estimators_ = fit(prototype, traces, success, weights)
         return self
 
+    def _check_parameters(self) -> None:
+        self._features().check()
+        count = self.min_class_count
+        if isinstance(count, bool) or not isinstance(count, Integral):
+            raise ValueError(f"min_class_count must be a whole number, got {count!r}")
+        if self.end not in ("step", "after", None):
+            raise ValueError(f"end must be 'step', 'after' or None, got {self.end!r}")
+        if self.end is not None and not self.pooled:
+            raise ValueError("end needs pooled=True, one classifier over all steps")
+
     def _fit_pooled(
         self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
     ) -> list[Any]:
-        labels, is_end = np.repeat(y, X.lengths), _is_end(X)
+        labels, is_end = np.repeat(y, X.lengths), end_mask(X, X.ended)
         cells = None if weight is None else np.repeat(weight, X.lengths)
         if self.end is None:
             return [_fit_one(prototype, self._features().at_all_steps(X), labels, cells)]
@@ -306,15 +307,8 @@ class PrefixForecaster(LearnedForecaster):
     def _of_all_steps(self, X: TrajectoryArray) -> FloatArray:
         rows = self._features().at_all_steps(X)
         if self.end is not None:
-            return self._at_or_before_end(rows, _is_end(X))
+            return self._at_or_before_end(rows, end_mask(X, X.ended))
         return _success(self.estimators_[0], rows)
-
-
-def _is_end(X: TrajectoryArray) -> BoolArray:
-    """Whether each cell is the last one of a run that has ended."""
-    is_end = np.zeros(len(X.cells), dtype=bool)
-    is_end[last_cells(X)[X.ended]] = True
-    return is_end
 
 
 def _classifier(estimator: Any, C: float) -> Any:
@@ -339,18 +333,6 @@ def _check_both(y: FloatArray) -> None:
             f"the training runs (n_samples = {len(y)}) are all {kind}, one class; both outcomes "
             f"are needed"
         )
-
-
-def _check_end(end: Any, pooled: bool) -> None:
-    if end not in ("step", "after", None):
-        raise ValueError(f"end must be 'step', 'after' or None, got {end!r}")
-    if end is not None and not pooled:
-        raise ValueError("end needs pooled=True, one classifier over all steps")
-
-
-def _check_count(min_class_count: Any) -> None:
-    if isinstance(min_class_count, bool) or not isinstance(min_class_count, Integral):
-        raise ValueError(f"min_class_count must be a whole number, got {min_class_count!r}")
 
 
 def _fit_one(prototype: Any, rows: FloatArray, y: FloatArray, weight: FloatArray | None) -> Any:

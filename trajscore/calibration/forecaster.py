@@ -19,12 +19,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.estimator import (
-    TraceTransformer,
-    check_estimator_input,
-    inside_of,
-    like_input,
-)
+from trajscore.core.estimator import TraceTransformer, check_estimator_input, inside_of, like_input
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.within_runs import cells_by_step
 
@@ -112,18 +107,7 @@ class Forecaster(TraceTransformer, ABC):
         return out
 
     def begin(self, n: int = 1) -> Any:
-        """Return the state of new runs, before their first step, to be followed by `advance`.
-
-        Parameters
-        ----------
-        n : int, default=1
-            Number of runs.
-
-        Returns
-        -------
-        state : object
-            Passed on to `advance`.
-        """
+        """Return the state of `n` new runs before their first step, for `advance`."""
         check_is_fitted(self)
         return self._begin(n)
 
@@ -172,10 +156,6 @@ class Forecaster(TraceTransformer, ABC):
         """
         values = np.asarray(scores, dtype=np.float64)
         values = values[:, None] if values.ndim == 1 else values
-        self._check_scores(values)
-        return self._advance(state, values, None if done is None else np.asarray(done, dtype=bool))
-
-    def _check_scores(self, values: FloatArray) -> None:
         if values.ndim != 2 or values.shape[1] != self.n_channels_in_:
             raise ValueError(
                 f"scores must have shape (n_runs, {self.n_channels_in_}), got {values.shape}"
@@ -191,6 +171,7 @@ class Forecaster(TraceTransformer, ABC):
                 f"forecast {values[outside][0]:g} lies outside [0, 1]; send a probability of "
                 f"success"
             )
+        return self._advance(state, values, None if done is None else np.asarray(done, dtype=bool))
 
 
 class Chain:
@@ -340,7 +321,9 @@ def fit_arguments(estimator: Any, metadata: dict[str, Any]) -> dict[str, Any]:
 def _arguments(estimator: Any, metadata: dict[str, Any]) -> dict[str, Any]:
     is_search = {"estimator", "cv", "scoring"} <= set(estimator.get_params(deep=False))
     if not (is_search or isinstance(estimator, Pipeline)):
-        return {name: value for name, value in metadata.items() if _takes(estimator, name)}
+        soft = getattr(estimator, "censored", "q_z") == "q_z"
+        named = (name for name in metadata if has_fit_parameter(estimator, name))
+        return {name: metadata[name] for name in named if name != "q_z" or soft}
     if get_config()["enable_metadata_routing"]:  # then the user says who gets what
         wanted = get_routing_for_object(estimator).consumes("fit", metadata)
         return {name: value for name, value in metadata.items() if name in wanted}
@@ -356,9 +339,3 @@ def _arguments(estimator: Any, metadata: dict[str, Any]) -> dict[str, Any]:
         if hasattr(part, "fit")
         for name, value in _arguments(part, metadata).items()
     }
-
-
-def _takes(estimator: Any, name: str) -> bool:
-    if name == "q_z" and getattr(estimator, "censored", "q_z") != "q_z":
-        return False
-    return has_fit_parameter(estimator, name)

@@ -47,29 +47,15 @@ Runs = TrajectoryArray | list[Any]
 
 @dataclass(frozen=True)
 class LookAhead:
-    """Where a prefix gets another value than its whole run, and what makes the difference.
+    """Where a prefix gets another value than its whole run, and what makes the difference."""
 
-    Attributes
-    ----------
-    cause : {"ids", "meta", "horizon", "ended", "several", "random", "steps"}
-        What the value depends on: one of the parts that were hidden, or several, or later steps.
-    run : int or str
-        Id of the run.
-    step, seen : int
-        Step of the value, and number of steps of the prefix.
-    whole, prefix : float
-        The value in the whole run, and that in the prefix; NaN where there is none.
-    error : str
-        What the transform of prefixes raised instead, if it did.
-    """
-
-    cause: str
-    run: Any = None
-    step: int = 0
-    seen: int = 0
-    whole: float = np.nan
+    cause: str  # one of _CAUSES
+    run: Any = None  # its id
+    step: int = 0  # of the value
+    seen: int = 0  # number of steps of the prefix
+    whole: float = np.nan  # the value in the whole run
     prefix: float = np.nan
-    error: str = ""
+    error: str = ""  # what the transform of prefixes raised instead
 
     def __str__(self) -> str:
         if self.error:

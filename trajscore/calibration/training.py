@@ -14,23 +14,16 @@ from trajscore.core.weights import StepWeights
 
 @dataclass(frozen=True)
 class CalibrationSample:
-    """What a map is fitted on: the distinct values of a signal, and who shows them.
+    """What a map is fitted on: the distinct values of a signal, rising, and who shows them.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_values,)
-        Distinct values, rising.
-    success, failure : ndarray of shape (n_values,)
-        Weight of succeeding and of failing runs at each value: step weight times run weight, a
-        soft outcome shared between the two.
-    n_runs : int
-        Runs of positive weight.
+    `success` and `failure` are the weights of succeeding and of failing runs at each value: step
+    weight times run weight, a soft outcome shared between the two.
     """
 
     values: FloatArray
     success: FloatArray
     failure: FloatArray
-    n_runs: int
+    n_runs: int  # of positive weight
 
     @property
     def base_rate(self) -> float:

@@ -19,6 +19,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.sample import check_sample
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_fraction, as_numbers
 from trajscore.core.within_runs import run_numbers, step_numbers
@@ -26,28 +27,7 @@ from trajscore.core.within_runs import run_numbers, step_numbers
 
 @dataclass(frozen=True, eq=False)
 class StopTest:
-    """Whether the recorded history says who was stopped.
-
-    Attributes
-    ----------
-    statistic : float
-        Score statistic, chi-squared with `df` degrees of freedom if history says nothing; NaN if
-        the data cannot tell.
-    df : int
-        Degrees of freedom.
-    pvalue : float
-        Its p-value; NaN if the data cannot tell.
-    table : DataFrame
-        One row a feature: z (positive where runs with large values were stopped more) and pvalue.
-    outcome : DataFrame or None
-        Test of outcomes of resumed runs against estimates from runs that went on, see
-        `conditional_mean_test`.
-    n_stops, n_informative_stops : int
-        Stopped runs, and those stopped at a step that some other run of the stratum outlived,
-        so that they say something.
-    alpha : float
-        Level at which its text, ``str(test)``, takes a side.
-    """
+    """Whether the recorded history says who was stopped; see `administrative_stop_test`."""
 
     statistic: float
     df: int
@@ -55,7 +35,7 @@ class StopTest:
     table: pd.DataFrame
     outcome: pd.DataFrame | None
     n_stops: int
-    n_informative_stops: int
+    n_informative_stops: int  # stopped at a step that some other run of the stratum outlived
     alpha: float
 
     @property
@@ -65,7 +45,13 @@ class StopTest:
 
     def __str__(self) -> str:
         if self.outcome is not None and self.outcome_pvalue < self.alpha:
-            return self._unlike_q_z(self.outcome)
+            side = "more" if self.outcome.loc["mean", "mean"] > 0 else "less"
+            return (
+                f"stops are not administrative, or q_z is wrong: resumed runs came to other "
+                f"outcomes than q_z expects (p = {self.outcome_pvalue:.2g}, {side} success in the "
+                f"mean); take q_z from resumed runs (ContinuationModel with branches=), or see "
+                f"tps_bounds"
+            )
         if np.isnan(self.pvalue):
             return self._nothing_to_test()
         if self.pvalue < self.alpha:
@@ -73,14 +59,6 @@ class StopTest:
         return (
             f"no sign against administrative stops (p = {self.pvalue:.2g}, "
             f"{self.n_informative_stops} stops that others outlived); {self._of_what_is_hidden()}"
-        )
-
-    def _unlike_q_z(self, outcome: pd.DataFrame) -> str:
-        side = "more" if outcome.loc["mean", "mean"] > 0 else "less"
-        return (
-            f"stops are not administrative, or q_z is wrong: resumed runs came to other outcomes "
-            f"than q_z expects (p = {self.outcome_pvalue:.2g}, {side} success in the mean); take "
-            f"q_z from resumed runs (ContinuationModel with branches=), or see tps_bounds"
         )
 
     def _nothing_to_test(self) -> str:
@@ -157,7 +135,9 @@ def administrative_stop_test(
     -------
     StopTest
         statistic, df and pvalue (NaN where the data cannot tell), table (z and p-value of each
-        feature), outcome (the test of outcomes), and as ``str(test)`` the result in a sentence.
+        feature; z is positive where runs with large values were stopped more), outcome (the test
+        of outcomes, by `conditional_mean_test`), n_stops, n_informative_stops (those that some
+        like run outlived), and as ``str(test)`` the result in a sentence.
 
     Raises
     ------
@@ -174,8 +154,7 @@ def administrative_stop_test(
     -----
     The statistic is the score test of a proportional-hazards model of stops, stratified by step,
     with the hypergeometric variance of tied stops. With `groups` the variance is that between
-    groups: the scores of each group are added up, divided by 1 - its share of the steps at risk.
-    The statistic cannot exceed the number of groups then, so that few groups cannot reject.
+    groups, and the statistic cannot exceed their number, so that few groups cannot reject.
 
     *It can see* stops that depend on the recorded history: a monitor that stops runs that look
     bad, budgets of tokens or time that long or rambling runs exhaust sooner. These break
@@ -314,7 +293,7 @@ def _warn_of_few_groups(n_groups: int, critical: float) -> None:
 def _table(score: FloatArray, variance: FloatArray, names: list[str]) -> pd.DataFrame:
     spread = np.sqrt(np.diag(variance))
     z = np.full(len(score), np.nan)
-    np.divide(score, spread, out=z, where=spread > 1e-12)
+    np.divide(score, spread, out=z, where=spread > ROUNDING)
     return pd.DataFrame({"z": z, "pvalue": 2 * norm.sf(np.abs(z))}, index=names)
 
 

@@ -15,15 +15,7 @@ from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weight
 
 
 class TPSBounds(NamedTuple):
-    """Smallest and largest score that some q_Z in the range gives.
-
-    Attributes
-    ----------
-    low, high : float
-        The bounds; both are attained.
-    q_low, q_high : ndarray of shape (n_runs,)
-        The q_Z that attain them; NaN for observed runs.
-    """
+    """Smallest and largest score that some q_Z in the range gives, as `tps_bounds` describes."""
 
     low: float
     high: float
@@ -32,16 +24,7 @@ class TPSBounds(NamedTuple):
 
 
 class BreakEven(NamedTuple):
-    """The q_Z, common to all unobserved runs, at which two predictors score alike.
-
-    Attributes
-    ----------
-    q : float
-        The break-even point; NaN if there is none in [0, 1].
-    difference_at_0, difference_at_1 : float
-        Score of the first minus that of the second if all unobserved runs had failed, and if
-        all had succeeded; linear in between.
-    """
+    """The q_Z, common to all unobserved runs, at which two predictors score alike."""
 
     q: float
     difference_at_0: float
@@ -88,7 +71,8 @@ def tps_bounds(
     Returns
     -------
     TPSBounds
-        low, high, and the q_Z that attain them.
+        low and high, both of which are attained; q_low and q_high, the q_Z that attain them, NaN
+        for observed runs.
 
     Raises
     ------
@@ -155,7 +139,9 @@ def break_even_q(
     Returns
     -------
     BreakEven
-        The point, and the difference at both ends.
+        q, the break-even point, NaN if there is none in [0, 1]; difference_at_0 and
+        difference_at_1, the score of the first minus that of the second if all unobserved runs had
+        failed, and if all had succeeded (linear in between); flips, whether there is such a point.
 
     Raises
     ------

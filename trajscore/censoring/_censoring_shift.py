@@ -111,18 +111,15 @@ def censoring_shift(
         weight, scores = sample.weight[here], [np.nan] * 3
         if weight.any():
             scores = [sums[here].mean(weight) for sums in (complete, prefix, censored)]
-        rows[name] = counts | _parts(*scores)
+        whole_score, prefix_score, censored_score = scores
+        rows[name] = counts | {
+            "complete": whole_score,
+            "censored": censored_score,
+            "shift": censored_score - whole_score,
+            "prefix_swap": censored_score - prefix_score,
+            "tail_omission": prefix_score - whole_score,
+        }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("outcome")
-
-
-def _parts(complete: float, prefix: float, censored: float) -> dict[str, float]:
-    return {
-        "complete": complete,
-        "censored": censored,
-        "shift": censored - complete,
-        "prefix_swap": censored - prefix,
-        "tail_omission": prefix - complete,
-    }
 
 
 def _kept(lengths: ArrayLike, n_runs: int) -> IntArray:

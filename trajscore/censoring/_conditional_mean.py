@@ -12,14 +12,13 @@ from scipy.stats import chi2, norm
 from trajscore.core.checks import check_groups, check_trajectories
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import contrast_sums
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
 # the normal approximation needs some independent units, runs or clusters
 _AT_LEAST = 10
-# a spread below this is one of rounding
-_ROUNDING = 1e-12
 
 
 def conditional_mean_test(
@@ -117,7 +116,7 @@ def conditional_mean_test(
         slope = contrast_sums(X, score, as_step_weights(weights, horizon))
         instruments["score"] = slope.total / slope.divisor[known].mean()
     residual = (observed - estimate)[known]
-    if np.ptp(residual) <= _ROUNDING:
+    if np.ptp(residual) <= ROUNDING:
         raise ValueError(
             f"outcome minus q_z is {residual[0]:.3g} for each of the {len(residual)} held-out "
             f"runs, so its mean has no standard error; the criterion needs runs that differ"
@@ -164,7 +163,7 @@ def _instruments(estimate: FloatArray, features: ArrayLike | None) -> dict[str, 
 
 def _standardized(x: FloatArray) -> FloatArray:
     spread = np.nanstd(x)
-    if not spread > _ROUNDING * np.nanmax(np.abs(x)):
+    if not spread > ROUNDING * np.nanmax(np.abs(x)):
         return np.zeros_like(x)
     return np.asarray((x - np.nanmean(x)) / spread)
 
@@ -180,7 +179,7 @@ def _moment_table(
         centered = sums
     covariance = centered.T @ centered / len(moments) ** 2
     std_error = np.sqrt(np.diag(covariance))
-    varies = std_error > _ROUNDING * np.abs(moments).max(axis=0)
+    varies = std_error > ROUNDING * np.abs(moments).max(axis=0)
     z = np.full(len(mean), np.nan)
     np.divide(mean, std_error, out=z, where=varies)
     table = pd.DataFrame(

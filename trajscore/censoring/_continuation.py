@@ -13,11 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.censoring._conditional_mean import conditional_mean_test
 from trajscore.censoring._features import Features, cell_features
 from trajscore.censoring._forecasts import forecasts_of, refuse_predictor
-from trajscore.censoring._monte_carlo import (
-    Branches,
-    MonteCarloContinuation,
-    continuation_summary,
-)
+from trajscore.censoring._monte_carlo import Branches, MonteCarloContinuation, continuation_summary
 from trajscore.censoring._shares import cross_fit_shares, fit_shares, predict_success
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups, check_sample_weight, check_trajectories
@@ -195,10 +191,15 @@ class ContinuationModel(BaseEstimator):
         self.ids_ = runs.ids
         run_weight = check_sample_weight(sample_weight, len(runs))
         counted: FloatArray | IntArray
+        self.monte_carlo_: MonteCarloContinuation | None = None
         if branches is None:
             cells, share, counted = self._observed(runs, y)
         else:
-            cells, share, counted = self._resumed(runs, branches)
+            audit = MonteCarloContinuation(self.unresolved, self.min_branches).fit(runs, branches)
+            self.monte_carlo_, self.n_extrapolated_ = audit, 0
+            resumed = audit.audited_
+            cells, share = last_cells(runs)[resumed], audit.q_z_[resumed]
+            counted = audit.n_valid_[resumed]
         rows = run_numbers(runs)[cells]
         clusters = np.arange(len(runs)) if groups is None else check_groups(groups, len(runs))
         self.training_rows_, self.training_steps_ = rows, step_numbers(runs)[cells]
@@ -209,7 +210,10 @@ class ContinuationModel(BaseEstimator):
         self.classifier_ = fit_shares(self.classifier, table, share, weight)
         self.held_out_ = np.full(len(rows), np.nan)
         if self.cv is not None:
-            fold = self._folds(runs, groups, rows, share, weight)
+            success, counts = np.zeros((2, len(runs)), dtype=bool)
+            success[rows] = share >= 0.5
+            counts[rows[weight > 0]] = True
+            fold = assign_folds(self.cv, runs.ids, success, counts=counts, groups=groups)[rows]
             self.held_out_ = cross_fit_shares(self.classifier, table, share, weight, fold)
         return self
 
@@ -256,10 +260,6 @@ class ContinuationModel(BaseEstimator):
         -------
         DataFrame
             As of `conditional_mean_test`.
-
-        References
-        ----------
-        Raghu et al. (2026), Remark C.4.
         """
         check_is_fitted(self)
         if self.cv is None:
@@ -303,22 +303,14 @@ class ContinuationModel(BaseEstimator):
             Their outcomes. Default: none was observed.
         traces : TrajectoryArray or array-like of shape (n_runs, T_max), optional
             Forecasts under test, of these runs.
-        score, weights, horizon : score family and step weights
-            As in `trajscore.metrics.tps_score`.
-        n_resamples : int, default=1000
-            Bootstrap replicates over runs; the model is not refitted, see
+        score, weights, horizon, n_resamples, random_state : optional
+            As in `MonteCarloContinuation.summary`; the model is not refitted, see
             `censored_tps_interval` for intervals that include its error.
-        random_state : int, RandomState instance or None, default=0
-            Seed.
 
         Returns
         -------
         DataFrame
             value, low and high of each figure.
-
-        References
-        ----------
-        Raghu et al. (2026), Tables 7 and 8.
         """
         runs = check_estimator_input(self, X, reset=False, single_channel=False)
         outcomes = np.full(len(runs), CENSORED) if y is None else check_outcomes(y, len(runs))
@@ -360,7 +352,6 @@ class ContinuationModel(BaseEstimator):
         step = step_numbers(runs)
         usable = np.repeat(outcomes != CENSORED, runs.lengths)
         usable[last_cells(runs)] = False
-        self.monte_carlo_: MonteCarloContinuation | None = None
         self.n_extrapolated_ = int((~np.isin(stops, step[usable])).sum())
         if self.steps == "stops" and len(stops):
             usable &= np.isin(step, stops)
@@ -373,26 +364,3 @@ class ContinuationModel(BaseEstimator):
         cells = np.flatnonzero(usable)
         outcome = outcomes[run_numbers(runs)[cells]].astype(np.float64)
         return cells, outcome, np.ones(len(cells))
-
-    def _resumed(
-        self, runs: TrajectoryArray, branches: Branches
-    ) -> tuple[IntArray, FloatArray, IntArray]:
-        """Return the last cells of resumed runs, their shares of success, and branches of each."""
-        audit = MonteCarloContinuation(self.unresolved, self.min_branches).fit(runs, branches)
-        self.monte_carlo_, self.n_extrapolated_ = audit, 0
-        rows = np.flatnonzero(audit.audited_)
-        return last_cells(runs)[rows], audit.q_z_[rows], audit.n_valid_[rows]
-
-    def _folds(
-        self,
-        runs: TrajectoryArray,
-        groups: ArrayLike | None,
-        rows: IntArray,
-        share: FloatArray,
-        weight: FloatArray,
-    ) -> IntArray:
-        """Return the fold of the run of each training prefix."""
-        success, counts = np.zeros((2, len(runs)), dtype=bool)
-        success[rows] = share >= 0.5
-        counts[rows[weight > 0]] = True
-        return assign_folds(self.cv, runs.ids, success, counts=counts, groups=groups)[rows]

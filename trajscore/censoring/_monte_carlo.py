@@ -108,7 +108,11 @@ class MonteCarloContinuation(BaseEstimator):
         ValueError
             If an outcome is not 1, 0 or -1, or no run has enough valid continuations.
         """
-        self._check_parameters()
+        check_choice(self.unresolved, "unresolved", _UNRESOLVED)
+        as_count(self.min_branches, "min_branches")
+        as_fraction(self.confidence_level, "confidence_level")
+        if not is_number(self.prior) or not 0 < self.prior < np.inf:
+            raise ValueError(f"prior must be a positive number, got {self.prior!r}")
         runs = check_trajectories(X, allow_missing=True)
         row, outcome = _flatten_branches(branches, len(runs))
         unresolved = outcome == CENSORED
@@ -133,18 +137,7 @@ class MonteCarloContinuation(BaseEstimator):
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Look up the estimates of runs by their identifiers.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            The runs.
-
-        Returns
-        -------
-        ndarray of shape (n_runs,)
-            q_Z, for ``q_z=`` of censored scores; NaN for runs that have no estimate.
-        """
+        """Look up the estimates of runs by their identifiers; NaN for runs that have none."""
         check_is_fitted(self)
         runs = check_trajectories(X, allow_missing=True)
         known = pd.Series(self.q_z_, index=self.ids_)
@@ -178,10 +171,6 @@ class MonteCarloContinuation(BaseEstimator):
         -------
         DataFrame
             value, low and high of each figure; the intervals are those of means over runs.
-
-        References
-        ----------
-        Raghu et al. (2026), Tables 7 and 8.
 
         Examples
         --------
@@ -228,13 +217,6 @@ class MonteCarloContinuation(BaseEstimator):
         low = np.where(successes == 0, 0.0, low)
         high = np.where(failures == 0, 1.0, high)
         return np.where(self.audited_, low, np.nan), np.where(self.audited_, high, np.nan)
-
-    def _check_parameters(self) -> None:
-        check_choice(self.unresolved, "unresolved", _UNRESOLVED)
-        as_count(self.min_branches, "min_branches")
-        as_fraction(self.confidence_level, "confidence_level")
-        if not is_number(self.prior) or not 0 < self.prior < np.inf:
-            raise ValueError(f"prior must be a positive number, got {self.prior!r}")
 
 
 def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]:

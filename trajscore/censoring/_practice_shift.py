@@ -74,22 +74,13 @@ class PracticeShift:
         return self.n_censored / (self.n_complete + self.n_censored)
 
     def shifts(self) -> pd.DataFrame:
-        """Return the shifts, predictor and weights by score.
-
-        Returns
-        -------
-        DataFrame
-            As Table 11 of the paper.
-        """
+        """Return the shifts, predictor and weights by score: Table 11 of the paper."""
         return self.table["shift"].unstack("score")[list(self._names("score"))]
 
     def signs(self) -> pd.DataFrame:
-        """Return the sign of the shifts, predictor by weights.
+        """Return the sign of the shifts, predictor by weights: Table 13 of the paper.
 
-        Returns
-        -------
-        DataFrame
-            As Table 13 of the paper: "+" or "-", "+/-" where score families disagree.
+        "+" or "-", and "+/-" where score families disagree.
         """
         sign = np.sign(self.table["shift"].drop(BASE_RATE, level="predictor"))
         by_family = sign.groupby(level=["predictor", "weights"], sort=False)
@@ -103,11 +94,8 @@ class PracticeShift:
     def margins(self) -> pd.DataFrame:
         """Return margins over the base rate before and after, and what became of them.
 
-        Returns
-        -------
-        DataFrame
-            As Table 14 of the paper, for every predictor, score and weights; shrinkage is
-            1 - extended / complete.
+        Table 14 of the paper, for every predictor, score and weights; shrinkage is
+        1 - extended / complete.
         """
         table = self.table.drop(BASE_RATE, level="predictor")
         out = table[["margin_complete", "margin_extended", "sign_flip"]].copy()
@@ -152,14 +140,12 @@ def practice_shift(
     horizon : int, "own" or None, default=None
         Of all these, as in `trajscore.metrics.tps_score`; "own" is the convention of the paper.
     calibrator : {"auto", "platt", "beta", "isotonic"}, forecaster or None, default="platt"
-        Makes out-of-fold forecasts of all scored runs. "platt" is a `PlattCrossFitCalibrator` on
-        the pseudo-label (or on `q_z`), fitted anew for each schedule, with its weights: otherwise
-        the mismatch of calibration and score would count as an effect of the schedule. A signal
-        outside [0, 1] is higher where success is more likely: turn a risk round first. A
+        Makes out-of-fold forecasts of all scored runs. A name stands for a calibrator on the
+        pseudo-label (or on `q_z`) that is fitted anew for each schedule, with its weights:
+        otherwise the mismatch of calibration and score would count as an effect of the schedule. A
+        signal outside [0, 1] is higher where success is more likely: turn a risk round first. A
         forecaster is taken as it is, once for all schedules, as by
-        `trajscore.calibration.cross_fit_traces`: in its own folds if it cross-fits by itself, else
-        in five; it is told `groups`, and `q_z` if it has ``censored="q_z"``. None takes the traces
-        as forecasts.
+        `trajscore.calibration.cross_fit_traces`. None takes the traces as forecasts.
     q_z : float or array-like of shape (n_runs,), optional
         Continuation-success probability of unobserved runs. Default: 0, the simple score.
     groups : array-like of shape (n_runs,), optional
@@ -234,14 +220,22 @@ def practice_shift(
     options = {"random_state": 0} | bootstrap_options
     replicates = bootstrap(figures, len(sample), groups=sample.groups, **options)
     values = figures(np.ones((1, len(sample))))[0]
-    of_first = {name: traces[0] for name, traces in forecasts.items()}
-    known = _known_of_runs(of_first, schedules[0])
-    gap = _Gap(known.to_numpy(), observed)
-    gaps = bootstrap(gap, len(sample), groups=sample.groups, **options)[:, 2]
-    selection = pd.DataFrame(
-        gap(np.ones((1, len(sample))))[0].T, known.columns, ["complete", "censored", "difference"]
+    w = schedules[0].of(sample.X).cells()
+    known = pd.DataFrame({_STEPS: sample.X.lengths})
+    for name, traces in forecasts.items():
+        known[name] = weighted_mean(traces[0], w)
+    known_values = known.to_numpy(dtype=np.float64)
+    gaps = bootstrap(
+        lambda counts: _gap(known_values, observed, counts)[:, 2],
+        len(sample),
+        groups=sample.groups,
+        **options,
     )
+    means = _gap(known_values, observed, np.ones((1, len(sample))))[0]
+    selection = pd.DataFrame(means.T, known.columns, ["complete", "censored", "difference"])
     selection["low"], selection["high"] = percentile_interval(gaps, confidence_level)
+    cut = (~observed).astype(np.float64)
+    shares = {how.schedule_name: how.of(sample.X).rate(cut) for how in schedules}
     return PracticeShift(
         table=_table(
             panel_index(names), values, *percentile_interval(replicates, confidence_level)
@@ -249,18 +243,10 @@ def practice_shift(
         n_complete=int(observed.sum()),
         n_censored=int((~observed).sum()),
         n_excluded=int((~enters).sum()),
-        censored_weight=_share_of_weight(~observed, sample.X, schedules),
+        censored_weight=pd.Series(shares, name="censored weight").rename_axis("weights"),
         mean_forecast=known.mean().drop(_STEPS),
         selection=selection.drop(index=BASE_RATE),
     )
-
-
-def _share_of_weight(
-    rows: BoolArray, X: TrajectoryArray, schedules: Sequence[StepWeights]
-) -> pd.Series:
-    """Share of the weight that some of the runs hold, by schedule."""
-    share = {how.schedule_name: how.of(X).rate(rows.astype(np.float64)) for how in schedules}
-    return pd.Series(share, name="censored weight").rename_axis("weights")
 
 
 def _predictors(X: Any) -> dict[str, Any]:
@@ -307,16 +293,22 @@ def _calibrated(
     """Return out-of-fold forecasts of a predictor for each schedule."""
     make = calibrator_maker(calibrator, schedules[0])
     if make is None:
-        return [_checked(name, trace)] * len(schedules)
-    if not isinstance(calibrator, str):
-        return [_checked(name, _out_of_fold(calibrator, trace, sample, labels))] * len(schedules)
-    inside = bool(trace.cells.min() >= 0 and trace.cells.max() <= 1)
-    prototype = make(inside).set_params(censored=censored)
-    traces = []
-    for how in schedules:
-        fresh = clone(prototype).set_params(weights=how.schedule, horizon=how.horizon)
-        traces.append(_checked(name, _out_of_fold(fresh, trace, sample, labels)))
-    return traces
+        traces = [trace]
+    elif not isinstance(calibrator, str):
+        traces = [_out_of_fold(calibrator, trace, sample, labels)]
+    else:
+        inside = bool(trace.cells.min() >= 0 and trace.cells.max() <= 1)
+        prototype = make(inside).set_params(censored=censored)
+        fresh = [
+            clone(prototype).set_params(weights=how.schedule, horizon=how.horizon)
+            for how in schedules
+        ]
+        traces = [_out_of_fold(of_schedule, trace, sample, labels) for of_schedule in fresh]
+    try:
+        checked = [check_trajectories(X, probabilities=True, single_channel=True) for X in traces]
+    except ValueError as error:
+        raise ValueError(f"predictor {name!r}: {error}") from error
+    return checked if len(checked) > 1 else checked * len(schedules)
 
 
 def _out_of_fold(
@@ -326,24 +318,10 @@ def _out_of_fold(
     return cross_fit_traces(forecaster, trace, sample.y, groups=sample.groups, q_z=labels, cv=cv)
 
 
-def _checked(name: str, trace: Any) -> TrajectoryArray:
-    try:
-        return check_trajectories(trace, probabilities=True, single_channel=True)
-    except ValueError as error:
-        raise ValueError(f"predictor {name!r}: {error}") from error
-
-
 class _Figures:
     """Complete, extended, shift, both margins and their change, from counts of runs."""
 
-    names = (
-        "complete",
-        "extended",
-        "shift",
-        "margin_complete",
-        "margin_extended",
-        "margin_shift",
-    )
+    names = ("complete", "extended", "shift", "margin_complete", "margin_extended", "margin_shift")
 
     def __init__(self, sums: list[RunSums], complete: BoolArray, n_predictors: int) -> None:
         self._totals = np.stack([sums_of_run.total for sums_of_run in sums], axis=1)
@@ -366,20 +344,14 @@ class _Figures:
         return np.asarray((by_predictor - by_predictor[:, -1:]).reshape(means.shape))
 
 
-class _Gap:
-    """Means over complete and over censored runs, and their difference, from counts of runs."""
-
-    def __init__(self, known: FloatArray, complete: BoolArray) -> None:
-        self._known, self._complete = known, complete
-
-    def __call__(self, counts: FloatArray) -> FloatArray:
-        """Return shape (n_replicates, 3, n_columns); a draw without runs of a kind is NaN."""
-        with np.errstate(invalid="ignore"):
-            means = [
-                counts[:, rows] @ self._known[rows] / counts[:, rows].sum(axis=1, keepdims=True)
-                for rows in (self._complete, ~self._complete)
-            ]
-        return np.stack([*means, means[1] - means[0]], axis=1)
+def _gap(known: FloatArray, complete: BoolArray, counts: FloatArray) -> FloatArray:
+    """Means over complete and over censored runs, and their difference; NaN without such runs."""
+    with np.errstate(invalid="ignore"):
+        means = [
+            counts[:, rows] @ known[rows] / counts[:, rows].sum(axis=1, keepdims=True)
+            for rows in (complete, ~complete)
+        ]
+    return np.stack([*means, means[1] - means[0]], axis=1)
 
 
 def _table(
@@ -399,11 +371,3 @@ def _table(
     signs = np.sign(rank[-1] - rank)  # of the margins, where rounding is no difference
     table["sign_flip"] = (signs.prod(axis=-1) < 0).ravel()
     return table
-
-
-def _known_of_runs(forecasts: dict[str, TrajectoryArray], weights: StepWeights) -> pd.DataFrame:
-    """Return the number of steps and the mean forecasts of each run."""
-    columns: dict[str, Any] = {_STEPS: forecasts[BASE_RATE].lengths}
-    for name, X in forecasts.items():
-        columns[name] = weighted_mean(X, weights.of(X).cells())
-    return pd.DataFrame(columns)

@@ -24,17 +24,7 @@ from trajscore.inference.bootstrap_intervals import percentile_interval
 
 
 class ScoreInterval(NamedTuple):
-    """A score with its interval.
-
-    Attributes
-    ----------
-    value : float
-        The score.
-    low, high : float
-        Ends of the interval.
-    std_error : float
-        Bootstrap standard error.
-    """
+    """A score with its interval, and its bootstrap standard error."""
 
     value: float
     low: float
@@ -42,18 +32,7 @@ class ScoreInterval(NamedTuple):
     std_error: float
 
     def normal(self, confidence_level: float = 0.95) -> tuple[float, float]:
-        """Return value plus and minus standard errors, for which fewer replicates will do.
-
-        Parameters
-        ----------
-        confidence_level : float, default=0.95
-            Level.
-
-        Returns
-        -------
-        tuple of float
-            Ends of the interval.
-        """
+        """Return value plus and minus standard errors, for which fewer replicates will do."""
         reach = float(norm.ppf((1 + confidence_level) / 2)) * self.std_error
         return self.value - reach, self.value + reach
 
@@ -128,40 +107,31 @@ def censored_tps_interval(
     how = as_step_weights(weights, horizon)
     base = run_sums(as_labels(y).value, sample.X, score, how)
     slope = np.where(y == CENSORED, contrast_sums(sample.X, score, how).total, 0.0)
-    mean: _Known | _Refitted
+    refitted = None
     if hasattr(q_z, "fit"):
-        mean = _Refitted(q_z, sample, history, branches, base, slope)
-    else:
-        q = as_labels(y, censored="q_z", q_z=q_z).value
-        mean = _Known(RunSums(base.total + q * slope, base.divisor))
+        refitted = _Refitted(q_z, sample, history, branches, base, slope)
+    q = as_labels(y, censored="q_z", q_z=q_z).value if refitted is None else refitted.q
+    sums = RunSums(base.total + q * slope, base.divisor)
     # runs are drawn in the order of their ids, so that the order of rows cannot matter
     place = np.arange(len(sample)) if groups is not None else np.argsort(sample.id_order())
-    replicates = bootstrap(
-        lambda counts: mean(np.take(counts, place, axis=1)),
-        len(sample),
-        groups=sample.groups,
-        **bootstrap_options,
-    )
-    if isinstance(mean, _Refitted) and mean.constant:
+
+    def score_of_draws(in_order: FloatArray) -> FloatArray:
+        counts = np.take(in_order, place, axis=1)
+        if refitted is not None:
+            return refitted(counts)
+        return np.asarray(counts @ sums.total / (counts @ sums.divisor))
+
+    replicates = bootstrap(score_of_draws, len(sample), groups=sample.groups, **bootstrap_options)
+    if refitted is not None and refitted.constant:
         warnings.warn(
-            f"in {len(mean.constant)} of {len(replicates)} replicates the runs to learn q_Z from "
-            f"had a constant outcome, and their share stood for q_Z; with few audited runs the "
-            f"interval is rough",
+            f"in {len(refitted.constant)} of {len(replicates)} replicates the runs to learn q_Z "
+            f"from had a constant outcome, and their share stood for q_Z; with few audited runs "
+            f"the interval is rough",
             stacklevel=2,
         )
-    value, std_error = mean.sums.mean(np.ones(len(sample))), float(replicates.std(ddof=1))
+    value, std_error = sums.mean(np.ones(len(sample))), float(replicates.std(ddof=1))
     low, high = percentile_interval(replicates, confidence_level)
     return ScoreInterval(value, float(low), float(high), std_error)
-
-
-class _Known:
-    """Score of draws of runs, where that of each run is known."""
-
-    def __init__(self, sums: RunSums) -> None:
-        self.sums = sums
-
-    def __call__(self, counts: FloatArray) -> FloatArray:
-        return np.asarray(counts @ self.sums.total / (counts @ self.sums.divisor))
 
 
 class _Refitted:
@@ -187,15 +157,20 @@ class _Refitted:
         self._y, self._branches = sample.y, {} if branches is None else {"branches": branches}
         self._base, self._slope = base, slope
         self._censored = sample.y == CENSORED
-        q = self._learnt(None, predictor=sample.X)
-        self.sums = RunSums(base.total + q * slope, base.divisor)
+        self.q = self._learnt(None, predictor=sample.X)  # of all runs
         if "allow_predictor" in self._model.get_params():
             self._model.set_params(allow_predictor=True)  # looked at once, just now
         self.constant: list[float] = []  # shares that stood for what could not be learnt
 
     def __call__(self, counts: FloatArray) -> FloatArray:
-        q = np.stack([self._learnt_of_draw(weight) for weight in counts])
-        values = self._base.total + q * self._slope
+        values = np.empty(counts.shape)
+        for k, weight in enumerate(counts):
+            try:
+                q = self._learnt(weight)
+            except ConstantOutcomeError as error:
+                self.constant.append(error.share)
+                q = np.where(self._censored, error.share, 0.0)
+            values[k] = self._base.total + q * self._slope
         return np.asarray((counts * values).sum(axis=1) / (counts @ self._base.divisor))
 
     def _learnt(self, weight: FloatArray | None, predictor: Any = None) -> FloatArray:
@@ -205,10 +180,3 @@ class _Refitted:
         )
         q[self._censored] = model.predict(self._history[self._censored])
         return q
-
-    def _learnt_of_draw(self, weight: FloatArray) -> FloatArray:
-        try:
-            return self._learnt(weight)
-        except ConstantOutcomeError as error:
-            self.constant.append(error.share)
-            return np.where(self._censored, error.share, 0.0)

@@ -26,15 +26,6 @@ class ConstantOutcomeError(ValueError):
         self.share = share
 
 
-def default_classifier() -> Any:
-    """Return a logistic regression on standardised features and their squares."""
-    return make_pipeline(
-        StandardScaler(),
-        FunctionTransformer(_with_squares),
-        LogisticRegression(solver="newton-cholesky"),
-    )
-
-
 def default_regressor() -> Any:
     """Return a ridge regression on standardised features."""
     return make_pipeline(StandardScaler(), Ridge())
@@ -56,15 +47,17 @@ def fit_shares(classifier: Any, table: FloatArray, share: FloatArray, weight: Fl
         )
     if label[used].min() == label[used].max():
         raise ConstantOutcomeError(float(label[used][0]))
-    model = default_classifier() if classifier is None else clone(classifier)
-    doubled = np.concatenate([table, table])
-    return model.fit(doubled[used], label[used], **_weight_argument(model, mass[used]))
-
-
-def _weight_argument(model: Any, weight: FloatArray) -> dict[str, FloatArray]:
-    """Return sample weights under the name by which a model, or a pipeline, takes them."""
+    if classifier is None:
+        classifier = make_pipeline(
+            StandardScaler(),
+            FunctionTransformer(_with_squares),
+            LogisticRegression(solver="newton-cholesky"),
+        )
+    model = clone(classifier)
     steps = getattr(model, "steps", None)
-    return {"sample_weight" if steps is None else f"{steps[-1][0]}__sample_weight": weight}
+    name = "sample_weight" if steps is None else f"{steps[-1][0]}__sample_weight"
+    doubled = np.concatenate([table, table])
+    return model.fit(doubled[used], label[used], **{name: mass[used]})
 
 
 def predict_success(model: Any, table: FloatArray) -> FloatArray:

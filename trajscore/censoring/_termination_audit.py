@@ -37,29 +37,7 @@ _TREATMENTS = ("exclude", "administrative")
 
 @dataclass(frozen=True, eq=False)
 class TerminationAudit:
-    """How runs ended, and which of them theorems on censored scores cover.
-
-    Attributes
-    ----------
-    table : DataFrame
-        One row (or one a data set): n_runs, complete, administrative, informative, excluded (an
-        infrastructure error), unknown, n_scored = complete + administrative, and
-        censoring_rate = administrative / n_scored.
-    reasons : DataFrame indexed by stop reason
-        mechanisms of its unobserved runs, n_runs, n_observed, n_successes and mean_steps.
-        Observed failures under a budget's name may be outcomes that a harness filled in.
-    mechanism : ndarray of str of shape (n_runs,)
-        "complete", "administrative", "informative", "excluded" or "unknown", see
-        `trajscore.core.stops.classify_stops`.
-    y : ndarray of shape (n_runs,)
-        Checked outcomes.
-    ids : ndarray of shape (n_runs,) or None
-        Identifiers of the runs; None where the audit was given none.
-
-    See Also
-    --------
-    termination_audit : Makes one.
-    """
+    """How runs ended, and which of them theorems on censored scores cover."""
 
     table: pd.DataFrame
     reasons: pd.DataFrame
@@ -70,23 +48,9 @@ class TerminationAudit:
     def scored(self, informative: str = "exclude") -> BoolArray:
         """Tell which runs enter a censored score.
 
-        Parameters
-        ----------
-        informative : {"exclude", "administrative"}, default="exclude"
-            Whether runs that were stopped informatively stay out, as the theorems ask, or count
-            as if a budget had stopped them: a sensitivity analysis against the assumption.
-
-        Returns
-        -------
-        ndarray of bool of shape (n_runs,)
-            True for runs to score; excluded runs, and those stopped for an unknown reason, never
-            are.
-
-        Examples
-        --------
-        >>> audit = termination_audit(None, [1, -1, -1], ["done", "max_steps", "parse_error"])
-        >>> audit.scored().tolist(), audit.scored(informative="administrative").tolist()
-        ([True, True, False], [True, True, True])
+        "exclude" keeps runs that were stopped informatively out, as the theorems ask;
+        "administrative" counts them as if a budget had stopped them: a sensitivity analysis.
+        Excluded runs, and those stopped for an unknown reason, are never scored.
         """
         check_choice(informative, "informative", _TREATMENTS)
         taken_for_budget = (self.mechanism == INFORMATIVE) & (informative == "administrative")
@@ -102,37 +66,12 @@ class TerminationAudit:
         weights: Weights = "early",
         horizon: Horizon = None,
     ) -> float:
-        """Censored Trajectory Proper Score of the runs that may be scored.
+        """Censored Trajectory Proper Score of the runs that may be scored, as by
+        `censored_tps_score`.
 
-        Parameters
-        ----------
-        traces : TrajectoryArray or array-like of shape (n_runs, T_max)
-            Forecasts of all audited runs, found by their identifiers; where the audit knows none,
-            in the order of its runs.
-        informative : {"exclude", "administrative"}, default="exclude"
-            "administrative" makes the sensitivity run of Appendix G.2.
-        q_z : float or array-like of shape (n_runs,), default=0.0
-            Continuation-success probability of the unobserved runs, in the order of the audit's.
-        score, weights, horizon : score family and step weights
-            As in `trajscore.metrics.tps_score`.
-
-        Returns
-        -------
-        float
-            The score.
-
-        References
-        ----------
-        Raghu et al. (2026), Appendix G.2.
-
-        Examples
-        --------
-        >>> audit = termination_audit(None, [1, -1, -1], ["done", "max_steps", "parse_error"])
-        >>> F = [[0.8], [0.4], [0.1]]
-        >>> round(audit.score(F, score="brier"), 4)
-        -0.1
-        >>> round(audit.score(F, score="brier", informative="administrative"), 4)
-        -0.07
+        `traces` are forecasts of all audited runs, found by their identifiers, or in the order of
+        the runs where the audit knows none; `q_z` are in that order, too. `informative` is that of
+        `scored`: "administrative" makes the sensitivity run of Appendix G.2.
         """
         X, scored = self._forecasts(traces), self.scored(informative)
         refuse_own_stops({"": X})
@@ -184,9 +123,12 @@ def termination_audit(
     Returns
     -------
     TerminationAudit
-        table (runs by mechanism), reasons (by stop reason) and mechanism (of each run);
-        ``scored()`` tells which runs to score, ``score(traces)`` is their censored score, with or
-        without informative stops.
+        table: n_runs, complete, administrative, informative, excluded (an infrastructure error),
+        unknown, n_scored = complete + administrative, and censoring_rate = administrative /
+        n_scored. reasons, by stop reason: mechanism of its unobserved runs, n_runs, n_observed
+        (observed failures under a budget's name may be outcomes that a harness filled in),
+        n_successes and mean_steps. mechanism: of each run. ``scored()`` tells which runs to score,
+        ``score(traces)`` is their censored score, both also with ``informative="administrative"``.
 
     Raises
     ------
@@ -210,6 +152,10 @@ def termination_audit(
     >>> audit.table[["n_runs", "complete", "administrative", "informative", "n_scored"]]
        n_runs  complete  administrative  informative  n_scored
     0       4         2               1            1         3
+    >>> audit.scored().tolist(), audit.scored(informative="administrative").tolist()
+    ([True, True, True, False], [True, True, True, True])
+    >>> round(audit.score([[0.8], [0.3], [0.4], [0.1]], score="brier"), 4)
+    -0.0967
     """
     outcomes = check_outcomes(y)
     meta, lengths, ids = _meta(X, len(outcomes))
@@ -266,21 +212,14 @@ def _warn_unknown(mechanism: NDArray[Any], names: NDArray[Any]) -> None:
         return
     reasons = sorted(set(names[unknown]))
     listed = ", ".join(repr(name) if name else "none was recorded" for name in reasons)
-    if reasons == [""]:
-        warnings.warn(
-            f"{int(unknown.sum())} runs without an outcome have no stop reason; they are not "
-            f"scored: give one for each",
-            UserWarning,
-            stacklevel=3,
+    problem = "have no stop reason; they are not scored: give one for each"
+    if reasons != [""]:
+        problem = (
+            f"ended for reasons that the rule does not place ({listed}); they are not scored: name "
+            f"them in rule, such as rule={{{reasons[-1]!r}: 'administrative'}}"
         )
-        return
-    warnings.warn(
-        f"{int(unknown.sum())} runs without an outcome ended for reasons that the rule does not "
-        f"place ({listed}); they are not scored: name them in rule, such as "
-        f"rule={{{reasons[-1]!r}: 'administrative'}}",
-        UserWarning,
-        stacklevel=3,
-    )
+    message = f"{int(unknown.sum())} runs without an outcome {problem}"
+    warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def _table(mechanism: NDArray[Any], labels: pd.Series | None) -> pd.DataFrame:
@@ -295,10 +234,7 @@ def _table(mechanism: NDArray[Any], labels: pd.Series | None) -> pd.DataFrame:
 
 
 def _reason_table(
-    mechanism: NDArray[Any],
-    names: NDArray[Any],
-    y: NDArray[Any],
-    lengths: IntArray | None,
+    mechanism: NDArray[Any], names: NDArray[Any], y: NDArray[Any], lengths: IntArray | None
 ) -> pd.DataFrame:
     observed = y != CENSORED
     frame = pd.DataFrame(

@@ -110,7 +110,8 @@ def ipcw_tps_score(
     )
     stops, sums = _stops_and_sums(sample, hazard, q_z, score, as_step_weights(weights, horizon))
     if stops is not None:
-        sums = _times(sums, _inverse_weights(stops))
+        inverse = _inverse_weights(stops)
+        sums = RunSums(sums.total * inverse, sums.divisor * inverse)
     value, samples = _score_and_samples(sums, sample.weight)
     return (value, samples) if as_flag(return_samples, "return_samples") else value
 
@@ -152,11 +153,6 @@ def doubly_robust_tps_score(
         The (weighted) mean of the contributions.
     samples : ndarray of shape (n_runs,), only with ``return_samples=True``
         Contributions: `StopHazard.interval` makes an interval of them.
-
-    Raises
-    ------
-    ValueError
-        As `ipcw_tps_score`.
 
     Notes
     -----
@@ -205,12 +201,20 @@ def _stops_and_sums(
     """Return the fitted hazard (None if no run was stopped), and sums, whose scores are 0 there."""
     refuse_own_stops({"": sample.X})
     y = sample.y
-    stops = _fitted(hazard, sample.X, y == CENSORED)
-    stopped = np.zeros(len(sample), dtype=bool) if stops is None else stops.stopped_
+    stops, stopped = hazard, y == CENSORED
+    if stops is not None:
+        check_is_fitted(stops)
+        check_same_runs(stops.history_, sample.X, "the history of hazard", "traces")
+        refuse_observed(stops.stopped_, stopped)
+        stopped = stops.stopped_
+    elif stopped.any():
+        stops = StopHazard().fit(sample.X, stopped)
     # q_z is not read for informative stops: these get no score of their own
     labels = as_labels(np.where(stopped, 0, y), censored="q_z", q_z=q_z)
     sums = run_sums(labels.value, sample.X, score, weights)
-    return stops, RunSums(np.where(stopped, 0.0, sums.total), sums.divisor)
+    return stops if stopped.any() else None, RunSums(
+        np.where(stopped, 0.0, sums.total), sums.divisor
+    )
 
 
 def _score_and_samples(sums: RunSums, weight: FloatArray) -> tuple[float, FloatArray]:
@@ -219,24 +223,9 @@ def _score_and_samples(sums: RunSums, weight: FloatArray) -> tuple[float, FloatA
     return value, np.asarray(value + (sums.total - value * sums.divisor) / unit)
 
 
-def _fitted(
-    hazard: StopHazard | None, X: TrajectoryArray, unobserved: BoolArray
-) -> StopHazard | None:
-    if hazard is None:
-        return StopHazard().fit(X, unobserved) if unobserved.any() else None
-    check_is_fitted(hazard)
-    check_same_runs(hazard.history_, X, "the history of hazard", "traces")
-    refuse_observed(hazard.stopped_, unobserved)
-    return hazard if hazard.stopped_.any() else None
-
-
 def _inverse_weights(stops: StopHazard) -> FloatArray:
     """One over the chance of each run to go on; 0 where it did not."""
     return np.where(stops.stopped_, 0.0, 1 / stops.survival_[last_cells(stops.history_)])
-
-
-def _times(sums: RunSums, weight: FloatArray) -> RunSums:
-    return RunSums(sums.total * weight, sums.divisor * weight)
 
 
 def _augmented(

@@ -107,7 +107,6 @@ class TrajectoryArray(Ragged):
 
         Examples
         --------
-        >>> from trajscore import TrajectoryArray
         >>> TrajectoryArray.from_flat([0.1, 0.2, 0.3], [1, 2]).to_list()
         [array([0.1]), array([0.2, 0.3])]
         """
@@ -137,7 +136,6 @@ class TrajectoryArray(Ragged):
 
         Examples
         --------
-        >>> from trajscore import TrajectoryArray
         >>> TrajectoryArray.from_list([[0.5], [0.4, 0.6]]).lengths
         array([1, 2])
         """
@@ -173,7 +171,6 @@ class TrajectoryArray(Ragged):
         Examples
         --------
         >>> import numpy as np
-        >>> from trajscore import TrajectoryArray
         >>> TrajectoryArray.from_padded([[0.5, np.nan], [0.4, 0.6]]).lengths
         array([1, 2])
         """
@@ -244,7 +241,6 @@ class TrajectoryArray(Ragged):
         Examples
         --------
         >>> import pandas as pd
-        >>> from trajscore import TrajectoryArray
         >>> df = pd.DataFrame(
         ...     {"run": ["a", "a", "b"], "t": [2, 1, 1], "p": [0.9, 0.7, 0.2], "ok": [1, 1, 0]}
         ... )
@@ -291,7 +287,6 @@ class TrajectoryArray(Ragged):
 
         Examples
         --------
-        >>> from trajscore import TrajectoryArray
         >>> a = TrajectoryArray.from_list([[0.5]])
         >>> TrajectoryArray.concat([a, a]).shape
         (2, 1)
@@ -358,7 +353,6 @@ class TrajectoryArray(Ragged):
 
         Examples
         --------
-        >>> from trajscore import TrajectoryArray
         >>> X = TrajectoryArray.from_list([[0.5, 0.6, 0.7], [0.4]], ended=True)
         >>> X.truncate([2, 1]).to_list()
         [array([0.5, 0.6]), array([0.4])]
@@ -403,7 +397,6 @@ class TrajectoryArray(Ragged):
 
         Examples
         --------
-        >>> from trajscore import TrajectoryArray
         >>> TrajectoryArray.from_list([[0.5], [0.4, 0.6]]).prefix(1).to_list()
         [array([0.5]), array([0.4])]
         """
@@ -429,7 +422,6 @@ class TrajectoryArray(Ragged):
 
         Examples
         --------
-        >>> from trajscore import TrajectoryArray
         >>> TrajectoryArray.from_list([[0.5], [0.4, 0.6]]).steps(2)
         array([[0.4, 0.6]])
         """
@@ -454,7 +446,6 @@ class TrajectoryArray(Ragged):
 
         Examples
         --------
-        >>> from trajscore import TrajectoryArray
         >>> TrajectoryArray.from_list([[0.5], [0.4, 0.6]]).padded(fill=0)
         array([[0.5, 0. ], [0.4, 0.6]])
         """
@@ -463,13 +454,7 @@ class TrajectoryArray(Ragged):
         return out
 
     def to_list(self) -> list[FloatArray]:
-        """Return one array a run.
-
-        Returns
-        -------
-        list of ndarray of shape (T_i,) or (T_i, n_channels)
-            The runs.
-        """
+        """Return one array a run, of shape (T_i,) or (T_i, n_channels)."""
         return list(self)
 
     def to_frame(
@@ -495,14 +480,18 @@ class TrajectoryArray(Ragged):
 
         Examples
         --------
-        >>> from trajscore import TrajectoryArray
         >>> TrajectoryArray.from_list([[0.5], [0.4, 0.6]]).to_frame()
            run  step  value
         0    0     1    0.5
         1    1     1    0.4
         2    1     2    0.6
         """
-        return convert.long_table(self, self.channels or (value,), id=id, step=step)
+        table = self.cells.reshape(len(self.cells), -1)
+        columns = {name: table[:, j] for j, name in enumerate(self.channels or (value,))}
+        frame = pd.DataFrame(columns)
+        frame.insert(0, step, step_numbers(self))
+        frame.insert(0, id, np.repeat(self.ids, self.lengths))
+        return frame
 
     def save(self, path: str | Path) -> None:
         """Write to a file, ``.npz`` or ``.parquet``, without pickle.
@@ -527,7 +516,6 @@ class TrajectoryArray(Ragged):
         --------
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from trajscore import TrajectoryArray
         >>> X = TrajectoryArray.from_list([[0.5], [0.4, 0.6]])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder) / "runs.npz"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from trajscore.core.ties import group_ties
+from trajscore.core.ties import SUM_ROUNDING, group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
 
 STRATEGIES = ("quantile", "uniform")
-
-# Rounding must not carry what lies on the edge of a bin into the bin below it.
-_ROUNDING = 1e-9
 
 
 def bins_of(values: FloatArray, weight: FloatArray, n_bins: int, strategy: str) -> IntArray:
@@ -24,7 +21,8 @@ def bins_of(values: FloatArray, weight: FloatArray, n_bins: int, strategy: str) 
 
 def uniform_bins(values: FloatArray, n_bins: int) -> IntArray:
     """Bins of equal width over [0, 1], closed on the left, the last one on both sides."""
-    return np.clip(np.floor(values * n_bins + _ROUNDING).astype(np.int64), 0, n_bins - 1)
+    # rounding must not carry what lies on the edge of a bin into the bin below it
+    return np.clip(np.floor(values * n_bins + SUM_ROUNDING).astype(np.int64), 0, n_bins - 1)
 
 
 def quantile_bins(size: FloatArray, n_bins: int) -> IntArray:
@@ -36,5 +34,5 @@ def quantile_bins(size: FloatArray, n_bins: int) -> IntArray:
     total = middle[..., -1:].copy()
     middle -= size / 2
     middle *= n_bins / np.where(total > 0, total, np.inf)
-    middle -= _ROUNDING
+    middle -= SUM_ROUNDING
     return np.minimum(middle.astype(np.int64), n_bins - 1)  # above -1, so that 0 is the least

@@ -1,4 +1,4 @@
-"""From lists, padded arrays and DataFrames to the parts of a container, and back to a table.
+"""From lists, padded arrays and DataFrames to the parts of a container.
 
 Parts are what `ragged.Ragged` is built from, by name: cells, lengths and, where they are known,
 ids, and n_steps for the width of a padded array.
@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.core.type_aliases import FloatArray, RunsLike
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_float, as_lengths, as_real, is_iterable, refuse_kind
-from trajscore.core.within_runs import step_numbers
 
 Parts = dict[str, Any]
 
@@ -152,12 +151,3 @@ def check_columns(X: pd.DataFrame) -> None:
             refuse_kind(dtype)
         except ValueError as error:
             raise ValueError(f"column {name!r} must hold real numbers, but {error}") from error
-
-
-def long_table(X: RunsLike, names: Sequence[str], *, id: str, step: str) -> pd.DataFrame:  # noqa: A002
-    """Return one row a step: the run's id, the step's number, and the values by their names."""
-    table = X.cells.reshape(len(X.cells), -1)
-    frame = pd.DataFrame({name: table[:, j] for j, name in enumerate(names)})
-    frame.insert(0, step, step_numbers(X))
-    frame.insert(0, id, np.repeat(X.ids, X.lengths))
-    return frame

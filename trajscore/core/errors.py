@@ -13,20 +13,10 @@ _OTHERS = re.compile(r"\{argument:(\w+)(?:=([^{}]*))?\}")
 class ArgumentError(ValueError):
     """An input that an argument would mend.
 
-    Python calls the argument by its name, a command line by its option (`in_options`).
+    Python calls the argument `part` by its name, a command line by its option (`in_options`). In
+    `text`, one sentence, ``{argument}`` stands for it with the `value` to give it,
+    ``{argument:name}`` for another argument, ``{argument:name=value}`` for that with its value.
 
-    Parameters
-    ----------
-    text : str
-        One sentence; ``{argument}`` in it stands for the argument, ``{argument:name}`` for another
-        one, ``{argument:name=value}`` for that with what to give it.
-    part : str
-        The argument's name in Python.
-    value : object, optional
-        What to give it.
-
-    Examples
-    --------
     >>> error = ArgumentError("step 0 is the first; pass {argument}", "first_step", 0)
     >>> print(error)
     step 0 is the first; pass first_step=0

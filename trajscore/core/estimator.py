@@ -30,38 +30,11 @@ class TraceTransformer(TransformerMixin, auto_wrap_output_keys=None):  # type: i
         super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the channels of the output.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Not used; for scikit-learn's sake.
-
-        Returns
-        -------
-        ndarray of str
-            The names.
-        """
+        """Return the names of the channels of the output; no parameter is read."""
         return np.array(self._output_channels, dtype=object)
 
     def set_output(self, *, transform: Any = None) -> Self:
-        """Refuse any other output than a TrajectoryArray.
-
-        Parameters
-        ----------
-        transform : {"default", None}, default=None
-            The container that is asked for.
-
-        Returns
-        -------
-        estimator
-            The transformer itself.
-
-        Raises
-        ------
-        ValueError
-            If a table is asked for.
-        """
+        """Refuse to return tables: the output is a TrajectoryArray."""
         if transform not in (None, "default"):
             raise ValueError(
                 f"{type(self).__name__} gives runs of different lengths, not a table, so its "
@@ -126,10 +99,7 @@ def check_estimator_input(
         values = _validated(estimator, _readable(X), reset)
         X = TrajectoryArray.from_padded(values, ids=row_ids(X))
     traces = check_trajectories(
-        X,
-        probabilities=probabilities,
-        single_channel=single_channel,
-        allow_missing=allow_missing,
+        X, probabilities=probabilities, single_channel=single_channel, allow_missing=allow_missing
     )
     track_channels(estimator, traces, reset=reset)
     return traces

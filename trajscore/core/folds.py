@@ -241,11 +241,6 @@ def held_out_rows(
 
     They are some of the `known` rows, whose outcomes were observed and whose order must not depend
     on that of the input, and come in rising order. `stratify` has the class of each known row.
-
-    >>> held_out_rows(np.arange(4), 4, [True, False, False, True], 0.5, 0)
-    array([0, 3])
-    >>> len(held_out_rows(np.arange(10), 10, None, 0.3, 0))
-    3
     """
     if calibration is None:
         _, drawn = train_test_split(

@@ -104,8 +104,11 @@ class _Layout:
 
     def order(self, steps: IntArray, first_step: int, name: str) -> IntArray | None:
         """Order of the rows by run and step; None for tables that are in order, the common case."""
-        if self.codes is None and self._is_in_order(steps, first_step):
-            return None
+        if self.codes is None:
+            rises = np.diff(steps) == 1
+            rises[self.first[1:] - 1] = True
+            if rises.all() and (steps[self.first] == first_step).all():
+                return None
         starts, rows = np.cumsum(self.lengths) - self.lengths, np.arange(len(steps))
         # each row has its place, as the steps of a run are numbered without gap or repeat
         place = steps - first_step
@@ -114,18 +117,10 @@ class _Layout:
         order = np.full(len(steps), -1)
         order[place[inside]] = rows[inside]
         if order.min() < 0:  # and then some row has no place of its own
-            self._refuse(steps, first_step, name)
+            codes = self.codes_of_rows()
+            by_run = np.lexsort((steps, codes))
+            _check_steps(steps[by_run], codes[by_run], self.ids, self.lengths, first_step, name)
         return order
-
-    def _is_in_order(self, steps: IntArray, first_step: int) -> bool:
-        rises = np.diff(steps) == 1
-        rises[self.first[1:] - 1] = True
-        return bool(rises.all() and (steps[self.first] == first_step).all())
-
-    def _refuse(self, steps: IntArray, first_step: int, name: str) -> None:
-        codes = self.codes_of_rows()
-        order = np.lexsort((steps, codes))
-        _check_steps(steps[order], codes[order], self.ids, self.lengths, first_step, name)
 
 
 def _layout(column: pd.Series, name: str) -> _Layout:
@@ -275,7 +270,9 @@ def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
     if isinstance(df, pd.DataFrame):
         _check_columns(names, list(df.columns), df.index.names)
         chosen = df[list(dict.fromkeys(names))]
-        return chosen if _is_plain(chosen.index) else chosen.reset_index(drop=True)
+        index = chosen.index
+        is_plain = isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
+        return chosen if is_plain else chosen.reset_index(drop=True)
     if hasattr(df, "__arrow_c_stream__") and (table := _arrow_table(df)) is not None:
         _check_columns(names, table.column_names)
         chosen = table.select(list(dict.fromkeys(names)))
@@ -295,10 +292,6 @@ def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
         ) from error
     _check_columns(names, frame.columns)
     return pd.DataFrame({name: frame[name].to_numpy() for name in dict.fromkeys(names)})
-
-
-def _is_plain(index: pd.Index) -> bool:
-    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
 
 
 def _arrow_table(df: Any) -> Any:

@@ -99,13 +99,6 @@ def check_same_runs(first: RunsLike, other: RunsLike, first_name: str, other_nam
 
     The ids 0, 1, 2, ... that a container gets by default do not identify runs, so such a
     container goes with any other; but not with those very numbers in another order.
-
-    >>> from trajscore import TrajectoryArray
-    >>> X = TrajectoryArray.from_list([[0.9], [0.4]], ids=["a", "b"])
-    >>> check_same_runs(X, X[::-1], "judge", "verbal")
-    Traceback (most recent call last):
-    ...
-    ValueError: row 0 is run 'a' in judge, but run 'b' in verbal; bring both into one order of runs
     """
     if len(first) != len(other):
         raise ValueError(

@@ -34,11 +34,7 @@ class Meanings(dict[str, Any]):
 
 
 def check_map(outcome_map: Mapping[Any, float] | str | None) -> dict[str, float]:
-    """Return what words mean as outcomes, by the word in lower case.
-
-    >>> check_map("Pass=1,fail=0,timeout=-1")
-    {'pass': 1.0, 'fail': 0.0, 'timeout': -1.0}
-    """
+    """Return what words mean as outcomes, by the word in lower case."""
     if outcome_map is not None and not isinstance(outcome_map, (str, Mapping)):
         raise ArgumentError(
             f"{{argument}} must be a dict of words, got {outcome_map!r}", "outcome_map"
@@ -118,9 +114,5 @@ def refuse_words(
 
 def propose(words: Iterable[str]) -> Meanings:
     """Return what words usually mean, with a question mark at those that are not usual."""
-    return Meanings((word, _meaning(word)) for word in words)
-
-
-def _meaning(word: str) -> int | str:
-    known = (value for value, words in _USUAL.items() if word.strip().lower() in words)
-    return next(known, "?")
+    usual = {word: value for value, words in _USUAL.items() for word in words}
+    return Meanings((word, usual.get(word.strip().lower(), "?")) for word in words)

@@ -117,9 +117,6 @@ def as_labels(y: ArrayLike, *, censored: str = "failure", q_z: ArrayLike | None 
 
     They are failures (the simple censored score), do not count ("drop"), or have the soft outcome
     `q_z`, the chance that they would have succeeded (the exact score).
-
-    >>> as_labels(check_outcomes([1, 0, None]), censored="q_z", q_z=0.25).value
-    array([1.  , 0.  , 0.25])
     """
     check_choice(censored, "censored", CENSORED_AS)
     codes = np.asarray(y)

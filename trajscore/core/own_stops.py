@@ -44,11 +44,8 @@ def refuse_own_stops(
 
 
 def own_threshold(X: TrajectoryArray, stopped: BoolArray) -> float | None:
-    """Return below what value a trace stopped all these runs and no other one; None if it did not.
-
-    >>> X = TrajectoryArray.from_list([[0.7, 0.2]] * 6 + [[0.9, 0.8, 0.6]] * 30)
-    >>> own_threshold(X, np.arange(36) < 6)
-    0.3
+    """Return below what value a trace stopped all these runs and no other one; None if it did
+    not.
     """
     values, ends = X.cells.ravel(), last_cells(X)
     goes_on = np.ones(len(values), dtype=bool)

@@ -11,15 +11,16 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.ids import as_ids, check_same_runs
-from trajscore.core.joins import joined_parts, stacked_parts
 from trajscore.core.notebook import runs_as_html
 from trajscore.core.parts import (
     as_channels,
     as_ended,
     as_meta,
     as_row_index,
+    joined_parts,
     row_key,
     same_horizons,
+    stacked_parts,
     width,
 )
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, Missing
@@ -33,6 +34,9 @@ from trajscore.core.values import (
 )
 from trajscore.core.within_runs import last_stated, offsets_of
 
+_PARTS = ("cells", "offsets", "horizon", "ids", "channels", "meta", "ended", "n_steps")
+_SLOTS = {part: f"_{part}" for part in _PARTS}
+
 
 class Ragged:
     """Immutable runs in flat arrays; `TrajectoryArray` is one, and says what the parameters are.
@@ -41,17 +45,7 @@ class Ragged:
     """
 
     # _bounds is a cache: it is left out of pickles, so that equal containers hash alike
-    __slots__ = (
-        "_bounds",
-        "_cells",
-        "_channels",
-        "_ended",
-        "_horizon",
-        "_ids",
-        "_meta",
-        "_n_steps",
-        "_offsets",
-    )
+    __slots__ = ("_bounds", *_SLOTS.values())
     __hash__ = None  # type: ignore[assignment]
 
     _bounds: tuple[float, float] | None
@@ -94,30 +88,13 @@ class Ragged:
         if missing == "ffill":
             self._set(**self.ffill()._parts())
 
-    def _set(
-        self,
-        cells: FloatArray,
-        offsets: IntArray,
-        horizon: IntArray | None,
-        ids: NDArray[Any],
-        channels: tuple[str, ...] | None,
-        meta: pd.DataFrame | None,
-        ended: BoolArray,
-        n_steps: int,
-    ) -> None:
-        for array in (cells, offsets, horizon, ids, ended):
-            if array is not None:
-                array.flags.writeable = False
-        put = object.__setattr__
-        put(self, "_cells", cells)
-        put(self, "_offsets", offsets)
-        put(self, "_horizon", horizon)
-        put(self, "_ids", ids)
-        put(self, "_channels", channels)
-        put(self, "_meta", meta)
-        put(self, "_ended", ended)
-        put(self, "_n_steps", n_steps)
-        put(self, "_bounds", None)
+    def _set(self, **parts: Any) -> None:
+        for name, slot in _SLOTS.items():
+            part = parts[name]
+            if isinstance(part, np.ndarray):
+                part.flags.writeable = False
+            object.__setattr__(self, slot, part)
+        object.__setattr__(self, "_bounds", None)
 
     @classmethod
     def _trusted(cls, **parts: Any) -> Self:
@@ -127,16 +104,7 @@ class Ragged:
         return new
 
     def _parts(self) -> dict[str, Any]:
-        return {
-            "cells": self._cells,
-            "offsets": self._offsets,
-            "horizon": self._horizon,
-            "ids": self._ids,
-            "channels": self._channels,
-            "meta": self._meta,
-            "ended": self._ended,
-            "n_steps": self._n_steps,
-        }
+        return {name: getattr(self, slot) for name, slot in _SLOTS.items()}
 
     def _replace(self, **changed: Any) -> Self:
         return self._trusted(**(self._parts() | changed))
@@ -171,13 +139,7 @@ class Ragged:
         )
 
     def value_range(self) -> tuple[float, float]:
-        """Return the smallest and the largest value, found once; NaN if one is missing.
-
-        Returns
-        -------
-        low, high : float
-            Bounds of all values.
-        """
+        """Return the smallest and the largest value, found once; NaN if one is missing."""
         if self._bounds is None:
             cells = self._cells
             bounds = (float(cells.min()), float(cells.max())) if cells.size else (0.0, 0.0)
@@ -185,18 +147,7 @@ class Ragged:
         return self._bounds  # type: ignore[return-value]
 
     def place(self, cell: int) -> str:
-        """Name the run and step of a flat cell, for error messages.
-
-        Parameters
-        ----------
-        cell : int
-            Position in `cells`.
-
-        Returns
-        -------
-        str
-            Like "run 'r7' (row 7), step 2".
-        """
+        """Name the run and step of a flat cell for messages, like "run 'r7' (row 7), step 2"."""
         row = int(np.searchsorted(self._offsets, cell, side="right")) - 1
         step = cell - int(self._offsets[row]) + 1
         return f"run {run_label(self._ids[row])} (row {row}), step {step}"
@@ -317,7 +268,8 @@ class Ragged:
         if isinstance(key, tuple):
             key = row_key(key)
         if isinstance(key, str):
-            return self._pick(key)
+            column = np.ascontiguousarray(self._table()[:, self._column(key)])
+            return self._replace(cells=column, channels=(key,))
         if isinstance(key, list) and key and all(isinstance(name, str) for name in key):
             return self._pick_several(key)
         if isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_)):
@@ -354,10 +306,6 @@ class Ragged:
             ended=self._ended[rows],
             meta=None if self._meta is None else self._meta.iloc[rows].reset_index(drop=True),
         )
-
-    def _pick(self, name: str) -> Self:
-        column = self._table()[:, self._column(name)]
-        return self._replace(cells=np.ascontiguousarray(column), channels=(name,))
 
     def _pick_several(self, names: list[str]) -> Self:
         columns = [self._column(name) for name in names]

@@ -82,11 +82,6 @@ def beyond_end(X: TrajectoryArray) -> NDArray[np.bool_]:
     return np.asarray(as_horizon(X.horizon, X.lengths) > X.lengths)
 
 
-def average(samples: FloatArray, weight: FloatArray) -> float:
-    """Mean over runs, of which there must be some."""
-    return RunSums(samples, np.ones(len(samples))).mean(weight)
-
-
 def row_chunks(offsets: IntArray, n_cells: int = _CHUNK_CELLS) -> list[slice]:
     """Cut runs into slices of about `n_cells` cells, none empty; a longer run is one by itself."""
     marks = np.arange(0, offsets[-1], n_cells)

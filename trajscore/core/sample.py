@@ -77,10 +77,6 @@ def check_sample(
     `X` is any form of trajectories, or a dict of several predictors of the same runs; flags are
     those of `check_outcomes` and (``**traces``) of `check_trajectories`. Runs with an observed
     outcome have ended.
-
-    >>> sample = check_sample([[0.9, 0.8], [0.4]], [1, 0])
-    >>> sample.take([1]).y
-    array([0])
     """
     containers = (
         _predictors(X, **traces)
@@ -129,10 +125,8 @@ def _predictors(X: Mapping[Any, Any], **flags: Any) -> dict[str, TrajectoryArray
 
 
 def channels_by_name(X: Any) -> dict[str, Any]:
-    """Return each predictor's traces by its name: the items of a dict, or channels of a container.
-
-    >>> list(channels_by_name([[0.9, 0.8], [0.4]]))
-    ['forecast']
+    """Return each predictor's traces by its name: the items of a dict, or channels of a
+    container.
     """
     if isinstance(X, Mapping):
         return {str(name): trace for name, trace in X.items()}

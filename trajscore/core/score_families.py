@@ -105,15 +105,12 @@ class LogScore(ScoreFamily):
         return "log" if self.clip == CLIP else f"log(clip={self.clip:g})"
 
     def success(self, p: FloatArray) -> FloatArray:
-        """Return log p for an array of forecasts."""
         return np.log(np.clip(as_numbers(p, "p"), self.clip, 1 - self.clip))
 
     def failure(self, p: FloatArray) -> FloatArray:
-        """Return log(1 - p) for an array of forecasts."""
         return np.log(np.clip(1 - as_numbers(p, "p"), self.clip, 1 - self.clip))
 
     def observed(self, p: FloatArray, failed: FloatArray) -> FloatArray:
-        """Return log p_y, `failed` being 1.0 or 0.0, with a single logarithm a cell."""
         x = np.subtract(failed, p)
         np.abs(x, out=x)  # p where the run succeeded, 1 - p where it failed
         np.clip(x, self.clip, 1 - self.clip, out=x)
@@ -134,11 +131,9 @@ class BrierScore(ScoreFamily):
     keyword = "brier"
 
     def success(self, p: FloatArray) -> FloatArray:
-        """Return -(1 - p)^2 for an array of forecasts."""
         return -((1 - as_numbers(p, "p")) ** 2)
 
     def failure(self, p: FloatArray) -> FloatArray:
-        """Return -p^2 for an array of forecasts."""
         return -(as_numbers(p, "p") ** 2)
 
 
@@ -199,7 +194,6 @@ class BetaScore(ScoreFamily):
 
     @property
     def emphasis(self) -> str:
-        """What the score weighs."""
         if self.a == self.b:
             return "weighs thresholds around one half, misses of either kind alike"
         if self.a > self.b:
@@ -207,11 +201,9 @@ class BetaScore(ScoreFamily):
         return "weighs low thresholds: it punishes pessimism about runs that succeed"
 
     def success(self, p: FloatArray) -> FloatArray:
-        """Return -integral from p to 1 of c^(a-1) (1-c)^b dc for an array of forecasts."""
         return -_lower_integral(1 - as_numbers(p, "p"), self.b + 1, self.a)
 
     def failure(self, p: FloatArray) -> FloatArray:
-        """Return -integral from 0 to p of c^a (1-c)^(b-1) dc for an array of forecasts."""
         return -_lower_integral(as_numbers(p, "p"), self.a + 1, self.b)
 
 
@@ -227,11 +219,9 @@ class CustomScore(ScoreFamily):
         return str(getattr(self.wrapped, "name", type(self.wrapped).__name__))
 
     def success(self, p: FloatArray) -> FloatArray:
-        """Return S(p, 1) of an array of forecasts."""
         return self._checked("success", p)
 
     def failure(self, p: FloatArray) -> FloatArray:
-        """Return S(p, 0) of an array of forecasts."""
         return self._checked("failure", p)
 
     def _checked(self, branch: str, p: FloatArray) -> FloatArray:
@@ -249,26 +239,18 @@ FAMILIES: tuple[type[ScoreFamily], ...] = (LogScore, BrierScore, BetaScore)
 
 def _lower_integral(x: FloatArray, m: float, n: float) -> FloatArray:
     """Integral from 0 to x of c^(m-1) (1-c)^(n-1) dc."""
-    if m == int(m) and n == int(n) and max(m, n) <= _LARGEST_POLYNOMIAL:
-        return _integral_polynomial(x, int(m), int(n))
-    return np.asarray(beta_function(m, n) * betainc(m, n, x))
-
-
-def _integral_polynomial(x: FloatArray, m: int, n: int) -> FloatArray:
+    if m != int(m) or n != int(n) or max(m, n) > _LARGEST_POLYNOMIAL:
+        return np.asarray(beta_function(m, n) * betainc(m, n, x))
     # (1-c)^(n-1) expanded and integrated term by term, summed by Horner's rule
     out = np.zeros_like(x)
-    for k in range(n - 1, -1, -1):
+    for k in range(int(n) - 1, -1, -1):
         out *= x
-        out += (-1) ** k * comb(n - 1, k, exact=True) / (m + k)
-    return out * x**m
+        out += (-1) ** k * comb(int(n) - 1, k, exact=True) / (m + k)
+    return out * x ** int(m)
 
 
 def get_family(score: Any) -> ScoreFamily:
-    """Return the score family that a name, a tuple or an object stands for.
-
-    >>> [get_family(score).name for score in (("beta", 2, 4), "beta(2, 4)", ("log", 0.1))]
-    ['beta(2,4)', 'beta(2,4)', 'log(clip=0.1)']
-    """
+    """Return the score family that a name, a tuple or an object stands for."""
     if isinstance(score, ScoreFamily):
         return score
     if isinstance(score, str) or is_tuple_family(score):
@@ -300,11 +282,7 @@ def _make(words: Sequence[Any]) -> ScoreFamily | None:
 
 
 def usage() -> str:
-    """Name the families, with their parameters.
-
-    >>> usage()
-    "'log', 'log(clip)', 'brier' or 'beta(a,b)'"
-    """
+    """Name the families, with their parameters."""
     forms = []
     for family in FAMILIES:
         names = [field.name for field in fields(family)]

@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trajscore.core.gradients import GRADIENTS
-from trajscore.core.ranking import TieGroups
+from trajscore.core.ranking import GRADIENTS, TieGroups
 from trajscore.core.run_sums import RunSums
 from trajscore.core.type_aliases import FloatArray, IntArray
 
@@ -70,7 +69,7 @@ class MeanOfRuns:
 class OfTies:
     """Function of the weight of failures and of successes in each group of tied runs.
 
-    Functions are those of `ranking`, to which `gradients` has the derivatives.
+    Functions are those of `ranking`, which has their derivatives, too.
     """
 
     ties: TieGroups

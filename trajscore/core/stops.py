@@ -106,11 +106,7 @@ def mechanism_of(reason: Any, rule: Rule | None = None) -> Mechanism:
 
 
 def classify_stops(
-    y: ArrayLike,
-    reasons: ArrayLike,
-    *,
-    kinds: ArrayLike | None = None,
-    rule: Rule | None = None,
+    y: ArrayLike, reasons: ArrayLike, *, kinds: ArrayLike | None = None, rule: Rule | None = None
 ) -> NDArray[Any]:
     """Tell by which mechanism each run ended.
 
@@ -179,10 +175,6 @@ def recorded_stops(
 
     The columns "stop_reason" and "stop_kind" of `meta`, None where there is none; given reasons
     count instead of both, and a given rule instead of the kinds.
-
-    >>> meta = pd.DataFrame({"stop_reason": ["timeout"], "stop_kind": ["administrative"]})
-    >>> recorded_stops(meta)[1].tolist(), recorded_stops(meta, ["crash"])[1]
-    (['administrative'], None)
     """
     if stop_reason is not None:
         reasons = np.asarray(stop_reason, dtype=object)
@@ -198,11 +190,7 @@ def recorded_stops(
 
 
 def normalize_reasons(reasons: ArrayLike, n_runs: int | None = None) -> NDArray[Any]:
-    """Return stop reasons in lower case, with "_" between words, "" where missing.
-
-    >>> normalize_reasons(["Max Steps", "step-limit", "ParseError", None]).tolist()
-    ['max_steps', 'step_limit', 'parse_error', '']
-    """
+    """Return stop reasons in lower case, with "_" between words, "" where missing."""
     codes, names = pd.factorize(np.asarray(reasons, dtype=object))
     if n_runs is not None and len(codes) != n_runs:
         raise ValueError(f"there are {len(codes)} stop reasons for {n_runs} runs")

@@ -170,10 +170,6 @@ def _to_json(column: pd.Series) -> tuple[str, Any]:
     return str(dtype), values
 
 
-def _through_json(column: pd.Series) -> pd.Series:
-    return _from_json(*json.loads(json.dumps(_to_json(column))))
-
-
 def _from_json(name: str, values: Any) -> pd.Series:
     if name == "category":
         codes, categories, ordered = values
@@ -279,7 +275,9 @@ class _Format(NamedTuple):
 
 
 _FORMATS = {
-    ".npz": _Format(_write_npz, _read_npz, _through_json),
+    ".npz": _Format(
+        _write_npz, _read_npz, lambda column: _from_json(*json.loads(json.dumps(_to_json(column))))
+    ),
     ".parquet": _Format(_write_container, _read_container, _through_parquet),
 }
 

@@ -1,4 +1,7 @@
-"""Which values are equal: two that agree to 12 significant digits differ by rounding only."""
+"""Which values are equal: two that agree to 12 significant digits differ by rounding only.
+
+Sums over runs and steps, and statistics of replicates, have lost more digits: 9 must agree.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 
 ROUNDING = 1e-12
 """Relative difference up to which two values are the same."""
+SUM_ROUNDING = 1e-9
+"""The same of sums over runs and steps, of replicates, and of numbers that should be whole."""
 
 
 def rises(ascending: NDArray[Any]) -> BoolArray:

@@ -27,12 +27,7 @@ PARTS = {"early": 1, "middle": 4, "late": 11}
 
 @dataclass(frozen=True)
 class WeightedSteps:
-    """Steps in the order of their runs: weight (step times run weight), part, and tie.
-
-    >>> steps = weighted_steps(np.array([1.0, 0.0]), TrajectoryArray.from_list([[0.5], [0.9, 0.4]]))
-    >>> steps.weight.round(3), steps.tie, steps.by_tie(steps.weight).round(3)
-    (array([1.   , 1.   , 0.707]), array([1, 2, 0]), array([0.707, 1.   , 1.   ]))
-    """
+    """Steps in the order of their runs: weight (step times run weight), part, and tie."""
 
     X: TrajectoryArray
     success: FloatArray  # of the runs

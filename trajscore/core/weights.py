@@ -65,11 +65,7 @@ Horizon = int | str | None
 
 @dataclass(frozen=True)
 class StepWeights:
-    """How much each step counts: a schedule, and the horizon over which it is taken.
-
-    >>> as_step_weights("uniform", 2).table(3)
-    array([0.5, 0.5, 0. ])
-    """
+    """How much each step counts: a schedule, and the horizon over which it is taken."""
 
     schedule: str | Callable[[Any], Any] = "early"
     horizon: Horizon = None
@@ -135,13 +131,7 @@ Weights = str | Callable[[Any], Any] | StepWeights
 
 
 class RunWeights:
-    """Weights of the steps of some runs.
-
-    Attributes
-    ----------
-    lengths : ndarray of int of shape (n_runs,)
-        Number of steps of each run.
-    """
+    """Weights of the steps of some runs, which have `lengths`."""
 
     def __init__(
         self, weights: StepWeights, lengths: IntArray, own_horizon: ArrayLike | None = None
@@ -223,11 +213,7 @@ class RunWeights:
 
 
 def as_step_weights(weights: Weights = "early", horizon: Any = None) -> StepWeights:
-    """Return what `weights` and `horizon` stand for; an error says what they may be.
-
-    >>> as_step_weights("linear_front", "own").name
-    "linear_front, horizon='own'"
-    """
+    """Return what `weights` and `horizon` stand for; an error says what they may be."""
     if isinstance(weights, StepWeights):
         return weights
     if not callable(weights) and (not isinstance(weights, str) or weights not in _SCHEDULES):

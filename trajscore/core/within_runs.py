@@ -33,6 +33,13 @@ def last_cells(X: RunsLike) -> IntArray:
     return np.asarray(X.offsets[1:] - 1)
 
 
+def end_mask(X: RunsLike, ended: BoolArray) -> BoolArray:
+    """Whether each cell is the last one of a run that has ended."""
+    is_end = np.zeros(len(X.cells), dtype=bool)
+    is_end[last_cells(X)[ended]] = True
+    return is_end
+
+
 def running_sum(X: RunsLike, values: FloatArray) -> FloatArray:
     """Sum of each run's values (or rows of them) up to each step, wherever the run stands."""
     # added up run by run: a difference of overall sums would lose digits, and depend on row order

@@ -43,12 +43,8 @@ def fetch_balrog(
     ----------
     name : {"babaisai", "babyai", "minihack", "textworld"}
         Which game.
-    data_home : str or Path, optional
-        Folder for downloads. Default: scikit-learn's data home.
-    download_if_missing : bool, default=True
-        Whether to download what is not there.
-    return_X_y : bool, default=False
-        Whether to return ``(X, y)`` instead of a Bunch.
+    data_home, download_if_missing, return_X_y : str or Path, bool and bool
+        As in `fetch_evaluator`.
 
     Returns
     -------
@@ -59,12 +55,8 @@ def fetch_balrog(
 
     Raises
     ------
-    ValueError
-        If the name is unknown, or the SHA-256 of the results is not the one of the pinned commit.
-    OSError
-        If the archive is missing and `download_if_missing` is False.
-    ImportError
-        If pooch is not installed.
+    ValueError, OSError, ImportError
+        As `fetch_evaluator`.
 
     Notes
     -----

@@ -47,12 +47,8 @@ def fetch_expected_cost(
     name : str
         Folder of the set, as "sst2_gpt2", "agnews_gpt2", "cifar10_resnet-20" or
         "pneumoniamnist_resnet50".
-    data_home : str or Path, optional
-        Folder for downloads. Default: scikit-learn's data home.
-    download_if_missing : bool, default=True
-        Whether to download what is not there.
-    return_X_y : bool, default=False
-        Whether to return ``(X, y)`` instead of a Bunch.
+    data_home, download_if_missing, return_X_y : str or Path, bool and bool
+        As in `fetch_evaluator`.
 
     Returns
     -------
@@ -62,12 +58,8 @@ def fetch_expected_cost(
 
     Raises
     ------
-    ValueError
-        If a file's SHA-256 is not the published one, or `name` is not the name of a folder.
-    OSError
-        If a file is missing and `download_if_missing` is False, or there is no such set.
-    ImportError
-        If pooch is not installed.
+    ValueError, OSError, ImportError
+        As `fetch_evaluator`.
 
     References
     ----------

@@ -13,11 +13,7 @@ from trajscore.core.values import as_flag
 
 
 def retrieve(
-    url: str,
-    file: str,
-    sha256: str | None,
-    data_home: str | Path | None,
-    download_if_missing: bool,
+    url: str, file: str, sha256: str | None, data_home: str | Path | None, download_if_missing: bool
 ) -> Path:
     """Return the path of a file, downloaded if need be; check its SHA-256 where it is known."""
     pooch = optional("pooch", "fetching data needs pooch", "data")

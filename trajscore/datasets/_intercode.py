@@ -27,12 +27,12 @@ _FILES = {
     "sql_react": {
         "results/sql/gpt-3.5/ic_sql_react_10_turns.json": (
             "cbf8d50c389c946becae1226af41221d9f92378a82faef2d1dfebc69311092d5"
-        ),
+        )
     },
     "sql_try_again": {
         "results/sql/gpt-3.5/ic_sql_multiturn_gpt-3.5_10_turns.json": (
             "c19e6cb7e2fd3e64ff343a4980d59addc9aacded87f3e80a8eb0ac3f9bbedaf5"
-        ),
+        )
     },
     "bash_react": {
         f"{_REACT}1.json": "547f22b47eba648282c001800516191ce2bfc95c14c2681e659895cfe2043585",
@@ -66,12 +66,8 @@ def fetch_intercode(
     name : {"sql_react", "sql_try_again", "bash_react", "bash_try_again"}
         GPT-3.5 on 1,034 SQL questions, by ReAct or told its reward after each turn; GPT-3.5 by
         ReAct, or GPT-4 told its reward, on 200 Bash tasks.
-    data_home : str or Path, optional
-        Folder for downloads. Default: scikit-learn's data home.
-    download_if_missing : bool, default=True
-        Whether to download what is not there.
-    return_X_y : bool, default=False
-        Whether to return ``(X, y)`` instead of a Bunch.
+    data_home, download_if_missing, return_X_y : str or Path, bool and bool
+        As in `fetch_evaluator`.
 
     Returns
     -------
@@ -82,12 +78,8 @@ def fetch_intercode(
 
     Raises
     ------
-    ValueError
-        If the name is unknown, or a file's SHA-256 is not the published one.
-    OSError
-        If a file is missing and `download_if_missing` is False.
-    ImportError
-        If pooch is not installed.
+    ValueError, OSError, ImportError
+        As `fetch_evaluator`.
 
     References
     ----------

@@ -12,15 +12,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
+from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_fraction, as_numbers
 from trajscore.inference._bootstrap import bootstrap_units, check_resamples
 from trajscore.inference.units import Units, resampling_units
 
-# Variances below this share of the largest there could be are rounding errors of zero.
-_ROUNDING = 1e-24
-# Replicates that are closer than this, relative to their size, are the same.
-_TIE = 1e-9
 # The most of the error that intervals by range take: to them a tenth is nearly as good as all.
 _RANGE_SHARE = 0.1
 
@@ -75,18 +72,11 @@ def compare_predictors(
     :math:`(1 + \#\{|t^*| \ge |d / s|\}) / (1 + B)` for :math:`B` replicates.
 
     Where so few runs differ that :math:`c` is infinite, or the interval very wide, it rests on the
-    range of scores instead. Let :math:`u` be the median difference, :math:`R` the range of both
-    predictors' scores, and :math:`q_-, q_+` the Clopper-Pearson bounds on the shares of runs (or
-    clusters) whose difference lies below and above :math:`u`, by more than :math:`R / n`. The
-    interval is from :math:`u - q_- (R + u)` to :math:`u + q_+ (R - u)`, with :math:`q` times the
-    largest cluster over the mean one, and wider by the largest difference from :math:`u` that is
-    not counted. It holds as long as scores of other runs lie in the same range. Such intervals take
-    a tenth of the error at most, unless all are.
-
-    Two predictors with the same scores in all :math:`n` runs have difference 0, standard error 0
-    and p-value 1. Their interval ends at about :math:`\pm 6 R / n` at a level of .95, not at 0, as
-    they may differ in other runs. Where all runs have one difference that is not 0, the p-value is
-    the error at which the interval by range would end at 0.
+    range :math:`R` of both predictors' scores instead, and on Clopper-Pearson bounds on the shares
+    of runs (or clusters) whose difference lies below and above the median one. It holds as long as
+    scores of other runs lie in the same range. So two predictors with the same scores in all
+    :math:`n` runs have difference 0, standard error 0 and p-value 1, but an interval that ends at
+    about :math:`\pm 6 R / n` at a level of .95, as they may differ in other runs.
 
     References
     ----------
@@ -159,8 +149,8 @@ class _Moments:
         largest = np.abs(values).max(axis=0)
         scale = np.maximum(largest[pairs[:, 0]], largest[pairs[:, 1]])
         variance = self._moments(np.ones((1, units.n_units)))[1][0]
-        self.is_constant = variance <= _ROUNDING * scale**2
-        self._floor = np.where(self.is_constant, np.inf, 1e-12 * variance)
+        self.is_constant = variance <= (ROUNDING * scale) ** 2
+        self._floor = np.where(self.is_constant, np.inf, ROUNDING * variance)
         self.std_error = np.where(self.is_constant, 0.0, np.sqrt(np.maximum(variance, 0.0)))
 
     def studentised(self, counts: FloatArray) -> FloatArray:
@@ -260,7 +250,7 @@ def _are_by_range(
 
 def _n_replicates(n_resamples: int, error: float) -> int:
     """Count the replicates that may lie outside at a level."""
-    return min(int(error * (n_resamples + 1) + 1e-9), n_resamples)
+    return min(int(error * (n_resamples + 1) + SUM_ROUNDING), n_resamples)
 
 
 def _critical_values(t: FloatArray, error: float) -> FloatArray:
@@ -272,7 +262,7 @@ def _critical_values(t: FloatArray, error: float) -> FloatArray:
     # of each replicate, its rank from above in the comparison where it is most extreme
     rank = np.full(n_resamples, n_largest)
     for column, tail in zip(t.T, largest, strict=True):
-        np.minimum(rank, n_largest - np.searchsorted(tail, column * (1 - _TIE)), out=rank)
+        np.minimum(rank, n_largest - np.searchsorted(tail, column * (1 - SUM_ROUNDING)), out=rank)
     n_beyond = max(1, int(np.sort(rank)[n_outside]) - 1)
     return np.asarray(largest[:, -n_beyond])
 
@@ -281,7 +271,7 @@ def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:
     n_resamples = len(t)
     constant = moments.is_constant
     size = np.abs(moments.difference) / np.where(constant, 1.0, moments.std_error)
-    p = (1 + (t >= size * (1 - _TIE)).sum(axis=0)) / (1 + n_resamples)
+    p = (1 + (t >= size * (1 - SUM_ROUNDING)).sum(axis=0)) / (1 + n_resamples)
     for pair in np.flatnonzero(constant).tolist():
         p[pair] = max(moments.range_of(pair).p_value(), 1 / (1 + n_resamples))
     return np.asarray(p)
@@ -337,11 +327,12 @@ def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
 def _check_level(confidence_level: float, n_resamples: int, n_pairs: int) -> None:
     check_resamples(n_resamples)
     error = 1 - as_fraction(confidence_level, "confidence_level")
-    if (n_resamples + 1) * error < n_pairs * (1 - 1e-9):
+    if (n_resamples + 1) * error < n_pairs * (1 - SUM_ROUNDING):
         comparisons = "1 comparison" if n_pairs == 1 else f"{n_pairs} comparisons"
         raise ValueError(
             f"n_resamples={n_resamples} is too few for {comparisons} at a level of "
-            f"{confidence_level:g}; at least {int(np.ceil(n_pairs / error - 1e-9)) - 1} are needed"
+            f"{confidence_level:g}; at least {int(np.ceil(n_pairs / error - SUM_ROUNDING)) - 1} "
+            f"are needed"
         )
 
 

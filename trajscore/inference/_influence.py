@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from trajscore.core.checks import check_groups
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_array, as_flag, as_numbers
 from trajscore.inference.units import Units, any_units, left_out_factor
@@ -18,8 +19,6 @@ from trajscore.inference.units import Units, any_units, left_out_factor
 FEW_CLUSTERS = 15
 _DRAWS = 20_000
 _BLOCK = 4096
-# Influences as small as this are rounding errors of zero.
-_ROUNDING = 1e-12
 
 
 def influence_interval(
@@ -145,15 +144,14 @@ class Spread:
         """Draw normal errors of all statistics, of the covariance that units have left out."""
         # given the clusters, sums of them with normal weights have just this covariance; its
         # symmetric root, and so every draw, moves with it, and does not jump as others do
-        values, vectors = np.linalg.eigh(self._covariance())
+        if self._units.codes is None:
+            covariance = self.totals.T @ self.totals / (self.n_runs * (self.n_runs - 1))
+        else:
+            scaled = self.left_out() / self.n_runs
+            covariance = scaled.T @ scaled
+        values, vectors = np.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
         return np.random.default_rng(random_state).standard_normal((size, len(root))) @ root
-
-    def _covariance(self) -> FloatArray:
-        if self._units.codes is None:
-            return self.totals.T @ self.totals / (self.n_runs * (self.n_runs - 1))
-        scaled = self.left_out() / self.n_runs
-        return np.asarray(scaled.T @ scaled)
 
     def effective_n(self) -> FloatArray:
         """Count the units that the variance rests on: n if all are alike, k if k of them are far.
@@ -161,7 +159,7 @@ class Spread:
         Of a rare outcome it is the number of times that it occurs, of a normal sample n / 3.
         """
         total, _, fourth = self._powers
-        varies = total > _ROUNDING**2 * self.n_runs
+        varies = total > ROUNDING**2 * self.n_runs
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(varies, total**2 / fourth, np.inf)
 

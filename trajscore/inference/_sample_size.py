@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction, as_numbers, is_number
 from trajscore.inference.units import resampling_units
@@ -100,13 +101,9 @@ def runs_needed(
         raise ValueError(f"sd must be finite and positive, got {sd!r}")
     z = float(ndtri(1 - alpha / 2))
     simple = (z + float(ndtri(power))) ** 2 * (sd / difference) ** 2 + z**2 / 2
-    return _rounded_up(design_effect * simple)
-
-
-def _rounded_up(n: float) -> int:
-    if not math.isfinite(n):
+    if not math.isfinite(design_effect * simple):
         raise ValueError("no number of runs is large enough; ask for a larger difference")
-    return math.ceil(n)
+    return math.ceil(design_effect * simple)
 
 
 def design_effect(samples: ArrayLike, groups: ArrayLike) -> float:
@@ -151,7 +148,7 @@ def _differences(samples: ArrayLike) -> FloatArray:
     if not np.isfinite(values).all():
         row = int(np.argmax(~np.isfinite(values)))
         raise ValueError(f"row {row}: the score is {values[row]}; drop the run, or score it")
-    if np.ptp(values) <= 1e-12 * np.abs(values).max():
+    if np.ptp(values) <= ROUNDING * np.abs(values).max():
         raise ValueError(
             "the difference does not vary, so it says nothing about the number of runs"
         )

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from trajscore.core.ties import ROUNDING
 from trajscore.core.values import as_fraction, as_numbers, is_number
 
 # Bets, as the share of its capital that each may lose in a run, and the capital that each starts
@@ -91,11 +92,8 @@ class SequentialComparison:
               \frac{\delta_i - m}{m + b}\right) dF(\kappa), \qquad F' = 2 (1 - \kappa).
 
     `e_value` is :math:`K_t(0)`. It is an e-process for "a was never better than b on the average
-    so far": :math:`\frac1t \sum_{i \le t} E[\delta_i \mid \mathrm{past}] \le 0` at all t. That is
-    the null hypothesis of Choe and Ramdas, and it contains the usual one, a mean of at most 0 at
-    every run given those before it. Bets that do not adapt pay for this: by the inequality of
-    arithmetic and geometric means each product is at most a martingale while the average is at
-    most m. Neither independent nor identically distributed runs are assumed.
+    so far": :math:`\frac1t \sum_{i \le t} E[\delta_i \mid \mathrm{past}] \le 0` at all t, the null
+    hypothesis of Choe and Ramdas. Neither independent nor identically distributed runs are assumed.
 
     The lower end of `interval` is the largest m for which :math:`K_t(m)` has ever reached
     :math:`2 / \alpha`; the upper end is that of the negative differences, reversed. So the interval
@@ -142,24 +140,13 @@ class SequentialComparison:
         self.decided_after: int | None = None
 
     def update(self, score_a: ArrayLike, score_b: ArrayLike) -> Self:
-        """Take in the scores of one run, or of several in the order in which they arrived.
-
-        Parameters
-        ----------
-        score_a, score_b : float or array-like of shape (n_new_runs,)
-            Scores of the two forecasters; higher is better.
-
-        Returns
-        -------
-        SequentialComparison
-            Itself.
-        """
+        """Take in the scores of one run, or of several in the order in which they arrived."""
         a = np.atleast_1d(as_numbers(score_a, "score_a"))
         b = np.atleast_1d(as_numbers(score_b, "score_b"))
         if a.ndim != 1 or a.shape != b.shape:
             raise ValueError(f"score_a has shape {a.shape} and score_b {b.shape}; give one each")
         differences = a - b
-        rounding = 1e-12 * max(self._highest, -self._lowest)
+        rounding = ROUNDING * max(self._highest, -self._lowest)
         within = (differences >= self._lowest - rounding) & (
             differences <= self._highest + rounding
         )

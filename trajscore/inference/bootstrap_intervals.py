@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction
 from trajscore.inference.units import Units
@@ -62,7 +63,7 @@ def _bca_ends(
     defined = replicates[~np.isnan(replicates)]
     if not len(defined):
         return np.full(2, np.nan)
-    rounding = 1e-12 * abs(estimate)  # ties count half
+    rounding = ROUNDING * abs(estimate)  # ties count half
     below = (defined < estimate - rounding).mean() / 2 + (defined <= estimate + rounding).mean() / 2
     z0 = ndtri(below)
     if not np.isfinite(z0):

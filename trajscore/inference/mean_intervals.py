@@ -69,10 +69,7 @@ def by_influence(
 
 
 def by_bootstrap(
-    replicates: FloatArray,
-    estimate: FloatArray,
-    skewness: FloatArray,
-    confidence_level: float,
+    replicates: FloatArray, estimate: FloatArray, skewness: FloatArray, confidence_level: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return BCa intervals, or percentiles where all replicates lie on one side."""
     low, high = bca_interval(replicates, estimate, skewness, confidence_level)

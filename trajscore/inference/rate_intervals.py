@@ -13,12 +13,7 @@ Z = 1.959963984540054
 
 
 def wilson_interval(rate: ArrayLike, n: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of a binomial rate's 95% interval (Wilson score), honest with few trials.
-
-    >>> low, high = wilson_interval(0.5, 10)
-    >>> print(f"{low:.3f} {high:.3f}")
-    0.237 0.763
-    """
+    """Return the ends of a binomial rate's 95% interval (Wilson score), honest with few trials."""
     p, size = np.asarray(rate, dtype=np.float64), np.asarray(n, dtype=np.float64)
     center = (p + Z**2 / (2 * size)) / (1 + Z**2 / size)
     half = Z * np.sqrt(p * (1 - p) / size + Z**2 / (4 * size**2)) / (1 + Z**2 / size)
@@ -26,13 +21,7 @@ def wilson_interval(rate: ArrayLike, n: ArrayLike) -> tuple[FloatArray, FloatArr
 
 
 def clopper_pearson_excess(n_events: ArrayLike, n_others: ArrayLike, level: float) -> FloatArray:
-    """Return how far a rate's upper bound (Clopper and Pearson 1934) lies above what was seen.
-
-    Numbers need not be whole.
-
-    >>> print(f"{clopper_pearson_excess(0, 59, 0.95):.4f}")
-    0.0495
-    """
+    """Return how far a rate's upper bound (Clopper and Pearson 1934) lies above what was seen."""
     events, others = np.asarray(n_events, dtype=np.float64), np.asarray(n_others, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         upper = np.where(others > 0, betaincinv(events + 1, np.maximum(others, 1e-300), level), 1.0)

@@ -20,18 +20,10 @@ _HIGHEST_LEVEL = 1 - 1e-12
 
 @dataclass(frozen=True)
 class Units:
-    """Which unit each run belongs to, and which units make up each stratum.
+    """Which unit each run belongs to, and which units make up each stratum."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n_runs,) or None
-        Unit of each run; None where each run is its own unit.
-    strata : tuple of slice
-        Units of each stratum; they lie side by side.
-    """
-
-    codes: IntArray | None
-    strata: tuple[slice, ...]
+    codes: IntArray | None  # unit of each run; None where each run is its own unit
+    strata: tuple[slice, ...]  # units of each stratum; they lie side by side
 
     @property
     def n_units(self) -> int:
@@ -58,11 +50,7 @@ class Units:
         return t_quantile(self.n_effective(n_runs) - len(self.strata), confidence_level)
 
     def expanded_level(self, n_runs: int, confidence_level: float) -> float:
-        """Level of a bootstrap interval as wide as one of t would be, for few units.
-
-        Replicates vary as if the variance were divided by n, and as if it were known
-        (Hesterberg 2015, What Teachers Should Know About the Bootstrap, Section 5.2).
-        """
+        """Level of a bootstrap interval as wide as one of t, for few units (Hesterberg 2015)."""
         correction = np.sqrt(self.n_units / (self.n_units - len(self.strata)))
         z = correction * self.t_quantile(n_runs, confidence_level)
         return min(float(2 * ndtr(z) - 1), _HIGHEST_LEVEL)
@@ -80,7 +68,25 @@ def resampling_units(
     if strata is None:
         return units
     codes = np.arange(n_runs) if units.codes is None else units.codes
-    return _stratified(codes, units.n_units, strata)
+    of_run = check_groups(strata, n_runs, "strata")
+    of_unit = np.empty(units.n_units, dtype=np.int64)
+    of_unit[codes] = of_run
+    torn = of_unit[codes] != of_run
+    if torn.any():
+        raise ValueError(
+            f"row {int(np.argmax(torn))}: its cluster lies in more than one stratum; "
+            f"a stratum must be made of whole clusters"
+        )
+    sizes = np.bincount(of_unit)
+    if sizes.min() < 2:
+        name = np.asarray(strata, dtype=object)[int(np.argmax(of_run == np.argmin(sizes)))]
+        raise ValueError(f"stratum {name!r} has one run or cluster only; merge it with another")
+    order = np.argsort(of_unit, kind="stable")
+    rank = np.empty(len(of_unit), dtype=np.int64)
+    rank[order] = np.arange(len(of_unit))
+    ends = np.cumsum(sizes).tolist()
+    slices = tuple(slice(start, stop) for start, stop in zip([0, *ends[:-1]], ends, strict=True))
+    return Units(rank[codes], slices)
 
 
 def units_of(groups: IntArray | None, n_runs: int) -> Units:
@@ -99,28 +105,6 @@ def any_units(groups: IntArray | None, n_runs: int) -> Units:
         return Units(None, (slice(0, n_runs),))
     names, codes = np.unique(groups, return_inverse=True)
     return Units(codes, (slice(0, len(names)),))
-
-
-def _stratified(codes: IntArray, n_units: int, strata: ArrayLike) -> Units:
-    of_run = check_groups(strata, len(codes), "strata")
-    of_unit = np.empty(n_units, dtype=np.int64)
-    of_unit[codes] = of_run
-    torn = of_unit[codes] != of_run
-    if torn.any():
-        raise ValueError(
-            f"row {int(np.argmax(torn))}: its cluster lies in more than one stratum; "
-            f"a stratum must be made of whole clusters"
-        )
-    sizes = np.bincount(of_unit)
-    if sizes.min() < 2:
-        name = np.asarray(strata, dtype=object)[int(np.argmax(of_run == np.argmin(sizes)))]
-        raise ValueError(f"stratum {name!r} has one run or cluster only; merge it with another")
-    order = np.argsort(of_unit, kind="stable")
-    rank = np.empty(n_units, dtype=np.int64)
-    rank[order] = np.arange(n_units)
-    ends = np.cumsum(sizes).tolist()
-    slices = tuple(slice(start, stop) for start, stop in zip([0, *ends[:-1]], ends, strict=True))
-    return Units(rank[codes], slices)
 
 
 def n_equal(sizes: NDArray[Any]) -> float:

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaincinv
 
+from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.inference.rate_intervals import clopper_pearson_excess
 from trajscore.inference.units import Units
 
 # With more unlucky runs in a block of equal changes, their variance is known well enough.
 _FEW = 3
-# Changes whose ratio is closer to one are the same.
-_ROUNDING = 1e-9
 
 
 def unseen_reach(
@@ -49,7 +48,7 @@ def _reach(loss: FloatArray, codes: IntArray | None, alpha: float) -> float:
     size, bad = np.abs(loss), loss < 0
     if not len(size) or size[0] == 0:
         return 0.0
-    starts = np.flatnonzero(np.append(True, size[1:] < size[:-1] * (1 - _ROUNDING)))
+    starts = np.flatnonzero(np.append(True, size[1:] < size[:-1] * (1 - SUM_ROUNDING)))
     ends = np.append(starts[1:], len(size)) - 1
     block = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(size))))
     first_bad = int(block[np.argmax(bad)]) if bad.any() else len(starts)

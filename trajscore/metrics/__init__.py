@@ -1,15 +1,14 @@
 """Scores and diagnostics of traces: functions of ``(y_true, traces)``; and of answers."""
 
+from trajscore.core.collapse import aggregate
 from trajscore.core.score_families import BetaScore, BrierScore, LogScore
-from trajscore.metrics._aggregate import aggregate
 from trajscore.metrics._answers import Answers
-from trajscore.metrics._censored import censored_tps_samples, censored_tps_score
 from trajscore.metrics._class_confidence import class_confidence
 from trajscore.metrics._decomposition import tps_decomposition
 from trajscore.metrics._diagnostics import trajectory_diagnostics
 from trajscore.metrics._ecuas import ecuas_from_confidence, ecuas_score
 from trajscore.metrics._murphy import murphy_curve
-from trajscore.metrics._regret import plug_in_regret, regret
+from trajscore.metrics._regret import regret
 from trajscore.metrics._scorers import (
     censored_tps_scorer,
     ecuas_scorer,
@@ -22,7 +21,7 @@ from trajscore.metrics._selective import augrc, aurc, risk_coverage_curve
 from trajscore.metrics._sensitivity import tps_sensitivity
 from trajscore.metrics._step_calibration import step_calibration_error
 from trajscore.metrics._step_profile import step_profile
-from trajscore.metrics._tps import tps_samples, tps_score
+from trajscore.metrics._tps import censored_tps_samples, censored_tps_score, tps_samples, tps_score
 from trajscore.metrics._uncertainty import largest_uncertainty
 
 __all__ = [
@@ -45,7 +44,6 @@ __all__ = [
     "make_ecuas_scorer",
     "make_tps_scorer",
     "murphy_curve",
-    "plug_in_regret",
     "regret",
     "risk_coverage_curve",
     "step_calibration_error",

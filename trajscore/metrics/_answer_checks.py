@@ -59,19 +59,6 @@ def check_rows(values: FloatArray, valid: BoolArray, name: str, kind: str) -> No
         raise ValueError(f"row {row}: {name} is {values[row]:g}; it must be {kind}")
 
 
-def check_u_max(u_max: float) -> float:
-    """Refuse a largest uncertainty that is not a finite number above 0."""
-    if not is_number(u_max) or not 0 < u_max < np.inf:
-        raise ValueError(f"u_max must be a finite number above 0, got {u_max!r}")
-    return float(u_max)
-
-
-def check_n_classes(n_classes: float) -> None:
-    """Refuse a number of possible answers below 2."""
-    if not is_number(n_classes) or not n_classes >= 2:
-        raise ValueError(f"n_classes must be a number of at least 2, got {n_classes!r}")
-
-
 def check_eps(eps: float) -> None:
     """Refuse a floor that is not a number in [0, 1)."""
     if not is_number(eps) or not 0 <= eps < 1:

@@ -11,9 +11,10 @@ from scipy.special import log_expit, xlogy
 from trajscore.core import ranking
 from trajscore.core.binning import uniform_bins
 from trajscore.core.ranking import TieGroups
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, is_number
-from trajscore.metrics._class_probabilities import class_counts, row_slices
+from trajscore.metrics._class_probabilities import row_slices
 from trajscore.metrics._selective import area, check_counts, check_rule, generalised_area
 from trajscore.metrics._uncertainty import mean_cost
 
@@ -35,7 +36,11 @@ def confidence_table(
     n_bins, rule = as_count(n_bins, "n_bins"), check_rule(rule)
     a = float(np.average(right, weights=weight))
     brier = mean_cost((confidence - right) ** 2, weight)
-    entropy = mean_cost(_surprise(right, confidence, log_odds, eps), weight)
+    if log_odds is None:
+        happened = np.log(np.clip(np.where(right == 1, confidence, 1 - confidence), eps, 1 - eps))
+    else:
+        happened = log_expit(np.where(right == 1, log_odds, -log_odds))
+    entropy = mean_cost(-happened, weight)
     ties = TieGroups(confidence if log_odds is None else log_odds, right)
     wrong_mass, right_mass = ties.sums(check_counts(weight))
     risk = area(wrong_mass, right_mass, rule)
@@ -61,7 +66,7 @@ def class_table(
     P: NDArray[Any], y: IntArray, weight: FloatArray, log: bool, eps: float
 ) -> dict[str, float]:
     """Losses over all classes, each over that of stating the class frequencies."""
-    losses, counts = _class_losses(P, y, log, eps), class_counts(y, weight, P.shape[1])
+    losses, counts = _class_losses(P, y, log, eps), np.bincount(y, weight, P.shape[1])
     p = counts / counts.sum()
     naive = (1 - p.max(), 1 - (p**2).sum(), -xlogy(p, p).sum())
     several = np.count_nonzero(counts) > 1  # counted before dividing, which may round 1 down
@@ -71,23 +76,13 @@ def class_table(
     }
 
 
-def _surprise(
-    right: FloatArray, confidence: FloatArray, log_odds: FloatArray | None, eps: float
-) -> FloatArray:
-    """Minus the logarithm of the probability of what happened."""
-    if log_odds is not None:
-        return -log_expit(np.where(right == 1, log_odds, -log_odds))
-    happened = np.where(right == 1, confidence, 1 - confidence)
-    return np.asarray(-np.log(np.clip(happened, eps, 1 - eps)))
-
-
 def _false_positive_rate(wrong: FloatArray, right: FloatArray, recall: float) -> float:
     """Share of wrong answers accepted where the recall is reached; groups ascend in confidence."""
     if not (wrong.sum() > 0 and right.sum() > 0):
         return np.nan
     accepted_right = np.cumsum(right[::-1]) / right.sum()
     accepted_wrong = np.cumsum(wrong[::-1]) / wrong.sum()
-    return float(accepted_wrong[np.argmax(accepted_right >= recall - 1e-12)])
+    return float(accepted_wrong[np.argmax(accepted_right >= recall - ROUNDING)])
 
 
 def _class_losses(P: NDArray[Any], y: IntArray, log_proba: bool, eps: float) -> FloatArray:

@@ -12,18 +12,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit
 
+from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_flag, is_number
-from trajscore.metrics._answer_checks import (
-    check_answers,
-    check_decisions,
-    check_eps,
-    check_n,
-    check_n_classes,
-    check_u_max,
-)
+from trajscore.metrics._answer_checks import check_answers, check_decisions, check_eps, check_n
 from trajscore.metrics._answer_table import class_table, confidence_table
-from trajscore.metrics._class_probabilities import check_classes, class_counts
+from trajscore.metrics._class_probabilities import check_classes
 from trajscore.metrics._rejection_cost import (
     LOWEST,
     RejectionCurve,
@@ -200,7 +194,8 @@ class Answers:
             `n_classes` is less than 2, or `eps` is not in [0, 1).
         """
         check_eps(eps)
-        check_n_classes(n_classes)
+        if not is_number(n_classes) or not n_classes >= 2:
+            raise ValueError(f"n_classes must be a number of at least 2, got {n_classes!r}")
         log = as_flag(log_odds, "log_odds")
         right, c, weight = check_answers(correct, confidence, sample_weight, probability=not log)
         with np.errstate(divide="ignore"):  # an uncertainty of 0
@@ -252,18 +247,19 @@ class Answers:
         Repairs cost 1, breakdowns 10; a machine is repaired, another left alone, and it breaks
         down:
 
-        >>> from trajscore.metrics import Answers, largest_uncertainty
+        >>> from trajscore.metrics import largest_uncertainty
         >>> costs = [[1, 0], [1, 10]]  # of repairing and of leaving a sound, and a worn, machine
         >>> u_max = largest_uncertainty(costs)
         >>> round(Answers.from_decisions([1, 10], [1.0, 0.4], u_max=u_max).ecuas(), 3)
         6.58
         """
         check_eps(eps)
-        largest = check_u_max(u_max)
+        if not is_number(u_max) or not 0 < u_max < np.inf:
+            raise ValueError(f"u_max must be a finite number above 0, got {u_max!r}")
         costs, uncertainty, weight = check_decisions(paid, u, sample_weight)
         with np.errstate(divide="ignore"):  # an uncertainty of 0
             log_u = np.log(uncertainty)
-        return cls(log_u, costs, weight, Scale(largest, eps * largest))
+        return cls(log_u, costs, weight, Scale(float(u_max), eps * float(u_max)))
 
     def ecuas(self, n: float = 1, *, normalize: bool = False) -> float:
         """Return ECUAS_n, the cost over all costs of rejecting; lower is better.
@@ -363,12 +359,7 @@ class Answers:
         return integral(weight, RejectionCurve(floored, self.paid, self.weight), u_max, breaks)
 
     def metrics(
-        self,
-        *,
-        n: Any = (0, 1, 128),
-        n_bins: int = 10,
-        recall: float = 0.95,
-        rule: str = "mean",
+        self, *, n: Any = (0, 1, 128), n_bins: int = 10, recall: float = 0.95, rule: str = "mean"
     ) -> pd.Series:
         """Return a table of metrics of answers that are right or wrong.
 
@@ -476,7 +467,7 @@ class Answers:
         source, cost = self.source, self.scale
         if source is None or source.y is None or isinstance(cost, Scale):
             raise ValueError("normalize=True needs class probabilities; use Answers.from_proba")
-        counts = class_counts(source.y, self.weight, source.values.shape[1])
+        counts = np.bincount(source.y, self.weight, source.values.shape[1])
         if np.count_nonzero(counts) < 2:  # counted before dividing, which may round 1 down
             return np.nan
         prior, K = counts / counts.sum(), len(counts)
@@ -503,7 +494,7 @@ class Answers:
 
     def _warn_above(self, stacklevel: int) -> None:
         u_max = self.scale.u_max
-        n_above = int((self.log_u - np.log(u_max) > 1e-9).sum())
+        n_above = int((self.log_u - np.log(u_max) > SUM_ROUNDING).sum())
         if n_above:
             warnings.warn(
                 f"{n_above} uncertainties lie above the largest possible one, {u_max:.6g}, and are "

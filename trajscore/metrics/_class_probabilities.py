@@ -20,26 +20,20 @@ _SUM_TOLERANCE = 1e-4
 _CHUNK_CELLS = 1 << 17
 
 
-def as_scores(y_proba: ArrayLike) -> NDArray[Any]:
-    """Return class probabilities as a 2-D array of floats, without copying one that is."""
-    array = as_array(y_proba, "class probabilities")
-    if array.dtype.kind != "f":
-        array = as_numbers(y_proba, "class probabilities")  # missing values of pandas become NaN
-    if array.ndim != 2 or array.shape[1] < 2:
-        raise ValueError(
-            f"class probabilities must have shape (n_samples, n_classes) with at least two "
-            f"classes, got {array.shape}; for one confidence per sample use ecuas_from_confidence"
-        )
-    if not len(array):
-        raise ValueError("there are no samples; give at least one")
-    return array
-
-
 def check_classes(
     y_true: ArrayLike, y_proba: ArrayLike, labels: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> tuple[NDArray[Any], IntArray, FloatArray]:
     """Return probabilities, the column of each class, and weights; rows are checked when read."""
-    P = as_scores(y_proba)
+    P = as_array(y_proba, "class probabilities")  # floats are not copied
+    if P.dtype.kind != "f":
+        P = as_numbers(y_proba, "class probabilities")  # missing values of pandas become NaN
+    if P.ndim != 2 or P.shape[1] < 2:
+        raise ValueError(
+            f"class probabilities must have shape (n_samples, n_classes) with at least two "
+            f"classes, got {P.shape}; for one confidence per sample use ecuas_from_confidence"
+        )
+    if not len(P):
+        raise ValueError("there are no samples; give at least one")
     y = encode_labels(y_true, P.shape[1], labels, len(P))
     return P, y, check_sample_weight(sample_weight, len(P))
 
@@ -165,11 +159,6 @@ def encode_labels(
     if (place < 0).any():
         raise ValueError(_without_column(y, int(np.argmax(place < 0)), columns))
     return np.asarray(place, dtype=np.int64)
-
-
-def class_counts(y: IntArray, weight: FloatArray, n_classes: int) -> FloatArray:
-    """Weight of each class."""
-    return np.bincount(y, weight, n_classes).astype(np.float64)
 
 
 def _plain(labels: ArrayLike) -> NDArray[Any]:

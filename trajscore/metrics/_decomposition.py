@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Self, overload
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -41,10 +41,6 @@ class Mass:
     """Weight of successes and failures at each distinct forecast, ascending within each group.
 
     Never are both weights of an entry zero; groups are numbered from 0, ascending, none empty.
-
-    >>> one = np.ones(2)
-    >>> Mass(np.array([0.2, 0.7]), one, one, np.zeros(2, dtype=int)).recalibrated().forecast
-    array([0.5])
     """
 
     forecast: FloatArray
@@ -81,28 +77,6 @@ class Mass:
         return type(self)(success / (success + failure), success, failure, self.group[starts])
 
 
-@overload
-def tps_decomposition(
-    y_true: ArrayLike,
-    traces: Any,
-    *,
-    score: Any = ...,
-    weights: Weights = ...,
-    horizon: Horizon = ...,
-    by: Literal["pooled"] = ...,
-    sample_weight: ArrayLike | None = ...,
-) -> TPSDecomposition: ...
-@overload
-def tps_decomposition(
-    y_true: ArrayLike,
-    traces: Any,
-    *,
-    score: Any = ...,
-    weights: Weights = ...,
-    horizon: Horizon = ...,
-    by: Literal["step"],
-    sample_weight: ArrayLike | None = ...,
-) -> pd.DataFrame: ...
 def tps_decomposition(
     y_true: ArrayLike,
     traces: Any,
@@ -110,9 +84,9 @@ def tps_decomposition(
     score: Any = "log",
     weights: Weights = "early",
     horizon: Horizon = None,
-    by: Literal["pooled", "step"] = "pooled",
+    by: str = "pooled",
     sample_weight: ArrayLike | None = None,
-) -> TPSDecomposition | pd.DataFrame:
+) -> Any:
     """Split a Trajectory Proper Score into miscalibration, discrimination and uncertainty.
 
     The forecasts are compared with the best monotone function of themselves (the isotonic
@@ -201,17 +175,7 @@ def tps_decomposition(
 
 
 def recalibrated_sums(steps: WeightedSteps, score: Any) -> RunSums:
-    """Scores of trusted runs with the best monotone recalibration of all their forecasts.
-
-    Their score is above that of the forecasts by their miscalibration.
-
-    >>> from trajscore.core.weighted_steps import weighted_steps
-    >>> X = TrajectoryArray.from_list([[0.5, 0.9], [0.5, 0.5]])
-    >>> parts = tps_decomposition([1, 0], X, score="brier")
-    >>> best = recalibrated_sums(weighted_steps(np.array([1.0, 0.0]), X), "brier")
-    >>> bool(np.isclose(best.mean(np.ones(2)) - parts.score, parts.miscalibration))
-    True
-    """
+    """Scores of trusted runs with the best monotone recalibration of all their forecasts."""
     total = steps.by_tie(steps.weight)
     success = steps.by_tie(steps.weight * np.repeat(steps.success, steps.X.lengths))
     used = total > 0
@@ -233,17 +197,10 @@ def weighted_mass(
 
     All steps are one group, or with `by_step` each is one. Returned beside the mass: the step of
     each group (from 1, zero where all are one) and how many forecasts it has.
-
-    >>> X = TrajectoryArray.from_list([[0.5, 0.9], [0.5, 0.5]])
-    >>> uniform = as_step_weights("uniform")
-    >>> mass, _, counts = weighted_mass(np.array([1, 0]), X, np.ones(2), uniform)
-    >>> mass.forecast, mass.success, mass.failure, counts
-    (array([0.5, 0.9]), array([0.25, 0.25]), array([0.5, 0. ]), array([4]))
     """
-    if len(X) == 0:
+    if not len(X):
         raise ValueError("there are no runs; a score needs at least one")
-    lengths = X.lengths
-    of_runs = weights.of(X)
+    lengths, of_runs = X.lengths, weights.of(X)
     w, divisor = of_runs.cells(), run_weight @ of_runs.divisor()
     if not divisor:
         raise ValueError(NOTHING_COUNTS)
@@ -256,10 +213,9 @@ def weighted_mass(
         raise ValueError(NOTHING_COUNTS)
     step = step[order]
     w, label, forecast = w[order], np.repeat(y.astype(np.float64), lengths)[order], X.cells[order]
-    new = rises(forecast)
-    new[_run_starts(step)] = True
+    new, firsts = rises(forecast), _run_starts(step)
+    new[firsts] = True
     starts = np.flatnonzero(new)
-    firsts = _run_starts(step)
     sizes = np.diff(np.append(firsts, len(step)))
     mass = Mass(
         forecast=forecast[starts],

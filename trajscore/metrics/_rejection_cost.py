@@ -104,27 +104,25 @@ class _Panels:
 
     def integral(self) -> tuple[float, float]:
         """Return the integral over all panels, and over those of the lowest e-fold."""
+
+        def sums(s: float) -> FloatArray:
+            values = self.at(s)
+            return np.array([values.sum(), values[: self._n_low].sum()])
+
         (whole, low), error, info = quad_vec(
-            self._sums, 0, 1, epsrel=_AIM, limit=_MAX_PARTS, quadrature="gk15", full_output=True
+            sums, 0, 1, epsrel=_AIM, limit=_MAX_PARTS, quadrature="gk15", full_output=True
         )
         # rounding in a steep weight may keep it from what is aimed at
         if not error <= _LARGEST_ERROR * whole:
             start, stop = info.intervals[np.argmax(info.errors)]
+            values = [self.at(s) for s in np.linspace(start, stop, 9)]
+            roughest = np.argmax(np.ptp(values, axis=0))
+            gamma = np.exp(self._start[roughest] + start * self._width[roughest])
             raise ValueError(
-                f"the integral of the weight does not converge near gamma = "
-                f"{self._roughest(start, stop):g}; pass breaks=, the points where the weight jumps"
+                f"the integral of the weight does not converge near gamma = {gamma:g}; pass "
+                f"breaks=, the points where the weight jumps"
             )
         return float(whole), float(low)
-
-    def _sums(self, s: float) -> FloatArray:
-        values = self.at(s)
-        return np.array([values.sum(), values[: self._n_low].sum()])
-
-    def _roughest(self, start: float, stop: float) -> float:
-        """Gamma of the panel whose integrand varies most between two places."""
-        values = [self.at(s) for s in np.linspace(start, stop, 9)]
-        panel = np.argmax(np.ptp(values, axis=0))
-        return float(np.exp(self._start[panel] + start * self._width[panel]))
 
 
 def _edges(

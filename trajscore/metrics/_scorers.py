@@ -20,9 +20,8 @@ from trajscore.core.score_families import get_family
 from trajscore.core.values import as_flag, as_numbers
 from trajscore.core.weights import OWN, Horizon, Weights, as_step_weights
 from trajscore.metrics._answer_checks import check_n
-from trajscore.metrics._censored import censored_tps_score
 from trajscore.metrics._ecuas import ecuas_score
-from trajscore.metrics._tps import tps_score
+from trajscore.metrics._tps import censored_tps_score, tps_score
 
 # Means of ratios over smaller folds mislead (benchmarks/proper.py).
 _SMALLEST_FOLD = 20
@@ -31,8 +30,7 @@ _SMALLEST_FOLD = 20
 class TPSScorer:
     """Scores the traces that a forecaster's ``transform`` gives; made by `make_tps_scorer`.
 
-    scikit-learn's own `make_scorer` does so from release 1.9 on only. This is what its searches,
-    cross-validation and metadata routing ask of a scorer, in any release.
+    scikit-learn's own `make_scorer` does so from release 1.9 on only.
     """
 
     # by which learning curves and other reports label a callable
@@ -74,26 +72,7 @@ class TPSScorer:
             )
 
     def set_score_request(self, **requests: bool | str | None) -> Self:
-        """Say which metadata the scorer takes, as scikit-learn's scorers do.
-
-        Parameters
-        ----------
-        **requests : bool, str or None
-            ``sample_weight=True``: taken if given; False: not; None: an error if given; text: taken
-            under that name.
-
-        Returns
-        -------
-        TPSScorer
-            The scorer itself.
-
-        Raises
-        ------
-        RuntimeError
-            If metadata routing is not enabled.
-        TypeError
-            If the scorer takes no such metadata.
-        """
+        """Say which metadata the scorer takes, as scikit-learn's scorers do."""
         if not get_config()["enable_metadata_routing"]:
             raise RuntimeError(
                 "metadata routing is not enabled; call "
@@ -178,10 +157,7 @@ class CensoredTPSScorer(TPSScorer):
 
 
 def make_tps_scorer(
-    score: Any = "log",
-    weights: Weights = "early",
-    horizon: Horizon = None,
-    normalize: bool = True,
+    score: Any = "log", weights: Weights = "early", horizon: Horizon = None, normalize: bool = True
 ) -> TPSScorer:
     """Make a scorer of Trajectory Proper Scores; higher is better.
 
@@ -270,8 +246,14 @@ def make_censored_tps_scorer(
     """
     options = _checked(score, weights, horizon, normalize)
     as_labels(np.empty(0), censored=censored, q_z=None if q_z is None else 0.0)  # refuses words
-    if q_z is not None:
-        _check_q_z(q_z)
+    values = as_numbers(0.0 if q_z is None else q_z, "q_z")
+    # the q_z of a run may be missing where its outcome was observed
+    bad = ~((values >= 0) & (values <= 1)) & ~(np.isnan(values) & (values.ndim > 0))
+    if bad.any():
+        raise ValueError(
+            f"q_z is {values[bad][0]:g}; it must be a probability in [0, 1]: the chance that an "
+            f"unobserved run would have succeeded"
+        )
     return CensoredTPSScorer(censored=censored, q_z=q_z, **options)
 
 
@@ -281,17 +263,6 @@ def _checked(score: Any, weights: Weights, horizon: Horizon, normalize: bool) ->
     as_step_weights(weights, horizon)
     normalize = as_flag(normalize, "normalize")
     return {"score": score, "weights": weights, "horizon": horizon, "normalize": normalize}
-
-
-def _check_q_z(q_z: ArrayLike) -> None:
-    values = np.atleast_1d(as_numbers(q_z, "q_z"))
-    # the q_z of a run may be missing where its outcome was observed
-    bad = ~((values >= 0) & (values <= 1)) & ~(np.isnan(values) & (np.ndim(q_z) > 0))
-    if bad.any():
-        raise ValueError(
-            f"q_z is {values[bad][0]:g}; it must be a probability in [0, 1]: the chance that an "
-            f"unobserved run would have succeeded"
-        )
 
 
 def make_ecuas_scorer(

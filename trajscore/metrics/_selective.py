@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trajscore.core import ranking
+from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
 from trajscore.metrics._answer_checks import check_answers
@@ -123,15 +124,6 @@ def risk_coverage_curve(
         are accepted; thresholds fall, coverage rises to 1. Read backwards, 1 - coverage and
         1 - risk are the accuracy-rejection curve.
 
-    Raises
-    ------
-    ValueError
-        If a confidence is missing, or an answer is neither right nor wrong.
-
-    References
-    ----------
-    Geifman and El-Yaniv (2017), Selective Classification for Deep Neural Networks, NeurIPS.
-
     Examples
     --------
     >>> risk_coverage_curve([1, 0], [0.9, 0.1])
@@ -178,7 +170,7 @@ def check_rule(rule: str) -> str:
 def check_counts(weight: FloatArray) -> FloatArray:
     """Refuse weights that cannot be counts of samples; one sample alone may weigh anything."""
     total = weight.sum()
-    if total <= 1 + 1e-9 and np.count_nonzero(weight) > 1:
+    if total <= 1 + SUM_ROUNDING and np.count_nonzero(weight) > 1:
         raise ValueError(
             f"the sample weights add up to {total:.6g}, but here a weight is the number of samples "
             f"a row stands for; scale them to add up to the number of samples"

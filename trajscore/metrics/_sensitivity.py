@@ -135,10 +135,6 @@ def panel_index(names: Sequence[Sequence[str]]) -> pd.MultiIndex:
 
 
 def ranks(scores: FloatArray) -> IntArray:
-    """Return the rank of each score, 1 for the highest; ties have the best rank among them.
-
-    >>> ranks(np.array([0.3, 0.5, 0.1 + 0.2, 0.1]))
-    array([2, 1, 2, 4])
-    """
+    """Return the rank of each score, 1 for the highest; ties have the best rank among them."""
     group = group_ties(np.asarray(scores))[1]
     return np.asarray(1 + (group > group[:, None]).sum(axis=1))

@@ -9,7 +9,7 @@ import pandas as pd
 
 from trajscore.core.binning import quantile_bins
 from trajscore.core.collapse import AGGREGATORS, collapse
-from trajscore.core.gradients import GRADIENTS
+from trajscore.core.ranking import GRADIENTS
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights

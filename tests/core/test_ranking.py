@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trajscore import TrajectoryArray, metrics
-from trajscore.core import gradients, ranking
+from trajscore.core import ranking
 from trajscore.core.run_sums import RunSums, run_sums
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.weighted_steps import weighted_steps
@@ -20,7 +20,7 @@ def test_derivatives(name, empty, rng):
     if empty:  # groups of one outcome only
         failures[::3], successes[1::3] = 0.0, 0.0
     step = 1e-6 * np.eye(20)
-    in_failures, in_successes = getattr(gradients, name)(failures, successes)
+    in_failures, in_successes = getattr(ranking, f"{name}_gradient")(failures, successes)
     sides = (
         (in_failures, lambda h: function(failures + h, successes)),
         (in_successes, lambda h: function(failures, successes + h)),
