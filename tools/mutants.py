@@ -52,6 +52,7 @@ FORMULAS = (
     "trajscore/inference",
     "trajscore/tracer/_early_warning.py",
 )
+FORMATS = "trajscore/io/formats/__init__.py"  # whoever loads one format loads them all
 ENOUGH = 0.95
 MEMORY = 8 << 30  # bytes of address space that a mutant may ask for
 
@@ -290,7 +291,7 @@ def is_text(*operands: ast.AST) -> bool:
 
 def tests_of(file: str) -> tuple[list[str], list[str]]:
     """Return test files that reach a file by imports, of its part and of others, nearest first."""
-    part, name = Path(file).parent.name, Path(file).stem.lstrip("_")
+    part, name = Path(file).parts[1], Path(file).stem.lstrip("_")
     far = {one: distance(one, file) for one in test_files()}
     order = sorted((k, one) for one, k in far.items() if k is not None)
     own = f"tests/{part}/"
@@ -325,8 +326,10 @@ def distance(file: str, target: str) -> int | None:
 
 @cache
 def imported(file: str) -> frozenset[str]:
-    """Return the files of the package that a file takes names from."""
-    return frozenset(found for name in names_of(file) if (found := source_of(name)))
+    """Return the files of the package that a file takes names from, or loads with them."""
+    files = frozenset(found for name in names_of(file) if (found := source_of(name)))
+    of_formats = any(Path(one).parent == Path(FORMATS).parent for one in files)
+    return files | {FORMATS} if of_formats else files
 
 
 @cache
