@@ -473,6 +473,8 @@ def test_outcomes_alone_are_enough_for_a_gate():
         ({"margin": 1.5}, "decides nothing; of a hundred it would be 0.015"),
         ({"versus": 1.01}, "versus = 1.01 decides nothing; of a hundred it would be 0.0101"),
         ({"versus": -0.01}, "versus = -0.01 decides nothing"),
+        ({"margin": 1, "metric": "AUROC"}, "AUROC lies in [0, 1], so margin = 1"),
+        ({"versus": 60, "metric": "pass^2"}, "decides nothing; of a hundred it would be 0.6"),
         ({"margin": "%"}, "margin must be a number"),
         ({"versus": True}, "versus must be 'baseline', 'base_rate' or a number"),
         ({"versus": 1e301, "metric": "cost"}, "versus must be"),
