@@ -200,6 +200,8 @@ def test_a_fault_of_the_test_bench_is_no_run_of_the_agent():
     assert "150 runs of 40 tasks (50 ended by an infrastructure error, left out)" in cut.counted
     again = RunSet._of_json(cut.to_json())
     assert (again.counted, again.labels.tolist()) == (cut.counted, cut.labels.tolist())
+    older = {name: value for name, value in cut.to_json().items() if name != "n_dropped"}
+    assert RunSet._of_json(older).counted == cut.counted
 
 
 def test_data_must_be_what_is_asked_for():
