@@ -279,6 +279,12 @@ def is_text(*operands: ast.AST) -> bool:
     """Whether an operator joins texts, lists or types rather than numbers."""
     return any(
         isinstance(one, ast.JoinedStr | ast.List | ast.Tuple)
+        or (
+            isinstance(one, ast.BinOp)
+            and type(one.op) is ast.BitOr
+            and is_text(one.left, one.right)
+        )
+        or (isinstance(one, ast.Subscript) and is_text(one.value))
         or (isinstance(one, ast.Constant) and not isinstance(one.value, int | float))
         or (isinstance(one, ast.Name) and (one.id[0].isupper() and len(one.id) > 2))
         or (isinstance(one, ast.Name) and one.id in ("str", "int", "float"))

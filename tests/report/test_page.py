@@ -16,6 +16,7 @@ from trajscore.report._glossary import GLOSSARY, explain
 from trajscore.report.page.charts import Axis, axis_of, sparkline
 from trajscore.report.page.health import health
 from trajscore.report.page.numbers import numbers
+from trajscore.report.page.timing import timing
 from trajscore.report.page.view import View
 
 QUICK = IntervalOptions(20, method="influence")
@@ -283,3 +284,19 @@ def test_length_is_judged_on_observed_runs(chess):
     area = re.search(r"AUROC (0\.\d+)", said).group(1)
     assert f"AUROC {area}" in other
     assert area == "0.562"
+
+
+def test_the_page_says_at_which_steps_a_forecast_beats_the_base_rate():
+    y = np.arange(60) % 2
+    right = np.where(y == 1, 0.8, 0.2) + np.random.default_rng(0).uniform(-0.1, 0.1, 60)
+    cells = np.column_stack([np.full(60, 0.5), (right + 0.5) / 2, right])
+    answer = timing(View(evaluate(cells, y, calibrator=None, intervals=QUICK))).answer
+    assert "first shown to be better than the base rate at step 2, and by most at step 3" in answer
+
+
+@pytest.mark.parametrize(("longest", "labels"), [(6, "1 2 3 4 5 6"), (7, "1 3 5 7")])
+def test_many_lengths_have_every_second_label(longest, labels):
+    lengths = np.repeat(np.arange(1, longest + 1), 10)
+    X = TrajectoryArray(np.full(lengths.sum(), 0.5), lengths)
+    report = evaluate(X, np.arange(len(X)) % 2, calibrator=None, intervals=QUICK)
+    assert [name for _, name in health(View(report)).parts["length"].names] == labels.split()
