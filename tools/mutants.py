@@ -93,6 +93,11 @@ EQUIVALENT = {
         "return np.asarray(logsumexp(others, axis=1))",
         "return np.asarray(logsumexp(others, axis=-1))",
     ): "the last of two axes",
+    (
+        "trajscore/censoring/_practice_shift.py",
+        "values = figures(np.ones((1, len(sample))))[0]",
+        "values = figures(np.ones((2, len(sample))))[0]",
+    ): "each draw is computed alone, and the first one is taken",
 }
 
 OPERATORS: dict[type, type] = {

@@ -210,13 +210,13 @@ def test_some_runs_without_surprisal_are_said_under_max():
 
 
 def test_explain(signals):
-    scorer = TracerScorer(alpha=2, k=0.3).fit(signals)
+    scorer = TracerScorer(alpha=2, beta=3, gamma=5, k=0.3).fit(signals)
     out = scorer.explain(signals)
     for run, known in zip(out, signals, strict=True):
         size = max(1, math.floor(0.3 * len(run)))
         assert run[:, 5].sum() == size
         assert run[run[:, 5] > 0, 4].min() >= run[run[:, 5] == 0, 4].max(initial=0)
-        assert np.array_equal(run[:, 1], 2 * np.nan_to_num(known[:, 1]))
+        assert np.array_equal(run[:, :4], [1, 2, 3, 5] * np.nan_to_num(known[:, :4]))
 
 
 # ------------------------------------------------------------------ tuning
