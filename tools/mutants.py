@@ -98,6 +98,16 @@ EQUIVALENT = {
         "values = figures(np.ones((1, len(sample))))[0]",
         "values = figures(np.ones((2, len(sample))))[0]",
     ): "each draw is computed alone, and the first one is taken",
+    (
+        "trajscore/censoring/_practice_shift.py",
+        "self._totals = np.stack([sums_of_run.total for sums_of_run in sums], axis=1)",
+        "self._totals = np.stack([sums_of_run.total for sums_of_run in sums], axis=-1)",
+    ): "the last of two axes",
+    (
+        "trajscore/report/_cards.py",
+        "largest = np.abs(reference.samples).max()",
+        "largest = np.abs(reference.samples).min()",
+    ): "rounding errors are far below, and differences far above, a billionth of either",
 }
 
 OPERATORS: dict[type, type] = {

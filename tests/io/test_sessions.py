@@ -1,5 +1,7 @@
 """Files that agents themselves keep, in the shapes that they are documented in or were seen in."""
 
+import json
+
 import pytest
 
 from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, said
@@ -135,6 +137,15 @@ def test_codex(write):
     runs = io.read_runs(path.parents[3], outcomes={"s1": 1, "s2": 0})
     assert [(run.id, run.outcome) for run in runs] == [("s1", 1), ("s2", 0)]
     assert said(runs[0]) == said(runs[1])
+
+
+def test_a_bad_line_of_codex_is_left_out_and_named(write):
+    lines = [json.dumps(line) for line in ROLLOUT]
+    lines.insert(3, '{"type": ')
+    path = write("sessions/2026/01/01/rollout-2026-s1.jsonl", "\n".join(lines))
+    with pytest.warns(UserWarning, match=r"\(index 3\): line 4 is not valid JSON"):
+        (run,) = io.read_runs(path)
+    assert run.id == "s1"
 
 
 def test_codex_that_prints_its_events(write):

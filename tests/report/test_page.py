@@ -13,8 +13,10 @@ from trajscore.calibration import EnsembleCrossFitCalibrator
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions, MonitoringOptions
 from trajscore.report._glossary import GLOSSARY, explain
+from trajscore.report.page.acting import acting
 from trajscore.report.page.charts import Axis, axis_of, sparkline
 from trajscore.report.page.health import health
+from trajscore.report.page.losses import losses
 from trajscore.report.page.numbers import numbers
 from trajscore.report.page.timing import timing
 from trajscore.report.page.view import View
@@ -300,3 +302,28 @@ def test_many_lengths_have_every_second_label(longest, labels):
     X = TrajectoryArray(np.full(lengths.sum(), 0.5), lengths)
     report = evaluate(X, np.arange(len(X)) % 2, calibrator=None, intervals=QUICK)
     assert [name for _, name in health(View(report)).parts["length"].names] == labels.split()
+
+
+def test_bars_of_losses_end_at_four_times_what_is_known():
+    runs = make_trajectories(200, random_state=0)
+    wrong = runs.q.with_cells(1 - runs.q.cells)
+    report = evaluate({"right": runs.q, "wrong": wrong}, runs.target, intervals=QUICK)
+    rows = losses(View(report)).parts["rows"]
+    most = max(row["knows"] for row in rows)
+    assert {row["cut"] for row in rows} == {True, False}
+    for row in rows:
+        assert row["knows_share"] == pytest.approx(25 * row["knows"] / most)
+        length = 100 if row["cut"] else 25 * row["lost"] / most
+        assert row["lost_share"] == pytest.approx(length)
+
+
+def test_stopping_counts_the_successes_and_the_failures_that_it_stops():
+    X, y = make_trajectories(200, random_state=0, return_X_y=True)
+    report = evaluate(X, y, calibrator=None, intervals=QUICK)
+    (table,) = acting(View(report)).parts["tables"]
+    trace, labels = report.traces["forecast", "as_given"], report.labels["forecast", "as_given"]
+    lowest = np.array([run.min() for run in trace])
+    assert len(table["stop"]) > 5
+    for row in table["stop"]:
+        assert row["good"] == pytest.approx((lowest < row["t"])[labels == 1].mean())
+        assert row["bad"] == pytest.approx((lowest < row["t"])[labels == 0].mean())
