@@ -199,6 +199,8 @@ def test_swe_agent(write):
         ("agent", "Done"),
     ]
     assert (runs[0].meta["cost"], runs[0].meta["input_tokens"]) == (0.5, 9)
+    write("out/i3/report.json", {"resolved_ids": ["i3"]})  # beside the run
+    assert [run.outcome for run in io.read_runs(path.parents[1])] == [1, 0, 1]
 
 
 def test_mini_swe_agent(write):

@@ -14,12 +14,13 @@ from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions, MonitoringOptions
 from trajscore.report._glossary import GLOSSARY, explain
 from trajscore.report.page.acting import acting
+from trajscore.report.page.calibration import calibration
 from trajscore.report.page.charts import Axis, axis_of, sparkline
 from trajscore.report.page.health import health
 from trajscore.report.page.losses import losses
 from trajscore.report.page.numbers import numbers
 from trajscore.report.page.timing import timing
-from trajscore.report.page.view import View
+from trajscore.report.page.view import View, _tokens
 
 QUICK = IntervalOptions(20, method="influence")
 SECTIONS = [
@@ -327,3 +328,24 @@ def test_stopping_counts_the_successes_and_the_failures_that_it_stops():
     for row in table["stop"]:
         assert row["good"] == pytest.approx((lowest < row["t"])[labels == 1].mean())
         assert row["bad"] == pytest.approx((lowest < row["t"])[labels == 0].mean())
+
+
+def test_curves_of_calibration_have_ten_points_at_most():
+    X, y = make_trajectories(400, lengths=3, random_state=0, return_X_y=True)
+    report = evaluate(X, y, calibrator=None, intervals=QUICK)
+    (group,) = calibration(View(report)).parts["groups"]
+    layers = {style: path for path, style in group["panels"][0].layers}
+    assert layers["dots as_given"].count("M") == 10
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ({"input_tokens": 3, "output_tokens": 4}, 7),
+        ({"prompt_tokens": 3, "completion_tokens": None}, 3),
+        ({"prompt_tokens": "many", "completion_tokens": 4}, 4),
+        ("much", 2),
+    ],
+)
+def test_tokens_of_a_turn_are_those_billed_if_the_log_says_them(usage, tokens):
+    assert _tokens(io.Step("agent", "Hi", tokens=["H", "i"], extra={"usage": usage})) == tokens
