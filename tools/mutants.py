@@ -112,6 +112,11 @@ EQUIVALENT = {
         _BFGS.format("-1e-09"),
     ): "it then stops where the loss falls no further: the same optimum, to nine digits",
     (
+        "trajscore/inference/_influence.py",
+        "return float(norm.ppf((1 + confidence_level) / 2))",
+        "return float(norm.ppf((1 + confidence_level) / 4))",
+    ): "where nothing varies all widths are 0",
+    (
         "trajscore/tracer/_tail.py",
         "n_runs = max(1, _CHUNK_CELLS // length)",
         "n_runs = min(1, _CHUNK_CELLS // length)",

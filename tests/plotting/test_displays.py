@@ -140,6 +140,7 @@ def test_cost_curve_of_a_large_n(answers, n_classes):
     assert display.ecuas == pytest.approx(expected)
     u_max = 1 - 1 / n_classes
     assert display.weight[-1] == pytest.approx(10_001 / u_max**2)
+    assert display.ax_.get_xlim() == (0, display.gamma[-1])
     drawn(display)
 
 

@@ -407,6 +407,8 @@ def test_public_log(public_file):
         ("Confidence: 150%", "auto", NAN),
         ("Confidence: -5%", "auto", NAN),
         ("Confidence: 150%", "fraction", 1.0),
+        ("Confidence: 60%", "fraction", 0.6),
+        ("Confidence: 6/10", "percent", 0.6),
         ("Confidence: 12/10", "auto", NAN),
         ("Confidence: 8/10", "auto", 0.8),
         ("Confidence (0-100): 80", "auto", 0.8),
