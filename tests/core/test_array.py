@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trajscore import TrajectoryArray
+from trajscore import TrajectoryArray, check_trajectories
 
 RUNS = [[0.1, 0.2, 0.3], [0.4], [0.5, 0.6]]
 
@@ -257,7 +257,7 @@ def test_concat_takes_what_can_be_made_a_container(X):
     assert np.concatenate([numbered, np.array([[0.7, np.nan]])]) == joined[:4]
     for wrong, message in (
         (X, "takes a list"),
-        ([X, "a"], "must be real numbers"),
+        ([X, "a"], "expected numbers, got the text 'a'"),
         ([], "at least one"),
         ([X, numbered], "all whole numbers or all text"),
     ):
@@ -426,3 +426,19 @@ def test_runs_of_a_table_have_ended_where_their_outcome_was_observed():
     assert y.tolist() == [1, -1]
     assert X.ended.tolist() == [True, False]
     assert not TrajectoryArray.from_frame(table, id="run", step="t", value="p").ended.any()
+
+
+def test_a_table_of_columns_that_are_not_steps_is_refused():
+    scores = pd.DataFrame({"verbal": [0.5, 0.6], "judge": [0.1, 0.2]})
+    with pytest.raises(ValueError, match="column 'verbal' is not a step: a DataFrame holds a run"):
+        check_trajectories(scores)
+    for names in ([1, 2], ["1", "2"], ["step 1", "step 2"]):
+        assert len(check_trajectories(scores.set_axis(names, axis=1))) == 2
+
+
+def test_a_run_that_does_not_exist_is_named():
+    X = TrajectoryArray.from_list([[0.1], [0.2, 0.3]])
+    assert X[-2].tolist() == [0.1]
+    for row in (2, -3):
+        with pytest.raises(IndexError, match=f"run {row} does not exist: there are 2 runs"):
+            X[row]

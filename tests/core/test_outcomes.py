@@ -40,7 +40,7 @@ def test_grades():
         ([0, 1, 2], "row 2: outcome 2; .* meta-estimator"),
         ([0, 3], r"row 1: outcome 3 lies outside \[0, 1\]"),
         ([0, -0.5], "row 1"),
-        (["yes", "no"], "row 0: outcome 'yes' is not understood"),
+        (["yes", "no"], "row 0: outcome 'yes' is text"),
         ([1, "no"], "row 1: outcome 'no'"),
         ([[0, 1]], "one-dimensional"),
         (np.array([1], dtype="m8[s]"), "row 0: outcome .* is not understood"),

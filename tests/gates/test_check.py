@@ -225,8 +225,11 @@ def test_data_must_be_what_is_asked_for():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[[gate]]\nmargin = 5", "so margin = 5 decides nothing; of a hundred it would be 0.05"),
-        ("[[gate]]\nmetric = 'AUROC'\nversus = 60", "so versus = 60 decides nothing; of a hundred"),
+        ("[[gate]]\nmargin = 5", "so margin = 5 decides nothing; 5 of a hundred is 0.05"),
+        (
+            "[[gate]]\nmetric = 'AUROC'\nversus = 60",
+            "so versus = 60 decides nothing; 60 of a hundred",
+        ),
         ("[[gate]]\nmetrik = 'success'", "gate 1: no key named 'metrik'; did you mean 'metric'?"),
         ("[[gate]]\n[data]\nleast = 3", "[data]: no key named 'least'"),
         ("[[gates]]\n", "has no gates; write"),
@@ -472,11 +475,11 @@ def test_outcomes_alone_are_enough_for_a_gate():
     [
         ({"margin": 1}, "success lies in [0, 1], so margin = 1 decides nothing"),
         ({"margin": -1}, "margin = -1 decides nothing"),
-        ({"margin": 1.5}, "decides nothing; of a hundred it would be 0.015"),
-        ({"versus": 1.01}, "versus = 1.01 decides nothing; of a hundred it would be 0.0101"),
+        ({"margin": 1.5}, "decides nothing; 1.5 of a hundred is 0.015"),
+        ({"versus": 1.01}, "versus = 1.01 decides nothing; 1.01 of a hundred is 0.0101"),
         ({"versus": -0.01}, "versus = -0.01 decides nothing"),
         ({"margin": 1, "metric": "AUROC"}, "AUROC lies in [0, 1], so margin = 1"),
-        ({"versus": 60, "metric": "pass^2"}, "decides nothing; of a hundred it would be 0.6"),
+        ({"versus": 60, "metric": "pass^2"}, "decides nothing; 60 of a hundred is 0.6"),
         ({"margin": "%"}, "margin must be a number"),
         ({"versus": True}, "versus must be 'baseline', 'base_rate' or a number"),
         ({"versus": 1e301, "metric": "cost"}, "versus must be"),
@@ -544,3 +547,9 @@ def test_gates_that_are_bad_together_share_more_than_gates_that_are_not():
     assert both[0].low == pytest.approx(alone[0].low, abs=0.002)
     reach = both[0].change - both[0].low
     assert both[1].high - both[1].change == pytest.approx(reach, abs=0.003)
+
+
+@pytest.mark.parametrize("name", ["sucess", "auroc", "tokens"])
+def test_a_metric_that_is_not_known_is_named(name):
+    (result,) = check(SAME, BASE, Gate(name)).gates
+    assert f"no metric named {name!r}" in result.why

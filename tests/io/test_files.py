@@ -7,6 +7,7 @@ import math
 import pickle
 import tracemalloc
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -132,6 +133,11 @@ def test_compressed_files(write, tmp_path):
     (tmp_path / "cut.jsonl.gz").write_bytes(lines[: len(lines) - 15])
     with pytest.raises(ValueError, match="is cut off"):
         io.read_jsonl(tmp_path / "cut.jsonl.gz")
+
+
+def test_a_table_in_place_of_a_path_is_refused():
+    with pytest.raises(ValueError, match=r"got a DataFrame; of a table make X with Trajectory"):
+        io.read_runs(pd.DataFrame({"run_id": [1]}))
 
 
 def test_files_that_are_no_text(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
@@ -306,3 +307,9 @@ def test_metadata_that_nobody_asked_for(runs, weight):
             make_tps_scorer().set_score_request(q_z=True)
     with pytest.raises(RuntimeError, match="metadata routing is not enabled"):
         make_tps_scorer().set_score_request(sample_weight=True)
+
+
+def test_an_estimator_without_forecasts_is_refused():
+    X, y = np.linspace(0.1, 0.9, 20)[:, None], np.arange(20) % 2
+    with pytest.raises(TypeError, match=r"LogisticRegression has no transform.*PrefixForecaster"):
+        tps_scorer(LogisticRegression().fit(X, y), X, y)

@@ -417,7 +417,7 @@ def test_runs_without_a_stop_reason_are_called_so():
     excluded = evaluate(X, y, stop_reason=reasons, intervals=IntervalOptions(10)).excluded
     assert excluded[["reason", "n_runs"]].to_numpy().tolist() == [
         ["no outcome; stopped by parse error, not by a budget", 1],
-        ["no outcome; stopped without a stated reason", 3],
+        ["no outcome and no stop reason", 3],
     ]
 
 
@@ -506,3 +506,27 @@ def test_what_is_not_fitted_anew_is_refused_by_name():
     for calibrator in (fitted, make_pipeline(fitted)):
         with pytest.raises(ValueError, match="FrozenEstimator.*is not fitted anew for each fold"):
             evaluate(X, y, calibrator=calibrator, intervals=IntervalOptions(2))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"calibrator": 3}, "calibrator must be a name or an estimator, got 3"),
+        ({"groups": "task"}, "groups must be a label for each run, got the text 'task'"),
+        ({"intervals": 20}, "or IntervalOptions, got 20"),
+        (
+            {"intervals": IntervalOptions(confidence_level=95)},
+            "confidence_level must lie .* got 95",
+        ),
+    ],
+    ids=str,
+)
+def test_values_of_another_kind_are_refused_by_name(options, message):
+    with pytest.raises(ValueError, match=message):
+        evaluate([[0.2], [0.4], [0.6], [0.8]], [0, 1, 0, 1], **options)
+
+
+@pytest.mark.parametrize("X", ["runs.csv", [0.1, 0.2]], ids=str)
+def test_what_is_not_runs_is_refused_with_the_way_to_make_them(X):
+    with pytest.raises(ValueError, match=r"TrajectoryArray\.from_frame"):
+        evaluate(X, [0, 1])

@@ -73,8 +73,8 @@ class TrainingSteps:
         if success.sum() <= 0 or failure.sum() <= 0:
             kind = "failures" if success.sum() <= 0 else "successes"
             raise ValueError(
-                f"the runs that a map is fitted on hold only {kind}; calibration needs successes "
-                f"and failures in every fold: give more runs, or a smaller cv"
+                f"all runs of a fold are {kind}; calibration needs successes and failures in every "
+                f"fold: give more runs, or a smaller cv"
             )
         used = success + failure > 0
         n_runs = int(((self._run_weight > 0) & train).sum())

@@ -74,7 +74,13 @@ def run(arguments: argparse.Namespace) -> None:
         process.fit(X[whole], y, groups=groups)
     save_process(process, arguments.out)
     for warning_text in dict.fromkeys(str(warning.message) for warning in caught):
-        print(f"trajscore: {warning_text}", file=sys.stderr)
+        print(f"warning: {warning_text}", file=sys.stderr)
+    if groups is not None and np.isinf(process.thresholds_).any():
+        print(
+            "warning: of each task one success counts. Give runs of more tasks, raise --alpha or, "
+            "if runs of a task are independent, name the column of run ids with --group",
+            file=sys.stderr,
+        )
     print(_summary(process, X, runs, whole))
     print(f"wrote {arguments.out}; use it with: trajscore monitor --model {arguments.out}")
 

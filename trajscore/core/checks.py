@@ -90,9 +90,10 @@ def check_values(
         )
     outside = (cells < 0) | (cells > 1)
     if probabilities and outside.any():
+        percent = "divide percentages by 100, or " * bool(low >= 0 and 1 < high <= 100)
         raise ValueError(
             f"{_first(traces, outside)}: forecast {cells[outside][0]:g} lies outside [0, 1]; "
-            f"turn the signal into probabilities first, for example with "
+            f"{percent}turn the signal into probabilities first, for example with "
             f'PlattCrossFitCalibrator(link="identity")'
         )
 
@@ -118,6 +119,8 @@ def check_groups(groups: Any, n_runs: int, name: str = "groups") -> IntArray:
 
 def check_labels(groups: Any, n_runs: int, name: str = "groups") -> NDArray[Any]:
     """Return the label of the group of each run; none is missing, and all are of one kind."""
+    if isinstance(groups, str):
+        raise ValueError(f"{name} must be a label for each run, got the text {groups!r}")
     labels = as_array(groups.to_numpy() if hasattr(groups, "to_numpy") else groups, name)
     if labels.dtype.kind in "US":  # a list of text and None must not become all text
         labels = np.asarray(groups, dtype=object)

@@ -6,7 +6,9 @@ ids, and n_steps for the width of a padded array.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,11 @@ Parts = dict[str, Any]
 def parts_of_any(X: Any) -> Parts:
     """Read any plain form: a list of runs, a Series of them, a padded array or DataFrame."""
     refuse_log(X)
+    if isinstance(X, (str, PathLike)):
+        raise ValueError(
+            f"expected numbers, got the text {str(X)!r}; read a table with pandas and "
+            f"TrajectoryArray.from_frame, a log with io.read_runs"
+        )
     if holds_runs(X):
         return {**parts_of_list(list(X)), "ids": row_ids(X)}
     if isinstance(X, pd.DataFrame):
@@ -106,7 +113,7 @@ def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> Part
     try:
         padded = as_float(values, ndims=(2, 3))
     except ValueError as error:
-        if getattr(values, "ndim", None) != 1:
+        if "got 1D" not in str(error):
             raise
         raise ValueError(
             f"{error}. X has a row a run and a column a step; of a table with one row a step make "
@@ -135,6 +142,13 @@ def _present_lengths(padded: FloatArray) -> Any:
 
 def _table_values(X: pd.DataFrame) -> FloatArray:
     check_columns(X)
+    names = [name for name in X.columns if isinstance(name, str) and not re.search(r"\d", name)]
+    if names:
+        raise ValueError(
+            f"column {names[0]!r} is not a step: a DataFrame holds a run a row and a step a "
+            f"column, such as 1, 2, 3; of a table with one row a step make X with "
+            f"TrajectoryArray.from_frame"
+        )
     try:
         return X.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:

@@ -84,7 +84,9 @@ def check_outcomes(
         return values.astype(np.int64)
     if not allow_soft:
         row = int(np.argmax(soft))
-        raise ValueError(f"row {row}: outcome {values[row]:g} must be 0 or 1 here")
+        raise ValueError(
+            f"row {row}: outcome {values[row]:g} must be 0 or 1; leave out graded runs"
+        )
     return values
 
 
@@ -201,6 +203,11 @@ def _as_number(value: Any, row: int) -> float:
             return float(value)
         except OverflowError:  # of an integer of hundreds of digits
             return np.inf
+    if isinstance(value, str):
+        raise ValueError(
+            f"row {row}: outcome {value!r} is text; give numbers, as by y.astype(int), or "
+            f"y.map({{'pass': 1, 'fail': 0}}) of words"
+        )
     raise ValueError(
         f"row {row}: outcome {value!r} is not understood; use 1 or True for success, 0 or False "
         f"for failure, and -1 or an empty value where it was not observed"

@@ -273,6 +273,8 @@ class Ragged:
         if isinstance(key, list) and key and all(isinstance(name, str) for name in key):
             return self._pick_several(key)
         if isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_)):
+            if not -len(self) <= key < len(self):
+                raise IndexError(f"run {key} does not exist: there are {len(self)} runs")
             row = range(len(self))[int(key)]
             return self._cells[self._offsets[row] : self._offsets[row + 1]]
         if isinstance(key, slice):

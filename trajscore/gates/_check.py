@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from trajscore.core.values import unknown_name
 from trajscore.gates._change import (
     Estimate,
     Matching,
@@ -29,7 +30,15 @@ from trajscore.gates._gate import (
     Gate,
     Rules,
 )
-from trajscore.gates._measures import MARGIN, Key, Measures, is_lower_better, is_of_runs
+from trajscore.gates._measures import (
+    MARGIN,
+    OPTIONS,
+    Key,
+    Measures,
+    is_lower_better,
+    is_of_runs,
+    names_of,
+)
 from trajscore.gates._result import CheckData, GateResult, worst
 from trajscore.gates._run_set import RunSet, as_set
 from trajscore.gates._written import to_json, to_junit, to_markdown, to_text
@@ -260,6 +269,9 @@ def _key(gate: Gate, new: RunSet) -> Key:
         if gate.predictor is not None:
             raise ValueError(f"{gate.metric} is of no predictor; leave out predictor")
         return Key(gate.metric)
+    of_forecasts = [name + end for name in OPTIONS.metrics for end in ("", MARGIN)]
+    if gate.metric not in of_forecasts:
+        raise ValueError(unknown_name("metric", gate.metric, [*names_of(new), *of_forecasts]))
     if gate.predictor is None and len(new.predictors) != 1:
         known = ", ".join(new.predictors) or "none"
         raise ValueError(f"{gate.metric} is of a predictor; say of which one: there are {known}")

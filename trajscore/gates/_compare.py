@@ -98,9 +98,8 @@ class Comparison:
         chance = f"{50 * (1 + self.confidence_level):.4g}%"
         lines.append(
             f"Each end of an interval holds by itself with a chance of {chance}, as in trajscore "
-            f"check; among many rows, some seem to change by chance. A number of runs is that of "
-            f"each set, with as many runs of a task as now: it would show a change of this size "
-            f"with a chance of {POWER:.0%}."
+            f"check; among many rows, some seem to change by chance. With the stated number of "
+            f"runs in either set, a change of this size would be shown {POWER:.0%} of the time."
         )
         return "\n".join(lines)
 

@@ -83,7 +83,7 @@ class Gate:
     def _check_fraction(self, name: str, holds: Callable[[float], bool]) -> None:
         value = getattr(self, name)
         if _is_finite(value) and not holds(value):
-            hundredth = f"; of a hundred it would be {value / 100:g}" if value > 1 else ""
+            hundredth = f"; {value:g} of a hundred is {value / 100:g}" if value > 1 else ""
             raise ValueError(
                 f"{self.metric} lies in [0, 1], so {name} = {value:g} decides nothing{hundredth}"
             )
@@ -186,7 +186,10 @@ def read_gates(path: str | Path) -> Rules:
         raise ValueError(f"{file} is not a TOML file: {error}") from error
     gates, data = contents.pop("gate", []), contents.pop("data", {})
     if not isinstance(gates, list) or not gates:
-        raise ValueError(f"{file} has no gates; write a table [[gate]] for each")
+        raise ValueError(
+            f"{file} has no gates; write a table for each: [[gate]], and "
+            "below it lines such as metric = 'success'"
+        )
     try:
         _refuse_unknown(contents, ("level", "undecided", "data", "gate"), "")
         checked = tuple(_build(Gate, gate, f"gate {n}: ") for n, gate in enumerate(gates, start=1))

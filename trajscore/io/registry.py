@@ -180,7 +180,7 @@ class Format:
         known = [option.name for option in fields(self.options)]
         for name in values:
             if name not in known:
-                raise TypeError(f"{self.name}: {unknown_name('option', name, known)}")
+                raise TypeError(f"{self.name}: {unknown_name('option', name, [*known, 'format'])}")
         return self.options(**values)
 
 

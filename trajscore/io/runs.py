@@ -147,7 +147,7 @@ class Runs(list[Run]):
         graded = len(self) - ended[SUCCESS] - ended[FAILURE] - ended[CENSORED]
         return (
             f"<Runs: {len(self)} runs, {ended[SUCCESS]} successes, {ended[FAILURE]} failures, "
-            + (f"{graded} graded between, " if graded else "")
+            + (f"{graded} graded, " if graded else "")
             + f"{ended[CENSORED]} not observed{'; ' + left if left else ''}>"
         )
 

@@ -113,8 +113,12 @@ def choose_columns(
     scores = tuple(dict.fromkeys((*fields.scores, *fields.risks, *(n for n, _ in fields.scales))))
     if fields.confidence is not None and fields.confidence not in scores:
         scores = (fields.confidence, *scores)
-    for name in scores:
-        _check((name,), "scores", columns)
+    for part, names in {
+        "risks": fields.risks,
+        "scales": tuple(name for name, _ in fields.scales),
+        "scores": scores,
+    }.items():
+        _check(names, part, columns)
     if not scores:
         taken = {*chosen.values(), *fields.ids, fields.step, fields.outcome, fields.stop_reason}
         rest = [str(name) for name in columns if str(name) not in taken]

@@ -57,6 +57,12 @@ class TPSScorer:
                 f"outcomes; use censored_tps_scorer, or make_censored_tps_scorer(censored=...)"
             )
         self._warn_of_small_fold(len(outcomes))
+        if not hasattr(estimator, "transform"):
+            name = type(estimator).__name__
+            raise TypeError(
+                f"{name} has no transform, which is to give a forecast a step; score a forecaster, "
+                f"such as PrefixForecaster({name}())"
+            )
         traces = estimator.transform(ended_where_known(X, outcomes))
         return tps_score(outcomes, traces, sample_weight=sample_weight, **self.options)
 

@@ -39,7 +39,8 @@ def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioE
         unknown = io.get_untrusted_types(file=file)
     except Exception as error:  # whatever skops raises for another kind of file
         raise ValueError(
-            f"{file} is not a .skops file; write one with skops.io.dump(process, path)"
+            f"{file} is not a .skops file; write one with trajscore fit, or of a "
+            f"fitted process with skops.io.dump(process, path)"
         ) from error
     refused = sorted(set(unknown).difference(trusted_types(), trusted))
     if refused:

@@ -179,8 +179,8 @@ def _outcomes_of(runs: list[io.Run], tally: Tally) -> dict[str, Any]:
 
 def _how_many(y: Iterable[float]) -> dict[str, int]:
     names = {SUCCESS: "successes", FAILURE: "failures", CENSORED: "not observed"}
-    counts = Counter(names.get(outcome, "graded between") for outcome in y)  # type: ignore[call-overload]
-    return {name: counts[name] for name in (*names.values(), "graded between") if counts[name]}
+    counts = Counter(names.get(outcome, "graded") for outcome in y)  # type: ignore[call-overload]
+    return {name: counts[name] for name in (*names.values(), "graded") if counts[name]}
 
 
 def _stops_of(runs: list[io.Run]) -> dict[str, dict[str, Any]]:

@@ -42,7 +42,7 @@ NOTES: dict[str, Callable[..., str]] = {
     ),
     "risk": lambda auroc: (
         f"its AUROC is {auroc:.3f}: high values go with failure. If it is a risk, give minus it, "
-        f"or 1 minus it (on the command line, --risk)."
+        f"or 1 minus it (on the command line, --risk; if it was named so, --score)."
     ),
     "few clusters": lambda n, effective: (
         f"there are {n} clusters of runs"

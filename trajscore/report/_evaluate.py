@@ -17,7 +17,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.score_families import several_families
-from trajscore.core.values import check_choice
+from trajscore.core.values import as_fraction, check_choice
 from trajscore.core.version import __version__
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference.mean_intervals import METHODS
@@ -203,7 +203,11 @@ def evaluate(
     draws = (
         intervals if isinstance(intervals, IntervalOptions) else IntervalOptions(method=intervals)
     )
+    if not isinstance(draws.method, str):
+        names = ", ".join(map(repr, METHODS))
+        raise ValueError(f"intervals must be {names} or IntervalOptions, got {intervals!r}")
     check_choice(draws.method, "intervals", METHODS)
+    as_fraction(draws.confidence_level, "confidence_level")
     work = Work(n_jobs, progress)
     maker = calibrator_maker(calibrator, options.weights)
     censored = censored_as(censored, q_z)

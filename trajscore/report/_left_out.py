@@ -14,7 +14,7 @@ def number_of_runs(n: int) -> str:
 def stopped_by(stop_reason: str | None) -> str:
     """Say why runs are left out that no budget stopped."""
     if stop_reason is None:
-        return "no outcome; stopped without a stated reason"
+        return "no outcome and no stop reason"
     return f"no outcome; stopped by {stop_reason}, not by a budget"
 
 

@@ -154,7 +154,7 @@ def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
         n = len(y) - len(observed)
         hidden = f", and {number_of_runs(n)} without an outcome" if n else ""
         if n and observed[0] == SUCCESS:
-            hidden += " (write 0 where -1 stands for a failure: --map=-1=0,1=1)"
+            hidden += " (if such a run failed, its outcome is 0, not -1 or missing)"
         return f"{same}{hidden}; an evaluation needs both outcomes"
     return ""
 
