@@ -15,8 +15,7 @@ from trajscore.core.storage import replacing
 from trajscore.core.values import as_path, is_count
 from trajscore.core.version import __version__
 from trajscore.gates._change import match
-from trajscore.gates._check import CheckResult, data_problems, rules_of
-from trajscore.gates._compare import interval
+from trajscore.gates._check import data_problems, rules_of
 from trajscore.gates._gate import (
     BASE_RATE,
     BASELINE,
@@ -29,7 +28,7 @@ from trajscore.gates._gate import (
     Rules,
 )
 from trajscore.gates._measures import SUCCESS
-from trajscore.gates._result import GateResult, worst
+from trajscore.gates._result import CheckResult, GateResult, numbers, worst
 from trajscore.gates._run_set import RunSet, as_set
 from trajscore.inference import SequentialComparison
 from trajscore.report._data import ReportData
@@ -312,7 +311,7 @@ def _lines(result: SequentialResult) -> list[str]:
     for gate, at in zip(result.gates, result.decided_at, strict=True):
         since = f"; decided at look {at}" if at else ""
         since += f"; counts as {gate.counts_as}" if gate.counts_as != gate.verdict else ""
-        lines.append(f"{gate.verdict:<10} {gate.gate}: {_numbers(gate)}{since}")
+        lines.append(f"{gate.verdict:<10} {gate.gate}: {numbers(gate)}{since}")
     shown = worst((gate.verdict for gate in result.gates), result.problems)
     counted = f"not decided yet, counted as {result.verdict}; " * (shown != result.verdict)
     lines.append(f"{result.verdict.upper()}: {counted}{_NEXT[shown]}")
@@ -322,13 +321,6 @@ def _lines(result: SequentialResult) -> list[str]:
         f"{chance}, and one that is not passes with a chance of at most {chance}."
     )
     return lines
-
-
-def _numbers(result: GateResult) -> str:
-    if result.why:
-        return result.why
-    ends = f" {interval(result.low, result.high)}" if result.low < result.high else ""
-    return f"{result.reference:.4g} -> {result.value:.4g}, change {result.change:+.3g}{ends}"
 
 
 def _rule_of(rules: Rules, new: RunSet, by: str) -> dict[str, Any]:

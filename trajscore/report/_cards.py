@@ -19,6 +19,7 @@ from trajscore.core.equal_length import FEWEST
 from trajscore.core.parallel import Work
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
+from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.weights import StepWeights
 from trajscore.inference._influence import Spread
 from trajscore.inference._sample_size import ONE_DIGIT
@@ -53,8 +54,6 @@ MATTERS = 0.02
 
 # Expected number with which a Poisson number is at least FEWEST with a chance of 0.8.
 _WANTED = float(gammaincinv(FEWEST, 0.8))
-# Differences below this share of a score are rounding errors of zero.
-_ROUNDING = 1e-9
 # Log-odds of forecasts closer to 0 or 1 would drown those of others.
 _LEAST = 0.01
 # More than so many times the runs that there are is no advice.
@@ -193,7 +192,7 @@ def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, Mea
         differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
     largest = np.abs(reference.samples).max()
     for own in differences.values():  # a constant is no better than itself by a rounding error
-        own.samples[np.abs(own.samples) <= _ROUNDING * largest] = 0.0
+        own.samples[np.abs(own.samples) <= SUM_ROUNDING * largest] = 0.0
     family, rate = get_family(score), float(constant.traces.cells[0])
     perfect = rate * family.success(np.ones(1)) + (1 - rate) * family.failure(np.zeros(1))
     return differences, MATTERS * float(perfect[0] - reference(np.ones(len(runs))))
@@ -237,7 +236,7 @@ def _n_needed(
         known, key=lambda known_form: known_form[0], default=(0.0, 0.0, 0.0, "")
     )
     spread = _spread(differences[best], units) if best else 0.0
-    if spread <= _ROUNDING * evidence.matters:
+    if spread <= SUM_ROUNDING * evidence.matters:
         return int(more[0])
     # with a flat prior, estimates from all runs by then vary around those of these
     share = more / (n + more)

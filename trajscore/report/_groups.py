@@ -19,6 +19,7 @@ from scipy.optimize import brentq
 from trajscore.core.parallel import Work
 from trajscore.core.run_sums import run_sums
 from trajscore.core.score_families import get_family
+from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_random_state
 from trajscore.inference.units import any_units
@@ -44,7 +45,6 @@ _FEWEST_UNITS = 5  # runs, or clusters, of a group that is tested
 _PRIOR = 4  # units that the variance of all groups counts as in that of each
 _PRIOR_RUNS = 5  # runs at the rate of all that count in the loss of each group's base rate
 _MOST_SHUFFLES, _FEWEST_SHUFFLES, _MOST_LABELS = 999, 199, 20_000_000
-_ROUNDING = 1e-9
 _MOST_SHOWN, _MOST_FEW = 40, 5  # groups, and such as have too few runs for a conclusion
 
 
@@ -251,7 +251,7 @@ def shrink(value: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatAr
     >>> centre.round(2), factor.round(2)
     (array([0.18, 1.12, 2.06, 8.64]), array([1.  , 0.99, 0.98, 1.  ]))
     """
-    n, floor = len(value), _ROUNDING * max(float(np.abs(value).max()), 1.0) ** 2
+    n, floor = len(value), SUM_ROUNDING * max(float(np.abs(value).max()), 1.0) ** 2
     variance = np.maximum(variance, floor)
 
     def about_mean(between: float) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.parallel import Work
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weighted_steps import MANY
 from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units, check_resamples
@@ -40,8 +41,6 @@ from trajscore.report._margins import Metrics, References, as_one_function
 from trajscore.report._rows import Row
 from trajscore.report._runs import Coverage
 
-# Gaps as small are those of a forecast that is calibrated by construction, as the base rate is.
-_ROUNDING = 1e-12
 # With more runs, bootstrap means are those of `bootstrap_many_means`.
 _MANY_RUNS = 1 << 16
 
@@ -207,8 +206,8 @@ class _Cells:
                 if np.isnan(self.estimate[cell]):
                     continue
                 ends = (0.0, 0.0)
-                if own.values[column] > _ROUNDING:
-                    is_zero = reference is None or reference.values[column] <= _ROUNDING
+                if own.values[column] > ROUNDING:  # not calibrated by construction
+                    is_zero = reference is None or reference.values[column] <= ROUNDING
                     theirs = None if reference is None or is_zero else reference.parts(name)
                     ends = absolute_interval(ours, theirs, units, draws.confidence_level)
                 self.low[cell], self.high[cell], self.method[cell] = *ends, BOUNDS

@@ -11,6 +11,7 @@ import pandas as pd
 
 from trajscore.core.equal_length import FEWEST
 from trajscore.core.score_families import digits_of
+from trajscore.core.ties import ROUNDING
 from trajscore.report._cards import (
     AVOID,
     CARDS,
@@ -38,8 +39,6 @@ from trajscore.report._equal_length import OVER_LENGTH
 from trajscore.report._groups import ERROR_RATE
 from trajscore.report._numbers import digits_that_show, fixed, interval, with_interval
 
-# A difference of two numbers that is smaller than this share of them is rounding.
-_ROUNDING = 1e-12
 _MOST_NAMED = 5
 _FEW_NAMED = 4
 _MANY_UNOBSERVED = 0.1  # of the runs: what they count as may decide
@@ -359,7 +358,7 @@ def _margins(data: ReportData, name: str) -> list[str]:
 
 def _over_base_rate(three: Sequence[float], value: float, data: ReportData) -> str:
     largest, digits = max(map(abs, three)), _digits(data)
-    if largest <= _ROUNDING * abs(value):
+    if largest <= ROUNDING * abs(value):
         return "the same as the base rate"
     if not round(largest, digits):
         return f"the same as the base rate to {digits} decimals"
@@ -411,7 +410,7 @@ def _of_equals(data: ReportData, name: str) -> str:
         return "too few runs are as long as one with another outcome to compare equally long ones"
     over = with_interval(row[list(OVER_LENGTH)], sign="+")
     # beyond 10 steps lengths of a pair may differ by a tenth, and may rank it
-    exact = math.isclose(row["AUROC"] - row[OVER_LENGTH[0]], 0.5, abs_tol=_ROUNDING)
+    exact = math.isclose(row["AUROC"] - row[OVER_LENGTH[0]], 0.5, abs_tol=ROUNDING)
     chance = "chance" if exact else "the small differences in length that are left"
     return (
         f"among runs of equal length, which counting steps cannot rank, it "
@@ -473,7 +472,7 @@ def _other_clip(data: ReportData, name: str) -> list[str]:
     for form, words in FORMS.items():
         if (name, form) in data.sensitivity.index:
             small, large = data.sensitivity.loc[(name, form), ["clip_1e-6", "clip_1e-2"]]
-            if small * large < 0 and abs(small) > _ROUNDING:
+            if small * large < 0 and abs(small) > ROUNDING:
                 sentences.append(
                     f"The clip of the log score decides: {words} the margin is {small:+.3f} with "
                     f"a clip of 1e-6 and {large:+.3f} with 1e-2."
