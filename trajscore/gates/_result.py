@@ -39,37 +39,21 @@ def worst(verdicts: Iterable[str], problems: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class GateResult:
-    """What came of one gate.
-
-    Attributes
-    ----------
-    gate : Gate
-        The gate.
-    verdict : {"pass", "fail", "undecided", "unusable"}
-        What the bounds say.
-    counts_as : str
-        What it counts as: `verdict`, but for undecided gates that are to pass or to fail.
-    value, reference, change : float
-        The new set's number, what it is held against, and the difference.
-    low, high : float
-        Bounds of the change; each holds for all gates at once with a chance of 1 - level.
-    runs_needed : float
-        Runs of each set that would decide the gate with a chance of 0.8, if the change is what was
-        seen; inf for more than a million, NaN where it is decided or cannot be said.
-    why : str
-        Why a gate is unusable.
-    """
+    """What came of one gate."""
 
     gate: Gate
-    verdict: str
-    counts_as: str
-    value: float = np.nan
-    reference: float = np.nan
+    verdict: str  # "pass", "fail", "undecided" or "unusable", as the bounds say
+    counts_as: str  # the verdict, but for undecided gates that are to pass or to fail
+    value: float = np.nan  # of the new set
+    reference: float = np.nan  # what it is held against
     change: float = np.nan
+    # bounds of the change; each holds for all gates at once with a chance of 1 - level
     low: float = np.nan
     high: float = np.nan
+    # of each set, to decide the gate with a chance of 0.8 if the change is what was seen; inf for
+    # more than a million, NaN where it is decided or cannot be said
     runs_needed: float = np.nan
-    why: str = ""
+    why: str = ""  # a gate is unusable
 
 
 @dataclass(frozen=True)

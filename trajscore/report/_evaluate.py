@@ -52,8 +52,13 @@ from trajscore.report._runs import (
     knows_end,
     out_of_range_values,
 )
-from trajscore.report._sensitivity import observed_rows, sensitivity_table
-from trajscore.report._tables import excluded_table, gain_table, row_table
+from trajscore.report._tables import (
+    count_table,
+    excluded_table,
+    gain_table,
+    row_table,
+    sensitivity_table,
+)
 from trajscore.streaming.batches import RunBatches
 from trajscore.streaming.dask_batches import DaskBatches
 
@@ -218,17 +223,19 @@ def evaluate(
     clusters = np.asarray(groups, dtype=object)
     rows = make_rows(judged, maker, options.weights, work, notes)
     cards, pairs = cards_and_pairs(rows, options, draws, work)
-    observed = observed_rows(judged, maker, options.weights, work)
-    observed_cards = cards_and_pairs(observed, options, draws, work)[0] if observed else None
+    observed_cards = None
+    if not judged.runs.observed.all():  # all fitted anew
+        observed = make_rows(judged.observed(), maker, options.weights, work, [])
+        observed_cards, _ = cards_and_pairs(observed, options, draws, work)
     table, methods = interval_table(rows, judged.runs, options, draws, work)
     notes += [*risks(table), *few_clusters(judged.runs)]
     notes += weight_notes(rows, groupings, options)
     notes += convention_notes(rows, cards, options, draws.confidence_level)
     return Report(
-        table=row_table(rows, options, table),
+        table=row_table(count_table(rows), options, table),
         intervals=table,
         interval_methods=methods,
-        excluded=excluded_table(judged),
+        excluded=excluded_table(judged.excluded),
         calibration_gain=gain_table(options, table),
         monitoring=(None if stopping is None else monitoring_table(rows, stopping, work, notes)),
         cards=cards,

@@ -27,12 +27,10 @@ from trajscore.report._cards import (
     ENDS,
     ESTIMATES,
     TOO_FEW,
-    Evidence,
     card_table,
     decide,
     form_of,
     have_too_few_runs,
-    n_rarer,
 )
 from trajscore.report._data import BASE_RATE, REFERENCES, IntervalOptions, Options
 from trajscore.report._rows import Row
@@ -235,7 +233,7 @@ def _shrunken(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
             out.loc[used, f"{name}{end}"] = end_value * matters
     for key in out.index[is_decided]:
         row = out.loc[key]
-        out.loc[key, "card"] = decided = decide(_evidence(row))
+        out.loc[key, "card"] = decided = decide(row)
         if decided == TOO_FEW:
             out.loc[key, "n_needed"] = row["n_needed"] or row["n_runs"]
     return out
@@ -267,14 +265,3 @@ def shrink(value: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatAr
     unknown = 2 / max(n - 3, 1) * (1 - share) ** 2 * (value - mean) ** 2
     error = share * variance + (1 - share) ** 2 * of_mean + unknown
     return mean + share * (value - mean), np.minimum(np.sqrt(error / variance), 1.0)
-
-
-def _evidence(row: pd.Series) -> Evidence:
-    """Return what a card is decided by."""
-    three = {
-        name: None if pd.isna(row[name]) else tuple(float(row[f"{name}{end}"]) for end in ENDS)
-        for name in ESTIMATES
-    }
-    signal = None if pd.isna(row["signal_high"]) else float(row["signal_high"])
-    known = {"matters": row["matters"], "n_rarer": n_rarer(row), "signal_high": signal}
-    return Evidence(**three, **known)  # type: ignore[arg-type]

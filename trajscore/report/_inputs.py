@@ -196,21 +196,17 @@ def load(
             if needs_scores or fields.scores or error.part != "scores":
                 raise
         return _load_table(path, replace(fields, scores=(NO_SCORE,)), first_step, by, **asked)
-    for part, value in {"step": fields.step, "first_step": first_step}.items():
-        _refuse_for_log(value, part, path)
-    for part in ("risks", "scales"):
-        _refuse_for_log(getattr(fields, part) or None, part, path)
-    how = ((embedder or "char") if needs_scores else None, missing)
-    inputs = _load_log(path, known, fields, how, asked)
+    of_tables = {"step": fields.step, "first_step": first_step}
+    of_tables |= {part: getattr(fields, part) or None for part in ("risks", "scales")}
+    for part, value in of_tables.items():
+        if value is not None:
+            raise ArgumentError(
+                f"{{argument}} names a column of a table, but {path} is a log; leave it out", part
+            )
+    own_embedder = (embedder or "char") if needs_scores else None
+    inputs = _load_log(path, known, fields, own_embedder, missing, asked)
     check_by(by, list(io.meta(inputs.log)))
     return inputs
-
-
-def _refuse_for_log(value: Any, part: str, path: Path) -> None:
-    if value is not None:
-        raise ArgumentError(
-            f"{{argument}} names a column of a table, but {path} is a log; leave it out", part
-        )
 
 
 # ------------------------------------------------------------------ tables
@@ -246,7 +242,9 @@ def _load_table(
     wanted = (chosen.stop_reason, group, *by)
     per_run = list(dict.fromkeys(name for name in wanted if name is not None))
     if rule is not None and chosen.stop_reason is not None:
-        frame = _with_kinds(frame, frame[chosen.stop_reason], rule)
+        reasons = frame[chosen.stop_reason]
+        kinds = {reason: mechanism_of(reason, rule) for reason in reasons.dropna().unique()}
+        frame = frame.assign(stop_reason=reasons, stop_kind=reasons.map(kinds))
         per_run = list(dict.fromkeys([*per_run, "stop_reason", "stop_kind"]))
     X, y = TrajectoryArray.from_frame(
         frame,
@@ -282,8 +280,8 @@ def _load_table(
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
     origin = FromTable(chosen, guessed, counted, left_out, group, n_groups, remarks)
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
-    reasons = stop_reason if rule is None else None
-    return Inputs(X, y, groups, reasons, origin, spent, has_ids=has_ids)
+    stop_reason = stop_reason if rule is None else None
+    return Inputs(X, y, groups, stop_reason, origin, spent, has_ids=has_ids)
 
 
 def check_by(by: Sequence[str], columns: Sequence[Any]) -> None:
@@ -348,12 +346,6 @@ def _spent_in_log(runs: list[io.Run]) -> dict[str, NDArray[Any]]:
     return {name: values for name, values in spent.items() if not np.isnan(values).all()}
 
 
-def _with_kinds(frame: pd.DataFrame, reasons: pd.Series, rule: Rule) -> pd.DataFrame:
-    """Return the table with what each stop reason means by a rule."""
-    kinds = {reason: mechanism_of(reason, rule) for reason in reasons.dropna().unique()}
-    return frame.assign(stop_reason=reasons, stop_kind=reasons.map(kinds))
-
-
 def _task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     """Return the column of tasks, if every run is of one, and there are several."""
     keys = [frame[name] for name in chosen.ids]
@@ -387,10 +379,10 @@ def _load_log(
     path: Path,
     format: Format,  # noqa: A002
     fields: Fields,
-    how: tuple[str | None, str],
+    embedder: str | None,
+    missing: str,
     asked: dict[str, Any],
 ) -> Inputs:
-    embedder, missing = how
     named = {name: getattr(fields, name) for name in ("id", "outcome", "confidence", "stop_reason")}
     stream = stream_runs(path, format, asked | named)
     runs = io.Runs(stream)

@@ -107,7 +107,9 @@ def choose_runs(
     codes = sample.y
     check_index(stop_reason, sample.X.ids, "stop_reason")
     counts, excluded = counted(codes, *recorded_stops(sample.X.meta, stop_reason))
-    _check_enough(codes[counts], excluded, needs_both)
+    if problem := outcome_problem(codes[counts], needs_both):
+        lost = (f"; left out: {number_of_runs(n)} ({why})" for (_, why), n in excluded.items())
+        raise ValueError(problem + "".join(lost))
     # before rows are put in another order, so that a message names the row that was given
     labels = as_labels(np.where(counts, codes, FAILURE), censored=censored, q_z=sample.q_z)
     if n_dropped := int((~labels.counts).sum()):
@@ -132,14 +134,6 @@ def counted(
     if unstated := int((~counts & ~stated).sum()):
         excluded["all", stopped_by(None)] = unstated
     return counts, excluded
-
-
-def _check_enough(y: NDArray[Any], excluded: dict[tuple[str, str], int], needs_both: bool) -> None:
-    left_out = "".join(
-        f"; left out: {number_of_runs(n)} ({why})" for (_, why), n in excluded.items()
-    )
-    if problem := outcome_problem(y, needs_both):
-        raise ValueError(problem + left_out)
 
 
 def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
