@@ -83,12 +83,11 @@ class Comparison:
         return [Key(*index) for index in self.table.index]
 
     def __str__(self) -> str:
-        shown = self.table.copy()
         lines = [pairing(self.base, self.new, self.matched), ""]
         cells = {
             name: [
                 f"{value:.4g} {interval(low, high, sign)}"
-                for value, low, high in shown[[name, f"{name}_low", f"{name}_high"]].to_numpy()
+                for value, low, high in self.table[[name, f"{name}_low", f"{name}_high"]].to_numpy()
             ]
             for name, sign in (("base", ""), ("new", ""), ("change", "+"))
         }

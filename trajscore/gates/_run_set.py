@@ -126,6 +126,12 @@ class RunSet:
         if problem := outcome_problem(self._sample.y[~self._faults], needs_both=False):
             raise ValueError(problem)
         self._rows: IntArray = rows[(outcomes.counts & ~self._faults)[rows]]  # that count
+        self.n_runs = len(self._rows)
+        self.predictors = [name for name in self._sample.traces if name]
+        # of the runs that count, in order; outcomes are -1 where they were not observed
+        self.ids: NDArray[Any] = self._sample.X.ids[self._rows]
+        self.y: NDArray[Any] = self._sample.y[self._rows]
+        self.lengths: FloatArray = self._sample.X.lengths[self._rows].astype(np.float64)
         self.labels: FloatArray = outcomes.value[self._rows]
         self._labels = labels
         self.tasks = None if labels is None else labels[self._rows]
@@ -228,11 +234,6 @@ class RunSet:
         """Traces of the runs that count."""
         return {name: trace[self._rows] for name, trace in self._sample.traces.items()}
 
-    @property
-    def y(self) -> NDArray[Any]:
-        """Outcomes of the runs that count, -1 where they were not observed."""
-        return np.asarray(self._sample.y[self._rows])
-
     @cached_property
     def judged(self) -> Judged:
         """Return the runs on which forecasts are judged."""
@@ -245,11 +246,6 @@ class RunSet:
         return place[source_rows]
 
     @property
-    def n_runs(self) -> int:
-        """Number of runs that count."""
-        return len(self._rows)
-
-    @property
     def n_left_out(self) -> int:
         """Number of runs that do not count."""
         return self._n_unread + self._n_dropped + len(self._sample) - self.n_runs
@@ -259,21 +255,6 @@ class RunSet:
         """Number of runs without an observed outcome, but for infrastructure errors."""
         hidden = (self._sample.y == CENSORED) & ~self._faults
         return self._n_dropped + int(hidden.sum())
-
-    @property
-    def predictors(self) -> list[str]:
-        """Names of the predictors."""
-        return [name for name in self._sample.traces if name]
-
-    @property
-    def ids(self) -> NDArray[Any]:
-        """Ids of the runs that count, in order."""
-        return self._sample.X.ids[self._rows]
-
-    @property
-    def lengths(self) -> FloatArray:
-        """Steps of the runs that count."""
-        return self._sample.X.lengths[self._rows].astype(np.float64)
 
     @property
     def n_tasks(self) -> int:

@@ -253,14 +253,11 @@ class Slope:
         return self.curvature / 2 * max(unbiased, 0.0)
 
     def most(self, level: float, recalibrated: tuple[float, float, float] | None = None) -> float:
-        """Upper bound of what an increasing map of many runs gains over the base rate.
-
-        To first order by the slope; not more than a map of these runs gains at most, `made`, and
-        twice what the noise of its slope and intercept costs it, which is little with many runs.
-        """
+        """Upper bound of what an increasing map of many runs gains over the base rate."""
         highest = self.value + float(ndtri(level)) * self.error
         by_slope = self.curvature / 2 * max(highest, 0.0) ** 2
-        noise = 2 * self.curvature * self.error**2  # of maps fitted to one half each
+        # what maps fitted to one half each lose by the noise of their slopes and intercepts
+        noise = 2 * self.curvature * self.error**2
         return by_slope if recalibrated is None else min(by_slope, recalibrated[2] + 2 * noise)
 
 

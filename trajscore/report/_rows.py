@@ -134,8 +134,3 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
     constant = [name for name, map_ in maps.items() if getattr(map_, "fallback", False)]
     notes = [Note(raw.predictor, "constant maps", {"maps": constant})] if constant else []
     return [Row(raw.predictor, RECALIBRATED, traces, runs, True, repr(calibrator))], notes
-
-
-def calibrators_of(rows: list[Row]) -> dict[str, str]:
-    """Return what calibrated each predictor."""
-    return {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}

@@ -16,7 +16,6 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import parts_of
 from trajscore.core.ids import check_index
 from trajscore.core.outcomes import CENSORED, CENSORED_AS, FAILURE, SUCCESS, as_labels, differ
-from trajscore.core.run_sums import beyond_end
 from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import classify_stops, is_scored, normalize_reasons, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
@@ -71,15 +70,6 @@ class Judged:
         runs = replace(self.runs.take(rows), rows=None)
         traces = {name: trace[rows] for name, trace in self.traces.items()}
         return Judged(traces, runs, self.excluded)
-
-    def n_beyond(self) -> int:
-        """Count the observed runs whose horizon is longer than they are."""
-        X = next(iter(self.traces.values()))
-        return int((beyond_end(X) & self.runs.observed).sum())
-
-    def observed(self) -> Judged:
-        """Keep the runs with an observed outcome alone, as if there were no others."""
-        return self.take(np.flatnonzero(self.runs.observed))
 
 
 def check_predictors(X: Any, y: ArrayLike | None, groups: Any, q_z: Any) -> Sample:

@@ -115,18 +115,17 @@ def counted_as(data: ReportData) -> str:
 
 
 def _answer(data: ReportData, *, ties: bool = True) -> str:
-    actions = data.cards["card"]
-    useful = [name for name in ranked(data.cards) if actions[name] in (USE, RECALIBRATE)]
-    if useful:
-        how = "as it is" if actions[useful[0]] == USE else "recalibrated"
-        others = _best_of(data, useful) if ties else ""
-        return f"Use {useful[0]}, {how}{_not_in(data, useful[0])}{others}."
-    if (actions == AVOID).all():
+    best, action = _decision(data.cards)
+    if best:
+        how = "as it is" if action == USE else "recalibrated"
+        others = _best_of(data) if ties else ""
+        return f"Use {best}, {how}{_not_in(data, best)}{others}."
+    if action == AVOID:
         return (
             f"None: no predictor beats a constant forecast of the base rate by as much as matters, "
             f"{MATTERS:.0%} of its loss."
         )
-    open_ = data.cards[actions == TOO_FEW]
+    open_ = data.cards[data.cards["card"] == TOO_FEW]
     needed = f"{int(open_['n_needed'].min()):,}"
     if have_too_few_runs(open_).all():
         return f"Not known yet: collect at least about {needed} more runs."
@@ -145,14 +144,15 @@ def _not_in(data: ReportData, name: str) -> str:
     return f", but not in {named}{' and others' * (len(groups) > _MOST_NAMED)}"
 
 
-def _best_of(data: ReportData, useful: list[str]) -> str:
+def _best_of(data: ReportData) -> str:
     """Say that others beat the base rate too, and which of them may be as good."""
-    best, *others = useful
+    actions = data.cards["card"]
+    best, *others = (name for name in ranked(data.cards) if actions[name] in (USE, RECALIBRATE))
     if not others:
         return ""
     alike = [name for name in others if data.cards.loc[name, "tied"]]
     if not (alike and data.cards.loc[best, "tied"]):
-        return f", the best of {len(useful)} that beat the base rate"
+        return f", the best of {1 + len(others)} that beat the base rate"
     some = listed(alike) if len(alike) <= _FEW_NAMED else f"{len(alike)} others"
     return f". About as good, each used as its card says: {some}. Take the one that costs least"
 
@@ -349,23 +349,20 @@ def _margins(data: ReportData, name: str) -> list[str]:
     parts = []
     for form, words in FORMS.items():
         if (name, form) in values.index:
-            three = margin_of(data, name, form)
-            parts.append(f"{words} {_over_base_rate(three, values[name, form], data)}")
+            three, digits = margin_of(data, name, form), _digits(data)
+            largest = max(map(abs, three))
+            compared = _compared(three, "the base rate", data)
+            if largest <= ROUNDING * abs(values[name, form]):
+                compared = "the same as the base rate"
+            elif not round(largest, digits):
+                compared = f"the same as the base rate to {digits} decimals"
+            parts.append(f"{words} {compared}")
         elif form == AS_GIVEN:
             parts.append("as given it is not a probability")
     return parts
 
 
-def _over_base_rate(three: Sequence[float], value: float, data: ReportData) -> str:
-    largest, digits = max(map(abs, three)), _digits(data)
-    if largest <= ROUNDING * abs(value):
-        return "the same as the base rate"
-    if not round(largest, digits):
-        return f"the same as the base rate to {digits} decimals"
-    return _compared(three, "the base rate", data)
-
-
-def _compared(three: Sequence[float], reference: str, data: ReportData) -> str:
+def _compared(three: Iterable[float], reference: str, data: ReportData) -> str:
     """Say on which side of a reference a score lies, and by how much."""
     margin, low, high = three
     side, digits = side_of_zero(low, high), _digits(data)
@@ -441,10 +438,8 @@ def _over_counting(data: ReportData, name: str) -> list[str]:
     if key not in data.intervals.index:
         return []
     row = data.intervals.loc[key]
-    parts = [
-        _compared(tuple(row[list(over)]), "counting steps", data)
-        for over in _references(data, name, row)
-    ]
+    ways = _references(data, name, row)
+    parts = [_compared(row[list(over)], "counting steps", data) for over in ways]
     return [f"{FORMS[form]} {_with_the_end(parts)}"]
 
 
@@ -453,15 +448,12 @@ def behind_counting(data: ReportData, name: str) -> str:
     key = (name, form_of(data.cards, name), data.score_name)
     if data.cards.loc[name, "card"] not in (USE, RECALIBRATE) or key not in data.intervals.index:
         return ""
-    row, knows = data.intervals.loc[key], data.facts.knows_end.get(name)
-    ways = [(OVER_ALIVE, "")] * (knows is not True)
-    ways += [(OVER_ALIVE_END, " where the last step is known")] * (knows is not False)
-    over, known = min(ways, key=lambda way: side_of_zero(*row[list(way[0][1:])]))
-    side = side_of_zero(*row[list(over[1:])])
-    if side > 0:
+    row = data.intervals.loc[key]
+    over = min(_references(data, name, row), key=lambda way: side_of_zero(*row[list(way[1:])]))
+    if side_of_zero(*row[list(over[1:])]) > 0:
         return ""
-    compared = _compared(tuple(row[list(over)]), f"counting steps{known}", data)
-    return f"{name} beats a constant, but is {compared}."
+    reference = "counting steps" + " where the last step is known" * (over == OVER_ALIVE_END)
+    return f"{name} beats a constant, but is {_compared(row[list(over)], reference, data)}."
 
 
 def _other_clip(data: ReportData, name: str) -> list[str]:
