@@ -244,7 +244,7 @@ def _describe_table(
         "outcome": chosen.outcome,
         "stop reason": chosen.stop_reason,
         "predictors": ", ".join(channels),
-        "clusters": origin.group,
+        "clusters": inputs.group,
     }
     guessed = {"stop_reason": "stop reason", "scores": "predictors"}
     guesses = {guessed.get(part, part) for part in origin.guessed}
@@ -253,7 +253,7 @@ def _describe_table(
         for part, text in parts.items()
         if text
     }
-    description.n_runs, description.tasks = len(inputs.y), origin.n_groups or None
+    description.n_runs, description.tasks = len(inputs.y), inputs.n_groups or None
     description.outcome = {"from": [str(chosen.outcome)]} | _how_many(inputs.y.tolist())
     description.steps = {"agent": int(X.lengths.sum())} | _spread(X.lengths)
     if chosen.stop_reason is not None:
@@ -262,10 +262,10 @@ def _describe_table(
             str(reason): {"runs": int(count), "kind": mechanism_of(reason, rule)}
             for reason, count in once.value_counts().head(_MOST).items()
         }
-    taken = {*chosen.ids, chosen.step, chosen.outcome, chosen.stop_reason, origin.group, *channels}
+    taken = {*chosen.ids, chosen.step, chosen.outcome, chosen.stop_reason, inputs.group, *channels}
     others = [str(name) for name in frame.columns if name not in taken]
     description.fields = {"the table": others} if others else {}
-    description.not_used = origin.not_used()
+    description.not_used = list(origin.not_used)
     whole = {name: whole_runs(X[name]) for name in channels}
     _, stopped = counted(inputs.y, *recorded_stops(X.meta, inputs.stop_reason))
     description.left_out = {why: n for (_, why), n in stopped.items()}

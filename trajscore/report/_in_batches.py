@@ -38,8 +38,8 @@ from trajscore.report._data import (
     INFLUENCE,
     LEVELS,
     MARGIN,
+    OVER_AS_GIVEN,
     RECALIBRATED,
-    REFERENCES,
     RUN_METRICS,
     VALUE,
     Note,
@@ -426,27 +426,22 @@ def _of_all(
     sampled: pd.DataFrame, values: Mapping[Key, Mapping[str, float]], shrink: float
 ) -> pd.DataFrame:
     """Put the values of all runs in place of the sample's, and shrink the intervals around them."""
-    columns = [list(sampled.columns).index(name) for level in LEVELS for name in level]
+    place = {name: column for column, name in enumerate(sampled.columns)}
+    places = {level: [place[name] for name in level] for level in LEVELS}
     numbers = sampled.to_numpy(dtype=float).copy()
     for row, (predictor, form, metric) in zip(numbers, sampled.index, strict=True):
         own = values.get((predictor, form), {}).get(metric)
         if own is None:
             continue
-        raw = values.get((predictor, AS_GIVEN), {}) if form == RECALIBRATED else {}
-        others: list[Mapping[str, float]] = [
-            {metric: 0.0},
-            values[BASE_RATE, CONSTANT],
-            {},  # alive rates are of the sample
-            {},
-            {} if predictor in REFERENCES else raw,
-        ]
-        cells = row[columns].reshape(len(LEVELS), 3)
-        for level, other in enumerate(others):
+        # what is above the alive rates stays that of the sample
+        others = {VALUE: {metric: 0.0}, MARGIN: values[BASE_RATE, CONSTANT]}
+        if form == RECALIBRATED:
+            others[OVER_AS_GIVEN] = values[predictor, AS_GIVEN]
+        for level, other in others.items():
             if metric in other:
-                cells[level] = _moved(cells[level], own - other[metric], shrink)
+                row[places[level]] = _moved(row[places[level]], own - other[metric], shrink)
         if "ECE" in metric:
-            cells[0] = np.clip(cells[0], 0, 1)
-        row[columns] = cells.ravel()
+            row[places[VALUE]] = np.clip(row[places[VALUE]], 0, 1)
     return pd.DataFrame(numbers, sampled.index, sampled.columns)
 
 

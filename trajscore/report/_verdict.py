@@ -293,16 +293,15 @@ def _why_few(card: pd.Series, data: ReportData) -> str:
     form = "as_given" if pd.isna(card["recalibrated"]) else "recalibrated"
     if pd.isna(card[form]):
         return more
-    how = "recalibrated" if form == "recalibrated" else "as given"
-    low, high = (fixed(card[f"{form}{end}"], _digits(data), "+") for end in ENDS[1:])
-    text = f"{how}, anywhere from {low} to {high}"
+    how = FORMS[form]
     worse = "as given it is worse than the base rate; " * bool(card["as_given_high"] < 0)
     if card[f"{form}_low"] > 0:
         return (
             f"{worse}{how}, {_size(card, form, data)} better than the base rate, less than the "
             f"{_most(card['matters'], data)} that matter; {more}"
         )
-    return f"{worse}{text} over the base rate; {more}"
+    low, high = (fixed(card[f"{form}{end}"], _digits(data), "+") for end in ENDS[1:])
+    return f"{worse}{how}, anywhere from {low} to {high} over the base rate; {more}"
 
 
 def _size(card: pd.Series, name: str, data: ReportData, sign: int = 1) -> str:
