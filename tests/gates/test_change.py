@@ -46,6 +46,16 @@ def test_with_tasks_in_both_the_interval_is_that_of_a_paired_t_test():
     assert [found["change_low"], found["change_high"]] == pytest.approx([low, high])
 
 
+def test_each_set_has_an_interval_of_its_own_within_its_range():
+    base, new = BASE, RunSet(None, np.ones(200), tasks=BASE.tasks)
+    found = compare(base, new, confidence_level=0.95).table.loc[("success", "", "")]
+    codes = np.unique(BASE.tasks, return_inverse=True)[1]
+    low, high = estimate(Measures(base)[Key("success")], codes, 40).bounds(0.975)
+    assert 0 < low < found["base"] < high < 1
+    assert (found["base_low"], found["base_high"]) == pytest.approx((low, high))
+    assert 0.8 < found["new_low"] < found["new_high"] == 1
+
+
 def test_without_tasks_the_interval_is_welchs():
     base, new = runs_of(1, tasks=False), runs_of(2, 0.2, n_trials=3, tasks=False)
     found = compare(base, new)

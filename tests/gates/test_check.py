@@ -200,6 +200,8 @@ def test_a_fault_of_the_test_bench_is_no_run_of_the_agent():
     assert "150 runs of 40 tasks (50 ended by an infrastructure error, left out)" in cut.counted
     again = RunSet._of_json(cut.to_json())
     assert (again.counted, again.labels.tolist()) == (cut.counted, cut.labels.tolist())
+    older = {name: value for name, value in cut.to_json().items() if name != "n_dropped"}
+    assert RunSet._of_json(older).counted == cut.counted
 
 
 def test_data_must_be_what_is_asked_for():
@@ -473,6 +475,8 @@ def test_outcomes_alone_are_enough_for_a_gate():
         ({"margin": 1.5}, "decides nothing; of a hundred it would be 0.015"),
         ({"versus": 1.01}, "versus = 1.01 decides nothing; of a hundred it would be 0.0101"),
         ({"versus": -0.01}, "versus = -0.01 decides nothing"),
+        ({"margin": 1, "metric": "AUROC"}, "AUROC lies in [0, 1], so margin = 1"),
+        ({"versus": 60, "metric": "pass^2"}, "decides nothing; of a hundred it would be 0.6"),
         ({"margin": "%"}, "margin must be a number"),
         ({"versus": True}, "versus must be 'baseline', 'base_rate' or a number"),
         ({"versus": 1e301, "metric": "cost"}, "versus must be"),

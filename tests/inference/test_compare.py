@@ -4,7 +4,13 @@ import pytest
 from scipy import stats
 
 from trajscore.inference import compare_predictors
-from trajscore.inference._compare import _critical_values, _holm, _Moments, _pairs
+from trajscore.inference._compare import (
+    _critical_values,
+    _holm,
+    _Moments,
+    _n_replicates,
+    _pairs,
+)
 from trajscore.inference.units import draw_counts, resampling_units
 
 
@@ -267,3 +273,9 @@ def test_series_are_paired_by_position_with_arrays(rng):
     pd.testing.assert_frame_equal(
         compare_predictors(mixed, **options), compare_predictors(table, **options)
     )
+
+
+def test_replicates_beyond_a_level_are_counted_without_rounding_errors():
+    assert 1000 * (1 - 0.9) < 100  # by a rounding error
+    assert [_n_replicates(999, 1 - level) for level in (0.8, 0.9, 0.95)] == [200, 100, 50]
+    assert _n_replicates(3, 1.0) == 3

@@ -89,6 +89,10 @@ def test_a_request_with_its_response(write):
     assert [step.text for step in run.steps] == ["Hello?", "Hi"]
     assert run.steps[1].logprobs == (-0.5,)
     assert run.steps[1].extra["finish_reason"] == "stop"
+    # choices beside the answer do not replace it
+    beside = agent("Hi", choices=[{"message": agent("Bye"), "logprobs": None}])
+    (run,) = io.read_openai(write("log.json", [{"id": 1, "messages": [*request, beside]}]))
+    assert [step.text for step in run.steps] == ["Hello?", "Hi"]
     # after another answer, or a tool's result, the choice is a turn of its own
     asked = agent("Hi", tool_calls=[{"id": "1", "function": {"name": "f", "arguments": "{}"}}])
     result = {"role": "tool", "tool_call_id": "1", "content": "ok"}

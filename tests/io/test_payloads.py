@@ -168,10 +168,21 @@ def test_only_what_is_surely_a_message_counts_around_calls():
     assert told([ASK, definition], "user") == [("user", "Hi")]
 
 
+def test_a_dialogue_in_one_text_is_cut_at_its_speakers():
+    text = "System: Be kind.\nUser: Hi\nthere\nAssistant: Yes?"
+    assert told(text, "user") == [
+        ("system", "Be kind."),
+        ("user", "Hi\nthere"),
+        ("assistant", "Yes?"),
+    ]
+
+
 def test_what_a_tool_returns():
     assert result_in("in Paris") == ("in Paris", None)
     assert result_in('{"a": 1}') == ('{"a": 1}', None)  # as it is written
     assert result_in({"content": [{"type": "text", "text": "x"}]})[0][0]["text"] == "x"
+    mixed = {"content": [{"type": "text", "text": "x"}, 5]}  # a result of its own form, kept whole
+    assert result_in(mixed) == (mixed, None)
     answer = {"type": "tool", "content": "x", "tool_call_id": "c1"}
     assert result_in(answer) == result_in(json.dumps(answer)) == ("x", "c1")
 

@@ -1,5 +1,7 @@
 """Files that agents themselves keep, in the shapes that they are documented in or were seen in."""
 
+import json
+
 import pytest
 
 from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, said
@@ -137,6 +139,15 @@ def test_codex(write):
     assert said(runs[0]) == said(runs[1])
 
 
+def test_a_bad_line_of_codex_is_left_out_and_named(write):
+    lines = [json.dumps(line) for line in ROLLOUT]
+    lines.insert(3, '{"type": ')
+    path = write("sessions/2026/01/01/rollout-2026-s1.jsonl", "\n".join(lines))
+    with pytest.warns(UserWarning, match=r"\(index 3\): line 4 is not valid JSON"):
+        (run,) = io.read_runs(path)
+    assert run.id == "s1"
+
+
 def test_codex_that_prints_its_events(write):
     shell = {"id": "i1", "type": "command_execution", "command": "ls", "status": "completed"}
     shell |= {"aggregated_output": "a.py", "exit_code": 1}
@@ -188,6 +199,8 @@ def test_swe_agent(write):
         ("agent", "Done"),
     ]
     assert (runs[0].meta["cost"], runs[0].meta["input_tokens"]) == (0.5, 9)
+    write("out/i3/report.json", {"resolved_ids": ["i3"]})  # beside the run
+    assert [run.outcome for run in io.read_runs(path.parents[1])] == [1, 0, 1]
 
 
 def test_mini_swe_agent(write):

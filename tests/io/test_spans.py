@@ -55,6 +55,12 @@ def test_in_order_and_once():
     assert run.steps == read(*reversed(spans)).steps
 
 
+def test_a_result_with_an_unknown_id_answers_no_call_with_another_id():
+    history = [*FIRST, agent("wait", "c"), tool("lost", "404"), tool("c", "42")]
+    run = read(Span("1", "model", inputs=history, outputs="Bye"))
+    assert [call.result for call in run.steps[1].tool_calls] == ["42"]
+
+
 def test_a_model_call_around_another_one_counts_once():
     run = read(
         Span("out", "model", start=0, inputs="What?", outputs=agent("", "c"), scores={"p": 0.25}),

@@ -31,6 +31,10 @@ def test_decomposition_of_one_and_of_several(runs):
     drawn(both)
     assert [label.get_text() for label in both.ax_.get_yticklabels()] == ["judge", "coin"]
     np.testing.assert_array_equal(both.line_.get_xdata(), both.table["score"])
+    ends = [end for bar in both.ax_.patches for end in (bar.get_x(), bar.get_x() + bar.get_width())]
+    left, right = both.ax_.get_xlim()  # room for a number at the right
+    assert left < min(ends) < max(ends) < right
+    assert right - left < 1.3 * np.ptp(ends)
 
 
 def test_decomposition_of_nothing_but_a_constant():

@@ -84,6 +84,9 @@ def test_step_profile_shows_the_observed_runs_and_the_share_of_the_others(runs):
     plain = StepProfileDisplay.from_predictions(np.where(hidden, -1, y), X, shade=False)
     assert len(plain.figure_.axes) == 1
     assert len(StepProfileDisplay.from_predictions(y, X).ax_.lines) == 1
+    # all runs that reach the last steps are observed, and the observed ones are still apart
+    short = StepProfileDisplay.from_predictions(np.where(hidden, y, -1), X)
+    assert len(short.ax_.lines) == 2
 
 
 def test_length(runs):
@@ -137,6 +140,7 @@ def test_cost_curve_of_a_large_n(answers, n_classes):
     assert display.ecuas == pytest.approx(expected)
     u_max = 1 - 1 / n_classes
     assert display.weight[-1] == pytest.approx(10_001 / u_max**2)
+    assert display.ax_.get_xlim() == (0, display.gamma[-1])
     drawn(display)
 
 

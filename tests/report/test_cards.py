@@ -131,6 +131,14 @@ def test_few_runs_say_how_many_are_needed():
     assert more.cards["card"].iloc[0] != AVOID
 
 
+def test_few_runs_of_noise_need_only_as_many_more_as_show_it_to_be_worthless():
+    card = evaluate(*made("noise", 40, 4), intervals=QUICK).cards.iloc[0]
+    assert card["card"] == TOO_FEW
+    assert 40 <= card["n_needed"] <= 400
+    more = evaluate(*made("noise", 40 + int(card["n_needed"]), 4), intervals=QUICK)
+    assert more.cards["card"].iloc[0] == AVOID
+
+
 def test_of_those_tied_with_the_best_one_usable_as_it_is_comes_first():
     X, y = made("true", 1000, 0)
     slightly = X.with_cells(np.clip(X.cells**1.15, 0, 1))

@@ -13,10 +13,14 @@ from trajscore.calibration import EnsembleCrossFitCalibrator
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions, MonitoringOptions
 from trajscore.report._glossary import GLOSSARY, explain
+from trajscore.report.page.acting import acting
+from trajscore.report.page.calibration import calibration
 from trajscore.report.page.charts import Axis, axis_of, sparkline
 from trajscore.report.page.health import health
+from trajscore.report.page.losses import losses
 from trajscore.report.page.numbers import numbers
-from trajscore.report.page.view import View
+from trajscore.report.page.timing import timing
+from trajscore.report.page.view import View, _tokens
 
 QUICK = IntervalOptions(20, method="influence")
 SECTIONS = [
@@ -283,3 +287,65 @@ def test_length_is_judged_on_observed_runs(chess):
     area = re.search(r"AUROC (0\.\d+)", said).group(1)
     assert f"AUROC {area}" in other
     assert area == "0.562"
+
+
+def test_the_page_says_at_which_steps_a_forecast_beats_the_base_rate():
+    y = np.arange(60) % 2
+    right = np.where(y == 1, 0.8, 0.2) + np.random.default_rng(0).uniform(-0.1, 0.1, 60)
+    cells = np.column_stack([np.full(60, 0.5), (right + 0.5) / 2, right])
+    answer = timing(View(evaluate(cells, y, calibrator=None, intervals=QUICK))).answer
+    assert "first shown to be better than the base rate at step 2, and by most at step 3" in answer
+
+
+@pytest.mark.parametrize(("longest", "labels"), [(6, "1 2 3 4 5 6"), (7, "1 3 5 7")])
+def test_many_lengths_have_every_second_label(longest, labels):
+    lengths = np.repeat(np.arange(1, longest + 1), 10)
+    X = TrajectoryArray(np.full(lengths.sum(), 0.5), lengths)
+    report = evaluate(X, np.arange(len(X)) % 2, calibrator=None, intervals=QUICK)
+    assert [name for _, name in health(View(report)).parts["length"].names] == labels.split()
+
+
+def test_bars_of_losses_end_at_four_times_what_is_known():
+    runs = make_trajectories(200, random_state=0)
+    wrong = runs.q.with_cells(1 - runs.q.cells)
+    report = evaluate({"right": runs.q, "wrong": wrong}, runs.target, intervals=QUICK)
+    rows = losses(View(report)).parts["rows"]
+    most = max(row["knows"] for row in rows)
+    assert {row["cut"] for row in rows} == {True, False}
+    for row in rows:
+        assert row["knows_share"] == pytest.approx(25 * row["knows"] / most)
+        length = 100 if row["cut"] else 25 * row["lost"] / most
+        assert row["lost_share"] == pytest.approx(length)
+
+
+def test_stopping_counts_the_successes_and_the_failures_that_it_stops():
+    X, y = make_trajectories(200, random_state=0, return_X_y=True)
+    report = evaluate(X, y, calibrator=None, intervals=QUICK)
+    (table,) = acting(View(report)).parts["tables"]
+    trace, labels = report.traces["forecast", "as_given"], report.labels["forecast", "as_given"]
+    lowest = np.array([run.min() for run in trace])
+    assert len(table["stop"]) > 5
+    for row in table["stop"]:
+        assert row["good"] == pytest.approx((lowest < row["t"])[labels == 1].mean())
+        assert row["bad"] == pytest.approx((lowest < row["t"])[labels == 0].mean())
+
+
+def test_curves_of_calibration_have_ten_points_at_most():
+    X, y = make_trajectories(400, lengths=3, random_state=0, return_X_y=True)
+    report = evaluate(X, y, calibrator=None, intervals=QUICK)
+    (group,) = calibration(View(report)).parts["groups"]
+    layers = {style: path for path, style in group["panels"][0].layers}
+    assert layers["dots as_given"].count("M") == 10
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ({"input_tokens": 3, "output_tokens": 4}, 7),
+        ({"prompt_tokens": 3, "completion_tokens": None}, 3),
+        ({"prompt_tokens": "many", "completion_tokens": 4}, 4),
+        ("much", 2),
+    ],
+)
+def test_tokens_of_a_turn_are_those_billed_if_the_log_says_them(usage, tokens):
+    assert _tokens(io.Step("agent", "Hi", tokens=["H", "i"], extra={"usage": usage})) == tokens

@@ -265,6 +265,9 @@ def test_runs_split_over_files_are_refused_or_put_together(runs, frame, tmp_path
     source = folder(tmp_path, mixed, [1000, 5000])
     with pytest.raises(ValueError, match="pass scattered=True"):
         list(iter_batches(source, **COLUMNS))
+    with pytest.raises(ValueError, match="the value is inf") as caught:  # no advice on other rows
+        list(iter_batches(pa.Table.from_pandas(frame.assign(p=np.inf)), **COLUMNS))
+    assert "scattered" not in str(caught.value)
     found = iter_batches(source, **COLUMNS, scattered=True).reduce(TPSAccumulator())
     assert found.n_runs == len(X)
     assert found.compute().loc["log", "value"] == pytest.approx(tps_score(y, X), rel=1e-12)

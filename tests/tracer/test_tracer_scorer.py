@@ -24,7 +24,7 @@ from trajscore import (
     make_tps_scorer,
 )
 from trajscore.tracer import SAUP, MeanSurprisal, RunLength, early_warning
-from trajscore.tracer._tuning import TUNED, grid_scores, pairwise_logistic_loss
+from trajscore.tracer._tuning import TUNED, grid_scores, pairwise_logistic_loss, tuned
 
 # random signals often lack one
 pytestmark = pytest.mark.filterwarnings("ignore:.* runs have no surprisal:UserWarning")
@@ -210,13 +210,13 @@ def test_some_runs_without_surprisal_are_said_under_max():
 
 
 def test_explain(signals):
-    scorer = TracerScorer(alpha=2, k=0.3).fit(signals)
+    scorer = TracerScorer(alpha=2, beta=3, gamma=5, k=0.3).fit(signals)
     out = scorer.explain(signals)
     for run, known in zip(out, signals, strict=True):
         size = max(1, math.floor(0.3 * len(run)))
         assert run[:, 5].sum() == size
         assert run[run[:, 5] > 0, 4].min() >= run[run[:, 5] == 0, 4].max(initial=0)
-        assert np.array_equal(run[:, 1], 2 * np.nan_to_num(known[:, 1]))
+        assert np.array_equal(run[:, :4], [1, 2, 3, 5] * np.nan_to_num(known[:, :4]))
 
 
 # ------------------------------------------------------------------ tuning
@@ -246,6 +246,18 @@ def test_tuning_finds_the_signal(separable):
         pairwise_logistic_loss(y, tuned.score_samples(S), 0.2), abs=1e-12
     )
     assert tuned.alpha == 1.0  # the parameters given stay as they are
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_finer_grids_never_lose_what_the_coarse_one_has(signals_of, seed):
+    rng = np.random.default_rng(seed)
+    S, y = signals_of(rng, n_runs=40, absent=0.0), np.arange(40) % 2
+    options = {"aggregation": "additive", "actors": "both"}
+    weights = np.array([0, 0.25, 0.5, 1, 2, 4])
+    coarse = {"alpha": weights, "beta": weights, "gamma": weights, "w": np.array([0.5])}
+    scores = grid_scores(S, **coarse, k=np.array([0.1, 0.3, 1]), **options)
+    _, loss = tuned(S, y, 0.5, 1.0, **options)
+    assert loss <= pairwise_logistic_loss(y, scores, 1.0).min() + 1e-9
 
 
 def test_tuning_ignores_unobserved_runs_and_the_order_of_rows(separable, rng):

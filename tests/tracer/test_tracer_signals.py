@@ -257,6 +257,7 @@ def test_empty_texts_everywhere():
     ("runs", "error", "message"),
     [
         ("log.json", TypeError, r"got str; read a log with trajscore\.io\.read_runs"),
+        (5, TypeError, "got int; read a log with"),
         ([Run("a", [agent("hi")]), "b"], TypeError, "row 1 is str"),
         ([Run("a", [agent("hi")]), Run("b")], ValueError, r"run 'b' \(row 1\) has no turn of the"),
         ([], ValueError, "got an empty list of runs"),
@@ -404,6 +405,8 @@ def test_public_log(public_file):
         ("Confidence: 150%", "auto", NAN),
         ("Confidence: -5%", "auto", NAN),
         ("Confidence: 150%", "fraction", 1.0),
+        ("Confidence: 60%", "fraction", 0.6),
+        ("Confidence: 6/10", "percent", 0.6),
         ("Confidence: 12/10", "auto", NAN),
         ("Confidence: 8/10", "auto", 0.8),
         ("Confidence (0-100): 80", "auto", 0.8),

@@ -30,9 +30,7 @@ def length_bins(lengths: IntArray) -> IntArray:
     edges, longest = [1], int(lengths.max(initial=0))
     while edges[-1] <= longest:
         edges.append(int(edges[-1] * (1 + _WIDTH)) + 1)
-    if len(lengths) <= longest:
-        return np.searchsorted(edges, lengths, side="right")
-    return np.searchsorted(edges, np.arange(longest + 1), side="right")[lengths]
+    return np.searchsorted(edges, lengths, side="right")
 
 
 def success_by_length(lengths: IntArray, y: NDArray[Any], n_bins: int) -> pd.DataFrame:

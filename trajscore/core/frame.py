@@ -30,8 +30,8 @@ class _Rows:
 
 ROWS = _Rows()
 
-# Above it a float no longer tells neighbouring whole numbers apart.
-_LARGEST_WHOLE = 2**53
+# Above it the same float stands for several whole numbers.
+_LARGEST_WHOLE = 2**53 - 1
 
 
 def parts_of_frame(
