@@ -16,7 +16,6 @@ from trajscore.report._cards import (
     RECALIBRATE,
     TOO_FEW,
     USE,
-    Evidence,
     card_table,
     decide,
     ranked,
@@ -75,9 +74,13 @@ def card_of(X, y):
     ],
 )
 def test_the_rule(as_given, recalibrated, gain, card):
-    found = Evidence(as_given, recalibrated, gain, matters=0.014, n_rarer=50)
-    assert decide(found) == card
-    assert decide(Evidence(as_given, recalibrated, gain, 0.014, n_rarer=9)) == TOO_FEW
+    row = {"matters": 0.014, "signal_high": np.nan, "n_runs": 100, "success_rate": 0.5}
+    estimates = {"as_given": as_given, "recalibrated": recalibrated, "gain": gain}
+    for name, three in estimates.items():
+        ends = zip(("", "_low", "_high"), three or [np.nan] * 3, strict=True)
+        row |= {f"{name}{end}": value for end, value in ends}
+    assert decide(row) == card
+    assert decide(row | {"success_rate": 0.09}) == TOO_FEW
 
 
 @pytest.mark.parametrize(

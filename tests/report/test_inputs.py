@@ -143,10 +143,11 @@ def test_what_was_guessed_is_data(tmp_path):
 
 
 def test_what_was_found_in_a_log_is_data(tmp_path):
-    origin = load(write_log(tmp_path, "There. Confidence: {p:.2f}")).origin
+    inputs = load(write_log(tmp_path, "There. Confidence: {p:.2f}"))
+    origin = inputs.origin
     assert (origin.n_runs, origin.left_out) == (24, [])
     assert (origin.coverage, origin.too_rare, origin.n_turns) == ({"verbal": 1.0}, {}, None)
-    assert (origin.group, origin.n_groups) == ("task", 12)
+    assert (inputs.group, inputs.n_groups) == ("task", 12)
     origin = load(write_log(tmp_path)).origin
     assert origin.coverage == {}
     assert list(origin.n_signals) == ["surprisal", "repetition", "agent_gap", "user_gap"]

@@ -11,8 +11,8 @@ from trajscore.cli.compare import read
 from trajscore.cli.inputs import TABLE, add_censored, add_input_options, check_folder
 from trajscore.core.storage import replacing
 from trajscore.gates import Gate, check, check_sequential, read_gates
-from trajscore.gates._check import CheckResult
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, Rules
+from trajscore.gates._result import CheckResult
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:

@@ -50,15 +50,11 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in _COMMANDS:
         own = command.add_parser(commands)
-        own.set_defaults(run=command.run, options=_options(own))
+        # the option for each argument of Python that the command takes
+        named = [action for action in own._actions if action.option_strings]
+        options = {action.dest: action.option_strings[0] for action in named}
+        own.set_defaults(run=command.run, options=options)
     return parser
-
-
-def _options(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """Return the option for each argument of Python that a command takes."""
-    return {
-        action.dest: action.option_strings[0] for action in parser._actions if action.option_strings
-    }
 
 
 def _sentence(error: Exception, options: dict[str, str]) -> str:

@@ -18,7 +18,6 @@ from trajscore.core.score_families import ScoreFamily, family_name, read_family,
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io import Run
 from trajscore.report import IntervalOptions, MonitoringOptions, Report, evaluate
-from trajscore.report._data import Source
 from trajscore.report._inputs import Inputs, load
 from trajscore.report._missing import MISSING
 from trajscore.report._monitoring import tokens_of
@@ -140,7 +139,10 @@ def run(arguments: argparse.Namespace) -> None:
         report, guesses, log = _judge_folder(arguments)
     else:
         report, guesses, log = _judge(arguments)
-    report = replace(report, source=_source(arguments, report.source, guesses))
+    name = "the bundled chess data" if arguments.table is None else str(arguments.table)
+    command = shlex.join(["trajscore", *arguments.argv])
+    source = replace(report.source, name=name, command=command, guesses=guesses)
+    report = replace(report, source=source)
     print(report.to_text(verbose=arguments.verbose), flush=True)
     if arguments.out is not None:
         write = _WRITERS[arguments.out.suffix.lower()]
@@ -156,24 +158,16 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
     report = evaluate(
         inputs.predictors,
         inputs.y,
-        missing=arguments.missing,
         stop_reason=inputs.stop_reason,
         groups=inputs.groups,
-        by={name: name for name in arguments.by} or None,
-        monitoring=_monitoring(arguments, inputs),
-        **_options(arguments),
+        **_options(arguments, inputs),
     )
     return report, guesses, inputs.log
 
 
 def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
     """Return the report of a folder of Parquet files, and what was guessed."""
-    options = _options(arguments) | {
-        "missing": arguments.missing,
-        "by": {name: name for name in arguments.by} or None,
-        "monitoring": _monitoring(arguments, None),
-    }
-    known = reading(arguments)
+    options, known = _options(arguments), reading(arguments)
     batches, reason, guesses = batches_of(arguments.table, known, arguments.by, scattered=False)
     if guesses:
         print(f"{guesses}\n", flush=True)
@@ -187,7 +181,7 @@ def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[
         return evaluate(batches, stop_reason=reason, **options), guesses, []
 
 
-def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+def _options(arguments: argparse.Namespace, inputs: Inputs | None = None) -> dict[str, Any]:
     """Return what is computed, of whatever was read."""
     leading = arguments.family
     others = [family for family in _USUAL_FAMILIES if family_name(family) != leading.name]
@@ -199,20 +193,15 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
         "phi": arguments.phi,
         "calibrator": None if arguments.calibrator == "none" else arguments.calibrator,
         "censored": arguments.censored,
+        "missing": arguments.missing,
+        "by": {name: name for name in arguments.by} or None,
+        "monitoring": _monitoring(arguments, inputs),
         "intervals": IntervalOptions(
             n_resamples=arguments.n_resamples, random_state=arguments.random_state
         ),
         "n_jobs": arguments.n_jobs,
         "progress": _progress(),
     }
-
-
-def _source(arguments: argparse.Namespace, source: Source, guesses: str) -> Source:
-    """Say what was judged, and by which command."""
-    name = "the bundled chess data" if arguments.table is None else str(arguments.table)
-    return replace(
-        source, name=name, command=shlex.join(["trajscore", *arguments.argv]), guesses=guesses
-    )
 
 
 def _monitoring(arguments: argparse.Namespace, inputs: Inputs | None) -> bool | MonitoringOptions:

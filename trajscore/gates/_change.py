@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import norm, t
 
@@ -46,11 +44,13 @@ class Matching:
 
 def match(base: RunSet, new: RunSet) -> Matching:
     """Pair two sets by task where both have some in common, else by run where ids agree."""
-    by, labels = "", [_units(base), _units(new)]
-    if base.tasks is not None and new.tasks is not None:
+    sets = (base, new)
+    by, labels = "", [runs.ids.astype(str) if runs.tasks is None else runs.tasks for runs in sets]
+    if all(runs.tasks is not None for runs in sets):
         by = "task"
-    elif base.has_ids and new.has_ids and np.array_equal(_text(base.ids), _text(new.ids)):
-        by, labels = "run", [_text(base.ids), _text(new.ids)]
+    elif all(runs.has_ids for runs in sets):
+        ids = [runs.ids.astype(str) for runs in sets]
+        by, labels = ("run", ids) if np.array_equal(ids[0], ids[1]) else ("", labels)
     names, codes = np.unique(np.concatenate(labels), return_inverse=True)
     ours, theirs = codes[: len(base.ids)], codes[len(base.ids) :]
     there = [np.bincount(units, minlength=len(names)) > 0 for units in (ours, theirs)]
@@ -60,14 +60,6 @@ def match(base: RunSet, new: RunSet) -> Matching:
         in_both, by = np.zeros(2 * len(names), dtype=bool), ""
         theirs = theirs + len(names)
     return Matching(ours, theirs, len(in_both), by, in_both, int(counts[0]), int(counts[1]))
-
-
-def _text(ids: NDArray[Any]) -> NDArray[Any]:
-    return ids.astype(str)
-
-
-def _units(runs: RunSet) -> NDArray[Any]:
-    return _text(runs.ids) if runs.tasks is None else runs.tasks
 
 
 def excess(losses: FloatArray, shares: FloatArray, level: float, more: float = 1.0) -> FloatArray:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from trajscore.core.ties import ROUNDING
 from trajscore.core.values import unknown_name
 from trajscore.gates._change import (
     Estimate,
@@ -39,49 +40,9 @@ from trajscore.gates._measures import (
     is_of_runs,
     names_of,
 )
-from trajscore.gates._result import CheckData, GateResult, worst
+from trajscore.gates._result import CheckResult, GateResult, worst
 from trajscore.gates._run_set import RunSet, as_set
-from trajscore.gates._written import to_json, to_junit, to_markdown, to_text
 from trajscore.report._data import ReportData
-
-_ROUNDING = 1e-12
-
-
-class CheckResult(CheckData):
-    """What `check` found.
-
-    Attributes
-    ----------
-    verdict : {"pass", "fail", "undecided", "unusable"}
-        The worst of all gates; "unusable" where the data are not what the rules ask for.
-    passed, exit_code : bool, int
-        Whether it is "pass"; 0 pass, 1 fail, 2 unusable, 3 undecided.
-    gates : list of GateResult
-        What came of each gate.
-    problems : list of str
-        What is wrong with the data.
-    rules : Rules
-        What was asked for.
-    new, baseline : RunSet
-        The sets; the baseline may be None.
-    matched : Matching or None
-        How they are paired.
-    """
-
-    def __str__(self) -> str:
-        return to_text(self)
-
-    def to_json(self) -> str:
-        """Return everything, the runs too, so that the text serves as the next baseline."""
-        return to_json(self)
-
-    def to_markdown(self) -> str:
-        """Return a table of the gates, as for the summary of a job."""
-        return to_markdown(self)
-
-    def to_junit(self) -> str:
-        """Return a test a gate: failed, skipped where undecided, an error where unusable."""
-        return to_junit(self)
 
 
 @dataclass(frozen=True)
@@ -91,19 +52,13 @@ class _Question:
     gate: Gate
     value: float
     reference: float
-    estimate: Estimate  # of what is above `offset` where the gate holds, but for the margin
-    offset: float
+    above: Estimate  # of what is above `offset` where the gate holds, but for the margin
     sign: float  # 1 where more is better, else -1
     margin: float
-    n_runs: int
+    offset: float = 0.0
 
     def room(self, value: float) -> float:
         return self.sign * (value - self.offset) + self.margin
-
-    @property
-    def turned(self) -> Estimate:
-        """The estimate, turned so that more is better."""
-        return replace(self.estimate, errors=self.sign * self.estimate.errors)
 
 
 def check(
@@ -168,18 +123,16 @@ def check(
             questions.append(_question(gate, new, *measures, matched))
         except ValueError as error:
             questions.append(GateResult(gate, UNUSABLE, UNUSABLE, why=str(error)))
-    open_ = [
-        question
-        for question in questions
-        if isinstance(question, _Question) and question.gate.use != VALUE
-    ]
-    levels = level_of_each([question.turned for question in open_], 1 - all_rules.level)
-    level_of = {id(question): level for question, level in zip(open_, levels, strict=True)}
+    open_ = [each for each in questions if isinstance(each, _Question) and each.gate.use != VALUE]
+    # turned so that more is better
+    turned = [replace(each.above, errors=each.sign * each.above.errors) for each in open_]
+    levels = level_of_each(turned, 1 - all_rules.level)
+    level_of = {id(each): level for each, level in zip(open_, levels, strict=True)}
     gates = [
-        question
-        if isinstance(question, GateResult)
-        else _decided(question, level_of.get(id(question)), all_rules)
-        for question in questions
+        each
+        if isinstance(each, GateResult)
+        else _decided(each, level_of.get(id(each)), all_rules, new.n_runs)
+        for each in questions
     ]
     verdict = worst((gate.counts_as for gate in gates), problems)
     return CheckResult(verdict, gates, problems, all_rules, new, baseline, matched)
@@ -230,7 +183,7 @@ def _question(
         if theirs is None or matched is None:
             raise ValueError("the gate needs a baseline; give one, or set versus to a number")
         base, value = paired_estimates(theirs[key], ours[key], matched)
-        return _above_baseline(gate, value, base, matched, sign, new.n_runs)
+        return _above_baseline(gate, value, base, matched, sign)
     units = np.unique(new.ids if new.tasks is None else new.tasks, return_inverse=True)[1]
     n_units = int(units.max()) + 1
     value = estimate(ours[key], units, n_units)
@@ -247,13 +200,11 @@ def _question(
             raise ValueError(f"{key.metric} cannot be held against the base rate; give a number")
         above = estimate(ours[key._replace(metric=margin)], units, n_units)
         reference = value.value - above.value
-    return _Question(
-        gate, value.value, reference, above, offset, sign, float(gate.margin), new.n_runs
-    )
+    return _Question(gate, value.value, reference, above, sign, float(gate.margin), offset)
 
 
 def _above_baseline(
-    gate: Gate, value: Estimate, base: Estimate, matched: Matching, sign: float, n_runs: int
+    gate: Gate, value: Estimate, base: Estimate, matched: Matching, sign: float
 ) -> _Question:
     share = gate.share
     if share is not None and value.means:
@@ -261,7 +212,7 @@ def _above_baseline(
     times = 1 - sign * (share or 0.0) * float(np.sign(base.value))
     margin = 0.0 if share is not None else float(gate.margin)
     above = difference(value, base, matched, times)
-    return _Question(gate, value.value, base.value, above, 0.0, sign, margin, n_runs)
+    return _Question(gate, value.value, base.value, above, sign, margin)
 
 
 def _key(gate: Gate, new: RunSet) -> Key:
@@ -278,17 +229,16 @@ def _key(gate: Gate, new: RunSet) -> Key:
     return Key(gate.metric, gate.predictor or new.predictors[0], gate.form)
 
 
-def _decided(question: _Question, level: float | None, rules: Rules) -> GateResult:
-    gate, above = question.gate, question.estimate
+def _decided(question: _Question, level: float | None, rules: Rules, n_runs: int) -> GateResult:
+    gate, above = question.gate, question.above
     ends = (above.value, above.value) if level is None else above.bounds(level)
     low, high = sorted(question.room(end) for end in ends)
-    verdict = PASS if low >= -_ROUNDING else FAIL if high < 0 else UNDECIDED
+    verdict = PASS if low >= -ROUNDING else FAIL if high < 0 else UNDECIDED
     counts_as, needed = verdict, np.nan
     if verdict == UNDECIDED:
         counts_as = gate.undecided or rules.undecided
-        needed = runs_to_settle(
-            above, question.sign * question.room(above.value), question.n_runs, level or 0.5
-        )
+        distance = question.sign * question.room(above.value)
+        needed = runs_to_settle(above, distance, n_runs, level or 0.5)
     change = question.value - question.reference
     low, high = (end - above.value + change for end in ends)
     return GateResult(

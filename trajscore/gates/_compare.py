@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from trajscore.core.ties import ROUNDING
 from trajscore.core.values import as_fraction
 from trajscore.gates._change import (
     POWER,
@@ -32,7 +33,6 @@ from trajscore.report._data import AS_GIVEN, RECALIBRATED, ReportData
 
 _OF_FORECASTS = (f"TPS log{MARGIN}", "S-ECE")
 _MOST_TRIALS = 8
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Comparison:
         shown, open_ = [], []
         for key, row in zip(self.keys, self.table.itertuples(), strict=True):
             span = f"{row.base:.4g} to {row.new:.4g} ({interval(row.change_low, row.change_high)})"
-            is_rounding = abs(row.change) <= _ROUNDING * max(abs(row.base), abs(row.new))
+            is_rounding = abs(row.change) <= ROUNDING * max(abs(row.base), abs(row.new))
             if not is_rounding and (row.change_low > 0 or row.change_high < 0):
                 rose = row.change > 0
                 better = rose != is_lower_better(key.metric, self.new)
@@ -83,12 +83,11 @@ class Comparison:
         return [Key(*index) for index in self.table.index]
 
     def __str__(self) -> str:
-        shown = self.table.copy()
         lines = [pairing(self.base, self.new, self.matched), ""]
         cells = {
             name: [
                 f"{value:.4g} {interval(low, high, sign)}"
-                for value, low, high in shown[[name, f"{name}_low", f"{name}_high"]].to_numpy()
+                for value, low, high in self.table[[name, f"{name}_low", f"{name}_high"]].to_numpy()
             ]
             for name, sign in (("base", ""), ("new", ""), ("change", "+"))
         }

@@ -98,11 +98,14 @@ class RunSet:
             n_runs = len(np.atleast_1d(y))
             X = {"": TrajectoryArray.from_flat(np.zeros(n_runs), np.ones(n_runs, int), ids=index)}
         self._sample: Sample = check_predictors(X, y, None, None)
-        n_runs, labels = len(self._sample), None
+        n_runs = len(self._sample)
+        labels: NDArray[Any] | None = None
         if tasks is not None:
             labels = check_labels(tasks, n_runs, "tasks").astype(str)
             self._sample = replace(self._sample, groups=check_groups(tasks, n_runs))
-        named = _named(spent)
+        if spent is not None and not isinstance(spent, Mapping):
+            raise ValueError(f"spent must be a dict of numbers by name, got {spent!r}")
+        named = {str(name): values for name, values in (spent or {}).items()}
         for name, values in {"tasks": tasks, "stop_reason": stop_reason, **named}.items():
             check_index(values, self._sample.X.ids, name)
         self._stop_reason = stop_reason
@@ -112,15 +115,26 @@ class RunSet:
         self.censored = censored
         self.notes = ""
         self._n_dropped = 0  # runs without an outcome that are not here
-        self._has_ids = not are_default_ids(self._sample.X.ids)
+        # whether the runs came with ids, by which they can be found again
+        self.has_ids = not are_default_ids(self._sample.X.ids)
         outcomes, rows = as_labels(self._sample.y, censored=censored), self._sample.id_order()
-        self._faults = _are_faults(self._sample.y, *self._stops)
+        reasons, kinds = self._stops
+        # ended by an infrastructure error, which says nothing of the agent
+        self._faults: BoolArray = np.zeros(n_runs, dtype=bool)
+        if reasons is not None:
+            self._faults |= classify_stops(self._sample.y, reasons, kinds=kinds) == EXCLUDED
         if problem := outcome_problem(self._sample.y[~self._faults], needs_both=False):
             raise ValueError(problem)
         self._rows: IntArray = rows[(outcomes.counts & ~self._faults)[rows]]  # that count
+        self.n_runs = len(self._rows)
+        self.predictors = [name for name in self._sample.traces if name]
+        # of the runs that count, in order; outcomes are -1 where they were not observed
+        self.ids: NDArray[Any] = self._sample.X.ids[self._rows]
+        self.y: NDArray[Any] = self._sample.y[self._rows]
+        self.lengths: FloatArray = self._sample.X.lengths[self._rows].astype(np.float64)
         self.labels: FloatArray = outcomes.value[self._rows]
         self._labels = labels
-        self.tasks: NDArray[Any] | None = None if labels is None else labels[self._rows]
+        self.tasks = None if labels is None else labels[self._rows]
         self.spent: dict[str, FloatArray] = {
             n: values[self._rows] for n, values in self._spent.items()
         }
@@ -173,7 +187,7 @@ class RunSet:
             n_unread=len(origin.left_out) if isinstance(origin, FromLog) else 0,
         )
         runs.notes = str(inputs)
-        runs._has_ids = inputs.has_ids
+        runs.has_ids = inputs.has_ids
         return runs
 
     def to_json(self) -> dict[str, Any]:
@@ -185,8 +199,8 @@ class RunSet:
             "tasks": None if self._labels is None else self._labels.tolist(),
             "outcomes": self._sample.y.tolist(),
             "censored": self.censored,
-            "stop_reason": None if reasons is None else [_text(value) for value in reasons],
-            "stop_kind": None if kinds is None else [_text(value) for value in kinds],
+            "stop_reason": _texts(reasons),
+            "stop_kind": _texts(kinds),
             "lengths": X.lengths.tolist(),
             "horizon": None if X.horizon is None else X.horizon.tolist(),
             "predictors": {name: _null(value.cells) for name, value in self._sample.traces.items()},
@@ -212,18 +226,13 @@ class RunSet:
         run_set = cls(X, runs["outcomes"], spent=spent, **options)
         # files written before have neither
         run_set._n_dropped = int(runs.get("n_dropped", 0))
-        run_set._has_ids = bool(runs.get("has_ids", run_set.has_ids))
+        run_set.has_ids = bool(runs.get("has_ids", run_set.has_ids))
         return run_set
 
     @property
     def traces(self) -> dict[str, TrajectoryArray]:
         """Traces of the runs that count."""
         return {name: trace[self._rows] for name, trace in self._sample.traces.items()}
-
-    @property
-    def y(self) -> NDArray[Any]:
-        """Outcomes of the runs that count, -1 where they were not observed."""
-        return np.asarray(self._sample.y[self._rows])
 
     @cached_property
     def judged(self) -> Judged:
@@ -237,11 +246,6 @@ class RunSet:
         return place[source_rows]
 
     @property
-    def n_runs(self) -> int:
-        """Number of runs that count."""
-        return len(self._rows)
-
-    @property
     def n_left_out(self) -> int:
         """Number of runs that do not count."""
         return self._n_unread + self._n_dropped + len(self._sample) - self.n_runs
@@ -251,26 +255,6 @@ class RunSet:
         """Number of runs without an observed outcome, but for infrastructure errors."""
         hidden = (self._sample.y == CENSORED) & ~self._faults
         return self._n_dropped + int(hidden.sum())
-
-    @property
-    def predictors(self) -> list[str]:
-        """Names of the predictors."""
-        return [name for name in self._sample.traces if name]
-
-    @property
-    def ids(self) -> NDArray[Any]:
-        """Ids of the runs that count, in order."""
-        return self._sample.X.ids[self._rows]
-
-    @property
-    def has_ids(self) -> bool:
-        """Whether the runs came with ids, by which they can be found again."""
-        return self._has_ids
-
-    @property
-    def lengths(self) -> FloatArray:
-        """Steps of the runs that count."""
-        return self._sample.X.lengths[self._rows].astype(np.float64)
 
     @property
     def n_tasks(self) -> int:
@@ -296,21 +280,6 @@ class RunSet:
 
     def __repr__(self) -> str:
         return f"<RunSet: {self.counted}, success {self.labels.mean():.3f}>"
-
-
-def _are_faults(
-    y: NDArray[Any], reasons: NDArray[Any] | None, kinds: NDArray[Any] | None
-) -> BoolArray:
-    """Find runs that ended by an infrastructure error, which say nothing of the agent."""
-    if reasons is None:
-        return np.zeros(len(y), dtype=bool)
-    return np.asarray(classify_stops(y, reasons, kinds=kinds) == EXCLUDED)
-
-
-def _named(spent: Any) -> dict[str, Any]:
-    if spent is not None and not isinstance(spent, Mapping):
-        raise ValueError(f"spent must be a dict of numbers by name, got {spent!r}")
-    return {str(name): values for name, values in (spent or {}).items()}
 
 
 def _one_a_run(name: str, values: ArrayLike, n_runs: int) -> FloatArray:
@@ -390,5 +359,7 @@ def _null(values: FloatArray) -> list[float | None]:
     return [None if value != value else value for value in values.ravel().tolist()]
 
 
-def _text(reason: Any) -> str | None:
-    return None if reason is None or reason != reason else str(reason)
+def _texts(column: NDArray[Any] | None) -> list[str | None] | None:
+    if column is None:
+        return None
+    return [None if value is None or value != value else str(value) for value in column]

@@ -15,8 +15,7 @@ from trajscore.core.storage import replacing
 from trajscore.core.values import as_path, is_count
 from trajscore.core.version import __version__
 from trajscore.gates._change import match
-from trajscore.gates._check import CheckResult, data_problems, rules_of
-from trajscore.gates._compare import interval
+from trajscore.gates._check import data_problems, rules_of
 from trajscore.gates._gate import (
     BASE_RATE,
     BASELINE,
@@ -29,7 +28,7 @@ from trajscore.gates._gate import (
     Rules,
 )
 from trajscore.gates._measures import SUCCESS
-from trajscore.gates._result import GateResult, worst
+from trajscore.gates._result import CheckResult, GateResult, numbers, worst
 from trajscore.gates._run_set import RunSet, as_set
 from trajscore.inference import SequentialComparison
 from trajscore.report._data import ReportData
@@ -58,31 +57,15 @@ class _Task:
 
 @dataclass(frozen=True)
 class SequentialResult(CheckResult):
-    """What `check_sequential` found: a `CheckResult`, and what was taken.
+    """What `check_sequential` found: a `CheckResult`, and what was taken."""
 
-    Attributes
-    ----------
-    look : int
-        Number of looks so far at which something was taken.
-    decided_at : list of int or None
-        Look at which each gate was decided.
-    n_taken, n_taken_now : int
-        Tasks (or runs) taken so far, and those taken at this look.
-    n_late : int
-        Runs that arrived after their task was taken, and do not count.
-    n_unpaired : int
-        Tasks (or runs) that are not in the baseline; they do not count against it.
-    taken_by : {"task", "run"}
-        What is taken.
-    """
-
-    look: int = 1
-    decided_at: list[int | None] = field(default_factory=list)
-    n_taken: int = 0
-    n_taken_now: int = 0
-    n_late: int = 0
-    n_unpaired: int = 0
-    taken_by: str = "task"
+    look: int = 1  # number of looks so far at which something was taken
+    decided_at: list[int | None] = field(default_factory=list)  # look, of each gate
+    n_taken: int = 0  # tasks (or runs) so far
+    n_taken_now: int = 0  # those of this look
+    n_late: int = 0  # runs that arrived after their task was taken, and do not count
+    n_unpaired: int = 0  # tasks (or runs) that are not in the baseline; they do not count
+    taken_by: str = "task"  # or "run"
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
@@ -160,7 +143,10 @@ def check_sequential(
     by = _taken_by(new, baseline if paired else None)
     outcomes = _outcomes(new, by)
     reference = _outcomes(baseline, by) if paired and baseline is not None else {}
-    path, rule = as_path(state, "state"), _rule_of(all_rules, new, by)
+    # what must stay the same from look to look, as JSON has it
+    of_gates = [{name: getattr(gate, name) for name in _OF_A_GATE} for gate in all_rules.gates]
+    rule = {"gates": of_gates, "level": all_rules.level, "censored": new.censored, "by": by}
+    path = as_path(state, "state")
     before = _read(path, rule)
     for task in before:
         _check_unchanged(task, by, outcomes.get(task.name, {}), _sorted(reference.get(task.name)))
@@ -312,7 +298,7 @@ def _lines(result: SequentialResult) -> list[str]:
     for gate, at in zip(result.gates, result.decided_at, strict=True):
         since = f"; decided at look {at}" if at else ""
         since += f"; counts as {gate.counts_as}" if gate.counts_as != gate.verdict else ""
-        lines.append(f"{gate.verdict:<10} {gate.gate}: {_numbers(gate)}{since}")
+        lines.append(f"{gate.verdict:<10} {gate.gate}: {numbers(gate)}{since}")
     shown = worst((gate.verdict for gate in result.gates), result.problems)
     counted = f"not decided yet, counted as {result.verdict}; " * (shown != result.verdict)
     lines.append(f"{result.verdict.upper()}: {counted}{_NEXT[shown]}")
@@ -322,19 +308,6 @@ def _lines(result: SequentialResult) -> list[str]:
         f"{chance}, and one that is not passes with a chance of at most {chance}."
     )
     return lines
-
-
-def _numbers(result: GateResult) -> str:
-    if result.why:
-        return result.why
-    ends = f" {interval(result.low, result.high)}" if result.low < result.high else ""
-    return f"{result.reference:.4g} -> {result.value:.4g}, change {result.change:+.3g}{ends}"
-
-
-def _rule_of(rules: Rules, new: RunSet, by: str) -> dict[str, Any]:
-    """What must stay the same from look to look, as JSON has it."""
-    gates = [{name: getattr(gate, name) for name in _OF_A_GATE} for gate in rules.gates]
-    return {"gates": gates, "level": rules.level, "censored": new.censored, "by": by}
 
 
 def _read(path: Path, rule: dict[str, Any]) -> list[_Task]:

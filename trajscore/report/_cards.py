@@ -19,6 +19,7 @@ from trajscore.core.equal_length import FEWEST
 from trajscore.core.parallel import Work
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
+from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.weights import StepWeights
 from trajscore.inference._influence import Spread
 from trajscore.inference._sample_size import ONE_DIGIT
@@ -53,8 +54,6 @@ MATTERS = 0.02
 
 # Expected number with which a Poisson number is at least FEWEST with a chance of 0.8.
 _WANTED = float(gammaincinv(FEWEST, 0.8))
-# Differences below this share of a score are rounding errors of zero.
-_ROUNDING = 1e-9
 # Log-odds of forecasts closer to 0 or 1 would drown those of others.
 _LEAST = 0.01
 # More than so many times the runs that there are is no advice.
@@ -69,41 +68,25 @@ ENDS = ("", "_low", "_high")
 """What the columns of an estimate and its interval end in."""
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What decides a card: each estimate is (value, low, high), or None without that form."""
-
-    as_given: tuple[float, float, float] | None
-    recalibrated: tuple[float, float, float] | None
-    gain: tuple[float, float, float] | None
-    matters: float  # the smallest difference that does
-    n_rarer: float  # runs of the rarer outcome
-    signal_high: float | None = None  # the most that a map of many runs may make of the signal
-
-
-def decide(evidence: Evidence) -> str:
-    """Choose the card.
+def decide(card: Any) -> str:
+    """Choose what to do by the numbers of a card, a row of `card_table`.
 
     Do not use: neither form is better than the base rate by anything that matters, nor would be
     with a map of many runs. Use as it is: shown to be better than the base rate, worth what
     matters, and recalibration gains less than that. Recalibrate: the same of the recalibrated form.
     Too few runs: none of these.
     """
-    forms = [form for form in (evidence.as_given, evidence.recalibrated) if form]
-    as_given, recalibrated, gain = evidence.as_given, evidence.recalibrated, evidence.gain
-    if evidence.n_rarer < FEWEST or not forms:
+    forms = [form for form in FORMS if not math.isnan(card[form])]
+    if n_rarer(card) < FEWEST or not forms:
         return TOO_FEW
-    highs = [form[2] for form in forms]
-    if evidence.signal_high is not None:
-        highs.append(evidence.signal_high)
-    if max(highs) < evidence.matters:
+    matters = card["matters"]
+    if np.nanmax([*(card[f"{form}_high"] for form in forms), card["signal_high"]]) < matters:
         return AVOID
-    if all(form[0] < evidence.matters for form in forms):
+    if all(card[form] < matters for form in forms):
         return TOO_FEW  # a wide interval must not earn more than a narrow one around the same value
-    # where recalibration was not asked for, nothing is known of what it would gain
-    has_gain = gain is not None and gain[0] >= evidence.matters
-    may_recalibrate = recalibrated is not None and recalibrated[1] > 0
-    if as_given is not None and as_given[1] > 0 and not (may_recalibrate and has_gain):
+    # NaN where there is no such form, or recalibration was not asked for: never above anything
+    may_recalibrate = card["recalibrated_low"] > 0
+    if card["as_given_low"] > 0 and not (may_recalibrate and card["gain"] >= matters):
         return USE
     return RECALIBRATE if may_recalibrate else TOO_FEW
 
@@ -144,38 +127,29 @@ def n_rarer(cards: Any) -> Any:
     return n_of_rarer_outcome(cards["success_rate"] * cards["n_runs"], cards["n_runs"])
 
 
-def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> dict[str, object]:
+def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> dict[str, Any]:
     """Decide about one predictor, at the level of `draws`."""
     runs = forms[AS_GIVEN].runs
     n, n_success = len(runs), float(runs.labels.sum())
     differences, matters = _differences(forms, options)
     units = any_units(runs.groups, n)
     ends = _intervals(differences, units, draws) if n > 1 else {}
-    rarer = float(n_of_rarer_outcome(n_success, n))
-    if rarer < FEWEST_OF_DIFFERENCES:
+    if n_of_rarer_outcome(n_success, n) < FEWEST_OF_DIFFERENCES:
         ends = {name: (three[0], np.nan, np.nan) for name, three in ends.items()}
-    slope = None
+    slope, signal_high, level = None, np.nan, draws.confidence_level
     if RECALIBRATED in forms and n:
         slope = slope_of(forms[AS_GIVEN], options.scores[0], options.weights)
-    level = draws.confidence_level
-    evidence = Evidence(
-        as_given=ends.get(AS_GIVEN),
-        recalibrated=ends.get(RECALIBRATED),
-        gain=ends.get(GAINED),
-        matters=matters,
-        n_rarer=rarer,
-        signal_high=None if slope is None else slope.most(level, ends.get(RECALIBRATED)),
-    )
-    card = decide(evidence)
-    row: dict[str, object] = {"card": card, "n_runs": n, "success_rate": n_success / max(n, 1)}
-    row["n_needed"] = 0
-    if card == TOO_FEW:
-        row["n_needed"] = _n_needed(evidence, differences, slope, units, level)
-    row["signal_high"] = np.nan if evidence.signal_high is None else evidence.signal_high
+        signal_high = slope.most(level, ends.get(RECALIBRATED))
+    card: dict[str, Any] = {"card": "", "n_runs": n, "success_rate": n_success / max(n, 1)}
+    card |= {"n_needed": 0, "signal_high": signal_high}
     for name in ESTIMATES:
         three = ends.get(name, (np.nan,) * 3)
-        row |= {f"{name}{end}": value for end, value in zip(ENDS, three, strict=True)}
-    return row | {"matters": matters, "confidence_level": draws.confidence_level}
+        card |= {f"{name}{end}": value for end, value in zip(ENDS, three, strict=True)}
+    card |= {"matters": matters, "confidence_level": level}
+    card["card"] = decide(card)
+    if card["card"] == TOO_FEW:
+        card["n_needed"] = _n_needed(card, differences, slope, units)
+    return card
 
 
 def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, MeanOfRuns], float]:
@@ -193,7 +167,7 @@ def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, Mea
         differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
     largest = np.abs(reference.samples).max()
     for own in differences.values():  # a constant is no better than itself by a rounding error
-        own.samples[np.abs(own.samples) <= _ROUNDING * largest] = 0.0
+        own.samples[np.abs(own.samples) <= SUM_ROUNDING * largest] = 0.0
     family, rate = get_family(score), float(constant.traces.cells[0])
     perfect = rate * family.success(np.ones(1)) + (1 - rate) * family.failure(np.zeros(1))
     return differences, MATTERS * float(perfect[0] - reference(np.ones(len(runs))))
@@ -220,24 +194,19 @@ def _intervals(
 
 
 def _n_needed(
-    evidence: Evidence,
-    differences: dict[str, MeanOfRuns],
-    slope: Slope | None,
-    units: Units,
-    level: float,
+    card: dict[str, Any], differences: dict[str, MeanOfRuns], slope: Slope | None, units: Units
 ) -> int:
     """Return about how many more runs decide the card with a chance of 0.8, in one digit."""
-    n = len(next(iter(differences.values())).samples) if differences else 0
-    least = max(_WANTED * (n + 1) / (evidence.n_rarer + 0.5) - n, n / 10)
+    n = card["n_runs"] if differences else 0  # none tell anything of a signal without a map
+    matters, level = card["matters"], card["confidence_level"]
+    least = max(_WANTED * (n + 1) / (n_rarer(card) + 0.5) - n, n / 10)
     more = ONE_DIGIT[least <= ONE_DIGIT]
     more = more[: 1 + np.searchsorted(more, _MOST_TIMES * n)]
-    forms = zip((evidence.as_given, evidence.recalibrated), FORMS, strict=True)
-    known = [(*three, form) for three, form in forms if three]
-    margin, low, high, best = max(
-        known, key=lambda known_form: known_form[0], default=(0.0, 0.0, 0.0, "")
-    )
+    known = [form for form in FORMS if not math.isnan(card[form])]
+    best = max(known, key=lambda form: card[form], default="")
+    margin, low, high = (card[f"{best}{end}"] for end in ENDS) if best else (0.0, 0.0, 0.0)
     spread = _spread(differences[best], units) if best else 0.0
-    if spread <= _ROUNDING * evidence.matters:
+    if spread <= SUM_ROUNDING * matters:
         return int(more[0])
     # with a flat prior, estimates from all runs by then vary around those of these
     share = more / (n + more)
@@ -248,10 +217,10 @@ def _n_needed(
     reach *= float(ndtri((1 + level) / 2))
     # what is wider, by skewness or by losses not seen yet, narrows with the number of runs
     below, above = (np.fmax(reach, (1 - share) * width) for width in (margin - low, high - margin))
-    beats = ndtr((expected - np.maximum(below, evidence.matters)) / error)
-    avoids = ndtr((evidence.matters - above - expected) / error)
+    beats = ndtr((expected - np.maximum(below, matters)) / error)
+    avoids = ndtr((matters - above - expected) / error)
     if slope is not None and slope.curvature > 0:
-        largest = np.sqrt(2 * evidence.matters / slope.curvature)
+        largest = np.sqrt(2 * matters / slope.curvature)
         highest = slope.value + float(ndtri(level)) * slope.error * np.sqrt(1 - share)
         avoids = np.minimum(avoids, ndtr((largest - highest) / (slope.error * np.sqrt(share))))
     decided = np.maximum.accumulate(beats + avoids) >= _FORESEEN
@@ -284,14 +253,11 @@ class Slope:
         return self.curvature / 2 * max(unbiased, 0.0)
 
     def most(self, level: float, recalibrated: tuple[float, float, float] | None = None) -> float:
-        """Upper bound of what an increasing map of many runs gains over the base rate.
-
-        To first order by the slope; not more than a map of these runs gains at most, `made`, and
-        twice what the noise of its slope and intercept costs it, which is little with many runs.
-        """
+        """Upper bound of what an increasing map of many runs gains over the base rate."""
         highest = self.value + float(ndtri(level)) * self.error
         by_slope = self.curvature / 2 * max(highest, 0.0) ** 2
-        noise = 2 * self.curvature * self.error**2  # of maps fitted to one half each
+        # what maps fitted to one half each lose by the noise of their slopes and intercepts
+        noise = 2 * self.curvature * self.error**2
         return by_slope if recalibrated is None else min(by_slope, recalibrated[2] + 2 * noise)
 
 

@@ -10,14 +10,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.calibration import AliveRate
-from trajscore.core.run_sums import RunSums, run_sums
+from trajscore.core.run_sums import run_sums
 from trajscore.core.score_families import digits_of
 from trajscore.core.weights import OWN, as_step_weights
 from trajscore.inference.mean_intervals import interval_of
 from trajscore.report._cards import form_of
 from trajscore.report._data import ALIVE, AS_GIVEN, BASE_RATE, CONSTANT, Note, Options
 from trajscore.report._rows import Row, out_of_fold
-from trajscore.report._runs import Coverage
 
 # A run that holds more of the weight than this, and than twice its equal share, is named.
 _HEAVY = 0.05
@@ -72,11 +71,12 @@ def convention_notes(
     best, other = (
         max(sums, key=lambda name: sums[name].mean(ones)) for sums in (of_ours, of_theirs)
     )
-    leads = [
-        _lead(sums, runs, confidence_level)
-        for sums in (of_ours[best] - of_ours[other], of_theirs[other] - of_theirs[best])
-    ]
-    if min(lead for lead, _ in leads) <= 0 or max(low for _, low in leads) <= 0:
+    leads, lows = [], []
+    for lead in (of_ours[best] - of_ours[other], of_theirs[other] - of_theirs[best]):
+        leads.append(lead.mean(ones))
+        errors = lead.samples() - leads[-1]
+        lows.append(interval_of(leads[-1], errors, runs.groups, confidence_level)[1])
+    if min(leads) <= 0 or max(lows) <= 0:
         return []
     tilted = out_of_fold(AliveRate(weights="linear_front", horizon=OWN), alive.traces, runs)
     leaning = run_sums(runs.labels, tilted, score, published)
@@ -84,17 +84,10 @@ def convention_notes(
     facts = {
         "best": best,
         "other": other,
-        "ours": leads[0][0],
-        "theirs": leads[1][0],
+        "ours": leads[0],
+        "theirs": leads[1],
         "leaning": leaning.mean(ones),
         "digits": digits_of(options.score_names[0]),
         "unit": options.unit,
     }
     return [Note("weights", "conventions", facts)]
-
-
-def _lead(difference: RunSums, runs: Coverage, level: float) -> tuple[float, float]:
-    """Return a difference of scores, and the lower end of its interval."""
-    mean = difference.mean(np.ones(len(runs)))
-    value, low, _ = interval_of(mean, difference.samples() - mean, runs.groups, level)
-    return value, low

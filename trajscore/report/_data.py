@@ -37,13 +37,8 @@ MARGIN = ("margin", "margin_low", "margin_high")
 OVER_ALIVE = ("over_alive", "over_alive_low", "over_alive_high")
 OVER_ALIVE_END = ("over_alive_end", "over_alive_end_low", "over_alive_end_high")
 OVER_AS_GIVEN = ("over_as_given", "over_as_given_low", "over_as_given_high")
-LEVELS = (
-    VALUE,
-    MARGIN,
-    OVER_ALIVE,
-    OVER_ALIVE_END,
-    OVER_AS_GIVEN,
-)  # a row, and what it is above its references
+LEVELS = (VALUE, MARGIN, OVER_ALIVE, OVER_ALIVE_END, OVER_AS_GIVEN)
+"""Columns of a metric, and of what it is above its references."""
 GAIN = ("gain", "gain_low", "gain_high")
 
 INFLUENCE, BOOTSTRAP, BOUNDS = "influence", "bootstrap", "bounds"  # how intervals are made

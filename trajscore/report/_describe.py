@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore import io
+from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, differ
 from trajscore.core.stops import mechanism_of, recorded_stops
@@ -21,7 +22,6 @@ from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
 from trajscore.io.runs import count_left_out
 from trajscore.io.tables import read_table
-from trajscore.io.tally import Tally
 from trajscore.report._inputs import (
     FromLog,
     FromTable,
@@ -75,6 +75,7 @@ class Description:
         counts = [_count(n, unit) for unit, n in numbers if n is not None]
         stops = (f"{r} {stop['runs']} ({stop['kind']})" for r, stop in self.stops.items())
         shares = (f"{name} at {share:.0%} of turns" for name, share in self.confidences.items())
+        calls = (f"{name or 'without a name'} {count}" for name, count in self.tools.items())
         tasks = f"{self.tasks}, whose runs a report takes together" if self.tasks else ""
         lines = [
             (self.file, ", ".join([self.kind, *counts])),
@@ -82,7 +83,7 @@ class Description:
             ("outcome", _outcome(self.outcome)),
             ("stop reasons", ", ".join(stops)),
             ("steps" if self.n_rows else "turns", _steps(self.steps)),
-            ("calls of tools", _counts(self.tools)),
+            ("calls of tools", ", ".join(calls)),
             ("tasks", tasks),
             ("confidences", ", ".join(shares)),
             *((f"other fields of {owner}", _few(names)) for owner, names in self.fields.items()),
@@ -121,8 +122,7 @@ def _of_log(
     of_reading = {name: asked.get(name) for name in ("outcome_map", "outcomes", "rule", "max_size")}
     stream = stream_runs(path, known, named | of_reading)
     runs: list[io.Run] = []
-    findings = stream.findings
-    refused = ""
+    findings, refused = stream.findings, ""
     try:
         runs.extend(stream)
     except ArgumentError as error:  # an outcome that is a word, a name that is nowhere
@@ -130,8 +130,16 @@ def _of_log(
             raise
         refused = error.in_options(options)
     description = Description(str(path), f"a log in the format {known.name}", findings.tally.n_runs)
-    description.outcome = _outcomes_of(runs, findings.tally)
-    description.stops = _stops_of(runs)
+    y = np.array([run.outcome for run in runs])
+    used = [name for (part, name), n in findings.tally.used.items() if part == "outcome" and n]
+    source = used or (["the format"] if (y != CENSORED).any() else [])
+    description.outcome = {"from": source} | _how_many(y.tolist())
+    counts = Counter(run.stop_reason for run in runs if run.stop_reason is not None)
+    kinds = {run.stop_reason: run.stop_kind for run in runs}
+    description.stops = {
+        str(reason): {"runs": count, "kind": str(kinds[reason])}
+        for reason, count in counts.most_common(_MOST)
+    }
     description.steps = _steps_of(runs)
     description.tools = _common(
         call.name for run in runs for s in run.steps for call in s.tool_calls
@@ -140,7 +148,6 @@ def _of_log(
     description.tasks = len(tasks) if None not in tasks and len(tasks) > 1 else None
     description.fields = _fields_of(runs)
     remarks = (*findings.notes(), *stops_not_met(asked.get("rule"), runs, stream.left_out))
-    y = np.array([run.outcome for run in runs])
     description.not_used = [ArgumentError(item).in_options(options) for item in remarks]
     description.left_out = dict(Counter(item.reason for item in stream.left_out).most_common(_MOST))
     _, stopped = counted(y, *recorded_stops(io.meta(runs))) if runs else (None, {})
@@ -170,26 +177,10 @@ def _what_is_judged(origin: FromLog, y: Any) -> str:
     return f"would judge the log by minus TRACER's risk, as {why}"
 
 
-def _outcomes_of(runs: list[io.Run], tally: Tally) -> dict[str, Any]:
-    used = [name for (part, name), n in tally.used.items() if part == "outcome" and n]
-    observed = any(run.outcome != CENSORED for run in runs)
-    source = used or (["the format"] if observed else [])
-    return {"from": source} | _how_many([run.outcome for run in runs])
-
-
 def _how_many(y: Iterable[float]) -> dict[str, int]:
     names = {SUCCESS: "successes", FAILURE: "failures", CENSORED: "not observed"}
     counts = Counter(names.get(outcome, "graded") for outcome in y)  # type: ignore[call-overload]
     return {name: counts[name] for name in (*names.values(), "graded") if counts[name]}
-
-
-def _stops_of(runs: list[io.Run]) -> dict[str, dict[str, Any]]:
-    counts = Counter(run.stop_reason for run in runs if run.stop_reason is not None)
-    kinds = {run.stop_reason: run.stop_kind for run in runs}
-    return {
-        str(reason): {"runs": count, "kind": str(kinds[reason])}
-        for reason, count in counts.most_common(_MOST)
-    }
 
 
 def _steps_of(runs: list[io.Run]) -> dict[str, Any]:
@@ -197,8 +188,12 @@ def _steps_of(runs: list[io.Run]) -> dict[str, Any]:
     if not agent:
         return {}
     user = sum(step.actor == "user" for run in runs for step in run.steps)
-    spread = {"least": min(agent), "median": float(np.median(agent)), "most": max(agent)}
-    return {"agent": sum(agent), "user": user} | spread
+    return {"agent": sum(agent), "user": user} | _spread(agent)
+
+
+def _spread(steps: Any) -> dict[str, Any]:
+    """Return how many steps runs have."""
+    return {"least": int(min(steps)), "median": float(np.median(steps)), "most": int(max(steps))}
 
 
 def _fields_of(runs: list[io.Run]) -> dict[str, list[str]]:
@@ -224,30 +219,32 @@ def _of_table(
     description.fields = {"the table": [str(name) for name in frame.columns]}
     try:
         inputs = load(path, fields, **asked)
-    except ArgumentError as error:
-        description.report = f"would be refused: {error.in_options(options)}"
-        return description
     except ValueError as error:
-        description.report = f"would be refused: {error}"
+        text = error.in_options(options) if isinstance(error, ArgumentError) else str(error)
+        description.report = f"would be refused: {text}"
         return description
     origin, X = inputs.origin, inputs.predictors
     if isinstance(origin, FromTable) and not isinstance(X, dict):
-        _describe_table(description, frame, inputs, origin, asked.get("rule"))
+        _describe_table(description, frame, inputs, X, origin, asked.get("rule"))
     return description
 
 
 def _describe_table(
-    description: Description, frame: pd.DataFrame, inputs: Inputs, origin: FromTable, rule: Any
+    description: Description,
+    frame: pd.DataFrame,
+    inputs: Inputs,
+    X: TrajectoryArray,
+    origin: FromTable,
+    rule: Any,
 ) -> None:
-    X = inputs.predictors
-    chosen = origin.chosen
+    chosen, channels = origin.chosen, X.channels or ()
     parts = {
         "id": ", ".join(chosen.ids),
         "step": chosen.step or "the order of the rows",
         "outcome": chosen.outcome,
         "stop reason": chosen.stop_reason,
-        "predictors": ", ".join(X.channels or ()),  # type: ignore[union-attr]
-        "clusters": origin.group,
+        "predictors": ", ".join(channels),
+        "clusters": inputs.group,
     }
     guessed = {"stop_reason": "stop reason", "scores": "predictors"}
     guesses = {guessed.get(part, part) for part in origin.guessed}
@@ -256,24 +253,21 @@ def _describe_table(
         for part, text in parts.items()
         if text
     }
-    description.n_runs, description.tasks = len(inputs.y), origin.n_groups or None
+    description.n_runs, description.tasks = len(inputs.y), inputs.n_groups or None
     description.outcome = {"from": [str(chosen.outcome)]} | _how_many(inputs.y.tolist())
-    lengths = X.lengths  # type: ignore[union-attr]
-    spread = {"least": int(lengths.min()), "median": float(np.median(lengths))}
-    description.steps = {"agent": int(lengths.sum())} | spread | {"most": int(lengths.max())}
+    description.steps = {"agent": int(X.lengths.sum())} | _spread(X.lengths)
     if chosen.stop_reason is not None:
         once = frame.groupby([frame[name] for name in chosen.ids])[chosen.stop_reason].first()
         description.stops = {
             str(reason): {"runs": int(count), "kind": mechanism_of(reason, rule)}
             for reason, count in once.value_counts().head(_MOST).items()
         }
-    taken = {*chosen.ids, chosen.step, chosen.outcome, chosen.stop_reason, origin.group}
-    taken |= set(X.channels or ())  # type: ignore[union-attr]
-    description.fields = {"the table": [str(n) for n in frame.columns if n not in taken]}
-    description.fields = {} if not description.fields["the table"] else description.fields
-    description.not_used = origin.not_used()
-    whole = {name: whole_runs(X[name]) for name in X.channels or ()}  # type: ignore[union-attr]
-    _, stopped = counted(inputs.y, *recorded_stops(X.meta, inputs.stop_reason))  # type: ignore[union-attr]
+    taken = {*chosen.ids, chosen.step, chosen.outcome, chosen.stop_reason, inputs.group, *channels}
+    others = [str(name) for name in frame.columns if name not in taken]
+    description.fields = {"the table": others} if others else {}
+    description.not_used = list(origin.not_used)
+    whole = {name: whole_runs(X[name]) for name in channels}
+    _, stopped = counted(inputs.y, *recorded_stops(X.meta, inputs.stop_reason))
     description.left_out = {why: n for (_, why), n in stopped.items()}
     description.left_out |= {
         without_values([name]): int((~rows).sum()) for name, rows in whole.items() if not rows.all()
@@ -291,10 +285,6 @@ def _describe_table(
 
 def _count(n: int, unit: str) -> str:
     return f"{n} {unit}{'s' * (n != 1)}"
-
-
-def _counts(numbers: dict[str, int]) -> str:
-    return ", ".join(f"{name or 'without a name'} {count}" for name, count in numbers.items())
 
 
 def _few(names: list[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from trajscore.core.ties import SUM_ROUNDING
 from trajscore.inference._influence import FEW_CLUSTERS
 from trajscore.inference.mean_intervals import ENOUGH, FEWEST_OF_DIFFERENCES
 from trajscore.report._data import (
@@ -23,8 +24,6 @@ from trajscore.report._data import (
 )
 from trajscore.report._left_out import number_of_runs
 
-# An error as small is that of a mean.
-_ROUNDING = 1e-9
 _SAME_RATE = 5e-4
 
 
@@ -182,7 +181,7 @@ def _weights(data: ReportData) -> str:
             f"horizon of a run that came to its end is its length"
         )
     error = data.table.loc[(BASE_RATE, CONSTANT), "S-ECE"]
-    if error > _ROUNDING:
+    if error > SUM_ROUNDING:
         text += (
             f"; runs that were cut off before their horizon weigh less than the others, so that "
             f"the base rate, the mean over runs, has an S-ECE of {error:.3f}"

@@ -16,6 +16,7 @@ from trajscore.core.collapse import AGGREGATORS
 from trajscore.core.errors import ArgumentError
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.parallel import Progress, Work
+from trajscore.core.run_sums import beyond_end
 from trajscore.core.score_families import several_families
 from trajscore.core.values import as_fraction, check_choice
 from trajscore.core.version import __version__
@@ -27,6 +28,7 @@ from trajscore.report._conventions import convention_notes, weight_notes
 from trajscore.report._data import (
     BASE_RATE,
     CONSTANT,
+    RECALIBRATED,
     Facts,
     IntervalOptions,
     MonitoringOptions,
@@ -42,7 +44,7 @@ from trajscore.report._leakage import leaky_predictors, risks
 from trajscore.report._missing import fill_forward, leave_out_missing
 from trajscore.report._monitoring import monitoring_options, monitoring_table
 from trajscore.report._report import Report
-from trajscore.report._rows import calibrators_of, make_rows
+from trajscore.report._rows import make_rows
 from trajscore.report._runs import (
     censored_as,
     check_predictors,
@@ -52,8 +54,13 @@ from trajscore.report._runs import (
     knows_end,
     out_of_range_values,
 )
-from trajscore.report._sensitivity import observed_rows, sensitivity_table
-from trajscore.report._tables import excluded_table, gain_table, row_table
+from trajscore.report._tables import (
+    count_table,
+    excluded_table,
+    gain_table,
+    row_table,
+    sensitivity_table,
+)
 from trajscore.streaming.batches import RunBatches
 from trajscore.streaming.dask_batches import DaskBatches
 
@@ -222,17 +229,22 @@ def evaluate(
     clusters = np.asarray(groups, dtype=object)
     rows = make_rows(judged, maker, options.weights, work, notes)
     cards, pairs = cards_and_pairs(rows, options, draws, work)
-    observed = observed_rows(judged, maker, options.weights, work)
-    observed_cards = cards_and_pairs(observed, options, draws, work)[0] if observed else None
+    observed_cards = None
+    observed = judged.runs.observed
+    if not observed.all():  # all fitted anew, as if there were no others
+        alone = judged.take(np.flatnonzero(observed))
+        rows_alone = make_rows(alone, maker, options.weights, work, [])
+        observed_cards, _ = cards_and_pairs(rows_alone, options, draws, work)
     table, methods = interval_table(rows, judged.runs, options, draws, work)
     notes += [*risks(table), *few_clusters(judged.runs)]
     notes += weight_notes(rows, groupings, options)
     notes += convention_notes(rows, cards, options, draws.confidence_level)
+    calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
     return Report(
-        table=row_table(rows, options, table),
+        table=row_table(count_table(rows), options, table),
         intervals=table,
         interval_methods=methods,
-        excluded=excluded_table(judged),
+        excluded=excluded_table(judged.excluded),
         calibration_gain=gain_table(options, table),
         monitoring=(None if stopping is None else monitoring_table(rows, stopping, work, notes)),
         cards=cards,
@@ -245,16 +257,16 @@ def evaluate(
         options=options,
         facts=Facts(
             n_runs=len(judged.runs),
-            n_observed=int(judged.runs.observed.sum()),
-            success_rate=float(judged.runs.y[judged.runs.observed].mean()),
+            n_observed=int(observed.sum()),
+            success_rate=float(judged.runs.y[observed].mean()),
             censored=censored,
             rate=float({row.key: row for row in rows}[BASE_RATE, CONSTANT].traces.cells[0]),
-            n_beyond=judged.n_beyond(),
+            n_beyond=int((beyond_end(next(iter(judged.traces.values()))) & observed).sum()),
             n_unscored=options.weights.n_unscored(sample.X.lengths[judged.runs.source_rows]),
             knows_end={name: knowing[name] for name in judged.traces},
             is_clustered=groups is not None,
             intervals=draws,
-            calibrators=None if maker is None else calibrators_of(rows),
+            calibrators=None if maker is None else calibrators,
             monitoring=stopping,
         ),
         remarks=notes,

@@ -19,6 +19,7 @@ from scipy.optimize import brentq
 from trajscore.core.parallel import Work
 from trajscore.core.run_sums import run_sums
 from trajscore.core.score_families import get_family
+from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_random_state
 from trajscore.inference.units import any_units
@@ -26,12 +27,10 @@ from trajscore.report._cards import (
     ENDS,
     ESTIMATES,
     TOO_FEW,
-    Evidence,
     card_table,
     decide,
     form_of,
     have_too_few_runs,
-    n_rarer,
 )
 from trajscore.report._data import BASE_RATE, REFERENCES, IntervalOptions, Options
 from trajscore.report._rows import Row
@@ -44,7 +43,6 @@ _FEWEST_UNITS = 5  # runs, or clusters, of a group that is tested
 _PRIOR = 4  # units that the variance of all groups counts as in that of each
 _PRIOR_RUNS = 5  # runs at the rate of all that count in the loss of each group's base rate
 _MOST_SHUFFLES, _FEWEST_SHUFFLES, _MOST_LABELS = 999, 199, 20_000_000
-_ROUNDING = 1e-9
 _MOST_SHOWN, _MOST_FEW = 40, 5  # groups, and such as have too few runs for a conclusion
 
 
@@ -235,7 +233,7 @@ def _shrunken(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
             out.loc[used, f"{name}{end}"] = end_value * matters
     for key in out.index[is_decided]:
         row = out.loc[key]
-        out.loc[key, "card"] = decided = decide(_evidence(row))
+        out.loc[key, "card"] = decided = decide(row)
         if decided == TOO_FEW:
             out.loc[key, "n_needed"] = row["n_needed"] or row["n_runs"]
     return out
@@ -251,7 +249,7 @@ def shrink(value: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatAr
     >>> centre.round(2), factor.round(2)
     (array([0.18, 1.12, 2.06, 8.64]), array([1.  , 0.99, 0.98, 1.  ]))
     """
-    n, floor = len(value), _ROUNDING * max(float(np.abs(value).max()), 1.0) ** 2
+    n, floor = len(value), SUM_ROUNDING * max(float(np.abs(value).max()), 1.0) ** 2
     variance = np.maximum(variance, floor)
 
     def about_mean(between: float) -> tuple[float, float]:
@@ -267,14 +265,3 @@ def shrink(value: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatAr
     unknown = 2 / max(n - 3, 1) * (1 - share) ** 2 * (value - mean) ** 2
     error = share * variance + (1 - share) ** 2 * of_mean + unknown
     return mean + share * (value - mean), np.minimum(np.sqrt(error / variance), 1.0)
-
-
-def _evidence(row: pd.Series) -> Evidence:
-    """Return what a card is decided by."""
-    three = {
-        name: None if pd.isna(row[name]) else tuple(float(row[f"{name}{end}"]) for end in ENDS)
-        for name in ESTIMATES
-    }
-    signal = None if pd.isna(row["signal_high"]) else float(row["signal_high"])
-    known = {"matters": row["matters"], "n_rarer": n_rarer(row), "signal_high": signal}
-    return Evidence(**three, **known)  # type: ignore[arg-type]

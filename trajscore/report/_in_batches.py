@@ -38,8 +38,8 @@ from trajscore.report._data import (
     INFLUENCE,
     LEVELS,
     MARGIN,
+    OVER_AS_GIVEN,
     RECALIBRATED,
-    REFERENCES,
     RUN_METRICS,
     VALUE,
     Note,
@@ -49,7 +49,7 @@ from trajscore.report._left_out import UNOBSERVED
 from trajscore.report._missing import MISSING, lost_runs, whole_runs
 from trajscore.report._report import Report
 from trajscore.report._runs import censored_as, counted
-from trajscore.report._tables import gain_table, with_differences
+from trajscore.report._tables import excluded_table, gain_table, row_table
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming.batches import Batch
 from trajscore.streaming.labelled_runs import LabelledRuns
@@ -121,13 +121,6 @@ class OutsideUnitError(ValueError):
     """A value is not a probability."""
 
 
-def _check_forecasts(X: TrajectoryArray) -> None:
-    try:
-        check_values(X, probabilities=True)
-    except ValueError as error:  # whose row is one of a batch, and of no use
-        raise OutsideUnitError(re.sub(r" \(row \d+\)", "", str(error))) from error
-
-
 class RowSums:
     """Metrics of one row of the report, added up; those of a signal, within bounds, are ranks."""
 
@@ -141,7 +134,10 @@ class RowSums:
     def add(self, runs: LabelledRuns, X: TrajectoryArray) -> None:
         """Add trusted runs with forecasts."""
         if self.is_probability:
-            _check_forecasts(X)
+            try:
+                check_values(X, probabilities=True)
+            except ValueError as error:  # whose row is one of a batch, and of no use
+                raise OutsideUnitError(re.sub(r" \(row \d+\)", "", str(error))) from error
         phi, weights = self.options.phi, self.options.weights
         is_weighted = phi == "weighted"  # by what is at hand
         confidence = weighted_mean(X, runs.weight) if is_weighted else collapse(X, phi, weights)
@@ -290,10 +286,8 @@ class Pass:
 
     def merge(self, other: Self) -> None:
         """Add another's sums."""
-        self.excluded, self.n_filled = (
-            self.excluded + other.excluded,
-            self.n_filled + other.n_filled,
-        )
+        self.excluded = self.excluded + other.excluded
+        self.n_filled = self.n_filled + other.n_filled
         self.n_steps += other.n_steps
         for key, sums in self.rows.items():
             sums.merge(other.rows[key])
@@ -406,13 +400,15 @@ def evaluate_batches(
         for metric, ends in sums.ends(report.facts.intervals.confidence_level).items():
             intervals.loc[(*key, metric), [*VALUE[1:], *MARGIN[1:]]] = ends
             methods.loc[(*key, metric), [VALUE[0], MARGIN[0]]] = INFLUENCE
-    lost = [(*of, n) for of, n in first.excluded.items() if n]
+    counts = report.table[["n_runs", "n_censored"]].copy()
+    of_all = ~counts.index.get_level_values("predictor").isin([ALIVE, ALIVE_END])
+    counts.loc[of_all] = int(n_runs), int(n_runs - n_observed)
     return replace(
         report,
-        table=_row_table(report.table, intervals, options, int(n_runs), int(n_runs - n_observed)),
+        table=row_table(counts, options, intervals),
         intervals=intervals,
         interval_methods=methods,
-        excluded=pd.DataFrame(lost, columns=["predictor", "reason", "n_runs"]),
+        excluded=excluded_table(first.excluded),
         calibration_gain=gain_table(options, intervals),
         facts=replace(
             report.facts,
@@ -430,27 +426,22 @@ def _of_all(
     sampled: pd.DataFrame, values: Mapping[Key, Mapping[str, float]], shrink: float
 ) -> pd.DataFrame:
     """Put the values of all runs in place of the sample's, and shrink the intervals around them."""
-    columns = [list(sampled.columns).index(name) for level in LEVELS for name in level]
+    place = {name: column for column, name in enumerate(sampled.columns)}
+    places = {level: [place[name] for name in level] for level in LEVELS}
     numbers = sampled.to_numpy(dtype=float).copy()
     for row, (predictor, form, metric) in zip(numbers, sampled.index, strict=True):
         own = values.get((predictor, form), {}).get(metric)
         if own is None:
             continue
-        raw = values.get((predictor, AS_GIVEN), {}) if form == RECALIBRATED else {}
-        others: list[Mapping[str, float]] = [
-            {metric: 0.0},
-            values[BASE_RATE, CONSTANT],
-            {},  # alive rates are of the sample
-            {},
-            {} if predictor in REFERENCES else raw,
-        ]
-        cells = row[columns].reshape(len(LEVELS), 3)
-        for level, other in enumerate(others):
+        # what is above the alive rates stays that of the sample
+        others = {VALUE: {metric: 0.0}, MARGIN: values[BASE_RATE, CONSTANT]}
+        if form == RECALIBRATED:
+            others[OVER_AS_GIVEN] = values[predictor, AS_GIVEN]
+        for level, other in others.items():
             if metric in other:
-                cells[level] = _moved(cells[level], own - other[metric], shrink)
+                row[places[level]] = _moved(row[places[level]], own - other[metric], shrink)
         if "ECE" in metric:
-            cells[0] = np.clip(cells[0], 0, 1)
-        row[columns] = cells.ravel()
+            row[places[VALUE]] = np.clip(row[places[VALUE]], 0, 1)
     return pd.DataFrame(numbers, sampled.index, sampled.columns)
 
 
@@ -460,16 +451,3 @@ def _moved(cell: FloatArray, value: float, shrink: float) -> FloatArray:
     if cell[1] == 0:  # a bound, as of the miscalibration
         ends[0] = 0.0
     return np.array([value, *ends]) if not np.isnan(cell[0]) else cell
-
-
-def _row_table(
-    sampled: pd.DataFrame, intervals: pd.DataFrame, options: Options, n_runs: int, n_censored: int
-) -> pd.DataFrame:
-    table = sampled.copy()
-    values = intervals["value"].unstack("metric")
-    values = values.reindex(index=table.index, columns=options.metrics)
-    for name in options.metrics:
-        table[name] = values[name]
-    of_all = ~table.index.get_level_values("predictor").isin([ALIVE, ALIVE_END])
-    table.loc[of_all, ["n_runs", "n_censored"]] = n_runs, n_censored
-    return with_differences(table, options, intervals)

@@ -66,10 +66,8 @@ class FromTable:
     chosen: Fields
     guessed: dict[str, tuple[str, ...]]
     first_step: int | None = None
-    left_out: dict[str, str] = field(default_factory=dict)  # columns that look like scores, and why
-    group: str | None = None
-    n_groups: int = 0
-    remarks: tuple[str, ...] = ()
+    # sentences: columns that look like scores and are left out, stops that do not fit
+    not_used: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         parts = [
@@ -79,15 +77,7 @@ class FromTable:
         if self.first_step not in (None, 1):
             parts.append(f"steps are counted from {self.first_step}")
         lines = ["guessed " + "; ".join(parts)] if parts else []
-        lines += self.not_used()
-        if self.group is not None:
-            lines.append(f"{self.n_groups} clusters of runs by {self.group!r}")
-        return "\n".join(lines)
-
-    def not_used(self) -> list[str]:
-        """Say which columns are not taken, and what did not fit."""
-        columns = [f"Left out: column {name!r} {why}" for name, why in self.left_out.items()]
-        return [*columns, *self.remarks]
+        return "\n".join([*lines, *self.not_used])
 
 
 @dataclass
@@ -104,9 +94,6 @@ class FromLog:
     n_signals: dict[str, int] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()  # scores of the log, rows of a table of outcomes
-    # what the clusters of runs are
-    group: str | None = None
-    n_groups: int = 0
 
     def __str__(self) -> str:
         lines = [count_left_out(self.left_out, self.n_runs)] if self.left_out else []
@@ -126,8 +113,6 @@ class FromLog:
             lines.append(f"TRACER signals present in {self.n_turns:,} turns: {counts}")
             lines += self.remarks
         lines += [ArgumentError(remark).in_options(_OPTIONS) for remark in self.unused]
-        if self.group is not None:
-            lines.append(f"{self.n_groups} clusters of runs by {self.group!r}")
         return "\n".join(lines)
 
 
@@ -147,11 +132,20 @@ class Inputs:
     spent: dict[str, NDArray[Any]] = field(default_factory=dict)
     log: Sequence[io.Run] = ()
     has_ids: bool = True
+    group: str | None = None  # column of `groups`
+
+    @property
+    def n_groups(self) -> int:
+        """Number of clusters of runs; 0 where there are none."""
+        return 0 if self.groups is None else int(pd.Series(self.groups).nunique())
 
     def __str__(self) -> str:
         if self.origin is None:
             return "no table was given: judging the bundled chess data (see datasets.load_chess)"
-        return str(self.origin)
+        lines = [str(self.origin)] if str(self.origin) else []
+        if self.group is not None:
+            lines.append(f"{self.n_groups} clusters of runs by {self.group!r}")
+        return "\n".join(lines)
 
 
 def load(
@@ -196,21 +190,17 @@ def load(
             if needs_scores or fields.scores or error.part != "scores":
                 raise
         return _load_table(path, replace(fields, scores=(NO_SCORE,)), first_step, by, **asked)
-    for part, value in {"step": fields.step, "first_step": first_step}.items():
-        _refuse_for_log(value, part, path)
-    for part in ("risks", "scales"):
-        _refuse_for_log(getattr(fields, part) or None, part, path)
-    how = ((embedder or "char") if needs_scores else None, missing)
-    inputs = _load_log(path, known, fields, how, asked)
+    of_tables = {"step": fields.step, "first_step": first_step}
+    of_tables |= {part: getattr(fields, part) or None for part in ("risks", "scales")}
+    for part, value in of_tables.items():
+        if value is not None:
+            raise ArgumentError(
+                f"{{argument}} names a column of a table, but {path} is a log; leave it out", part
+            )
+    own_embedder = (embedder or "char") if needs_scores else None
+    inputs = _load_log(path, known, fields, own_embedder, missing, asked)
     check_by(by, list(io.meta(inputs.log)))
     return inputs
-
-
-def _refuse_for_log(value: Any, part: str, path: Path) -> None:
-    if value is not None:
-        raise ArgumentError(
-            f"{{argument}} names a column of a table, but {path} is a log; leave it out", part
-        )
 
 
 # ------------------------------------------------------------------ tables
@@ -246,7 +236,9 @@ def _load_table(
     wanted = (chosen.stop_reason, group, *by)
     per_run = list(dict.fromkeys(name for name in wanted if name is not None))
     if rule is not None and chosen.stop_reason is not None:
-        frame = _with_kinds(frame, frame[chosen.stop_reason], rule)
+        reasons = frame[chosen.stop_reason]
+        kinds = {reason: mechanism_of(reason, rule) for reason in reasons.dropna().unique()}
+        frame = frame.assign(stop_reason=reasons, stop_kind=reasons.map(kinds))
         per_run = list(dict.fromkeys([*per_run, "stop_reason", "stop_kind"]))
     X, y = TrajectoryArray.from_frame(
         frame,
@@ -274,16 +266,16 @@ def _load_table(
         name: f"has values above 1; add --scale {name}={top:g} if {top:g} means certainty"
         for name, top in skipped(frame, chosen).items()
     }
-    n_groups = 0 if groups is None else groups.nunique()
+    not_used = [f"Left out: column {name!r} {why}" for name, why in left_out.items()]
     counted = first if first_step is None and step is not None else None
     if chosen.stop_reason is not None:
         remarks += _not_met(rule, X.meta[chosen.stop_reason])
     elif rule is not None:
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
-    origin = FromTable(chosen, guessed, counted, left_out, group, n_groups, remarks)
+    origin = FromTable(chosen, guessed, counted, (*not_used, *remarks))
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
-    reasons = stop_reason if rule is None else None
-    return Inputs(X, y, groups, reasons, origin, spent, has_ids=has_ids)
+    stop_reason = stop_reason if rule is None else None
+    return Inputs(X, y, groups, stop_reason, origin, spent, has_ids=has_ids, group=group)
 
 
 def check_by(by: Sequence[str], columns: Sequence[Any]) -> None:
@@ -348,12 +340,6 @@ def _spent_in_log(runs: list[io.Run]) -> dict[str, NDArray[Any]]:
     return {name: values for name, values in spent.items() if not np.isnan(values).all()}
 
 
-def _with_kinds(frame: pd.DataFrame, reasons: pd.Series, rule: Rule) -> pd.DataFrame:
-    """Return the table with what each stop reason means by a rule."""
-    kinds = {reason: mechanism_of(reason, rule) for reason in reasons.dropna().unique()}
-    return frame.assign(stop_reason=reasons, stop_kind=reasons.map(kinds))
-
-
 def _task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     """Return the column of tasks, if every run is of one, and there are several."""
     keys = [frame[name] for name in chosen.ids]
@@ -387,10 +373,10 @@ def _load_log(
     path: Path,
     format: Format,  # noqa: A002
     fields: Fields,
-    how: tuple[str | None, str],
+    embedder: str | None,
+    missing: str,
     asked: dict[str, Any],
 ) -> Inputs:
-    embedder, missing = how
     named = {name: getattr(fields, name) for name in ("id", "outcome", "confidence", "stop_reason")}
     stream = stream_runs(path, format, asked | named)
     runs = io.Runs(stream)
@@ -415,8 +401,8 @@ def _load_log(
             )
     if fields.scores:
         predictors = {name: predictors[name] for name in fields.scores}
-    groups = _groups(runs, fields.group, origin)
-    return Inputs(predictors, y, groups, None, origin, _spent_in_log(runs), runs)
+    group, groups = _groups(runs, fields.group)
+    return Inputs(predictors, y, groups, None, origin, _spent_in_log(runs), runs, group=group)
 
 
 def find_confidences(
@@ -456,19 +442,17 @@ def _as_confidence(risk: TrajectoryArray) -> TrajectoryArray:
     return risk.with_cells(np.where(np.isnan(values) & has_one, 0.0, values))
 
 
-def _groups(runs: list[io.Run], group: str | None, origin: FromLog) -> NDArray[Any] | None:
-    """Return the cluster of each run: the one asked for, else the task if all runs have one."""
+def _groups(runs: list[io.Run], group: str | None) -> tuple[str | None, NDArray[Any] | None]:
+    """Return the clusters asked for, else the tasks if all runs have one, and their column."""
     table = io.meta(runs)
     column = group or "task"
     if column not in table:
         known = unknown_name("column", column, list(table.columns))
         raise ArgumentError(f"{{argument}}: {known}", "group")
-    n_groups = table[column].nunique()
-    if table[column].isna().any() or n_groups < 2:
+    if table[column].isna().any() or table[column].nunique() < 2:
         if group is not None:
             raise ArgumentError(
                 f"{{argument}}: column {group!r} does not name two clusters of runs", "group"
             )
-        return None
-    origin.group, origin.n_groups = column, n_groups
-    return table[column].astype(str).to_numpy(dtype=object)
+        return None, None
+    return column, table[column].astype(str).to_numpy(dtype=object)

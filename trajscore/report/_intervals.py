@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.parallel import Work
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
+from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weighted_steps import MANY
 from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units, check_resamples
@@ -23,7 +25,7 @@ from trajscore.inference.mean_intervals import (
     is_rare,
     n_of_rarer_outcome,
 )
-from trajscore.inference.units import Units, units_of
+from trajscore.inference.units import units_of
 from trajscore.inference.unseen_losses import unseen_reach
 from trajscore.report._data import (
     BOOTSTRAP,
@@ -40,8 +42,6 @@ from trajscore.report._margins import Metrics, References, as_one_function
 from trajscore.report._rows import Row
 from trajscore.report._runs import Coverage
 
-# Gaps as small are those of a forecast that is calibrated by construction, as the base rate is.
-_ROUNDING = 1e-12
 # With more runs, bootstrap means are those of `bootstrap_many_means`.
 _MANY_RUNS = 1 << 16
 
@@ -51,10 +51,8 @@ def interval_table(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return every row and metric with its differences and intervals, and how these were made."""
     check_resamples(draws.n_resamples)
-    names = options.metrics
-    cells = _Cells((len(LEVELS), len(rows), len(names)))
-    sizes = [len(row.runs) for row in rows]
-    units = [units_of(row.runs.groups, size) for row, size in zip(rows, sizes, strict=True)]
+    cells = _Cells(rows, options, draws)
+    names = cells.names
     references = References(rows, options, lambda metrics, n: _Known(metrics, n, names))
 
     def judge(places: list[int]) -> dict[int, list[Metrics]]:
@@ -63,39 +61,65 @@ def interval_table(
         of_rows = references.of([rows[place] for place in places])
         for place, (own, *others) in zip(places, of_rows, strict=True):
             for level, other in enumerate([None, *others]):
-                cells.fill(level, place, own, other, units[place], options, draws)
-            cells.fill_errors(place, own, others, units[place], options, draws)
+                cells.fill(level, place, own, other)
+            cells.fill_errors(place, own, others)
             if draws.method == "auto" and is_rare(rows[place].runs.labels):
                 cells.draw_all(place)
-            if marked := cells.marked(place, names):
+            if marked := cells.marked(place):
                 needed[place] = [known.keep(marked) for known in (own, *others)]
         return needed
 
     needed: dict[int, list[Metrics]] = {}
     # memory would not hold the metrics of two predictors with very many steps
     is_large = max(len(row.traces.cells) for row in rows) > MANY
-    for more in (replace(work, n_jobs=1) if is_large else work).share(judge, _by_predictor(rows)):
+    by_predictor = groupby(range(len(rows)), key=lambda place: rows[place].predictor)
+    jobs = [list(places) for _, places in by_predictor]
+    for more in (replace(work, n_jobs=1) if is_large else work).share(judge, jobs):
         needed |= more
     needed = {
         place: levels
         for place, levels in needed.items()
-        if not _drawn_quickly(cells, place, levels, runs, names, draws)
+        if not _drawn_quickly(cells, place, levels, runs)
     }
     if needed:
         levels = list(zip(*needed.values(), strict=True))
-        replicates = _replicates(levels, runs, names, draws, work)
+        statistic, units = as_one_function(levels, names), units_of(runs.groups, len(runs))
+        replicates = bootstrap_units(
+            lambda counts: statistic(units.to_runs(counts)),
+            units,
+            n_resamples=draws.n_resamples,
+            random_state=draws.random_state,
+            n_jobs=work.n_jobs,
+            progress=work.progress,
+        )
         for place, drawn in zip(needed, np.moveaxis(replicates, 2, 0), strict=True):
-            expanded = units[place].expanded_level(sizes[place], draws.confidence_level)
+            n_runs = len(rows[place].runs)
+            expanded = cells.units[place].expanded_level(n_runs, draws.confidence_level)
             cells.resample(place, drawn, expanded)
-    return cells.tables(rows, names)
+    return cells.tables()
 
 
-def _by_predictor(rows: list[Row]) -> list[list[int]]:
-    """Return the places of each predictor's rows."""
-    places: dict[str, list[int]] = {}
-    for place, row in enumerate(rows):
-        places.setdefault(row.predictor, []).append(place)
-    return list(places.values())
+def _drawn_quickly(cells: _Cells, place: int, levels: Sequence[Metrics], runs: Coverage) -> bool:
+    """Fill in a row's marked intervals, if all are of means over very many runs, no clusters."""
+    if runs.groups is not None or len(runs) <= _MANY_RUNS:
+        return False
+    # what a row is worth must not depend on what is drawn for others
+    marked, draws, at, columns = cells.marked(place), cells.draws, [], []
+    for level, metrics in enumerate(levels):
+        for name in marked:
+            if (statistic := metrics.get(name)) is None:
+                continue
+            if not isinstance(statistic, MeanOfRuns) or statistic.rows is not None:
+                return False
+            at.append((level, cells.names.index(name)))
+            columns.append(statistic.pseudo_values())
+    drawn = np.full((draws.n_resamples, len(levels), len(cells.names)), np.nan)
+    level_of, column_of = np.transpose(at)
+    drawn[:, level_of, column_of] = bootstrap_many_means(
+        np.stack(columns, axis=1), n_resamples=draws.n_resamples, random_state=draws.random_state
+    )
+    cells.resample(place, drawn, draws.confidence_level)
+    return True
 
 
 class _Known:
@@ -128,32 +152,21 @@ class _Known:
         return self._kept
 
 
-@dataclass
 class _Cells:
     """Estimates with their intervals, of shape (n_levels, n_rows, n_metrics)."""
 
-    shape: tuple[int, int, int]
-
-    def __post_init__(self) -> None:
-        self.estimate, self.low, self.high, self.skewness = (
-            np.full(self.shape, np.nan) for _ in range(4)
-        )
+    def __init__(self, rows: list[Row], options: Options, draws: IntervalOptions) -> None:
+        self.rows, self.options, self.draws, self.names = rows, options, draws, options.metrics
+        self.units = [units_of(row.runs.groups, len(row.runs)) for row in rows]
+        self.shape = len(LEVELS), len(rows), len(self.names)
+        self.estimate, self.low, self.high, self.skewness = np.full((4, *self.shape), np.nan)
         self.method: NDArray[Any] = np.full(self.shape, "", dtype=object)
         # how far below and above an estimate the truth may lie by what has not happened yet
         self.unseen = np.full((2, *self.shape), -np.inf)
 
-    def fill(
-        self,
-        level: int,
-        place: int,
-        own: _Known,
-        reference: _Known | None,
-        units: Units,
-        options: Options,
-        draws: IntervalOptions,
-    ) -> None:
+    def fill(self, level: int, place: int, own: _Known, reference: _Known | None) -> None:
         """Fill in the intervals of a row that need no replicates, and mark the others."""
-        at, names = (level, place), options.metrics
+        at, names, units, draws = (level, place), self.names, self.units[place], self.draws
         self.estimate[at] = own.values if reference is None else own.values - reference.values
         known = np.flatnonzero(~np.isnan(self.estimate[at]))
         if not len(known):
@@ -182,23 +195,16 @@ class _Cells:
                     change = change - reference.change[names[column]]
                 alpha = 1 - draws.confidence_level
                 self.unseen[:, level, place, column] = unseen_reach(change, units, alpha, width)
-        column = names.index(options.miscalibration)
+        column = names.index(self.options.miscalibration)
         # the interval starts at zero: in sample it is too large, by how much is not known
         if LEVELS[level] in (VALUE, MARGIN) and not np.isnan(self.estimate[at][column]):
             self.low[at][column], self.method[at][column] = 0.0, BOUNDS
             self.unseen[0][at][column] = -np.inf
 
-    def fill_errors(
-        self,
-        place: int,
-        own: _Known,
-        references: list[_Known],
-        units: Units,
-        options: Options,
-        draws: IntervalOptions,
-    ) -> None:
+    def fill_errors(self, place: int, own: _Known, references: list[_Known]) -> None:
         """Fill in the bounds of a row's calibration errors, and of what they are above others."""
-        for column, name in enumerate(options.metrics):
+        units, confidence_level = self.units[place], self.draws.confidence_level
+        for column, name in enumerate(self.names):
             if name not in own.errors:
                 continue
             ours = own.parts(name)
@@ -207,10 +213,10 @@ class _Cells:
                 if np.isnan(self.estimate[cell]):
                     continue
                 ends = (0.0, 0.0)
-                if own.values[column] > _ROUNDING:
-                    is_zero = reference is None or reference.values[column] <= _ROUNDING
+                if own.values[column] > ROUNDING:  # not calibrated by construction
+                    is_zero = reference is None or reference.values[column] <= ROUNDING
                     theirs = None if reference is None or is_zero else reference.parts(name)
-                    ends = absolute_interval(ours, theirs, units, draws.confidence_level)
+                    ends = absolute_interval(ours, theirs, units, confidence_level)
                 self.low[cell], self.high[cell], self.method[cell] = *ends, BOUNDS
 
     def draw_all(self, place: int) -> None:
@@ -218,10 +224,10 @@ class _Cells:
         of_row = self.method[:, place]
         of_row[of_row == INFLUENCE] = BOOTSTRAP
 
-    def marked(self, place: int, names: list[str]) -> list[str]:
+    def marked(self, place: int) -> list[str]:
         """Return the metrics of a row some of whose intervals are to be made by bootstrap."""
         of_names = (self.method[:, place] == BOOTSTRAP).any(axis=0)
-        return [name for name, is_one in zip(names, of_names, strict=True) if is_one]
+        return [self.names[column] for column in np.flatnonzero(of_names)]
 
     def resample(self, place: int, drawn: FloatArray, level: float) -> None:
         """Fill in a row's marked intervals by replicates (n_replicates, n_levels, n_metrics)."""
@@ -233,16 +239,16 @@ class _Cells:
         self.low[:, place][marked] = np.fmin(self.low[:, place][marked], low)
         self.high[:, place][marked] = np.fmax(self.high[:, place][marked], high)
 
-    def tables(self, rows: list[Row], names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the intervals, and how each was made, by predictor, form and metric."""
         index = pd.MultiIndex.from_tuples(
-            [(*row.key, name) for row in rows for name in names],
+            [(*row.key, name) for row in self.rows for name in self.names],
             names=["predictor", "form", "metric"],
         )
         table, methods = pd.DataFrame(index=index), pd.DataFrame(index=index)
         low = np.fmin(self.low, self.estimate - self.unseen[0])
         high = np.fmax(self.high, self.estimate + self.unseen[1])
-        low, high = (np.where(self._withheld(rows, names), np.nan, end) for end in (low, high))
+        low, high = (np.where(self._withheld(), np.nan, end) for end in (low, high))
         for level, columns in enumerate(LEVELS):
             ends = (self.estimate, low, high)
             for column, numbers in zip(columns, ends, strict=True):
@@ -251,68 +257,13 @@ class _Cells:
         exists = table["value"].notna()
         return table[exists], methods[exists]
 
-    def _withheld(self, rows: list[Row], names: list[str]) -> NDArray[np.bool_]:
+    def _withheld(self) -> NDArray[np.bool_]:
         """Whether intervals would hold too seldom: of differences of very few runs of an outcome,
         and of ECUAS_128, which the few forecasts near 0 decide.
         """
-        n_success = np.array([row.runs.labels.sum() for row in rows])
-        n_rarer = n_of_rarer_outcome(n_success, np.array([len(row.runs) for row in rows]))
+        n_success = np.array([row.runs.labels.sum() for row in self.rows])
+        n_rarer = n_of_rarer_outcome(n_success, np.array([len(row.runs) for row in self.rows]))
         withheld = np.zeros(self.shape, dtype=bool)
         withheld[1:] = (n_rarer < FEWEST_OF_DIFFERENCES)[:, None]
-        withheld[1:, :, names.index("ECUAS_128")] = True
+        withheld[1:, :, self.names.index("ECUAS_128")] = True
         return withheld & (self.method != "")
-
-
-def _drawn_quickly(
-    cells: _Cells,
-    place: int,
-    levels: Sequence[Metrics],
-    runs: Coverage,
-    names: list[str],
-    draws: IntervalOptions,
-) -> bool:
-    """Fill in a row's marked intervals, if all are of means over very many runs, no clusters."""
-    # what a row is worth must not depend on what is drawn for others
-    marked = cells.marked(place, names)
-    own = [{name: known[name] for name in marked if name in known} for known in levels]
-    used = [statistic for metrics in own for statistic in metrics.values()]
-    means = all(isinstance(metric, MeanOfRuns) and metric.rows is None for metric in used)
-    if not means or runs.groups is not None or len(runs) <= _MANY_RUNS:
-        return False
-    cells.resample(place, _replicates_of_means(own, names, draws), draws.confidence_level)
-    return True
-
-
-def _replicates_of_means(
-    levels: Sequence[Metrics], names: list[str], draws: IntervalOptions
-) -> FloatArray:
-    """Return replicates of shape (n_replicates, n_levels, n_metrics) of one row."""
-    level = [k for k, metrics in enumerate(levels) for _ in metrics]
-    place = [names.index(name) for metrics in levels for name in metrics]
-    every = [statistic for metrics in levels for statistic in metrics.values()]
-    columns = [
-        statistic.pseudo_values() for statistic in every if isinstance(statistic, MeanOfRuns)
-    ]
-    out = np.full((draws.n_resamples, len(levels), len(names)), np.nan)
-    out[:, level, place] = bootstrap_many_means(
-        np.stack(columns, axis=1), n_resamples=draws.n_resamples, random_state=draws.random_state
-    )
-    return out
-
-
-def _replicates(
-    levels: Sequence[Sequence[Metrics]],
-    runs: Coverage,
-    names: list[str],
-    draws: IntervalOptions,
-    work: Work,
-) -> FloatArray:
-    statistic, units = as_one_function(levels, names), units_of(runs.groups, len(runs))
-    return bootstrap_units(
-        lambda counts: statistic(units.to_runs(counts)),
-        units,
-        n_resamples=draws.n_resamples,
-        random_state=draws.random_state,
-        n_jobs=work.n_jobs,
-        progress=work.progress,
-    )

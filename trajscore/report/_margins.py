@@ -58,7 +58,11 @@ def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) 
                 metrics[name] = replace(statistic, ties=ties)
     if not row.is_probability:
         return metrics
-    metrics |= _scores(row, options)
+    divisor = None  # which the scores share
+    for name, score in zip(options.score_names, options.scores, strict=True):
+        statistic = score_of(row, score, options.weights)
+        divisor = statistic.divisor if divisor is None else divisor
+        metrics[name] = replace(statistic, rows=rows, divisor=divisor)
     if row.predictor in (ALIVE, ALIVE_END):  # which nobody recalibrates
         return metrics
     if steps is None:
@@ -85,16 +89,6 @@ def confidence_of(row: Row, options: Options) -> FloatArray:
     if row.rate is not None:
         return np.full(len(row.runs), row.rate)
     return collapse(row.traces, options.phi, options.weights)
-
-
-def _scores(row: Row, options: Options) -> dict[str, MeanOfRuns]:
-    """Return the Trajectory Proper Scores of a row, which share their divisor."""
-    scores, divisor = {}, None
-    for name, score in zip(options.score_names, options.scores, strict=True):
-        statistic = score_of(row, score, options.weights)
-        divisor = statistic.divisor if divisor is None else divisor
-        scores[name] = replace(statistic, rows=row.runs.rows, divisor=divisor)
-    return scores
 
 
 def score_of(row: Row, score: Any, weights: StepWeights) -> MeanOfRuns:
@@ -124,8 +118,12 @@ class References(Generic[Known]):
             steps = weighted_steps(runs.labels, same.traces, options.weights)
             self._steps[id(runs)] = steps
             self._base_rates[id(runs)] = known(row_metrics(same, options, steps), len(runs))
-            of_steps = [_alive_metrics(_on(runs, row), options) for row in alive]
-            self._alive[id(runs)] = [known(metrics, len(runs)) for metrics in of_steps]
+            held_against = (*options.score_names, "AUROC")
+            of_steps = [row_metrics(_on(runs, row), options) for row in alive]
+            self._alive[id(runs)] = [
+                known({name: metrics[name] for name in held_against}, len(runs))
+                for metrics in of_steps
+            ]
 
     def of(self, rows: list[Row]) -> Iterator[list[Known]]:
         """Yield what is known of each row and of its references, as in `LEVELS`."""
@@ -148,12 +146,6 @@ def _on(runs: Coverage, reference: Row) -> Row:
     if runs.rows is None:
         return reference
     return replace(reference, traces=reference.traces[runs.rows], runs=runs)
-
-
-def _alive_metrics(alive: Row, options: Options) -> Metrics:
-    """Return what predictors are held against of the alive rate: its scores, and its AUROC."""
-    ties = _ties_of_counting(alive, confidence_of(alive, options))
-    return {**_scores(alive, options), "AUROC": OfTies(ties, ranking.auroc, alive.runs.rows)}
 
 
 def _ties_of_counting(alive: Row, confidence: FloatArray) -> ranking.TieGroups:

@@ -13,7 +13,7 @@ from trajscore.core.type_aliases import BoolArray
 from trajscore.core.values import check_choice
 from trajscore.report._data import Note
 from trajscore.report._left_out import without_values
-from trajscore.report._runs import Coverage, Judged
+from trajscore.report._runs import Judged
 
 MISSING = ("same_runs", "own_runs", "ffill")
 
@@ -33,7 +33,7 @@ def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:
 def leave_out_missing(judged: Judged, missing: str, notes: list[Note]) -> Judged:
     """Leave out predictors with too few complete runs, then incomplete runs."""
     whole = {name: whole_runs(X) for name, X in judged.traces.items()}
-    for name in [name for name, rows in whole.items() if not _is_enough(judged.runs, rows)]:
+    for name in [name for name, rows in whole.items() if not differ(judged.runs.y[rows])]:
         notes.append(Note(name, "too few runs"))
         del whole[name]
     if not whole:
@@ -50,7 +50,7 @@ def leave_out_missing(judged: Judged, missing: str, notes: list[Note]) -> Judged
                 excluded[name, without_values([name])] = int((~rows).sum())
         return replace(judged, traces=traces, excluded=excluded)
     common = np.logical_and.reduce(list(whole.values()))
-    if not _is_enough(judged.runs, common):
+    if not differ(judged.runs.y[common]):
         raise ValueError(
             f"{int(common.sum())} of {len(common)} runs have a value of every predictor at every "
             f"step, and both outcomes are needed among them; leave out a predictor, or pass "
@@ -78,7 +78,3 @@ def whole_runs(trace: TrajectoryArray) -> BoolArray:
     if not lost.any():
         return np.ones(len(trace), dtype=bool)
     return np.asarray(~np.logical_or.reduceat(lost, trace.offsets[:-1]))
-
-
-def _is_enough(runs: Coverage, rows: BoolArray) -> bool:
-    return differ(runs.y[rows])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -76,12 +75,12 @@ def predictor_rows(
         is_probability = bool(covered.cells.min() >= 0 and covered.cells.max() <= 1)
         raw = Row(name, AS_GIVEN, covered, judged.runs.take(whole), is_probability)
         calibrators.append((raw, maker and maker(is_probability)))
-    rows: list[list[Row]] = []
+    rows: list[Row] = []
     jobs = work.share(lambda job: recalibrated(*job), calibrators)
     for (raw, _), (recalibrated_rows, own_notes) in zip(calibrators, jobs, strict=True):
-        rows.append([raw, *recalibrated_rows])
+        rows += [raw, *recalibrated_rows]
         notes += own_notes
-    return list(chain(*rows))
+    return rows
 
 
 def base_rate(trace: TrajectoryArray, runs: Coverage, weights: StepWeights) -> Row:
@@ -135,8 +134,3 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
     constant = [name for name, map_ in maps.items() if getattr(map_, "fallback", False)]
     notes = [Note(raw.predictor, "constant maps", {"maps": constant})] if constant else []
     return [Row(raw.predictor, RECALIBRATED, traces, runs, True, repr(calibrator))], notes
-
-
-def calibrators_of(rows: list[Row]) -> dict[str, str]:
-    """Return what calibrated each predictor."""
-    return {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}

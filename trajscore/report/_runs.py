@@ -16,7 +16,6 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import parts_of
 from trajscore.core.ids import check_index
 from trajscore.core.outcomes import CENSORED, CENSORED_AS, FAILURE, SUCCESS, as_labels, differ
-from trajscore.core.run_sums import beyond_end
 from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import classify_stops, is_scored, normalize_reasons, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
@@ -72,15 +71,6 @@ class Judged:
         traces = {name: trace[rows] for name, trace in self.traces.items()}
         return Judged(traces, runs, self.excluded)
 
-    def n_beyond(self) -> int:
-        """Count the observed runs whose horizon is longer than they are."""
-        X = next(iter(self.traces.values()))
-        return int((beyond_end(X) & self.runs.observed).sum())
-
-    def observed(self) -> Judged:
-        """Keep the runs with an observed outcome alone, as if there were no others."""
-        return self.take(np.flatnonzero(self.runs.observed))
-
 
 def check_predictors(X: Any, y: ArrayLike | None, groups: Any, q_z: Any) -> Sample:
     """Check what `evaluate` is given, and name each predictor's traces."""
@@ -107,7 +97,9 @@ def choose_runs(
     codes = sample.y
     check_index(stop_reason, sample.X.ids, "stop_reason")
     counts, excluded = counted(codes, *recorded_stops(sample.X.meta, stop_reason))
-    _check_enough(codes[counts], excluded, needs_both)
+    if problem := outcome_problem(codes[counts], needs_both):
+        lost = (f"; left out: {number_of_runs(n)} ({why})" for (_, why), n in excluded.items())
+        raise ValueError(problem + "".join(lost))
     # before rows are put in another order, so that a message names the row that was given
     labels = as_labels(np.where(counts, codes, FAILURE), censored=censored, q_z=sample.q_z)
     if n_dropped := int((~labels.counts).sum()):
@@ -132,14 +124,6 @@ def counted(
     if unstated := int((~counts & ~stated).sum()):
         excluded["all", stopped_by(None)] = unstated
     return counts, excluded
-
-
-def _check_enough(y: NDArray[Any], excluded: dict[tuple[str, str], int], needs_both: bool) -> None:
-    left_out = "".join(
-        f"; left out: {number_of_runs(n)} ({why})" for (_, why), n in excluded.items()
-    )
-    if problem := outcome_problem(y, needs_both):
-        raise ValueError(problem + left_out)
 
 
 def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
 import pandas as pd
 
+from trajscore.core.run_sums import RunSums, run_sums
+from trajscore.core.score_families import count_clipped
 from trajscore.report._data import (
     GAIN,
     MARGIN,
@@ -13,24 +19,22 @@ from trajscore.report._data import (
     RECALIBRATED,
     Options,
 )
-from trajscore.report._rows import Row
-from trajscore.report._runs import Judged
+from trajscore.report._rows import Row, base_rate
+
+CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
+"""Columns of the margins of log scores with another clip; a sure forecast costs 13.8 or 4.6."""
 
 
-def row_table(rows: list[Row], options: Options, intervals: pd.DataFrame) -> pd.DataFrame:
-    """Return all metrics of each row, and what scores and AUROC are above the references."""
-    index = pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])
+def count_table(rows: list[Row]) -> pd.DataFrame:
+    """Return how many runs each row is of, and how many of these have no observed outcome."""
+    counts = [(len(row.runs), int((~row.runs.observed).sum())) for row in rows]
+    return pd.DataFrame(counts, index=_index(rows), columns=["n_runs", "n_censored"])
+
+
+def row_table(counts: pd.DataFrame, options: Options, intervals: pd.DataFrame) -> pd.DataFrame:
+    """Return counts, all metrics, and what scores and AUROC are above the references."""
     values = intervals["value"].unstack("metric")
-    table = values.reindex(index=index, columns=options.metrics)
-    table.insert(0, "n_runs", [len(row.runs) for row in rows])
-    table.insert(1, "n_censored", [int((~row.runs.observed).sum()) for row in rows])
-    return with_differences(table, options, intervals)
-
-
-def with_differences(
-    table: pd.DataFrame, options: Options, intervals: pd.DataFrame
-) -> pd.DataFrame:
-    """Add the scores' margins over the base rate, and theirs and AUROC's over the alive rate."""
+    table = counts.join(values.reindex(index=counts.index, columns=options.metrics))
     for metric in (*options.score_names, "AUROC"):
         differences = intervals.xs(metric, level="metric")
         over = (*OVER_ALIVE, *OVER_ALIVE_END)
@@ -53,7 +57,50 @@ def gain_table(options: Options, intervals: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"as_given": rows["value"] - change, "recalibrated": rows["value"], **ends})
 
 
-def excluded_table(judged: Judged) -> pd.DataFrame:
+def excluded_table(excluded: Mapping[tuple[str, str], int]) -> pd.DataFrame:
     """Return how many runs were left out, by predictor and reason."""
-    rows = [(*of, n_runs) for of, n_runs in judged.excluded.items()]
+    rows = [(*of, n_runs) for of, n_runs in excluded.items() if n_runs]
     return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
+
+
+def sensitivity_table(
+    rows: list[Row], cards: pd.DataFrame, observed_cards: pd.DataFrame | None, options: Options
+) -> pd.DataFrame:
+    """Return the margin of each probability, of the observed runs alone, and with other clips."""
+    judged = [row for row in rows if row.predictor in cards.index and row.is_probability]
+    table = pd.DataFrame({"margin": _margins(judged, cards)}, index=_index(judged))
+    if observed_cards is not None:
+        table["observed_only"] = _margins(judged, observed_cards)
+    clipping = [family for family in options.families if family.clip is not None]
+    if clipping:
+        table["clipped"] = [
+            count_clipped(row.traces, clipping[0]) / len(row.traces.cells) for row in judged
+        ]
+    if options.is_clipped:
+        for name, clip in CLIPS.items():
+            is_leading = clip == options.families[0].clip
+            table[name] = table["margin"] if is_leading else _with_clip(judged, clip, options)
+    return table
+
+
+def _margins(rows: list[Row], cards: pd.DataFrame) -> list[float]:
+    return [float(cards.loc[row.predictor, row.form]) for row in rows]
+
+
+def _with_clip(rows: list[Row], clip: float, options: Options) -> list[float]:
+    score = replace(options.families[0], clip=clip)  # type: ignore[call-arg]
+    weights = options.weights
+    constants: dict[int, RunSums] = {}  # scores of the base rate, of the runs that it is of
+    margins = []
+    for row in rows:
+        labels, of_runs = row.runs.labels, id(row.runs)
+        if of_runs not in constants:
+            constant = base_rate(row.traces, row.runs, weights).traces
+            constants[of_runs] = run_sums(labels, constant, score, weights)
+        gained = run_sums(labels, row.traces, score, weights) - constants[of_runs]
+        margins.append(gained.mean(np.ones(len(labels))))
+    return margins
+
+
+def _index(rows: list[Row]) -> pd.MultiIndex:
+    return pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])

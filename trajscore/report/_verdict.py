@@ -11,6 +11,7 @@ import pandas as pd
 
 from trajscore.core.equal_length import FEWEST
 from trajscore.core.score_families import digits_of
+from trajscore.core.ties import ROUNDING
 from trajscore.report._cards import (
     AVOID,
     CARDS,
@@ -38,8 +39,6 @@ from trajscore.report._equal_length import OVER_LENGTH
 from trajscore.report._groups import ERROR_RATE
 from trajscore.report._numbers import digits_that_show, fixed, interval, with_interval
 
-# A difference of two numbers that is smaller than this share of them is rounding.
-_ROUNDING = 1e-12
 _MOST_NAMED = 5
 _FEW_NAMED = 4
 _MANY_UNOBSERVED = 0.1  # of the runs: what they count as may decide
@@ -116,18 +115,17 @@ def counted_as(data: ReportData) -> str:
 
 
 def _answer(data: ReportData, *, ties: bool = True) -> str:
-    actions = data.cards["card"]
-    useful = [name for name in ranked(data.cards) if actions[name] in (USE, RECALIBRATE)]
-    if useful:
-        how = "as it is" if actions[useful[0]] == USE else "recalibrated"
-        others = _best_of(data, useful) if ties else ""
-        return f"Use {useful[0]}, {how}{_not_in(data, useful[0])}{others}."
-    if (actions == AVOID).all():
+    best, action = _decision(data.cards)
+    if best:
+        how = "as it is" if action == USE else "recalibrated"
+        others = _best_of(data) if ties else ""
+        return f"Use {best}, {how}{_not_in(data, best)}{others}."
+    if action == AVOID:
         return (
             f"None: no predictor beats a constant forecast of the base rate by as much as matters, "
             f"{MATTERS:.0%} of its loss."
         )
-    open_ = data.cards[actions == TOO_FEW]
+    open_ = data.cards[data.cards["card"] == TOO_FEW]
     needed = f"{int(open_['n_needed'].min()):,}"
     if have_too_few_runs(open_).all():
         return f"Not known yet: collect at least about {needed} more runs."
@@ -146,14 +144,15 @@ def _not_in(data: ReportData, name: str) -> str:
     return f", but not in {named}{' and others' * (len(groups) > _MOST_NAMED)}"
 
 
-def _best_of(data: ReportData, useful: list[str]) -> str:
+def _best_of(data: ReportData) -> str:
     """Say that others beat the base rate too, and which of them may be as good."""
-    best, *others = useful
+    actions = data.cards["card"]
+    best, *others = (name for name in ranked(data.cards) if actions[name] in (USE, RECALIBRATE))
     if not others:
         return ""
     alike = [name for name in others if data.cards.loc[name, "tied"]]
     if not (alike and data.cards.loc[best, "tied"]):
-        return f", the best of {len(useful)} that beat the base rate"
+        return f", the best of {1 + len(others)} that beat the base rate"
     some = listed(alike) if len(alike) <= _FEW_NAMED else f"{len(alike)} others"
     return f". About as good, each used as its card says: {some}. Take the one that costs least"
 
@@ -294,16 +293,15 @@ def _why_few(card: pd.Series, data: ReportData) -> str:
     form = "as_given" if pd.isna(card["recalibrated"]) else "recalibrated"
     if pd.isna(card[form]):
         return more
-    how = "recalibrated" if form == "recalibrated" else "as given"
-    low, high = (fixed(card[f"{form}{end}"], _digits(data), "+") for end in ENDS[1:])
-    text = f"{how}, anywhere from {low} to {high}"
+    how = FORMS[form]
     worse = "as given it is worse than the base rate; " * bool(card["as_given_high"] < 0)
     if card[f"{form}_low"] > 0:
         return (
             f"{worse}{how}, {_size(card, form, data)} better than the base rate, less than the "
             f"{_most(card['matters'], data)} that matter; {more}"
         )
-    return f"{worse}{text} over the base rate; {more}"
+    low, high = (fixed(card[f"{form}{end}"], _digits(data), "+") for end in ENDS[1:])
+    return f"{worse}{how}, anywhere from {low} to {high} over the base rate; {more}"
 
 
 def _size(card: pd.Series, name: str, data: ReportData, sign: int = 1) -> str:
@@ -350,23 +348,20 @@ def _margins(data: ReportData, name: str) -> list[str]:
     parts = []
     for form, words in FORMS.items():
         if (name, form) in values.index:
-            three = margin_of(data, name, form)
-            parts.append(f"{words} {_over_base_rate(three, values[name, form], data)}")
+            three, digits = margin_of(data, name, form), _digits(data)
+            largest = max(map(abs, three))
+            compared = _compared(three, "the base rate", data)
+            if largest <= ROUNDING * abs(values[name, form]):
+                compared = "the same as the base rate"
+            elif not round(largest, digits):
+                compared = f"the same as the base rate to {digits} decimals"
+            parts.append(f"{words} {compared}")
         elif form == AS_GIVEN:
             parts.append("as given it is not a probability")
     return parts
 
 
-def _over_base_rate(three: Sequence[float], value: float, data: ReportData) -> str:
-    largest, digits = max(map(abs, three)), _digits(data)
-    if largest <= _ROUNDING * abs(value):
-        return "the same as the base rate"
-    if not round(largest, digits):
-        return f"the same as the base rate to {digits} decimals"
-    return _compared(three, "the base rate", data)
-
-
-def _compared(three: Sequence[float], reference: str, data: ReportData) -> str:
+def _compared(three: Iterable[float], reference: str, data: ReportData) -> str:
     """Say on which side of a reference a score lies, and by how much."""
     margin, low, high = three
     side, digits = side_of_zero(low, high), _digits(data)
@@ -411,7 +406,7 @@ def _of_equals(data: ReportData, name: str) -> str:
         return "too few runs are as long as one with another outcome to compare equally long ones"
     over = with_interval(row[list(OVER_LENGTH)], sign="+")
     # beyond 10 steps lengths of a pair may differ by a tenth, and may rank it
-    exact = math.isclose(row["AUROC"] - row[OVER_LENGTH[0]], 0.5, abs_tol=_ROUNDING)
+    exact = math.isclose(row["AUROC"] - row[OVER_LENGTH[0]], 0.5, abs_tol=ROUNDING)
     chance = "chance" if exact else "the small differences in length that are left"
     return (
         f"among runs of equal length, which counting steps cannot rank, it "
@@ -442,10 +437,8 @@ def _over_counting(data: ReportData, name: str) -> list[str]:
     if key not in data.intervals.index:
         return []
     row = data.intervals.loc[key]
-    parts = [
-        _compared(tuple(row[list(over)]), "counting steps", data)
-        for over in _references(data, name, row)
-    ]
+    ways = _references(data, name, row)
+    parts = [_compared(row[list(over)], "counting steps", data) for over in ways]
     return [f"{FORMS[form]} {_with_the_end(parts)}"]
 
 
@@ -454,15 +447,12 @@ def behind_counting(data: ReportData, name: str) -> str:
     key = (name, form_of(data.cards, name), data.score_name)
     if data.cards.loc[name, "card"] not in (USE, RECALIBRATE) or key not in data.intervals.index:
         return ""
-    row, knows = data.intervals.loc[key], data.facts.knows_end.get(name)
-    ways = [(OVER_ALIVE, "")] * (knows is not True)
-    ways += [(OVER_ALIVE_END, " where the last step is known")] * (knows is not False)
-    over, known = min(ways, key=lambda way: side_of_zero(*row[list(way[0][1:])]))
-    side = side_of_zero(*row[list(over[1:])])
-    if side > 0:
+    row = data.intervals.loc[key]
+    over = min(_references(data, name, row), key=lambda way: side_of_zero(*row[list(way[1:])]))
+    if side_of_zero(*row[list(over[1:])]) > 0:
         return ""
-    compared = _compared(tuple(row[list(over)]), f"counting steps{known}", data)
-    return f"{name} beats a constant, but is {compared}."
+    reference = "counting steps" + " where the last step is known" * (over == OVER_ALIVE_END)
+    return f"{name} beats a constant, but is {_compared(row[list(over)], reference, data)}."
 
 
 def _other_clip(data: ReportData, name: str) -> list[str]:
@@ -473,7 +463,7 @@ def _other_clip(data: ReportData, name: str) -> list[str]:
     for form, words in FORMS.items():
         if (name, form) in data.sensitivity.index:
             small, large = data.sensitivity.loc[(name, form), ["clip_1e-6", "clip_1e-2"]]
-            if small * large < 0 and abs(small) > _ROUNDING:
+            if small * large < 0 and abs(small) > ROUNDING:
                 sentences.append(
                     f"The clip of the log score decides: {words} the margin is {small:+.3f} with "
                     f"a clip of 1e-6 and {large:+.3f} with 1e-2."

@@ -59,17 +59,12 @@ def _groups(data: ReportData) -> Iterator[str]:
 
 
 def _cards(data: ReportData) -> list[list[str]]:
-    cards = data.cards
-    return [
-        [
-            name,
-            cards.loc[name, "card"],
-            ". ".join(
-                filter(None, [card_reason(cards.loc[name], data), behind_counting(data, name)])
-            ),
-        ]
-        for name in ranked(cards)
-    ]
+    rows = []
+    for name in ranked(data.cards):
+        card = data.cards.loc[name]
+        why = filter(None, [card_reason(card, data), behind_counting(data, name)])
+        rows.append([name, card["card"], ". ".join(why)])
+    return rows
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

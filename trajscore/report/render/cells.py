@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -18,14 +19,11 @@ def margin_cells(data: ReportData) -> pd.DataFrame:
     """Write each score's margin over the base rate, of the rows that are probabilities."""
     table = data.table[data.table.index.get_level_values("form") != CONSTANT]
     table = table[table[f"{data.score_name} margin"].notna()]
-    cells = {data.score_name: [margin_of(data, *key) for key in table.index]}
+    margins: dict[str, Any] = {data.score_name: [margin_of(data, *key) for key in table.index]}
     for name in data.options.score_names[1:]:
-        cells[name] = list(zip(*(table[f"{name} {part}"] for part in MARGIN), strict=True))
-    text = {
-        name: [with_interval(three, digits_of(name), "+") for three in numbers]
-        for name, numbers in cells.items()
-    }
-    return pd.DataFrame(text, index=table.index)
+        margins[name] = table[[f"{name} {part}" for part in MARGIN]].to_numpy()
+    cells = {name: _cells(numbers, digits_of(name), "+") for name, numbers in margins.items()}
+    return pd.DataFrame(cells, index=table.index)
 
 
 def gain_cells(data: ReportData) -> pd.DataFrame:
@@ -48,11 +46,8 @@ def step_cells(data: ReportData) -> pd.DataFrame:
     table = data.by_step.xs(AS_GIVEN, level="form") if len(data.by_step) else data.by_step
     if table.empty:
         return pd.DataFrame()
-    cells = [
-        "" if pd.isna(three[0]) else with_interval(three)
-        for three in zip(*(table[name] for name in AUROC), strict=True)
-    ]
-    wide = pd.Series(cells, index=table.index).unstack("predictor").fillna("")
+    cells = pd.Series(_cells(table[list(AUROC)].to_numpy()), index=table.index)
+    wide = cells.unstack("predictor").fillna("")
     n_runs = table["n_runs"].groupby("step").max()
     wide.insert(0, "runs", [f"{n:,}" for n in n_runs])
     return wide[["runs", *(name for name in data.predictors if name in wide)]]
@@ -62,17 +57,14 @@ def group_cells(data: ReportData, kind: str) -> tuple[pd.DataFrame, int]:
     """Write the cards of a kind's groups, by group and predictor; and count groups left out."""
     assert data.by is not None
     cards, n_left_out = shown_groups(data.by.loc[kind])
-    digits = digits_of(data.score_name)
     columns = {
         "runs": [f"{n:,}" for n in cards["n_runs"]],
         "success": [f"{rate:.0%}" for rate in cards["success_rate"]],
         "what to do": cards["card"].tolist(),
     }
-    for form in FORMS:
+    for form, words in FORMS.items():
         ends = cards[[f"{form}{end}" for end in ENDS]].to_numpy(dtype=float)
-        columns[FORMS[form]] = [
-            "" if math.isnan(three[0]) else with_interval(three, digits, "+") for three in ends
-        ]
+        columns[words] = _cells(ends, digits_of(data.score_name), "+")
     return pd.DataFrame(columns, index=cards.index), n_left_out
 
 
@@ -99,16 +91,16 @@ def stopping_cells(data: ReportData) -> pd.DataFrame:
     return pd.DataFrame(cells, index=table.index)
 
 
+def _cells(numbers: Iterable[Sequence[float]], digits: int = 3, sign: str = "") -> list[str]:
+    """Write values with their intervals; nothing where there is no value."""
+    return ["" if pd.isna(three[0]) else with_interval(three, digits, sign) for three in numbers]
+
+
 def _rates(table: pd.DataFrame, name: str) -> list[str]:
-    numbers = zip(table[name], table[f"{name}_low"], table[f"{name}_high"], strict=True)
-    return [_rate(*three) for three in numbers]
-
-
-def _rate(rate: float, low: float, high: float) -> str:
-    """Write a rate with its interval, as far as there are runs and splits to have them of."""
-    if pd.isna(rate):
-        return ""
-    return f"{rate:.3f}" if pd.isna(low) else with_interval((rate, low, high))
+    """Write rates with their intervals, as far as there are runs and splits to have them of."""
+    rates = table[[name, f"{name}_low", f"{name}_high"]].to_numpy()
+    cells = zip(rates, _cells(rates), strict=True)
+    return [f"{three[0]:.3f}" if cell and pd.isna(three[1]) else cell for three, cell in cells]
 
 
 def _shares(column: pd.Series) -> list[str]:

@@ -68,17 +68,16 @@ def _steps(data: ReportData) -> str:
         "could gain (lower is better)"
     )
     short = text.rename(columns=lambda name: name.removeprefix("TPS ").removeprefix("S-ECE "))
-    return f"{lines([title])}\n{in_blocks(short)}"
+    return _titled(title, short)
 
 
 def _collapsed(data: ReportData) -> str:
-    text = _columns(_sorted(data, data.table), ["n_runs", *RUN_METRICS])
     title = (
         f"one number a run, its {data.options.phi} forecast: AUROC and AUPRC (higher is better), "
         f"calibration error T-ECE, which a constant base rate has none of, squared error, and the "
         f"cost ECUAS of accepting or rejecting runs by it (lower is better)"
     )
-    return f"{lines([title])}\n{in_blocks(text)}"
+    return _titled(title, _columns(_sorted(data, data.table), ["n_runs", *RUN_METRICS]))
 
 
 def _sorted(data: ReportData, table: pd.DataFrame) -> pd.DataFrame:
@@ -97,28 +96,22 @@ def _columns(table: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 def _margins(data: ReportData) -> str:
     cells = _sorted(data, margin_cells(data)).rename(columns=lambda name: name.removeprefix("TPS "))
     title = f"margin over the base rate; {level_of_margins(data)}"
-    return f"{lines([title])}\n{in_blocks(cells.set_axis(_labels(cells)))}"
+    return _titled(title, cells.set_axis(_labels(cells)))
 
 
 def _gains(data: ReportData) -> str:
     cells = gain_cells(data)
-    if cells.empty:
-        return ""
     cells = cells[[name for name in ranked(data.cards) if name in cells]]
-    cells.columns = [short_names(cells.columns)[name] for name in cells]
-    cells.index = cells.index.str.removeprefix("TPS ")
-    return "as given -> recalibrated, and the gain (above 0: better)\n" + in_blocks(cells)
+    cells = cells.rename(columns=short_names(cells))
+    cells.index = cells.index.map(lambda name: name.removeprefix("TPS "))
+    return _titled("as given -> recalibrated, and the gain (above 0: better)", cells)
 
 
 def _at_steps(data: ReportData) -> str:
-    cells = step_cells(data)
-    if cells.empty:
-        return ""
-    names = short_names(data.predictors)
     title = (
         "AUROC at a step, of the runs that are at least that long, which counting steps cannot rank"
     )
-    return f"{lines([title])}\n{in_blocks(cells.rename(columns=names))}"
+    return _titled(title, step_cells(data).rename(columns=short_names(data.predictors)))
 
 
 def _groups(data: ReportData) -> list[str]:
@@ -128,21 +121,22 @@ def _groups(data: ReportData) -> list[str]:
         short = short_names(cells.index.get_level_values("predictor"))
         several = len(short) > 1
         labels = [f"{group}, {short[name]}" if several else group for group, name in cells.index]
-        more = [f"and {n_left_out} smaller groups"] if n_left_out else []
-        blocks = [in_blocks(cells.set_axis(labels))] if labels else []
-        title = lines([f"by {kind}: {of_groups(data, kind)}"])
-        parts.append("\n".join([title, *blocks, *more]))
+        text = [lines([f"by {kind}: {of_groups(data, kind)}"])]
+        text += [in_blocks(cells.set_axis(labels))] if labels else []
+        text += [f"and {n_left_out} smaller groups"] if n_left_out else []
+        parts.append("\n".join(text))
     return parts
 
 
 def _stopping(data: ReportData) -> str:
     cells = stopping_cells(data)
-    if cells.empty:
-        return ""
-    short = short_names(cells.index.get_level_values("predictor"))
+    short = short_names(name for name, _ in cells.index)
     cells = cells.set_axis([f"{short[name]}, {alpha:g}" for name, alpha in cells.index])
-    title = "stopping failing runs early, by predictor and level (on held-out runs)\n"
-    return title + in_blocks(cells)
+    return _titled("stopping failing runs early, by predictor and level (on held-out runs)", cells)
+
+
+def _titled(title: str, cells: pd.DataFrame) -> str:
+    return "" if cells.empty else f"{lines([title])}\n{in_blocks(cells)}"
 
 
 def _labels(table: pd.DataFrame) -> list[str]:
