@@ -337,7 +337,7 @@ def test_what_cannot_be_added_up_is_refused_in_words():
         counts.merge(TPSAccumulator(horizon="own"))
     with pytest.raises(ValueError, match="outcomes"):
         counts.update(None, [[0.9]])
-    with pytest.raises(ValueError, match="groups must be 1 labels"):
+    with pytest.raises(ValueError, match="groups must be a label for each run"):
         TPSAccumulator().update([1], [[0.9]], groups="task")
     with pytest.raises(ValueError, match="confidence_level must lie strictly"):
         TPSAccumulator().update([1, 0], [[0.9], [0.4]], groups=["a", "b"]).compute(95)
