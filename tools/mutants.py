@@ -116,6 +116,11 @@ EQUIVALENT = {
         "return float(norm.ppf((1 + confidence_level) / 4))",
     ): "where nothing varies all widths are 0",
     (
+        "trajscore/gates/_change.py",
+        "return float(freedoms.min())",
+        "return float(freedoms.max())",
+    ): "without an error no bound takes the degrees of freedom",
+    (
         "trajscore/tracer/_tail.py",
         "n_runs = max(1, _CHUNK_CELLS // length)",
         "n_runs = min(1, _CHUNK_CELLS // length)",
