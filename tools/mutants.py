@@ -121,6 +121,11 @@ EQUIVALENT = {
         "return float(freedoms.max())",
     ): "without an error no bound takes the degrees of freedom",
     (
+        "trajscore/tracer/_similarity.py",
+        "out[(first == second) & (out > 0.5)] = 1.0 # the same text, but for rounding",
+        "out[(first == second) & ((out >= 0.5))] = 1.0 # the same text, but for rounding",
+    ): "a row of length one or zero times itself is 1 or 0, but for rounding",
+    (
         "trajscore/tracer/_tail.py",
         "n_runs = max(1, _CHUNK_CELLS // length)",
         "n_runs = min(1, _CHUNK_CELLS // length)",
