@@ -81,6 +81,11 @@ EQUIVALENT = {
         "later = np.where(flagged > 0, failures / flagged, 1.0)",
     ): "a group without weight has no run whose influence it could be",
     (
+        "trajscore/core/ranking.py",
+        "precision = np.where(flagged > 0, hits / flagged, 0.0)",
+        "precision = np.where(flagged > 0, hits / flagged, 1.0)",
+    ): "before the first run with weight there is no failure to count",
+    (
         "trajscore/metrics/_rejection_cost.py",
         "return np.array([values.sum(), values[: self._n_low].sum()])",
         "return np.array([values.sum(), values[1:self._n_low].sum()])",
