@@ -81,6 +81,11 @@ EQUIVALENT = {
         "later = np.where(flagged > 0, failures / flagged, 1.0)",
     ): "a group without weight has no run whose influence it could be",
     (
+        "trajscore/core/ranking.py",
+        "precision = np.where(flagged > 0, hits / flagged, 0.0)",
+        "precision = np.where(flagged > 0, hits / flagged, 1.0)",
+    ): "before the first run with weight there is no failure to count",
+    (
         "trajscore/metrics/_rejection_cost.py",
         "return np.array([values.sum(), values[: self._n_low].sum()])",
         "return np.array([values.sum(), values[1:self._n_low].sum()])",
@@ -115,6 +120,16 @@ EQUIVALENT = {
         "return float(norm.ppf((1 + confidence_level) / 2))",
         "return float(norm.ppf((1 + confidence_level) / 4))",
     ): "where nothing varies all widths are 0",
+    (
+        "trajscore/gates/_change.py",
+        "return float(freedoms.min())",
+        "return float(freedoms.max())",
+    ): "without an error no bound takes the degrees of freedom",
+    (
+        "trajscore/tracer/_similarity.py",
+        "out[(first == second) & (out > 0.5)] = 1.0 # the same text, but for rounding",
+        "out[(first == second) & ((out >= 0.5))] = 1.0 # the same text, but for rounding",
+    ): "a row of length one or zero times itself is 1 or 0, but for rounding",
     (
         "trajscore/tracer/_tail.py",
         "n_runs = max(1, _CHUNK_CELLS // length)",

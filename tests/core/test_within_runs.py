@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,12 +53,32 @@ def test_the_first_step_above_is_strictly_above(runs, limit):
     assert steps.tolist() == expected
 
 
-def test_sums_over_many_chunks_are_those_over_one(monkeypatch, rng):
-    lengths = rng.integers(1, 9, 50)
+@pytest.mark.parametrize("cells", [1, 7, 8, 15, 16, 20, 400])  # the longest run has 8 cells
+def test_sums_over_many_chunks_are_those_over_one(monkeypatch, rng, cells):
+    lengths = np.r_[8, rng.integers(1, 9, 49)]
     X = TrajectoryArray(rng.random(lengths.sum()), lengths)
-    whole = within_runs.running_sum(X, X.cells)
-    monkeypatch.setattr(within_runs, "_CHUNK_CELLS", 20)
-    np.testing.assert_array_equal(within_runs.running_sum(X, X.cells), whole)
+    two = np.stack([X.cells, -2 * X.cells], axis=1)
+    expected = np.concatenate([np.cumsum(run) for run in X])
+    monkeypatch.setattr(within_runs, "_CHUNK_CELLS", cells)
+    np.testing.assert_array_equal(within_runs.running_sum(X, X.cells), expected)
+    np.testing.assert_array_equal(
+        within_runs.running_sum(X, two), np.stack([expected, -2 * expected], axis=1)
+    )
+
+
+def test_of_no_runs_there_is_nothing():
+    X = TrajectoryArray.from_list([])
+    assert within_runs.running_sum(X, X.cells).shape == (0,)
+    assert within_runs.running_max(X, X.cells).shape == (0,)
+    assert within_runs.run_maxima(X, X.cells).shape == (0,)
+    assert within_runs.last_cells(X).tolist() == []
+    assert within_runs.offsets_of(X.lengths).tolist() == [0]
+
+
+def test_the_end_of_runs_that_have_ended_is_marked():
+    X = TrajectoryArray.from_list([[0.1, 0.2], [0.3], [0.4, 0.5, 0.6]])
+    ends = within_runs.end_mask(X, np.array([True, False, True]))
+    assert np.flatnonzero(ends).tolist() == [1, 5]
 
 
 @given(runs_of_values)

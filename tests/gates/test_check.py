@@ -11,7 +11,9 @@ import pytest
 from known_agent import runs_of
 from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.gates import Gate, RunSet, check, compare, read_gates
+from trajscore.gates._change import difference, match, paired_estimates
 from trajscore.gates._gate import DataRules, Rules
+from trajscore.gates._measures import Key, Measures
 
 BASE, SAME, WORSE = runs_of(1), runs_of(3), runs_of(2, 0.2)
 
@@ -78,6 +80,43 @@ def test_a_gate_holds_bounds_against_its_margin():
     assert verdicts(Gate(margin=-one.low + 1e-6)) == ["pass"]
     assert verdicts(Gate(margin=-one.change, use="value")) == ["pass"]
     assert verdicts(Gate(margin=-one.change - 1e-6, use="value")) == ["fail"]
+
+
+def test_a_gate_fails_beyond_its_bound_and_passes_at_it():
+    for metric, sign in (("success", 1), ("cost", -1)):
+        matched = match(BASE, WORSE)
+        base, new = paired_estimates(
+            Measures(BASE)[Key(metric)], Measures(WORSE)[Key(metric)], matched
+        )
+        ends = difference(new, base, matched).bounds(0.95)
+        low, high = sorted(sign * end for end in ends)
+        assert low < high < 0
+        margins = {"fail": np.nextafter(-high, 0), "undecided": -high, "pass": -low}
+        for verdict, margin in margins.items():
+            assert verdicts(Gate(metric, margin=float(margin))) == [verdict]
+        # what rounding may have taken from a bound decides nothing
+        assert verdicts(Gate(metric, margin=-low - 1e-13)) == ["pass"]
+        assert verdicts(Gate(metric, margin=-low - 1e-11)) == ["undecided"]
+
+
+def test_an_undecided_gate_alone_says_how_many_runs_would_settle_it():
+    for metric in ("success", "cost"):
+        gates = check(WORSE, BASE, Gate(metric)).gates[0], check(SAME, BASE, Gate(metric)).gates[0]
+        for one in gates:
+            assert np.isnan(one.runs_needed) == (one.verdict != "undecided")
+            assert one.counts_as == one.verdict
+    # the closer to what was seen, the more runs are needed, whichever is better
+    for metric, sign in (("success", 1), ("cost", -1)):
+        one = check(SAME, BASE, Gate(metric)).gates[0]
+        reach = (one.high - one.low) / 2
+        needed = [
+            check(SAME, BASE, Gate(metric, margin=-sign * one.change + far * reach)).gates[0]
+            for far in (-0.6, -0.3, 0.3, 0.6)
+        ]
+        assert {one.verdict for one in needed} == {"undecided"}
+        runs = [one.runs_needed for one in needed]
+        assert runs[0] < runs[1]
+        assert runs[2] > runs[3] > 200
 
 
 def test_less_is_better_of_costs_and_errors():

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.integrate import quad
+from scipy.optimize import brentq
 
 from trajscore.inference import SequentialComparison
 from trajscore.inference._sequential import _CAPITAL, _SHARES
@@ -37,6 +38,22 @@ def test_ends_are_means_that_bets_have_exceeded_and_the_next_have_not(rng):
     assert best[0] >= 20 > best[1]
     best = [max(capital(-d[:n], m, -1) for n in range(1, 81)) for m in (-high, -high + 0.012)]
     assert best[0] >= 20 > best[1]
+
+
+@pytest.mark.parametrize("bounds", [(-1, 1), (-0.8, 1.6)])
+@pytest.mark.parametrize("end", [-0.6, -0.02, -1e-5, 1e-5, 0.02, 0.6])
+def test_ends_are_rounded_outwards_by_as_much_as_the_page_says(rng, bounds, end):
+    lowest, highest = bounds
+    noise = rng.uniform(-0.05, 0.05, 60)
+
+    def missing(shift):
+        so_far = [capital(shift + noise[:n], end, lowest) for n in range(1, 61)]
+        return max(so_far) - 40
+
+    d = brentq(missing, lowest + 0.05, highest - 0.05, xtol=1e-15) + noise  # `end` is just exceeded
+    low = SequentialComparison(bounds).update(d, 0 * d).interval[0]
+    bound = highest if end > 0 else -lowest
+    assert end - max(0.024 * abs(end), 4.3e-5 * bound) <= low <= end + 1e-9
 
 
 def test_no_bet_gains_on_average():

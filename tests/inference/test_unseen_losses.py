@@ -35,6 +35,21 @@ def test_losses_are_taken_largest_first_until_one_was_suffered():
     assert reach(change[::-1]) == (pytest.approx(below), pytest.approx(above))
 
 
+def test_many_different_losses_are_bounded_together():
+    losses = np.linspace(1, 0.5, 51)
+    together = max((1 - 0.05 ** (1 / n)) * losses[:n].sum() for n in range(1, 52))
+    assert together > 2 * losses[0]  # far more than any alone
+    assert reach(-losses)[0] == pytest.approx(together)
+    # a run that has suffered its own ends them; its block alone still counts
+    suffered = np.where(np.arange(51) == 20, losses, -losses)
+    before = max((1 - 0.05 ** (1 / n)) * losses[:n].sum() for n in range(1, 21))
+    assert reach(suffered)[0] == pytest.approx(before)
+    # of tasks with three runs each
+    tasks = np.arange(51) // 3
+    bounds = [(1 - 0.05 ** (1 / (n // 3 + (n % 3 > 0)))) * losses[:n].sum() for n in range(1, 52)]
+    assert reach(-losses, tasks)[0] == pytest.approx(max(bounds))
+
+
 @pytest.mark.parametrize("n_bad", [1, 2, 3])
 def test_few_losses_in_a_block_of_equal_ones(n_bad):
     change = [2.0] * n_bad + [-2.0] * (60 - n_bad)

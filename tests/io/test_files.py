@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import tracemalloc
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -138,6 +139,103 @@ def test_compressed_files(write, tmp_path):
 def test_a_table_in_place_of_a_path_is_refused():
     with pytest.raises(ValueError, match=r"got a DataFrame; of a table make X with Trajectory"):
         io.read_runs(pd.DataFrame({"run_id": [1]}))
+
+
+ONE, BLANK = '{"id": "a"}\n', "\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "lines"),
+    [
+        ("a.json", ONE, False),  # one object
+        ("a.json", ONE + BLANK * 2, False),
+        ("a.json", ONE + ONE, True),
+        ("a.json", ONE + BLANK + ONE, True),
+        ("a.json", ONE + "oops", True),
+        ("a.log", ONE + ONE * 2, True),
+        ("a.json", "[1]\n[2]\n", False),
+        ("a.json", '{\n"id": "a"}\n', False),
+        ("a.json", "", False),
+        ("a.jsonl", ONE, True),
+        ("a.NDJSON", ONE, True),
+        ("a.jsonl.gz", ONE, True),
+        ("a.json.gz", ONE + ONE, True),
+        ("a.jsonl", '{\n"id": "a"}\n', False),
+        ("a.jsonl", '[\n{"id": "a"}]\n', False),
+        ("a.jsonl", "[1]\n", True),
+        ("a.jsonl", "", True),
+    ],
+)
+def test_lines_are_told_by_the_ending_or_the_first_lines(tmp_path, name, text, lines):
+    path = tmp_path / name
+    data = text.encode()
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    assert files.is_lines(path) == lines
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [
+        ("a.jsonl.gz", "a"), ("a.NDJSON.gz", "a"), ("a.b.json", "a.b"), ("a.json.gz", "a"),
+        ("a.parquet", "a"), ("a", "a"), ("a.b", "a"),
+    ],
+)  # fmt: skip
+def test_names_without_endings(name, stem):
+    assert files.stem(Path(name)) == stem
+
+
+def test_the_place_of_a_run_is_named():
+    place = files.Place(Path("logs/a.jsonl"), 3)
+    assert str(place) == f"{Path('logs/a.jsonl')}, run (index 3)"
+    assert place.name(None, "", 0, "b") == "0"
+    assert str(place) == f"{Path('logs/a.jsonl')}, run '0' (index 3)"
+    assert place.message(2) == f"{place}, message 2"
+    assert place.name(None, "") == "a-3"
+
+
+def test_a_folder_lists_its_own_files_by_name_and_skips_hidden_tables(tmp_path):
+    names = ["b.JSON", "a.json", "c.txt", "sub/d.json", "sub/t.parquet", "_tmp/t.parquet",
+             ".hidden/t.parquet", "sub/_t.parquet", "sub/.t.parquet", "t.parquet"]  # fmt: skip
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "folder.json").mkdir()
+    found = files.find_files(tmp_path, (".json",))
+    assert [path.name for path in found] == ["a.json", "b.JSON"]
+    assert files.find_files(tmp_path / "c.txt", (".json",)) == [tmp_path / "c.txt"]
+    tables = sorted(path.relative_to(tmp_path).as_posix() for path in files.parquet_files(tmp_path))
+    assert tables == ["sub/t.parquet", "t.parquet"]
+    with pytest.raises(ValueError, match="path is empty; give the path of a log"):
+        files.list_paths([])
+    assert files.list_paths("a") == files.list_paths(["a"]) == [Path("a")]
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        (
+            '{"session_id": "s1", "id": "a", "messages": [{"role": "user"}, {"ro',
+            "run 's1', message 1",
+        ),
+        ('{"trajectory_id": "", "id": 7, "messages": [{"role"', "run '7', message 0"),
+        ('{"a": 1, "b": "x', "run 'log'"),
+    ],
+)
+def test_a_cut_file_of_one_object_is_named_by_its_fields(tmp_path, text, where):
+    path = tmp_path / "log.json"
+    path.write_text(text)
+    with pytest.raises(ValueError) as caught:
+        files.LogFile(path).whole()
+    assert f"log.json, {where}: the file is cut off; get it again" in str(caught.value)
+
+
+def test_a_packed_file_may_hold_just_its_limit(tmp_path):
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(b"x" * 1000))
+    with files.open_text(path, 1000) as file:
+        assert len(file.read()) == 1000
+    with pytest.raises(ValueError, match="more than 999 bytes"), files.open_text(path, 999) as file:
+        file.read()
 
 
 def test_files_that_are_no_text(tmp_path):

@@ -204,6 +204,49 @@ def test_log_probabilities_of_responses_and_langchain(write):
     assert run.steps[0].logprobs == (-0.5,)
 
 
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({}, None),
+        ({"status": "success"}, None),
+        ({"status": "error"}, True),
+        ({"status": "error", "error": False}, False),
+        ({"error": "lost"}, True),
+    ],
+)
+def test_whether_a_tool_of_langchain_failed(write, fields, error):
+    result = {"type": "tool", "content": SERVED, "tool_call_id": "c", **fields}
+    messages = [*FORMS["langchain"][:2], result]
+    (run,) = io.read_runs(write("log.json", [{"id": "a", "messages": messages}]))
+    (call,) = run.steps[1].tool_calls
+    assert (call.result, call.error) == (SERVED, error)
+
+
+@pytest.mark.parametrize(
+    ("beside", "reason", "calls"),
+    [
+        ({}, None, []),
+        ({"response_metadata": {"finish_reason": "length"}}, "length", []),
+        ({"response_metadata": {"finish_reason": "length"}, "finish_reason": "stop"}, "stop", []),
+        ({"additional_kwargs": {"function_call": {"name": "g", "arguments": "{}"}}}, None, ["g"]),
+        ({"additional_kwargs": {"tool_calls": [{"name": "g", "args": {}}]}}, None, ["g"]),
+        (
+            {
+                "tool_calls": [{"name": "f", "args": {}}],
+                "additional_kwargs": {"tool_calls": [{"name": "g", "args": {}}]},
+            },
+            None,
+            ["f"],  # the message's own calls count
+        ),
+    ],
+)
+def test_what_langchain_keeps_beside_a_message(write, beside, reason, calls):
+    messages = [{"type": "human", "content": "Hi"}, {"type": "ai", "content": "Yes?", **beside}]
+    (run,) = io.read_runs(write("log.json", [{"id": "a", "messages": messages}]))
+    assert run.steps[1].extra.get("finish_reason") == reason
+    assert [call.name for call in run.steps[1].tool_calls] == calls
+
+
 def test_the_outputs_of_a_call_may_repeat_its_inputs(write):
     asked, answer = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}
     whole = {"id": "a", "inputs": {"messages": [asked]}, "outputs": {"messages": [asked, answer]}}

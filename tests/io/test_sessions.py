@@ -139,6 +139,83 @@ def test_codex(write):
     assert said(runs[0]) == said(runs[1])
 
 
+@pytest.mark.parametrize("more", [{}, {"git": None}])
+def test_the_first_line_of_an_older_session_of_codex_tells_it(write, more):
+    items = [line["payload"] for line in ROLLOUT if line["type"] == "response_item"]
+    head = {"id": "s2", "timestamp": "2026", "instructions": None}
+    (run,) = io.read_runs(write("rollout-s2.jsonl", [{**head, **more}, *items], lines=True))
+    assert (run.id, run.stop_reason, said(run)[1:]) == ("s2", None, ALL)
+    del head["instructions"]
+    with pytest.raises(ValueError, match="line with index 1 has no usual field of run ids"):
+        io.read_runs(write("other.jsonl", [head, *items], lines=True))
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        ({"type": "turn_aborted", "reason": "interrupted"}, "interrupted"),
+        ({"type": "turn_aborted", "reason": {"code": 3}}, "error"),
+        ({"type": "error", "message": "lost"}, "error"),
+        ({"type": "turn_complete"}, "completed"),
+        ({"type": "agent_message", "message": "Bye"}, None),
+    ],
+)
+def test_how_a_session_of_codex_ended(write, event, reason):
+    lines = [*ROLLOUT[:-1], rollout("event_msg", event)]
+    (run,) = io.read_runs(write("rollout-s1.jsonl", lines, lines=True))
+    assert (run.stop_reason, said(run)[1:]) == (reason, ALL)
+    assert (run.meta["cwd"], run.meta["cli_version"]) == ("/work", "1")
+
+
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [
+        ({"type": "turn.failed", "error": {"message": "lost"}}, "error"),
+        ({"type": "error"}, "error"),
+    ],
+)
+def test_how_printed_events_of_codex_ended(write, end, reason):
+    answer = {"type": "item.completed", "item": {"type": "agent_message", "text": "Hm"}}
+    lines = [{"type": "thread.started", "thread_id": "s1"}, answer, end]
+    (run,) = io.read_runs(write("out.jsonl", lines, lines=True))
+    assert (run.id, run.stop_reason, [step.text for step in run.steps]) == ("s1", reason, ["Hm"])
+
+
+def test_tokens_of_codex_are_those_of_the_last_turn_before(write):
+    def count(tokens):
+        info = {"last_token_usage": {"input_tokens": tokens}}
+        return rollout("event_msg", {"type": "token_count", "info": info})
+
+    lines = [
+        ROLLOUT[0],
+        count(100),  # of no turn
+        words("user", "Hi"),
+        words("assistant", "Yes?"),
+        count(5),
+        count(50),  # once more for the same turn
+        words("user", "Bye"),
+        count(500),
+        words("assistant", "Bye"),
+        count(7),
+    ]
+    (run,) = io.read_runs(write("rollout-s1.jsonl", lines, lines=True))
+    tokens = [step.extra.get("tokens", {}).get("input") for step in run.steps]
+    assert tokens == [None, 5, None, 7]
+    assert run.meta["input_tokens"] == 12
+
+
+@pytest.mark.parametrize(("code", "error"), [(0, None), (None, None), (1, True), (-9, True)])
+def test_a_command_of_codex_has_failed_where_its_exit_code_says_so(write, code, error):
+    shell = {"id": "i1", "type": "command_execution", "command": "ls", "aggregated_output": "a.py"}
+    lines = [
+        {"type": "thread.started", "thread_id": "s1"},
+        {"type": "item.completed", "item": {**shell, "exit_code": code}},
+    ]
+    (run,) = io.read_runs(write("out.jsonl", lines, lines=True))
+    (call,) = run.steps[0].tool_calls
+    assert (call.name, call.arguments, call.result, call.error) == ("shell", "ls", "a.py", error)
+
+
 def test_a_bad_line_of_codex_is_left_out_and_named(write):
     lines = [json.dumps(line) for line in ROLLOUT]
     lines.insert(3, '{"type": ')

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trajscore import io
 from trajscore.io._conversation import Conversation
-from trajscore.io._spans import Span, add_spans
+from trajscore.io._spans import Span, add_spans, moment
 from trajscore.io.files import Place
 
 
@@ -116,6 +117,58 @@ def test_scores_of_an_outermost_span_stay_there():
     )
     assert run.scores == {"run": 2, "too": 3}
     assert [step.scores for step in run.steps[1:]] == [{"all": 1}, {"p": 0.5}]
+
+
+@pytest.mark.parametrize("around", [lambda name: "not in the log", lambda name: name])
+def test_a_span_without_a_known_parent_is_an_outermost_one(around):
+    run = read(
+        Span("2", "model", around("2"), start=2, inputs=SECOND, outputs=agent("so?")),
+        Span("1", "model", around("1"), start=1, inputs=FIRST, outputs=agent("wait", "c")),
+        Span("0", parent=around("0"), start=0, error=True),
+    )
+    assert [step.text for step in run.steps] == ["Hi", "wait", "so?"]
+    assert run.stop_reason == "error"
+
+
+def test_only_an_outermost_span_around_others_stops_a_run():
+    inner = Span("in", parent="out", start=1, error=True)
+    model = Span("1", "model", start=2, inputs=FIRST, outputs="x", error=True)
+    assert read(Span("out", start=0, error=False), inner, model).stop_reason is None
+    ended = io.Run("a", stop_reason="max_turns")
+    spans = [model, Span("out", start=0, error=True)]
+    assert add_spans(Conversation(Place(Path("x"), 0)), spans, ended).stop_reason == "max_turns"
+
+
+def test_without_all_times_the_order_of_the_log_holds():
+    second, first = (
+        Span("2", "model", start=2, outputs="B"),
+        Span("1", "model", start=1, outputs="A"),
+    )
+    assert [step.text for step in read(second, first).steps] == ["A", "B"]
+    assert [step.text for step in read(second, Span("", start=None), first).steps] == ["A", "B"]
+    first.start = None
+    assert [step.text for step in read(second, first).steps] == ["B", "A"]
+
+
+def test_values_of_the_outermost_span_are_kept_where_they_hold_no_messages():
+    inner = Span("in", parent="out", inputs={"q": 3}, outputs={"a": 4})
+    run = read(Span("out", inputs={"task": "add"}, outputs={"a": 2}), inner)
+    assert run.extra == {"input": {"task": "add"}, "output": {"a": 2}}
+    assert [(step.actor, step.text) for step in run.steps] == [("agent", '{"a": 2}')]
+    empty = read(Span("out"), inner)
+    assert empty.extra == {"input": {"q": 3}, "output": {"a": 4}}
+
+
+@pytest.mark.parametrize(
+    ("value", "time"),
+    [
+        (True, None), (None, None), ("", None), ("soon", None), (float("nan"), None),
+        (float("inf"), None), ("9" * 5000, None), (0, 0), ("0", 0), (1.9, 1), ("17", 17),
+        ("1970-01-01", 0), ("1970-01-01T01:00:00+01:00", 0), ("1970-01-01T00:00:01.5Z", 1_500_000),
+    ],
+)  # fmt: skip
+def test_times_of_spans_compare(value, time):
+    assert moment(value) == time
 
 
 def test_without_a_call_of_a_model_the_outermost_span_tells_all():

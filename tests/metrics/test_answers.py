@@ -263,6 +263,62 @@ def test_bad_probabilities(y, P, kwargs, message):
 
 
 @pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ([1.5, -0.5], "probability -0.5 is negative"),
+        ([1.5625, -0.5625], "look like logits"),
+        ([1.0001, 0.5], "add up to 1.5001, not 1 "),  # no further above 1 than a sum may be
+        ([1.0002, 0.5], "look like logits"),
+        ([1.0, 1.0], "add up to 2, not 1 "),
+        ([0.5, 0.4998], "add up to 0.9998, not 1 "),
+        ([0.0, 0.0], "add up to 0, not 1 "),
+        ([50.0, 50.009], "look like percentages"),
+        ([50.0, 49.991], "look like percentages"),
+        ([50.0, 50.011], "look like logits"),
+        ([-1.0, 101.0], "look like logits"),
+        ([0.0, -np.inf], "look like log-probabilities"),
+        ([0.0, -1.0], "look like logits"),
+        ([-np.inf, 1.0], "a value is infinite"),
+    ],
+)
+def test_what_bad_probabilities_look_like(row, message):
+    with pytest.raises(ValueError, match=f"row 1: .*{message}"):
+        ecuas_score([0, 1], [[0.5, 0.5], row])
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ([0.25, 0.75], "pass log_proba=False"),
+        ([0.0, 1.0], "pass log_proba=False"),
+        ([1.5, -0.5], "look like logits"),
+        ([0.001, -7.0], "look like logits"),
+        ([0.0, 0.0], "exponentials add up to 2, not 1 "),
+        ([np.nan, 0.0], "a value is NaN"),
+    ],
+)
+def test_what_bad_log_probabilities_look_like(row, message):
+    with pytest.raises(ValueError, match=f"row 1: .*{message}"):
+        ecuas_score([0, 1], [np.log([0.5, 0.5]), row], log_proba=True)
+
+
+def test_sums_that_miss_1_by_rounding_pass():
+    exact = ecuas_score([0, 1], [[0.5, 0.5], [0.5, 0.5]])
+    for total in (1 - 9e-5, 1 + 9e-5):
+        rows = np.array([[0.5, 0.5], [0.5, total - 0.5]])
+        assert ecuas_score([0, 1], rows) == pytest.approx(exact, abs=1e-3)
+        assert ecuas_score([0, 1], np.log(rows), log_proba=True) == pytest.approx(exact, abs=1e-3)
+
+
+def test_the_worst_row_is_named():
+    rows = [[0.5, 0.4], [0.5, 0.1], [1.7, -0.7], [np.inf, 0.0], [np.nan, 0.5]]
+    y = [0, 1, 0, 1, 0]
+    for n, message in ((2, "row 1: .* 0.6"), (3, "row 2"), (4, "row 3"), (5, "row 4: .* NaN")):
+        with pytest.raises(ValueError, match=message):
+            ecuas_score(y[:n], rows[:n])
+
+
+@pytest.mark.parametrize(
     ("correct", "confidence", "message"),
     [
         ([1, 0], [0.5, np.nan], "row 1: confidence is nan"),

@@ -126,6 +126,12 @@ def test_integral_of_small_uncertainties_and_steep_weights():
     assert tiny * 1e20 == pytest.approx(value, rel=1e-12)
 
 
+def test_an_integral_ends_at_the_least_uncertainty():
+    certain = metrics.Answers.from_proba([1], [[0.0, -1000.0]], log_proba=True, labels=[0, 1])
+    value = certain.integrated(lambda g: 2 / g)  # the wrong answer costs 1 from gamma = 1e-300 on
+    assert value == pytest.approx(2 * (300 * np.log(10) - np.log(2)), rel=1e-10)
+
+
 def test_integral_of_weights_that_oscillate():
     def integral(weight):
         return metrics.Answers.from_proba([1], [[0.9, 0.1]], labels=[0, 1]).integrated(weight)

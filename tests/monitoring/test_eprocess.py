@@ -265,7 +265,7 @@ def test_guarantees_hold(discrete, n_simulations):
 
 @pytest.mark.slow
 def test_at_least_instead_of_more_than_breaks_the_guarantee_for_few_scores(n_simulations):
-    # with 3 distinct scores an atom sits at the threshold; flagging it too nearly always exceeds alpha
+    # with 3 distinct scores an atom sits at the threshold; flagging it too mostly exceeds alpha
     strict = rates("pac", 0.2, 0.1, n_simulations // 10, True)
     published = rates("pac", 0.2, 0.1, n_simulations // 10, True, at_least=True)
     assert (strict > 0.2).mean() <= 0.1 + margin(0.1, n_simulations // 10)

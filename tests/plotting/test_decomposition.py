@@ -37,8 +37,68 @@ def test_decomposition_of_one_and_of_several(runs):
     assert right - left < 1.3 * np.ptp(ends)
 
 
+def parts_of(names, miscalibration, discrimination, uncertainty=0.25):
+    table = pd.DataFrame(
+        {"miscalibration": miscalibration, "discrimination": discrimination}, index=names
+    )
+    table["uncertainty"] = uncertainty
+    table.insert(
+        0, "score", table["discrimination"] - table["miscalibration"] - table["uncertainty"]
+    )
+    return table
+
+
+def bars_of(container):
+    return [(bar.get_x(), bar.get_x() + bar.get_width(), bar.get_y() + bar.get_height() / 2)
+            for bar in container]  # fmt: skip
+
+
+def test_bars_lead_from_the_base_rate_to_the_best_map_and_back_to_the_score():
+    table = parts_of(["judge", "coin"], [0.05, 0.01], [0.1, 0.0])
+    display = DecompositionDisplay(table, "Brier").plot()
+    ax = display.ax_
+    gained, lost = ax.containers
+    np.testing.assert_allclose(bars_of(gained), [(-0.25, -0.15, 1.17), (-0.25, -0.25, 0.17)])
+    np.testing.assert_allclose(bars_of(lost), [(-0.2, -0.15, 0.83), (-0.26, -0.25, -0.17)])
+    np.testing.assert_allclose(display.line_.get_ydata(), [0.83, -0.17])
+    numbers = [(text.get_text().replace("\N{MINUS SIGN}", "-"), *text.xy) for text in ax.texts]
+    assert [text for text, *_ in numbers] == ["+0.1000", "+0.0000", "-0.0500", "-0.0100"]
+    np.testing.assert_allclose(
+        [place for _, *place in numbers],
+        [(-0.15, 1.17), (-0.25, 0.17), (-0.15, 0.83), (-0.25, -0.17)],
+    )
+    (constant,) = ax.collections
+    np.testing.assert_allclose(
+        constant.get_segments(), [[(-0.25, 0.5), (-0.25, 1.5)], [(-0.25, -0.5), (-0.25, 0.5)]]
+    )
+    np.testing.assert_allclose(ax.get_xlim(), (-0.26 - 0.06 * 0.11, -0.15 + 0.2 * 0.11))
+    assert ax.get_ylim() == (-0.5, 1.5)
+    assert ax.get_xlabel() == "mean Brier score (higher is better)"
+    assert display.figure_.get_size_inches().tolist() == [6.4, 2.7]
+
+
+@pytest.mark.parametrize(
+    ("lost", "gained", "texts"),
+    [
+        ([0.2, 0.01], [0.5, 0.02], ["+0.500", "+0.020", "-0.200", "-0.010"]),
+        ([0.002], [0.5], ["+0.50000", "-0.00200"]),
+        ([0.0], [0.05], ["+0.0500", "-0.0000"]),  # a part that is 0 everywhere needs no digits
+        ([0.0], [0.0], ["+0.000", "-0.000"]),
+    ],
+)
+def test_as_many_decimals_as_show_three_digits_of_each_part(lost, gained, texts):
+    names = [f"judge {k}" for k in range(len(lost))]
+    display = DecompositionDisplay(parts_of(names, lost, gained)).plot()
+    found = [text.get_text().replace("\N{MINUS SIGN}", "-") for text in display.ax_.texts]
+    assert found == texts
+
+
 def test_decomposition_of_nothing_but_a_constant():
-    drawn(DecompositionDisplay.from_predictions([1, 0], [[0.5], [0.5]], score="brier"))
+    display = DecompositionDisplay.from_predictions([1, 0], [[0.5], [0.5]], score="brier")
+    drawn(display)
+    left, right = display.ax_.get_xlim()  # around the only value
+    assert left < -0.25 < right
+    assert right - left < 0.01
 
 
 def test_decomposition_by_step(runs):
@@ -48,7 +108,29 @@ def test_decomposition_by_step(runs):
     drawn(display)
     shown = display.line_.get_xdata()
     assert (display.table.loc[shown, "n_runs"] >= 10).all()
-    display.plot(min_runs=1000)
+    assert shown.tolist() == display.table.index[display.table["n_runs"] >= 10].tolist()
+    table = display.table.loc[shown]
+    constant, best = -table["uncertainty"], table["discrimination"] - table["uncertainty"]
+    display.plot(ax=plt.figure().add_subplot())
+    lines = {line.get_label(): line.get_ydata() for line in display.ax_.lines}
+    assert list(lines) == ["recalibrated", "base rate", "score"]
+    np.testing.assert_allclose(lines["recalibrated"], best)
+    np.testing.assert_allclose(lines["base rate"], constant)
+    np.testing.assert_allclose(lines["score"], table["score"])
+    areas = {area.get_label(): area.get_datalim(display.ax_.transData)
+             for area in display.ax_.collections}  # fmt: skip
+    gained, lost = areas["gained by discrimination"], areas["lost by miscalibration"]
+    assert (gained.y0, gained.y1) == pytest.approx((constant.min(), best.max()))
+    assert (lost.y0, lost.y1) == pytest.approx((table["score"].min(), best.max()))
+    assert display.ax_.get_xlabel() == "step"
+    assert display.ax_.get_ylabel() == "mean log score (higher is better)"
+    assert not display.ax_.texts
+    most = int(display.table["n_runs"].max())
+    assert len(display.plot(min_runs=most).line_.get_xdata()) >= 1
+    empty = display.plot(min_runs=most + 1)
+    assert len(empty.line_.get_xdata()) == 0
+    (text,) = empty.ax_.texts
+    assert text.get_text() == f"no step is reached by {most + 1} runs"
     with pytest.raises(ValueError, match='by="step" shows one predictor, got 2'):
         DecompositionDisplay.from_predictions(y, {"a": X, "b": X}, by="step")
 
@@ -58,8 +140,18 @@ def test_murphy(runs):
     one = MurphyDisplay.from_predictions(y, X, name="judge")
     pd.testing.assert_frame_equal(one.curves.loc["judge"], murphy_curve(y, X))
     drawn(one)
+    base_rate, score = one.plot(ax=plt.figure().add_subplot()).ax_.lines
+    curve = murphy_curve(y, X)
+    np.testing.assert_array_equal(base_rate.get_ydata(), -curve["uncertainty"])
+    np.testing.assert_array_equal(score.get_ydata(), curve["score"])
+    (lost,) = one.ax_.collections
+    around = lost.get_datalim(one.ax_.transData)
+    best = curve["discrimination"] - curve["uncertainty"]
+    assert (around.y0, around.y1) == pytest.approx((curve["score"].min(), best.max()))
+    assert one.ax_.get_xlim() == (0, 1)
     two = MurphyDisplay.from_predictions(y, {"a": X, "b": X}, thresholds=[0.5, 0.2])
     drawn(two)
+    assert not two.ax_.collections
     assert [line.get_label() for line in two.line_] == ["a", "b"]
     np.testing.assert_array_equal(two.line_[0].get_xdata(), [0.2, 0.5])
 

@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
@@ -133,6 +134,16 @@ def test_curves_on_shared_axes_differ(name):
         own = [one for one in labels(ax) if one.startswith("judge") and "alone" not in one]
         assert [one[:7] for one in own] == NAMES
     assert len(set(labels(ax))) == len(labels(ax))
+
+
+@each
+def test_curves_are_thin_and_areas_have_no_edge(name):
+    for ax in make(name).figure_.axes:
+        assert all(line.get_linewidth() <= 2.5 for line in ax.lines)
+        filled = [patch for patch in ax.patches if patch.get_fill()]
+        filled += [area for area in ax.collections if isinstance(area, PolyCollection)]
+        if name != "TerminationDisplay":  # whose bars are drawn as the style says
+            assert all(np.ravel(area.get_linewidth())[0] == 0 for area in filled)
 
 
 def test_colours_come_again_with_another_dash():

@@ -1,5 +1,6 @@
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 from trajscore import TracerScorer, TrajectoryArray
@@ -34,6 +35,55 @@ def test_strip(signals):
         TracerStripDisplay.from_estimator(scorer, signals, "c")
     with pytest.raises(TypeError, match="X must be the signals of TracerSignals, got ndarray"):
         TracerStripDisplay.from_estimator(scorer, signals.cells)
+
+
+def test_strip_shows_each_step_from_zero_to_the_largest_value(signals):
+    display = TracerStripDisplay.from_estimator(TracerScorer().fit(signals), signals, "b")
+    rows = ["surprisal", "repetition", "agent_gap", "user_gap", "risk"]
+    drawn = display.line_.get_array()
+    np.testing.assert_array_equal(drawn.filled(np.nan), display.table[rows].to_numpy().T)
+    assert display.line_.get_clim() == (0, display.table[rows].max(axis=None))
+    assert display.ax_.get_ylim() == (5, 0)
+    assert display.ax_.get_xlim() == (0.5, 10.5)
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == [
+        "surprisal", "repetition", "agent's gap", "user's gap", "step risk",
+    ]  # fmt: skip
+    turns = [f"{'AU'[step % 2]}\n{step}" for step in range(1, 11)]
+    assert [text.get_text() for text in display.ax_.get_xticklabels()] == turns
+    assert "A agent, U user" in display.ax_.get_xlabel()
+
+
+@pytest.mark.parametrize("largest", [0.0, 0.4])
+def test_strip_of_small_values_uses_the_whole_scale(largest):
+    table = pd.DataFrame(0.0, index=range(1, 4), columns=["surprisal", "risk"])
+    table.loc[2] = largest
+    table = table.assign(repetition=np.nan, agent_gap=np.nan, user_gap=np.nan, critical=False)
+    display = TracerStripDisplay(table).plot()
+    display.figure_.canvas.draw()
+    low, high = display.line_.get_clim()
+    assert low == 0
+    assert high == pytest.approx(largest, abs=1e-6)
+    assert high > 0
+    assert not display.ax_.patches
+    assert display.ax_.get_title(loc="left") == ""
+    assert "A agent" not in display.ax_.get_xlabel()
+
+
+def test_strip_frames_each_critical_episode_and_labels_some_steps_of_long_runs():
+    critical = np.isin(np.arange(1, 62), [1, 7, 8, 9, 61])
+    table = pd.DataFrame({"risk": np.linspace(0, 1, 61), "critical": critical})
+    table = table.assign(surprisal=0.5, repetition=np.nan, agent_gap=np.nan, user_gap=np.nan)
+    display = TracerStripDisplay(table, "long").plot()
+    frames = [(one.get_x(), one.get_y(), one.get_width(), one.get_height())
+              for one in display.ax_.patches]  # fmt: skip
+    assert frames == [(0.5, 0, 1, 2), (6.5, 0, 3, 2), (60.5, 0, 1, 2)]
+    assert display.ax_.get_xticks().tolist() == list(range(1, 62, 3))
+    shorter = TracerStripDisplay(table[:60]).plot()
+    assert shorter.ax_.get_xticks().tolist() == list(range(1, 61, 2))
+    width, height = display.figure_.get_size_inches()
+    assert width == 14
+    assert shorter.figure_.get_size_inches()[1] == height
+    assert TracerStripDisplay(table[:10]).plot().figure_.get_size_inches()[0] == pytest.approx(6.8)
 
 
 def test_early_warning(signals):

@@ -39,7 +39,10 @@ def test_grades_are_not_taken_for_failures(runs):
     report = evaluate({"judge": X}, grades, intervals=IntervalOptions(2), monitoring=True)
     assert report.monitoring.empty
     assert report.stopping().empty
-    assert report.notes[0] == "judge: not monitored; row 0: outcome 0.5 must be 0 or 1; leave out graded runs"
+    assert (
+        report.notes[0]
+        == "judge: not monitored; row 0: outcome 0.5 must be 0 or 1; leave out graded runs"
+    )
 
 
 def test_too_few_successes_show_in_the_table_only(runs):

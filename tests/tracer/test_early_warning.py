@@ -57,7 +57,9 @@ def test_runs_without_a_risk_are_left_out_and_grades_refused():
     risk = TrajectoryArray([0.9, 0.1, np.nan], [1, 1, 1], missing="allow")
     warning = early_warning([0, 1, 0], risk)
     assert warning.failure_times.tolist() == [0.0]
-    with pytest.raises(ValueError, match=r"row 1: outcome 0\.5 must be 0 or 1; leave out graded runs"):
+    with pytest.raises(
+        ValueError, match=r"row 1: outcome 0\.5 must be 0 or 1; leave out graded runs"
+    ):
         early_warning([0, 0.5, 1], risk)
 
 

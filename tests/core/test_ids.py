@@ -1,0 +1,57 @@
+"""Identifiers of runs: their types, and the order that they give."""
+
+import numpy as np
+import pytest
+
+from trajscore import TrajectoryArray
+from trajscore.core.ids import are_default_ids, id_order, pair_codes
+
+
+def ids_of(ids):
+    return TrajectoryArray.from_list([[0.5]] * len(ids), ids=ids).ids
+
+
+@pytest.mark.parametrize("ids", [[2**63 - 1, -(2**63)], [0, 1], np.array([3, 4], dtype=np.uint8)])
+def test_whole_numbers_are_kept_to_the_last_digit(ids):
+    found = ids_of(ids)
+    assert found.dtype == np.int64
+    assert found.tolist() == list(map(int, ids))
+
+
+@pytest.mark.parametrize(
+    ("ids", "row"),
+    [
+        ([0, 100, -100, 2**63], 3),
+        ([-(2**63), -(2**63) - 1, 0, 1], 1),
+        ([2**62, 2**63 - 1, 2**70, 2**80], 2),
+    ],
+)
+def test_whole_numbers_that_are_too_large_are_named(ids, row):
+    with pytest.raises(ValueError, match=f"row {row}: .* {ids[row]} is too large for a 64-bit"):
+        ids_of(np.array(ids, dtype=object))
+
+
+@pytest.mark.parametrize("ids", [["a", 1], [0.5, 1.5], [None, 1]])
+def test_other_identifiers_are_refused(ids):
+    with pytest.raises(ValueError, match=r"row|identifiers must be all whole numbers or all text"):
+        ids_of(np.array(ids, dtype=object))
+
+
+def test_the_order_of_ids_is_stable():
+    assert id_order(np.array(["b", "a", "b", "a"])).tolist() == [1, 3, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("ids", "default"),
+    [([0, 1, 2], True), ([], True), ([1, 2, 3], False), ([0, 2, 1], False), (["0", "1"], False)],
+)
+def test_default_ids_identify_no_runs(ids, default):
+    assert are_default_ids(np.array(ids, dtype=None if ids else np.int64)) == default
+
+
+def test_pairs_are_numbered_in_order(rng):
+    first, second = rng.integers(0, 5, (2, 60))
+    pairs = list(zip(first.tolist(), second.tolist(), strict=True))
+    ranks = {pair: rank for rank, pair in enumerate(sorted(set(pairs)))}
+    assert pair_codes(first, second).tolist() == [ranks[pair] for pair in pairs]
+    assert pair_codes(first[:0], second[:0]).tolist() == []

@@ -1,0 +1,236 @@
+"""Tables: how they are read, which column holds what, and what is said where none does."""
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from trajscore.core.errors import ArgumentError
+from trajscore.io.fields import Fields
+from trajscore.io.tables import (
+    choose_columns,
+    constants,
+    guess_first_step,
+    read_table,
+    settings,
+    skipped,
+    with_scales,
+    with_times,
+)
+
+ROWS = [{"run": "a", "step": 1, "p": 0.5}, {"run": "b", "step": 1, "p": 0.25}]
+CSV = "run,step,p\na,1,0.5\nb,1,0.25\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.csv", CSV),
+        ("t.CSV", CSV),
+        ("t.csv.gz", CSV),
+        ("t.tsv", CSV.replace(",", "\t")),
+        ("t.json", json.dumps(ROWS)),
+        ("t.jsonl", "".join(json.dumps(row) + "\n" for row in ROWS)),
+        ("t.ndjson.gz", "".join(json.dumps(row) + "\n" for row in ROWS)),
+    ],
+)
+def test_one_table_in_any_form(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    pd.testing.assert_frame_equal(read_table(path), pd.DataFrame(ROWS))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("t.csv", "", "t.csv is empty; give a table with a row of column names"),
+        ("t.csv", "run;p\na;1\n", "it has only the column 'run;p'; separate columns by commas"),
+        ("t.tsv", "run,p\na,1\n", "it has only the column 'run,p'; .* by tabs in a .tsv file"),
+        ("t.txt", "run,p\na,1\n", "t.txt is not a table; expected the ending .csv"),
+        ("t.json", '{"run": "a"}', "it holds a single object; write a list of rows"),
+        ("t.json", '[{"run": "a"}, 3]', "row 1 is int, not an object"),
+        ("t.jsonl", '{"run": "a"}\noops\n', "line 2 is not valid JSON"),
+        ("t.parquet", "PAR", "t.parquet cannot be read as a table"),
+    ],
+)
+def test_what_is_not_a_table(tmp_path, name, text, message):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_table(path)
+    with pytest.raises(ValueError, match="none.csv does not exist; give the path of a table"):
+        read_table(tmp_path / "none.csv")
+
+
+def test_a_table_of_one_column_is_one():
+    frame = pd.DataFrame({"run": ["a"]})
+    assert choose_columns(frame.assign(step=1, solved=1, p=0.5), Fields())[0].id == "run"
+
+
+def frame(**columns):
+    columns = {"run": [1, 1, 2, 2], "step": [1, 2, 1, 2], "solved": [1, 1, 0, 0]} | columns
+    return pd.DataFrame({name: values for name, values in columns.items() if values is not None})
+
+
+@pytest.mark.parametrize(
+    ("columns", "fields", "scores"),
+    [
+        ({"p": 0.5, "x": [0.1, 0.2, 0.3, 0.4]}, {}, ("p",)),  # usual names go first
+        ({"x": [0.1, 0.2, 0.3, 0.4], "z": [0.0, 1, 1, 0.5]}, {}, ("x", "z")),
+        ({"x": [0.1, 0.2, 0.3, np.nan], "flag": [0.0, 1, 1, 0]}, {}, ("x",)),
+        ({"x": [0.1, 0.2, 0.3, 0.4], "y2": [0.1, 0.2, 0.3, 1.5]}, {}, ("x",)),
+        ({"x": [0.1, 0.2, 0.3, 0.4], "y2": [-0.1, 0.2, 0.3, 0.5]}, {}, ("x",)),
+        ({"x": [0.1, 0.2, 0.3, 0.4], "constant": 0.5}, {}, ("x",)),
+        ({"x": [0.1, 0.2, 0.3, 0.4], "top_p_rate": [0.1, 0.2, 0.3, 0.4]}, {}, ("x",)),
+        ({"x": [0.1, 0.2, 0.3, 0.4], "n": [1, 2, 3, 4]}, {}, ("x",)),
+        ({"x": 0.5, "z": 0.5}, {"scores": ("z",), "risks": ("x",)}, ("z", "x")),
+        ({"x": 0.5, "z": 0.5}, {"risks": ("x",), "scales": (("z", 10.0),)}, ("x", "z")),
+        ({"x": 0.5, "z": 0.5}, {"scores": ("z",), "confidence": "x"}, ("x", "z")),
+        ({"x": 0.5, "z": 0.5}, {"scores": ("z", "x"), "confidence": "x"}, ("z", "x")),
+    ],
+)
+def test_which_columns_are_predictors(columns, fields, scores):
+    assert choose_columns(frame(**columns), Fields(**fields))[0].scores == scores
+
+
+def message_of(table, **fields):
+    with pytest.raises(ArgumentError) as caught:
+        choose_columns(table, Fields(**fields))
+    return str(caught.value)
+
+
+def test_what_is_said_where_no_column_is_a_predictor():
+    alone = message_of(frame())
+    assert alone.endswith("name the column with scores; the table has: run, step, solved")
+    said = message_of(
+        frame(judge_of_ten=[1, 10, 3, 0], judge_of_all=[1, 10.5, 3, 0], score_of_one=[1, 0, 1, 0],
+              judged_below=[-1, 10, 3, 0], judged_above=[1, 101, 3, 0], n=[1, 10, 3, 0])
+    )  # fmt: skip
+    assert "; pass scales='judge_of_ten=10' if 10 means certainty in it" in said
+    assert "; pass scales='judge_of_all=100' if 100 means certainty in it" in said
+    assert said.count("means certainty") == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([0.25, "oops", 0.5, "late"], ""),  # as many words as numbers
+        ([0.25, 0.75, 0.5, "late"], "correct 'late' in row 3 of 'x', which otherwise holds"),
+        ([0.25, "oops", 0.5, None], "correct 'oops' in row 1 of 'x', which otherwise holds"),
+        ([0.25, 0.75, 0.5, None, "oops", "late", 0.75], "correct 'oops' in row 4 of 'x'"),
+        ([0.5, 0.5, 0.5, "late"], ""),  # a number that does not vary
+        ([25, 75, 50, "late"], ""),
+    ],
+)
+def test_a_word_among_fractions_is_named(values, message):
+    n = len(values)
+    table = pd.DataFrame({"run": range(n), "step": 1, "solved": 1, "x": values})
+    said = message_of(table)
+    assert message in said
+    assert ("; correct" in said) == bool(message)
+
+
+def test_what_is_said_where_several_parts_are_missing():
+    said = message_of(frame(run=None, step=None, solved=None, verdict=["pass", "fail"] * 2))
+    assert "no column has a usual name for the run id (uq_problem_idx, traj_id" in said
+    assert "; name it with id; no column" in said
+    assert "for the step (num_steps" in said
+    assert "name it with step=, or give 'rows' for the order of the rows; no column" in said
+    assert "(it may be outcome='verdict' outcome_map='pass=1,fail=0'), or give a table" in said
+    assert said.endswith("; the table has: verdict")
+    words = message_of(frame(solved=None, verdict=["a", "b"] * 2))
+    assert "(if it holds words, say what they mean with outcome_map=" in words
+    assert "stop" not in words  # that part may be missing
+    assert choose_columns(frame(step=None, p=0.5), Fields(step="rows"))[0].step == "rows"
+    assert "no column named 'rows'" in message_of(frame(p=0.5), outcome="rows")
+
+
+def test_columns_that_are_not_taken():
+    table = frame(
+        p=[0.1, 0.2, 0.3, 0.4], temperature=[0.1, 0.7, 0.1, 0.7], cost=[1.5, 2.5, 3.5, 4.5],
+        fixed=0.5, fixed_cost=0.25, whole=1, verbal=[5, 7, 10, 0], judge=[50, 70, 10, 0],
+        score_flag=[0, 1, 1, 0], other=[5, 7, 10, 0], stop_reason="done",
+    )  # fmt: skip
+    chosen = choose_columns(table, Fields())[0]
+    assert chosen.scores == ("p",)
+    assert settings(table, chosen) == ["temperature"]
+    assert constants(table, chosen) == {"fixed": 0.5}
+    assert skipped(table, chosen) == {"verbal": 10.0, "judge": 100.0}
+    assert skipped(table, Fields("run", "step", "solved", scores=("judge",))) == {"verbal": 10.0}
+    assert constants(table, Fields("run", "step", "solved", scores=("p", "fixed"))) == {}
+
+
+def test_scales_and_risks():
+    table = frame(
+        a=[0, 5, 10, None], b=[0.25, 1, 0, np.nan], c=[-1.0, 0, 3, 0.5], d=["1", "x", 5, 0]
+    )
+    fields = Fields(scales=(("a", 10.0), ("d", 5.0)), risks=("a", "b", "c"))
+    changed = with_scales(table, fields)
+    np.testing.assert_allclose(changed["a"], [1, 0.5, 0, np.nan])
+    np.testing.assert_allclose(changed["b"], [0.75, 0, 1, np.nan])
+    np.testing.assert_allclose(changed["c"], [1, 0, -3, -0.5])  # no chance: only the order counts
+    assert changed["d"].tolist() == [0.2, "x", 1, 0]  # the word is refused by run and step later
+    assert with_scales(table, Fields()) is table
+    for values, row, value in (([1, 2, 11, 12], 2, 11), ([1, -1, 11, 0], 1, -1)):
+        with pytest.raises(ArgumentError, match=f"row {row}: column 'a' has {value}.*0 to 10;"):
+            with_scales(frame(a=values), Fields(scales=(("a", 10.0),)))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "steps"),
+    [
+        ("time", [17.5, 18, 17.5, 99], [0, 1, 0, 2]),
+        ("created_at", [1, 2, 1, 2.5], [0, 1, 0, 2]),
+        ("ts", [2, 3, 2, 3], [0, 1, 0, 1]),
+        ("time", [0, 1, 0, 1], None),  # counts steps
+        ("time", [1, 2, 1, 2], None),
+        ("time", [2, np.nan, 2, 3], None),
+        ("time", [2, np.inf, 2, 3], None),
+        ("step", [17.5, 18, 17.5, 99], None),
+    ],
+)
+def test_times_become_an_order(name, values, steps):
+    table = frame(**{"step": None, name: values})
+    changed, column = with_times(table, name)
+    assert column == name
+    if steps is None:
+        assert changed is table
+    else:
+        expected = pd.to_datetime(steps, unit="s", utc=True)
+        assert changed[name].tolist() == expected.tolist()
+
+
+def test_without_a_column_of_steps_the_order_of_the_rows_counts():
+    table = frame()
+    assert with_times(table, None) == (table, None)
+    changed, column = with_times(table, "rows")
+    assert changed is table
+    assert column is None
+    named = table.assign(rows=1)
+    assert with_times(named, "rows")[1] == "rows"
+
+
+@pytest.mark.parametrize(
+    ("steps", "first"),
+    [
+        ([0, 1, 0, 1], 0),
+        ([1, 2, 1, 2], 1),
+        ([0, 1, 1, 2], 1),
+        ([1, 0, 2, 0], 0),
+        (["0", 1, 0, 1], 0),
+    ],
+)
+def test_steps_count_from_0_where_all_runs_do(steps, first):
+    table = frame(step=steps)
+    assert guess_first_step(table, Fields("run", "step")) == first
+    assert guess_first_step(table.iloc[:0], Fields("run", "step")) == 1
+    assert guess_first_step(table, Fields("run", "rows")) == 1
+    assert guess_first_step(table, Fields("run")) == 1
+
+
+def test_lists_do_not_name_runs():
+    table = frame(run=[[1], [1], [2], [2]])
+    with pytest.raises(ArgumentError, match="column 'run' has a list or an object as a run id"):
+        guess_first_step(table, Fields("run", "step"))

@@ -1,0 +1,349 @@
+"""What is drawn is what a display holds, where its axes say."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+
+from trajscore import TrajectoryArray
+from trajscore.monitoring._savings import TokenSavings
+from trajscore.plotting import (
+    CostCurveDisplay,
+    EarlyWarningDisplay,
+    EProcessDisplay,
+    LengthDisplay,
+    PowerDisplay,
+    ReliabilityDisplay,
+    RiskCoverageDisplay,
+    SavingsDisplay,
+    ScoreDisplay,
+    StepProfileDisplay,
+    TerminationDisplay,
+)
+from trajscore.plotting._display import COLORS
+from trajscore.tracer._early_warning import EarlyWarning
+
+
+def line_called(ax, label):
+    (line,) = [line for line in ax.lines if line.get_label() == label]
+    return line
+
+
+def points(line):
+    return np.transpose(line.get_data()).tolist()
+
+
+def bars(container):
+    """Place, and ends, of vertical error bars."""
+    return [(x, low, high) for (x, low), (_, high) in container[2][0].get_segments()]
+
+
+def wilson(rates, counts):
+    ends = [
+        binomtest(round(rate * n), n).proportion_ci(method="wilson")
+        for rate, n in zip(rates, counts, strict=True)
+    ]
+    return [(end.low, end.high) for end in ends]
+
+
+def filled(area):
+    """Lower and upper end of an area at each place."""
+    vertices = area.get_paths()[0].vertices
+    return {
+        x: (vertices[vertices[:, 0] == x, 1].min(), vertices[vertices[:, 0] == x, 1].max())
+        for x in np.unique(vertices[:, 0])
+    }
+
+
+def test_reliability():
+    display = ReliabilityDisplay(np.array([0.2, 0.7]), np.array([0.1, 0.75]), np.array([10, 20]))
+    ax = display.plot().ax_
+    assert points(line_called(ax, "perfectly calibrated")) == [[0, 0], [1, 1]]
+    assert points(display.line_[0]) == [[0.2, 0.1], [0.7, 0.75]]
+    ends = [(low, high) for _, low, high in bars(display.line_)]
+    np.testing.assert_allclose(ends, wilson([0.1, 0.75], [10, 20]))
+    assert (ax.get_xlim(), ax.get_ylim()) == ((-0.02, 1.02), (-0.02, 1.02))
+    assert ax.get_aspect() == 1
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("forecast of success", "share of successes")
+
+
+def profile():
+    table = pd.DataFrame({"n_runs": [30, 20, 9], "n_observed": [30, 12, 3]}, index=[1, 2, 3])
+    table["score"], table["std_error"] = [-0.6, -0.5, -0.4], [0.01, np.nan, 0.03]
+    table["score_observed"], table["std_error_observed"] = [-0.6, -0.55, -0.3], [0.01, 0.02, 0.04]
+    return table
+
+
+def test_step_profile():
+    display = StepProfileDisplay(profile(), "Brier").plot()
+    ax, dashed = display.ax_, line_called(display.ax_, "observed alone")
+    assert points(display.line_) == [[1, -0.6], [2, -0.5]]
+    assert points(dashed) == [[1, -0.6], [2, -0.55]]
+    of_all, of_observed = (filled(area) for area in ax.collections)
+    assert of_all[1] == pytest.approx((-0.62, -0.58))
+    assert of_all[2] == (-0.5, -0.5)  # of one run no error is known
+    assert of_observed[2] == pytest.approx((-0.59, -0.51))
+    behind = display.figure_.axes[1]
+    assert behind.get_ylim() == (0, 1)
+    assert filled(behind.collections[0])[2][1] == pytest.approx(0.4)
+    assert ax.get_ylabel() == "mean Brier score (higher is better)"
+    assert points(display.plot(min_runs=3).line_)[-1] == [3, -0.4]
+    assert points(line_called(display.ax_, "observed alone"))[-1] == [3, -0.3]
+    assert len(display.plot(min_runs=31).line_.get_xdata()) == 0
+    assert [text.get_text() for text in display.ax_.texts] == ["no step is reached by 31 runs"]
+    assert not display.plot(min_runs=30).ax_.texts
+    assert len(display.ax_.lines) == 1  # where all runs are observed
+
+
+def lengths(n_bins):
+    table = pd.DataFrame({"low": range(1, 2 * n_bins, 2), "high": range(2, 2 * n_bins + 1, 2)})
+    table["n_runs"], table["n_observed"], table["success_rate"] = 10, 8, 0.25
+    return table
+
+
+def test_length():
+    table = lengths(3)
+    table.loc[1, ["n_runs", "n_observed"]] = 5, 0
+    table.loc[1, "success_rate"] = np.nan
+    table.loc[2, ["low", "high"]] = 9
+    display = LengthDisplay(table).plot()
+    ax = display.ax_
+    places = [bar.get_x() + bar.get_width() / 2 for bar in ax.patches]
+    np.testing.assert_allclose(places, [0, 1, 2])
+    np.testing.assert_allclose([bar.get_height() for bar in ax.patches], [0.4, 0.2, 0.4])
+    assert points(display.line_[0]) == [[0, 0.25], [2, 0.25]]
+    ends = [(low, high) for _, low, high in bars(display.line_)]
+    np.testing.assert_allclose(ends, wilson([0.25, 0.25], [8, 8]))
+    labels = [text.get_text() for text in ax.get_xticklabels()]
+    assert labels == ["1-2", "3-4", "9"]
+    assert ax.get_ylim() == (-0.02, 1.02)
+    assert display.line_.get_label() == "success rate"
+    display.plot(ax=ax, name="mine")
+    assert len(ax.patches) == 3  # the bars of all runs are drawn once
+    assert display.line_.get_label() == "mine"
+
+
+@pytest.mark.parametrize(("n_bins", "rotation"), [(7, 0), (8, 45)])
+def test_many_labels_of_lengths_are_turned(n_bins, rotation):
+    ax = LengthDisplay(lengths(n_bins)).plot().ax_
+    assert {text.get_rotation() for text in ax.get_xticklabels()} == {rotation}
+
+
+def intervals(*rows):
+    index = pd.MultiIndex.from_tuples(
+        [(predictor, form, "TPS") for predictor, form, *_ in rows],
+        names=["predictor", "form", "metric"],
+    )
+    return pd.DataFrame([row[2:] for row in rows], index=index, columns=["value", "low", "high"])
+
+
+def test_scores():
+    table = intervals(
+        ("base rate", "constant", -0.65, -0.7, -0.6),
+        ("judge", "as_given", -0.6, -0.7, -0.55),
+        ("verbal", "as_given", -0.8, -0.8, -0.7),
+        ("judge", "recalibrated", -0.5, -0.6, -0.4),
+        ("verbal", "recalibrated", -0.5, -0.49, -0.4),  # a bound beyond the value
+        ("other", "constant", -0.9, -0.9, -0.9),
+    )
+    display = ScoreDisplay.from_intervals(table, "TPS", name="runs")
+    ax = display.ax_
+    given, recalibrated = display.line_
+    np.testing.assert_allclose(points(given[0]), [[-0.6, 1.14], [-0.8, 0.14]])
+    np.testing.assert_allclose(points(recalibrated[0]), [[-0.5, 0.86], [-0.5, -0.14]])
+    segments = [one[:, 0] for line in display.line_ for one in line[2][0].get_segments()]
+    wanted = [(-0.7, -0.55), (-0.8, -0.7), (-0.6, -0.4), (-0.5, -0.4)]
+    np.testing.assert_allclose(segments, wanted)
+    assert display.reference == -0.65
+    assert line_called(ax, "base rate").get_xdata() == [-0.65, -0.65]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["verbal", "judge"]
+    assert ax.get_yticks().tolist() == [0, 1]
+    assert ax.get_ylim() == (-0.6, 1.6)
+    assert (ax.get_xlabel(), ax.get_title()) == ("TPS", "runs")
+    np.testing.assert_allclose(display.figure_.get_size_inches(), [6.4, 1.4 + 0.3 * 4])
+    alone = ScoreDisplay.from_intervals(table.iloc[[1]], "TPS")
+    assert alone.reference is None
+    assert len(alone.line_) == 1
+    assert not [line for line in alone.ax_.lines if line.get_label() == "base rate"]
+
+
+def test_risk_coverage():
+    display = RiskCoverageDisplay(
+        np.array([0.25, 1.0]), np.array([0.0, 0.5]), 0.2, np.array([0, 0, 1 / 3, 0.5])
+    ).plot()
+    ax = display.ax_
+    assert points(display.line_) == [[0.25, 0], [1, 0.5]]
+    assert display.line_.get_drawstyle() == "steps-pre"
+    assert line_called(ax, "no ranking").get_ydata() == [0.5, 0.5]
+    np.testing.assert_allclose(
+        points(line_called(ax, "perfect ranking")), [[0.25, 0], [0.5, 0], [0.75, 1 / 3], [1, 0.5]]
+    )
+    assert ax.get_xlim() == (-0.02, 1.02)
+    assert display.line_.get_label() == "AURC = 0.200"
+    assert display.plot(name="judge").line_.get_label() == "judge AURC = 0.200"
+
+
+def test_cost_curve():
+    gamma = np.linspace(0, 0.5, 41)[1:]
+    weight = np.r_[100.0, 50.0, np.linspace(9, 1, 38)]
+    display = CostCurveDisplay(gamma, gamma / 2, weight, 0.5, 0.125).plot()
+    ax, behind = display.figure_.axes
+    assert points(display.line_) == np.transpose([gamma, gamma / 2]).tolist()
+    assert display.line_.get_label() == "system, ECUAS = 0.125"
+    assert filled(behind.collections[0])[gamma[-1]] == (0, 1)
+    assert behind.get_ylim() == pytest.approx((0, 9.9))  # the first twentieth may leave the picture
+    assert behind.get_ylabel() == "weight in ECUAS (grey), n = 0.5"
+    assert ax.get_xlim() == (0, 0.5)
+    always = line_called(ax, "always reject")
+    assert (always.get_xy1(), always.get_slope()) == ((0, 0), 1)
+    low, high = ax.get_ylim()
+    assert low < gamma[0] / 2
+    assert 0.25 < high < 0.3
+    display.plot(ax=ax, name="judge")
+    assert len(ax.figure.axes) == 2  # one weight behind
+    assert display.line_.get_label() == "judge, ECUAS = 0.125"
+
+
+def test_termination():
+    reasons = pd.DataFrame(
+        {
+            "mechanism": ["informative", "administrative", "informative"],
+            "n_runs": [9, 4, 2],
+            "n_successes": [5, 0, 0],
+        },
+        index=["done", "max_steps", "crash"],
+    )
+    display = TerminationDisplay(reasons).plot(name="runs")
+    ax = display.ax_
+    widths = {
+        container.get_label(): [
+            (round(bar.get_y() + bar.get_height() / 2, 9), bar.get_width()) for bar in container
+        ]
+        for container in ax.containers
+    }
+    assert widths.pop("administrative (4)") == [(1, 4)]
+    assert widths.pop("informative (11)") == [(2, 9), (0, 2)]
+    assert list(widths.values()) == [[(2, 5), (1, 0), (0, 0)]]  # the successes
+    texts = [(text.get_text(), *text.get_position()) for text in ax.texts]
+    assert texts == [(" 9, 5 solved", 9, 2), (" 4", 4, 1), (" 2", 2, 0)]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["done", "max_steps", "crash"]
+    assert ax.get_xlim() == pytest.approx((0, 1.25 * 9))
+    assert (ax.get_xlabel(), ax.get_title()) == ("runs", "runs")
+    np.testing.assert_allclose(display.figure_.get_size_inches(), [6.4, 3.0])
+
+
+def e_process(threshold, **options):
+    failing = [[k / 10, k / 10 + 1] + [5.0] * (k > 0) for k in range(10)]  # nine have a third step
+    succeeding = [[-0.1 - k] + [-9.0] * (k < 9) for k in range(10)]
+    log_m = TrajectoryArray.from_list(failing + succeeding)
+    outcome = np.repeat([0, 1], 10)
+    return EProcessDisplay(log_m, outcome, threshold, 0.1, np.array([0, 2, 19])).plot(**options)
+
+
+def test_e_process():
+    display = e_process(10.0)
+    ax = display.ax_
+    failing, succeeding = display.line_
+    np.testing.assert_allclose(points(failing), [[1, 0.45], [2, 1.45]])
+    np.testing.assert_allclose(points(succeeding), [[1, -4.6]])
+    assert points(e_process(10.0, min_runs=9).line_[0])[-1] == [3, 5]
+    runs = {
+        color: [points(line) for line in ax.lines if line.get_alpha() and line.get_color() == color]
+        for color in (COLORS["failure"], COLORS["success"])
+    }
+    assert runs[COLORS["failure"]] == [
+        [[1, 0], [2, 1]], [[2, 1]], [[1, 0.2], [2, 1.2], [3, 5]], [[3, 5]],
+    ]  # fmt: skip
+    assert runs[COLORS["success"]] == [[[1, -9.1]], [[1, -9.1]]]
+    threshold = line_called(ax, "threshold, alpha = 0.1")
+    assert threshold.get_ydata() == pytest.approx([np.log(10)] * 2)
+    assert ax.get_xlabel() == "step"
+    for nowhere in (np.inf, 0.0):
+        labels = [line.get_label() for line in e_process(nowhere).ax_.lines]
+        assert not [label for label in labels if "threshold" in label]
+
+
+LEVELS = pd.Index([0.1, 0.4], name="alpha")
+
+
+def rates(low):
+    table = pd.DataFrame({"false_alarm_rate": [0.15, 0.5], "power": [0.3, 0.9]}, index=LEVELS)
+    table["false_alarm_rate_low"], table["false_alarm_rate_high"] = low, [0.2, 0.6]
+    table["power_low"], table["power_high"] = [0.2, 0.8], [0.4, 1.0]
+    return table
+
+
+def marks(ax, marker):
+    """Places of the markers that no line joins; not those of the legend."""
+    lines = [line for line in ax.lines if line.get_marker() == marker and len(line.get_xdata())]
+    return [point for line in lines for point in points(line)]
+
+
+def test_power():
+    display = PowerDisplay({"raw": rates([0.11, 0.4])}).plot()
+    left, right = display.ax_
+    alarms, power = display.line_
+    assert points(alarms) == [[0.1, 0.15], [0.4, 0.5]]
+    assert points(power) == [[0.1, 0.3], [0.4, 0.9]]
+    assert filled(left.collections[0])[0.4] == (0.4, 0.6)
+    assert filled(right.collections[0])[0.4] == (0.8, 1.0)
+    assert marks(left, "x") == [[0.1, 0.15]]  # an interval that reaches alpha is not above it
+    assert marks(left, "o") == [[0.4, 0.5]]
+    assert marks(right, "o") == [[0.1, 0.3], [0.4, 0.9]]
+    assert not marks(right, "x")
+    assert points(line_called(left, "alpha")) == [[0, 0], [0.4, 0.4]]
+    assert left.get_xlim() == right.get_xlim() == pytest.approx((-0.008, 0.416))
+    low, high = left.get_ylim()
+    assert low == pytest.approx(-0.02 * high)
+    assert right.get_ylim() == (-0.02, 1.02)
+    assert left.get_xlabel() == right.get_xlabel() == "alpha"
+    assert display.figure_.get_size_inches().tolist() == [9, 4]
+    kept = PowerDisplay({"raw": rates([0.1, 0.4])}).plot().ax_[0]
+    assert [text.get_text() for text in kept.get_legend().get_texts()] == ["alpha", "raw"]
+
+
+def savings(low):
+    shares = {"cost_share": [1.0, 0.6, 0.2], "accuracy_share": [1.0, 0.9, 0.0]}
+    at_alpha = rates(low).assign(cost_share=[0.9, 0.5], accuracy_share=[0.95, 0.7])
+    return TokenSavings(pd.DataFrame(shares), at_alpha, 100.0, 0.5, 10, 0)
+
+
+def test_savings():
+    display = SavingsDisplay({"raw": savings([0.11, 0.4]), "b": savings([0.0, 0.0])}).plot()
+    ax = display.ax_
+    assert points(line_called(ax, "random runs at step 1")) == [[0.2, 0], [1, 1]]
+    assert points(display.line_[0]) == [[1, 1], [0.6, 0.9], [0.2, 0]]
+    assert display.line_[0].get_label() == "raw, area 0.70"
+    assert marks(ax, "x") == [[0.9, 0.95]]
+    assert marks(ax, "o") == [[0.5, 0.7], [0.9, 0.95], [0.5, 0.7]]
+    assert (ax.get_xlim(), ax.get_ylim()) == ((-0.02, 1.02), (-0.02, 1.02))
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts[-2:] == ["levels", "false-alarm rate above alpha"]
+
+
+def test_early_warning():
+    by_step = pd.DataFrame(
+        {"AUROC": [0.6, 0.8], "AUROC_low": [0.5, 0.7], "AUROC_high": [0.7, 0.9]}, index=[1, 2]
+    )
+    times = np.array([0.0, 0.2, 0.5, np.nan]), np.array([0.9, np.nan])
+    display = EarlyWarningDisplay({"risk": EarlyWarning(0.3, *times, by_step)}).plot(name="runs")
+    left, right = display.ax_
+    (line,) = display.line_
+    detected = dict(points(line))
+    assert [detected[x] for x in (0, 0.19, 0.2, 0.49, 0.5, 1)] == [0.25, 0.25, 0.5, 0.5, 0.75, 0.75]
+    assert line.get_label() == "risk: 50% of failures by 20%"
+    alarms = [one for one in left.lines if one.get_linestyle() == ":" and len(one.get_xdata())]
+    assert [dict(points(one))[1.0] for one in alarms] == [0.5]
+    assert [one.get_color() for one in alarms] == [line.get_color()]
+    early = left.patches[0]
+    assert (early.get_x(), early.get_width()) == (0, 0.2)
+    assert (left.get_xlim(), left.get_ylim()) == ((-0.02, 1.02), (-0.02, 1.02))
+    assert left.get_title() == "runs"
+    assert points(line_called(right, "risk")) == [[1, 0.6], [2, 0.8]]
+    assert filled(right.collections[0])[2] == (0.7, 0.9)
+    assert [one.get_ydata() for one in right.lines if one.get_linestyle() == "--"] == [[0.5, 0.5]]
+    assert right.get_xlabel() == "step"
+    assert display.figure_.get_size_inches().tolist() == [9, 4]
+    display.plot(ax=plt.figure().add_subplot())
+    assert len(display.figure_.axes) == 1
