@@ -163,7 +163,7 @@ def test_proper_scores_choose_among_settings(runs):
     search = GridSearchCV(
         pipeline,
         {
-            "prefixforecaster__features": ["prefix", "last", "summary"],
+            "prefixforecaster__features": ["prefix", "last"],
             "prefixforecaster__estimator": [None, HistGradientBoostingClassifier(max_iter=5)],
         },
         scoring=make_tps_scorer("log"),
