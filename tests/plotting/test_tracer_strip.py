@@ -41,7 +41,8 @@ def test_strip_shows_each_step_from_zero_to_the_largest_value(signals):
     display = TracerStripDisplay.from_estimator(TracerScorer().fit(signals), signals, "b")
     rows = ["surprisal", "repetition", "agent_gap", "user_gap", "risk"]
     drawn = display.line_.get_array()
-    np.testing.assert_array_equal(drawn.filled(np.nan), display.table[rows].to_numpy().T)
+    shown = drawn.filled(np.nan).reshape(len(rows), -1)  # flat before matplotlib 3.8
+    np.testing.assert_array_equal(shown, display.table[rows].to_numpy().T)
     assert display.line_.get_clim() == (0, display.table[rows].max(axis=None))
     assert display.ax_.get_ylim() == (5, 0)
     assert display.ax_.get_xlim() == (0.5, 10.5)
