@@ -119,12 +119,16 @@ def test_largest_uncertainty(cost, u_max):
         ([[0, -1], [1, 0]], r"cost\[0, 1\] is -1; costs are finite and >= 0"),
         ([[0, 1]], r"cost must have one row for each of the 2 classes, got shape \(1, 2\)"),
         ([[0, 0], [0, 0]], "all costs are zero; at least one decision must cost something"),
-        ([[1, 0], [0, 0]], "decision 1 costs nothing for any class, so nothing is uncertain"),
+        ([[1, 1, 0], [1, 0, 0]], "decision 2 costs nothing for any class, so nothing is uncertain"),
     ],
 )
 def test_costs_that_are_refused(cost, words):
     with pytest.raises(ValueError, match=words):
         as_cost(cost, 2, 0.0)
+
+
+def test_a_class_may_be_free_whatever_is_decided():
+    assert as_cost([[1, 2], [0, 0]], 2, 0.0).u_max == pytest.approx(1.0)
 
 
 def test_log_of_others():
