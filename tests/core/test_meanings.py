@@ -1,0 +1,108 @@
+"""What the words of an outcome mean."""
+
+import re
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from trajscore.core.errors import ArgumentError
+from trajscore.core.meanings import (
+    Meanings,
+    as_mapped,
+    check_map,
+    map_outcomes,
+    propose,
+    refuse_words,
+)
+
+
+@pytest.mark.parametrize(
+    ("outcome_map", "meanings"),
+    [
+        (None, {}),
+        ("", None),
+        ({}, {}),
+        ("pass=1,fail=0", {"pass": 1, "fail": 0}),
+        (" Pass =0.5,a=b=-1", {"pass": 0.5, "a=b": -1}),
+        ({"OK ": True, 2.0: 0, 3: np.float32(1)}, {"ok": 1, "2": 0, "3": 1}),
+        ({0.5: 1}, {"0.5": 1}),
+    ],
+)
+def test_maps(outcome_map, meanings):
+    if meanings is None:
+        with pytest.raises(ArgumentError, match="outcome_map: '' is not a pair such as pass=1"):
+            check_map(outcome_map)
+    else:
+        found = check_map(outcome_map)
+        assert found == meanings
+        assert all(type(value) is float for value in found.values())
+
+
+@pytest.mark.parametrize(
+    ("outcome_map", "words"),
+    [
+        (3, "outcome_map must be a dict of words, got 3"),
+        ("pass", "outcome_map: 'pass' is not a pair such as pass=1"),
+        ("=1", "outcome_map: '=1' is not a pair such as pass=1"),
+        ("pass=yes", "outcome_map: 'pass' means 'yes'; give 1 for success, 0 for failure, -1 for"),
+        *(
+            ({"pass": value}, f"outcome_map: 'pass' means {value!r}; give 1 for success")
+            for value in (1.01, -0.01, -2, None, float("nan"))
+        ),
+    ],
+)
+def test_maps_that_are_refused(outcome_map, words):
+    with pytest.raises(ArgumentError, match=re.escape(words)):
+        check_map(outcome_map)
+
+
+def test_mapped_values():
+    meanings = {"pass": 1.0, "2": 0.0}
+    found = [as_mapped(value, meanings) for value in (" PASS", 2.0, 2, "other", 2.5)]
+    assert found == [1, 0, 0, "other", 2.5]
+    assert as_mapped(" PASS", {}) == " PASS"
+
+
+def test_columns():
+    numbers = pd.Series([0, 1])
+    assert map_outcomes(numbers, {}) is numbers
+    assert map_outcomes(numbers, {"0": 1.0, "1": 0.0}).tolist() == [1, 0]
+    words = pd.Series(["pass", None, "fail", "Pass "], index=[5, 6, 7, 9])
+    found = map_outcomes(words, {"pass": 1.0, "fail": 0.0})
+    assert found.tolist() == [1, None, 0, 1]
+    assert found.index.tolist() == [5, 6, 7, 9]
+    with pytest.raises(ValueError, match="column 'y' holds a list or an object; give one outcome"):
+        map_outcomes(pd.Series([[1], [2]], name="y"), {})
+
+
+def test_words_of_a_column_that_are_not_mapped():
+    column = pd.Series(["pass", "meh", "meh", "fail", "meh", None])
+    with pytest.raises(ArgumentError) as error:
+        map_outcomes(column, {"pass": 1.0, "other": 0.0})
+    words = "the outcome is a word in 4 of 6 runs; say what each word means with outcome_map="
+    assert str(error.value).startswith(words)
+    assert error.value.value == {"pass": "1", "meh": "?", "fail": 0}
+
+
+def test_a_refusal_names_twelve_words_the_most_common_first():
+    words = Counter({f"w{k:02d}": 1 for k in range(12)}) + Counter({"yes": 5})
+    with pytest.raises(ArgumentError) as error:
+        refuse_words(words, 20, {"w": 0.5}, "row 3: ")
+    assert str(error.value).startswith("row 3: the outcome is a word in 17 of 20 runs; ")
+    assert str(error.value).endswith(" and 1 other words")
+    assert [*error.value.value] == ["w", "yes", *(f"w{k:02d}" for k in range(11))]
+    assert error.value.value["w"] == "0.5"
+    del words["w11"]
+    with pytest.raises(ArgumentError) as error:
+        refuse_words(words, 20, {})
+    assert "other words" not in str(error.value)
+    assert len(error.value.value) == 12
+
+
+def test_usual_words():
+    proposed = propose([" Passed", "fail", "timeout", "meh"])
+    assert proposed == {" Passed": 1, "fail": 0, "timeout": -1, "meh": "?"}
+    assert str(proposed) == " Passed=1,fail=0,timeout=-1,meh=?"
+    assert str(Meanings()) == ""
