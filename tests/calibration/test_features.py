@@ -9,7 +9,7 @@ from trajscore.calibration._features import PrefixFeatures
 nan = np.nan
 # two channels; the second run ends after its second step and starts with a score not recorded
 X = TrajectoryArray(
-    [[0.5, 2.0], [0.2, 5.0], [0.8, -1.0], [nan, 1.0], [0.4, nan]], [3, 2], missing="allow"
+    [[0.5, 2.0], [0.2, 5.0], [0.8, -1.0], [nan, -1.0], [0.4, nan]], [3, 2], missing="allow"
 )
 FIRST = X.cells[:3]
 
@@ -25,8 +25,8 @@ def test_summary():
         [0.5, 0.5, 0.5, 0.5, 0, 2, 2, 2, 2, 0, 1],
         [0.35, 0.2, 0.5, 0.2, -0.3, 3.5, 2, 5, 5, 3, 2],
         [0.5, 0.2, 0.8, 0.8, 0.6, 2, -1, 5, -1, -6, 3],
-        [nan, nan, nan, nan, nan, 1, 1, 1, 1, 0, 1],
-        [0.4, 0.4, 0.4, 0.4, 0, 1, 1, 1, 1, 0, 2],
+        [nan, nan, nan, nan, nan, -1, -1, -1, -1, 0, 1],
+        [0.4, 0.4, 0.4, 0.4, 0, -1, -1, -1, -1, 0, 2],
     ]
     np.testing.assert_allclose(rows, expected, atol=1e-15)
 
@@ -47,7 +47,7 @@ def test_running():
         core, t = statistics(scores), len(scores)
         step = [*np.eye(9)[t - 1], np.log(t)]
         np.testing.assert_allclose(row, [*core, *(core * np.log(t)), *step], atol=1e-12)
-    late = statistics([[0.4, 1.0]])
+    late = statistics([[0.4, -1.0]])
     assert np.isnan(rows[3, 0:32:2]).all()
     np.testing.assert_allclose(rows[3, 1:16:2], late[1::2], atol=1e-12)
     np.testing.assert_allclose(rows[4, :16], late, atol=1e-12)
@@ -67,7 +67,7 @@ def test_last_scores_newest_first():
     )
     rows = features("last")  # of each channel the newest, then the one before it
     np.testing.assert_array_equal(rows[2], [0.8, 0.2, -1, 5, 3])
-    np.testing.assert_array_equal(rows[4], [0.4, nan, nan, 1, 2])
+    np.testing.assert_array_equal(rows[4], [0.4, nan, nan, -1, 2])
 
 
 @pytest.mark.parametrize(("kind", "n_seen"), [("prefix", 3), ("last", 2), ("summary", 0)])
@@ -89,7 +89,7 @@ def test_used_cells_only():
 
 def test_a_function_sees_all_runs_so_far():
     rows = features(lambda seen: np.nansum(seen, axis=(1, 2)))
-    np.testing.assert_allclose(rows, [[2.5, 1], [7.7, 2], [7.5, 3], [1, 1], [1.4, 2]])
+    np.testing.assert_allclose(rows, [[2.5, 1], [7.7, 2], [7.5, 3], [-1, 1], [-0.6, 2]])
     two = features(lambda seen: seen[:, -1])
     np.testing.assert_array_equal(two, np.column_stack([X.cells, [1, 2, 3, 1, 2]]))
 
