@@ -130,3 +130,12 @@ def test_repeated_calls(names, window, count, expected):
 
 def test_calls_are_repeated_within_a_run_and_by_another_turn():
     assert repeated_calls(TURNS, 9).tolist() == [4]
+
+
+def test_the_first_text_is_a_text():
+    steps = [agent("find {}"), agent("", "find", observation="find {}"), user("find {}")]
+    turns = take_turns([io.Run("a", steps)], ("agent", "user"), "a reader")
+    texts = TextsOfTurns(turns)
+    assert texts.listed == ["find {}"]
+    assert [part.tolist() for part in calls_and_results(turns, texts)] == [[1], [0], [0]]
+    assert [part.tolist() for part in answers_to_turn_before(turns, texts)] == [[2], [0], [0]]
