@@ -1,0 +1,52 @@
+"""Counts over a log: scores that were not used, and fields that may be outcomes."""
+
+import math
+
+import pytest
+
+from trajscore.io.tally import Tally
+
+
+@pytest.mark.parametrize(
+    ("chosen", "unused"), [(None, (1, 2)), ("a", (0, 2)), ("a.b", (0, 2)), ("b", (1, 0))]
+)
+def test_unused_scores(chosen, unused):
+    tally = Tally()
+    tally.note_scores("run", ["a", "b"], chosen)
+    tally.note_scores("run", ["b"], chosen)
+    assert (tally.unused["run", "a"], tally.unused["run", "b"]) == unused
+    assert tally.unused["step", "b"] == 0
+
+
+def noted(*records):
+    tally = Tally(n_runs=len(records))
+    for record in records:
+        tally.note_values(record)
+    return tally
+
+
+@pytest.mark.parametrize(
+    ("value", "counts"),
+    [
+        ("yes", True), ("", False), ("x" * 20, True), ("x" * 21, False), (0, True), (0.5, True),
+        (False, True), (math.nan, False), (None, False), ([1], False),
+    ],
+)  # fmt: skip
+def test_values_that_may_be_outcomes(value, counts):
+    assert ("a" in noted({"a": value}).values) == counts
+    assert ("a.b" in noted({"a": {"b": value}}).values) == counts
+
+
+@pytest.mark.parametrize(("n_values", "is_candidate"), [(1, True), (8, True), (9, False)])
+def test_few_values(n_values, is_candidate):
+    tally = noted(*({"a": k % n_values} for k in range(20)))
+    assert ("a" in tally.candidates()) == is_candidate
+    assert len(tally.values["a"]) == n_values
+
+
+def test_likeliest_first():
+    tally = noted(*({"one": 1, "four": k, "two": k % 2, "three": k % 3} for k in range(4)))
+    assert list(tally.candidates()) == ["two", "three", "four", "one"]
+    assert tally.candidates()["two"] == {0: 2, 1: 2}
+    assert noted({"a": 1}).candidates() == {}  # of a single run
+    assert list(noted({"a": 1}, {}).candidates()) == ["a"]

@@ -1,0 +1,117 @@
+"""The density ratio and the sequential test made of it, by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from trajscore import TrajectoryArray
+from trajscore.calibration import PrefixForecaster
+from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold
+from trajscore.monitoring._thresholds import one_id, run_uniforms
+
+X = TrajectoryArray(
+    [0.5, 0.2, 0.8, 0.9, 0.1], [3, 2], ids=["a", "b"], ended=np.array([True, False])
+)
+LOG_M = np.log((1 - X.cells.ravel()) / X.cells.ravel()) + 0.7
+PLAIN = DensityRatio(None, 0.7, wait=0.25)
+FOLDS = tuple(Fold(PLAIN, np.array(maxima)) for maxima in ([0.0, 1.0, 2.0], [1.5, 2.5]))
+TEST = FittedTest(
+    PLAIN, (0.1,), (None,), (), randomized_end=False, seed=3, n_channels=1, channels=None,
+    longest=3, fitted_range=((0.2, 0.8),),
+)  # fmt: skip
+
+
+def test_log_m():
+    np.testing.assert_allclose(PLAIN.log_m(X), LOG_M[:, None].reshape(PLAIN.log_m(X).shape))
+    far = np.log((1 - 1e-6) / 1e-6)
+    np.testing.assert_allclose(PLAIN.of_forecasts(np.array([0, 1])), [far + 0.7, -far + 0.7])
+
+
+def test_only_the_end_of_a_run_does_not_wait():
+    expected = LOG_M - [0.25, 0.25, 0, 0.25, 0.25]
+    np.testing.assert_allclose(PLAIN.monitored_values(X).ravel(), expected)
+    np.testing.assert_allclose(PLAIN.largest(X), [expected[1], expected[4]])
+    assert len(PLAIN.largest(X[:0])) == 0
+
+
+def test_fit():
+    with pytest.raises(ValueError, match=r"\(n_samples = 2\) have the same outcome; it needs"):
+        DensityRatio.fit("passthrough", X, np.array([1, 1]))
+    fitted = DensityRatio.fit("passthrough", X[[0, 1, 0, 0]], np.array([1, 0, 1, 1]))
+    assert fitted == (None, pytest.approx(np.log(3)), 0.0)
+    assert fitted.end is None
+    assert DensityRatio.fit(None, X, np.array([1, 0])).end == "step"
+
+
+@pytest.mark.parametrize(("largest", "count"), [(-1, 3), (1.0, 2), (1.1, 1), (2.0, 1), (2.1, 0)])
+def test_count(largest, count):
+    assert FOLDS[0].count(largest) == count
+
+
+@pytest.mark.parametrize("randomized_end", [False, True])
+@pytest.mark.parametrize("folds", [(), FOLDS])
+def test_step_by_step_as_in_a_batch(folds, randomized_end):
+    test = replace(TEST, folds=folds, randomized_end=randomized_end)
+    values = PLAIN.monitored_values(X).ravel()
+    if folds:
+        largest = np.concatenate([np.maximum.accumulate(part) for part in (values[:3], values[3:])])
+        counts = [sum(m >= v for fold in folds for m in fold.maxima) for v in largest]
+        expected = -1.0 - np.array(counts)
+    else:
+        drawn = np.log(run_uniforms(one_id("a"), 3)[0]) if randomized_end else 0
+        expected = values - [0, 0, drawn, 0, 0]
+    np.testing.assert_allclose(test.statistic(X).ravel(), expected)
+    cells = iter(range(5))
+    for run, run_id, ended in ((X[0], "a", True), (X[1], "b", False)):
+        progress = test.begin()
+        assert progress.largest == (-np.inf,) * (1 + len(folds))
+        scores = np.ravel(run)
+        for t, score in enumerate(scores, start=1):
+            done, cell = ended and t == len(scores), next(cells)
+            progress, log_m, statistic = test.advance(
+                progress, np.array([score]), run_id, done=done
+            )
+            assert log_m == pytest.approx(LOG_M[cell])
+            assert statistic == pytest.approx(expected[cell])
+
+
+@pytest.mark.parametrize(
+    ("fitted", "expected"),
+    [((0.2, 0.8), (-0.4, 1.4)), ((0, 0), (-1, 1)), ((5, 5), (0, 10)), ((-3, -3), (-6, 0)),
+     ((0.5, 0.5), (-0.5, 1.5))],
+)  # fmt: skip
+def test_expected_range(fitted, expected):
+    test = replace(TEST, fitted_range=(fitted,))
+    assert test.expected_range == [pytest.approx(expected)]
+
+
+def test_range_warning():
+    named = replace(TEST, n_channels=2, channels=("p", "q"), fitted_range=((0, 1), (2, 4)))
+    assert named.range_warning(np.array([[-1.0, 0], [2, 6]])) == ""
+    said = "score 6.5 of 'q' is out of range: training scores go from 2 to 4. Check that it is on"
+    assert named.range_warning(np.array([[2, 6], [0, 6.5], [9, 9]])).startswith(said)
+    plain = TEST.range_warning(np.array([0.5, -0.5]))
+    assert plain.startswith("score -0.5 is out of range: training scores go from 0.2 to 0.8.")
+
+
+@pytest.mark.parametrize(
+    ("forecaster", "words"),
+    [
+        (None, ""),
+        (PrefixForecaster(), "after that step their forecasts stay as they are"),
+        (PrefixForecaster(features="summary", pooled=True), "their forecasts extrapolate"),
+    ],
+)
+def test_beyond_the_longest_run(forecaster, words):
+    assert replace(TEST, ratio=DensityRatio(forecaster, 0.0)).beyond.endswith(words)
+    assert bool(words) == bool(replace(TEST, ratio=DensityRatio(forecaster, 0.0)).beyond)
+
+
+def test_end_after_the_last_step_counts_twice(rng):
+    runs = TrajectoryArray(rng.random(40), np.full(20, 2), ended=np.full(20, True))
+    forecaster = PrefixForecaster(features="running", pooled=True, end="after")
+    ratio = DensityRatio.fit(forecaster, runs, np.arange(20) % 2, wait=0.1)
+    going, ended = ratio.log_m(runs.with_ended(False)), ratio.log_m(runs)
+    expected = np.where(np.arange(40) % 2, np.maximum(going - 0.1, ended), going - 0.1)
+    np.testing.assert_allclose(ratio.monitored_values(runs).ravel(), expected.ravel())
