@@ -56,9 +56,10 @@ def test_early_steps_count_more():
 @pytest.mark.parametrize(
     ("labels", "kind"), [([1, 1, 0, 0, 0], "successes"), ([0, 0, 1, 0, 0], "failures")]
 )
-def test_a_fold_of_one_class(labels, kind):
+@pytest.mark.parametrize("weights", ["uniform", lambda step: 0.01 / step])
+def test_a_fold_of_one_class(labels, kind, weights):
     with pytest.raises(ValueError, match=f"all runs of a fold are {kind}; calibration needs"):
-        steps(np.array(labels, dtype=float)).of(FOLD == 0)
+        steps(np.array(labels, dtype=float), weights).of(FOLD == 0)
 
 
 def test_range_leaves_out_runs_of_weight_0():
