@@ -36,12 +36,11 @@ def read(path: Path, arguments: argparse.Namespace) -> RunSet:
     """Read a set of runs, and say what was guessed to get there."""
     try:
         runs = RunSet.read(path, censored=arguments.censored, **reading(arguments))
-    except ArgumentError as error:
-        if str(path) in error.text:
-            raise
-        raise ArgumentError(f"{path}: {error.text}", error.part, error.value) from error
     except ValueError as error:
-        raise error if str(path) in str(error) else ValueError(f"{path}: {error}") from error
+        if str(path) in str(error):
+            raise
+        problem = error if isinstance(error, ArgumentError) else ArgumentError(str(error))
+        raise ArgumentError(f"{path}: {problem.text}", problem.part, problem.value) from error
     for line in runs.notes.splitlines():
         print(f"{path}: {line}")
     return runs
