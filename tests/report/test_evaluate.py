@@ -78,7 +78,7 @@ def test_progress_wraps_what_takes_long(chess):
     assert {3, 6} <= {len(jobs) for jobs in seen}  # three predictors, with three references
     seen.clear()
     assert pickle.loads(pickle.dumps(report)).to_html(progress=progress)
-    assert [len(jobs) for jobs in seen] == [11]
+    assert [len(jobs) for jobs in seen] == [3]
     with pytest.raises(ValueError, match="progress must be a function"):
         evaluate(X, y, progress=True)
 

@@ -151,9 +151,9 @@ class Report(ReportData):
 
     def _repr_html_(self) -> str:
         try:
-            from trajscore.report.page.build import first_screen
+            from trajscore.report.page.build import embedded
 
-            return first_screen(self)
+            return embedded(self)
         except ImportError:  # Jinja2
             pass
         return self.table.to_html(float_format=lambda value: f"{value:.4g}", na_rep="")

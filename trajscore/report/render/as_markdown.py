@@ -14,24 +14,28 @@ from trajscore.report._disclosures import (
     population,
     sentence,
 )
-from trajscore.report._verdict import answer, behind_counting, card_reason, of_groups, verdicts
+from trajscore.report._first_screen import FirstScreen, first_screen
+from trajscore.report._verdict import behind_counting, card_reason, of_groups, verdicts
 from trajscore.report.render.cells import group_cells, margin_cells
 
 
 def to_markdown(data: ReportData) -> str:
-    """Return verdicts, margins, notes and disclosures."""
-    margins, (headline, unobserved) = margin_cells(data), answer(data)
+    """Return the first screen, then margins, verdicts, notes and disclosures, folded."""
+    margins, screen = margin_cells(data), first_screen(data)
+    stated = screen.answer
     rows = [
         [name if name in REFERENCES else f"{name}, {FORMS[form]}", *cells]
         for (name, form), cells in zip(margins.index, margins.to_numpy(), strict=True)
     ]
     parts = [
-        "# Does the confidence mean what it says?",
-        f"**{escaped(headline)}**",
-        escaped(unobserved),
+        f"# {escaped(stated.headline)}",
+        f"**{stated.why}:** {escaped(stated.reason, bold=True)}",
         table(["predictor", "what to do", "why"], _cards(data)),
+        _actions(screen),
+        f"**Data: {screen.check.level}.** {escaped(screen.check.reasons[0])}",
+        escaped(screen.about),
+        f"<details><summary>All numbers of {escaped(population(data.facts))}</summary>",
         escaped(identification(data)),
-        f"Unless a line says otherwise, numbers are of {population(data.facts)}.",
         "## Margin over the base rate",
         escaped(f"{level_of_margins(data)[0].upper()}{level_of_margins(data)[1:]}."),
         table(["predictor", *margins.columns], rows),
@@ -42,6 +46,7 @@ def to_markdown(data: ReportData) -> str:
         else "",
         "## How this was made",
         _list(f"**{name}**: {escaped(text)}" for name, text in disclosures(data).items()),
+        "</details>",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -56,6 +61,20 @@ def _groups(data: ReportData) -> Iterator[str]:
         if len(cells):
             rows = [[*key, *row] for key, row in zip(cells.index, cells.to_numpy(), strict=True)]
             yield table(["group", "predictor", *cells.columns], rows)
+
+
+def _actions(screen: FirstScreen) -> str:
+    """Say which runs to accept, to stop, and to read."""
+    if not screen.shown:
+        return ""
+    return _list(
+        escaped(text, bold=True)
+        for text in (
+            f"{screen.accept_sentence} {' '.join(screen.accept_notes)}",
+            f"{screen.stop_sentence} {screen.stop_notes[0]}",
+            f"**Read first:** {screen.worst_sentence}",
+        )
+    )
 
 
 def _cards(data: ReportData) -> list[list[str]]:
@@ -75,9 +94,10 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
-def escaped(text: str) -> str:
-    """Keep names from being read as marks: of HTML, a formula, a style, a link."""
-    return re.sub(r"([<$*`\\]|(?<=\])\()", r"\\\1", text).replace("\n", " ")
+def escaped(text: str, *, bold: bool = False) -> str:
+    """Keep names from being read as marks: of HTML, a formula, a style, a link; not bold words."""
+    safe = re.sub(r"([<$*`\\]|(?<=\])\()", r"\\\1", text).replace("\n", " ")
+    return safe.replace(r"\*\*", "**") if bold else safe
 
 
 def _list(sentences: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.score_families import digits_of
+from trajscore.report._answer import answer
 from trajscore.report._cards import ranked
 from trajscore.report._contradictions import contradictions
 from trajscore.report._data import AS_GIVEN, RECALIBRATED, REFERENCES, RUN_METRICS, ReportData
@@ -17,8 +18,9 @@ from trajscore.report._disclosures import (
     population,
     sentence,
 )
+from trajscore.report._first_screen import without_marks
 from trajscore.report._numbers import short_number
-from trajscore.report._verdict import answer, of_groups, verdicts
+from trajscore.report._verdict import of_groups, verdicts
 from trajscore.report.render.cells import (
     gain_cells,
     group_cells,
@@ -36,8 +38,9 @@ def to_text(data: ReportData, *, verbose: bool = False) -> str:
     """Return one screen of text; verbose, all tables, what was left out, and disclosures."""
     if not verbose:
         return to_summary(data)
+    stated = answer(data)
     parts = [
-        lines(filter(None, answer(data))),
+        lines([stated.headline, without_marks(f"{stated.why}: {stated.reason}")]),
         lines(verdicts(data)),
         lines([f"every number is of {population(data.facts)}"]),
         _steps(data),
