@@ -422,9 +422,7 @@ def test_groups_of_a_table(table, capsys):
     assert (
         "By model, the 2 groups are not shown to differ in how well confidence works (p = " in said
     )
-    assert re.search(
-        r"runs.csv \u00b7 60 runs \u00b7 .*steps", said
-    )
+    assert re.search(r"runs.csv \u00b7 60 runs \u00b7 .*steps", said)
     assert (
         "--by: no column named 'modle'; did you mean 'model'"
         in run(capsys, path, "--by", "modle")[2]
