@@ -1,10 +1,11 @@
 """The answer, what would change it, and what runs without an outcome do to it."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from made_cards import BETTER, NOTHING, OPEN, card, cards_of, data_of, groups_of
-from trajscore import evaluate
+from trajscore import TrajectoryArray, evaluate
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._answer import (
@@ -212,3 +213,27 @@ def test_decisions():
         ({"a": AVOID, "b": TOO_FEW}, ("", TOO_FEW)),
     ):
         assert decision(table_of(cards_of(**actions))) == decided
+
+
+def test_a_tied_predictor_may_lead_without_unobserved_runs():
+    columns = ["predictor", "reference", "difference", "low", "high"]
+    data = data_of(
+        cards_of(a=USE, b=USE),
+        facts={"n_observed": 900},
+        observed_cards=table_of(cards_of(b=USE, a=USE)),
+        pairs=pd.DataFrame([("a", "b", 0.0, -0.1, 0.1)], columns=columns),
+    )
+    assert answer(data).reason.endswith(
+        "Without these 100 runs, whose outcome is unknown, a predictor that is tied with it leads: "
+        "use b as it is (+0.100 [+0.050, +0.150] nats)."
+    )
+
+
+def test_a_predictor_that_does_not_beat_counting_steps():
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(1, 12, 500)
+    y = (rng.random(500) < np.where(lengths < 6, 0.9, 0.2)).astype(int)
+    step = np.concatenate([np.arange(1, n + 1) for n in lengths])
+    X = TrajectoryArray(1 / (1 + step), lengths)
+    reason = answer(evaluate(X, y, intervals=IntervalOptions(20))).reason
+    assert reason.startswith("Counting steps, which is free. forecast beats a constant, but is")

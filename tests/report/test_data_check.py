@@ -97,14 +97,3 @@ def test_few_runs_of_an_outcome(good, said):
     y = (np.arange(100) < good).astype(int)
     X = TrajectoryArray(rng.random(300), np.full(100, 3))
     assert (said in check_of(X, y).reasons) == (said is not None)
-
-
-def test_a_predictor_that_does_not_beat_counting_steps():
-    rng = np.random.default_rng(0)
-    lengths = rng.integers(1, 12, 500)
-    y = (rng.random(500) < np.where(lengths < 6, 0.9, 0.2)).astype(int)
-    step = np.concatenate([np.arange(1, n + 1) for n in lengths])
-    X = TrajectoryArray(1 / (1 + step), lengths)
-    check = check_of(X, y)
-    assert any("beats a constant, but is" in reason for reason in check.reasons)
-    assert check.level == "look once"

@@ -25,7 +25,7 @@ from trajscore.report._groups import ERROR_RATE
 from trajscore.report._left_out import number_of_runs
 from trajscore.report._numbers import fixed, with_interval
 from trajscore.report._reliability import reliability
-from trajscore.report._verdict import listed, side_of_zero
+from trajscore.report._verdict import behind_counting, listed, side_of_zero
 
 _MOST_NAMED = 5
 _FEW_NAMED = 4
@@ -154,6 +154,8 @@ def _would_change(data: ReportData, best: str, action: str) -> str:
 
 
 def _would_change_by_choice(data: ReportData, best: str, action: str) -> str:
+    if behind := behind_counting(data, best):
+        return f"Counting steps, which is free. {behind}"
     actions = data.cards["card"]
     others = [name for name in ranked(data.cards)[1:] if actions[name] in (USE, RECALIBRATE)]
     if not others:
@@ -200,9 +202,14 @@ def _with_unobserved(data: ReportData) -> str:
     cards, n = data.observed_cards, data.facts.n_censored
     if cards is None:
         return ""
-    return (
-        f" Without {_these(n)}, whose outcome is unknown, the answer stays: {_other_answer(data)}."
-    )
+    return f" Without {_these(n)}, whose outcome is unknown, {stays(data)}: {_other_answer(data)}."
+
+
+def stays(data: ReportData) -> str:
+    """Say that the answer is the same without some runs, or that of a tied predictor."""
+    assert data.observed_cards is not None
+    same = decision(data.cards)[0] == decision(data.observed_cards)[0]
+    return "the answer stays" if same else "a predictor that is tied with it leads"
 
 
 def _these(n: int) -> str:

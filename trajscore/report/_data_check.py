@@ -14,13 +14,13 @@ from trajscore.report._answer import (
     decision,
     is_settled,
     means_without_unobserved,
+    stays,
     turned_margins,
 )
 from trajscore.report._cards import n_rarer
 from trajscore.report._data import BASE_RATE, CONSTANT, ReportData
 from trajscore.report._disclosures import left_out, sentence
 from trajscore.report._left_out import number_of_runs
-from trajscore.report._verdict import behind_counting
 
 SOUND, LOOK, PROBLEM = "sound", "look once", "a problem"
 _MANY = 0.1  # of the runs: what they count as may decide
@@ -71,9 +71,6 @@ def _looks(data: ReportData) -> Iterator[str]:
         and (turned or facts.n_censored > _MANY * facts.n_runs)
     ):
         yield _unobserved(data)
-    best, _ = decision(data.cards)
-    if best and (behind := behind_counting(data, best)):
-        yield behind
     for note in data.remarks:
         few = note.kind == "few clusters" and note.facts["effective"] < _FEWEST_TASKS
         if note.kind in _LOOK and not few:
@@ -94,7 +91,7 @@ def _unobserved(data: ReportData) -> str:
     changes = "; ".join(filter(None, [means, turned_margins(data)]))
     return (
         f"{facts.n_censored:,} of {number_of_runs(facts.n_runs)} have no outcome{why}; they count "
-        f"{counted_as(data)}. Without them the answer stays{f', but {changes}' * bool(changes)}."
+        f"{counted_as(data)}. Without them {stays(data)}{f', but {changes}' * bool(changes)}."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -242,7 +243,7 @@ def _about(data: ReportData) -> str:
     n_steps = int(data.traces[BASE_RATE, CONSTANT].lengths.sum())
     hidden = f" of {facts.n_observed:,} observed" if facts.n_censored else ""
     parts = [
-        source.name or "data given in Python",
+        Path(source.name).name or "data given in Python",
         number_of_runs(facts.n_runs),
         f"{n_steps:,} steps",
         f"{facts.success_rate:.0%} {succeeded(data)}{hidden}",

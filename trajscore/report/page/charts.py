@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from trajscore.core.type_aliases import FloatArray
 
 # Labels are placed on a frame as narrow as on a phone, where they are closest together.
-_WIDTH, _CHARACTER = 300.0, 6.9
+_WIDTH = 300.0
+_CHARACTER = 6.9
 _ROW, _DOT = 18.0, 7.0
 _RADII, _ANGLES = (15.0, 24.0, 36.0, 50.0, 70.0), 16
 
@@ -94,6 +95,7 @@ class Plot:
     y: Axis
     about: str  # what it shows, for those who do not see it
     height: int = 180
+    width: float = _WIDTH  # of the narrowest frame, in pixels
     paths: list[tuple[str, str]] = field(default_factory=list)
     dots: list[tuple[float, float, str]] = field(default_factory=list)
     whiskers: list[tuple[float, float, float, str]] = field(default_factory=list)
@@ -137,9 +139,14 @@ class Plot:
             for part in np.meshgrid(_RADII, np.arange(len(across)), angle, indexing="ij")
         )
         dx, dy = np.cos(angle) * (radius + wide), np.sin(angle) * (radius + high)
-        left = across[point] * _WIDTH / 100 + dx
+        left = across[point] * self.width / 100 + dx
         top = down[point] * self.height / 100 + dy
-        out = (left < wide) | (left + wide > _WIDTH + 8) | (top < high) | (top + high > self.height)
+        out = (
+            (left < wide)
+            | (left + wide > self.width + 8)
+            | (top < high)
+            | (top + high > self.height)
+        )
         a, b, c, d = np.array(self._taken or [(0.0, 0.0, 0.0, 0.0)]).T[:, :, None]
         hides = (a < left + wide) & (c > left - wide) & (b < top + high) & (d > top - high)
         k = int(np.argmin(hides.sum(axis=0) + 1000 * out))
@@ -148,13 +155,13 @@ class Plot:
         self._taken.append((left[k] - wide, top[k] - high, left[k] + wide, top[k] + high))
 
     def _take(self, across: float, down: float, wide: float, high: float) -> None:
-        a, b = across * _WIDTH / 100, down * self.height / 100
+        a, b = across * self.width / 100, down * self.height / 100
         self._taken.append((a - wide, b - high, a + wide, b + high))
 
     def _take_line(self, across: FloatArray, down: FloatArray) -> None:
         """Note the places along a line."""
         for k in range(len(across) - 1):
-            dx = (across[k + 1] - across[k]) * _WIDTH / 100
+            dx = (across[k + 1] - across[k]) * self.width / 100
             dy = (down[k + 1] - down[k]) * self.height / 100
             n = max(2, int(math.hypot(dx, dy) / 8))
             for share in np.linspace(0, 1, n):

@@ -243,7 +243,7 @@ def run_line(view: View, key: tuple[str, str], row: int, flag: int) -> dict[str,
     trace = view.data.traces[key]
     cells = np.clip(trace.cells[trace.offsets[row] : trace.offsets[row + 1]], 0, 1)
     n, forecast = len(cells), f"said {cells[flag - 1]:.0%}"
-    plot = Plot(Axis(1.0, max(n, 2), 1), Axis(n_ticks=1), f"Step {flag} of {n} {forecast}", 90)
+    plot = Plot(Axis(1.0, max(n, 2), 1), Axis(n_ticks=1), f"Step {flag} of {n} {forecast}", 90, 170)
     steps = np.arange(1, n + 1)
     plot.line([1, 2] if n == 1 else steps, np.repeat(cells, 2) if n == 1 else cells, key[1])
     plot.points([flag], [cells[flag - 1]], "flag")
