@@ -40,7 +40,8 @@ def data_of(cards, *, facts=None, **others):
     key = pd.MultiIndex.from_product([list(cards), ["as_given"]])
     rest = {
         "by": None, "pairs": None, "observed_cards": None, "monitoring": None,
-        "intervals": pd.DataFrame(), "table": pd.DataFrame({"TPS log": NAN}, index=key), "source": Source(),
+        "intervals": pd.DataFrame(), "table": pd.DataFrame({"TPS log": NAN}, index=key),
+        "source": Source(),
     }  # fmt: skip
     return SimpleNamespace(
         cards=table,
