@@ -165,9 +165,9 @@ def test_costs(attributes, cost):
 @pytest.mark.parametrize(
     ("status", "failed"),
     [
-        ({"code": 2}, True), ({"code": "STATUS_CODE_ERROR"}, True),
-        ({"status_code": "error"}, True), ("ERROR", True), (2, True), ({"code": 1}, False), ({"code": "OK"}, False), ({}, False),
-        (None, False), ({"code": 12}, False),
+        ({"code": 2}, True), ({"code": "STATUS_CODE_ERROR"}, True), ("ERROR", True), (2, True),
+        ({"status_code": "error"}, True), ({"code": 1}, False), ({"code": "OK"}, False),
+        ({}, False), (None, False), ({"code": 12}, False),
     ],
 )  # fmt: skip
 def test_failures(status, failed):
