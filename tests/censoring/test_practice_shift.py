@@ -5,6 +5,7 @@ import pytest
 from trajscore import PlattCrossFitCalibrator, PrefixForecaster, TrajectoryArray
 from trajscore.calibration import cross_fit_traces
 from trajscore.censoring import practice_shift, termination_audit
+from trajscore.censoring._practice_shift import PracticeShift
 from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.metrics import censored_tps_score, tps_score
 
@@ -315,3 +316,26 @@ def test_predictors_groups_and_q_z_go_with_the_runs():
         practice_shift(X, y, calibrator=None, groups=[1, 2, 3, 4])
     with pytest.raises(ValueError, match="q_z must be one number or 3"):
         practice_shift(X, y, calibrator=None, q_z=[0.1, 0.2, 0.3, 0.4])
+
+
+@pytest.mark.parametrize(
+    ("shifts", "sign"),
+    [
+        ((0.1, 0.2), "+"),
+        ((-0.1, -0.2), "-"),
+        ((0.1, -0.2), "+/-"),
+        ((0.1, 0.0), "+/-"),
+        ((0.0, -0.1), "+/-"),
+        ((0.0, 0.0), "+/-"),
+    ],
+)
+def test_a_sign_is_one_on_which_all_families_agree(shifts, sign):
+    rows = pd.MultiIndex.from_product(
+        [("a", "base rate"), ("log", "brier"), ("early",)], names=["predictor", "score", "weights"]
+    )
+    table = pd.DataFrame({"shift": [*shifts, 0.5, -0.5]}, index=rows)
+    mean = pd.Series({"a": 0.25})
+    shift = PracticeShift(table, 3, 1, 0, pd.Series(dtype=float), mean, pd.DataFrame())
+    expected = pd.DataFrame({"mean forecast": [0.25], "early": [sign]}, index=["a"])
+    pd.testing.assert_frame_equal(shift.signs(), expected, check_names=False)
+    assert shift.censoring_rate == 0.25
