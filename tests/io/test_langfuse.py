@@ -76,6 +76,7 @@ def test_kinds_of_records(record, kinds):
         ({"data": [generation()], "meta": {}}, True),
         ({"data": [generation()]}, False),
         ({"data": [{}], "meta": {}}, False),
+        ({"data": [{}, generation()], "meta": {}}, False),
         ({"data": [], "meta": {}}, False),
     ],
 )
