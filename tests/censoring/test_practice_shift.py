@@ -7,6 +7,7 @@ from trajscore.calibration import cross_fit_traces
 from trajscore.censoring import practice_shift, termination_audit
 from trajscore.censoring._practice_shift import PracticeShift
 from trajscore.core.weights import WEIGHT_SCHEDULES
+from trajscore.inference import bootstrap
 from trajscore.metrics import censored_tps_score, tps_score
 
 STEP_WEIGHTS = [name for name in WEIGHT_SCHEDULES if name != "linear_front"]  # needs a horizon
@@ -170,6 +171,15 @@ def test_how_the_censored_runs_differ(webshop, shift):
     spread = lengths[complete].std() / np.sqrt(163)
     np.testing.assert_allclose(row["high"] - row["low"], 2 * 1.96 * spread, rtol=0.2)
     assert row["low"] < row["difference"] < row["high"]
+
+    def gap_of(counts):
+        sums = counts * lengths
+        return sums[:, ~complete].sum(axis=1) / counts[:, ~complete].sum(axis=1) - (
+            sums[:, complete].sum(axis=1) / counts[:, complete].sum(axis=1)
+        )
+
+    draws = bootstrap(gap_of, 308, n_resamples=300, random_state=0)
+    np.testing.assert_allclose(row[["low", "high"]], np.quantile(draws, [0.025, 0.975]))
     weight = [1 / np.sqrt(np.arange(1, n + 1)) for n in lengths]
     mean = np.array([np.average(F, weights=w) for F, w in zip(X["shy"], weight, strict=False)])
     row = shift.selection.loc["shy"]

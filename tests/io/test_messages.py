@@ -508,3 +508,11 @@ def test_parts_in_their_order():
     (listed,) = _messages._of_parts({"role": "user"}, parts[:2])
     assert listed["content"] == parts[:2]
     assert _messages._of_parts({"role": "user", "parts": []}, parts[2:3]) == [result]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [(["a", "AIMessageChunk"], "aimessage"), ([], ""), (None, ""), ("AIMessage", ""), ([3], "3")],
+)
+def test_classes_of_langchain(path, name):
+    assert _messages._class_of({"id": path}) == name
