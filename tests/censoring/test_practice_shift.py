@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -5,7 +7,7 @@ import pytest
 from trajscore import PlattCrossFitCalibrator, PrefixForecaster, TrajectoryArray
 from trajscore.calibration import cross_fit_traces
 from trajscore.censoring import practice_shift, termination_audit
-from trajscore.censoring._practice_shift import PracticeShift
+from trajscore.censoring._practice_shift import PracticeShift, _Figures, _gap, _table
 from trajscore.core.weights import WEIGHT_SCHEDULES
 from trajscore.inference import bootstrap
 from trajscore.metrics import censored_tps_score, tps_score
@@ -349,3 +351,52 @@ def test_a_sign_is_one_on_which_all_families_agree(shifts, sign):
     expected = pd.DataFrame({"mean forecast": [0.25], "early": [sign]}, index=["a"])
     pd.testing.assert_frame_equal(shift.signs(), expected, check_names=False)
     assert shift.censoring_rate == 0.25
+
+
+def test_a_table_by_hand():
+    names = [("a", "b", "base rate"), ("log", "brier"), ("early",)]
+    index = pd.MultiIndex.from_product(names, names=["predictor", "score", "weights"])
+    complete = [0.3, -0.1, 0.2, 0.0, 0.1, 0.0]  # log, brier of a, of b, of the base rate
+    extended = [0.1, 0.1, 0.4, 0.0, 0.1, 0.0]
+    values = np.array([complete, extended, *np.arange(24.0).reshape(4, 6)])
+    table = _table(index, values, values - 1, values + 1)
+    assert table["complete"].tolist() == complete
+    assert table["margin_shift"].tolist() == values[5].tolist()
+    assert table["shift_low"].tolist() == (values[2] - 1).tolist()
+    assert table["margin_extended_high"].tolist() == (values[4] + 1).tolist()
+    assert "extended_low" not in table
+    ranks = table[["rank_complete", "rank_extended"]].xs("log", level="score").to_numpy()
+    assert ranks[:, 0].argsort().tolist() == [0, 1, 2]  # the best is first
+    assert ranks[1, 1] < ranks[0, 1] == ranks[2, 1]
+    # the margin of a changes its sign in brier, and in log it is lost
+    assert table["sign_flip"].tolist() == [False, True, False, False, False, False]
+    flips = table["rank_complete"] != table["rank_extended"]
+    assert table["rank_flip"].tolist() == flips.tolist()
+    assert table["rank_flip"].any()
+
+
+def test_figures_by_hand():
+    def sums(total):
+        return SimpleNamespace(total=np.array(total), divisor=np.array([1.0, 2.0, 1.0]))
+
+    complete = np.array([True, True, False])
+    figures = _Figures([sums([3.0, 3, 4]), sums([1.0, 1, 1])], complete, 2)
+    found = figures(np.array([[1.0, 1, 1], [0, 2, 1], [0, 0, 3]]))
+    assert found.shape == (3, 6, 2)
+    means = [[6 / 3, 10 / 4], [6 / 4, 10 / 5], [np.nan, 4]]
+    rates = [[2 / 3, 3 / 4], [2 / 4, 3 / 5], [np.nan, 1]]
+    for row, (a, base) in enumerate(zip(means, rates, strict=True)):
+        margins = np.subtract(a, base)
+        np.testing.assert_allclose(found[row, :3, 0], [*a, a[1] - a[0]])
+        np.testing.assert_allclose(found[row, :3, 1], [*base, base[1] - base[0]])
+        np.testing.assert_allclose(found[row, 3:, 0], [*margins, margins[1] - margins[0]])
+        np.testing.assert_allclose(found[row, 3:, 1], np.multiply(base, 0)[[0, 1, 0]])
+
+
+def test_means_of_both_kinds_of_runs():
+    known = np.array([[1.0, 10], [3, 30], [8, 0]])
+    complete = np.array([True, True, False])
+    found = _gap(known, complete, np.array([[1.0, 1, 1], [3, 1, 2], [1, 0, 0]]))
+    np.testing.assert_allclose(found[0], [[2, 20], [8, 0], [6, -20]])
+    np.testing.assert_allclose(found[1], [[1.5, 15], [8, 0], [6.5, -15]])
+    assert np.isnan(found[2, 1:]).all()
