@@ -55,6 +55,13 @@ def test_the_chance_is_learnt_from_the_other_folds():
     assert len(set(hazard.fold_[[0, 2]])) == len(set(hazard.fold_[[1, 3]])) == 1
 
 
+def test_a_certain_stop_leaves_the_least_chance():
+    hazard = StopHazard(Rate(1.0), cv=2, min_probability=0.25)
+    with pytest.warns(UserWarning, match="1 runs had a chance of less than 0.25"):
+        hazard.fit(X, STOPPED)
+    np.testing.assert_allclose(hazard.survival_, [0.25] * 5 + [1] + [0.25] * 4)
+
+
 def test_where_nobody_was_stopped_the_chance_is_zero():
     hazard = StopHazard(Rate(), cv=2).fit(X, np.zeros(4, dtype=bool))
     assert not hazard.hazard_.any()
