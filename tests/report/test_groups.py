@@ -5,16 +5,16 @@ import re
 import numpy as np
 import pytest
 
-from trajscore import evaluate
+from trajscore import TrajectoryArray, evaluate
 from trajscore.core.errors import ArgumentError
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import AVOID, TOO_FEW, USE, have_too_few_runs
 from trajscore.report._data import RECALIBRATED, Options
-from trajscore.report._groups import differ, shrink
+from trajscore.report._groups import _distances, differ, shrink
 from trajscore.report._rows import Row
-from trajscore.report._runs import check_predictors, choose_runs
+from trajscore.report._runs import Coverage, check_predictors, choose_runs
 
 QUICK = IntervalOptions(50, method="influence")
 OPTIONS = Options(("log",), as_step_weights(), "weighted")
@@ -65,6 +65,22 @@ def test_runs_of_a_cluster_are_no_evidence_of_their_own(n_labels):
     assert found[True] < 8
     if n_labels != "several":
         assert found[False] > 15
+
+
+def test_runs_that_a_row_does_not_cover_are_no_evidence_of_it():
+    p, y, rng = forecasts(0, 60)
+    labels = rng.integers(0, 3, (20, 60))
+
+    def distances(rows, places, shuffled):
+        runs = Coverage(y[rows], y[rows].astype(float), None, rows, rows)
+        row = Row("a", RECALIBRATED, TrajectoryArray(p[rows], np.ones(len(rows), int)), runs, True)
+        return _distances(row, places, shuffled, 3, OPTIONS)
+
+    some = np.arange(40)
+    found = distances(some, np.arange(60), labels)
+    absent = np.where(np.arange(60) < 40, np.arange(60), -1)
+    np.testing.assert_allclose(found, distances(some, absent, labels[:, :40]))
+    assert abs(found - distances(np.arange(60), np.arange(60), labels)).min() > 1e-3
 
 
 def test_an_inverted_group_is_found():
