@@ -22,6 +22,8 @@ _MOST_DIGITS = 4
 _MOST_THRESHOLDS = 101
 SAME_COST = 0.01
 """Costs that differ by less, in reviews a run, are the same."""
+WORTH = 0.02
+"""A threshold that saves no more, in reviews a run, does not pay."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,10 @@ class Accepting:
         return np.append(price * self.failing + 1 - self.accepted, 1.0)
 
     def cheapest(self, price: float) -> int:
-        """Return the place of the cheapest; what saves less than is shown does not pay."""
-        shown = to_cents(self.cost(price))
-        return min(range(len(shown)), key=lambda k: (shown[k], 0 < k < len(shown) - 1))
+        """Return the place of the cheapest: accept all, or none, unless a threshold pays."""
+        cost = self.cost(price)
+        end, best = (0 if cost[0] <= cost[-1] else len(cost) - 1), int(np.argmin(cost))
+        return best if cost[best] < cost[end] - WORTH - SUM_ROUNDING else end
 
     def as_cheap(self, price: float) -> tuple[int, int]:
         """Return the first and the last place around the cheapest that cost the same."""

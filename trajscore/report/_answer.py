@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from trajscore.report._groups import ERROR_RATE
 from trajscore.report._left_out import number_of_runs
 from trajscore.report._numbers import fixed, with_interval
 from trajscore.report._reliability import reliability
-from trajscore.report._verdict import behind_counting, listed, side_of_zero
+from trajscore.report._verdict import listed, over_counting, side_of_zero
 
 _MOST_NAMED = 5
 _FEW_NAMED = 4
@@ -48,11 +48,17 @@ def answer(data: ReportData) -> Answer:
     """Return which predictor to use, and what would change it."""
     best, action = decision(data.cards)
     if action == AVOID:
-        return Answer("", action, "Use none of these.", "Why", _why_none(data))
-    if action == TOO_FEW:
-        return _not_known(data)
-    headline = f"Use {best}{_how(action)}{_not_in(data, best)}{_means(data, best, action)}."
-    return Answer(best, action, headline, "Would change it", _would_change(data, best, action))
+        stated = Answer("", action, "Use none of these.", "Why", _why_none(data))
+    elif action == TOO_FEW:
+        stated = _not_known(data)
+    else:
+        headline = f"Use {quoted(best)}{_how(action)}{_not_in(data, best)}"
+        headline += _means(data, best, action) if is_settled(data) else _if_failed(data)
+        reason = _would_change(data, best, action)
+        return Answer(best, action, f"{headline}.", "Would change it", reason)
+    if is_settled(data):
+        return stated
+    return replace(stated, reason=f"{stated.reason} {_without_unobserved(data)}")
 
 
 def succeeded(data: ReportData) -> str:
@@ -84,6 +90,17 @@ def counted_as(data: ReportData) -> str:
 
 def _how(action: str) -> str:
     return " as it is" if action == USE else ", recalibrated"
+
+
+def _if_failed(data: ReportData) -> str:
+    """Say on what the answer depends where runs have no outcome."""
+    stand_for = "failed" if data.facts.censored == "failure" else "have the q_z of a success"
+    return f", if the {number_of_runs(data.facts.n_censored)} without an outcome {stand_for}"
+
+
+def quoted(name: str) -> str:
+    """Name a predictor in a sentence; quoted, where its name has several words."""
+    return f"\u201c{name}\u201d" if " " in name else name
 
 
 def _means(data: ReportData, name: str, action: str) -> str:
@@ -132,13 +149,13 @@ def _not_known(data: ReportData) -> Answer:
             f"either, chance alone makes a predictor look good or bad."
         )
         return Answer("", TOO_FEW, headline, "Why", reason)
-    headline = f"Not known yet: {n} are too few. About {more:,} more could settle {first}."
+    headline = f"Not known yet: {n} are too few. About {more:,} more could settle {quoted(first)}."
     margin = _margin(data.cards, first, data)
-    reason = f"{more:,} more runs with an outcome, if {first} goes on as it did ({margin})."
+    reason = f"{more:,} more runs with an outcome, if {quoted(first)} goes on as it did ({margin})."
     ahead = ranked(data.cards)[0]
     if ahead != first:
         needed = f"{int(data.cards.loc[ahead, 'n_needed']):,}"
-        reason = f"{reason[:-1]}; {ahead}, which is ahead so far, would need {needed}."
+        reason = f"{reason[:-1]}; {quoted(ahead)}, which is ahead so far, would need {needed}."
     advice = "Until then, read runs, and do not act on any of these scores."
     return Answer(first, TOO_FEW, headline, "Would settle it", f"{reason} {advice}")
 
@@ -154,8 +171,8 @@ def _would_change(data: ReportData, best: str, action: str) -> str:
 
 
 def _would_change_by_choice(data: ReportData, best: str, action: str) -> str:
-    if behind := behind_counting(data, best):
-        return f"Counting steps, which is free. {behind}"
+    if counting := _counting(data, best):
+        return counting
     actions = data.cards["card"]
     others = [name for name in ranked(data.cards)[1:] if actions[name] in (USE, RECALIBRATE)]
     if not others:
@@ -163,14 +180,30 @@ def _would_change_by_choice(data: ReportData, best: str, action: str) -> str:
         return f"A better predictor; {only}."
     tied = [name for name in others if data.cards.loc[name, "tied"]]
     if tied and data.cards.loc[best, "tied"]:
-        some = listed(tied) if len(tied) <= _FEW_NAMED else f"{len(tied)} others"
-        return f"Cost. {best} is statistically tied with {some}: take the cheapest of them."
+        some = listed(map(quoted, tied)) if len(tied) <= _FEW_NAMED else f"{len(tied)} others"
+        return f"Cost. {quoted(best)} is statistically tied with {some}: take the cheapest of them."
     if action == RECALIBRATE and (usable := [name for name in others if actions[name] == USE]):
         behind = _behind(data, best, usable[0])
-        return f"Nobody to refit it. {usable[0]} needs no recalibration{behind}."
+        return f"Nobody to refit it. {quoted(usable[0])} needs no recalibration{behind}."
     how = "" if actions[others[0]] == USE else ", recalibrated,"
     behind = _behind(data, best, others[0])
-    return f"A cheaper predictor that is good enough. {others[0]}{how} is useful{behind}."
+    return f"A cheaper predictor that is good enough. {quoted(others[0])}{how} is useful{behind}."
+
+
+def _counting(data: ReportData, best: str) -> str:
+    """Say that counting steps does as well as the best predictor; "" where it does not."""
+    behind = over_counting(data, best)
+    if behind is None:
+        return ""
+    (value, low, high), at_end = behind
+    digits, unit = digits_of(data.score_name), data.options.unit
+    how = f"does better, by {with_interval((-value, -high, -low), digits)}{unit}"
+    if high >= 0:
+        over = with_interval((value, low, high), digits, "+")
+        how = f"may do as well: {quoted(best)} is {over}{unit} above it"
+    if at_end:
+        return f"Judging runs only after they end. Then counting their steps, which is free, {how}."
+    return f"Counting steps, which is free. It {how}."
 
 
 def _behind(data: ReportData, best: str, other: str) -> str:
@@ -187,33 +220,27 @@ def _behind(data: ReportData, best: str, other: str) -> str:
 
 def _without_unobserved(data: ReportData) -> str:
     """Say what the answer becomes without the runs that have no outcome."""
-    assert data.observed_cards is not None
     n, drop = data.facts.n_censored, "--censored drop" if data.source.command else "censored='drop'"
     return (
-        f"The {number_of_runs(n)} without an outcome, which count {counted_as(data)} here. "
-        f"**Without {_these(n)}, the answer is: {_other_answer(data)}.** If "
-        f"{'its outcome is' if n == 1 else 'their outcomes are'} only not known yet, leave "
-        f"{'it' if n == 1 else 'them'} out: {drop}."
+        f"What became of the {number_of_runs(n)} without an outcome, which count "
+        f"{counted_as(data)} here. **If their outcomes are only not known yet, the answer is: "
+        f"{_other_answer(data)}.** Leave them out then: {drop}."
     )
 
 
 def _with_unobserved(data: ReportData) -> str:
     """Say that the answer stays without the runs that have no outcome."""
-    cards, n = data.observed_cards, data.facts.n_censored
-    if cards is None:
+    if data.observed_cards is None:
         return ""
-    return f" Without {_these(n)}, whose outcome is unknown, {stays(data)}: {_other_answer(data)}."
+    runs = number_of_runs(data.facts.n_censored)
+    return f" Without the {runs} that have no outcome, {stays(data)}: {_other_answer(data)}."
 
 
 def stays(data: ReportData) -> str:
     """Say that the answer is the same without some runs, or that of a tied predictor."""
     assert data.observed_cards is not None
     same = decision(data.cards)[0] == decision(data.observed_cards)[0]
-    return "the answer stays" if same else "a predictor that is tied with it leads"
-
-
-def _these(n: int) -> str:
-    return "this run" if n == 1 else f"these {n:,} runs"
+    return "the choice stays" if same else "a predictor that is tied with it leads"
 
 
 def _other_answer(data: ReportData) -> str:
@@ -225,7 +252,7 @@ def _other_answer(data: ReportData) -> str:
         return "use none of these"
     if action == TOO_FEW:
         return "not known yet"
-    return f"use {best}{_how(action)} ({_margin(cards, best, data)})"
+    return f"use {quoted(best)}{_how(action)} ({_margin(cards, best, data)})"
 
 
 def _margin(cards: pd.DataFrame, name: str, data: ReportData) -> str:

@@ -22,8 +22,9 @@ from trajscore.report._data import BASE_RATE, CONSTANT, ReportData
 from trajscore.report._disclosures import left_out, sentence
 from trajscore.report._left_out import number_of_runs
 
-SOUND, LOOK, PROBLEM = "sound", "look once", "a problem"
+SOUND, LOOK, PROBLEM = "sound", "check this", "a problem"
 _MANY = 0.1  # of the runs: what they count as may decide
+_RELATED = 0.1  # of an AUROC above or below chance
 _FEWEST_TASKS = 10
 _FEWEST_OF_AN_OUTCOME = 10
 _LOOK = ("outside", "risk", "few clusters", "heavy run", "small groups", "conventions", "sampled")
@@ -41,7 +42,10 @@ def data_check(data: ReportData) -> DataCheck:
     problems, looks = list(_problems(data)), list(_looks(data))
     if problems or looks:
         return DataCheck(PROBLEM if problems else LOOK, problems + looks)
-    return DataCheck(SOUND, [f"{_observed(data)} {_length(data)}"])
+    area = length_auroc(data)[0]
+    return DataCheck(
+        SOUND, [f"{_observed(data)} Length says little about the outcome (AUROC {area:.2f})."]
+    )
 
 
 def _problems(data: ReportData) -> Iterator[str]:
@@ -71,6 +75,13 @@ def _looks(data: ReportData) -> Iterator[str]:
         and (turned or facts.n_censored > _MANY * facts.n_runs)
     ):
         yield _unobserved(data)
+    area, low, high = length_auroc(data)
+    if (low > 0.5 or high < 0.5) and abs(area - 0.5) > _RELATED:
+        side, share = ("shorter", area) if area > 0.5 else ("longer", 1 - area)
+        yield (
+            f"Length is related to the outcome: of a run that succeeded and one that failed, the "
+            f"one that succeeded was {side} in {share:.0%} of pairs."
+        )
     for note in data.remarks:
         few = note.kind == "few clusters" and note.facts["effective"] < _FEWEST_TASKS
         if note.kind in _LOOK and not few:
@@ -103,15 +114,6 @@ def _observed(data: ReportData) -> str:
         f"{n:,} of {number_of_runs(data.facts.n_runs)} have no outcome and count "
         f"{counted_as(data)}; the answer stays without them."
     )
-
-
-def _length(data: ReportData) -> str:
-    """Say whether the length of a run is related to its outcome."""
-    area, low, high = length_auroc(data)
-    if low <= 0.5 <= high:
-        return f"The length of a run says nothing about its outcome (AUROC {area:.2f})."
-    side, share = ("shorter", area) if area > 0.5 else ("longer", 1 - area)
-    return f"In {share:.0%} of pairs, the run that succeeded was {side}."
 
 
 def length_auroc(data: ReportData) -> tuple[float, float, float]:

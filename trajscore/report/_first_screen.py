@@ -28,21 +28,24 @@ ACCEPT = {
     "some": "**Accept runs that score {t} or more.** {a} of 100 runs do; {w} failed. "
     "That costs **{c}** reviews a run; accepting all costs {all}, reviewing all 1.",
     "all": "**Accept every run.** That costs **{all}** reviews a run; reviewing all costs 1, and "
-    "no threshold is cheaper.",
+    "no threshold saves more than 0.02.",
     "none": "**Review every run.** That costs **1** review a run; accepting all costs {all}, and "
-    "no threshold is cheaper.",
+    "no threshold saves more than 0.02.",
     "failed": "{w} of 100 of these",
     "never": "none of these {n}",
     "range": "Any threshold from {low} to {high} costs the same within 0.01.",
 }
 STOP = {
-    "some": "**Stop a run that falls below {t}.** That saves **{s} of 100 steps**{also}, and stops "
-    "{b} of 100 failing runs and {g} of 100 good ones.",
+    "some": "**Stop a run once its {f} falls below {t}.** That saves **{s}% of all steps**{also}, "
+    "and stops {b} of 100 failing runs and {g} of 100 good ones.",
     "not": "**Not with {p}.** Its lowest threshold, {t}, already stops {g} of 100 good runs.",
     "never": "**Not with {p}.** Within this limit, no threshold saves steps.",
-    "other": " {q} would save {s} of 100 steps.",
+    "other": " {q} would save {s}% of all steps.",
 }
 """What the page says, for any price and any loss; its script fills in the same sentences."""
+DOUBT = "**No rule yet: no predictor is shown to beat the base rate.** So far only: "
+"""What comes before a rule, which then is not bold, where there is nothing to act on."""
+_VERBS = ("won", "passed", "succeeded", "failed")
 SCORE_OF = {
     "last": "last confidence",
     "mean": "average confidence",
@@ -61,6 +64,8 @@ class FirstScreen:
     check: DataCheck
     shown: str = ""  # the predictor that pictures and actions are of; "" where there is none
     drawn: list[str] = field(default_factory=list)
+    doubt: str = ""  # what comes before the rules
+    form: str = ""  # what a threshold of a step is held against
     accept: Accepting | None = None
     stops: dict[str, Stopping] = field(default_factory=dict)
     worst: pd.Series | None = None
@@ -71,12 +76,18 @@ class FirstScreen:
     @property
     def accept_sentence(self) -> str:
         """What to accept where a failure costs what is usual."""
-        return say_accept(self.accept, PRICE) if self.accept else ""
+        return self.doubted(say_accept(self.accept, PRICE)) if self.accept else ""
 
     @property
     def stop_sentence(self) -> str:
         """Which runs to stop where as many good ones may be lost as is usual."""
-        return say_stop(self.stops, self.shown, LOST) if self.stops else ""
+        if not self.stops:
+            return ""
+        return self.doubted(say_stop(self.stops, self.shown, LOST, self.form))
+
+    def doubted(self, rule: str) -> str:
+        """Put a doubt before a rule, if there is one."""
+        return f"{self.doubt}{without_marks(rule)}" if self.doubt else rule
 
     @property
     def data_sentence(self) -> str:
@@ -100,9 +111,8 @@ def first_screen(
         own = (costs or {}).get(name, {})
         curves[name] = stopping(data.traces[key], data.labels[key], own)
     key = acted_on(data, shown)
-    doubt = ["So far only: no predictor is shown to beat the base rate."]
-    doubt = doubt * (decided.action not in (USE, RECALIBRATE))
     worst = worst_runs(data, key, 1).iloc[0]
+    form = "recalibrated forecast" if key[1] == RECALIBRATED else "forecast"
     score = (
         f"Score: {SCORE_OF[data.options.phi]}, {FORMS[key[1]]}. Chosen on these runs: new ones "
         f"cost a little more."
@@ -113,12 +123,14 @@ def first_screen(
         check,
         shown,
         drawn,
+        DOUBT * (decided.action not in (USE, RECALIBRATE)),
+        form,
         accepting(collapsed(data, key), data.labels[key]),
         curves,
         worst,
-        [score, *doubt],
-        [_guarantee(data), *doubt],
-        _say_worst(data, worst),
+        [score],
+        [_guarantee(data)],
+        _say_worst(data, worst, form),
     )  # fmt: skip
 
 
@@ -171,13 +183,16 @@ def say_accept(curve: Accepting, price: float) -> str:
     return text if low == high else f"{text} {filled(ACCEPT['range'], low=low, high=high)}"
 
 
-def say_stop(curves: Mapping[str, Stopping], shown: str, lost: float) -> str:
+def say_stop(
+    curves: Mapping[str, Stopping], shown: str, lost: float, form: str = "forecast"
+) -> str:
     """Say which runs to stop where at most this number of 100 good runs may be lost."""
     curve = curves[shown]
     best = curve.highest(lost / 100)
     if best is not None and of_hundred(curve.saved["steps"][best]) != "0":
         return filled(
-            STOP["some"], t=_threshold(curve, best), s=of_hundred(curve.saved["steps"][best]),
+            STOP["some"], f=form, t=_threshold(curve, best),
+            s=of_hundred(curve.saved["steps"][best]),
             b=of_hundred(curve.bad[best]), g=of_hundred(curve.good[best]),
             also="".join(f" ({of_hundred(saved[best])}% of the {kind})"
                          for kind, saved in curve.saved.items() if kind != "steps"),
@@ -219,20 +234,23 @@ def _threshold(curve: Accepting | Stopping, k: int) -> str:
     return f"{curve.threshold[k]:.{curve.digits}f}"
 
 
-def _say_worst(data: ReportData, worst: pd.Series) -> str:
+def _say_worst(data: ReportData, worst: pd.Series, form: str) -> str:
     task = f", task {worst['task']}" if worst["task"] else ""
     n = number_of_runs(data.facts.n_observed)
     digits = max(2, -int(np.floor(np.log10(max(worst["loss"], 1e-4)))))
+    seen = " with an outcome" * bool(data.facts.n_censored)
+    was = "" if worst["outcome"] in _VERBS else "was "
     return (
-        f"**{worst['id']}**{task}. It said {worst['value']:.0%} at step {worst['flag']}, and the "
-        f"run {worst['outcome']}. Loss {worst['loss']:.{digits}f}, the largest of {n}."
+        f"**{worst['id']}**{task}. Its average loss is {worst['loss']:.{digits}f}, the largest of "
+        f"{n}{seen}. At step {worst['flag']} the {form} was {worst['value']:.0%}; the run "
+        f"{was}{worst['outcome']}."
     )
 
 
 def _guarantee(data: ReportData) -> str:
     """Say what a stopping rule did on other runs, or how to ask for it."""
     if data.monitoring is not None:
-        return of_stopping(data)
+        return f"By a rule that is fitted on some runs and judged on others: {of_stopping(data)}"
     ask = "--monitor" if data.source.command else "monitoring=True"
     return f"Chosen on these runs. For a rule judged on other runs: {ask}."
 

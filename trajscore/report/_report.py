@@ -17,7 +17,7 @@ from trajscore.report._disclosures import disclosures, sentence
 from trajscore.report._verdict import verdicts
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.as_markdown import to_markdown
-from trajscore.report.render.cells import margin_cells, stopping_cells
+from trajscore.report.render.tables import margin_cells, stopping_cells
 from trajscore.report.render.text import to_text
 
 if TYPE_CHECKING:

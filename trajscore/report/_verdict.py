@@ -314,17 +314,28 @@ def _over_counting(data: ReportData, name: str) -> list[str]:
     return [f"{FORMS[form]} {_with_the_end(parts)}"]
 
 
-def behind_counting(data: ReportData, name: str) -> str:
-    """Say that a predictor beats a constant and not counting steps; "" where it beats both."""
+def over_counting(data: ReportData, name: str) -> tuple[tuple[float, ...], bool] | None:
+    """Return what a useful predictor is above counting steps, where it is not shown to be better.
+
+    And whether that counting knows which step is the last.
+    """
     key = (name, form_of(data.cards, name), data.score_name)
     if data.cards.loc[name, "card"] not in (USE, RECALIBRATE) or key not in data.intervals.index:
-        return ""
+        return None
     row = data.intervals.loc[key]
     over = min(_references(data, name, row), key=lambda way: side_of_zero(*row[list(way[1:])]))
     if side_of_zero(*row[list(over[1:])]) > 0:
+        return None
+    return tuple(map(float, row[list(over)])), over == OVER_ALIVE_END
+
+
+def behind_counting(data: ReportData, name: str) -> str:
+    """Say that a predictor beats a constant and not counting steps; "" where it beats both."""
+    behind = over_counting(data, name)
+    if behind is None:
         return ""
-    reference = "counting steps" + " where the last step is known" * (over == OVER_ALIVE_END)
-    return f"{name} beats a constant, but is {_compared(row[list(over)], reference, data)}."
+    reference = "counting steps" + " where the last step is known" * behind[1]
+    return f"{name} beats a constant, but is {_compared(behind[0], reference, data)}."
 
 
 def _other_clip(data: ReportData, name: str) -> list[str]:

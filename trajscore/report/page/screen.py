@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.report._acting import LOST, PRICE
+from trajscore.report._acting import LOST, PRICE, WORTH
+from trajscore.report._answer import counted_as
 from trajscore.report._cards import AVOID, ENDS, RECALIBRATE, TOO_FEW, USE, form_of
 from trajscore.report._data import AS_GIVEN, FORMS
 from trajscore.report._data_check import LOOK, PROBLEM, SOUND
-from trajscore.report._first_screen import ACCEPT, STOP
+from trajscore.report._first_screen import ACCEPT, STOP, of_hundred
 from trajscore.report._groups import ERROR_RATE, shown_groups
 from trajscore.report._numbers import fixed, with_interval
 from trajscore.report._reliability import Bins, reliability
@@ -35,6 +36,7 @@ def screen(view: View) -> dict[str, Any]:
     parts: dict[str, Any] = {
         "light": _LIGHTS[of.check.level],
         "rate": f"{data.facts.rate:.0%}",
+        "unknown": f", unknown outcomes {counted_as(data)}" * bool(data.facts.n_censored),
         "accept_notes": of.accept_notes, "stop_notes": of.stop_notes,
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
     }  # fmt: skip
@@ -57,7 +59,8 @@ def screen(view: View) -> dict[str, Any]:
 def _title(view: View) -> str:
     name, decided = view.screen.shown, view.screen.answer
     ahead = ", ahead so far" * (decided.action == TOO_FEW)
-    return f"{name}{ahead}: what it said, and how many {view.won}"
+    were = "were " * (view.won == "solved")
+    return f"{name}{ahead}: what it said, and how many {were}{view.won}"
 
 
 # -------------------------------------------------------------------- said against happened
@@ -111,8 +114,8 @@ def _strips(view: View) -> dict[str, Any]:
         useful, rest = view.names, []
     shown, more = useful[:_MOST_ROWS], useful[_MOST_ROWS:]
     rows = {name: _row(view, name) for name in view.names}
-    axis = axis_of([rows[name]["three"] for name in shown], 3)
     matters = float(cards.loc[view.names[0], "matters"])
+    axis = axis_of([*(rows[name]["three"] for name in shown), [-matters, 0, matters]], 3)
     band = axis([-matters, matters])
     for row in rows.values():
         row["places"] = [float(place) for place in axis(row["three"])]
@@ -126,7 +129,7 @@ def _strips(view: View) -> dict[str, Any]:
     if rest:
         named = ", ".join(rest[:_FEW_NAMED])
         others = f" and {len(rest) - _FEW_NAMED} more" * (len(rest) > _FEW_NAMED)
-        folds.append({"title": f"{len(rest)} not to use", "names": named + others, "rows": rest})
+        folds.append({"title": f"{len(rest)} not to use:", "names": named + others, "rows": rest})
     return {
         "rows": rows, "axis": axis, "zero": float(axis(0.0)), "ticks": axis.ticks,
         "band": [float(band[0]), float(band[1] - band[0])],
@@ -218,10 +221,11 @@ def _costs(view: View) -> dict[str, Any]:
     assert curve is not None
     share, cost = np.append(curve.accepted, 0.0), curve.cost(PRICE)
     best, spread = curve.cheapest(PRICE), float(np.ptp(cost)) or 1.0
+    at = f"from {curve.threshold[best]:.{curve.digits}f}: " if 0 < best < len(cost) - 1 else ""
     height = 88 - 80 * (cost - cost.min()) / spread
     return {
         "path": path(100 * share[::-1], height[::-1]),
-        "x": float(100 * share[best]), "y": float(height[best]), "text": f"{cost[best]:.2f}",
+        "x": float(100 * share[best]), "y": float(height[best]), "text": at + f"{cost[best]:.2f}",
     }  # fmt: skip
 
 
@@ -234,7 +238,7 @@ def _saves(view: View) -> dict[str, Any]:
     return {
         "path": path(100 * lost, 100 - 92 * saved / highest),
         "x": float(100 * lost[at]), "y": float(100 - 92 * saved[at] / highest),
-        "text": "" if best is None else "here",
+        "text": "" if best is None else f"{of_hundred(saved[at])}%",
     }  # fmt: skip
 
 
@@ -266,6 +270,7 @@ def _script(view: View) -> dict[str, Any]:
             for name, curve in of.stops.items()
         },
         "shown": of.shown, "texts": {"accept": ACCEPT, "stop": STOP},
+        "doubt": of.doubt, "form": of.form, "worth": WORTH,
         "price": PRICE, "lost": LOST,
     }  # fmt: skip
 

@@ -55,27 +55,24 @@
       const words = tile.querySelector(".say");
       input.addEventListener("input", () => {
         const value = input.value === "" ? NaN : Number(input.value);
-        if (value >= 0 && value <= most) update(tile, words, value);
+        const write = (text) => say(words, data.doubt ? data.doubt + text.replaceAll("**", "") : text);
+        if (value >= 0 && value <= most) update(tile, write, data, value);
         else say(words, most === 100 ? "Type a number from 0 to 100." : "Type a number, 0 or more.");
       });
     };
-    connect("accept", (tile, words, price) => accept(tile, words, data, price), Infinity);
-    connect("stop", (tile, words, lost) => stop(tile, words, data, lost), 100);
+    connect("accept", accept, Infinity);
+    connect("stop", stop, 100);
   }
 
   // What a threshold costs: failures that are let through, at their price, and reviews.
-  function accept(tile, words, data, price) {
+  function accept(tile, write, data, price) {
     const {t, a, f, n, digits} = data.accept, texts = data.texts.accept;
     const costs = t.map((_, k) => price * f[k] + 1 - a[k]).concat(1), last = t.length;
-    const inner = (k) => k > 0 && k < last;
-    let best = 0;
-    costs.forEach((cost, k) => {
-      const [ours, theirs] = [cents(cost), cents(costs[best])];
-      if (ours < theirs || (ours === theirs && !inner(k) && inner(best))) best = k;
-    });
+    const end = costs[0] <= costs[last] ? 0 : last, least = Math.min(...costs);
+    const best = least < costs[end] - data.worth - 1e-9 ? costs.indexOf(least) : end;
     const everything = (cents(costs[0]) / 100).toFixed(2);
-    if (best === last) say(words, fill(texts.none, {all: everything}));
-    else if (best === 0) say(words, fill(texts.all, {all: everything}));
+    if (best === last) write(fill(texts.none, {all: everything}));
+    else if (best === 0) write(fill(texts.all, {all: everything}));
     else {
       let low = best, high = best;
       while (low > 0 && costs[low - 1] <= costs[best] + 0.01) low -= 1;
@@ -88,13 +85,15 @@
       });
       const ends = {low: t[low].toFixed(digits), high: t[high].toFixed(digits)};
       if (ends.low !== ends.high) text += " " + fill(texts.range, ends);
-      say(words, text);
+      write(text);
     }
-    const shares = a.concat(0), least = Math.min(...costs);
+    const shares = a.concat(0);
     const height = (k) => 88 - 80 * (costs[k] - least) / (Math.max(...costs) - least || 1);
     const order = costs.map((_, k) => k).reverse();
     tile.querySelector("path.line").setAttribute("d", pathOf(order.map((k) => [100 * shares[k], height(k)])));
-    mark(tile, 100 * shares[best], height(best), (cents(costs[best]) / 100).toFixed(2));
+    mark(tile, 100 * shares[best], height(best),
+      (best > 0 && best < last ? `from ${t[best].toFixed(digits)}: ` : "")
+      + (cents(costs[best]) / 100).toFixed(2));
   }
 
   // The highest threshold that stops no more good runs than may be lost.
@@ -103,13 +102,13 @@
     curve.g.forEach((share, k) => { if (share <= lost / 100 + 1e-9) best = k; });
     return best;
   }
-  function stop(tile, words, data, lost) {
+  function stop(tile, write, data, lost) {
     const texts = data.texts.stop, curve = data.stop[data.shown], best = highest(curve, lost);
     const at = (values, k) => ofHundred(values[k]);
     if (best >= 0 && at(curve.s.steps, best) !== "0") {
       const kinds = Object.keys(curve.s).filter((kind) => kind !== "steps");
-      say(words, fill(texts.some, {
-        t: curve.t[best].toFixed(curve.digits), s: at(curve.s.steps, best), b: at(curve.b, best),
+      write(fill(texts.some, {
+        f: data.form, t: curve.t[best].toFixed(curve.digits), s: at(curve.s.steps, best), b: at(curve.b, best),
         g: at(curve.g, best),
         also: kinds.map((kind) => ` (${at(curve.s[kind], best)}% of the ${kind})`).join(""),
       }));
@@ -122,11 +121,11 @@
         if (k >= 0 && other.s.steps[k] > saved) [most, saved] = [name, other.s.steps[k]];
       }
       if (most && ofHundred(saved) !== "0") text += fill(texts.other, {q: most, s: ofHundred(saved)});
-      say(words, text);
+      write(text);
     }
     const top = Math.max(...curve.s.steps, 0) || 1;
     const x = best < 0 ? 0 : 100 * curve.g[best], y = best < 0 ? 0 : curve.s.steps[best];
-    mark(tile, x, 100 - 92 * y / top, best < 0 ? "" : "here");
+    mark(tile, x, 100 - 92 * y / top, best < 0 ? "" : `${at(curve.s.steps, best)}%`);
   }
 
   // ---- tables: every head of a sortable table becomes a button

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pandas as pd
 
 from trajscore.report._data import MonitoringOptions
-from trajscore.report.render.cells import group_cells, step_cells, stopping_cells
+from trajscore.report.render.tables import group_cells, step_cells, stopping_cells
 
 NAN = float("nan")
 
