@@ -26,8 +26,8 @@ import pandas as pd
 
 from trajscore import Report, TrajectoryArray, evaluate
 from trajscore.datasets import fetch_evaluator, load_chess
-from trajscore.report._inputs import load
 from trajscore.report._answer import answer
+from trajscore.report._inputs import load
 
 CONVENTIONS: dict[str, dict[str, Any]] = {
     "published": {"weights": "linear_front", "horizon": "own"},

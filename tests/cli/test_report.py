@@ -317,7 +317,7 @@ def test_report_with_monitoring(tmp_path, capsys):
     options = ["--known-share", 0.5, "--splits", 2]
     code, out, _ = run(capsys, tmp_path / "runs.csv", "--monitor", *options, "--out", page)
     assert code == 0
-    assert "stopping failing runs early" in out
+    assert "Stopping failing runs early" in out
     code, _, err = run(capsys, tmp_path / "runs.csv", *options)
     assert code != 0
     assert "--known-share and --splits need --monitor" in err

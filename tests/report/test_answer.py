@@ -1,5 +1,7 @@
 """The answer, what would change it, and what runs without an outcome do to it."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -160,7 +162,7 @@ def test_the_same_answer_without_unobserved_runs(censored):
     )
     assert counted_as(data) == ("with their q_z" if censored == "q_z" else "as failures")
     assert answer(data).reason.endswith(
-        " Without these 101 runs, whose outcome is unknown, the answer stays: use a as it is "
+        " Without the 101 runs that have no outcome, the choice stays: use a as it is "
         "(+0.100 [+0.050, +0.150] nats)."
     )
 
@@ -171,17 +173,21 @@ def test_another_answer_without_unobserved_runs(command, drop):
         cards_of(a=RECALIBRATE), facts={"n_observed": 600},
         observed_cards=table_of(cards_of(a=USE)), source=Source(command=command),
     )  # fmt: skip
+    assert (
+        answer(data).headline == "Use a, recalibrated, if the 400 runs without an outcome failed."
+    )
     assert answer(data).reason == (
-        f"The 400 runs without an outcome, which count as failures here. **Without these 400 runs, "
-        f"the answer is: use a as it is (+0.100 [+0.050, +0.150] nats).** If their outcomes are "
-        f"only not known yet, leave them out: {drop}."
+        f"What became of the 400 runs without an outcome, which count as failures here. **If their "
+        f"outcomes are only not known yet, the answer is: use a as it is (+0.100 [+0.050, +0.150] "
+        f"nats).** Leave them out then: {drop}."
     )
     for action, said in ((AVOID, "use none of these"), (TOO_FEW, "not known yet")):
         other = data_of(
             cards_of(a=RECALIBRATE), facts={"n_observed": 999},
             observed_cards=table_of(cards_of(a=action)),
         )  # fmt: skip
-        assert f"**Without this run, the answer is: {said}.**" in answer(other).reason
+        assert "of the 1 run without an outcome, which" in answer(other).reason
+        assert f"the answer is: {said}.**" in answer(other).reason
 
 
 @pytest.mark.parametrize(("ours", "turns"), [(OPEN, False), (BETTER, True)])
@@ -224,7 +230,7 @@ def test_a_tied_predictor_may_lead_without_unobserved_runs():
         pairs=pd.DataFrame([("a", "b", 0.0, -0.1, 0.1)], columns=columns),
     )
     assert answer(data).reason.endswith(
-        "Without these 100 runs, whose outcome is unknown, a predictor that is tied with it leads: "
+        "Without the 100 runs that have no outcome, a predictor that is tied with it leads: "
         "use b as it is (+0.100 [+0.050, +0.150] nats)."
     )
 
@@ -236,4 +242,47 @@ def test_a_predictor_that_does_not_beat_counting_steps():
     step = np.concatenate([np.arange(1, n + 1) for n in lengths])
     X = TrajectoryArray(1 / (1 + step), lengths)
     reason = answer(evaluate(X, y, intervals=IntervalOptions(20))).reason
-    assert reason.startswith("Counting steps, which is free. forecast beats a constant, but is")
+    assert reason.startswith(
+        "Judging runs only after they end. Then counting their steps, which is"
+    )
+    assert re.search(r"free, does better, by 0\.\d+ \[0\.\d+, 0\.\d+\] nats\.", reason)
+
+
+@pytest.mark.parametrize(
+    ("over", "at_end", "words"),
+    [
+        ((-0.03, -0.04, -0.02), False, "Counting steps, which is free. It does better, by 0.030 ["),
+        ((-0.03, -0.04, -0.02), True, "Then counting their steps, which is free, does better, by"),
+        ((0.01, -0.04, 0.06), False, "may do as well: a is +0.010 [-0.040, +0.060] nats above it."),
+        ((0.03, 0.02, 0.04), False, None),
+    ],
+)
+def test_counting_steps_may_do_as_well(over, at_end, words):
+    names = ["over_alive", "over_alive_end"]
+    row = {}
+    for name in names:
+        three = over if (name == "over_alive_end") == at_end else (1.0, 1.0, 1.0)
+        row |= dict(zip((name, f"{name}_low", f"{name}_high"), three, strict=True))
+    index = pd.MultiIndex.from_tuples([("a", "as_given", "TPS log")])
+    knows = {"knows_end": {"a": at_end}}
+    data = data_of(cards_of(a=USE), facts=knows, intervals=pd.DataFrame([row], index=index))
+    reason = answer(data).reason
+    assert (words is None and "ounting" not in reason) or words in reason
+
+
+def test_runs_without_an_outcome_may_decide_where_nothing_is_to_be_used():
+    for action in (AVOID, TOO_FEW):
+        data = data_of(
+            cards_of(a=action),
+            facts={"n_observed": 600},
+            observed_cards=table_of(cards_of(a=USE)),
+        )
+        stated = answer(data)
+        assert stated.predictor == ("" if action == AVOID else "a")
+        assert "**If their outcomes are only not known yet, the answer is: use a" in stated.reason
+
+
+def test_names_of_several_words_are_quoted():
+    cards = cards_of(x=TOO_FEW)
+    data = data_of({"tool calls": cards["x"]})
+    assert answer(data).headline.endswith("could settle \u201ctool calls\u201d.")

@@ -437,8 +437,8 @@ def test_text_fits_the_terminal_and_tells_long_names_apart(monkeypatch):
         monkeypatch.setenv("COLUMNS", str(columns))
         text = report.to_text(verbose=True)
         assert max(map(len, text.splitlines())) <= width
-        assert "judge, ... first day given" in text
-        assert "judge, ...second day given" in text
+        assert "judge, ... first day, as given" in text
+        assert "judge, ...second day, as given" in text
 
 
 def test_one_run_is_one_run(chess):

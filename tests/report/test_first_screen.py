@@ -62,7 +62,7 @@ def test_where_none_should_be_accepted():
     bad = Accepting(np.array([0.1, 0.5]), np.array([1, 0.5]), np.array([0.6, 0.3]), 2, 100)
     assert without_marks(say_accept(bad, 3)) == (
         "Review every run. That costs 1 review a run; accepting all costs 1.80, and no threshold "
-        "is cheaper."
+        "saves more than 0.02."
     )
 
 
@@ -80,13 +80,13 @@ def curves_of(**shares):
 def test_which_runs_to_stop():
     curves = curves_of(a=([0.02, 0.2], [0.1, 0.3]), b=([0.04, 0.5], [0.2, 0.4]))
     assert without_marks(say_stop(curves, "a", 5)) == (
-        "Stop a run that falls below 0.10. That saves 10 of 100 steps (5% of the tokens), and "
-        "stops 50 of 100 failing runs and 2 of 100 good ones."
+        "Stop a run once its forecast falls below 0.10. That saves 10% of all steps (5% of the "
+        "tokens), and stops 50 of 100 failing runs and 2 of 100 good ones."
     )
     assert "falls below 0.20" in say_stop(curves, "a", 20)
     assert without_marks(say_stop(curves, "b", 2)) == (
-        "Not with b. Its lowest threshold, 0.10, already stops 4 of 100 good runs. a would save 10 "
-        "of 100 steps."
+        "Not with b. Its lowest threshold, 0.10, already stops 4 of 100 good runs. a would save "
+        "10% of all steps."
     )
     assert say_stop(curves, "b", 1).endswith("already stops 4 of 100 good runs.")
     idle = curves_of(a=([0.0, 0.2], [0.0, 0.3]))
@@ -129,9 +129,14 @@ def test_the_run_to_read_first(report):
     assert worst["loss"] == pytest.approx(-min(scores))
     cells = trace.cells[trace.offsets[row] : trace.offsets[row + 1]]
     assert worst["flag"] == 1 + np.abs(cells - labels[row]).argmax()
-    said = f"It said {worst['value']:.0%} at step {worst['flag']}, and the run {worst['outcome']}."
+    said = (
+        f"At step {worst['flag']} the recalibrated forecast was {worst['value']:.0%}; the run suc"
+    )
     assert said in screen.worst_sentence
-    assert f"Loss {worst['loss']:.2f}, the largest of 293 runs." in screen.worst_sentence
+    assert (
+        f"Its average loss is {worst['loss']:.2f}, the largest of 293 runs with an outcome"
+        in screen.worst_sentence
+    )
 
 
 def test_few_runs_have_no_actions(chess):
@@ -152,10 +157,11 @@ def test_no_probability_has_no_actions(chess):
 def test_what_is_not_shown_to_be_useful_is_doubted():
     rng = np.random.default_rng(0)
     report = evaluate(rng.random((300, 3)), np.arange(300) % 2, intervals=QUICK)
-    doubt = "So far only: no predictor is shown to beat the base rate."
     screen = first_screen(report)
-    assert doubt in screen.accept_notes
-    assert doubt in screen.stop_notes
+    doubt = "**No rule yet: no predictor is shown to beat the base rate.** So far only: "
+    for rule in (screen.accept_sentence, screen.stop_sentence):
+        assert rule.startswith(doubt)
+        assert "**" not in rule.removeprefix(doubt)
 
 
 def test_words_of_the_command_line():

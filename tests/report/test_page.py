@@ -280,12 +280,7 @@ def test_only_rows_that_beat_the_base_rate_are_best(chess):
     wrong = X["engine"].with_cells(1 - X["engine"].cells)
     report = evaluate({"engine": X["engine"], "inverted": wrong}, y, intervals=IntervalOptions(20))
     main = numbers(View(report)).parts["main"]
-    best = {
-        (row[0].text, row[1].text, head.text.rstrip(" \u2191\u2193"))
-        for row in main.rows
-        for head, cell in zip(main.heads, row, strict=True)
-        if cell.is_best
-    }
+    best = {(*key, column.rstrip(" \u2191\u2193")) for key, column in main.best}
     assert ("engine", "recalibrated", "TPS log") in best
     forms = {"as given": "as_given", "recalibrated": "recalibrated"}
     for name, form, metric in best:
@@ -296,7 +291,7 @@ def test_only_rows_that_beat_the_base_rate_are_best(chess):
     assert not any(name == "inverted" and form == "as given" for name, form, _ in best)
     noise = X["engine"].with_cells(np.random.default_rng(0).random(len(X.cells)))
     of_noise = numbers(View(evaluate(noise, y, intervals=IntervalOptions(20)))).parts["main"]
-    assert not any(cell.is_best for row in of_noise.rows for cell in row)
+    assert not of_noise.best
 
 
 def test_why_says_at_which_steps_a_forecast_beats_the_base_rate():
@@ -330,7 +325,7 @@ def test_useless_predictors_are_folded():
     n = int((report.cards["card"] == "do not use").sum())
     assert n > 5
     (fold, *_) = screen(View(report))["folds"]
-    assert fold["title"] == f"{n} not to use"
+    assert fold["title"] == f"{n} not to use:"
     assert fold["names"].endswith(f" and {n - 5} more")
     assert set(fold["rows"]) == set(report.cards.index[report.cards["card"] == "do not use"])
 

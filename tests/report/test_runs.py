@@ -103,9 +103,9 @@ def test_the_first_screen_says_where_unobserved_runs_decide():
     card = alone.cards.iloc[0]
     margin = f"{card['as_given']:+.3f} [{card['as_given_low']:+.3f}, {card['as_given_high']:+.3f}]"
     stated = (
-        f"The {n} runs without an outcome, which count as failures here. Without these {n} runs, "
-        f"the answer is: use forecast as it is ({margin} nats). If their outcomes are only not "
-        f"known yet, leave them out: censored='drop'."
+        f"What became of the {n} runs without an outcome, which count as failures here. If their "
+        f"outcomes are only not known yet, the answer is: use forecast as it is ({margin} nats). "
+        f"Leave them out then: censored='drop'."
     )
     for text in (str(report), report.to_text(verbose=True), report.to_markdown(), report.to_html()):
         plain = unescape(re.sub(r"\\|\*\*|<[^>]*>", "", text))
@@ -121,9 +121,8 @@ def test_a_margin_that_turns_without_unobserved_runs_is_on_the_first_screen(ches
     assert stated in " ".join(str(report).split())
     few = np.maximum(chess[1], 0)
     few[:5] = -1
-    assert "have no outcome and count as" in str(
-        evaluate(chess[0], few, intervals=IntervalOptions(10))
-    )
+    other = str(evaluate(chess[0], few, intervals=IntervalOptions(10)))
+    assert "Without the 1 run that has no outcome, the choice stays" in " ".join(other.split())
 
 
 def test_a_forecast_of_the_base_rate_is_the_same_as_it(ragged):

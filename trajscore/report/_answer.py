@@ -232,8 +232,9 @@ def _with_unobserved(data: ReportData) -> str:
     """Say that the answer stays without the runs that have no outcome."""
     if data.observed_cards is None:
         return ""
-    runs = number_of_runs(data.facts.n_censored)
-    return f" Without the {runs} that have no outcome, {stays(data)}: {_other_answer(data)}."
+    n = data.facts.n_censored
+    runs = f"{number_of_runs(n)} that {'has' if n == 1 else 'have'} no outcome"
+    return f" Without the {runs}, {stays(data)}: {_other_answer(data)}."
 
 
 def stays(data: ReportData) -> str:

@@ -51,12 +51,8 @@ def data_check(data: ReportData) -> DataCheck:
 def _problems(data: ReportData) -> Iterator[str]:
     """Return what makes the answer doubtful."""
     yield from (sentence(note) for note in data.remarks if note.kind == "leakage")
-    facts, n = data.facts, data.facts.n_censored
     if not is_settled(data):
-        yield (
-            f"{n:,} of {number_of_runs(facts.n_runs)} have no outcome, and the answer depends on "
-            f"what they count as."
-        )
+        yield f"{_hidden(data)}, and the answer depends on what they count as."
     for note in data.remarks:
         if note.kind == "few clusters" and note.facts["effective"] < _FEWEST_TASKS:
             yield sentence(note)
@@ -92,7 +88,7 @@ def _looks(data: ReportData) -> Iterator[str]:
 
 def _unobserved(data: ReportData) -> str:
     """Say how many runs have no outcome, what stopped them, and what they change."""
-    facts, key = data.facts, (BASE_RATE, CONSTANT)
+    key = BASE_RATE, CONSTANT
     hidden = data.outcomes[key] == CENSORED
     meta = data.traces[key].meta
     reasons = meta["stop_reason"][hidden].dropna().unique() if "stop_reason" in meta else []
@@ -100,20 +96,20 @@ def _unobserved(data: ReportData) -> str:
     best, _ = decision(data.cards)
     means = means_without_unobserved(data, best) if best else ""
     changes = "; ".join(filter(None, [means, turned_margins(data)]))
-    return (
-        f"{facts.n_censored:,} of {number_of_runs(facts.n_runs)} have no outcome{why}; they count "
-        f"{counted_as(data)}. Without them {stays(data)}{f', but {changes}' * bool(changes)}."
-    )
+    stays_but = f"{stays(data)}{', but ' * bool(changes)}{changes}"
+    return f"{_hidden(data)}{why}; counted {counted_as(data)}. Without them {stays_but}."
 
 
 def _observed(data: ReportData) -> str:
-    n = data.facts.n_censored
-    if not n:
+    if not data.facts.n_censored:
         return "Every run has an outcome."
-    return (
-        f"{n:,} of {number_of_runs(data.facts.n_runs)} have no outcome and count "
-        f"{counted_as(data)}; the answer stays without them."
-    )
+    return f"{_hidden(data)}, counted {counted_as(data)}; the choice stays without them."
+
+
+def _hidden(data: ReportData) -> str:
+    """Say how many runs have no outcome."""
+    n = data.facts.n_censored
+    return f"{n:,} of {number_of_runs(data.facts.n_runs)} {'has' if n == 1 else 'have'} no outcome"
 
 
 def length_auroc(data: ReportData) -> tuple[float, float, float]:

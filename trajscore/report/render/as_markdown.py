@@ -52,7 +52,8 @@ def _section(of: Table) -> str:
     keys = [key if isinstance(key, tuple) else (key,) for key in of.frame.index]
     rows = [[*key, *cells] for key, cells in zip(keys, of.frame.to_numpy(), strict=True)]
     head = [*of.frame.index.names, *of.frame.columns]
-    return f"## {escaped(of.title)}\n\n{escaped(of.note)}\n\n{table(head, rows)}"
+    cells = f"\n\n{table(head, rows)}" if rows else ""
+    return f"## {escaped(of.title)}\n\n{escaped(of.note)}{cells}"
 
 
 def _actions(screen: FirstScreen) -> str:

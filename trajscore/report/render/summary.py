@@ -26,8 +26,9 @@ def to_summary(data: ReportData) -> str:
     """Return the first screen: answer, a line a predictor, actions, what to know."""
     names, screen = ranked(data.cards), first_screen(data)
     stated = screen.answer
-    # that the answer stays without them is said of the data, below
-    reason = stated.reason.partition(" Without ")[0]
+    reason = stated.reason
+    if "no outcome" in screen.check.reasons[0]:  # which says the same, below
+        reason = reason.partition(" Without ")[0]
     parts = [
         lines([stated.headline, without_marks(f"{stated.why}: {reason}")]),
         "\n".join([_table(data, names[:_MOST_ROWS]), lines(_about(data, names))]),

@@ -55,6 +55,7 @@ class Table:
     note: str = ""
     about: Mapping[str, str] = field(default_factory=dict)
     best: frozenset[tuple[Any, str]] = frozenset()
+    says_enough: bool = False  # without rows, too
 
     def meaning(self, column: str) -> str:
         """Say what a column means; "" where its name says it."""
@@ -62,13 +63,13 @@ class Table:
 
 
 def tables_of(data: ReportData) -> list[Table]:
-    """Return every table that has rows, the main one first."""
+    """Return every table that says something, the main one first."""
     tables = [
         _main(data), _margins(data), _pairs(data), _gains(data), *_groups(data), _stopping(data),
         _steps(data), _equal_length(data), _lengths(data), _stops(data), _left_out(data),
         _values(data), _sensitivity(data),
     ]  # fmt: skip
-    return [table for table in tables if not table.frame.empty]
+    return [table for table in tables if table.says_enough or not table.frame.empty]
 
 
 def _frame(cells: Mapping[Any, Mapping[str, str]], names: Sequence[str]) -> pd.DataFrame:
@@ -214,7 +215,8 @@ def _groups(data: ReportData) -> Iterator[Table]:
             f"what groups have in common, and intervals hold for all groups at once; where they do "
             f"not, the card and the shares are those of all runs.{rest}"
         )
-        yield Table(f"By {kind}", cells.rename_axis([kind, "predictor"]), note, about)
+        frame = cells.rename_axis([kind, "predictor"])
+        yield Table(f"By {kind}", frame, note, about, says_enough=True)
 
 
 def group_cells(data: ReportData, kind: str) -> tuple[pd.DataFrame, int]:

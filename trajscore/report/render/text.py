@@ -42,5 +42,7 @@ def _table(table: Table, short: dict[str, str]) -> str:
     """Write a table, long names of predictors shortened."""
     keys = [key if isinstance(key, tuple) else (key,) for key in table.frame.index]
     rows = [", ".join(short.get(part, str(part)) for part in key if part != "") for key in keys]
-    cells = table.frame.set_axis(rows).rename(columns=short)
-    return f"{lines([f'{table.title}. {table.note}'.strip()])}\n{in_blocks(cells)}"
+    title = lines([f"{table.title}. {table.note}".strip()])
+    if not rows:
+        return title
+    return f"{title}\n{in_blocks(table.frame.set_axis(rows).rename(columns=short))}"
