@@ -94,7 +94,7 @@ def test_calibrated_verifier_is_isotonic_regression(runs):
     assert (steps == expected).mean() > 0.99  # rounding at the ends of steps
     with pytest.raises(ValueError, match="has an observed outcome"):
         CalibratedVerifier().fit(X, -np.ones(len(y)))
-    with pytest.raises(ValueError, match="row 0: outcome 0.5 must be 0 or 1"):
+    with pytest.raises(ValueError, match="run 0: outcome 0.5 must be 0 or 1"):
         CalibratedVerifier().fit(X, 0.5 * np.ones(len(y)))
 
 

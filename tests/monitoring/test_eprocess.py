@@ -487,7 +487,7 @@ def test_bad_runs(runs):
         DensityRatioEProcess().fit(X, y, calibration=np.flatnonzero(y == 0))
     with pytest.raises(ValueError, match="there are 0 failures"):
         DensityRatioEProcess().fit(X, np.ones(120))
-    with pytest.raises(ValueError, match="row 0: outcome 0.5 must be 0 or 1"):
+    with pytest.raises(ValueError, match="run 0: outcome 0.5 must be 0 or 1"):
         DensityRatioEProcess().fit(X, np.r_[0.5, y[1:]])
     with pytest.raises(ValueError, match="step 2.*missing"):
         DensityRatioEProcess().fit(Runs.from_list([[0.5, np.nan]], missing="allow"), [1])
@@ -560,7 +560,7 @@ def test_grades_are_refused_and_unobserved_runs_counted(runs):
     X, y = runs
     process = DensityRatioEProcess(threshold="ville").fit(X, y)
     for method in (process.report, process.score):
-        with pytest.raises(ValueError, match=r"row 3: outcome 0\.5 must be 0 or 1"):
+        with pytest.raises(ValueError, match=r"run 3: outcome 0\.5 must be 0 or 1"):
             method(X, np.r_[y[:3], 0.5, y[4:]])
     censored = np.where(np.arange(120) < 20, -1, y)
     report = process.report(X, censored)

@@ -198,7 +198,7 @@ def test_page_is_self_contained(report, tmp_path):
         ({"a": [[0.5, np.nan, 0.5], [0.4, 0.4, 0.4]]}, [0, 1], "'a': run 0 .*step 2"),
         ([[0.5], [0.6]], [1, 0, 1], "3 outcomes for 2 runs"),
         ([[0.5], [0.6]], None, "there are no outcomes: y is None"),
-        ([[0.5], [0.6]], [1, 10**400], "row 1: outcome inf lies outside"),
+        ([[0.5], [0.6]], [1, 10**400], "run 1: outcome inf lies outside"),
         ([[0.5], [0.6]], [0.5, 0.5], "all 2 observed outcomes are 0.5; an evaluation needs both"),
     ],
 )

@@ -261,7 +261,7 @@ class TrajectoryArray(Ragged):
         X = cls(**parts, missing=missing)
         if outcomes is None:
             return X
-        y = check_outcomes(map_outcomes(outcomes, check_map(outcome_map)))
+        y = check_outcomes(map_outcomes(outcomes, check_map(outcome_map)), X)
         return X.with_ended(y != CENSORED), y
 
     @classmethod

@@ -52,7 +52,7 @@ class TPSScorer:
         unobserved = outcomes == CENSORED
         if unobserved.any():
             raise ValueError(
-                f"row {int(np.argmax(unobserved))}: the outcome is -1 (unobserved; "
+                f"run {int(np.argmax(unobserved))}: the outcome is -1 (unobserved; "
                 f"{int(unobserved.sum())} of {len(outcomes)} are), and tps_scorer needs observed "
                 f"outcomes; use censored_tps_scorer, or make_censored_tps_scorer(censored=...)"
             )
