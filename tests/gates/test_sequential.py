@@ -115,8 +115,8 @@ def test_what_does_not_count_is_counted(state):
     again = check_sequential(more, base, state=state)
     assert (again.n_taken, again.n_taken_now, again.n_late, again.look) == (3, 0, 2, 1)
     assert again.gates[0].value == result.gates[0].value
-    assert "not counted: 2 runs that came after their task was taken" in str(again)
-    assert "not counted: 1 tasks that are not in the baseline" in str(again)
+    assert "not counted: 2 runs of tasks taken at an earlier look" in str(again)
+    assert "not counted: 1 task not in the baseline" in str(again)
     none = check_sequential(runs([1, 1], ["y", "z"]), base, state=state.with_name("none.json"))
     assert none.verdict == "undecided"
     assert "no task of the baseline is there yet" in str(none)
