@@ -107,7 +107,7 @@ def test_grades_are_kept_and_other_outcomes_refused_by_name(write, talk):
         found = io.read_openai(write("log.json", runs))
     assert io.outcomes(found).tolist() == [0.9, -1, 1]
     assert [one.id for one in found.left_out] == ["1", "4"]
-    assert "1 successes, 0 failures, 1 graded, 1 not observed" in repr(found)
+    assert "1 success, 0 failures, 1 graded, 1 not observed" in repr(found)
     assert "outcome 0.9" in repr(found[0])
     lines = [{"run": k, "outcome": y, "text": "x"} for k, y in enumerate((0.25, 2))]
     with pytest.warns(UserWarning, match="outcome is 2; expected"):

@@ -306,7 +306,7 @@ def test_runs_pickle_and_print(write):
     again = pickle.loads(pickle.dumps(runs))
     assert again == runs
     assert again.left_out == runs.left_out
-    assert repr(runs) == "<Runs: 1 runs, 1 successes, 0 failures, 0 not observed; 1 malformed>"
+    assert repr(runs) == "<Runs: 1 run, 1 success, 0 failures, 0 not observed; 1 malformed>"
     assert len(runs[0]) == 2
 
 

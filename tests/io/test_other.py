@@ -89,7 +89,7 @@ def test_atif_exceptions_of_the_agent(write, fault, means):
 def test_atif_faults_of_the_bench_are_excluded(write, fault):
     path = write("t/trajectory.json", ATIF | {"steps": []})  # the agent had no turn
     write("t/result.json", RESULT | {"exception_info": {"exception_type": fault}})
-    with pytest.warns(UserWarning, match=rf"1 of 1 runs are excluded \({fault} 1\)"):
+    with pytest.warns(UserWarning, match=rf"1 of 1 run is excluded \({fault} 1\)"):
         runs = io.read_atif(path)
     assert [(one.id, one.kind) for one in runs.left_out] == [("tr", "excluded")]
 

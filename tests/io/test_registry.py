@@ -59,7 +59,7 @@ def test_a_format_of_ones_own(register, write):
 def test_what_a_format_of_ones_own_leaves_out(register, write):
     register(Games)
     games = [GAME, {**GAME, "moves": []}, {**GAME, "stop": "infrastructure_error"}]
-    with pytest.warns(UserWarning, match=r"1 of 3 runs could not be read .*1 of 3 runs are excl"):
+    with pytest.warns(UserWarning, match=r"1 of 3 runs could not be read .*1 of 3 runs is excl"):
         runs = io.read_runs(write("a.json", games))
     assert [(one.index, one.reason, one.kind) for one in runs.left_out] == [
         (1, "nobody moved", "malformed"),

@@ -35,7 +35,7 @@ def kinds_of(path):
     return kinds | {run.id: run.kind for run in runs.left_out}
 
 
-@pytest.mark.filterwarnings("ignore:.*are excluded:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* excluded:UserWarning")
 def test_every_reader_gives_the_same_answer(write, tmp_path):
     logs(write, REASONS)
     expected = {reason: mechanism_of(reason) for reason in REASONS}
@@ -56,7 +56,7 @@ def test_a_rule_is_asked_before_the_table(write, talk):
     assert [run.stop_kind for run in found] == ["informative", "administrative", "unknown"]
     found = io.read_runs(path, rule=lambda reason: "administrative")
     assert [run.stop_kind for run in found] == ["administrative"] * 3
-    with pytest.warns(UserWarning, match=r"1 of 3 runs are excluded \(x 1\)"):
+    with pytest.warns(UserWarning, match=r"1 of 3 runs is excluded \(x 1\)"):
         found = list(io.iter_runs(path, rule={"x": "excluded"}))
     assert len(found) == 2
 

@@ -15,6 +15,7 @@ from trajscore.cli.batches import batches_of, is_folder_of_parquet
 from trajscore.cli.inputs import TABLE, add_censored, add_input_options, check_folder, reading
 from trajscore.core.collapse import AGGREGATORS
 from trajscore.core.score_families import ScoreFamily, family_name, read_family, usage
+from trajscore.core.values import number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io import Run
 from trajscore.report import IntervalOptions, MonitoringOptions, Report, evaluate
@@ -143,6 +144,8 @@ def run(arguments: argparse.Namespace) -> None:
     command = shlex.join(["trajscore", *arguments.argv])
     source = replace(report.source, name=name, command=command, guesses=guesses)
     report = replace(report, source=source)
+    if n := report.facts.n_unscored:
+        print(f"Not scored: {number_of(n, 'step')} beyond --horizon {arguments.horizon}\n")
     print(report.to_text(verbose=arguments.verbose), flush=True)
     if arguments.out is not None:
         write = _WRITERS[arguments.out.suffix.lower()]

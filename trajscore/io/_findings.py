@@ -13,6 +13,12 @@ from trajscore.io.tally import Tally
 
 _MAX_CANDIDATES = 5
 _MAX_EXAMPLES = 3
+# What to do about a field that is nowhere, where there is no other to choose.
+_REMEDIES = {
+    "outcome": "give a table of run ids and outcomes with {argument:outcomes}",
+    "confidence": "leave {argument} out, to use log-probabilities or what turns state in words",
+    "stop_reason": "leave {argument} out",
+}
 
 
 @dataclass
@@ -36,7 +42,10 @@ class Findings:
             owner, known = ("run", list(tally.values))
             if part == "confidence":
                 owner, known = "turn", list(tally.names_of_turns)
-            problem = unknown_name(f"field of a {owner}", name, known)
+            problem = f"no {owner} has a field named {name!r}, and there is no other to name"
+            problem = f"{problem}; {_REMEDIES[part]}"
+            if known:
+                problem = unknown_name(f"field of a {owner}", name, known)
             raise ArgumentError(f"{file}: {{argument}}: {problem}", part)
 
     def outcome_problem(self) -> str:

@@ -89,7 +89,7 @@ def read_runs(
     >>> chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
     >>> _ = log.write_text(json.dumps([{"messages": chat, "grade": "pass"}]))
     >>> io.read_runs(log, outcome="grade", outcome_map={"pass": 1, "fail": 0})
-    <Runs: 1 runs, 1 successes, 0 failures, 0 not observed>
+    <Runs: 1 run, 1 success, 0 failures, 0 not observed>
     """
     options |= {"outcome": outcome, "outcome_map": outcome_map, "outcomes": outcomes}
     options |= {"confidence": confidence, "id": id, "rule": rule}

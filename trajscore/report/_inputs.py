@@ -33,9 +33,11 @@ from trajscore.io.tables import (
     choose_columns,
     constants,
     guess_first_step,
+    other_columns,
     read_table,
     settings,
     skipped,
+    unread_scores,
     with_scales,
     with_times,
 )
@@ -46,6 +48,7 @@ NO_SCORE = ""
 SPENT = ("cost", "tokens")
 # What an option of the command line is called that a sentence names.
 _OPTIONS = {name: f"--{name}" for name in ("outcome", "confidence", "id", "outcomes")}
+_OPTIONS |= {"scores": "--score", "scales": "--scale"}
 RISKS = {
     "TRACER": TracerScorer(),
     "repetition": TracerScorer(beta=0, gamma=0),
@@ -266,6 +269,9 @@ def _load_table(
         name: f"has values above 1; add --scale {name}={top:g} if {top:g} means certainty"
         for name, top in skipped(frame, chosen).items()
     }
+    if "scores" in guessed:
+        unread = unread_scores(frame, other_columns(frame, chosen))
+        left_out |= {name: ArgumentError(why).in_options(_OPTIONS) for name, why in unread.items()}
     not_used = [f"Left out: column {name!r} {why}" for name, why in left_out.items()]
     counted = first if first_step is None and step is not None else None
     if chosen.stop_reason is not None:
