@@ -318,6 +318,12 @@ def test_report_with_monitoring(tmp_path, capsys):
     code, out, _ = run(capsys, tmp_path / "runs.csv", "--monitor", *options, "--out", page)
     assert code == 0
     assert "stopping failing runs early" in out
+    assert "flags no run" not in out
+    few = frame.assign(solved=np.repeat(y, X.lengths))[frame["run_id"].isin(X.ids[:60])]
+    few.to_csv(tmp_path / "few.csv", index=False)
+    _, out, _ = run(capsys, tmp_path / "few.csv", "--monitor", "--splits", 2)
+    assert "flags no run at alpha = 0.05" in out
+    assert "too few successes are held out to set a threshold (alpha = 0.05 needs 19)" in out
     code, _, err = run(capsys, tmp_path / "runs.csv", *options)
     assert code != 0
     assert "--known-share and --splits need --monitor" in err

@@ -21,7 +21,7 @@ from trajscore.io import Run
 from trajscore.report import IntervalOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._inputs import Inputs, load
 from trajscore.report._missing import MISSING
-from trajscore.report._monitoring import tokens_of
+from trajscore.report._monitoring import tokens_of, without_threshold
 
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
@@ -146,6 +146,8 @@ def run(arguments: argparse.Namespace) -> None:
     report = replace(report, source=source)
     if n := report.facts.n_unscored:
         print(f"Not scored: {number_of(n, 'step')} beyond --horizon {arguments.horizon}\n")
+    if why := without_threshold(report):
+        print(f"{why}\n")
     print(report.to_text(verbose=arguments.verbose), flush=True)
     if arguments.out is not None:
         write = _WRITERS[arguments.out.suffix.lower()]
