@@ -78,7 +78,7 @@ def test_verifiers_flag_strictly_below_alpha():
         RawVerifier().fit([[1.5]])
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
         RawVerifier(alpha=1.0).fit(X)
-    with pytest.raises(ValueError, match="alpha = 0.2 was not fitted"):
+    with pytest.raises(ValueError, match="alpha=0.2 was not fitted"):
         raw.predict(X, alpha=0.2)
 
 

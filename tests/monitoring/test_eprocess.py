@@ -493,7 +493,7 @@ def test_bad_runs(runs):
         DensityRatioEProcess().fit(Runs.from_list([[0.5, np.nan]], missing="allow"), [1])
     process = DensityRatioEProcess(threshold="ville").fit(X, y)
     with pytest.raises(
-        ValueError, match=r"alpha = 0\.3 was not fitted; the fitted levels are \[0\.05\]"
+        ValueError, match=r"alpha=0\.3 was not fitted; the fitted levels are 0\.05\. Give"
     ):
         process.predict(X, alpha=0.3)
     with pytest.raises(ValueError, match="no run failed, so power"):

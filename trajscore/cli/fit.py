@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.cli.compare import read
-from trajscore.cli.inputs import TABLE, add_input_options, check_folder
+from trajscore.cli.inputs import TABLE, add_input_options, check_folder, number
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.gates import RunSet
@@ -38,7 +37,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--out", type=Path, required=True, metavar="MODEL.skops", help="file to write")
     add(
         "--alpha",
-        type=float,
+        type=number,
         action="append",
         help="most good runs that may be flagged (0.05); may be repeated",
     )
@@ -69,12 +68,8 @@ def run(arguments: argparse.Namespace) -> None:
     )
     y = runs.y[whole]
     groups = None if runs.tasks is None else runs.tasks[whole]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        process.fit(X[whole], y, groups=groups)
+    process.fit(X[whole], y, groups=groups)
     save_process(process, arguments.out)
-    for warning_text in dict.fromkeys(str(warning.message) for warning in caught):
-        print(f"warning: {warning_text}", file=sys.stderr)
     if groups is not None and np.isinf(process.thresholds_).any():
         print(
             "warning: of each task one success counts. Give runs of more tasks, raise --alpha or, "

@@ -160,10 +160,10 @@ class EProcessMonitor:
             state = self._new_run(run_id) if state is None else state
             due = state.last.step + 1
             if step is not None and step != due:
-                raise ValueError(
-                    f"run {run_id!r}: got step {step}, expected step {due}; send the steps of a "
-                    f"run in order, each once"
-                )
+                why = f"got step {step}, expected step {due}; send the steps of a run in order"
+                if run_id in self._ended and run_id not in self._runs:
+                    why = f"step {step} comes after its end; begin a new run of that id with step 1"
+                raise ValueError(f"run {run_id!r}: {why}")
             scores = _checked_scores(self.test, score, run_id, due)
             after = self._after(state, scores, done=done)
             if due == self._warn_at:
@@ -373,7 +373,7 @@ class EProcessMonitor:
 
     def _known(self, run_id: Hashable) -> _Run:
         if run_id not in self._runs:
-            raise KeyError(f"run {run_id!r} is not open: it has no score yet, or is finished")
+            raise KeyError(f"run {run_id!r} is not open: it has no score yet, or has ended")
         return self._runs[run_id]
 
     def _warn_longer(self, run_id: Hashable) -> None:

@@ -18,6 +18,7 @@ from trajscore.calibration import PrefixForecaster
 from trajscore.calibration.forecaster import check_forecaster, is_passthrough
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight, check_trajectories
+from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.ids import check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
@@ -219,9 +220,12 @@ class StoppingRule(ABC, BaseEstimator):
             np.isclose(self.alphas_, alpha if is_number(alpha) else np.nan, rtol=1e-12, atol=0)
         )
         if not len(near):
-            raise ValueError(
-                f"alpha = {alpha} was not fitted; the fitted levels are {self.alphas_.tolist()}. "
-                f"Name it in alpha= of the estimator before fit"
+            levels = ", ".join(map(str, self.alphas_.tolist()))
+            raise ArgumentError(
+                f"{{argument}} was not fitted; the fitted levels are {levels}. Give one of these, "
+                f"or fit with that level",
+                "alpha",
+                alpha,
             )
         return float(self.alphas_[near[0]])
 
