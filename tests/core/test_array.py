@@ -206,7 +206,7 @@ def test_pickles_and_hashes_by_value(X):
 
 
 def test_runs_are_cut_to_steps_that_they_have(X):
-    with pytest.raises(ValueError, match="run 'b' .* has 1 steps and cannot be cut to 2"):
+    with pytest.raises(ValueError, match="run 'b' .* has 1 step and cannot be cut to 2"):
         X.truncate([2, 2, 2])
     with pytest.raises(ValueError, match="cut to 0"):
         X.truncate([0, 1, 1])
@@ -440,5 +440,5 @@ def test_a_run_that_does_not_exist_is_named():
     X = TrajectoryArray.from_list([[0.1], [0.2, 0.3]])
     assert X[-2].tolist() == [0.1]
     for row in (2, -3):
-        with pytest.raises(IndexError, match=f"run {row} does not exist: there are 2 runs"):
+        with pytest.raises(IndexError, match=f"run {row} does not exist; the container has 2 runs"):
             X[row]

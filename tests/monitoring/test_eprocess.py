@@ -426,10 +426,14 @@ def test_longer_runs_than_any_seen(runs):
     X, y = runs
     process = DensityRatioEProcess(PrefixForecaster(), threshold="ville").fit(X, y)
     longer = Runs.from_list([[0.5] * 9, [0.4] * 7, [0.2]])
-    with pytest.warns(UserWarning, match="2 runs have more than the 5 steps") as caught:
+    with pytest.warns(
+        UserWarning, match="2 runs longer than the longest run in fitting, which has 5 steps"
+    ) as caught:
         log_m = process.transform(longer)
     assert len(caught) == 1
-    with pytest.warns(UserWarning, match="2 runs have more than the 5 steps") as caught:
+    with pytest.warns(
+        UserWarning, match="2 runs longer than the longest run in fitting, which has 5 steps"
+    ) as caught:
         process.score(longer, [0, 0, 1])
     assert len(caught) == 1
     assert (log_m[0][4:] == log_m[0][4]).all()
@@ -485,7 +489,7 @@ def test_bad_runs(runs):
         _ = DensityRatioEProcess().thresholds_
     with pytest.raises(ValueError, match="have the same outcome"):
         DensityRatioEProcess().fit(X, y, calibration=np.flatnonzero(y == 0))
-    with pytest.raises(ValueError, match="there are 0 failures"):
+    with pytest.raises(ValueError, match="the runs have 0 failures"):
         DensityRatioEProcess().fit(X, np.ones(120))
     with pytest.raises(ValueError, match="run 0: outcome 0.5 must be 0 or 1"):
         DensityRatioEProcess().fit(X, np.r_[0.5, y[1:]])
@@ -525,7 +529,7 @@ def test_pooled_forecasters_are_said_to_extrapolate(runs):
     X, y = runs
     forecaster = PrefixForecaster(features="summary", pooled=True)
     process = DensityRatioEProcess(forecaster, threshold="ville").fit(X, y)
-    with pytest.warns(UserWarning, match="1 runs have more than .* extrapolate"):
+    with pytest.warns(UserWarning, match="1 run longer than .* extrapolate"):
         process.predict(Runs.from_list([[0.5] * 9]))
 
 

@@ -15,6 +15,7 @@ from trajscore.cli.compare import read
 from trajscore.cli.inputs import TABLE, add_input_options, check_folder, number
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
+from trajscore.core.values import number_of
 from trajscore.gates import RunSet
 from trajscore.monitoring import DensityRatioEProcess
 from trajscore.monitoring._eprocess import FIXED, HELD_OUT
@@ -91,7 +92,7 @@ def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:
         )
     if len(traces) > 1 and not named:
         raise ArgumentError(
-            f"there are {len(traces)} predictors, {', '.join(traces)}; name those by {{argument}} "
+            f"there are several predictors, {', '.join(traces)}; name those by {{argument}} "
             f"that the monitor will be sent at every step",
             "scores",
         )
@@ -105,13 +106,13 @@ def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:
 def _summary(process: DensityRatioEProcess, X: TrajectoryArray, runs: RunSet, whole: Any) -> str:
     """Say what was learned from, and what to send."""
     used = len(whole) - process.n_dropped_
-    lines = [f"fitted on {used} of {runs.n_runs} runs"]
+    lines = [f"fitted on {used} of {number_of(runs.n_runs, 'run')}"]
     if process.n_dropped_:
-        lines[0] += f"; {process.n_dropped_} have no outcome"
+        lines[0] += f"; {process.n_dropped_} without an outcome"
     if len(whole) < runs.n_runs:
-        lines[0] += f"; {runs.n_runs - len(whole)} have a missing value"
-    if process.n_calibration_successes_:
-        lines.append(f"{process.n_calibration_successes_} successes set the threshold")
+        lines[0] += f"; {runs.n_runs - len(whole)} with a missing value"
+    if n := process.n_calibration_successes_:
+        lines.append(f"threshold set by {number_of(n, 'success')}")
     lines += [
         f"alpha = {alpha:g}: "
         + (

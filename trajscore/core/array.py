@@ -16,7 +16,7 @@ from trajscore.core.meanings import check_map, map_outcomes
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.ragged import Ragged
 from trajscore.core.type_aliases import FloatArray, Missing
-from trajscore.core.values import as_count, run_label
+from trajscore.core.values import as_count, number_of, run_label
 from trajscore.core.within_runs import offsets_of, step_numbers
 
 _WIDEST = 10_000_000  # steps of a padded array, where no run is as long
@@ -366,8 +366,8 @@ class TrajectoryArray(Ragged):
         if bad.any():
             row = int(np.argmax(bad))
             raise ValueError(
-                f"run {run_label(self.ids[row])} (row {row}) has {old[row]} steps and cannot "
-                f"be cut to {new[row]}; give a number from 1 to {old[row]}"
+                f"run {run_label(self.ids[row])} (row {row}) has {number_of(old[row], 'step')} and "
+                f"cannot be cut to {new[row]}; give a number from 1 to {old[row]}"
             )
         remains = step_numbers(self) <= np.repeat(new, old)
         return self._replace(

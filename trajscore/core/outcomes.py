@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.ids import check_index
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, RunsLike
-from trajscore.core.values import as_numbers, check_choice, run_label
+from trajscore.core.values import as_numbers, check_choice, number_of, run_label
 
 SUCCESS = 1
 FAILURE = 0
@@ -63,8 +63,8 @@ def check_outcomes(
     n_runs = runs if runs is None or isinstance(runs, (int, np.integer)) else len(runs)
     if n_runs is not None and len(values) != n_runs:
         raise ValueError(
-            f"there are {len(values)} outcomes for {n_runs} runs; give one a run, and of a table "
-            f"with one row a step make X with TrajectoryArray.from_frame"
+            f"y has {number_of(len(values), 'outcome')} for {number_of(n_runs, 'run')}; give "
+            f"one a run, and of a table with one row a step make X with TrajectoryArray.from_frame"
         )
     if ids is not None:
         check_index(y, ids, "y")

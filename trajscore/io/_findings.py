@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import refuse_words
-from trajscore.core.values import unknown_name
+from trajscore.core.values import number_of, unknown_name
 from trajscore.io._selection import Selection
 from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.tally import Tally
@@ -92,7 +92,7 @@ class Findings:
             if n:
                 part, owners = ("outcome", "runs") if owner == "run" else ("confidence", "turns")
                 notes.append(
-                    f"{n} score{'s' * (n > 1)} of {owners} named {name!r} not used; to use "
+                    f"{number_of(n, 'score')} of {owners} named {name!r} not used; to use "
                     f"{'it' if n == 1 else 'them'}, pass {{argument:{part}={name}}}"
                 )
         return notes

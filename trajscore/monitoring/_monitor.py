@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.notebook import N_SHOWN, as_html
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_flag, as_path, is_number
+from trajscore.core.values import as_flag, as_path, is_number, number_of
 from trajscore.monitoring._density_ratio import FittedTest, Progress
 from trajscore.monitoring._journal import Journal, OtherOwnerError
 from trajscore.monitoring._thresholds import one_id
@@ -341,7 +341,7 @@ class EProcessMonitor:
     def __repr__(self) -> str:
         flagged = sum(decision.flagged for decision in self)
         return (
-            f"<{type(self).__name__}: alpha {self.alpha:g}, {len(self)} open runs, "
+            f"<{type(self).__name__}: alpha {self.alpha:g}, {number_of(len(self), 'open run')}, "
             f"{flagged} flagged>"
         )
 
@@ -380,8 +380,8 @@ class EProcessMonitor:
         """Say once that a run is longer than any seen in fitting."""
         self._warn_at = -1
         warnings.warn(
-            f"run {run_id!r} has more than the {self.test.longest} steps of the longest run in "
-            f"fitting; {self.test.beyond}",
+            f"run {run_id!r} is longer than the longest run in fitting, which has "
+            f"{number_of(self.test.longest, 'step')}; {self.test.beyond}",
             UserWarning,
             stacklevel=3,
         )

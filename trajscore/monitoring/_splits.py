@@ -122,9 +122,9 @@ def _one_split(rule: StoppingRule, sample: Sample, known_share: float, seed: int
     known, new = sample.take(is_known), sample.take(~is_known)
     fit_params = {} if known.groups is None else fit_arguments(rule, {"groups": known.groups})
     with warnings.catch_warnings():  # what these warnings say shows in the table
-        warnings.filterwarnings("ignore", message=".*successes are too few")
+        warnings.filterwarnings("ignore", message="too few .*no run will be flagged")
         warnings.filterwarnings("ignore", message="The forecasts of all .* are the same")
-        warnings.filterwarnings("ignore", message=".*steps of the longest run in fitting")
+        warnings.filterwarnings("ignore", message=".*longer than the longest run in fitting")
         warnings.filterwarnings("ignore", message="score .* is out of range")
         fitted = clone(rule).fit(known.X, known.y, **fit_params)
         spent = {"cost": new.traces[_COST]} if _COST in new.traces else {}

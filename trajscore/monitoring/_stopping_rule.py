@@ -24,7 +24,7 @@ from trajscore.core.ids import check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_fraction, is_number
+from trajscore.core.values import as_fraction, is_number, number_of
 from trajscore.core.within_runs import first_step_above, last_cells, run_maxima, running_sum
 
 
@@ -349,8 +349,8 @@ def warn_longer(X: TrajectoryArray, longest: int, beyond: str) -> None:
     longer = int((X.lengths > longest).sum())
     if longer and beyond:
         warnings.warn(
-            f"{longer} runs have more than the {longest} steps of the longest run in fitting; "
-            f"{beyond}",
+            f"{number_of(longer, 'run')} longer than the longest run in fitting, which has "
+            f"{number_of(longest, 'step')}; {beyond}",
             UserWarning,
             stacklevel=3,
         )

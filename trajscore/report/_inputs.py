@@ -19,7 +19,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import joined_ids, parse_numbers
 from trajscore.core.outcomes import differ
 from trajscore.core.stops import Rule, mechanism_of, normalize_reasons
-from trajscore.core.values import unknown_name
+from trajscore.core.values import number_of, unknown_name
 from trajscore.core.within_runs import last_cells
 from trajscore.datasets import load_chess
 from trajscore.io.fields import USUAL_FIELDS, Fields, usual_names
@@ -113,7 +113,8 @@ class FromLog:
                 "the log has no confidence (neither token log-probabilities nor stated ones); "
                 "judging it by minus TRACER's risk"
             )
-            lines.append(f"TRACER signals present in {self.n_turns:,} turns: {counts}")
+            turns = number_of(self.n_turns, "turn")
+            lines.append(f"TRACER signals present in {turns}: {counts}")
             lines += self.remarks
         lines += [ArgumentError(remark).in_options(_OPTIONS) for remark in self.unused]
         return "\n".join(lines)
@@ -147,7 +148,7 @@ class Inputs:
             return "no table was given: judging the bundled chess data (see datasets.load_chess)"
         lines = [str(self.origin)] if str(self.origin) else []
         if self.group is not None:
-            lines.append(f"{self.n_groups} clusters of runs by {self.group!r}")
+            lines.append(f"{number_of(self.n_groups, 'cluster')} of runs by {self.group!r}")
         return "\n".join(lines)
 
 

@@ -75,7 +75,7 @@ def read_atif(
     >>> _ = (folder / "result.json").write_text(json.dumps(
     ...     {"trial_name": "a", "task_name": "t", "verifier_result": {"rewards": {"reward": 1}}}))
     >>> io.read_atif(folder)[0]
-    <Run 'a': 1 steps, success>
+    <Run 'a': 1 step, success>
     """
     own = {"result": result, "reward": reward, "cut_runs": cut_runs}
     return read_as("atif", path, **own, **options)
