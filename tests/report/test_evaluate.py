@@ -457,7 +457,7 @@ def test_any_forecaster_calibrates_out_of_fold():
     expected = cross_fit_traces(model, X[order], y[order], groups=groups[order])
     found = report.traces["forecast", "recalibrated"]
     np.testing.assert_array_equal(found.cells, expected.cells)
-    with pytest.raises(ValueError, match="forecaster must turn scores into a trace"):
+    with pytest.raises(ValueError, match="calibrator must turn scores into a trace"):
         evaluate(X, y, calibrator=LogisticRegression())
     report = evaluate(X, y, calibrator=FunctionTransformer(lambda X: X.with_cells(2 * X.cells)))
     assert any("not recalibrated; run" in note for note in report.notes)
@@ -511,7 +511,7 @@ def test_what_is_not_fitted_anew_is_refused_by_name():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"calibrator": 3}, "calibrator must be a name or an estimator, got 3"),
+        ({"calibrator": 3}, "calibrator must be an estimator, got 3"),
         ({"groups": "task"}, "groups must be a label for each run, got the text 'task'"),
         ({"intervals": 20}, "or IntervalOptions, got 20"),
         (

@@ -95,4 +95,9 @@ class Findings:
                     f"{number_of(n, 'score')} of {owners} named {name!r} not used; to use "
                     f"{'it' if n == 1 else 'them'}, pass {{argument:{part}={name}}}"
                 )
+        if n := tally.n_parent_rings:
+            notes.append(
+                f"spans of {number_of(n, 'trace')} are each other's parents; the first of them "
+                f"in time is taken as the outermost"
+            )
         return notes
