@@ -16,7 +16,7 @@ def runs_of(seed, drop=0.0, n_tasks=40, n_trials=5, tasks=True, outcomes=None, *
     lengths = rng.integers(2, 6, len(code))
     run = np.repeat(np.arange(len(code)), lengths)
     cells = np.clip(0.5 + 0.2 * (y[run] - 0.5) + rng.normal(0, 0.2, len(run)), 0.01, 0.99)
-    X = TrajectoryArray.from_flat(cells, lengths, channels=("judge",))
+    X = TrajectoryArray(cells, lengths, channels=("judge",))
     spent = {"cost": 0.01 * lengths * (1 + drop)}
     labels = np.array([f"task {k}" for k in code]) if tasks else None
     return RunSet(X, y if outcomes is None else outcomes(y), tasks=labels, spent=spent, **options)

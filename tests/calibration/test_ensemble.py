@@ -21,7 +21,7 @@ def latent(rng, n_runs=300):
     """Runs of 2 to 8 steps whose forecasts see dimly what decides."""
     z, lengths = rng.normal(0, 1.2, n_runs), rng.integers(2, 9, n_runs)
     seen = np.repeat(z, lengths) + rng.normal(0, 1, lengths.sum())
-    X = TrajectoryArray.from_flat(expit(seen).round(2), lengths)
+    X = TrajectoryArray(expit(seen).round(2), lengths)
     return X, (rng.random(n_runs) < expit(z)).astype(int)
 
 

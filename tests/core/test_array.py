@@ -84,7 +84,7 @@ def test_rows_are_picked_as_from_an_array(data):
 def test_every_form_holds_the_same_container(X):
     kwargs = {"ids": X.ids, "horizon": X.horizon, "channels": X.channels, "meta": X.meta}
     kwargs["missing"] = "allow"
-    assert TrajectoryArray.from_flat(X.cells, X.lengths, **kwargs) == X
+    assert TrajectoryArray(X.cells, X.lengths, **kwargs) == X
     assert TrajectoryArray.from_padded(X.padded(7), X.lengths, **kwargs) == X
     assert pickle.loads(pickle.dumps(X)) == copy.deepcopy(X) == X
     assert [run.tobytes() for run in X.to_list()] == [X[row].tobytes() for row in range(len(X))]

@@ -93,7 +93,7 @@ def test_without_tasks_the_interval_is_welchs():
 
 def test_tasks_count_the_same_however_many_runs_they_have():
     # the base has tried the first task, at which all runs fail, twenty times
-    X = TrajectoryArray.from_flat(np.full(28, 0.5), np.ones(28, dtype=int))
+    X = TrajectoryArray(np.full(28, 0.5), np.ones(28, dtype=int))
     base = RunSet(X, [0] * 20 + [1] * 8, tasks=["a"] * 20 + list("bbccddee"))
     new = RunSet(X[:10], [0, 0] + [1] * 8, tasks=list("aabbccddee"))
     row = compare(base, new).table.loc[("success", "", "")]

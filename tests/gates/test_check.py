@@ -462,7 +462,7 @@ def test_reports_that_have_not_all_runs_are_refused():
     cells = BASE.judged.traces["judge"].cells.copy()
     cells[0] = np.nan
     X = BASE.judged.traces["judge"]
-    lacking = TrajectoryArray.from_flat(cells, X.lengths, missing="allow")
+    lacking = TrajectoryArray(cells, X.lengths, missing="allow")
     y = BASE.judged.runs.y
     with pytest.raises(ValueError, match="new is a report without some runs of a predictor"):
         compare(BASE, evaluate({"a": X, "b": lacking}, y, missing="own_runs"))
@@ -585,7 +585,7 @@ def test_gates_share_the_level_with_those_that_allow_for_chance_only():
 def test_gates_that_are_bad_together_share_more_than_gates_that_are_not():
     # a failure takes a step more: the two gates fail together, and as one
     y, tasks = np.arange(200) % 2, np.arange(200)
-    runs = RunSet(TrajectoryArray.from_flat(np.full(500, 0.5), 2 + (y == 0)), y, tasks=tasks)
+    runs = RunSet(TrajectoryArray(np.full(500, 0.5), 2 + (y == 0)), y, tasks=tasks)
     gates = Gate(versus=0.45), Gate("length", versus=2.55)
     both, alone = (check(runs, None, Rules(gates[:n])).gates for n in (2, 1))
     assert both[0].low == pytest.approx(alone[0].low, abs=0.002)

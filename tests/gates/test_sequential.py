@@ -17,7 +17,7 @@ def runs(solved, tasks=None, ids=None, **options):
     tasks = [f"task {k}" for k in range(len(solved))] if tasks is None else list(tasks)
     X = np.full((len(solved), 1), 0.5)
     if ids is not None:
-        X = TrajectoryArray.from_flat(X[:, 0], np.ones(len(solved), dtype=int), ids=ids)
+        X = TrajectoryArray(X[:, 0], np.ones(len(solved), dtype=int), ids=ids)
     return RunSet(X, solved, tasks=tasks or None, **options)
 
 

@@ -90,29 +90,6 @@ class TrajectoryArray(Ragged):
     # ---------------------------------------------------------------- made from other forms
 
     @classmethod
-    def from_flat(cls, cells: ArrayLike, lengths: ArrayLike, **kwargs: Any) -> Self:
-        """Build from flat cells and the length of each run: `TrajectoryArray` by another name.
-
-        Parameters
-        ----------
-        cells, lengths : array-like
-            As in `TrajectoryArray`.
-        **kwargs
-            The other parameters of `TrajectoryArray`.
-
-        Returns
-        -------
-        TrajectoryArray
-            The runs.
-
-        Examples
-        --------
-        >>> TrajectoryArray.from_flat([0.1, 0.2, 0.3], [1, 2]).to_list()
-        [array([0.1]), array([0.2, 0.3])]
-        """
-        return cls(cells, lengths, **kwargs)
-
-    @classmethod
     def from_list(cls, runs: Sequence[ArrayLike], **kwargs: Any) -> Self:
         """Build from one sequence of numbers a run.
 

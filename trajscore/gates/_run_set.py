@@ -96,7 +96,7 @@ class RunSet:
         if X is None:
             index = y.index if isinstance(y, pd.Series) else None
             n_runs = len(np.atleast_1d(y))
-            X = {"": TrajectoryArray.from_flat(np.zeros(n_runs), np.ones(n_runs, int), ids=index)}
+            X = {"": TrajectoryArray(np.zeros(n_runs), np.ones(n_runs, int), ids=index)}
         self._sample: Sample = check_predictors(X, y, None, None)
         n_runs = len(self._sample)
         labels: NDArray[Any] | None = None
@@ -218,7 +218,7 @@ class RunSet:
         if stops:
             about["meta"] = pd.DataFrame(stops, dtype=object)
         X = {
-            name: TrajectoryArray.from_flat(_numbers(cells), missing="allow", **about)
+            name: TrajectoryArray(_numbers(cells), missing="allow", **about)
             for name, cells in runs["predictors"].items()
         }
         spent = {name: _numbers(values) for name, values in runs["spent"].items()}
@@ -311,9 +311,7 @@ def _of_report(name: str, report: ReportData) -> RunSet:
             f"was judged); give a RunSet"
         )
     traces = {  # without meta, as the runs are chosen already
-        predictor: TrajectoryArray.from_flat(
-            trace.cells, trace.lengths, ids=trace.ids, horizon=trace.horizon
-        )
+        predictor: TrajectoryArray(trace.cells, trace.lengths, ids=trace.ids, horizon=trace.horizon)
         for predictor, trace in ((key[0], report.traces[key]) for key in keys)
     }
     others = report.excluded[report.excluded["reason"] != UNOBSERVED]
