@@ -280,7 +280,7 @@ def test_hotpotqa_recalibration_moves_calibration_alone(hotpotqa):
         ({"score": "bier"}, "unknown score 'bier'"),
         ({"weights": "front"}, "unknown weights 'front'"),
         ({"y_true": [1, -1]}, "run 1: the outcome is not observed"),
-        ({"y_true": [1]}, "1 outcomes for 2 runs"),
+        ({"y_true": [1]}, "1 outcome for 2 runs"),
         ({"traces": [[0.5], [1.5]]}, r"forecast 1.5 lies outside \[0, 1\]"),
         ({"sample_weight": [1, -1]}, "row 1: sample_weight -1 is negative"),
         ({"sample_weight": [0, 0]}, "all sample weights are zero"),
