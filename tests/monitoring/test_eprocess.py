@@ -35,18 +35,12 @@ PUBLISHED_THRESHOLDS = "19.173 5.890 3.853 2.385 1.783 1.599 1.233"
 
 
 @pytest.fixture(scope="module")
-def split(public_file):
+def split(hotpotqa):
     """HotpotQA with the published split: rows to calibrate on and to test on, ids in file order."""
-    path = public_file("evaluator", "hotpotqa_w_scores_compressed.csv.gz")
-    frame = pd.read_csv(path)
-    X, y = Runs.from_frame(
-        frame, id="uq_problem_idx", step="num_steps", value="judge_probability", outcome="solved"
-    )
-    ids = frame["uq_problem_idx"].drop_duplicates().to_numpy()
-    chosen = np.random.default_rng(42).choice(ids, int(0.8 * len(ids)), replace=False)
-    place = pd.Series(np.arange(len(X)), index=X.ids)
-    is_calibration = np.isin(ids, chosen)
-    return X, y, place[ids[is_calibration]].to_numpy(), place[ids[~is_calibration]].to_numpy()
+    X, y = hotpotqa
+    chosen = np.random.default_rng(42).choice(X.ids, int(0.8 * len(X)), replace=False)
+    is_calibration = np.isin(X.ids, chosen)
+    return X, y, np.flatnonzero(is_calibration), np.flatnonzero(~is_calibration)
 
 
 def shown(report):
