@@ -126,7 +126,7 @@ def enough_said(n_simulations: int, seed: int) -> None:
                 if len(set(y)) < 2 or (card := decided(X, y))["card"] != TOO_FEW:
                     continue
                 more, z = make(int(card["n_needed"]), k + 10**6)
-                both = TrajectoryArray.from_flat(
+                both = TrajectoryArray(
                     np.concatenate([X.cells, more.cells]), np.append(X.lengths, more.lengths)
                 )
                 asked.append(card["n_needed"])

@@ -51,7 +51,7 @@ def agent(
         lengths = rng.integers(2, 8, len(tasks))
         run = np.repeat(np.arange(len(tasks)), lengths)
         cells = np.clip(0.5 + 0.2 * (y[run] - 0.5) + rng.normal(0, 0.2, len(run)), 0.01, 0.99)
-        X = TrajectoryArray.from_flat(cells, lengths)
+        X = TrajectoryArray(cells, lengths)
         return RunSet(X, y, tasks=tasks if tasks_are == "named" else None)
 
     draw.chances = chances  # type: ignore[attr-defined]
@@ -309,7 +309,7 @@ def agree() -> None:
             y = np.concatenate(
                 [np.arange(a) < round(a * b) for a, b in zip(n, rates[0], strict=True)]
             )
-            X = TrajectoryArray.from_flat(np.full(len(y), 0.5), np.ones(len(y), dtype=int))
+            X = TrajectoryArray(np.full(len(y), 0.5), np.ones(len(y), dtype=int))
             runs.append(RunSet(X, y.astype(int), tasks=[f"t{name}" for name in names]))
         gate = Gate(versus=0.5) if kind == "one set" else Gate()
         found = check(runs[-1], runs[0] if len(runs) > 1 else None, gate).gates[0]

@@ -165,7 +165,7 @@ def statistics(success: FloatArray, forecast: FloatArray) -> dict[str, Statistic
 
 def bounded_statistics(success: FloatArray, forecast: FloatArray) -> dict[str, Statistic]:
     """Metrics of a forecast that are smallest, and not differentiable, where it is calibrated."""
-    X = TrajectoryArray.from_flat(forecast, np.ones(len(forecast), dtype=np.int64))
+    X = TrajectoryArray(forecast, np.ones(len(forecast), dtype=np.int64))
     best = recalibrated_sums(weighted_steps(success, X), "log").samples()
     given, other = tps_samples(success, X), tps_samples(opposite(success), X)
     return {
@@ -343,7 +343,7 @@ class Population:
                 rows = np.concatenate(parts)
                 tasks = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
             if 0 < self.y[rows].mean() < 1:
-                X = TrajectoryArray.from_flat(self.X[rows].cells, self.X.lengths[rows])
+                X = TrajectoryArray(self.X[rows].cells, self.X.lengths[rows])
                 return Population(X, self.y[rows], tasks)
 
     def intervals(self, n_resamples: int) -> pd.DataFrame:
@@ -398,7 +398,7 @@ def public_tables(folder: Path) -> Iterator[tuple[str, Population]]:
         if path.is_dir():  # one answer each: is the likeliest class right?
             P = softmax(np.load(path / "scores.npy").astype(float), axis=1)
             right = (P.argmax(axis=1) == np.load(path / "targets.npy")).astype(float)
-            X = TrajectoryArray.from_flat(P.max(axis=1), np.ones(len(P), dtype=np.int64))
+            X = TrajectoryArray(P.max(axis=1), np.ones(len(P), dtype=np.int64))
             yield path.name, Population(X, right)
 
 

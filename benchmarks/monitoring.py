@@ -224,7 +224,7 @@ def one_split(X: TrajectoryArray, y: np.ndarray, seed: int, share: float) -> np.
 
 def power(arguments: argparse.Namespace) -> None:
     """Print power, and what it is made of, over random splits, with 95% intervals."""
-    warnings.filterwarnings("ignore", message=".*than the .* steps of the longest run")
+    warnings.filterwarnings("ignore", message=".*longer than the longest run in fitting")
     for name in ("hotpotqa", "gsm8k"):
         X, y = TrajectoryArray.from_frame(table(name, arguments.folder), **COLUMNS)
         jobs = (delayed(one_split)(X, y, seed, arguments.share) for seed in range(arguments.splits))

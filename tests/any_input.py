@@ -8,6 +8,13 @@ from scipy.sparse import issparse
 
 from trajscore import TrajectoryArray
 
+_CROSS_FIT = "fit_transform is cross-fitted and so differs from fit().transform(), as documented"
+CROSS_FIT_CHECKS = {
+    "check_transformer_general": _CROSS_FIT,
+    "check_transformer_data_not_an_array": _CROSS_FIT,
+}
+"""Checks of scikit-learn that estimators fail which are cross-fitted, and why."""
+
 
 def any_two_labels(kind):
     """Decorate an estimator that is to take any two labels for failure and success."""

@@ -73,10 +73,11 @@ def public_file():
 
 @pytest.fixture(scope="session")
 def hotpotqa(public_file) -> tuple[TrajectoryArray, np.ndarray]:
-    frame = pd.read_csv(public_file("evaluator", "hotpotqa_w_scores_compressed.csv.gz"))
-    return TrajectoryArray.from_frame(
-        frame, id="uq_problem_idx", step="num_steps", value="judge_probability", outcome="solved"
-    )
+    path = public_file("evaluator", "hotpotqa_w_scores_compressed.csv.gz")
+    names = {"id": "uq_problem_idx", "step": "num_steps"}
+    names |= {"value": "judge_probability", "outcome": "solved"}
+    frame = pd.read_csv(path, usecols=[*names.values()])
+    return TrajectoryArray.from_frame(frame, **names)
 
 
 @pytest.fixture(scope="session")

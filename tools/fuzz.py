@@ -280,7 +280,7 @@ def same_checks(seed: int) -> Iterator[tuple[str, bool]]:
     weight = rng.integers(0, 3, n)
     rows = np.repeat(np.arange(n), weight)
     if len(rows):
-        again = trajscore.TrajectoryArray.from_flat(X[rows].cells, X[rows].lengths)
+        again = trajscore.TrajectoryArray(X[rows].cells, X[rows].lengths)
         weighted = metrics.tps_score(y, X, sample_weight=weight)
         yield "a weight is so many runs", np.isclose(metrics.tps_score(y[rows], again), weighted)
     half = n // 2

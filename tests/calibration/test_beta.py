@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from any_input import CROSS_FIT_CHECKS, any_two_labels, as_forecasts
+from known_agent import bent_forecasts
 from trajscore.calibration import BetaCrossFitCalibrator
 from trajscore.calibration._beta import BetaMap
 
@@ -54,3 +57,45 @@ def test_default_parameters():
 def test_bad_penalty(C):
     with pytest.raises(ValueError, match=f"C must be a positive number, got {C!r}"):
         BetaCrossFitCalibrator(C=C).fit(P[:, None], Y)
+    with pytest.raises(ValueError, match="censored must be"):
+        BetaCrossFitCalibrator(censored="drop them").fit(P[:, None], Y)
+
+
+def test_it_finds_its_own_family(rng):
+    X, y, truth = bent_forecasts(rng, 40_000)
+    fitted = BetaCrossFitCalibrator(C=1e6).fit(X, y)
+    assert (fitted.full_map_.a, fitted.full_map_.b, fitted.full_map_.c) == pytest.approx(
+        (2.0, 0.5, 0.3), abs=0.12
+    )
+    assert np.abs(fitted.transform(X).cells[::3] - truth).max() < 0.03
+
+
+def test_it_leaves_out_an_end_that_points_the_wrong_way(rng):
+    X, y, _ = bent_forecasts(rng, 4000, a=2.0, b=-0.8)
+    fitted = BetaCrossFitCalibrator().fit(X, y).full_map_
+    assert fitted.b == 0
+    assert fitted.a > 0
+    backwards = BetaCrossFitCalibrator().fit(X, 1 - y).full_map_
+    assert (backwards.a, backwards.b) == (0, 0) or min(backwards.a, backwards.b) >= 0
+    flat = BetaCrossFitCalibrator().fit([[0.5, 0.5]] * 8, [0, 1] * 4).full_map_
+    assert (flat.a, flat.b, flat.c) == (0, 0, 0)
+
+
+def test_it_takes_probabilities_only():
+    signal = [[3.0, 2.0], [5.0, 1.0], [0.1, 0.2], [0.3, 0.4]]
+    with pytest.raises(ValueError, match="forecast 3 lies outside"):
+        BetaCrossFitCalibrator().fit(signal, [1, 1, 0, 0])
+
+
+@any_two_labels
+class AnyBeta(BetaCrossFitCalibrator):
+    """It reads forecasts."""
+
+    def _check_runs(self, X, *, reset):
+        return super()._check_runs(as_forecasts(X), reset=reset)
+
+
+@parametrize_with_checks([AnyBeta()], expected_failed_checks=lambda _: CROSS_FIT_CHECKS)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn(estimator, check):
+    check(estimator)

@@ -116,8 +116,8 @@ def test_weights_count_runs_and_an_absent_outcome_has_no_mean(ragged, rng):
 @pytest.mark.parametrize(
     ("y", "lengths", "options", "match"),
     [
-        ([1, -1], 1, {}, "row 1: the outcome is not observed"),
-        ([1, 0.5], 1, {}, "row 1: outcome 0.5 must be 0 or 1"),
+        ([1, -1], 1, {}, "run 1: the outcome is not observed"),
+        ([1, 0.5], 1, {}, "run 1: outcome 0.5 must be 0 or 1"),
         ([1, 0], 0, {}, "lengths must be a whole number of at least 1, got 0"),
         ([1, 0], [1, 0], {}, "row 1 has no steps"),
         ([1, 0], [1, 1.5], {}, "lengths must be whole numbers, one for each run"),

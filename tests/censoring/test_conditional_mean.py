@@ -36,9 +36,9 @@ def test_clusters_widen_the_criterion(rng):
 @pytest.mark.parametrize(
     ("outcome", "q_z", "options", "match"),
     [
-        ([0, 1] * 10, np.r_[1.5, np.full(19, 0.5)], {}, "row 0: q_z is 1.5"),
-        ([0, 7] * 10, np.full(20, 0.5), {}, "row 1: outcome is 7.*-1 where it was not observed"),
-        ([0, np.inf] * 10, np.full(20, 0.5), {}, "row 1: outcome is inf"),
+        ([0, 1] * 10, np.r_[1.5, np.full(19, 0.5)], {}, "run 0: q_z is 1.5"),
+        ([0, 7] * 10, np.full(20, 0.5), {}, "run 1: outcome is 7.*-1 where it was not observed"),
+        ([0, np.inf] * 10, np.full(20, 0.5), {}, "run 1: outcome is inf"),
         ([0] * 20, np.full(20, 0.3), {}, "is -0.3 for each of the 20 held-out runs"),
         ([0, 1] * 10, np.full(20, 0.5), {"groups": np.zeros(20)}, "only 1 clusters"),
         ([0, 1] * 5 + [-1], np.full(11, 0.5), {"groups": [0] * 10 + [1]}, "only 1 clusters"),

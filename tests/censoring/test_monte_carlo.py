@@ -126,7 +126,7 @@ def test_runs_without_enough_branches_get_no_number():
 
 
 def test_continuations_that_are_no_numbers():
-    with pytest.raises(ValueError, match="row 1: outcomes of continuations must be numbers"):
+    with pytest.raises(ValueError, match="run 1: outcomes of continuations must be numbers"):
         MonteCarloContinuation().fit([[0.5], [0.5]], [None, ["solved"]])
 
 
@@ -142,7 +142,7 @@ def test_continuations_that_are_no_numbers():
         (lambda X: MonteCarloContinuation(confidence_level="a").fit(X, [[1]]), "strictly between"),
         (lambda X: MonteCarloContinuation().fit(X, [[1]]), "no run has 5 valid continuations"),
         (lambda X: MonteCarloContinuation().fit(X, [[1], [1]]), "must have 1 entries"),
-        (lambda X: MonteCarloContinuation().fit(X, [[0.5]]), "row 0: a continuation has outcome"),
+        (lambda X: MonteCarloContinuation().fit(X, [[0.5]]), "run 0: a continuation has outcome"),
     ],
 )
 def test_bad_input_gets_one_sentence(call, match):

@@ -82,7 +82,9 @@ def test_what_the_reader_took_a_reason_to_mean_decides():
 
 def test_unknown_reasons_are_named_and_not_scored():
     reasons = ["done", "rate limit", "rate limit", "done", None]
-    with pytest.warns(UserWarning, match=r"none was recorded, 'done', 'rate_limit'.* not scored"):
+    with pytest.warns(
+        UserWarning, match=r"^not scored: 4 .*none was recorded, 'done', 'rate_limit'"
+    ):
         audit = termination_audit(None, [1, -1, -1, -1, -1], reasons)
     assert audit.table.loc[0, "unknown"] == 4
     assert audit.scored("administrative").tolist() == [True, False, False, False, False]
@@ -131,7 +133,9 @@ def test_bad_input_gets_one_sentence(call, match):
 
 
 def test_a_missing_stop_reason_is_called_that():
-    with pytest.warns(UserWarning, match="2 runs without an outcome have no stop reason"):
+    with pytest.warns(
+        UserWarning, match="not scored: 2 runs without an outcome and without a stop reason"
+    ):
         termination_audit(None, [1, -1, -1], ["done", None, ""])
 
 

@@ -43,9 +43,9 @@ def test_a_log(describe):
     assert code == 0
     for said in (
         "a log in the format openai, 2 runs",
-        "outcome: 1 successes, 1 failures (from success)",
+        "outcome: 1 success, 1 failure (from success)",
         "stop reasons: done 1 (complete), max_turns 1 (complete)",
-        "turns: 2 of the agent (1 to 1 a run, 1 at the median), 2 of the user",
+        "turns: 2 of the agent (1 in each run), 2 of the user",
         "calls of tools: look 2",
         "confidences: verbal at 100% of turns",
         "other fields of runs: note",
@@ -65,7 +65,7 @@ def test_what_a_report_would_refuse(describe):
     assert "say what each word means with --map good=1,bad=0" in out
     mapped = ["--outcome", "verdict", "--map", "good=1,bad=0"]
     _, out, _ = describe(chats(verdict=["good", "bad"]), *mapped)
-    assert "outcome: 1 successes, 1 failures (from verdict)" in out
+    assert "outcome: 1 success, 1 failure (from verdict)" in out
     both = "would be refused: all 2 observed runs are successes; an evaluation needs both outcomes"
     code, out, _ = describe(chats(success=[1, 1]))
     assert both in out
@@ -105,9 +105,9 @@ def test_a_table(describe):
         "stop reason: why; predictors: p (guessed); clusters: task",
         "outcome: 2 successes, 2 failures (from solved)",
         "stop reasons: done 4 (complete)",
-        "steps: 8 (2 to 2 a run, 2 at the median)",
+        "steps: 8 (2 in each run)",
         "tasks: 2",
-        "other fields of the table: verbal",
+        "other columns: verbal",
         "add --scale verbal=100",
         "a report: would judge p",
     ):
@@ -122,12 +122,21 @@ def test_a_table_that_would_be_refused_or_lacks_values(describe):
     assert "--scale judge=100 if 100 means certainty" in out
     mixed = [0.1, 0.2, "high", 0.3, 0.4, 0.5, 0.6, 0.7]
     _, out, _ = describe(table.assign(seen=mixed), name="t.csv")
-    assert "correct 'high' in row 2 of 'seen', which otherwise holds fractions" in out
+    assert "column 'seen' has 'high' in row 2, but fractions elsewhere; correct it" in out
     _, out, _ = describe(table.assign(judge=np.nan), "--score", "judge", name="t.csv")
     assert "would be refused: no predictor has enough runs without missing values" in out
     lacking = [np.nan, 0.2, 0.3, np.nan, 0.4, 0.5, 0.6, 0.7]
     _, out, _ = describe(table.assign(judge=lacking), name="t.csv")
     assert "left out: 2 runs: a value of judge is missing" in out
+
+
+def test_a_table_without_rows(describe):
+    code, out, _ = describe(pd.DataFrame(columns=["run", "step", "p", "solved"]), name="t.csv")
+    assert code == 0
+    assert (
+        "t.csv: a table that has column names and no rows\ncolumns: run, step, p, solved\n" in out
+    )
+    assert "would be refused: the table has no rows; give at least one step of one run" in out
 
 
 def test_what_cannot_be_read_at_all(describe):

@@ -70,6 +70,21 @@ def test_monitor_answers_bad_lines_and_goes_on(model, monkeypatch, capsys):
         assert answer["line"] == number
 
 
+@pytest.mark.filterwarnings("default")
+def test_a_step_after_the_end_and_a_score_out_of_range(model, monkeypatch, capsys):
+    ends = [{"id": "a", "step": 1, "score": 0.4, "end": True}, {"id": "a", "step": 2, "score": 0.4}]
+    lines = [json.dumps(line) for line in [*ends, {"id": "b", "step": 1, "score": 7}]]
+    _, answers = monitored(model[2], lines[:2], monkeypatch, capsys)
+    assert answers[1]["error"] == (
+        "run 'a': step 2 comes after its end; begin a new run of that id with step 1"
+    )
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines[2].encode())))
+    assert main(["monitor", "--model", str(model[2])]) == 0
+    err = capsys.readouterr().err
+    assert err.startswith("warning: run 'b', step 1: score 7 is out of range: training scores go")
+    assert err.count("\n") == 1
+
+
 def test_monitor_ends_quietly_when_it_is_interrupted(model, monkeypatch, capsys, tmp_path):
     def interrupted(_):
         yield b'{"id": "a", "step": 1, "score": 0.4}'
@@ -131,4 +146,4 @@ def test_monitor_says_what_is_wrong_with_a_model(tmp_path, capsys, model):
     assert main(["monitor", "--model", str(tmp_path / "list.skops")]) == 2
     assert "holds a list, not a DensityRatioEProcess" in capsys.readouterr().err
     assert main(["monitor", "--model", str(model[2]), "--alpha", "0.5"]) == 2
-    assert "alpha = 0.5 was not fitted" in capsys.readouterr().err
+    assert "--alpha 0.5 was not fitted; the fitted levels are " in capsys.readouterr().err

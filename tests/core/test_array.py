@@ -84,7 +84,7 @@ def test_rows_are_picked_as_from_an_array(data):
 def test_every_form_holds_the_same_container(X):
     kwargs = {"ids": X.ids, "horizon": X.horizon, "channels": X.channels, "meta": X.meta}
     kwargs["missing"] = "allow"
-    assert TrajectoryArray.from_flat(X.cells, X.lengths, **kwargs) == X
+    assert TrajectoryArray(X.cells, X.lengths, **kwargs) == X
     assert TrajectoryArray.from_padded(X.padded(7), X.lengths, **kwargs) == X
     assert pickle.loads(pickle.dumps(X)) == copy.deepcopy(X) == X
     assert [run.tobytes() for run in X.to_list()] == [X[row].tobytes() for row in range(len(X))]
@@ -206,7 +206,7 @@ def test_pickles_and_hashes_by_value(X):
 
 
 def test_runs_are_cut_to_steps_that_they_have(X):
-    with pytest.raises(ValueError, match="run 'b' .* has 1 steps and cannot be cut to 2"):
+    with pytest.raises(ValueError, match="run 'b' .* has 1 step and cannot be cut to 2"):
         X.truncate([2, 2, 2])
     with pytest.raises(ValueError, match="cut to 0"):
         X.truncate([0, 1, 1])
@@ -440,5 +440,5 @@ def test_a_run_that_does_not_exist_is_named():
     X = TrajectoryArray.from_list([[0.1], [0.2, 0.3]])
     assert X[-2].tolist() == [0.1]
     for row in (2, -3):
-        with pytest.raises(IndexError, match=f"run {row} does not exist: there are 2 runs"):
+        with pytest.raises(IndexError, match=f"run {row} does not exist; the container has 2 runs"):
             X[row]

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore import check_outcomes
+from trajscore import TrajectoryArray, check_outcomes
 from trajscore.core.outcomes import as_labels
 from trajscore.core.stops import classify_stops, is_scored
 
@@ -30,20 +30,20 @@ def test_codes(given, codes):
 
 def test_grades():
     assert check_outcomes([0.25, 1, -1]).tolist() == [0.25, 1, -1]
-    with pytest.raises(ValueError, match=r"row 0: outcome 0\.25 must be 0 or 1"):
+    with pytest.raises(ValueError, match=r"run 0: outcome 0\.25 must be 0 or 1"):
         check_outcomes([0.25], allow_soft=False)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([0, 1, 2], "row 2: outcome 2; .* meta-estimator"),
-        ([0, 3], r"row 1: outcome 3 lies outside \[0, 1\]"),
-        ([0, -0.5], "row 1"),
-        (["yes", "no"], "row 0: outcome 'yes' is text"),
-        ([1, "no"], "row 1: outcome 'no'"),
+        ([0, 1, 2], "run 2: outcome 2; .* meta-estimator"),
+        ([0, 3], r"run 1: outcome 3 lies outside \[0, 1\]"),
+        ([0, -0.5], "run 1: outcome -0.5 lies"),
+        (["yes", "no"], "run 0: outcome 'yes' is text"),
+        ([1, "no"], "run 1: outcome 'no'"),
         ([[0, 1]], "one-dimensional"),
-        (np.array([1], dtype="m8[s]"), "row 0: outcome .* is not understood"),
+        (np.array([1], dtype="m8[s]"), "run 0: outcome .* is not understood"),
     ],
 )
 def test_refused(given, message):
@@ -51,11 +51,24 @@ def test_refused(given, message):
         check_outcomes(given)
 
 
+def test_a_refusal_names_the_run_by_its_id():
+    table = pd.DataFrame({"id": ["a", "a", "b"], "t": [1, 2, 1], "p": 0.5, "ok": [1, 1, 5]})
+    names = {"id": "id", "step": "t", "value": "p"}
+    with pytest.raises(ValueError, match="run 'b': outcome 5 lies outside"):
+        TrajectoryArray.from_frame(table, **names, outcome="ok")
+    X = TrajectoryArray.from_frame(table, **names)
+    for outcome in ("no", 0.5, -1):
+        with pytest.raises(ValueError, match="run 'b': "):
+            check_outcomes([1, outcome], X, allow_soft=False, allow_censored=False)
+    with pytest.raises(ValueError, match="run 2: outcome 'no' is text"):
+        check_outcomes([1, 0, "no"], X)
+
+
 def test_number_of_runs_and_censoring():
     with pytest.raises(ValueError, match="2 outcomes for 3 runs"):
         check_outcomes([0, 1], 3)
     with pytest.raises(
-        ValueError, match="row 1: the outcome is not observed .* censored_tps_score"
+        ValueError, match="run 1: the outcome is not observed .* censored_tps_score"
     ):
         check_outcomes([0, -1], allow_censored=False)
 

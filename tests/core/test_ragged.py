@@ -139,9 +139,7 @@ def test_other_cells():
         X.with_ended(),
         TrajectoryArray.from_list(RUNS, ids=list("abd"), meta=META).with_horizon([5, 1, 2]),
         TrajectoryArray.from_list(RUNS, ids=list("abc")).with_horizon([5, 1, 2]),
-        TrajectoryArray.from_flat(
-            X.cells, [2, 2, 2], ids=list("abc"), meta=META, horizon=[5, 2, 2]
-        ),
+        TrajectoryArray(X.cells, [2, 2, 2], ids=list("abc"), meta=META, horizon=[5, 2, 2]),
         X.with_cells(X.cells, channels=["p"]),
         RUNS,
     ],

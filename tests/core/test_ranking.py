@@ -35,7 +35,7 @@ def test_derivatives(name, empty, rng):
 def test_parts_that_are_fitted_change_as_if_the_fit_stood_still(score, how, rng):
     # the best monotone recalibration, and the best constant, gain nothing by moving
     lengths = rng.integers(1, 6, 25)
-    X = TrajectoryArray.from_flat(rng.integers(1, 8, lengths.sum()) / 8, lengths)
+    X = TrajectoryArray(rng.integers(1, 8, lengths.sum()) / 8, lengths)
     y = rng.random(25) < 1 / lengths + 0.2
     weights = as_step_weights(**how)
     constant = X.with_cells(np.full(len(X.cells), weights.of(X).rate(y)))

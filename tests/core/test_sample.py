@@ -78,7 +78,7 @@ def test_the_order_of_rows_is_forgotten_in_that_of_ids(order):
             {},
             "predictor 'a' and predictor 'b' have 1 and 2 runs",
         ),
-        ([[0.1]], {"y": [1, 0]}, "2 outcomes for 1 runs"),
+        ([[0.1]], {"y": [1, 0]}, "2 outcomes for 1 run;"),
         ([[0.1]], {"groups": [None]}, "row 0: groups is missing"),
         ([[0.1]], {"sample_weight": [-1]}, "row 0: sample_weight -1 is negative"),
         ([[0.1]], {"q_z": [0.1, 0.2]}, "q_z must be one number or 1"),

@@ -25,7 +25,7 @@ def test_cells_of_many_steps_change_nothing_that_shows(monkeypatch, rng, spread)
     lengths = rng.integers(1, 15, 30_000)
     chance = rng.beta(2, 2, len(lengths))
     noisy = np.repeat(np.log(chance / (1 - chance)), lengths) + rng.normal(0, 1, lengths.sum())
-    X = TrajectoryArray.from_flat(1 / (1 + np.exp(-spread * noisy)), lengths)
+    X = TrajectoryArray(1 / (1 + np.exp(-spread * noisy)), lengths)
     y = (rng.random(len(lengths)) < chance).astype(float)
 
     def numbers():

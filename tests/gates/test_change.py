@@ -10,7 +10,7 @@ from scipy.stats import beta, binom, t, ttest_ind, ttest_rel
 from known_agent import runs_of
 from trajscore import TrajectoryArray, evaluate
 from trajscore.core.statistics import MeanOfRuns
-from trajscore.gates import RunSet, compare
+from trajscore.gates import Gate, RunSet, check, compare
 from trajscore.gates._change import (
     Estimate,
     difference,
@@ -56,6 +56,30 @@ def test_each_set_has_an_interval_of_its_own_within_its_range():
     assert 0.8 < found["new_low"] < found["new_high"] == 1
 
 
+def test_no_interval_leaves_the_range_of_its_metric():
+    base, new = RunSet([[0.5]] * 3, [1, 1, 0]), RunSet([[0.5]] * 2, [1, 0])
+    for key, row in compare(base, new).table.iterrows():
+        spans = [(row[f"{name}_low"], row[f"{name}_high"]) for name in ("base", "new", "change")]
+        if key[0] in ("success", "AUROC"):
+            assert all(-1 <= low <= high <= 1 for low, high in spans)
+            assert all(low >= 0 for low, _ in spans[:2])
+    row = compare(base, new).table.loc[("success", "", "")]
+    assert (row["change_low"], row["change_high"]) == (-1, 1)
+    for versus, ends in (("baseline", (-1, 1)), (0.25, (-0.25, 0.75))):
+        gate = check(new, base, Gate(versus=versus)).gates[0]
+        assert (gate.low, gate.high) == ends
+
+
+def test_predictors_of_one_set_are_named():
+    traces = {name: [[0.5], [0.4], [0.3]] for name in ("a", "b", "c")}
+    base = RunSet(traces, [1, 0, 1])
+    new = RunSet({"b": traces["b"], "d": traces["a"]}, [1, 0, 1])
+    text = str(compare(base, new))
+    assert "2 predictors only in the base, not compared: 'a', 'c'." in text
+    assert "1 predictor only in the new set, not compared: 'd'." in text
+    assert "only in" not in str(compare(base, base))
+
+
 def test_without_tasks_the_interval_is_welchs():
     base, new = runs_of(1, tasks=False), runs_of(2, 0.2, n_trials=3, tasks=False)
     found = compare(base, new)
@@ -69,7 +93,7 @@ def test_without_tasks_the_interval_is_welchs():
 
 def test_tasks_count_the_same_however_many_runs_they_have():
     # the base has tried the first task, at which all runs fail, twenty times
-    X = TrajectoryArray.from_flat(np.full(28, 0.5), np.ones(28, dtype=int))
+    X = TrajectoryArray(np.full(28, 0.5), np.ones(28, dtype=int))
     base = RunSet(X, [0] * 20 + [1] * 8, tasks=["a"] * 20 + list("bbccddee"))
     new = RunSet(X[:10], [0, 0] + [1] * 8, tasks=list("aabbccddee"))
     row = compare(base, new).table.loc[("success", "", "")]

@@ -55,9 +55,12 @@ def test_an_undecided_check_says_what_to_do_with_runs_in_one_digit():
     result = check(SAME, BASE, Gate(margin=0.05))
     assert result.verdict == "undecided"
     n = int(
-        re.search(r"about ([\d,]+) runs of each would settle it", str(result))[1].replace(",", "")
+        re.search(r"about ([\d,]+) more runs in each set would settle it", str(result))[1].replace(
+            ",", ""
+        )
     )
-    assert result.gates[0].runs_needed <= n < 2 * result.gates[0].runs_needed
+    more = result.gates[0].runs_needed - 200
+    assert more <= n < 2 * more
     assert set(str(n)[1:]) <= {"0"}
     said = "To settle this, collect more runs or allow a wider margin"
     assert said in str(result)
@@ -246,8 +249,8 @@ def test_a_fault_of_the_test_bench_is_no_run_of_the_agent():
 def test_data_must_be_what_is_asked_for():
     other = runs_of(3, n_tasks=39)
     for rules, said in (
-        (DataRules(least_runs=196), "there are 195 runs, and least_runs = 196"),
-        (DataRules(removed_tasks="refuse"), "1 tasks are only in the baseline"),
+        (DataRules(least_runs=196), "the new set has 195 runs, and least_runs = 196"),
+        (DataRules(removed_tasks="refuse"), "only the baseline has 1 task, and"),
         (DataRules(new_tasks="refuse", most_left_out=0), ""),
     ):
         result = check(other, BASE, Rules(data=rules))
@@ -255,10 +258,10 @@ def test_data_must_be_what_is_asked_for():
         assert (result.verdict == "unusable") == bool(said)
     left_out = runs_of(3, n_unread=40)
     result = check(left_out, BASE, Rules(data=DataRules(most_left_out=0.1)))
-    assert result.problems == ["40 of 240 runs are left out, and most_left_out = 0.1"]
+    assert result.problems == ["runs left out: 40 of 240, and most_left_out = 0.1"]
     unlabelled = runs_of(3, outcomes=lambda y: np.where(np.arange(200) < 50, -1, y))
     result = check(unlabelled, BASE, Rules(data=DataRules(most_unobserved=0.2)))
-    assert result.problems == ["50 of 200 runs have no outcome, and most_unobserved = 0.2"]
+    assert result.problems == ["runs without an outcome: 50 of 200, and most_unobserved = 0.2"]
 
 
 @pytest.mark.parametrize(
@@ -380,11 +383,13 @@ def test_words_of_a_comparison():
     assert "success fell from" in said
     assert ": worse." in said
     assert "No change shown:\n  " in said
-    assert "runs of each would settle it" in said
+    assert "more runs in each set would settle it" in said
     text = str(compare(BASE, WORSE))
     assert "Paired by task: 40 in both" in text
     # no sample size is known of a calibration error: that is said, and not left out
-    assert "how many runs would settle it cannot be said" in str(check(SAME, BASE, Gate("S-ECE")))
+    assert "how many more runs would settle it cannot be said" in str(
+        check(SAME, BASE, Gate("S-ECE"))
+    )
     stops = np.where(np.arange(200) < 3, "crash", "done")
     cut = runs_of(3, stop_reason=stops, outcomes=lambda y: np.where(stops == "crash", -1, y))
     said = "counted as failures; forecasts of 3 not judged (no outcome; stopped by crash, "
@@ -457,7 +462,7 @@ def test_reports_that_have_not_all_runs_are_refused():
     cells = BASE.judged.traces["judge"].cells.copy()
     cells[0] = np.nan
     X = BASE.judged.traces["judge"]
-    lacking = TrajectoryArray.from_flat(cells, X.lengths, missing="allow")
+    lacking = TrajectoryArray(cells, X.lengths, missing="allow")
     y = BASE.judged.runs.y
     with pytest.raises(ValueError, match="new is a report without some runs of a predictor"):
         compare(BASE, evaluate({"a": X, "b": lacking}, y, missing="own_runs"))
@@ -580,7 +585,7 @@ def test_gates_share_the_level_with_those_that_allow_for_chance_only():
 def test_gates_that_are_bad_together_share_more_than_gates_that_are_not():
     # a failure takes a step more: the two gates fail together, and as one
     y, tasks = np.arange(200) % 2, np.arange(200)
-    runs = RunSet(TrajectoryArray.from_flat(np.full(500, 0.5), 2 + (y == 0)), y, tasks=tasks)
+    runs = RunSet(TrajectoryArray(np.full(500, 0.5), 2 + (y == 0)), y, tasks=tasks)
     gates = Gate(versus=0.45), Gate("length", versus=2.55)
     both, alone = (check(runs, None, Rules(gates[:n])).gates for n in (2, 1))
     assert both[0].low == pytest.approx(alone[0].low, abs=0.002)

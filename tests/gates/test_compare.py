@@ -7,7 +7,7 @@ import pytest
 from known_agent import runs_of
 from trajscore.gates import Gate, RunSet, check, compare
 from trajscore.gates._change import match
-from trajscore.gates._compare import Comparison, in_runs, interval, pairing
+from trajscore.gates._compare import Comparison, interval, more_runs, pairing
 from trajscore.gates._measures import Key
 
 RUNS = RunSet(None, [1, 0, 1, 1], tasks=list("abab"))
@@ -93,9 +93,12 @@ def test_how_sets_are_paired_in_words():
 def test_numbers_in_words():
     assert interval(-0.12345, 1234.5) == "[-0.123, +1.23e+03]"
     assert interval(0.1, 0.2, "") == "[0.1, 0.2]"
-    assert in_runs(1.0) == "about 1 runs of each would settle it"
-    assert in_runs(12_345.0) == "about 20,000 runs of each would settle it"
-    assert in_runs(np.nan) == "how many runs would settle it cannot be said"
+    new = RunSet(None, [1, 0, 1])
+    assert more_runs(4.0, new) == "about 1 more run in each set would settle it"
+    assert more_runs(2.0, new) == "about 1 more run in each set would settle it"
+    assert more_runs(12_345.0, new) == "about 20,000 more runs in each set would settle it"
+    assert more_runs(np.inf, new) == "more than a million runs in each set would settle it"
+    assert more_runs(np.nan, new) == "how many more runs would settle it cannot be said"
 
 
 # ------------------------------------------------------------------ rows

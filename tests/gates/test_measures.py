@@ -18,7 +18,7 @@ from trajscore.gates._measures import (
 
 def runs_of(tasks, **options):
     n = len(tasks)
-    X = TrajectoryArray.from_flat(np.linspace(0.1, 0.9, 2 * n), np.full(n, 2), channels=("judge",))
+    X = TrajectoryArray(np.linspace(0.1, 0.9, 2 * n), np.full(n, 2), channels=("judge",))
     return RunSet(X, np.arange(n) % 2, tasks=list(tasks), **options)
 
 

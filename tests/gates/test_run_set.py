@@ -139,7 +139,7 @@ def test_horizons_and_missing_values_are_kept():
     horizon = X.lengths + 2
     cells = X.cells.copy()
     cells[0] = NAN
-    gap = TrajectoryArray.from_flat(cells, X.lengths, horizon=horizon, missing="allow")
+    gap = TrajectoryArray(cells, X.lengths, horizon=horizon, missing="allow")
     again = RunSet._of_json(RunSet({"a": gap}, Y).to_json())
     trace = again.traces["a"]
     np.testing.assert_array_equal(np.sort(trace.horizon), np.sort(horizon))

@@ -84,9 +84,9 @@ def test_bad_input(call, message):
 
 def test_means_of_very_many_are_drawn_like_those_of_few():
     rng = np.random.default_rng(1)
-    n = 70_000
+    n = 20_000
     heavy = rng.pareto(1.5, n)  # a few values carry the variance
-    samples = np.stack([heavy, heavy + rng.normal(size=n), rng.random(n) < 3e-4], axis=1)
+    samples = np.stack([heavy, heavy + rng.normal(size=n), rng.random(n) < 1e-3], axis=1)
     quick = bootstrap_many_means(samples, n_resamples=4000, random_state=0)
     slow = bootstrap(lambda counts: counts @ samples / n, n, n_resamples=4000, random_state=0)
     scale = slow.std(axis=0)

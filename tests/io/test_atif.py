@@ -29,7 +29,7 @@ def read(write):
     def read_one(raw, beside=None, **options):
         if beside is not None:
             write("t/result.json", beside)
-        (run,) = io.read_atif(write("t/trajectory.json", raw), **options)
+        (run,) = io.read_runs(write("t/trajectory.json", raw), **options, format="atif")
         return run
 
     return read_one
@@ -137,11 +137,11 @@ def test_an_exception_is_the_stop(read):
 def test_results_of_the_trial_stand_one_or_two_folders_up(write):
     near, far = write("job/t/agent/trajectory.json", trajectory()), "job/t/result.json"
     write("job/result.json", result(0))  # of the job
-    assert io.read_atif(near)[0].outcome == -1
+    assert io.read_runs(near, format="atif")[0].outcome == -1
     write(far, result(1))
-    assert io.read_atif(near)[0].outcome == 1
+    assert io.read_runs(near, format="atif")[0].outcome == 1
     write("job/t/agent/result.json", result(0))
-    assert io.read_atif(near)[0].outcome == 0
+    assert io.read_runs(near, format="atif")[0].outcome == 0
 
 
 # ------------------------------------------------------------------ steps of a trial
@@ -155,7 +155,9 @@ def test_a_step_of_a_trial_has_its_own_result(write):
     ]
     write("job/t/result.json", result(1, step_results=steps))
     runs = {
-        name: io.read_atif(write(f"job/t/steps/{name}/agent/trajectory.json", trajectory()))[0]
+        name: io.read_runs(
+            write(f"job/t/steps/{name}/agent/trajectory.json", trajectory()), format="atif"
+        )[0]
         for name in ("one", "two", "three", "four")
     }
     assert [run.id for run in runs.values()] == [

@@ -16,7 +16,7 @@ ASK = {"role": "user", "content": "Hi"}
 
 
 def one(write, messages, **options):
-    (run,) = io.read_openai(write("chat.json", messages), **options)
+    (run,) = io.read_runs(write("chat.json", messages), format="openai", **options)
     return run
 
 
@@ -82,7 +82,7 @@ def test_a_request_with_its_response(write):
     choice = {"message": agent("Hi"), "logprobs": scores(-0.5), "finish_reason": "stop"}
     other = {"message": agent("Hello"), "logprobs": scores(-3.0)}
     record = {"id": "x", "model": "m", "messages": request, "choices": [choice, other]}
-    (run,) = io.read_openai(write("log.jsonl", [record], lines=True))
+    (run,) = io.read_runs(write("log.jsonl", [record], lines=True), format="openai")
     assert [(step.actor, step.text) for step in run.steps] == [("user", "Hello?"), ("agent", "Hi")]
     assert run.steps[1].logprobs == (-0.5,)
     assert run.steps[1].extra["other_choices"] == [other]
@@ -90,33 +90,37 @@ def test_a_request_with_its_response(write):
     assert "choices" not in run.extra
     # a log that has the answer among the messages as well: one turn, with its log-probabilities
     twice = record | {"messages": [*request, agent("Hi")]}
-    (run,) = io.read_openai(write("log.jsonl", [twice], lines=True))
+    (run,) = io.read_runs(write("log.jsonl", [twice], lines=True), format="openai")
     assert [step.text for step in run.steps] == ["Hello?", "Hi"]
     assert run.steps[1].logprobs == (-0.5,)
     assert run.steps[1].extra["finish_reason"] == "stop"
     # choices beside the answer do not replace it
     beside = agent("Hi", choices=[{"message": agent("Bye"), "logprobs": None}])
-    (run,) = io.read_openai(write("log.json", [{"id": 1, "messages": [*request, beside]}]))
+    (run,) = io.read_runs(
+        write("log.json", [{"id": 1, "messages": [*request, beside]}]), format="openai"
+    )
     assert [step.text for step in run.steps] == ["Hello?", "Hi"]
     # after another answer, or a tool's result, the choice is a turn of its own
     asked = agent("Hi", tool_calls=[{"id": "1", "function": {"name": "f", "arguments": "{}"}}])
     result = {"role": "tool", "tool_call_id": "1", "content": "ok"}
     for before in ([agent("Well")], [asked], [agent("Hi"), result]):
-        (run,) = io.read_openai(write("log.json", [record | {"messages": request + before}]))
+        (run,) = io.read_runs(
+            write("log.json", [record | {"messages": request + before}]), format="openai"
+        )
         assert [step.logprobs for step in run.steps] == [None, None, (-0.5,)]
 
 
 def test_grades_are_kept_and_other_outcomes_refused_by_name(write, talk):
     runs = [{"id": k, "messages": talk, "outcome": y} for k, y in enumerate((0.9, 2, -1, 1.0, -3))]
     with pytest.warns(UserWarning, match=r"2 of 5 runs .*outcome is 2; expected"):
-        found = io.read_openai(write("log.json", runs))
+        found = io.read_runs(write("log.json", runs), format="openai")
     assert io.outcomes(found).tolist() == [0.9, -1, 1]
     assert [one.id for one in found.left_out] == ["1", "4"]
-    assert "1 successes, 0 failures, 1 graded, 1 not observed" in repr(found)
+    assert "1 success, 0 failures, 1 graded, 1 not observed" in repr(found)
     assert "outcome 0.9" in repr(found[0])
     lines = [{"run": k, "outcome": y, "text": "x"} for k, y in enumerate((0.25, 2))]
     with pytest.warns(UserWarning, match="outcome is 2; expected"):
-        found = io.read_jsonl(write("steps.jsonl", lines, lines=True))
+        found = io.read_runs(write("steps.jsonl", lines, lines=True), format="jsonl")
     assert io.outcomes(found).tolist() == [0.25]
     assert io.outcomes([io.Run("a", outcome=0.9), io.Run("b", outcome=0)]).tolist() == [0.9, 0]
     assert io.outcomes([io.Run("a", outcome=1), io.Run("b")]).dtype == np.int64
@@ -131,7 +135,7 @@ def test_outcomes_from_a_table(write, talk, tmp_path, form):
     frame = pd.DataFrame({"id": ["b", "a"], "outcome": [0, 1], "stop_reason": ["done", None]})
     frame.to_csv(tmp_path / "t.csv", index=False)
     table = {"frame": frame, "csv": tmp_path / "t.csv", "mapping": {"a": True, "b": 0.0}}[form]
-    found = io.read_openai(write("runs.json", runs), outcomes=table)
+    found = io.read_runs(write("runs.json", runs), format="openai", outcomes=table)
     assert io.outcomes(found).tolist() == [1, 0, -1]
     assert found[1].stop_reason == (None if form == "mapping" else "done")
 
@@ -139,14 +143,16 @@ def test_outcomes_from_a_table(write, talk, tmp_path, form):
 def test_bad_tables(write, talk):
     path = write("a.json", talk)
     with pytest.raises(ValueError, match="no column of run ids"):
-        io.read_openai(path, outcomes=pd.DataFrame({"name": ["a"]}))
+        io.read_runs(path, format="openai", outcomes=pd.DataFrame({"name": ["a"]}))
     with pytest.raises(ValueError, match="run 'a' has several rows"):
-        io.read_openai(path, outcomes=pd.DataFrame({"id": ["a", "a"], "outcome": [1, 0]}))
+        io.read_runs(
+            path, format="openai", outcomes=pd.DataFrame({"id": ["a", "a"], "outcome": [1, 0]})
+        )
 
 
 def test_budget_in_a_table(write, talk):
     run = {"id": "a", "messages": talk, "stop_reason": "Max Steps"}
-    (found,) = io.read_openai(write("a.json", [run]))
+    (found,) = io.read_runs(write("a.json", [run]), format="openai")
     assert (found.outcome, found.stop_kind) == (-1, "administrative")
 
 
@@ -233,17 +239,17 @@ def test_unknown_roles_are_kept_apart(write):
     assert run.steps[1].actor == "environment"
     assert run.steps[1].extra["role"] == "critic"
     with pytest.raises(ValueError, match="no turn of the agent \\(unknown roles: 'critic'\\)"):
-        io.read_openai(write("b.json", [{"role": "critic", "content": "Hm"}]))
+        io.read_runs(write("b.json", [{"role": "critic", "content": "Hm"}]), format="openai")
 
 
 def test_other_scripts_and_surrogates(write):
     text = "ありがとう 🙂 مرحبا \u202f"
     path = write("chat.json", json.dumps([agent(text)], ensure_ascii=False))
     escaped = write("esc.json", json.dumps([agent(text)], ensure_ascii=True))
-    assert io.read_openai(path)[0].steps[0].text == text
-    assert io.read_openai(escaped)[0].steps[0].text == text
+    assert io.read_runs(path, format="openai")[0].steps[0].text == text
+    assert io.read_runs(escaped, format="openai")[0].steps[0].text == text
     half = write("half.json", '[{"role": "assistant", "content": "bag \\ud83d lost"}]')
-    assert io.read_openai(half)[0].steps[0].text == "bag ? lost"
+    assert io.read_runs(half, format="openai")[0].steps[0].text == "bag ? lost"
 
 
 def test_a_megabyte_in_one_message(write):
@@ -268,7 +274,7 @@ def test_malformed_messages(write, message, said):
     bad = {"id": "bad", "messages": [agent(), message]}
     good = {"id": "good", "messages": [agent()]}
     with pytest.warns(UserWarning, match=r"1 of 2 runs.*run 'bad' \(index 0\)"):
-        runs = io.read_openai(write("runs.json", [bad, good]))
+        runs = io.read_runs(write("runs.json", [bad, good]), format="openai")
     assert [run.id for run in runs] == ["good"]
     assert said in runs.left_out[0].reason
 
@@ -286,7 +292,7 @@ def test_positive_logprobs_are_an_error_with_a_place(write):
             {"id": "r7", "messages": [agent(), agent(logprobs=scores(-1.0, 0.2))]}]  # fmt: skip
     path = write("runs.json", runs)
     with pytest.raises(ValueError, match=r"runs\.json, run 'r7' \(index 1\), message 1.*0\.2"):
-        io.read_openai(path)
+        io.read_runs(path, format="openai")
     with pytest.raises(ValueError, match="'many', not a number"):
         one(write, [agent(logprobs=scores("many"))])
     with pytest.raises(ValueError, match="at most 0"):
@@ -345,7 +351,7 @@ def test_tau_bench_cap(write):
     stop = [agent(), {"role": "user", "content": "Bye ###STOP###"}]
     call = {"id": "1", "function": {"name": "transfer_to_human_agents", "arguments": "{}"}}
     handed = [agent(None, tool_calls=[call]), {"role": "tool", "tool_call_id": "1", "content": ""}]
-    runs = io.read_tau_bench(
+    runs = io.read_runs(
         write(
             "t.json",
             [
@@ -356,6 +362,7 @@ def test_tau_bench_cap(write):
                 trajectory(turn * 2, 0.0),
             ],
         ),
+        format="tau_bench",
         max_turns=3,
     )
     assert io.outcomes(runs).tolist() == [-1, 0, 0, 1, 0]
@@ -368,13 +375,13 @@ def test_tau_bench_malformed(write):
     good = trajectory([agent()], 1.0)
     bad = [trajectory(None, 1.0), trajectory([agent()], "x"), trajectory({}, 0.0), 3]
     with pytest.warns(UserWarning, match=r"4 of 5 runs.*; and 1 more"):
-        runs = io.read_tau_bench(write("t.json", [good, *bad]))
+        runs = io.read_runs(write("t.json", [good, *bad]), format="tau_bench")
     assert len(runs) == 1
     assert [one.index for one in runs.left_out] == [1, 2, 3, 4]
-    assert len(io.read_tau_bench(write("single.json", good))) == 1
+    assert len(io.read_runs(write("single.json", good), format="tau_bench")) == 1
     for max_turns in (0, 2.5, "30", True):
         with pytest.raises(ValueError, match="max_turns must be a whole number, at least 1"):
-            io.read_tau_bench(write("single.json", good), max_turns=max_turns)
+            io.read_runs(write("single.json", good), format="tau_bench", max_turns=max_turns)
 
 
 @pytest.mark.parametrize(

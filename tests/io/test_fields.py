@@ -15,12 +15,14 @@ FRAME = {"run": [1, 1, 2], "step": [1, 2, 1], "score": [0.5, 0.25, 0.5], "solved
 def test_usual_names_of_runs(write, talk, name):
     table = pd.DataFrame(FRAME).rename(columns={"run": name.upper()})
     assert choose_columns(table, Fields())[0].id == name.upper()
-    (run,) = io.read_openai(write("a.json", [{name: "r7", "messages": talk}]))
+    (run,) = io.read_runs(write("a.json", [{name: "r7", "messages": talk}]), format="openai")
     assert run.id == "r7"
-    (run,) = io.read_jsonl(write("a.jsonl", [{name: "r7", "text": "x"}], lines=True))
+    (run,) = io.read_runs(write("a.jsonl", [{name: "r7", "text": "x"}], lines=True), format="jsonl")
     assert run.id == "r7"
     outcome = pd.DataFrame({name: ["r7"], "outcome": [1]})
-    (run,) = io.read_openai(write("a.json", [{"id": "r7", "messages": talk}]), outcomes=outcome)
+    (run,) = io.read_runs(
+        write("a.json", [{"id": "r7", "messages": talk}]), format="openai", outcomes=outcome
+    )
     assert run.outcome == 1
 
 
@@ -28,9 +30,13 @@ def test_usual_names_of_runs(write, talk, name):
 def test_usual_names_of_outcomes(write, talk, name):
     table = pd.DataFrame(FRAME).rename(columns={"solved": name})
     assert choose_columns(table, Fields())[0].outcome == name
-    (run,) = io.read_openai(write("a.json", [{"id": "a", "messages": talk, name: 1}]))
+    (run,) = io.read_runs(
+        write("a.json", [{"id": "a", "messages": talk, name: 1}]), format="openai"
+    )
     assert run.outcome == 1
-    (run,) = io.read_jsonl(write("a.jsonl", [{"run": 1, "text": "x", name: True}], lines=True))
+    (run,) = io.read_runs(
+        write("a.jsonl", [{"run": 1, "text": "x", name: True}], lines=True), format="jsonl"
+    )
     assert run.outcome == 1
 
 
@@ -38,14 +44,16 @@ def test_usual_names_of_outcomes(write, talk, name):
 def test_usual_names_of_confidences(write, name):
     table = pd.DataFrame(FRAME).rename(columns={"score": name})
     assert choose_columns(table, Fields())[0].scores == (name,)
-    (run,) = io.read_jsonl(write("a.jsonl", [{"run": 1, "text": "x", name: 0.5}], lines=True))
+    (run,) = io.read_runs(
+        write("a.jsonl", [{"run": 1, "text": "x", name: 0.5}], lines=True), format="jsonl"
+    )
     assert run.steps[0].confidence == 0.5
 
 
 def test_the_most_telling_name_counts_and_the_others_are_kept(write):
     assert usual_names("id", ["ID", "Run", "x"]) == ("Run", "ID")  # an id may be that of the row
     row = {"id": 7, "run": "a", "text": "x", "score": 0.5, "confidence": 0.75, "outcome": None}
-    (run,) = io.read_jsonl(write("a.jsonl", [row | {"success": True}], lines=True))
+    (run,) = io.read_runs(write("a.jsonl", [row | {"success": True}], lines=True), format="jsonl")
     assert (run.id, run.outcome) == ("a", 1)  # a field that is empty does not count
     assert run.steps[0].confidence == 0.75
     assert run.steps[0].extra == {"id": 7, "score": 0.5}

@@ -115,10 +115,10 @@ def test_no_json(write, text, said):
 def test_lines_that_are_no_json(write):
     good = json.dumps({"id": "a", "messages": [TURN]})
     with pytest.warns(UserWarning, match="line 2 is not valid JSON"):
-        runs = io.read_openai(write("a.jsonl", f"{good}\n{{oops\n\n{good}\n"))
+        runs = io.read_runs(write("a.jsonl", f"{good}\n{{oops\n\n{good}\n"), format="openai")
     assert (len(runs), runs.left_out[0].index) == (2, 1)
     with pytest.raises(ValueError, match=r"is cut off in line 2 \(index 1\), message 0"):
-        io.read_openai(write("b.jsonl", f"{good}\n{good[:30]}"))
+        io.read_runs(write("b.jsonl", f"{good}\n{good[:30]}"), format="openai")
 
 
 def test_compressed_files(write, tmp_path):
@@ -133,7 +133,7 @@ def test_compressed_files(write, tmp_path):
     lines = gzip.compress(b'{"id": "a"}\n' * 5000)
     (tmp_path / "cut.jsonl.gz").write_bytes(lines[: len(lines) - 15])
     with pytest.raises(ValueError, match="is cut off"):
-        io.read_jsonl(tmp_path / "cut.jsonl.gz")
+        io.read_runs(tmp_path / "cut.jsonl.gz", format="jsonl")
 
 
 def test_a_table_in_place_of_a_path_is_refused():
@@ -242,7 +242,7 @@ def test_files_that_are_no_text(tmp_path):
     path = tmp_path / "log.json"
     path.write_bytes(b'[{"a": "\xff\xfe"}]')
     with pytest.raises(ValueError, match="not text in UTF-8"):
-        io.read_openai(path)
+        io.read_runs(path, format="openai")
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps({"simulations": [SIMULATION]}).encode())
     assert len(io.read_tau2(path)) == 1  # a byte order mark is no fault
 
@@ -306,7 +306,7 @@ def test_runs_pickle_and_print(write):
     again = pickle.loads(pickle.dumps(runs))
     assert again == runs
     assert again.left_out == runs.left_out
-    assert repr(runs) == "<Runs: 1 runs, 1 successes, 0 failures, 0 not observed; 1 malformed>"
+    assert repr(runs) == "<Runs: 1 run, 1 success, 0 failures, 0 not observed; 1 malformed>"
     assert len(runs[0]) == 2
 
 
@@ -324,7 +324,7 @@ TAU_BENCH = [{"task_id": 1, "reward": 0.0, "traj": [{"role": "user", "content": 
     ("reader", "value", "said"),
     [
         ("tau_bench", TAU2, r"log\.json is not in the format tau_bench: it has no 'traj'"),
-        ("tau_bench", TAU2, "It looks like tau2; read it with read_tau2, or with read_runs"),
+        ("tau_bench", TAU2, "It looks like tau2; read it with format='tau2'"),
         ("tau2", TAU_BENCH, "it has no 'simulations'. It looks like tau_bench; read it with"),
         ("tau2", {"schema_version": "ATIF-v1.4", "steps": []}, "It looks like atif"),
         ("tau2", {"results": []}, r"there are no runs in .*log\.json: it has no 'simulations'"),
@@ -332,7 +332,7 @@ TAU_BENCH = [{"task_id": 1, "reward": 0.0, "traj": [{"role": "user", "content": 
         ("tau2", {"simulations": []}, r"there are no runs in .*log\.json"),
         ("tau2", {"info": {}, "tasks": [], "simulations": []}, r"there are no runs in"),
         ("tau_bench", [], r"there are no runs in .*log\.json"),
-        ("openai", TAU2, "it has no 'messages'. It looks like tau2; read it with read_tau2"),
+        ("openai", TAU2, "it has no 'messages'. It looks like tau2; read it with format='tau2'"),
         ("openai", [], r"there are no runs in .*log\.json"),
         ("jsonl", [], r"there are no runs in .*log\.json"),
         ("tau_bench", {"x": 1}, r"there are no runs in .*log\.json"),
@@ -341,7 +341,7 @@ TAU_BENCH = [{"task_id": 1, "reward": 0.0, "traj": [{"role": "user", "content": 
 def test_other_formats_and_files_without_runs(write, reader, value, said):
     path = write("log.json", value)
     with pytest.raises(ValueError, match=said):
-        getattr(io, f"read_{reader}")(path)
+        io.read_runs(path, format=reader)
 
 
 @pytest.mark.parametrize("chunk", [1, 30, 90, 130])
@@ -352,7 +352,7 @@ def test_a_cut_file_of_one_run_names_the_run(write, chunk):
     count = sum(26 + chunk > text.index(f"m{k}") + 4 for k in range(5))
     said = r"trajectory\.json, run 't7'.*: the file is cut off; get it again, or leave it out"
     with pytest.raises(ValueError, match=said) as error:
-        io.read_atif(path)
+        io.read_runs(path, format="atif")
     assert "iter_" not in str(error.value)
     if chunk >= 30:
         assert f", message {count}:" in str(error.value)

@@ -68,6 +68,9 @@ def test_not_valid(text, message, size):
     [
         ("[1, 2", " in the run with index 2", None),
         ("[1, ", " in the run with index 1", None),
+        ("[1, 2.", " in the run with index 2", None),
+        ("[1, 2e-", " in the run with index 2", None),
+        ('{"a": 2E', "", None),
         ("[1, tru", " in the run with index 1", None),
         ('["ab', " in the run with index 0", None),
         ('["a\\u00', " in the run with index 0", None),

@@ -62,12 +62,12 @@ def test_atif(write, tmp_path):
 def test_atif_cut_runs(write):
     path = write("t/trajectory.json", ATIF)
     write("t/result.json", RESULT | {"exception_info": {"exception_type": "AgentTimeoutError"}})
-    (run,) = io.read_atif(path)
+    (run,) = io.read_runs(path, format="atif")
     assert (run.outcome, run.stop_reason, run.stop_kind) == (-1, "AgentTimeoutError", "unknown")
     assert run.meta["reward"] == 1.0
-    assert io.read_atif(path, cut_runs="score")[0].outcome == 1
+    assert io.read_runs(path, format="atif", cut_runs="score")[0].outcome == 1
     with pytest.raises(ValueError, match="cut_runs must be"):
-        io.read_atif(path, cut_runs="drop")
+        io.read_runs(path, format="atif", cut_runs="drop")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_atif_cut_runs(write):
 def test_atif_exceptions_of_the_agent(write, fault, means):
     path = write("t/trajectory.json", ATIF)
     write("t/result.json", RESULT | {"exception_info": {"exception_type": fault}})
-    (run,) = io.read_atif(path)
+    (run,) = io.read_runs(path, format="atif")
     assert (run.outcome, run.stop_kind) == (-1, means)
 
 
@@ -89,36 +89,38 @@ def test_atif_exceptions_of_the_agent(write, fault, means):
 def test_atif_faults_of_the_bench_are_excluded(write, fault):
     path = write("t/trajectory.json", ATIF | {"steps": []})  # the agent had no turn
     write("t/result.json", RESULT | {"exception_info": {"exception_type": fault}})
-    with pytest.warns(UserWarning, match=rf"1 of 1 runs are excluded \({fault} 1\)"):
-        runs = io.read_atif(path)
+    with pytest.warns(UserWarning, match=rf"1 of 1 run is excluded \({fault} 1\)"):
+        runs = io.read_runs(path, format="atif")
     assert [(one.id, one.kind) for one in runs.left_out] == [("tr", "excluded")]
 
 
 def test_atif_job_folder_without_trajectories(write):
     with pytest.raises(ValueError, match=r"there are no runs in .*result\.json"):
-        io.read_atif(write("t/result.json", RESULT))
+        io.read_runs(write("t/result.json", RESULT), format="atif")
 
 
 def test_atif_results(write):
     path = write("t/trajectory.json", ATIF)
-    assert io.read_atif(path)[0].outcome == -1  # nothing says how it ended
+    assert io.read_runs(path, format="atif")[0].outcome == -1  # nothing says how it ended
     several = RESULT | {"verifier_result": {"rewards": {"a": 1, "b": 0}}}
     given = write("elsewhere.json", several)
     with pytest.raises(ValueError, match=r"run 'tr' \(index 0\): no reward .* choose one of a, b"):
-        io.read_atif(path, result=given)
-    assert io.read_atif(path, result=given, reward="b")[0].outcome == 0
+        io.read_runs(path, format="atif", result=given)
+    assert io.read_runs(path, format="atif", result=given, reward="b")[0].outcome == 0
     with pytest.raises(FileNotFoundError, match="is not a file"):
-        io.read_atif(path, result="nowhere.json")
+        io.read_runs(path, format="atif", result="nowhere.json")
     with pytest.raises(ValueError, match="result is one file for 2"):
-        io.read_atif([path, path], result=given)
+        io.read_runs([path, path], format="atif", result=given)
 
 
 def test_atif_bad_input(write):
     with pytest.raises(ValueError, match="no list of 'steps'"):
-        io.read_atif(write("trajectory.json", {"schema_version": "ATIF-v1.8"}))
+        io.read_runs(write("trajectory.json", {"schema_version": "ATIF-v1.8"}), format="atif")
     loud = {"source": "agent", "message": "x", "metrics": {"logprobs": [0.5]}}
     with pytest.raises(ValueError, match=r"run 'q' \(index 0\), message 0: the logprob is 0.5"):
-        io.read_atif(write("trajectory.json", {"trajectory_id": "q", "steps": [loud]}))
+        io.read_runs(
+            write("trajectory.json", {"trajectory_id": "q", "steps": [loud]}), format="atif"
+        )
 
 
 # ---------------------------------------------------------------- Inspect
@@ -251,7 +253,7 @@ def test_inspect_needs_its_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     with pytest.raises(ImportError, match=r"scikit-trajscore\[inspect\]"):
-        io.read_inspect(tmp_path)
+        io.read_runs(tmp_path, format="inspect")
 
 
 @pytest.mark.parametrize("listed", [["s"], None])
@@ -309,7 +311,7 @@ def test_lines_of_steps_in_any_order(write):
         {"traj_id": "b", "step": 2, "score": None, "success": False, "stop_reason": "done"},
     ]
     path = write("steps.jsonl", rows, lines=True)
-    runs = io.read_jsonl(path)
+    runs = io.read_runs(path, format="jsonl")
     assert [run.id for run in runs] == ["b", "a"]
     assert io.outcomes(runs).tolist() == [0, 1]
     assert [[s.confidence for s in run.steps] for run in runs] == [[0.4, None], [0.6, 0.9]]
@@ -333,7 +335,7 @@ def test_lines_of_runs(write):
     }
     fields = {"id": "instance", "steps": "trajectory", "text": "thought", "action": "action",
               "stop_reason": "info.exit_status"}  # fmt: skip
-    (run,) = io.read_jsonl(write("runs.jsonl", [line], lines=True), fields)
+    (run,) = io.read_runs(write("runs.jsonl", [line], lines=True), format="jsonl", fields=fields)
     assert (run.id, run.outcome) == ("i1", -1)
     assert (run.stop_reason, run.stop_kind) == ("exit_cost", "administrative")
     assert run.steps[0].text == "Look"
@@ -342,22 +344,22 @@ def test_lines_of_runs(write):
     assert (call.name, call.arguments, call.result) == ("action", "ls", "a.py")
     assert run.steps[0].extra == {"state": "s"}
     assert run.extra["info"]["model_stats"] == {"cost": 1}
-    (same,) = io.read_jsonl(write("one.json", line), fields)
+    (same,) = io.read_runs(write("one.json", line), format="jsonl", fields=fields)
     assert same.steps == run.steps
 
 
 def test_json_lines_bad_input(write):
     with pytest.raises(ValueError, match="no part named 'txt'; did you mean 'text'"):
-        io.read_jsonl("x", {"txt": "a"})
+        io.read_runs("x", format="jsonl", fields={"txt": "a"})
     path = write("a.jsonl", [{"run": 1, "p": 0.5}], lines=True)
     with pytest.raises(ValueError, match="no line has the field 'q' for 'confidence'; .* run, p"):
-        io.read_jsonl(path, {"confidence": "q"})
+        io.read_runs(path, format="jsonl", fields={"confidence": "q"})
     with pytest.raises(ValueError, match="index 0 has no usual field of run ids"):
-        io.read_jsonl(write("b.jsonl", [{"p": 0.5}], lines=True))
+        io.read_runs(write("b.jsonl", [{"p": 0.5}], lines=True), format="jsonl")
     with pytest.raises(ValueError, match="line 1 is not valid JSON"):
-        io.read_jsonl(write("c.jsonl", 'oops\n{"run": 1}\n'))
+        io.read_runs(write("c.jsonl", 'oops\n{"run": 1}\n'), format="jsonl")
     with pytest.raises(ValueError, match="index 0 is int"):
-        io.read_jsonl(write("d.jsonl", "1\n"))
+        io.read_runs(write("d.jsonl", "1\n"), format="jsonl")
 
 
 @pytest.mark.parametrize(
@@ -372,10 +374,11 @@ def test_json_lines_bad_input(write):
 )
 def test_json_lines_malformed_runs(write, rows, said):
     with pytest.raises(ValueError, match=f"none of the .* runs can be read .*run '1' .*{said}"):
-        io.read_jsonl(write("a.jsonl", rows, lines=True))
+        io.read_runs(write("a.jsonl", rows, lines=True), format="jsonl")
     good = {"run": 2, "p": 0.5}
     with pytest.warns(UserWarning, match="1 of 2 runs could not be read"):
-        runs = io.read_jsonl(
-            write("b.jsonl", [*({"p": 0.5} | row for row in rows), good], lines=True)
+        runs = io.read_runs(
+            write("b.jsonl", [*({"p": 0.5} | row for row in rows), good], lines=True),
+            format="jsonl",
         )
     assert said in runs.left_out[0].reason

@@ -14,11 +14,11 @@ def counts(runs):
 
 def test_tau_bench(public_file):
     path = public_file("tau_bench", "gpt-4o-airline.json")
-    runs = io.read_tau_bench(path)
+    runs = io.read_runs(path, format="tau_bench")
     # of seven runs with 30 agent messages, two had ended by then
     assert counts(runs) == (200, 84, 111, 5)
     assert {run.stop_reason for run in runs if run.outcome == -1} == {"max_steps"}
-    assert counts(io.read_tau_bench(path, max_turns=None)) == (200, 84, 116, 0)
+    assert counts(io.read_runs(path, format="tau_bench", max_turns=None)) == (200, 84, 116, 0)
     table = io.meta(runs)
     assert table["task"].nunique() == 50
     assert table["run"].is_unique

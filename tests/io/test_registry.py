@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -59,7 +60,7 @@ def test_a_format_of_ones_own(register, write):
 def test_what_a_format_of_ones_own_leaves_out(register, write):
     register(Games)
     games = [GAME, {**GAME, "moves": []}, {**GAME, "stop": "infrastructure_error"}]
-    with pytest.warns(UserWarning, match=r"1 of 3 runs could not be read .*1 of 3 runs are excl"):
+    with pytest.warns(UserWarning, match=r"1 of 3 runs could not be read .*1 of 3 runs is excl"):
         runs = io.read_runs(write("a.json", games))
     assert [(one.index, one.reason, one.kind) for one in runs.left_out] == [
         (1, "nobody moved", "malformed"),
@@ -125,7 +126,7 @@ def test_options_of_ones_own(register, write):
 def test_the_hint_comes_from_the_registry(register, write):
     register(Games)
     path = write("a.json", [GAME])
-    said = r"it has no 'simulations'. It looks like games; read it with read_runs\(path, format="
+    said = r"it has no 'simulations'. It looks like games; read it with format='games'"
     with pytest.raises(ValueError, match=said):
         io.read_tau2(path)
 
@@ -152,7 +153,7 @@ def test_a_format_is_found_once(monkeypatch, write, talk):
     path = write("a.json", [{"id": "a", "messages": talk}] * 3)
     assert len(io.read_runs(path)) == 3
     assert looked == [path]
-    io.read_openai(path)
+    io.read_runs(path, format="openai")
     assert looked == [path]
 
 
@@ -167,7 +168,11 @@ def test_what_is_read_one_by_one_is_counted_too(write, talk):
 
 def test_warnings_point_to_the_line_that_reads(write, talk):
     path = write("a.json", [{"id": "a", "messages": talk}, {"id": "b"}])
-    for read in (io.read_openai, io.read_runs, lambda path: list(io.iter_runs(path))):
+    for read in (
+        partial(io.read_runs, format="openai"),
+        io.read_runs,
+        lambda path: list(io.iter_runs(path)),
+    ):
         with pytest.warns(UserWarning, match="1 of 2 runs") as caught:
             read(path)
         assert caught[0].filename == __file__
@@ -177,4 +182,7 @@ def test_all_formats_read_a_folder(write, tmp_path):
     for name in ("a.json", "b.jsonl"):
         value = {"task_id": name, "reward": 1.0, "traj": [{"role": "assistant", "content": "x"}]}
         write(f"d/{name}", json.dumps(value))
-    assert [run.task for run in io.read_tau_bench(tmp_path / "d")] == ["a.json", "b.jsonl"]
+    assert [run.task for run in io.read_runs(tmp_path / "d", format="tau_bench")] == [
+        "a.json",
+        "b.jsonl",
+    ]

@@ -19,8 +19,8 @@ UNREAD = "could not be read and are left out"
 @pytest.mark.parametrize(
     ("left_out", "counts", "more"),
     [
-        ([malformed(0)], f"1 of 11 runs {UNREAD}", ""),
-        ([excluded(0)], "1 of 11 runs are excluded (crash 1)", ""),
+        ([malformed(0)], "1 of 11 runs could not be read and is left out", ""),
+        ([excluded(0)], "1 of 11 runs is excluded (crash 1)", ""),
         ([malformed(k) for k in range(3)], f"3 of 13 runs {UNREAD}", ""),
         ([malformed(k) for k in range(4)], f"4 of 14 runs {UNREAD}", "; and 1 more"),
         (

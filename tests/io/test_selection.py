@@ -34,8 +34,14 @@ def test_a_named_field_goes_before_usual_ones(log):
     runs = io.read_runs(path, outcome="judge.grade")
     assert io.outcomes(runs).tolist() == [0.25, -1]
     assert runs[0].meta["reward"] == 0.25
-    with pytest.raises(ValueError, match="outcome: no field of a run named 'grades'"):
-        io.read_runs(path, outcome="grades")
+    for part in ("outcome", "stop_reason"):
+        with pytest.raises(ValueError, match=f"{part}: no .* there are: success, judge.grade"):
+            io.read_runs(path, **{part: "nowhere"})
+    with pytest.raises(ValueError, match="outcome: no field of a run named 'grade'; did you mean"):
+        io.read_runs(path, outcome="grade")
+    nothing = "no run has a field named 'x', and there is no other to name; give a table of run ids"
+    with pytest.raises(ValueError, match=nothing):
+        io.read_runs(log({}, {}), outcome="x")
 
 
 def test_words_are_not_guessed(log):
@@ -107,6 +113,10 @@ def test_confidences_by_name(write):
     assert [step.confidence for step in steps] == [0.25, None]
     with pytest.raises(ValueError, match="confidence: no field of a turn named 'jugde'; did"):
         io.read_runs(path, confidence="jugde")
+    plain = {"role": "assistant", "content": "x"}
+    path = write("b.json", [{"id": "a", "messages": [plain], "success": 1}])
+    with pytest.raises(ValueError, match="no turn has a field named 'x'.* leave confidence out"):
+        io.read_runs(path, confidence="x")
 
 
 def test_what_is_not_used_is_counted(register_scored, write):

@@ -354,7 +354,7 @@ def test_harbor_with_several_steps_and_files_that_go_on(write):
     summary = {**head, "steps": [turn("To sum up")]}
     write(f"{folder}/trajectory.summarization-1-summary.json", summary)
     path = write("job/t1/steps/two/agent/trajectory.json", {**head, "steps": [turn("c")]})
-    runs = io.read_atif(path.parents[5])
+    runs = io.read_runs(path.parents[5], format="atif")
     assert [(run.id, run.task, run.outcome, run.stop_reason) for run in runs] == [
         ("t1/one", "task/one", 1, None),
         ("t1/two", "task/two", -1, "ContextWindowExceededError"),
@@ -362,7 +362,7 @@ def test_harbor_with_several_steps_and_files_that_go_on(write):
     assert [step.text for step in runs[0].steps] == ["a", "b"]
     write("job/t1/agent/trajectory.json", {**head, "steps": [turn("c")]})
     write("job/t1/result.json", {**result, "verifier_result": None, "step_results": steps[:1]})
-    assert io.read_atif(path.parents[3] / "agent")[0].outcome == 1
+    assert io.read_runs(path.parents[3] / "agent", format="atif")[0].outcome == 1
 
 
 def test_results_of_an_observation_that_are_no_list(write):

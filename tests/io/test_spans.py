@@ -119,6 +119,20 @@ def test_scores_of_an_outermost_span_stay_there():
     assert [step.scores for step in run.steps[1:]] == [{"all": 1}, {"p": 0.5}]
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_spans_that_are_each_others_parents_the_first_is_outermost(order):
+    spans = [
+        Span("b", parent="a", start=1, inputs="Why?", outputs="So."),
+        Span("a", parent="b", start=0, inputs="Hi", outputs="Bye"),
+        Span("1", "model", "b", start=2, inputs=None, outputs="x"),
+    ]
+    run = read(*spans[::order])
+    assert (run.extra["input"], run.extra["output"]) == ("Hi", "Bye")
+    assert run.extra["parent_rings"] == 1
+    assert [step.text for step in run.steps] == ["x"]
+    assert "parent_rings" not in read(Span("1", "model", "1", outputs="x")).extra
+
+
 @pytest.mark.parametrize("around", [lambda name: "not in the log", lambda name: name])
 def test_a_span_without_a_known_parent_is_an_outermost_one(around):
     run = read(

@@ -35,7 +35,7 @@ def kinds_of(path):
     return kinds | {run.id: run.kind for run in runs.left_out}
 
 
-@pytest.mark.filterwarnings("ignore:.*are excluded:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* excluded:UserWarning")
 def test_every_reader_gives_the_same_answer(write, tmp_path):
     logs(write, REASONS)
     expected = {reason: mechanism_of(reason) for reason in REASONS}
@@ -52,11 +52,13 @@ def test_every_reader_gives_the_same_answer(write, tmp_path):
 def test_a_rule_is_asked_before_the_table(write, talk):
     runs = [{"id": k, "messages": talk, "stop_reason": k} for k in ("Max Steps", "timeout", "x")]
     path = write("a.json", json.dumps(runs))
-    found = io.read_openai(path, rule={"timeout": "administrative", "max-steps": "informative"})
+    found = io.read_runs(
+        path, format="openai", rule={"timeout": "administrative", "max-steps": "informative"}
+    )
     assert [run.stop_kind for run in found] == ["informative", "administrative", "unknown"]
     found = io.read_runs(path, rule=lambda reason: "administrative")
     assert [run.stop_kind for run in found] == ["administrative"] * 3
-    with pytest.warns(UserWarning, match=r"1 of 3 runs are excluded \(x 1\)"):
+    with pytest.warns(UserWarning, match=r"1 of 3 runs is excluded \(x 1\)"):
         found = list(io.iter_runs(path, rule={"x": "excluded"}))
     assert len(found) == 2
 
@@ -67,6 +69,6 @@ def test_an_observed_outcome_is_complete_and_no_reason_has_no_kind(write, talk):
         {"id": "b", "messages": talk},
         {"id": "c", "messages": talk, "stop_reason": "done"},
     ]
-    found = io.read_openai(write("a.json", runs))
+    found = io.read_runs(write("a.json", runs), format="openai")
     assert [run.stop_kind for run in found] == ["complete", None, "complete"]
     assert io.outcomes(found).tolist() == [1, -1, -1]

@@ -13,9 +13,11 @@ from trajscore.io.tables import (
     choose_columns,
     constants,
     guess_first_step,
+    other_columns,
     read_table,
     settings,
     skipped,
+    unread_scores,
     with_scales,
     with_times,
 )
@@ -117,9 +119,9 @@ def test_what_is_said_where_no_column_is_a_predictor():
     ("values", "message"),
     [
         ([0.25, "oops", 0.5, "late"], ""),  # as many words as numbers
-        ([0.25, 0.75, 0.5, "late"], "correct 'late' in row 3 of 'x', which otherwise holds"),
-        ([0.25, "oops", 0.5, None], "correct 'oops' in row 1 of 'x', which otherwise holds"),
-        ([0.25, 0.75, 0.5, None, "oops", "late", 0.75], "correct 'oops' in row 4 of 'x'"),
+        ([0.25, 0.75, 0.5, "late"], "column 'x' has 'late' in row 3, but"),
+        ([0.25, "oops", 0.5, None], "column 'x' has 'oops' in row 1, but"),
+        ([0.25, 0.75, 0.5, None, "oops", "late", 0.75], "column 'x' has 'oops' in row 4, but"),
         ([0.5, 0.5, 0.5, "late"], ""),  # a number that does not vary
         ([25, 75, 50, "late"], ""),
     ],
@@ -129,7 +131,7 @@ def test_a_word_among_fractions_is_named(values, message):
     table = pd.DataFrame({"run": range(n), "step": 1, "solved": 1, "x": values})
     said = message_of(table)
     assert message in said
-    assert ("; correct" in said) == bool(message)
+    assert ("; correct it" in said) == bool(message)
 
 
 def test_what_is_said_where_several_parts_are_missing():
@@ -160,6 +162,26 @@ def test_columns_that_are_not_taken():
     assert skipped(table, chosen) == {"verbal": 10.0, "judge": 100.0}
     assert skipped(table, Fields("run", "step", "solved", scores=("judge",))) == {"verbal": 10.0}
     assert constants(table, Fields("run", "step", "solved", scores=("p", "fixed"))) == {}
+
+
+def test_columns_of_text_and_below_0_are_named():
+    table = frame(
+        p=[0.1, 0.2, 0.3, 0.4], verbal=["56%", " 7 % ", None, "9%"], seen=["5%", "6%", "7", "8%"],
+        judge=[-1, 0.5, 1, 0], trust=["0.5", "0.7", "0.5", "1"], gain=[-1.0, 0.5, 1, 0],
+        note=["a", "b", "c", "d"], top=["10%", "20%", "5%", "5%"], last=["0.5", "0.7", "0.5", 0.25],
+    )  # fmt: skip
+    assert unread_scores(table, other_columns(table, choose_columns(table, Fields())[0])) == {
+        "verbal": "holds text such as '56%'; to judge it, pass {argument:scales=verbal=100}",
+        "judge": "has values below 0; to judge it, pass {argument:scores=judge}",
+        "trust": "holds numbers as text, such as '0.5'; to judge it, pass {argument:scores=trust}",
+        "last": "holds numbers as text, such as '0.5'; to judge it, pass {argument:scores=last}",
+    }
+    message = message_of(table.drop(columns="p"))
+    assert (
+        "column 'verbal' holds text such as '56%'; to judge it, pass scales='verbal=100'" in message
+    )
+    scaled = with_scales(table, Fields(scales=(("verbal", 100.0),)))
+    np.testing.assert_allclose(scaled["verbal"], [0.56, 0.07, np.nan, 0.09])
 
 
 def test_scales_and_risks():

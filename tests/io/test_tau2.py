@@ -46,7 +46,7 @@ def test_stop_reason_before_reward(write, reason, reward, outcome, kind):
 
 @pytest.mark.parametrize("reason", ["user_error", "infrastructure_error", "unexpected_error"])
 def test_faults_of_the_bench_are_excluded_and_counted(write, reason):
-    with pytest.warns(UserWarning, match=f"1 of 2 runs are excluded \\({reason} 1\\)"):
+    with pytest.warns(UserWarning, match=f"1 of 2 runs is excluded \\({reason} 1\\)"):
         runs = read(write, simulation("a"), simulation("b", reason, 0.0, messages=[]))
     assert [run.id for run in runs] == ["a"]
     assert [(one.id, one.index, one.kind) for one in runs.left_out] == [("b", 1, "excluded")]
@@ -56,7 +56,7 @@ def test_the_user_decides_about_timeouts(write):
     run = simulation("a", "timeout", 0.0)
     for kind in ("administrative", "informative"):
         assert read(write, run, rule={"timeout": kind})[0].stop_kind == kind
-    with pytest.warns(UserWarning, match=r"1 of 1 runs are excluded \(timeout 1\)"):
+    with pytest.warns(UserWarning, match=r"1 of 1 run is excluded \(timeout 1\)"):
         assert not read(write, run, rule={"timeout": "excluded"})
     with pytest.raises(ValueError, match="stop reason 'timeout': the rule says 'failure'; say one"):
         read(write, run, rule={"timeout": "failure"})

@@ -15,7 +15,7 @@ def calling(name):
 
 def read(write, *messages, max_turns=2, **fields):
     run = {"task_id": 7, "trial": 1, "reward": 0.0, "info": {}, "traj": list(messages)} | fields
-    (found,) = io.read_tau_bench(write("a.json", [run]), max_turns=max_turns)
+    (found,) = io.read_runs(write("a.json", [run]), format="tau_bench", max_turns=max_turns)
     return found
 
 

@@ -144,6 +144,15 @@ def span(name, start, parent, attributes, form):
     }
 
 
+def test_spans_that_are_each_others_parents_are_noted(write):
+    texts = {"input.value": "Hi", "output.value": "Bye"}
+    spans = [span("a", 1, "b", texts, "sdk"), span("b", 2, "a", texts, "sdk")]
+    runs = io.read_runs(write("log.json", spans), format="otel")
+    assert runs[0].extra["input"] == "Hi"
+    note = "spans of 1 trace are each other's parents; the first of them in time is taken as "
+    assert runs.notes == [f"{note}the outermost"]
+
+
 def parts(role, *found):
     return {"role": role, "parts": list(found)}
 

@@ -112,6 +112,12 @@ def test_the_worst_row_of_all_is_named(monkeypatch, rows, worst, cells):
         check_rows(np.array(rows, dtype=float), slice(0, 3), log=False)
 
 
+@pytest.mark.parametrize("row", [[1e308, 1e308], [1e308, -1e308], [INF, -INF], [1e308, INF]])
+@pytest.mark.parametrize("log", [False, True])
+def test_values_whose_sum_overflows_are_refused_without_a_warning(row, log):
+    assert words_of([row], log=log).startswith("row 0: ")
+
+
 def test_only_the_asked_rows_are_checked():
     check_rows(np.array([[9.0, 9.0], [0.5, 0.5]]), slice(1, 2), log=False)
 

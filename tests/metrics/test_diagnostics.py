@@ -214,7 +214,7 @@ def test_bad_input(ragged):
     X, y = ragged
     with pytest.raises(ValueError, match="there are no runs to score; give at least one"):
         diagnostics([], X[[]])
-    with pytest.raises(ValueError, match="row 0: the outcome is not observed"):
+    with pytest.raises(ValueError, match="run '.*': the outcome is not observed"):
         diagnostics(np.r_[-1, y[1:]], X)
     with pytest.raises(
         ValueError, match="phi must be 'last', 'mean', 'min' or 'weighted', got 'max'"

@@ -153,7 +153,7 @@ def test_bad_thresholds(thresholds, message):
 
 
 def test_bad_runs():
-    with pytest.raises(ValueError, match="row 0: the outcome is not observed"):
+    with pytest.raises(ValueError, match="run 0: the outcome is not observed"):
         murphy_curve([-1, 0], [[0.9], [0.4]])
     with pytest.raises(ValueError, match="outside"):
         murphy_curve([1, 0], [[0.9], [-0.4]])

@@ -112,7 +112,7 @@ def test_own_families_and_schedules_and_the_order_of_rows(ragged, rng):
 @pytest.mark.parametrize(
     ("y", "traces", "match"),
     [
-        ([1, -1], [[0.5], [0.5]], "row 1: the outcome is not observed"),
+        ([1, -1], [[0.5], [0.5]], "run 1: the outcome is not observed"),
         ([1, 0], {"base rate": [[0.5], [0.5]]}, "rename the predictor"),
         ([1, 0], {"a": [[0.5], [1.5]]}, "predictor 'a': .* lies outside"),
         ([1, 0], {"a": [[0.5], [0.5]], "b": [[0.5], [0.5, 0.5]]}, "have 1 and 2 steps in row 1"),

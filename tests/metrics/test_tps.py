@@ -242,7 +242,7 @@ def test_base_rate_constants_hold_for_runs_of_any_length_in_the_paper(rate, log,
 
 def test_bad_input(ragged):
     X, y = ragged
-    with pytest.raises(ValueError, match=r"row 0: the outcome is not observed"):
+    with pytest.raises(ValueError, match=r"run '.*': the outcome is not observed"):
         tps_score(np.r_[-1, y[1:]], X)
     with pytest.raises(ValueError, match="199 outcomes for 200 runs"):
         tps_score(y[1:], X)

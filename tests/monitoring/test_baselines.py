@@ -78,7 +78,7 @@ def test_verifiers_flag_strictly_below_alpha():
         RawVerifier().fit([[1.5]])
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
         RawVerifier(alpha=1.0).fit(X)
-    with pytest.raises(ValueError, match="alpha = 0.2 was not fitted"):
+    with pytest.raises(ValueError, match="alpha=0.2 was not fitted"):
         raw.predict(X, alpha=0.2)
 
 
@@ -94,7 +94,7 @@ def test_calibrated_verifier_is_isotonic_regression(runs):
     assert (steps == expected).mean() > 0.99  # rounding at the ends of steps
     with pytest.raises(ValueError, match="has an observed outcome"):
         CalibratedVerifier().fit(X, -np.ones(len(y)))
-    with pytest.raises(ValueError, match="row 0: outcome 0.5 must be 0 or 1"):
+    with pytest.raises(ValueError, match="run 0: outcome 0.5 must be 0 or 1"):
         CalibratedVerifier().fit(X, 0.5 * np.ones(len(y)))
 
 
@@ -142,7 +142,7 @@ def test_random_stop_uses_up_its_level(runs):
 @pytest.mark.parametrize("rule", [FixedStepStop(), RandomStop()])
 def test_too_few_successes_to_choose(runs, rule):
     X, y, _, _ = runs
-    with pytest.warns(UserWarning, match="10 successes are too few at alpha = 0.05.* at least 19"):
+    with pytest.warns(UserWarning, match=r"too few successes \(10\) at alpha = 0.05.* at least 19"):
         rule.fit(X[:10], np.ones(10))
     assert not rule.stopping_steps(X).any()
     with pytest.raises(ValueError, match="no run succeeded"):
@@ -232,17 +232,21 @@ def test_learn_then_test_bad_input(runs):
     X, y, X_new, _ = runs
     with pytest.warns(
         UserWarning,
-        match=r"successes among 20 held-out runs are too few at alpha "
+        match=r"too few held-out runs \(20, of which .* succeeded\) at alpha "
         r"= 0.05: no run will be flagged; hold out at least 45 successes and 45 runs",
     ):
         few = LearnThenTestStop().fit(X[:40], y[:40])
     assert few.thresholds_.tolist() == [0.0]
     assert few.n_allowed_.tolist() == [-1]
     shorter = LearnThenTestStop(alpha=0.3).fit(X.prefix(4), y)
-    with pytest.warns(UserWarning, match="more than the 4 steps of the longest run"):
+    with pytest.warns(
+        UserWarning, match="longer than the longest run in fitting, which has 4 steps"
+    ):
         assert shorter.predict(X_new).mean() < 1
     forecaster = {"forecaster": AliveRate(), "delta": 0.9, "alpha": 0.5, "lost_accuracy": None}
-    with pytest.raises(ValueError, match="^1 runs have an outcome .* at least 2 are needed"):
+    with pytest.raises(
+        ValueError, match="^runs with an outcome: n_samples = 1; splitting them needs at least 2"
+    ):
         LearnThenTestStop(**forecaster).fit([[0.5], [0.4], [0.3]], [1, -1, -1])
     two = LearnThenTestStop(**forecaster).fit([[0.5], [0.4], [0.3]], [1, 1, -1])
     assert two.n_calibration_ == 1

@@ -268,7 +268,9 @@ def test_a_longer_run_than_any_seen_is_told_once(runs):
     for run_id in "ab":
         for _ in range(9):
             monitor.update(0.5, run_id)
-    with pytest.warns(UserWarning, match="run 'a' has more than the 9 steps"):
+    with pytest.warns(
+        UserWarning, match="run 'a' is longer than the longest run in fitting, which has 9 steps"
+    ):
         monitor.update(0.5, "a")
     for run_id in "ab":  # a second warning would be an error
         monitor.update(0.5, run_id)

@@ -65,6 +65,13 @@ def test_rates_are_means_over_splits_with_intervals(runs):
     pd.testing.assert_frame_equal(again, table)
 
 
+def test_too_few_successes_for_a_threshold_are_a_column(runs):
+    X, y = runs
+    table = split_report(DensityRatioEProcess(alpha=[0.5, 1e-4]), X, y, n_splits=2)
+    assert table["too_few"].tolist() == [0, 1]
+    assert table["power"].iloc[1] == 0
+
+
 def test_groups_are_known_whole_and_told_to_the_rule(runs):
     X, y = runs
     groups = X.ids // 4

@@ -22,7 +22,7 @@ from trajscore import (
 from trajscore.calibration import EnsembleCrossFitCalibrator, PrefixForecaster, cross_fit_traces
 from trajscore.calibration.calibrators import CALIBRATORS
 from trajscore.datasets import make_trajectories
-from trajscore.report import IntervalOptions
+from trajscore.report import IntervalOptions, MonitoringOptions
 from trajscore.report._data import ReportData
 from trajscore.report.page.build import to_html
 from trajscore.report.render.text import to_text
@@ -198,7 +198,7 @@ def test_page_is_self_contained(report, tmp_path):
         ({"a": [[0.5, np.nan, 0.5], [0.4, 0.4, 0.4]]}, [0, 1], "'a': run 0 .*step 2"),
         ([[0.5], [0.6]], [1, 0, 1], "3 outcomes for 2 runs"),
         ([[0.5], [0.6]], None, "there are no outcomes: y is None"),
-        ([[0.5], [0.6]], [1, 10**400], "row 1: outcome inf lies outside"),
+        ([[0.5], [0.6]], [1, 10**400], "run 1: outcome inf lies outside"),
         ([[0.5], [0.6]], [0.5, 0.5], "all 2 observed outcomes are 0.5; an evaluation needs both"),
     ],
 )
@@ -236,7 +236,8 @@ def test_ecuas_columns_are_those_of_the_collapsed_traces(ragged):
 def test_monitoring_is_judged_out_of_fold(ragged):
     X, y = ragged
     rule = DensityRatioEProcess(threshold="conformal", alpha=[0.2, 0.4])
-    report = evaluate(X, y, intervals=IntervalOptions(20), monitoring=rule)
+    few = MonitoringOptions(rule, n_splits=6)
+    report = evaluate(X, y, intervals=IntervalOptions(20), monitoring=few)
     table = report.monitoring
     assert table.index.names == ["predictor", "alpha"]
     assert set(table.index.get_level_values("predictor")) == {"forecast", "alive rate"}
@@ -249,7 +250,11 @@ def test_monitoring_is_judged_out_of_fold(ragged):
     assert len(report.stopping()) == 4
     groups = np.arange(80) // 2
     grouped = evaluate(
-        X[:80], y[:80], intervals=IntervalOptions(20), groups=groups, monitoring=True
+        X[:80],
+        y[:80],
+        intervals=IntervalOptions(20),
+        groups=groups,
+        monitoring=MonitoringOptions(n_splits=3),
     )
     assert len(grouped.monitoring) == 6
     assert evaluate(X, y, intervals=IntervalOptions(20)).monitoring is None
@@ -292,7 +297,7 @@ def test_predictors_of_other_lengths_are_named(ragged):
 
 
 def test_stop_kinds_of_the_log_decide_who_is_left_out(chess):
-    X, y = chess
+    X, y = chess[0]["material"], chess[1]
     reasons = np.where(y == -1, "timeout", "game_over")
     for kind, left_out in (("administrative", 0), ("informative", int((y == -1).sum()))):
         meta = {"stop_reason": reasons, "stop_kind": np.where(y == -1, kind, "complete")}
@@ -457,7 +462,7 @@ def test_any_forecaster_calibrates_out_of_fold():
     expected = cross_fit_traces(model, X[order], y[order], groups=groups[order])
     found = report.traces["forecast", "recalibrated"]
     np.testing.assert_array_equal(found.cells, expected.cells)
-    with pytest.raises(ValueError, match="forecaster must turn scores into a trace"):
+    with pytest.raises(ValueError, match="calibrator must turn scores into a trace"):
         evaluate(X, y, calibrator=LogisticRegression())
     report = evaluate(X, y, calibrator=FunctionTransformer(lambda X: X.with_cells(2 * X.cells)))
     assert any("not recalibrated; run" in note for note in report.notes)
@@ -511,7 +516,7 @@ def test_what_is_not_fitted_anew_is_refused_by_name():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"calibrator": 3}, "calibrator must be a name or an estimator, got 3"),
+        ({"calibrator": 3}, "calibrator must be an estimator, got 3"),
         ({"groups": "task"}, "groups must be a label for each run, got the text 'task'"),
         ({"intervals": 20}, "or IntervalOptions, got 20"),
         (

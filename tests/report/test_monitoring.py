@@ -41,7 +41,7 @@ def test_grades_are_not_taken_for_failures(runs):
     assert report.stopping().empty
     assert (
         report.notes[0]
-        == "judge: not monitored; row 0: outcome 0.5 must be 0 or 1; leave out graded runs"
+        == "judge: not monitored; run 0: outcome 0.5 must be 0 or 1; leave out graded runs"
     )
 
 

@@ -58,7 +58,7 @@ def test_runs_without_a_risk_are_left_out_and_grades_refused():
     warning = early_warning([0, 1, 0], risk)
     assert warning.failure_times.tolist() == [0.0]
     with pytest.raises(
-        ValueError, match=r"row 1: outcome 0\.5 must be 0 or 1; leave out graded runs"
+        ValueError, match=r"run 1: outcome 0\.5 must be 0 or 1; leave out graded runs"
     ):
         early_warning([0, 0.5, 1], risk)
 

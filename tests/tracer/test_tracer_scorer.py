@@ -282,7 +282,7 @@ def test_loss_by_hand():
     with pytest.raises(ValueError, match="tune needs failures and successes"):
         TracerScorer(tune="pairwise_logistic").fit([[0.1], [0.2]], [1, 1])
     with pytest.raises(
-        ValueError, match=r"row 1: outcome 0\.5 must be 0 or 1; leave out graded runs"
+        ValueError, match=r"run 1: outcome 0\.5 must be 0 or 1; leave out graded runs"
     ):
         TracerScorer(tune="pairwise_logistic").fit([[0.1], [0.2]], [1, 0.5])
 

@@ -134,7 +134,7 @@ def cross_fit_traces(
     >>> from trajscore.datasets import make_trajectories
     >>> X, y = make_trajectories(400, lengths=4, random_state=0, return_X_y=True)
     >>> cross_fit_traces(PrefixForecaster(), X, y)
-    <TrajectoryArray: 400 runs of 4 to 4 steps, channels probability>
+    <TrajectoryArray: 400 runs of 4 steps, channels probability>
 
     Runs of a log go through a pipeline that reads them. `trajscore.evaluate` judges the traces:
 

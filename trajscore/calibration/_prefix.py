@@ -121,7 +121,7 @@ class PrefixForecaster(LearnedForecaster):
     >>> X, y = make_trajectories(400, lengths=4, random_state=0, return_X_y=True)
     >>> forecaster = PrefixForecaster(features="last", last=1).fit(X, y)
     >>> forecaster.transform(X)
-    <TrajectoryArray: 400 runs of 4 to 4 steps, channels probability>
+    <TrajectoryArray: 400 runs of 4 steps, channels probability>
     """
 
     def __init__(

@@ -31,9 +31,7 @@ def calibrator_maker(calibrator: Any, weights: StepWeights) -> CalibratorMaker |
     if calibrator is None:
         return None
     if not isinstance(calibrator, str):
-        if not hasattr(calibrator, "fit"):
-            raise ValueError(f"calibrator must be a name or an estimator, got {calibrator!r}")
-        check_forecaster(calibrator)
+        check_forecaster(calibrator, "calibrator")
         check_refitted(calibrator)
         return lambda is_probability: clone(calibrator)
     if calibrator not in CALIBRATORS:

@@ -266,19 +266,19 @@ def _passes_missing(steps: list[Any]) -> bool:
     return True
 
 
-def check_forecaster(forecaster: Any) -> None:
+def check_forecaster(forecaster: Any, argument: str = "forecaster") -> None:
     """Refuse, by its name, what cannot be fitted or gives no trace."""
     name = type(forecaster).__name__
     if isinstance(forecaster, type):
         name = forecaster.__name__
-        raise ValueError(f"forecaster must be an estimator, got a class; write {name}()")
+        raise ValueError(f"{argument} must be an estimator, got a class; write {name}()")
     if not hasattr(forecaster, "fit"):
-        raise ValueError(f"forecaster must be an estimator, got {forecaster!r}")
+        raise ValueError(f"{argument} must be an estimator, got {forecaster!r}")
     if not hasattr(forecaster, "transform"):
         is_classifier = hasattr(forecaster, "predict_proba")
         remedy = f"; wrap a classifier as PrefixForecaster({name}())" if is_classifier else ""
         raise ValueError(
-            f"forecaster must turn scores into a trace by its transform, and {name} has none"
+            f"{argument} must turn scores into a trace by its transform, and {name} has none"
             f"{remedy}"
         )
 

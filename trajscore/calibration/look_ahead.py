@@ -17,7 +17,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.ids import id_order
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import run_label
+from trajscore.core.values import number_of, run_label
 from trajscore.core.within_runs import run_numbers, step_numbers
 
 _TOLERANCE = 1e-6
@@ -63,7 +63,8 @@ class LookAhead:
         else:
             problem = (
                 f"At step {self.step} of run {run_label(self.run)} it gives {self.whole:.6g} to "
-                f"the whole run, but {self.prefix:.6g} to the first {self.seen} steps alone"
+                f"the whole run, but {self.prefix:.6g} to its first "
+                f"{number_of(self.seen, 'step')} alone"
             )
         return f"{problem}. {_CAUSES[self.cause]}"
 

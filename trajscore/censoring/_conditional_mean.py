@@ -133,7 +133,7 @@ def _check_shares(values: FloatArray, known: BoolArray, name: str) -> None:
     if bad.any():
         row = int(np.argmax(bad))
         hint = ", or -1 where it was not observed" if name == "outcome" else ""
-        raise ValueError(f"row {row}: {name} is {values[row]:g}; give a number in [0, 1]{hint}")
+        raise ValueError(f"run {row}: {name} is {values[row]:g}; give a number in [0, 1]{hint}")
 
 
 def _check_number(number: int, units: str) -> None:

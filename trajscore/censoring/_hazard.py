@@ -19,7 +19,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.folds import assign_folds, out_of_fold
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_array, as_numbers, is_number
+from trajscore.core.values import as_array, as_numbers, is_number, number_of
 from trajscore.core.within_runs import end_mask, last_cells, run_numbers, running_sum
 from trajscore.inference import influence_interval
 
@@ -240,9 +240,9 @@ class StopHazard(BaseEstimator):
         low = (chance[last_cells(runs)] < floor) & ~self.stopped_
         if low.any():
             warnings.warn(
-                f"{int(low.sum())} runs had a chance of less than {floor:g} of not being stopped, "
-                f"raised to {floor:g}: their weights are bounded, and the score leans on the rest; "
-                f"compare with tps_bounds",
+                f"{number_of(int(low.sum()), 'run')} had a chance of less than {floor:g} of not "
+                f"being stopped, raised to {floor:g}: the weights are bounded, and the score leans "
+                f"on the rest; compare with tps_bounds",
                 stacklevel=3,
             )
         return np.maximum(chance, floor)

@@ -230,7 +230,7 @@ def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]
             f"{len(entries)}"
         )
     resumed = [k for k, entry in enumerate(entries) if entry is not None]
-    lists = [as_numbers(entries[k], f"row {k}: outcomes of continuations").ravel() for k in resumed]
+    lists = [as_numbers(entries[k], f"run {k}: outcomes of continuations").ravel() for k in resumed]
     row = np.repeat(np.array(resumed, dtype=np.int64), [len(entry) for entry in lists])
     outcome = np.concatenate([*lists, np.empty(0)])
     if isinstance(entries, np.ndarray):
@@ -241,7 +241,7 @@ def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]
     if bad.any():
         k = int(np.argmax(bad))
         raise ValueError(
-            f"row {row[k]}: a continuation has outcome {outcome[k]:g}; use 1 for success, 0 for "
+            f"run {row[k]}: a continuation has outcome {outcome[k]:g}; use 1 for success, 0 for "
             f"failure and -1 where it came to none"
         )
     return row, outcome

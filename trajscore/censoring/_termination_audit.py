@@ -29,7 +29,7 @@ from trajscore.core.stops import (
     recorded_stops,
 )
 from trajscore.core.type_aliases import BoolArray, IntArray
-from trajscore.core.values import as_array, check_choice
+from trajscore.core.values import as_array, check_choice, number_of
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
 _TREATMENTS = ("exclude", "administrative")
@@ -212,13 +212,14 @@ def _warn_unknown(mechanism: NDArray[Any], names: NDArray[Any]) -> None:
         return
     reasons = sorted(set(names[unknown]))
     listed = ", ".join(repr(name) if name else "none was recorded" for name in reasons)
-    problem = "have no stop reason; they are not scored: give one for each"
+    problem = "and without a stop reason; give one for each"
     if reasons != [""]:
         problem = (
-            f"ended for reasons that the rule does not place ({listed}); they are not scored: name "
-            f"them in rule, such as rule={{{reasons[-1]!r}: 'administrative'}}"
+            f"that ended for reasons that the rule does not place ({listed}); name them "
+            f"in rule, such as rule={{{reasons[-1]!r}: 'administrative'}}"
         )
-    message = f"{int(unknown.sum())} runs without an outcome {problem}"
+    n_runs = number_of(int(unknown.sum()), "run")
+    message = f"not scored: {n_runs} without an outcome {problem}"
     warnings.warn(message, UserWarning, stacklevel=3)
 
 

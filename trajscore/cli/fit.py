@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,10 @@ import numpy as np
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.cli.compare import read
-from trajscore.cli.inputs import TABLE, add_input_options, check_folder
+from trajscore.cli.inputs import TABLE, add_input_options, check_folder, number
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
+from trajscore.core.values import number_of
 from trajscore.gates import RunSet
 from trajscore.monitoring import DensityRatioEProcess
 from trajscore.monitoring._eprocess import FIXED, HELD_OUT
@@ -38,7 +38,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--out", type=Path, required=True, metavar="MODEL.skops", help="file to write")
     add(
         "--alpha",
-        type=float,
+        type=number,
         action="append",
         help="most good runs that may be flagged (0.05); may be repeated",
     )
@@ -69,12 +69,8 @@ def run(arguments: argparse.Namespace) -> None:
     )
     y = runs.y[whole]
     groups = None if runs.tasks is None else runs.tasks[whole]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        process.fit(X[whole], y, groups=groups)
+    process.fit(X[whole], y, groups=groups)
     save_process(process, arguments.out)
-    for warning_text in dict.fromkeys(str(warning.message) for warning in caught):
-        print(f"warning: {warning_text}", file=sys.stderr)
     if groups is not None and np.isinf(process.thresholds_).any():
         print(
             "warning: of each task one success counts. Give runs of more tasks, raise --alpha or, "
@@ -96,7 +92,7 @@ def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:
         )
     if len(traces) > 1 and not named:
         raise ArgumentError(
-            f"there are {len(traces)} predictors, {', '.join(traces)}; name those by {{argument}} "
+            f"there are several predictors, {', '.join(traces)}; name those by {{argument}} "
             f"that the monitor will be sent at every step",
             "scores",
         )
@@ -110,13 +106,13 @@ def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:
 def _summary(process: DensityRatioEProcess, X: TrajectoryArray, runs: RunSet, whole: Any) -> str:
     """Say what was learned from, and what to send."""
     used = len(whole) - process.n_dropped_
-    lines = [f"fitted on {used} of {runs.n_runs} runs"]
+    lines = [f"fitted on {used} of {number_of(runs.n_runs, 'run')}"]
     if process.n_dropped_:
-        lines[0] += f"; {process.n_dropped_} have no outcome"
+        lines[0] += f"; {process.n_dropped_} without an outcome"
     if len(whole) < runs.n_runs:
-        lines[0] += f"; {runs.n_runs - len(whole)} have a missing value"
-    if process.n_calibration_successes_:
-        lines.append(f"{process.n_calibration_successes_} successes set the threshold")
+        lines[0] += f"; {runs.n_runs - len(whole)} with a missing value"
+    if n := process.n_calibration_successes_:
+        lines.append(f"threshold set by {number_of(n, 'success')}")
     lines += [
         f"alpha = {alpha:g}: "
         + (

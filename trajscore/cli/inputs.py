@@ -19,7 +19,7 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
     many: dict[str, Any] = {"action": "append", "default": []}
     add("--id", **many, help="field or column of run ids (several make one: --id task --id trial)")
     add("--step", help="column of step numbers or times; rows: the order of the rows")
-    add("--first-step", type=int, help="number of each run's first step")
+    add("--first-step", type=whole_number, help="number of each run's first step")
     add(
         "--score",
         dest="scores",
@@ -122,6 +122,22 @@ def reading(arguments: argparse.Namespace) -> dict[str, Any]:
         "embedder": arguments.embedder,
         "max_size": arguments.max_size,
     }
+
+
+def whole_number(text: str) -> int:
+    """Read a whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+
+
+def number(text: str) -> float:
+    """Read a number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
 def _bytes(text: str) -> int:

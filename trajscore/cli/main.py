@@ -10,6 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import NoReturn
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -30,20 +31,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = sys.argv[1:] if argv is None else list(argv)
     arguments = _parser().parse_args(words, argparse.Namespace(argv=words))
-    # of a fit that goes on in another way
-    warnings.filterwarnings("ignore", "Line search of Newton", category=ConvergenceWarning)
-    try:
-        return int(arguments.run(arguments) or 0)
-    except BrokenPipeError:  # the reader has seen enough, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, KeyError, ImportError, OSError) as error:
-        print(f"trajscore: {_sentence(error, arguments.options)}", file=sys.stderr)
-        return 2
+    with warnings.catch_warnings():
+        # of a fit that goes on in another way
+        warnings.filterwarnings("ignore", "Line search of Newton", category=ConvergenceWarning)
+        warnings.showwarning = _print_warning
+        try:
+            return int(arguments.run(arguments) or 0)
+        except BrokenPipeError:  # the reader has seen enough, as `head` does
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except (ValueError, KeyError, ImportError, OSError) as error:
+            print(f"trajscore: {_sentence(error, arguments.options)}", file=sys.stderr)
+            return 2
     return 0
 
 
+def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Write a warning as a line, without the line of code that it comes from."""
+    print(f"warning: {message}", file=sys.stderr)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong on one line."""
+        self.exit(2, f"trajscore: {message}; see {self.prog} --help\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="trajscore", description="Evaluate the step-by-step confidence of agents."
     )
     parser.add_argument("--version", action="version", version=f"trajscore {__version__}")

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from trajscore.cli.inputs import number
 from trajscore.monitoring._persistence import load_process
 from trajscore.monitoring._service import lines_of, serve
 
@@ -23,7 +24,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--model", type=Path, required=True, metavar="MODEL.skops", help="fitted process")
-    add("--alpha", type=float, help="one of the fitted levels")
+    add("--alpha", type=number, help="one of the fitted levels")
     add(
         "--state",
         type=Path,
@@ -32,7 +33,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     )
     add(
         "--forget-after",
-        type=float,
+        type=number,
         default=7 * 24.0,
         metavar="HOURS",
         help="forget runs that had no score for so long (168)",

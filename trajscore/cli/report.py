@@ -12,15 +12,24 @@ from typing import Any
 
 from trajscore.calibration.calibrators import CALIBRATORS
 from trajscore.cli.batches import batches_of, is_folder_of_parquet
-from trajscore.cli.inputs import TABLE, add_censored, add_input_options, check_folder, reading
+from trajscore.cli.inputs import (
+    TABLE,
+    add_censored,
+    add_input_options,
+    check_folder,
+    number,
+    reading,
+    whole_number,
+)
 from trajscore.core.collapse import AGGREGATORS
 from trajscore.core.score_families import ScoreFamily, family_name, read_family, usage
+from trajscore.core.values import check_jobs, number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io import Run
 from trajscore.report import IntervalOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._inputs import Inputs, load
 from trajscore.report._missing import MISSING
-from trajscore.report._monitoring import tokens_of
+from trajscore.report._monitoring import tokens_of, without_threshold
 
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
@@ -106,22 +115,43 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         help="also say what to do within groups of runs, such as model or task (may be repeated)",
     )
     add("--monitor", action="store_true", help="also report what stopping failing runs early does")
-    add("--known-share", type=float, help="share of the runs that monitoring is fitted on (0.8)")
+    add(
+        "--known-share",
+        type=number,
+        metavar="SHARE",
+        help="share of the runs that monitoring is fitted on (0.8)",
+    )
     add(
         "--splits",
         dest="n_splits",
-        type=int,
+        metavar="N",
+        type=whole_number,
         help="number of random splits that monitoring is judged on (20)",
     )
     add(
         "--resamples",
         dest="n_resamples",
-        type=int,
+        metavar="N",
+        type=whole_number,
         default=1000,
         help="bootstrap replicates (1000)",
     )
-    add("--seed", dest="random_state", type=int, default=0, help="seed of the bootstrap (0)")
-    add("--jobs", dest="n_jobs", type=int, default=-1, help="threads (all cores)")
+    add(
+        "--seed",
+        dest="random_state",
+        metavar="N",
+        type=_seed,
+        default=0,
+        help="seed of the bootstrap (0)",
+    )
+    add(
+        "--jobs",
+        dest="n_jobs",
+        metavar="N",
+        type=_jobs,
+        default=-1,
+        help="threads (-1: all cores)",
+    )
     add("--verbose", action="store_true", help="print all tables, not one screen")
     add("--out", type=Path, help="file to write: a page (.html), numbers (.json), a summary (.md)")
     return parser
@@ -143,6 +173,10 @@ def run(arguments: argparse.Namespace) -> None:
     command = shlex.join(["trajscore", *arguments.argv])
     source = replace(report.source, name=name, command=command, guesses=guesses)
     report = replace(report, source=source)
+    if n := report.facts.n_unscored:
+        print(f"Not scored: {number_of(n, 'step')} beyond --horizon {arguments.horizon}\n")
+    if why := without_threshold(report):
+        print(f"{why}\n")
     print(report.to_text(verbose=arguments.verbose), flush=True)
     if arguments.out is not None:
         write = _WRITERS[arguments.out.suffix.lower()]
@@ -236,6 +270,24 @@ def _horizon(text: str) -> int | str:
     if text.isdecimal() and int(text):
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps, such as 30, or own")
+
+
+def _seed(text: str) -> int:
+    """Read a seed."""
+    if text.isdecimal() and int(text) < 2**32:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {2**32 - 1}")
+
+
+def _jobs(text: str) -> int:
+    """Read a number of threads."""
+    try:
+        n_jobs = int(text)
+        check_jobs(n_jobs)
+    except ValueError:
+        problem = f"{text!r} is not a number of threads, such as 2, or -1 for all cores"
+        raise argparse.ArgumentTypeError(problem) from None
+    return n_jobs
 
 
 def _family(text: str) -> ScoreFamily:

@@ -16,7 +16,7 @@ from trajscore.core.meanings import check_map, map_outcomes
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.ragged import Ragged
 from trajscore.core.type_aliases import FloatArray, Missing
-from trajscore.core.values import as_count, run_label
+from trajscore.core.values import as_count, number_of, run_label
 from trajscore.core.within_runs import offsets_of, step_numbers
 
 _WIDEST = 10_000_000  # steps of a padded array, where no run is as long
@@ -88,29 +88,6 @@ class TrajectoryArray(Ragged):
         return new._replace(n_steps=max(n_steps, new._n_steps))
 
     # ---------------------------------------------------------------- made from other forms
-
-    @classmethod
-    def from_flat(cls, cells: ArrayLike, lengths: ArrayLike, **kwargs: Any) -> Self:
-        """Build from flat cells and the length of each run: `TrajectoryArray` by another name.
-
-        Parameters
-        ----------
-        cells, lengths : array-like
-            As in `TrajectoryArray`.
-        **kwargs
-            The other parameters of `TrajectoryArray`.
-
-        Returns
-        -------
-        TrajectoryArray
-            The runs.
-
-        Examples
-        --------
-        >>> TrajectoryArray.from_flat([0.1, 0.2, 0.3], [1, 2]).to_list()
-        [array([0.1]), array([0.2, 0.3])]
-        """
-        return cls(cells, lengths, **kwargs)
 
     @classmethod
     def from_list(cls, runs: Sequence[ArrayLike], **kwargs: Any) -> Self:
@@ -261,7 +238,7 @@ class TrajectoryArray(Ragged):
         X = cls(**parts, missing=missing)
         if outcomes is None:
             return X
-        y = check_outcomes(map_outcomes(outcomes, check_map(outcome_map)))
+        y = check_outcomes(map_outcomes(outcomes, check_map(outcome_map)), X)
         return X.with_ended(y != CENSORED), y
 
     @classmethod
@@ -366,8 +343,8 @@ class TrajectoryArray(Ragged):
         if bad.any():
             row = int(np.argmax(bad))
             raise ValueError(
-                f"run {run_label(self.ids[row])} (row {row}) has {old[row]} steps and cannot "
-                f"be cut to {new[row]}; give a number from 1 to {old[row]}"
+                f"run {run_label(self.ids[row])} (row {row}) has {number_of(old[row], 'step')} and "
+                f"cannot be cut to {new[row]}; give a number from 1 to {old[row]}"
             )
         remains = step_numbers(self) <= np.repeat(new, old)
         return self._replace(

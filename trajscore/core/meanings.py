@@ -11,6 +11,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED
+from trajscore.core.values import number_of
 
 # What an error proposes; only the user decides.
 # fmt: off
@@ -105,8 +106,8 @@ def refuse_words(
     shown = [word for word, _ in words.most_common(MOST_NAMED)]
     more = f" and {len(words) - len(shown)} other words" if len(words) > len(shown) else ""
     raise ArgumentError(
-        f"{where}the outcome is a word in {words.total()} of {n_runs} runs; say what each word "
-        f"means with {{argument}}{more}",
+        f"{where}the outcome is a word in {words.total()} of {number_of(n_runs, 'run')}; say "
+        f"what each word means with {{argument}}{more}",
         "outcome_map",
         Meanings({word: f"{value:g}" for word, value in known.items()} | propose(shown)),
     )

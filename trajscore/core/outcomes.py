@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.ids import check_index
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, RunsLike
-from trajscore.core.values import as_numbers, check_choice
+from trajscore.core.values import as_numbers, check_choice, number_of, run_label
 
 SUCCESS = 1
 FAILURE = 0
@@ -48,7 +48,7 @@ def check_outcomes(
     Raises
     ------
     ValueError
-        If an outcome is anything else, with its row and the remedy; or if a Series names the runs,
+        If an outcome is anything else, with its run and the remedy; or if a Series names the runs,
         by its index, in another order.
 
     Examples
@@ -58,26 +58,27 @@ def check_outcomes(
     >>> check_outcomes([1, 0.25, float("nan")])
     array([ 1.  ,  0.25, -1.  ])
     """
-    values = _as_numbers(y)
+    ids = getattr(runs, "ids", None)
+    values = _as_numbers(y, ids)
     n_runs = runs if runs is None or isinstance(runs, (int, np.integer)) else len(runs)
     if n_runs is not None and len(values) != n_runs:
         raise ValueError(
-            f"there are {len(values)} outcomes for {n_runs} runs; give one a run, and of a table "
-            f"with one row a step make X with TrajectoryArray.from_frame"
+            f"y has {number_of(len(values), 'outcome')} for {number_of(n_runs, 'run')}; give "
+            f"one a run, and of a table with one row a step make X with TrajectoryArray.from_frame"
         )
-    if runs is not None and hasattr(runs, "ids"):
-        check_index(y, runs.ids, "y")
+    if ids is not None:
+        check_index(y, ids, "y")
     if values.dtype == np.int64 and len(values) and values.min() >= 0 and values.max() <= 1:
         return values  # plain labels, the common case, are not copied
     values = values.astype(np.float64)
     values[np.isnan(values)] = CENSORED
     censored = values == CENSORED
-    _check_range(values, ~censored)
+    _check_range(values, ~censored, ids)
     if not allow_censored and censored.any():
         row = int(np.argmax(censored))
         raise ValueError(
-            f"row {row}: the outcome is not observed ({int(censored.sum())} of {len(values)} are "
-            f"not); leave these runs out, or score them with censored_tps_score"
+            f"{_place(row, ids)}: the outcome is not observed ({int(censored.sum())} of "
+            f"{len(values)} are not); leave these runs out, or score them with censored_tps_score"
         )
     soft = (values != np.floor(values)) & ~censored
     if not soft.any():
@@ -85,7 +86,7 @@ def check_outcomes(
     if not allow_soft:
         row = int(np.argmax(soft))
         raise ValueError(
-            f"row {row}: outcome {values[row]:g} must be 0 or 1; leave out graded runs"
+            f"{_place(row, ids)}: outcome {values[row]:g} must be 0 or 1; leave out graded runs"
         )
     return values
 
@@ -162,7 +163,12 @@ def _filled(codes: NDArray[Any], observed: BoolArray, q_z: ArrayLike) -> FloatAr
     return np.where(observed, codes, q)
 
 
-def _as_numbers(y: ArrayLike) -> NDArray[Any]:
+def _place(row: int, ids: NDArray[Any] | None) -> str:
+    """Name the run of an outcome: by its id, or where there are no ids by its number from 0."""
+    return f"run {run_label(row if ids is None or row >= len(ids) else ids[row])}"
+
+
+def _as_numbers(y: ArrayLike, ids: NDArray[Any] | None) -> NDArray[Any]:
     if isinstance(y, np.ma.MaskedArray):
         masked, y = np.ma.getmaskarray(y), y.data.astype(object)
         y[masked] = None  # not observed
@@ -181,7 +187,7 @@ def _as_numbers(y: ArrayLike) -> NDArray[Any]:
         return array
     numbers = np.empty(len(array))
     for row, value in enumerate(array):
-        numbers[row] = _as_number(value, row)
+        numbers[row] = _as_number(value, row, ids)
     return numbers
 
 
@@ -194,7 +200,7 @@ def _as_array(y: ArrayLike) -> NDArray[Any]:
     return np.asarray(y, dtype=object) if array.dtype.kind in "US" else array
 
 
-def _as_number(value: Any, row: int) -> float:
+def _as_number(value: Any, row: int, ids: NDArray[Any] | None) -> float:
     if value is None or value is pd.NA or value is pd.NaT:
         return np.nan
     number = isinstance(value, (bool, np.bool_, int, float, np.integer, np.floating))
@@ -205,28 +211,29 @@ def _as_number(value: Any, row: int) -> float:
             return np.inf
     if isinstance(value, str):
         raise ValueError(
-            f"row {row}: outcome {value!r} is text; give numbers, as by y.astype(int), or "
+            f"{_place(row, ids)}: outcome {value!r} is text; give numbers, as by y.astype(int), or "
             f"y.map({{'pass': 1, 'fail': 0}}) of words"
         )
     raise ValueError(
-        f"row {row}: outcome {value!r} is not understood; use 1 or True for success, 0 or False "
-        f"for failure, and -1 or an empty value where it was not observed"
+        f"{_place(row, ids)}: outcome {value!r} is not understood; use 1 or True for success, 0 or "
+        f"False for failure, and -1 or an empty value where it was not observed"
     )
 
 
-def _check_range(values: FloatArray, observed: BoolArray) -> None:
+def _check_range(values: FloatArray, observed: BoolArray, ids: NDArray[Any] | None) -> None:
     bad = observed & ~((values >= 0) & (values <= 1))
     if not bad.any():
         return
     row = int(np.argmax(bad))
+    place = _place(row, ids)
     if set(np.unique(values)) == {0.0, 1.0, 2.0}:
         raise ValueError(
-            f"row {row}: outcome 2; these look like outcomes -1, 0, 1 that a meta-estimator has "
+            f"{place}: outcome 2; these look like outcomes -1, 0, 1 that a meta-estimator has "
             f"re-coded as 0, 1, 2, so that success and failure can no longer be distinguished: "
             f"keep the forecaster out of it, or leave unobserved runs out first"
         )
     raise ValueError(
-        f"row {row}: outcome {values[row]:g} lies outside [0, 1]; use 1 for success, 0 for "
+        f"{place}: outcome {values[row]:g} lies outside [0, 1]; use 1 for success, 0 for "
         f"failure, -1 where it was not observed, or a grade between 0 and 1"
     )
 

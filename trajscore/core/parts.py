@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from trajscore.core.convert import Parts
 from trajscore.core.ids import as_ids
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_horizon
+from trajscore.core.values import as_horizon, number_of
 from trajscore.core.within_runs import offsets_of
 
 
@@ -29,7 +29,7 @@ def as_channels(channels: Sequence[str] | None, cells: FloatArray) -> tuple[str,
     n_channels = width(cells)
     if len(names) != n_channels or len(set(names)) != n_channels:
         raise ValueError(
-            f"expected {n_channels} different channel name{'s' * (n_channels != 1)}, got "
+            f"expected {number_of(n_channels, 'different channel name')}, got "
             f"{list(names)}; name each channel once"
         )
     return names

@@ -29,6 +29,7 @@ from trajscore.core.values import (
     as_horizon,
     as_lengths,
     check_choice,
+    number_of,
     run_label,
     unknown_name,
 )
@@ -224,9 +225,11 @@ class Ragged:
 
     def __repr__(self) -> str:
         lengths = self.lengths
-        steps = f"{lengths.min()} to {lengths.max()}" if len(self) else "no"
+        steps = number_of(int(lengths.max(initial=0)), "step")
+        if len(self) and lengths.min() < lengths.max():
+            steps = f"{lengths.min()} to {steps}"
         names = f", channels {', '.join(self._channels)}" if self._channels else ""
-        return f"<{type(self).__name__}: {len(self)} runs of {steps} steps{names}>"
+        return f"<{type(self).__name__}: {number_of(len(self), 'run')} of {steps}{names}>"
 
     def _repr_html_(self) -> str:
         return runs_as_html(self)
@@ -274,7 +277,9 @@ class Ragged:
             return self._pick_several(key)
         if isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_)):
             if not -len(self) <= key < len(self):
-                raise IndexError(f"run {key} does not exist: there are {len(self)} runs")
+                raise IndexError(
+                    f"run {key} does not exist; the container has {number_of(len(self), 'run')}"
+                )
             row = range(len(self))[int(key)]
             return self._cells[self._offsets[row] : self._offsets[row + 1]]
         if isinstance(key, slice):

@@ -189,7 +189,7 @@ class BetaScore(ScoreFamily):
         if not all(is_number(value) and 0 < value < inf for value in (self.a, self.b)):
             raise ValueError(
                 f"the beta family needs a > 0 and b > 0, got ({self.a}, {self.b}); for the limit "
-                f"a = b = 0 use score='log'"
+                f"a = b = 0 use 'log'"
             )
 
     @property

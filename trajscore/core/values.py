@@ -28,6 +28,15 @@ def run_label(identifier: Any) -> str:
     return label if len(label) <= 200 else label[:200] + "..."
 
 
+def number_of(n: int, noun: str) -> str:
+    """Write a number of things.
+
+    >>> number_of(1, "run"), number_of(2000, "run"), number_of(0, "success")
+    ('1 run', '2,000 runs', '0 successes')
+    """
+    return f"{n:,} {noun}{'es' if noun.endswith('s') else 's'}" if n != 1 else f"1 {noun}"
+
+
 def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
     """Say that there is no such column, channel ..., with the nearest one that there is."""
     known = [str(other) for other in have]

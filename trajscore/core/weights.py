@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_horizon, as_lengths, is_count, several
+from trajscore.core.values import as_horizon, as_lengths, is_count, number_of, several
 from trajscore.core.within_runs import offsets_of
 
 OWN = "own"
@@ -119,8 +119,8 @@ class StepWeights:
         if n := self.n_unscored(lengths):
             n_runs = int((lengths > int(self.horizon)).sum())  # type: ignore[arg-type]
             warnings.warn(
-                f"horizon={self.horizon} leaves {n:,} step{'s' * (n != 1)} of {n_runs:,} "
-                f"run{'s' * (n_runs != 1)} unscored; give a horizon of {int(lengths.max())} to "
+                f"horizon={self.horizon} leaves {number_of(n, 'step')} of "
+                f"{number_of(n_runs, 'run')} unscored; give a horizon of {int(lengths.max())} to "
                 f"score them all",
                 UserWarning,
                 stacklevel=stacklevel + 1,

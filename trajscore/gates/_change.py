@@ -231,7 +231,7 @@ def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
 
 
 def runs_to_settle(estimate: Estimate, distance: float, n_runs: int, level: float) -> float:
-    """Runs of each set with which a difference of that size would be seen; NaN: not known."""
+    """Runs in each set, in total, with which a difference of that size would show; NaN: unknown."""
     error = estimate.std_error
     if estimate.n_units < 2 or np.isnan(error) or (error == 0 and distance and not estimate.parts):
         return np.nan

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trajscore.core.ties import ROUNDING
-from trajscore.core.values import unknown_name
+from trajscore.core.values import number_of, unknown_name
 from trajscore.gates._change import (
     Estimate,
     Matching,
@@ -39,6 +39,7 @@ from trajscore.gates._measures import (
     is_lower_better,
     is_of_runs,
     names_of,
+    within_range,
 )
 from trajscore.gates._result import CheckResult, GateResult, worst
 from trajscore.gates._run_set import RunSet, as_set
@@ -155,22 +156,24 @@ def data_problems(new: RunSet, matched: Matching | None, data: DataRules) -> lis
     """Say in what the data are not what is asked for."""
     problems = []
     if new.n_runs < data.least_runs:
-        problems.append(f"there are {new.n_runs} runs, and least_runs = {data.least_runs}")
+        problems.append(
+            f"the new set has {number_of(new.n_runs, 'run')}, and least_runs = {data.least_runs}"
+        )
     all_runs = new.n_runs + new.n_left_out
     for n, problem, name in (
-        (new.n_left_out, "are left out", "most_left_out"),
-        (new.n_unobserved, "have no outcome", "most_unobserved"),
+        (new.n_left_out, "runs left out", "most_left_out"),
+        (new.n_unobserved, "runs without an outcome", "most_unobserved"),
     ):
         most = getattr(data, name)
         if n > most * all_runs:
-            problems.append(f"{n} of {all_runs} runs {problem}, and {name} = {most:g}")
+            problems.append(f"{problem}: {n} of {all_runs}, and {name} = {most:g}")
     for name, n in (
         ("new_tasks", matched.n_new if matched else 0),
         ("removed_tasks", matched.n_gone if matched else 0),
     ):
         if n and getattr(data, name) == REFUSE:
             only = "new set" if name == "new_tasks" else "baseline"
-            problems.append(f'{n} tasks are only in the {only}, and {name} = "refuse"')
+            problems.append(f'only the {only} has {number_of(n, "task")}, and {name} = "refuse"')
     return problems
 
 
@@ -241,6 +244,9 @@ def _decided(question: _Question, level: float | None, rules: Rules, n_runs: int
         needed = runs_to_settle(above, distance, n_runs, level or 0.5)
     change = question.value - question.reference
     low, high = (end - above.value + change for end in ends)
+    known = question.reference
+    least, most = (-1.0, 1.0) if gate.versus == BASELINE else (-known, 1 - known)
+    low, high = within_range(gate.metric, low, high, least, most)
     return GateResult(
         gate, verdict, counts_as, question.value, question.reference, change, low, high, needed
     )

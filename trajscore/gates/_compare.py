@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.ties import ROUNDING
-from trajscore.core.values import as_fraction
+from trajscore.core.values import as_fraction, number_of
 from trajscore.gates._change import (
     POWER,
     Matching,
@@ -26,6 +26,7 @@ from trajscore.gates._measures import (
     Measures,
     is_lower_better,
     most_trials,
+    within_range,
 )
 from trajscore.gates._run_set import RunSet, as_set
 from trajscore.inference._sample_size import up_to_one_digit
@@ -43,8 +44,9 @@ class Comparison:
     ----------
     table : DataFrame indexed by (metric, predictor, form)
         The base, the new set and the change, each with an interval, on the same tasks where the
-        sets are paired; and where the interval of the change holds 0, the number of runs of each
-        set that would show a change of its size with a chance of 0.8 (inf: more than a million).
+        sets are paired; and where the interval of the change holds 0, the number of runs in each
+        set, in total, that would show a change of its size with a chance of 0.8 (inf: more than a
+        million).
     matched : Matching
         How the sets are paired.
     notes : list of str
@@ -74,7 +76,7 @@ class Comparison:
                 word = "" if key.metric == LENGTH else f": {'better' if better else 'worse'}"
                 shown.append(f"{key} {'rose' if rose else 'fell'} from {span}{word}.")
             elif not is_rounding:
-                open_.append(f"  {key} {row.change:+.3g}: {in_runs(row.runs_needed)}")
+                open_.append(f"  {key} {row.change:+.3g}: {more_runs(row.runs_needed, self.new)}")
         return [*shown, *(["No change shown:"] if open_ else []), *open_]
 
     @property
@@ -97,9 +99,13 @@ class Comparison:
         chance = f"{50 * (1 + self.confidence_level):.4g}%"
         lines.append(
             f"Each end of an interval holds by itself with a chance of {chance}, as in trajscore "
-            f"check; among many rows, some seem to change by chance. With the stated number of "
-            f"runs in either set, a change of this size would be shown {POWER:.0%} of the time."
+            f"check; among many rows, some seem to change by chance."
         )
+        if np.isfinite(self.table["runs_needed"]).any():
+            lines[-1] += (
+                f" With the stated number of more runs in each set, a change of this size would "
+                f"be shown {POWER:.0%} of the time."
+            )
         return "\n".join(lines)
 
 
@@ -160,7 +166,8 @@ def compare(
     base, new = as_set("base", base), as_set("new", new)
     matched, level = match(base, new), (1 + confidence_level) / 2
     ours, theirs = Measures(base), Measures(new)
-    rows, notes = {}, []
+    rows: dict[Key, dict[str, float]] = {}
+    notes = [*_of_one_set(base, new, "the base"), *_of_one_set(new, base, "the new set")]
     for key in _keys(base, new):
         try:
             base_estimate, new_estimate = paired_estimates(ours[key], theirs[key], matched)
@@ -171,10 +178,9 @@ def compare(
         row = {}
         for name, number in (("base", base_estimate), ("new", new_estimate), ("change", change)):
             row[name] = number.value
-            low, high = number.bounds(level)
-            if number.parts and name != "change":
-                low, high = max(low, 0.0), min(high, 1.0)
-            row[f"{name}_low"], row[f"{name}_high"] = low, high
+            row[f"{name}_low"], row[f"{name}_high"] = within_range(
+                key.metric, *number.bounds(level), least=-1.0 if name == "change" else 0.0
+            )
         is_open = row["change_low"] <= 0 <= row["change_high"]
         row["runs_needed"] = (
             runs_to_settle(change, change.value, new.n_runs, level) if is_open else np.nan
@@ -202,6 +208,13 @@ def _keys(base: RunSet, new: RunSet) -> Iterator[Key]:
 # ------------------------------------------------------------------ words
 
 
+def _of_one_set(runs: RunSet, others: RunSet, name: str) -> list[str]:
+    """Name the predictors that the other set does not have."""
+    alone = [predictor for predictor in runs.predictors if predictor not in others.predictors]
+    n, names = number_of(len(alone), "predictor"), ", ".join(map(repr, alone))
+    return [f"{n} only in {name}, not compared: {names}."] if alone else []
+
+
 def pairing(base: RunSet, new: RunSet, matched: Matching) -> str:
     """Say what is compared with what."""
     sentences = [f"base: {base.counted}; new: {new.counted}."]
@@ -220,9 +233,11 @@ def interval(low: float, high: float, sign: str = "+") -> str:
     return f"[{low:{sign}.3g}, {high:{sign}.3g}]"
 
 
-def in_runs(n: float) -> str:
-    """Say how many runs of each set it takes."""
-    if np.isnan(n):
-        return "how many runs would settle it cannot be said"
-    many = "more than a million" if np.isinf(n) else f"about {up_to_one_digit(n):,}"
-    return f"{many} runs of each would settle it"
+def more_runs(n_in_total: float, new: RunSet) -> str:
+    """Say how many runs each set needs beyond those that there are."""
+    if np.isnan(n_in_total):
+        return "how many more runs would settle it cannot be said"
+    if np.isinf(n_in_total):
+        return "more than a million runs in each set would settle it"
+    n = up_to_one_digit(max(n_in_total - new.n_runs, 1))
+    return f"about {number_of(n, 'more run')} in each set would settle it"

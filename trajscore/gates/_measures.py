@@ -111,6 +111,13 @@ def is_fraction(metric: str) -> bool:
     return metric in (SUCCESS, *STEP_ERRORS, *DIAGNOSTICS) or bool(_PASS.fullmatch(metric))
 
 
+def within_range(
+    metric: str, low: float, high: float, least: float = 0.0, most: float = 1.0
+) -> tuple[float, float]:
+    """Cut an interval at the least and the most that a metric in [0, 1], or its change, can be."""
+    return (max(low, least), min(high, most)) if is_fraction(metric) else (low, high)
+
+
 def most_trials(runs: RunSet) -> int:
     """Number of runs that at least half of the tasks have; 1 where no tasks are known."""
     if runs.tasks is None:

@@ -15,7 +15,7 @@ import numpy as np
 from trajscore.core.plain import plain
 from trajscore.core.version import __version__
 from trajscore.gates._change import Matching
-from trajscore.gates._compare import in_runs, interval, pairing
+from trajscore.gates._compare import interval, more_runs, pairing
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, UNUSABLE, Gate, Rules
 from trajscore.gates._run_set import FORMAT, VERSION, RunSet
 from trajscore.report.render.as_markdown import escaped, table
@@ -50,8 +50,8 @@ class GateResult:
     # bounds of the change; each holds for all gates at once with a chance of 1 - level
     low: float = np.nan
     high: float = np.nan
-    # of each set, to decide the gate with a chance of 0.8 if the change is what was seen; inf for
-    # more than a million, NaN where it is decided or cannot be said
+    # in each set, in total, to decide the gate with a chance of 0.8 if the change is what was seen;
+    # inf for more than a million, NaN where it is decided or cannot be said
     runs_needed: float = np.nan
     why: str = ""  # a gate is unusable
 
@@ -99,7 +99,7 @@ class CheckResult:
     def __str__(self) -> str:
         lines = [self._about()]
         lines += [f"unusable   {problem}" for problem in self.problems]
-        lines += [f"{gate.verdict:<10} {sentence(gate)}" for gate in self.gates]
+        lines += [f"{gate.verdict:<10} {sentence(gate, self.new)}" for gate in self.gates]
         lines.append(f"{self.verdict.upper()}: {self._summary()}")
         if self.verdict == UNDECIDED:
             lines.append(_TO_DECIDE)
@@ -139,8 +139,8 @@ class CheckResult:
         for gate in self.gates:
             cells = ["", "", gate.why, ""]
             if gate.verdict != UNUSABLE:
-                needed = in_runs(gate.runs_needed) if gate.verdict == UNDECIDED else ""
-                cells = [f"{gate.reference:.4g}", f"{gate.value:.4g}", _change(gate), needed]
+                more = more_runs(gate.runs_needed, self.new) if gate.verdict == UNDECIDED else ""
+                cells = [f"{gate.reference:.4g}", f"{gate.value:.4g}", _change(gate), more]
             rows.append([gate.verdict, str(gate.gate), *cells])
         lines += [table(_HEAD, rows)] if rows else []
         return "\n".join([*lines, *(f"\n{item}" for item in self._looks())]) + "\n"
@@ -149,7 +149,7 @@ class CheckResult:
         """Return a test a gate: failed, skipped where undecided, an error where unusable."""
         suite = ET.Element("testsuite", name="trajscore check")
         kinds = {FAIL: "failure", UNDECIDED: "skipped", UNUSABLE: "error"}
-        tests = [(str(gate.gate), gate.counts_as, sentence(gate)) for gate in self.gates]
+        tests = [(str(gate.gate), gate.counts_as, sentence(gate, self.new)) for gate in self.gates]
         tests += [("data", UNUSABLE, problem) for problem in self.problems]
         for name, verdict, text in tests:
             case = ET.SubElement(
@@ -190,11 +190,11 @@ class CheckResult:
         return f"{came}; each end of an interval holds with a chance of {chance}{at_once}"
 
 
-def sentence(result: GateResult) -> str:
+def sentence(result: GateResult, new: RunSet) -> str:
     """Say what came of a gate, and by what numbers."""
     text = f"{result.gate}: {numbers(result)}"
     if result.verdict == UNDECIDED:
-        text += f"; {in_runs(result.runs_needed)}{_counted_as(result, '; counts')}"
+        text += f"; {more_runs(result.runs_needed, new)}{_counted_as(result, '; counts')}"
     return text
 
 

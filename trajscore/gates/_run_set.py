@@ -21,11 +21,11 @@ from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample
 from trajscore.core.stops import EXCLUDED, classify_stops, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_numbers, as_path
+from trajscore.core.values import as_numbers, as_path, number_of
 from trajscore.io.fields import USUAL_FIELDS, Fields
 from trajscore.report._data import AS_GIVEN, ReportData
 from trajscore.report._inputs import FromLog, load
-from trajscore.report._left_out import UNOBSERVED, number_of_runs
+from trajscore.report._left_out import UNOBSERVED
 from trajscore.report._runs import Judged, check_predictors, choose_runs, counted, outcome_problem
 from trajscore.report.render.as_json import FORMAT as OF_A_REPORT
 
@@ -96,7 +96,7 @@ class RunSet:
         if X is None:
             index = y.index if isinstance(y, pd.Series) else None
             n_runs = len(np.atleast_1d(y))
-            X = {"": TrajectoryArray.from_flat(np.zeros(n_runs), np.ones(n_runs, int), ids=index)}
+            X = {"": TrajectoryArray(np.zeros(n_runs), np.ones(n_runs, int), ids=index)}
         self._sample: Sample = check_predictors(X, y, None, None)
         n_runs = len(self._sample)
         labels: NDArray[Any] | None = None
@@ -218,7 +218,7 @@ class RunSet:
         if stops:
             about["meta"] = pd.DataFrame(stops, dtype=object)
         X = {
-            name: TrajectoryArray.from_flat(_numbers(cells), missing="allow", **about)
+            name: TrajectoryArray(_numbers(cells), missing="allow", **about)
             for name, cells in runs["predictors"].items()
         }
         spent = {name: _numbers(values) for name, values in runs["spent"].items()}
@@ -264,7 +264,7 @@ class RunSet:
     @property
     def counted(self) -> str:
         """How many runs of how many tasks there are, and what those without an outcome count as."""
-        parts = [f"{self._n_unread} left out as they could not be read"] if self._n_unread else []
+        parts = [f"{self._n_unread} not readable, left out"] if self._n_unread else []
         if n := int(self._faults.sum()):
             parts.append(f"{n} ended by an infrastructure error, left out")
         if n := self.n_unobserved:
@@ -274,9 +274,9 @@ class RunSet:
             stops = (None if column is None else column[~self._faults] for column in self._stops)
             _, excluded = counted(self._sample.y[~self._faults], *stops)
             parts += [f"forecasts of {n} not judged ({why})" for (_, why), n in excluded.items()]
-        tasks = f" of {self.n_tasks} tasks" if self.n_tasks else ""
+        tasks = f" of {number_of(self.n_tasks, 'task')}" if self.n_tasks else ""
         aside = f" ({'; '.join(parts)})" if parts else ""
-        return f"{self.n_runs} runs{tasks}{aside}"
+        return f"{number_of(self.n_runs, 'run')}{tasks}{aside}"
 
     def __repr__(self) -> str:
         return f"<RunSet: {self.counted}, success {self.labels.mean():.3f}>"
@@ -311,16 +311,15 @@ def _of_report(name: str, report: ReportData) -> RunSet:
             f"was judged); give a RunSet"
         )
     traces = {  # without meta, as the runs are chosen already
-        predictor: TrajectoryArray.from_flat(
-            trace.cells, trace.lengths, ids=trace.ids, horizon=trace.horizon
-        )
+        predictor: TrajectoryArray(trace.cells, trace.lengths, ids=trace.ids, horizon=trace.horizon)
         for predictor, trace in ((key[0], report.traces[key]) for key in keys)
     }
     others = report.excluded[report.excluded["reason"] != UNOBSERVED]
     if len(others):
+        lost = number_of(int(others["n_runs"].sum()), "run")
         raise ValueError(
-            f"{name} is a report without {number_of_runs(int(others['n_runs'].sum()))} that count "
-            f"here ({'; '.join(others['reason'])}); give a RunSet"
+            f"{name} is a report without {lost} that count here ({'; '.join(others['reason'])}); "
+            f"give a RunSet"
         )
     runs = RunSet(
         traces, report.outcomes[keys[0]], tasks=report.groups.get(keys[0]), censored=facts.censored

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from trajscore.core.storage import replacing
-from trajscore.core.values import as_path, is_count
+from trajscore.core.values import as_path, is_count, number_of
 from trajscore.core.version import __version__
 from trajscore.gates._change import match
 from trajscore.gates._check import data_problems, rules_of
@@ -289,11 +289,13 @@ def _decided(
 def _lines(result: SequentialResult) -> list[str]:
     by, level = result.taken_by, result.rules.level
     so_far = f"{result.n_taken} so far, of {result.new.counted}"
-    lines = [f"look {result.look}: {result.n_taken_now} new {by}s, {so_far}"]
+    lines = [f"look {result.look}: {number_of(result.n_taken_now, f'new {by}')}, {so_far}"]
     if result.n_late:
-        lines.append(f"not counted: {result.n_late} runs that came after their task was taken")
+        lines.append(
+            f"not counted: {number_of(result.n_late, 'run')} of tasks taken at an earlier look"
+        )
     if result.n_unpaired:
-        lines.append(f"not counted: {result.n_unpaired} {by}s that are not in the baseline")
+        lines.append(f"not counted: {number_of(result.n_unpaired, by)} not in the baseline")
     lines += [f"{UNUSABLE:<10} {problem}" for problem in result.problems]
     for gate, at in zip(result.gates, result.decided_at, strict=True):
         since = f"; decided at look {at}" if at else ""

@@ -6,13 +6,19 @@ from dataclasses import dataclass, field
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import refuse_words
-from trajscore.core.values import unknown_name
+from trajscore.core.values import number_of, unknown_name
 from trajscore.io._selection import Selection
 from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.tally import Tally
 
 _MAX_CANDIDATES = 5
 _MAX_EXAMPLES = 3
+# What to do about a field that is nowhere, where there is no other to choose.
+_REMEDIES = {
+    "outcome": "give a table of run ids and outcomes with {argument:outcomes}",
+    "confidence": "leave {argument} out, to use log-probabilities or what turns state in words",
+    "stop_reason": "leave {argument} out",
+}
 
 
 @dataclass
@@ -36,7 +42,10 @@ class Findings:
             owner, known = ("run", list(tally.values))
             if part == "confidence":
                 owner, known = "turn", list(tally.names_of_turns)
-            problem = unknown_name(f"field of a {owner}", name, known)
+            problem = f"no {owner} has a field named {name!r}, and there is no other to name"
+            problem = f"{problem}; {_REMEDIES[part]}"
+            if known:
+                problem = unknown_name(f"field of a {owner}", name, known)
             raise ArgumentError(f"{file}: {{argument}}: {problem}", part)
 
     def outcome_problem(self) -> str:
@@ -83,7 +92,12 @@ class Findings:
             if n:
                 part, owners = ("outcome", "runs") if owner == "run" else ("confidence", "turns")
                 notes.append(
-                    f"{n} score{'s' * (n > 1)} of {owners} named {name!r} not used; to use "
+                    f"{number_of(n, 'score')} of {owners} named {name!r} not used; to use "
                     f"{'it' if n == 1 else 'them'}, pass {{argument:{part}={name}}}"
                 )
+        if n := tally.n_parent_rings:
+            notes.append(
+                f"spans of {number_of(n, 'trace')} are each other's parents; the first of them "
+                f"in time is taken as the outermost"
+            )
         return notes

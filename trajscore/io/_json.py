@@ -132,7 +132,8 @@ class JsonScanner:
             yield
             mark = self._peek()
             if mark not in (bracket, ","):
-                self._fail(f"',' or '{bracket}' is expected")
+                half = self._ended and self._is_half_number()
+                self._fail(f"',' or '{bracket}' is expected", cut=half)
             self._position += mark == ","
         self._position += 1
 
@@ -192,6 +193,11 @@ class JsonScanner:
         return bool(_HALF_NUMBER.fullmatch(rest)) or any(
             word.startswith(rest) for word in _LITERALS
         )
+
+    def _is_half_number(self) -> bool:
+        """Tell what follows a number that was cut off: "." of 1.5, "e-" of 1e-5."""
+        before = self._buffer[max(self._position - 1, 0) : self._position]
+        return before.isdigit() and bool(_HALF_NUMBER.fullmatch(self._buffer, self._position))
 
     def _fail(self, message: str, position: int | None = None, *, cut: bool = False) -> NoReturn:
         at = self._position if position is None else position

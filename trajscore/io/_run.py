@@ -11,6 +11,7 @@ import numpy as np
 
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.stops import Mechanism
+from trajscore.core.values import number_of
 
 Actor = Literal["agent", "user", "environment"]
 CutRuns = Literal["unobserved", "score"]
@@ -171,7 +172,7 @@ class Run:
         named: dict[float, str] = {1: "success", 0: "failure", -1: "not observed"}
         ended = named.get(self.outcome, f"outcome {self.outcome}")
         reason = f", {self.stop_reason}" if self.stop_reason else ""
-        return f"<Run {self.id!r}: {len(self.steps)} steps, {ended}{reason}>"
+        return f"<Run {self.id!r}: {number_of(len(self.steps), 'step')}, {ended}{reason}>"
 
 
 class MalformedRunError(ValueError):

@@ -62,13 +62,14 @@ class Selection:
         if self.fields.id is not None:
             self._set_id(run, record, tally)
         tally.ids[run.id] += 1
+        fields = self.fields
+        if fields.outcome is not None or fields.stop_reason is not None:  # to name where it is not
+            tally.note_values(run.extra | run.scores)
         if self.fields.stop_reason is not None or run.stop_reason is None:
             _set_stop_reason(run, record, names.get("stop_reason", ""), tally)
         for step in run.steps:
             if step.actor == "agent":
                 self._set_confidence(step, tally)
-        if self.fields.stop_reason is not None:
-            tally.note_values(run.extra | run.scores)
         self._set_outcome(run, record, names.get("outcome"), tally)
 
     def _set_id(self, run: Run, record: Mapping[str, Any], tally: Tally) -> None:
@@ -96,7 +97,8 @@ class Selection:
             name = None
         tally.note_scores("run", run.scores, name)
         if name is None and self.fields.outcome is None:
-            tally.note_values(run.extra | run.scores)
+            if self.fields.stop_reason is None:
+                tally.note_values(run.extra | run.scores)
             return
         run.meta["reward"] = value
         run.extra.pop(str(name), None)
@@ -122,7 +124,8 @@ class Selection:
             if name is None:
                 name = self.fields.names(record, ("confidence",)).get("confidence")
             else:
-                tally.names_of_turns.update(map(str, record))
+                own = ["confidence"] * (step.confidence is not None)
+                tally.names_of_turns.update([*own, *map(str, record)])
             value = as_confidence(scalar(dig(record, name)) if name else None)
             if value is None and self.fields.confidence == "confidence":
                 value = step.confidence

@@ -67,6 +67,8 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
             _add_model(thread, span, 0, turns)
     task = scalar(USUAL_FIELDS.value(run.extra, "task")) if run.task is None else run.task
     run.task = None if task is None else str(task)
+    if tree.n_rings:
+        run.extra["parent_rings"] = tree.n_rings
     _add_scores_and_stop(tree, turns, run)
     count_tokens(run, talk.steps)
     return talk.finish(run)
@@ -82,9 +84,10 @@ class _Tree:
         self.spans = spans
         self.has_models = any(span.kind == "model" for span in spans)
         self._by_id = {span.id: span for span in spans}
+        self.n_rings = _cut_rings(spans, self._by_id)
         self._inner: dict[str | None, list[Span]] = {}
         for span in spans:
-            is_inner = span.parent in self._by_id and span.parent != span.id
+            is_inner = span.parent in self._by_id
             self._inner.setdefault(span.parent if is_inner else None, []).append(span)
         for siblings in self._inner.values():
             moments = [moment(span.start) for span in siblings if span.kind != "other"]
@@ -123,16 +126,14 @@ class _Tree:
 
     def _around(self, span: Span) -> Iterator[Span]:
         """Yield the spans around a span, the innermost first."""
-        seen = {span.id}
-        while (outer := self._by_id.get(span.parent)) is not None and outer.id not in seen:
-            seen.add(outer.id)
+        while span.parent is not None and (outer := self._by_id.get(span.parent)) is not None:
             yield outer
             span = outer
 
     def visits(self) -> Iterator[tuple[Span, bool]]:
         """Yield each span twice, when it begins and when all within it has ended."""
         seen: set[int] = set()
-        for root in [*self.outermost, *self.spans]:  # the latter where parents form a ring
+        for root in self.outermost:
             stack = [(root, False)]
             while stack:
                 span, ends = stack.pop()
@@ -143,6 +144,26 @@ class _Tree:
                     yield span, False
                     stack.append((span, True))
                     stack += [(inner, False) for inner in self._inner.get(span.id, ())[::-1]]
+
+
+def _cut_rings(spans: list[Span], by_id: dict[str, Span]) -> int:
+    """Make the first span of each ring of parents an outermost one; count rings of several."""
+    known: set[str] = set()
+    n_rings = 0
+    for start in spans:
+        path: dict[str, Span] = {}
+        span: Span | None = start
+        while span is not None and span.id not in known and span.id not in path:
+            path[span.id] = span
+            span = None if span.parent is None else by_id.get(span.parent)
+        if span is not None and span.id in path:
+            ring = list(path.values())[list(path).index(span.id) :]
+            times = {span.id: moment(span.start) for span in ring}
+            first = min(ring, key=lambda span: (times[span.id] is None, times[span.id], span.id))
+            first.parent = None
+            n_rings += len(ring) > 1
+        known |= path.keys()
+    return n_rings
 
 
 def moment(value: Any) -> int | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.stops import ADMINISTRATIVE, COMPLETE, EXCLUDED, INFORMATIVE, Rule, mechanism_of
 from trajscore.io._findings import Findings
@@ -62,7 +63,9 @@ def read_runs(
     **options
         ``stop_reason``, the field of a run that says why it ended; ``max_size``, how many bytes a
         compressed file may unpack to (default: 100 times its size, at least 256 MB); and options of
-        the format, as in `read_tau_bench`.
+        the format, which the page of the format explains: ``fields`` of "jsonl", ``max_turns`` of
+        "tau_bench", ``scorer`` and ``cut_runs`` of "inspect", ``result``, ``reward`` and
+        ``cut_runs`` of "atif".
 
     Returns
     -------
@@ -89,7 +92,7 @@ def read_runs(
     >>> chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
     >>> _ = log.write_text(json.dumps([{"messages": chat, "grade": "pass"}]))
     >>> io.read_runs(log, outcome="grade", outcome_map={"pass": 1, "fail": 0})
-    <Runs: 1 runs, 1 successes, 0 failures, 0 not observed>
+    <Runs: 1 run, 1 success, 0 failures, 0 not observed>
     """
     options |= {"outcome": outcome, "outcome_map": outcome_map, "outcomes": outcomes}
     options |= {"confidence": confidence, "id": id, "rule": rule}
@@ -134,7 +137,7 @@ def iter_runs(
 
 
 def read_as(name: str | None, path: Paths, /, **options: Any) -> Runs:
-    """Read a log of one format: the body of ``read_<format>``, whose caller is warned."""
+    """Read a log of one format, or of any; the caller's caller is warned."""
     stream = stream_runs(path, name, options)
     runs = Runs(stream)
     warn_of_left_out(runs.left_out, len(runs), stacklevel=3)
@@ -217,6 +220,7 @@ class _Reading:
                 raise MalformedRunError(str(raw))
             run = self.format.run(raw, place, self.options)
             selection.apply(run, tally)
+            tally.n_parent_rings += "parent_rings" in run.extra
             place.run, place.stop_reason = run.id, run.stop_reason
             self._set_stop_kind(run)
             tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED
@@ -243,10 +247,11 @@ class _Reading:
     def _refuse_other_format(self, file: LogFile) -> None:
         other = format_of_file(file.path)
         if other is not None and other is not self.format:
-            raise ValueError(
+            raise ArgumentError(
                 f"{file.path} is not in the format {self.format.name}: it has no "
-                f"{self.format.holds!r}. It looks like {other.name}; read it with "
-                f"{other._reader()}, or with read_runs"
+                f"{self.format.holds!r}. It looks like {other.name}; read it with {{argument}}",
+                "format",
+                other.name,
             )
 
     def _no_runs(self, file: LogFile) -> ValueError:

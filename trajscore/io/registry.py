@@ -5,7 +5,6 @@ Each format is a class in a file of `io/formats`; nothing here knows one of them
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -169,12 +168,6 @@ class Format:
             files += self.folder(place) or find_files(place, (*_ENDINGS, *self.endings))
         return files
 
-    def _reader(self) -> str:
-        """Return the call that reads this format; some formats have a function of their own."""
-        function = f"read_{self.name}"
-        has_own = hasattr(sys.modules.get(type(self).__module__), function)
-        return function if has_own else f"read_runs(path, format={self.name!r})"
-
     def _check_options(self, values: Mapping[str, Any]) -> Any:
         """Return the options as `runs` and `run` take them."""
         known = [option.name for option in fields(self.options)]
@@ -251,7 +244,7 @@ def detect_format(path: Paths, max_size: int | None = None) -> Format:
         names = name_list("its fields are", first_record(file, max_size))
         raise ArgumentError(
             f"{file}: the format is not known{names}; name it with {{argument}}, one of "
-            f"{', '.join(_FORMATS)}, or give read_jsonl a map of its fields",
+            f"{', '.join(_FORMATS)}",
             "format",
         )
     return known

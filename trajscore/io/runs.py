@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.notebook import N_SHOWN, as_html
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
-from trajscore.core.values import is_iterable
+from trajscore.core.values import is_iterable, number_of
 from trajscore.io._findings import Findings
 from trajscore.io._run import Run, as_grade
 from trajscore.io.files import Place
@@ -39,15 +39,17 @@ class LeftOut:
 
 def count_left_out(left_out: Sequence[LeftOut], n_runs: int) -> str:
     """Say how many runs are left out and why, and name the first."""
-    total = n_runs + len(left_out)
+    of_all = number_of(n_runs + len(left_out), "run")
     reasons = Counter(run.reason for run in left_out if run.kind == "excluded")
     n_malformed = len(left_out) - reasons.total()
     counts = []
     if n_malformed:
-        counts.append(f"{n_malformed} of {total} runs could not be read and are left out")
+        are = "is" if n_malformed == 1 else "are"
+        counts.append(f"{n_malformed} of {of_all} could not be read and {are} left out")
     if reasons:
         names = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
-        counts.append(f"{reasons.total()} of {total} runs are excluded ({names})")
+        are = "is" if reasons.total() == 1 else "are"
+        counts.append(f"{reasons.total()} of {of_all} {are} excluded ({names})")
     malformed_first = sorted(left_out, key=lambda run: run.kind == "excluded")
     examples = "; ".join(map(str, malformed_first[:_MAX_EXAMPLES]))
     more = f"; and {len(left_out) - _MAX_EXAMPLES} more" if len(left_out) > _MAX_EXAMPLES else ""
@@ -125,7 +127,7 @@ class Runs(list[Run]):
     --------
     >>> from trajscore.io import Run, Runs
     >>> Runs([Run("a", outcome=1), Run("b")])
-    <Runs: 2 runs, 1 successes, 0 failures, 1 not observed>
+    <Runs: 2 runs, 1 success, 0 failures, 1 not observed>
     """
 
     def __init__(self, runs: Iterable[Run] = ()) -> None:
@@ -146,7 +148,8 @@ class Runs(list[Run]):
         left = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items(), reverse=True))
         graded = len(self) - ended[SUCCESS] - ended[FAILURE] - ended[CENSORED]
         return (
-            f"<Runs: {len(self)} runs, {ended[SUCCESS]} successes, {ended[FAILURE]} failures, "
+            f"<Runs: {number_of(len(self), 'run')}, {number_of(ended[SUCCESS], 'success')}, "
+            f"{number_of(ended[FAILURE], 'failure')}, "
             + (f"{graded} graded, " if graded else "")
             + f"{ended[CENSORED]} not observed{'; ' + left if left else ''}>"
         )

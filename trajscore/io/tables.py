@@ -174,42 +174,31 @@ def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
             f"; pass {{argument:scales={name}={top:g}}} if {top:g} means certainty in it"
             for name, top in _on_scales(frame, rest).items()
         )
-        mixed = "".join(
-            f"; correct {value!r} in row {row} of {name!r}, which otherwise holds fractions"
-            for name, row, value in _fractions_but_for_words(frame, rest)
-        )
+        unread = "".join(f"; column {n!r} {why}" for n, why in unread_scores(frame, rest).items())
         raise ArgumentError(
-            f"no column looks like a score; name the column with {{argument}}{scaled}{mixed}; the "
-            f"table has: {', '.join(map(str, frame.columns))}",
+            f"no column looks like a score; name the column with {{argument}}{scaled}{unread}"
+            f"; the table has: {', '.join(map(str, frame.columns))}",
             "scores",
         )
     return names
 
 
-def _fractions_but_for_words(
-    frame: pd.DataFrame, names: list[str]
-) -> Iterator[tuple[str, int, Any]]:
-    """Yield columns of mostly fractions, with the row and the value of their first word."""
-    for name in names:
-        numbers = parse_numbers(frame[name]) if frame[name].dtype.kind in "OUT" else frame[name]
-        words = (numbers.isna() & frame[name].notna()).to_numpy()
-        if words.any() and 2 * words.sum() < len(words) and _holds_fractions(numbers):
-            row = int(np.argmax(words))
-            yield str(name), row, frame[name].iloc[row]
+def other_columns(frame: pd.DataFrame, chosen: Fields) -> list[str]:
+    """Return the columns that have no part."""
+    taken = {*chosen.ids, chosen.step, chosen.outcome, chosen.stop_reason, chosen.group}
+    return [str(name) for name in frame.columns if name not in {*taken, *chosen.scores}]
 
 
 def settings(frame: pd.DataFrame, chosen: Fields) -> list[str]:
     """Return the columns of fractions that are costs or settings by their names."""
-    taken = {*chosen.ids, chosen.step, chosen.outcome, *chosen.scores}
-    names = [str(name) for name in frame.columns if name not in taken and is_setting(str(name))]
-    return [name for name in names if _holds_fractions(frame[name])]
+    names = other_columns(frame, chosen)
+    return [name for name in names if is_setting(name) and _holds_fractions(frame[name])]
 
 
 def constants(frame: pd.DataFrame, chosen: Fields) -> dict[str, float]:
     """Return the columns that hold one fraction, which are not taken unasked, with its value."""
-    taken = {*chosen.ids, chosen.step, chosen.outcome, *chosen.scores}
-    names = [str(name) for name in frame.columns if name not in taken and not is_setting(str(name))]
-    values = {name: _fractions(frame[name]) for name in names}
+    names = other_columns(frame, chosen)
+    values = {name: _fractions(frame[name]) for name in names if not is_setting(name)}
     return {name: float(own[0]) for name, own in values.items() if len(own) == 1}
 
 
@@ -233,8 +222,7 @@ def is_setting(name: str) -> bool:
 
 def skipped(frame: pd.DataFrame, chosen: Fields) -> dict[str, float]:
     """Return the columns not chosen that may be confidences from 0 to 10 or 100, with that end."""
-    taken = {*chosen.ids, chosen.step, chosen.outcome, chosen.stop_reason, chosen.group}
-    return _on_scales(frame, [n for n in frame.columns if n not in {*taken, *chosen.scores}])
+    return _on_scales(frame, other_columns(frame, chosen))
 
 
 def _on_scales(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, float]:
@@ -248,6 +236,34 @@ def _on_scales(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, float]:
     return scales
 
 
+def unread_scores(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, str]:
+    """Say why columns that may be confidences are not taken: they hold text, or values below 0."""
+    reasons = {name: _unread(frame[name], name) for name in names if not is_setting(name)}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _unread(column: pd.Series, name: str) -> str:
+    is_named = bool(words_of(name) & _STATED)
+    if column.dtype.kind in "iuf":
+        below = is_named and column.min() < 0
+        return f"has values below 0; to judge it, pass {{argument:scores={name}}}" if below else ""
+    is_text = column.map(lambda value: isinstance(value, str)).to_numpy(dtype=bool)
+    if not is_text.any():
+        return ""
+    first, texts = column[is_text].iloc[0], column[is_text].str.strip()
+    if texts.str.endswith("%").all() and _without_per_cent(column[is_text]).notna().all():
+        return f"holds text such as {first!r}; to judge it, pass {{argument:scales={name}=100}}"
+    numbers = parse_numbers(column)
+    words = (numbers.isna() & column.notna()).to_numpy()
+    if not words.any() and (is_named or _holds_fractions(numbers)):
+        ask = f"to judge it, pass {{argument:scores={name}}}"
+        return f"holds numbers as text, such as {first!r}; {ask}"
+    if words.any() and 2 * words.sum() < len(words) and _holds_fractions(numbers):
+        row = int(np.argmax(words))
+        return f"has {column.iloc[row]!r} in row {row}, but fractions elsewhere; correct it"
+    return ""
+
+
 _STATED = {
     "verbal", "confidence", "conf", "sure", "certainty", "probability", "prob", "chance", "percent",
     "judge", "judged", "score", "rating", "verifier", "belief", "trust", "likelihood",
@@ -258,7 +274,7 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
     """Divide predictors by their scales; make risks p into 1 - p, or -p beyond [0, 1]."""
     changed = {}
     for name, scale in fields.scales:
-        changed[name] = parse_numbers(frame[name]) / scale
+        changed[name] = _without_per_cent(frame[name]) / scale
         beyond = (changed[name] < 0) | (changed[name] > 1)
         if beyond.any():
             row = int(np.argmax(beyond))
@@ -275,6 +291,17 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
         if word.any():  # remains, so that the container refuses it by run and step
             changed[name] = numbers.astype(object).where(~word, frame[name])
     return frame.assign(**changed) if changed else frame
+
+
+def _without_per_cent(column: pd.Series) -> pd.Series:
+    """Return numbers, of "56%" 56."""
+    if column.dtype.kind not in "OUT":
+        return parse_numbers(column)
+    return parse_numbers(
+        column.map(
+            lambda value: value.strip().removesuffix("%") if isinstance(value, str) else value
+        )
+    )
 
 
 def with_times(frame: pd.DataFrame, step: str | None) -> tuple[pd.DataFrame, str | None]:

@@ -44,6 +44,7 @@ def row_slices(array: NDArray[Any]) -> list[slice]:
     return [slice(k, min(k + step, len(array))) for k in range(0, len(array), step)]
 
 
+@np.errstate(invalid="ignore", over="ignore")  # of values that are refused
 def check_rows(P: NDArray[Any], rows: slice, *, log: bool) -> None:
     """Refuse a chunk of rows that are not distributions over classes, naming the worst of all."""
     if not (_distance(P[rows], log) <= _SUM_TOLERANCE).all() or (not log and P[rows].min() < 0):
@@ -54,8 +55,7 @@ def check_rows(P: NDArray[Any], rows: slice, *, log: bool) -> None:
 
 def _distance(rows: NDArray[Any], log: bool) -> NDArray[Any]:
     """How far each row's (logarithm of the) sum is from where it should be."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.abs(logsumexp(rows, axis=1) if log else rows.sum(axis=1) - 1))
+    return np.asarray(np.abs(logsumexp(rows, axis=1) if log else rows.sum(axis=1) - 1))
 
 
 def _badness(rows: NDArray[Any], log: bool) -> NDArray[Any]:

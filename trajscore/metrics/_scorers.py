@@ -17,7 +17,7 @@ from trajscore.core.estimator import censored_of
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.score_families import get_family
-from trajscore.core.values import as_flag, as_numbers
+from trajscore.core.values import as_flag, as_numbers, number_of
 from trajscore.core.weights import OWN, Horizon, Weights, as_step_weights
 from trajscore.metrics._answer_checks import check_n
 from trajscore.metrics._ecuas import ecuas_score
@@ -52,7 +52,7 @@ class TPSScorer:
         unobserved = outcomes == CENSORED
         if unobserved.any():
             raise ValueError(
-                f"row {int(np.argmax(unobserved))}: the outcome is -1 (unobserved; "
+                f"run {int(np.argmax(unobserved))}: the outcome is -1 (unobserved; "
                 f"{int(unobserved.sum())} of {len(outcomes)} are), and tps_scorer needs observed "
                 f"outcomes; use censored_tps_scorer, or make_censored_tps_scorer(censored=...)"
             )
@@ -70,9 +70,10 @@ class TPSScorer:
         """Warn of folds so small that the mean of their scores may prefer the wrong model."""
         if n_runs < _SMALLEST_FOLD and self.options["normalize"] and self.options["horizon"] != OWN:
             warnings.warn(
-                f"The fold has {n_runs} runs. The score divides by the weights of a fold's steps, "
-                f"so with fewer than {_SMALLEST_FOLD} runs the mean over folds may prefer the "
-                f"wrong model. Use fewer folds, or {type(self).maker}(normalize=False)",
+                f"The fold has {number_of(n_runs, 'run')}. The score divides by the weights of a "
+                f"fold's steps, so with fewer than {_SMALLEST_FOLD} runs the mean over folds "
+                f"may prefer the wrong model. Use fewer folds, or "
+                f"{type(self).maker}(normalize=False)",
                 UserWarning,
                 stacklevel=3,
             )

@@ -15,7 +15,7 @@ from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.run_sums import beyond_end, run_sums
 from trajscore.core.sample import check_forecasts
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_flag
+from trajscore.core.values import as_flag, number_of
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 
 
@@ -292,10 +292,10 @@ def check_scored(
         if beyond.any():
             row = int(np.argmax(beyond))
             warnings.warn(
-                f"row {row}: the run ended after {X.lengths[row]} steps, but its horizon is "
-                f"{X.horizon[row]} ({int(beyond.sum())} such runs). With horizon='own' its weights "
-                f"are spread over steps that never came. Set the horizon of an ended run to its "
-                f"length",
+                f"row {row}: the run ended after {number_of(int(X.lengths[row]), 'step')}, but its "
+                f"horizon is {X.horizon[row]} ({number_of(int(beyond.sum()), 'such run')}). With "
+                f"horizon='own' its weights are spread over steps that never came. Set "
+                f"the horizon of an ended run to its length",
                 UserWarning,
                 stacklevel=3,
             )

@@ -340,8 +340,8 @@ def _is_enough(n: int, alpha: float) -> bool:
     needed = conformal_needs(alpha)
     if n < needed:
         warnings.warn(
-            f"{n} successes are too few at alpha = {alpha:g}: no run will be flagged; at least "
-            f"{needed} are needed, or a higher alpha",
+            f"too few successes ({n}) at alpha = {alpha:g}: no run will be flagged; give at least "
+            f"{needed}, or raise alpha",
             UserWarning,
             stacklevel=6,
         )

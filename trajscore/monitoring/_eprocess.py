@@ -17,7 +17,14 @@ from trajscore.core.checks import check_groups
 from trajscore.core.estimator import TraceTransformer, like_input
 from trajscore.core.folds import assign_folds, held_out_rows, out_of_fold
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice, is_number
+from trajscore.core.values import (
+    as_count,
+    as_fraction,
+    as_random_state,
+    check_choice,
+    is_number,
+    number_of,
+)
 from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold, final_forecaster
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._stopping_rule import StoppingRule, by_alpha, warn_longer
@@ -440,10 +447,10 @@ def _warn_if_alike(ratio: DensityRatio, X: TrajectoryArray) -> None:
 
 
 def _check_split(y: IntArray, at_least: int) -> None:
-    for outcome, name in ((1, "successes"), (0, "failures")):
+    for outcome, name in ((1, "success"), (0, "failure")):
         count = int((y == outcome).sum())
         if count < at_least:
             raise ValueError(
-                f"there are {count} {name} (n_samples = {len(y)}); at least {at_least} are needed "
-                f"to split the runs"
+                f"the runs have {number_of(count, name)} (n_samples = {len(y)}); splitting them "
+                f"needs at least {at_least}"
             )

@@ -15,7 +15,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.folds import held_out_rows
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_fraction, as_random_state
+from trajscore.core.values import as_fraction, as_random_state, number_of
 from trajscore.monitoring._baselines import OneLimit
 from trajscore.monitoring._stopping_rule import by_alpha, unfitted_forecaster, warn_longer
 from trajscore.monitoring._thresholds import most_flagged, pac_needs
@@ -151,8 +151,7 @@ class LearnThenTestStop(OneLimit):
             return known
         if calibration is None and len(known) < 2:
             raise ValueError(
-                f"{len(known)} runs have an outcome (n_samples = {len(known)}); at least 2 are "
-                f"needed to split"
+                f"runs with an outcome: n_samples = {len(known)}; splitting them needs at least 2"
             )
         seed = as_random_state(self.random_state).randint(2**31)
         return held_out_rows(known, n_runs, calibration, self.calibration_fraction, seed)
@@ -183,14 +182,14 @@ class LearnThenTestStop(OneLimit):
             all_runs = most_flagged(self.n_calibration_, self.lost_accuracy, self.delta)
             allowed = min(allowed, all_runs)
         if allowed < 0:
-            needed = f"{pac_needs(alpha, self.delta)} successes"
+            needed = number_of(pac_needs(alpha, self.delta), "success")
             if self.lost_accuracy is not None:
                 n_runs = pac_needs(self.lost_accuracy, self.delta)
-                needed = f"{needed} and {n_runs} runs"
+                needed = f"{needed} and {number_of(n_runs, 'run')}"
             warnings.warn(
-                f"{self.n_calibration_successes_} successes among {self.n_calibration_} held-out "
-                f"runs are too few at alpha = {alpha:g}: no run will be flagged; hold out at "
-                f"least {needed}, or raise alpha",
+                f"too few held-out runs ({self.n_calibration_}, of which "
+                f"{self.n_calibration_successes_} succeeded) at alpha = {alpha:g}: no run will be "
+                f"flagged; hold out at least {needed}, or raise alpha",
                 UserWarning,
                 stacklevel=5,
             )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.notebook import N_SHOWN, as_html
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_flag, as_path, is_number
+from trajscore.core.values import as_flag, as_path, is_number, number_of
 from trajscore.monitoring._density_ratio import FittedTest, Progress
 from trajscore.monitoring._journal import Journal, OtherOwnerError
 from trajscore.monitoring._thresholds import one_id
@@ -160,10 +160,10 @@ class EProcessMonitor:
             state = self._new_run(run_id) if state is None else state
             due = state.last.step + 1
             if step is not None and step != due:
-                raise ValueError(
-                    f"run {run_id!r}: got step {step}, expected step {due}; send the steps of a "
-                    f"run in order, each once"
-                )
+                why = f"got step {step}, expected step {due}; send the steps of a run in order"
+                if run_id in self._ended and run_id not in self._runs:
+                    why = f"step {step} comes after its end; begin a new run of that id with step 1"
+                raise ValueError(f"run {run_id!r}: {why}")
             scores = _checked_scores(self.test, score, run_id, due)
             after = self._after(state, scores, done=done)
             if due == self._warn_at:
@@ -341,7 +341,7 @@ class EProcessMonitor:
     def __repr__(self) -> str:
         flagged = sum(decision.flagged for decision in self)
         return (
-            f"<{type(self).__name__}: alpha {self.alpha:g}, {len(self)} open runs, "
+            f"<{type(self).__name__}: alpha {self.alpha:g}, {number_of(len(self), 'open run')}, "
             f"{flagged} flagged>"
         )
 
@@ -373,15 +373,15 @@ class EProcessMonitor:
 
     def _known(self, run_id: Hashable) -> _Run:
         if run_id not in self._runs:
-            raise KeyError(f"run {run_id!r} is not open: it has no score yet, or is finished")
+            raise KeyError(f"run {run_id!r} is not open: it has no score yet, or has ended")
         return self._runs[run_id]
 
     def _warn_longer(self, run_id: Hashable) -> None:
         """Say once that a run is longer than any seen in fitting."""
         self._warn_at = -1
         warnings.warn(
-            f"run {run_id!r} has more than the {self.test.longest} steps of the longest run in "
-            f"fitting; {self.test.beyond}",
+            f"run {run_id!r} is longer than the longest run in fitting, which has "
+            f"{number_of(self.test.longest, 'step')}; {self.test.beyond}",
             UserWarning,
             stacklevel=3,
         )

@@ -69,8 +69,8 @@ def split_report(
     -------
     DataFrame indexed by alpha
         The rates of `StoppingRule.report` with the ends of their intervals; n_known, n_success and
-        n_failure, in the mean over splits. A level for which too few successes are known flags
-        nothing.
+        n_failure, in the mean over splits; too_few, the share of splits in which too few successes
+        are known to set a threshold, so that no run is flagged.
 
     Raises
     ------
@@ -122,15 +122,16 @@ def _one_split(rule: StoppingRule, sample: Sample, known_share: float, seed: int
     known, new = sample.take(is_known), sample.take(~is_known)
     fit_params = {} if known.groups is None else fit_arguments(rule, {"groups": known.groups})
     with warnings.catch_warnings():  # what these warnings say shows in the table
-        warnings.filterwarnings("ignore", message=".*successes are too few")
+        warnings.filterwarnings("ignore", message="too few .*no run will be flagged")
         warnings.filterwarnings("ignore", message="The forecasts of all .* are the same")
-        warnings.filterwarnings("ignore", message=".*steps of the longest run in fitting")
+        warnings.filterwarnings("ignore", message=".*longer than the longest run in fitting")
         warnings.filterwarnings("ignore", message="score .* is out of range")
         fitted = clone(rule).fit(known.X, known.y, **fit_params)
         spent = {"cost": new.traces[_COST]} if _COST in new.traces else {}
         table = fitted.report(new.X, new.y, **spent)
     rates = [name for name in RATES if name in table]
-    return table[[*rates, "n_success", "n_failure"]].assign(n_known=len(known))
+    columns = table[[*rates, "n_success", "n_failure"]]
+    return columns.assign(n_known=len(known), too_few=np.isinf(table["threshold"]).astype(float))
 
 
 def _means(tables: pd.DataFrame, confidence_level: float) -> pd.DataFrame:

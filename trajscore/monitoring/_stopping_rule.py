@@ -18,12 +18,13 @@ from trajscore.calibration import PrefixForecaster
 from trajscore.calibration.forecaster import check_forecaster, is_passthrough
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight, check_trajectories
+from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.ids import check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_fraction, is_number
+from trajscore.core.values import as_fraction, is_number, number_of
 from trajscore.core.within_runs import first_step_above, last_cells, run_maxima, running_sum
 
 
@@ -219,9 +220,12 @@ class StoppingRule(ABC, BaseEstimator):
             np.isclose(self.alphas_, alpha if is_number(alpha) else np.nan, rtol=1e-12, atol=0)
         )
         if not len(near):
-            raise ValueError(
-                f"alpha = {alpha} was not fitted; the fitted levels are {self.alphas_.tolist()}. "
-                f"Name it in alpha= of the estimator before fit"
+            levels = ", ".join(map(str, self.alphas_.tolist()))
+            raise ArgumentError(
+                f"{{argument}} was not fitted; the fitted levels are {levels}. Give one of these, "
+                f"or fit with that level",
+                "alpha",
+                alpha,
             )
         return float(self.alphas_[near[0]])
 
@@ -345,8 +349,8 @@ def warn_longer(X: TrajectoryArray, longest: int, beyond: str) -> None:
     longer = int((X.lengths > longest).sum())
     if longer and beyond:
         warnings.warn(
-            f"{longer} runs have more than the {longest} steps of the longest run in fitting; "
-            f"{beyond}",
+            f"{number_of(longer, 'run')} longer than the longest run in fitting, which has "
+            f"{number_of(longest, 'step')}; {beyond}",
             UserWarning,
             stacklevel=3,
         )

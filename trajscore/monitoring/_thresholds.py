@@ -220,8 +220,8 @@ def randomised_conformal_limits(
 
 def _warn_too_few(n: int, name: str, alpha: float, needed: int) -> None:
     warnings.warn(
-        f"{n} held-out successes are too few for threshold={name!r} at alpha = {alpha:g}: no "
-        f"run will be flagged; hold out at least {needed}, or raise alpha",
+        f"too few held-out successes ({n}) for threshold={name!r} at alpha = {alpha:g}: no run "
+        f"will be flagged; hold out at least {needed}, or raise alpha",
         UserWarning,
         stacklevel=4,
     )

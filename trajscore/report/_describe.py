@@ -17,6 +17,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, differ
 from trajscore.core.stops import mechanism_of, recorded_stops
+from trajscore.core.values import number_of
 from trajscore.io.fields import USUAL_FIELDS, Fields
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
@@ -71,8 +72,8 @@ class Description:
         )
 
     def _lines(self) -> Iterator[tuple[str, str]]:
-        numbers = (("row", self.n_rows), ("run", self.n_runs))
-        counts = [_count(n, unit) for unit, n in numbers if n is not None]
+        counts = [number_of(self.n_rows, "row")] if self.n_rows else []
+        counts += [] if self.n_runs is None else [number_of(self.n_runs, "run")]
         stops = (f"{r} {stop['runs']} ({stop['kind']})" for r, stop in self.stops.items())
         shares = (f"{name} at {share:.0%} of turns" for name, share in self.confidences.items())
         calls = (f"{name or 'without a name'} {count}" for name, count in self.tools.items())
@@ -86,12 +87,18 @@ class Description:
             ("calls of tools", ", ".join(calls)),
             ("tasks", tasks),
             ("confidences", ", ".join(shares)),
-            *((f"other fields of {owner}", _few(names)) for owner, names in self.fields.items()),
+            *((self._title(owner), _few(names)) for owner, names in self.fields.items()),
             *(("note", text) for text in self.not_used),
-            *(("left out", f"{_count(n, 'run')}: {why}") for why, n in self.left_out.items()),
+            *(("left out", f"{number_of(n, 'run')}: {why}") for why, n in self.left_out.items()),
             ("a report", self.report),
         ]
         return ((title, text) for title, text in lines if text)
+
+    def _title(self, owner: str) -> str:
+        """Return the heading of fields that have no line of their own."""
+        if owner != "the table":
+            return f"other fields of {owner}"
+        return "other columns" if self.columns else "columns"
 
 
 def describe(
@@ -215,6 +222,8 @@ def _of_table(
 ) -> Description:
     frame = read_table(path, asked.get("max_size"))
     description = Description(str(path), "a table", n_rows=len(frame))
+    if not len(frame):
+        description.kind = "a table that has column names and no rows"
     description.fields = {"the table": [str(name) for name in frame.columns]}
     try:
         inputs = load(path, fields, **asked)
@@ -282,10 +291,6 @@ def _describe_table(
 # ------------------------------------------------------------------ sentences
 
 
-def _count(n: int, unit: str) -> str:
-    return f"{n} {unit}{'s' * (n != 1)}"
-
-
 def _few(names: list[str]) -> str:
     more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
     return ", ".join(names[:_MOST]) + more
@@ -294,7 +299,12 @@ def _few(names: list[str]) -> str:
 def _outcome(outcome: dict[str, Any]) -> str:
     if not outcome:
         return ""
-    counts = ", ".join(f"{n} {name}" for name, n in outcome.items() if name != "from")
+    words = {"successes": "success", "failures": "failure"}
+    counts = ", ".join(
+        number_of(n, words[name]) if name in words else f"{n:,} {name}"
+        for name, n in outcome.items()
+        if name != "from"
+    )
     source = f" (from {', '.join(outcome['from'])})" if outcome["from"] else ""
     return f"{counts or 'none'}{source}"
 
@@ -304,5 +314,7 @@ def _steps(steps: dict[str, Any]) -> str:
         return ""
     user = f", {steps['user']} of the user" if steps.get("user") else ""
     spread = f"{steps['least']} to {steps['most']} a run, {steps['median']:g} at the median"
+    if steps["least"] == steps["most"]:
+        spread = f"{steps['most']} in each run"
     whose = " of the agent" if "user" in steps else ""
     return f"{steps['agent']}{whose} ({spread}){user}"

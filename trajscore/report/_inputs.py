@@ -19,7 +19,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import joined_ids, parse_numbers
 from trajscore.core.outcomes import differ
 from trajscore.core.stops import Rule, mechanism_of, normalize_reasons
-from trajscore.core.values import unknown_name
+from trajscore.core.values import number_of, unknown_name
 from trajscore.core.within_runs import last_cells
 from trajscore.datasets import load_chess
 from trajscore.io.fields import USUAL_FIELDS, Fields, usual_names
@@ -33,9 +33,11 @@ from trajscore.io.tables import (
     choose_columns,
     constants,
     guess_first_step,
+    other_columns,
     read_table,
     settings,
     skipped,
+    unread_scores,
     with_scales,
     with_times,
 )
@@ -46,6 +48,7 @@ NO_SCORE = ""
 SPENT = ("cost", "tokens")
 # What an option of the command line is called that a sentence names.
 _OPTIONS = {name: f"--{name}" for name in ("outcome", "confidence", "id", "outcomes")}
+_OPTIONS |= {"scores": "--score", "scales": "--scale"}
 RISKS = {
     "TRACER": TracerScorer(),
     "repetition": TracerScorer(beta=0, gamma=0),
@@ -110,7 +113,8 @@ class FromLog:
                 "the log has no confidence (neither token log-probabilities nor stated ones); "
                 "judging it by minus TRACER's risk"
             )
-            lines.append(f"TRACER signals present in {self.n_turns:,} turns: {counts}")
+            turns = number_of(self.n_turns, "turn")
+            lines.append(f"TRACER signals present in {turns}: {counts}")
             lines += self.remarks
         lines += [ArgumentError(remark).in_options(_OPTIONS) for remark in self.unused]
         return "\n".join(lines)
@@ -151,7 +155,7 @@ class Inputs:
             return "no table was given: judging the bundled chess data (see datasets.load_chess)"
         lines = [str(self.origin)] if str(self.origin) else []
         if self.group is not None:
-            lines.append(f"{self.n_groups} clusters of runs by {self.group!r}")
+            lines.append(f"{number_of(self.n_groups, 'cluster')} of runs by {self.group!r}")
         return "\n".join(lines)
 
 
@@ -273,6 +277,9 @@ def _load_table(
         name: f"has values above 1; add --scale {name}={top:g} if {top:g} means certainty"
         for name, top in skipped(frame, chosen).items()
     }
+    if "scores" in guessed:
+        unread = unread_scores(frame, other_columns(frame, chosen))
+        left_out |= {name: ArgumentError(why).in_options(_OPTIONS) for name, why in unread.items()}
     not_used = [f"Left out: column {name!r} {why}" for name, why in left_out.items()]
     counted = first if first_step is None and step is not None else None
     if chosen.stop_reason is not None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from trajscore.core.values import number_of
+
 UNOBSERVED = "the outcome was not observed"
 """With ``censored="drop"``."""
 
 
 def number_of_runs(n: int) -> str:
     """Write a number of runs: "1 run", "2,000 runs"."""
-    return "1 run" if n == 1 else f"{n:,} runs"
+    return number_of(n, "run")
 
 
 def stopped_by(stop_reason: str | None) -> str:

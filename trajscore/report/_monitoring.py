@@ -16,7 +16,15 @@ from trajscore.core.values import as_count, as_fraction
 from trajscore.core.within_runs import step_numbers
 from trajscore.io import Run
 from trajscore.monitoring import DensityRatioEProcess, StoppingRule, split_report
-from trajscore.report._data import ALIVE, AS_GIVEN, REFERENCES, MonitoringOptions, Note
+from trajscore.monitoring._thresholds import conformal_needs
+from trajscore.report._data import (
+    ALIVE,
+    AS_GIVEN,
+    REFERENCES,
+    MonitoringOptions,
+    Note,
+    ReportData,
+)
 from trajscore.report._rows import Row
 from trajscore.tracer._action_signals import n_tokens
 from trajscore.tracer._turns import take_turns
@@ -73,6 +81,22 @@ def _follow(row: Row, options: MonitoringOptions, n_jobs: int | None) -> pd.Data
         groups=None if runs.groups is None else runs.groups[known],
         cost=None if options.cost is None else _of_runs(options.cost, traces),
         n_jobs=n_jobs,
+    )
+
+
+def without_threshold(data: ReportData) -> str:
+    """Say at which levels no run can be flagged, and why."""
+    if data.monitoring is None or data.monitoring.empty:
+        return ""
+    too_few = data.monitoring["too_few"].groupby(level="alpha").max()
+    levels = [f"{alpha:g}" for alpha in too_few.index[too_few > 0.5]]
+    if not levels:
+        return ""
+    ours, more = ("tasks with a success", "tasks") if data.groups else ("successes", "runs")
+    return (
+        f"Stopping early flags no run at alpha = {' and '.join(levels)}: too few {ours} are held "
+        f"out to set a threshold (alpha = {levels[0]} needs {conformal_needs(float(levels[0]))}). "
+        f"Collect more {more}."
     )
 
 

@@ -130,7 +130,7 @@ class TracerSignals(RunTransformer):
     ...                    io.Step("agent", "Tell me your booking number.")])
     >>> S = TracerSignals().fit_transform([run])
     >>> S
-    <TrajectoryArray: 1 runs of 3 to 3 steps, channels surprisal, repetition, agent_gap, ...>
+    <TrajectoryArray: 1 run of 3 steps, channels surprisal, repetition, agent_gap, ...>
     >>> S["repetition"].to_list()
     [array([nan,  0.,  1.])]
     """

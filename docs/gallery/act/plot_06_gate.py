@@ -47,5 +47,5 @@ plt.show()
 
 # %%
 # **What it decides.** Whether a change may go out. "Undecided" is an answer too: it comes with
-# the number of runs that would settle it. On the command line: ``trajscore check new.json
+# the number of more runs that would settle it. On the command line: ``trajscore check new.json
 # --baseline old.json``, with an exit code (:doc:`/user_guide/gates`).

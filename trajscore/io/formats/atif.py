@@ -10,12 +10,10 @@ from typing import Any
 
 from trajscore.core.values import as_path
 from trajscore.io._conversation import Conversation
-from trajscore.io._run import CutRuns, MalformedRunError, Run, as_outcome, leftover
+from trajscore.io._run import MalformedRunError, Run, as_outcome, leftover
 from trajscore.io._vocabulary import as_fields
-from trajscore.io.files import LogFile, Paths, Place
-from trajscore.io.reading import read_as
+from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import CutOptions, Format, Head, register
-from trajscore.io.runs import Runs
 from trajscore.io.text import text_of
 
 _RESULT = "result.json"
@@ -26,59 +24,6 @@ _STEP = frozenset(
 _RUN = frozenset({"trajectory_id", "steps"})
 # Files beside a trajectory that are not runs: continuations and summaries.
 _PARTS = ("trajectory.cont-", "trajectory.summarization-")
-
-
-def read_atif(
-    path: Paths,
-    *,
-    result: str | PathLike[str] | None = None,
-    reward: str = "reward",
-    cut_runs: CutRuns = "unobserved",
-    **options: Any,
-) -> Runs:
-    """Read trajectories in the agent trajectory interchange format, one run a file.
-
-    Parameters
-    ----------
-    path : str, Path or iterable of them
-        As in `read_runs`; a folder is searched at any depth for ``trajectory*.json`` (as Harbor's
-        job folders are laid out).
-    result : str or Path, optional
-        Harbor's ``result.json`` of a single trajectory. Default: the one in the trajectory's
-        folder or in the folder above. Without one the outcome is not observed.
-    reward : str, default="reward"
-        Which of the verifier's rewards is the outcome, if there are several.
-    cut_runs : {"unobserved", "score"}, default="unobserved"
-        The outcome of a run that an exception ended and the verifier scored: -1, or the score. The
-        reward is in the run's meta either way.
-    **options
-        As in `read_runs`: outcome, outcomes, confidence, id, rule and so on.
-
-    Returns
-    -------
-    Runs
-        The runs.
-
-    Notes
-    -----
-    Steps that repeat an earlier context (``is_copied_context``) are left out and counted in
-    ``run.extra["n_copied_steps"]``. The format holds log-probabilities without token strings.
-    Versions up to 1.8 differ only in fields that go to `Run.extra`.
-
-    Examples
-    --------
-    >>> import json, tempfile, pathlib
-    >>> from trajscore import io
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> step = {"step_id": 1, "source": "agent", "message": "Done", "metrics": {"cost_usd": 0.1}}
-    >>> _ = (folder / "trajectory.json").write_text(json.dumps({"steps": [step]}))
-    >>> _ = (folder / "result.json").write_text(json.dumps(
-    ...     {"trial_name": "a", "task_name": "t", "verifier_result": {"rewards": {"reward": 1}}}))
-    >>> io.read_atif(folder)[0]
-    <Run 'a': 1 steps, success>
-    """
-    own = {"result": result, "reward": reward, "cut_runs": cut_runs}
-    return read_as("atif", path, **own, **options)
 
 
 @dataclass

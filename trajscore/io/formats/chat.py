@@ -11,63 +11,10 @@ from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io._thread import Thread
 from trajscore.io._vocabulary import MESSAGE_LISTS
 from trajscore.io.fields import dig, usual_names
-from trajscore.io.files import LogFile, Paths, Place, stem
-from trajscore.io.reading import read_as
+from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import STREAMED, Format, Head, register
-from trajscore.io.runs import Runs
 
 _LISTS_OF_RUNS = {"runs", "data", "conversations"}
-
-
-def read_openai(path: Paths, **options: Any) -> Runs:
-    """Read chat messages, in OpenAI's form or that of another library.
-
-    Parameters
-    ----------
-    path : str, Path or iterable of them
-        As in `read_runs`. A file holds runs, ``{"messages": [...], "id": ...}``, in a list or one a
-        line, or the messages of a single run, in a list or one a line; then the run's id is the
-        file's name. Instead of a message there may be a whole completion, ``{"choices":
-        [{"message", "logprobs"}]}``; a run may also be a request with its response, ``{"messages":
-        [...], "choices": [...]}`` or ``{"input": [...], "output": [...]}``.
-    **options
-        As in `read_runs`: outcome, outcome_map, outcomes, confidence, id, stop_reason and rule.
-
-    Returns
-    -------
-    Runs
-        The runs. A run without an outcome has -1.
-
-    See Also
-    --------
-    read_jsonl : Reads other forms by a map of field names.
-
-    Notes
-    -----
-    Messages may be those of OpenAI's chats and Responses, Anthropic, LangChain and LangGraph,
-    Google, Pydantic AI, Vercel's AI SDK, OpenTelemetry's GenAI convention and ShareGPT, under
-    "messages", "conversations", "items" and other usual names, also within "values", "outputs",
-    "output" or "response".
-
-    Log-probabilities are those of ``logprobs.content``, on the message or on its choice. The
-    choice of a request with its response is the last turn; where the last message says the same,
-    it is that turn, and only gives it its log-probabilities. Of several choices the first counts;
-    the others are kept in ``extra["other_choices"]`` of the step and counted in the column
-    n_other_choices of `meta`.
-
-    Examples
-    --------
-    >>> import json, tempfile, pathlib
-    >>> from trajscore import io
-    >>> log = pathlib.Path(tempfile.mkdtemp()) / "chats.jsonl"
-    >>> turn = {"role": "assistant", "content": "Yes",
-    ...         "logprobs": {"content": [{"token": "Yes", "logprob": -0.5}]}}
-    >>> _ = log.write_text(json.dumps({"id": "a", "messages": [turn]}))
-    >>> runs = io.read_openai(log, outcomes={"a": True})
-    >>> runs[0].steps[0].logprobs, io.outcomes(runs)
-    ((-0.5,), array([1]))
-    """
-    return read_as("openai", path, **options)
 
 
 def is_chat(head: Head) -> bool:

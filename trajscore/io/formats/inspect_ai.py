@@ -8,62 +8,14 @@ from typing import Any
 
 from trajscore.core.optional import optional
 from trajscore.io._conversation import Conversation, as_number
-from trajscore.io._run import CutRuns, Run, as_outcome
+from trajscore.io._run import Run, as_outcome
 from trajscore.io._thread import Thread
-from trajscore.io.files import LogFile, Paths, Place
-from trajscore.io.reading import read_as
+from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import CutOptions, Format, Head, register
-from trajscore.io.runs import Runs
 from trajscore.io.text import text_of
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _BULK = {"messages", "events", "attachments", "input", "output", "choices", "timelines"}
-
-
-def read_inspect(
-    path: Paths, *, scorer: str | None = None, cut_runs: CutRuns = "unobserved", **options: Any
-) -> Runs:
-    """Read logs of Inspect AI; needs the extra ``inspect``.
-
-    Parameters
-    ----------
-    path : str, Path or iterable of them
-        As in `read_runs`, with the ending ``.eval`` or ``.json``.
-    scorer : str, optional
-        Whose score is the outcome, ``"name"`` or ``"name/key"`` where the score is a dict.
-        Default: the only scorer; several are an error that names them.
-    cut_runs : {"unobserved", "score"}, default="unobserved"
-        The outcome of a run that has a score although a limit or an error ended it: -1, or the
-        score. The score is in the run's meta either way.
-    **options
-        As in `read_runs`: outcome, outcomes, confidence, id, rule and so on.
-
-    Returns
-    -------
-    Runs
-        One run a sample and epoch.
-
-    Raises
-    ------
-    ImportError
-        If inspect-ai is not installed.
-    ValueError
-        If there are several scorers and none is chosen, or as in `read_runs`.
-
-    Notes
-    -----
-    Turns are the model's calls, in the order of the transcript, and the user's messages that they
-    answer; calls that a scorer makes are left out. A transcript without events is read from its
-    messages. An intermediate score becomes the confidence of the agent's turn before it. Limits
-    on messages, turns, tokens, cost and time are administrative, others and errors informative.
-    The library reads a ``.json`` log as a whole; for large logs use ``.eval``.
-
-    Examples
-    --------
-    >>> from trajscore import io
-    >>> runs = io.read_inspect("logs/")  # doctest: +SKIP
-    """
-    return read_as("inspect", path, scorer=scorer, cut_runs=cut_runs, **options)
 
 
 @dataclass

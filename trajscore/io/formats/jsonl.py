@@ -12,65 +12,15 @@ from trajscore.core.values import unknown_name
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, leftover
 from trajscore.io.fields import USUAL, Fields, dig, usual_names
-from trajscore.io.files import Broken, LogFile, Paths, Place
+from trajscore.io.files import Broken, LogFile, Place
 from trajscore.io.formats.chat import is_chat
-from trajscore.io.reading import read_as
 from trajscore.io.registry import Format, Head, register
-from trajscore.io.runs import Runs
 from trajscore.io.text import text_of
 
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
 _OF_STEP = ("actor", "text", "action", "tool_calls", "observation", "logprobs", "cost")
 
 Item = tuple[Place, Any]
-
-
-def read_jsonl(path: Paths, fields: Mapping[str, str] | None = None, **options: Any) -> Runs:
-    r"""Read JSON lines in any form, with a step or a run on each line.
-
-    Parameters
-    ----------
-    path : str, Path or iterable of them
-        As in `read_runs`: JSON lines, or a list in JSON.
-    fields : mapping of str to str, optional
-        The names of fields: ``{"text": "thought", "stop_reason": "info.exit_status"}``. Keys: id,
-        step, actor, text, action, tool_calls, observation, confidence, logprobs, cost, outcome,
-        stop_reason, task, trial, and steps. Dots lead into nested objects. With ``steps``, a line
-        is a run whose steps are listed there. Otherwise a line is a step, and the lines with the
-        same id are a run, sorted by step. Other parts are searched under their usual names.
-    **options
-        As in `read_runs`: outcome, outcome_map, outcomes, confidence, id, stop_reason and rule.
-
-    Returns
-    -------
-    Runs
-        The runs, in the order in which they begin.
-
-    Raises
-    ------
-    ValueError
-        If a named field is nowhere in the file, a line with a step is not JSON, or as in
-        `read_runs`.
-
-    Notes
-    -----
-    A run with the same step on two lines cannot be read. Without an actor, every step is the
-    agent's. An ``action`` becomes a call of a tool named "action", so that repeated actions count
-    as repeated calls. Other fields of a line are in `Step.extra`. An outcome is true, false, -1
-    (not observed) or a grade in [0, 1]; a run with another outcome is left out.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from trajscore import io
-    >>> log = pathlib.Path(tempfile.mkdtemp()) / "steps.jsonl"
-    >>> _ = log.write_text('{"run": "a", "t": 1, "thought": "Look", "p": 0.7, "solved": 1}\n'
-    ...                    '{"run": "a", "t": 2, "thought": "Done", "p": 0.9, "solved": 1}\n')
-    >>> runs = io.read_jsonl(log, {"text": "thought"})
-    >>> runs[0], [step.confidence for step in runs[0].steps]
-    (<Run 'a': 2 steps, success>, [0.7, 0.9])
-    """
-    return read_as("jsonl", path, fields=fields, **options)
 
 
 @dataclass
@@ -156,7 +106,7 @@ def _one_by_one(lines: Iterable[Item], fields: Fields) -> Iterator[Item]:
             place = items[0][0]
             raise ValueError(
                 f"{place.file}, line with index {place.index}: run {name!r} continues after "
-                f"another run; sort the lines by run, or use read_jsonl"
+                f"another run; sort the lines by run, or use read_runs"
             )
         yield _joined(name, len(seen), items)
         seen.add(name)

@@ -10,53 +10,13 @@ from trajscore.core.outcomes import SUCCESS
 from trajscore.core.values import is_count
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, Step, as_object, as_outcome, leftover
-from trajscore.io.files import LogFile, Paths, Place
-from trajscore.io.reading import read_as
+from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, register
-from trajscore.io.runs import Runs
 
 _RUN = frozenset({"task_id", "trial", "reward", "traj"})
 # How a run ends by itself: the simulated user says so, or the agent hands over.
 _USER_STOP = "###STOP###"
 _LAST_TOOL = "transfer_to_human_agents"
-
-
-def read_tau_bench(path: Paths, *, max_turns: int | None = 30, **options: Any) -> Runs:
-    """Read trajectory files of tau-bench.
-
-    Parameters
-    ----------
-    path : str, Path or iterable of them
-        As in `read_runs`.
-    max_turns : int or None, default=30
-        The cap on the agent's messages under which the log was made. A run that reaches it
-        without having ended, and without reward 1, was cut off: outcome -1, stop reason
-        "max_steps". None: no run counts as cut off.
-    **options
-        As in `read_runs`: outcome, outcomes, confidence, id, rule and so on.
-
-    Returns
-    -------
-    Runs
-        One run a trajectory.
-
-    Notes
-    -----
-    A run has ended if the last message is the user's and holds ``###STOP###``, or if the last call
-    is ``transfer_to_human_agents``. The environment computes a reward only then; before, it is 0.
-
-    Examples
-    --------
-    >>> import json, tempfile, pathlib
-    >>> from trajscore import io
-    >>> log = pathlib.Path(tempfile.mkdtemp()) / "log.json"
-    >>> talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}]
-    >>> run = {"task_id": 7, "trial": 1, "reward": 1.0, "info": {}, "traj": talk}
-    >>> _ = log.write_text(json.dumps([run]))
-    >>> io.read_tau_bench(log)[0]
-    <Run '7-1': 2 steps, success>
-    """
-    return read_as("tau_bench", path, max_turns=max_turns, **options)
 
 
 @dataclass
