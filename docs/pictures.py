@@ -1,7 +1,4 @@
-"""Pictures of the documentation: of each display, of the layers, and the one on the first page.
-
-Run it, ``python docs/pictures.py``, to make the README's picture anew.
-"""
+"""Pictures of the documentation: of each display, of the layers, and those of guides."""
 
 import tomllib
 from pathlib import Path
@@ -167,12 +164,3 @@ def layers():
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 {len(levels) * 42}">'
         f"<style>{style}</style>{''.join(boxes)}</svg>"
     )
-
-
-if __name__ == "__main__":
-    both, (left, right) = plt.subplots(
-        1, 2, figsize=(9, 3.6), layout="constrained", width_ratios=[1, 1.25]
-    )
-    meaning(left)
-    worth(right)
-    both.savefig(DOCS / "_static" / "chess.png", dpi=110, metadata={"Software": None})
