@@ -1,5 +1,5 @@
 """
-How early does a risk tell of failure?
+How early does a risk warn of failure?
 ======================================
 
 A dialogue of an agent holds no confidence. TRACER sees trouble in what was said: repetitions,
