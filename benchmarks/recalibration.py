@@ -53,7 +53,7 @@ CALIBRATORS = {
 
 def compared(X: TrajectoryArray, y: np.ndarray) -> pd.DataFrame:
     """Mean score of each map out of fold, and its difference to Platt's, paired, simultaneous."""
-    traces = {"raw": X}
+    traces = {"as given": X}
     traces |= {name: cross_fit_traces(one, X, y, cv=2) for name, one in CALIBRATORS.items()}
     tables = {}
     for title, score in SCORES.items():

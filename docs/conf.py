@@ -12,6 +12,7 @@ sys.path.insert(0, str(HERE))
 import matplotlib.pyplot as plt  # noqa: E402
 import pictures  # noqa: E402
 import samples  # noqa: E402
+import stored_output  # noqa: E402
 
 import trajscore  # noqa: E402
 from trajscore.plotting._display import SERIES  # noqa: E402
@@ -38,7 +39,7 @@ autodoc_default_options = {"exclude-members": ", ".join(f"set_{one}_request" for
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "gallery", "generated/*.inc"]
+exclude_patterns = ["_build", "gallery", "stored", "generated/*.inc"]
 suppress_warnings = ["autosummary.import_cycle", "config.cache"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -85,7 +86,7 @@ sphinx_gallery_conf = {
         f"gallery/{part}" for part in ("judge", "mend", "sure", "act", "data", "build")
     ],
     "within_subsection_order": "FileNameSortKey",
-    # examples whose data is neither here nor to be fetched are shown, not run
+    # examples whose data is neither here nor to be fetched show stored output
     "filename_pattern": "/plot_",
     "ignore_pattern": r"__init__\.py",
     "backreferences_dir": "generated/backreferences",
@@ -96,7 +97,6 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "min_reported_time": 0,
     "write_computation_times": False,  # a page that would load scripts from elsewhere
-    "default_thumb_file": str(HERE / "_static" / "no_picture.svg"),
     "image_srcset": ["2x"],
 }
 if NOT_RUN:
@@ -109,4 +109,9 @@ def setup(app):
     app.connect("builder-inited", lambda app: pictures.draw_all(HERE / "generated"))
     app.connect("builder-inited", lambda app: samples.write_reports(HERE / "generated", DATA))
     app.connect("builder-inited", lambda app: samples.write_glossary(HERE / "generated"))
-    app.connect("source-read", lambda app, name, source: samples.say_not_run(NOT_RUN, name, source))
+    # before the gallery makes thumbnails of its pictures
+    app.connect("builder-inited", lambda app: stored_output.place_pictures(NOT_RUN), priority=100)
+    app.connect(
+        "source-read",
+        lambda app, name, source: stored_output.insert_outputs(NOT_RUN, name, source),
+    )

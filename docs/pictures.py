@@ -1,7 +1,4 @@
-"""Pictures of the documentation: of each display, of the layers, and the one on the first page.
-
-Run it, ``python docs/pictures.py``, to make the README's picture anew.
-"""
+"""Pictures of the documentation: of each display, of the layers, and those of guides."""
 
 import tomllib
 from pathlib import Path
@@ -34,7 +31,7 @@ def draw_all(folder):
         for name, draw in displays().items():
             draw().figure_.savefig(shown / f"{name}.svg", metadata={"Date": None})
             plt.close("all")
-        for draw in (meaning, worth):
+        for draw in (meaning, worth, ranking, games, gates):
             figure, ax = plt.subplots(figsize=(4.8, 3.8), layout="constrained")
             draw(ax)
             figure.savefig(folder / f"{draw.__name__}.svg", metadata={"Date": None})
@@ -49,9 +46,9 @@ def displays():
     X, y = load_chess(return_X_y=True)
     known = y >= 0
     engine, material, won = X["engine"][known], X["material"][known], y[known]
-    calibrated = PlattCrossFitCalibrator().fit_transform(engine, won)
-    both = {"engine, recalibrated": calibrated, "material, as given": material}
-    halfway = aggregate(calibrated.prefix(15), "last")
+    recalibrated = PlattCrossFitCalibrator().fit_transform(engine, won)
+    both = {"engine, recalibrated": recalibrated, "material, as given": material}
+    halfway = aggregate(recalibrated.prefix(15), "last")
     answers = {"correct": (halfway > 0.5) == won, "confidence": np.maximum(halfway, 1 - halfway)}
 
     scores, solved = make_trajectories(
@@ -61,7 +58,7 @@ def displays():
     for name, rule in {
         "e-process": DensityRatioEProcess(alpha=alpha),
         "score below alpha": RawVerifier(alpha=alpha),
-        "the same, calibrated": CalibratedVerifier(alpha=alpha),
+        "the same, recalibrated": CalibratedVerifier(alpha=alpha),
     }.items():
         rules[name] = rule.fit(scores[:2000], solved[:2000])
     new, outcome = scores[2000:], solved[2000:]
@@ -112,7 +109,7 @@ def _strip():
     return TracerScorer(k=0.2).fit(one), one
 
 
-# -------------------------------------------------------------------- first page
+# -------------------------------------------------------------------- guides
 
 
 def meaning(ax):
@@ -142,7 +139,64 @@ def worth(ax):
     """Draw what the forecasts are worth, of all predictors."""
     report = evaluate(*load_chess(return_X_y=True))
     plotting.ScoreDisplay.from_intervals(report.intervals, "TPS brier", ax=ax)
-    ax.set(title="Is it worth more than the base rate?", xlabel="Brier score of the whole trace")
+    ax.set(title="Better than the base rate?", xlabel="Brier score of the whole trace")
+    ax.locator_params(axis="x", nbins=4)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def ranking(ax):
+    """Draw that recalibration moves the score of predictors, and hardly their AUROC."""
+    table = evaluate(*load_chess(return_X_y=True)).table
+    for name in ("engine", "shallow", "material"):
+        (before, after) = (
+            table.loc[(name, form), ["AUROC", "TPS log margin"]]
+            for form in ("as_given", "recalibrated")
+        )
+        ax.annotate("", after, before, arrowprops={"arrowstyle": "->", "color": GREY})
+        ax.plot(*before, "o", color=COLORS["as_given"], label="as given")
+        ax.plot(*after, "o", color=COLORS["recalibrated"], label="recalibrated")
+        ax.annotate(name, before, (8, -4), textcoords="offset points", fontsize="small")
+    ax.axhline(0, color=GREY, linestyle="--", linewidth=1)
+    ax.text(0.505, 0.06, "base rate", color=GREY, fontsize="small")
+    handles, names = ax.get_legend_handles_labels()
+    ax.legend(handles[:2], names[:2], frameon=False, fontsize="small", loc="lower left")
+    ax.set(xlim=(0.5, 1), xlabel="AUROC", ylabel="log score above the base rate")
+    ax.set(title="Ranked well, and worse than a constant")
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def games(ax):
+    """Draw what a container holds: a row of forecasts a run, and how it ended."""
+    X, y = load_chess(return_X_y=True)
+    recalibrated = PlattCrossFitCalibrator().fit_transform(X["material"], y)
+    rows = [row for end in (1, 0, -1) for row in np.flatnonzero(y == end)[:3]]
+    shown = recalibrated[rows]
+    cells = ax.pcolormesh(
+        shown.padded(), cmap="Blues", vmin=0, vmax=1, edgecolors="w", linewidth=0.3
+    )
+    for k, n in enumerate(shown.lengths):
+        ax.text(n + 1, k + 0.5, f"{y[rows[k]]:g}", va="center", fontsize="small")
+    ax.set(yticks=np.arange(len(rows)) + 0.5, yticklabels=shown.ids, xlabel="step", xlim=(0, 66))
+    ax.set(title="Nine runs, and their outcomes")
+    ax.invert_yaxis()
+    ax.figure.colorbar(cells, ax=ax, label="forecast of success", ticks=[0, 0.5, 1])
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(left=False)
+
+
+def gates(ax):
+    """Draw when a gate passes: the interval of a change against the margin."""
+    margin = -0.05
+    cases = {"pass": (-0.03, 0.09), "undecided": (-0.13, 0.07), "fail": (-0.21, -0.08)}
+    for k, (low, high) in enumerate(cases.values()):
+        ax.plot([low, high], [k, k], color=COLORS["recalibrated"])
+        ax.plot((low + high) / 2, k, "o", color=COLORS["recalibrated"])
+    ax.axvline(margin, color="black", linestyle="--", linewidth=1)
+    ax.text(margin - 0.005, -0.75, "margin", ha="right", va="center", fontsize="small")
+    ax.axvline(0, color=GREY, linestyle=":", linewidth=1)
+    ax.text(0.005, -0.75, "no change", va="center", fontsize="small", color=GREY)
+    ax.set(yticks=range(3), yticklabels=cases, ylim=(2.5, -1), xlim=(-0.24, 0.14))
+    ax.set(xlabel="change of the success rate", title="Worse by more than the margin?")
     ax.spines[["top", "right"]].set_visible(False)
 
 
@@ -167,12 +221,3 @@ def layers():
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 {len(levels) * 42}">'
         f"<style>{style}</style>{''.join(boxes)}</svg>"
     )
-
-
-if __name__ == "__main__":
-    both, (left, right) = plt.subplots(
-        1, 2, figsize=(9, 3.6), layout="constrained", width_ratios=[1, 1.25]
-    )
-    meaning(left)
-    worth(right)
-    both.savefig(DOCS / "_static" / "chess.png", dpi=110, metadata={"Software": None})

@@ -1,18 +1,22 @@
 """Public data for the gallery, and reports made at the build.
 
-Data is taken from $TRAJSCORE_TEST_DATA, or fetched; where neither can be done, the page that would
-have shown it says so.
+Data is taken from $TRAJSCORE_TEST_DATA, or fetched; where neither can be done, pages show stored
+output, of docs/stored.
 """
 
 import os
-import re
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from functools import cache
 from io import StringIO
 from pathlib import Path
 from shutil import copy
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
-from trajscore import datasets, evaluate
+from stored_output import STORED, public_data
+
+from trajscore import Report, datasets
+from trajscore.cli.main import main
 from trajscore.report._glossary import GLOSSARY
 
 HOME = Path(__file__).resolve().parent / "generated" / "data"
@@ -24,24 +28,8 @@ def without_data(gallery, data):
     return sorted(
         path.name.removeprefix("plot_")
         for path in gallery.rglob("plot_*.py")
-        if not all(at_hand(*one, data) for one in asked(path.read_text()))
+        if not all(at_hand(*one, data) for one in public_data(path.read_text()))
     )
-
-
-def say_not_run(not_run, docname, source):
-    """Say on the page of an example that its data could not be had."""
-    if docname.rpartition("/plot_")[2] + ".py" in not_run and "auto_gallery" in docname:
-        note = (
-            "\n.. note::\n   The public data of this page could not be had when it was built, so "
-            "the code is shown without output.\n"
-        )
-        source[0] = re.sub(r"(?m)^(=+)$", rf"\1\n{note}", source[0], count=1)
-
-
-def asked(code):
-    """Return what public data an example asks for, as pairs of kind and name."""
-    fetched = re.findall(r"fetch_(evaluator|expected_cost)\(\s*\"(\w[\w-]*)\"", code)
-    return [*fetched, *(("file", name) for name in re.findall(r"PUBLIC_LOGS / \"(.+?)\"", code))]
 
 
 @cache
@@ -50,9 +38,7 @@ def at_hand(kind, name, data):
     if kind == "file":
         return (data / name).exists()
     if kind == "evaluator":
-        wanted = {
-            f"{name}_w_scores_compressed.csv.gz": f"evaluator/{name}_w_scores_compressed.csv.gz"
-        }
+        wanted = {_table(name): f"evaluator/{_table(name)}"}
         fetch = datasets.fetch_evaluator
     else:
         parts = ("scores", "targets")
@@ -66,14 +52,20 @@ def at_hand(kind, name, data):
     try:
         fetch(name)
     except Exception as error:  # no network, in one of many ways
-        print(f"examples that need {name} are shown without output: {error}")
+        print(f"examples that need {name} show stored output: {error}")
         return False
     return True
 
 
+def _table(name):
+    """Return the file name of a table of E-valuator."""
+    return f"{name}_w_scores_compressed.csv.gz"
+
+
 # -------------------------------------------------------------------- reports
 
-_LOG = "tau2/airline_gpt-oss-120b.json"
+_LOG = Path("tau2") / "airline_gpt-oss-120b.json"
+_COLUMNS = "--id uq_problem_idx --step num_steps --score judge_probability --outcome solved"
 
 
 def write_reports(generated, data):
@@ -81,39 +73,53 @@ def write_reports(generated, data):
     folder = generated / "extra" / "reports"
     folder.mkdir(parents=True, exist_ok=True)
     lines = []
-    for name, text, make in (
-        ("chess", "a table: 360 games of a weak engine, three predictors (bundled)", _chess),
-        ("hotpotqa", "a table: 16,110 question-answering runs, a judge's probability", _hotpotqa),
-        ("airline", "a log: 50 tau2-bench airline dialogues of gpt-oss-120b", _airline),
-    ):
-        try:
-            make(data, folder / f"{name}.html")
-        except FileNotFoundError:
-            lines.append(f"* {name}, of {text}: not made here, because its data could not be had")
-        else:
-            lines.append(f"* `{name} <reports/{name}.html>`__, of {text}")
+    for name, (text, make) in _REPORTS.items():
+        if not make(data, folder / f"{name}.html"):
+            copy(STORED / "reports" / f"{name}.html", folder)
+        lines.append(f"* `{name} <reports/{name}.html>`__, of {text}")
     (generated / "reports.inc").write_text("\n".join(lines) + "\n")
 
 
+def store_reports():
+    """Store the reports of public data, without what was said in the dialogues."""
+    data, folder = Path(os.environ["TRAJSCORE_TEST_DATA"]), STORED / "reports"
+    folder.mkdir(parents=True, exist_ok=True)
+    whole = Report.to_html
+    with patch.object(Report, "to_html", lambda report, path, **of_log: whole(report, path)):
+        for name in ("hotpotqa", "airline"):
+            if not _REPORTS[name][1](data, folder / f"{name}.html"):
+                raise SystemExit(f"the data of the report {name} is not in {data}")
+
+
 def _chess(data, path):
-    X, y = datasets.load_chess(return_X_y=True)
-    evaluate(X, y).to_html(path)
+    return _report(None, "", path)
 
 
 def _hotpotqa(data, path):
     if not at_hand("evaluator", "hotpotqa", data):
-        raise FileNotFoundError
-    X, y = datasets.fetch_evaluator("hotpotqa", return_X_y=True)
-    evaluate({"judge": X}, y).to_html(path)
+        return False
+    file = Path(os.environ["SCIKIT_LEARN_DATA"]) / "trajscore" / _table("hotpotqa")
+    return _report(file, _COLUMNS, path)
 
 
 def _airline(data, path):
-    from trajscore.cli.main import main
+    return (data / _LOG).exists() and _report(data / _LOG, "", path)
 
-    if not (data / _LOG).exists():
-        raise FileNotFoundError
-    with redirect_stdout(StringIO()):
-        main(["report", str(data / _LOG), "--out", str(path)])
+
+def _report(file, options, path):
+    """Write a report as the command line does, in the folder of its input; return True."""
+    with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(StringIO()):
+        name = [] if file is None else [copy(file, file.name)]
+        main(["report", *name, *options.split(), "--out", path.name])
+        copy(path.name, path)
+    return True
+
+
+_REPORTS = {
+    "chess": ("a table: 360 games of a weak engine, three predictors (bundled)", _chess),
+    "hotpotqa": ("a table: 16,110 question-answering runs, a judge's probability", _hotpotqa),
+    "airline": ("a log: 50 tau2-bench airline dialogues of gpt-oss-120b", _airline),
+}
 
 
 def write_glossary(generated):

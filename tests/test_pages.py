@@ -1,12 +1,14 @@
 """Pages for those who change the code name files and things that are there."""
 
 import ast
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 import trajscore
+from scripts import load_script
 from trajscore import plotting
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -81,3 +83,74 @@ def test_displays_have_a_picture():
 def test_the_citation_names_this_version():
     text = (PROJECT / "CITATION.cff").read_text()
     assert re.findall(r"^version: (.*)$", text, re.MULTILINE) == [trajscore.__version__]
+
+
+def examples_of_public_data():
+    gallery = stored_output().GALLERY
+    pages = sorted(gallery.rglob("plot_*.py"))
+    return [page for page in pages if stored_output().public_data(page.read_text("utf-8"))]
+
+
+def stored_output():
+    return load_script("stored_output", "docs")
+
+
+@pytest.mark.parametrize("example", examples_of_public_data(), ids=lambda path: path.stem)
+def test_examples_of_public_data_have_stored_output_of_the_same_code(example):
+    file = stored_output().stored_file(example)
+    of_code, outputs = stored_output().read(file)
+    assert of_code == stored_output().code_hash(example.read_text("utf-8"))
+    shown = re.findall(r"images/(sphx_\S+\.png)", "".join(outputs.values()))
+    assert shown
+    assert [name for name in shown if not (file.parent / name).exists()] == []
+
+
+def test_stored_output_is_small_and_of_this_version():
+    files = [file for file in stored_output().STORED.rglob("*") if file.is_file()]
+    assert sum(file.stat().st_size for file in files) < 1_500_000
+    reports = [file for file in files if file.suffix == ".html"]
+    assert len(reports) == 2
+    for report in reports:
+        assert report.stat().st_size < 500_000
+        assert f"trajscore {trajscore.__version__}</p>" in report.read_text("utf-8")
+
+
+def test_stored_output_holds_nothing_that_was_said(public_file):
+    log = json.loads(public_file("tau2", "airline_gpt-oss-120b.json").read_text("utf-8"))
+    texts = {
+        turn["content"].strip()
+        for run in log["simulations"]
+        for turn in run["messages"]
+        if turn["role"] in ("user", "assistant") and len(turn.get("content") or "") > 40
+    }
+    assert len(texts) > 100
+    stored = "".join(
+        file.read_text("utf-8")
+        for file in stored_output().STORED.rglob("*")
+        if file.suffix in (".inc", ".html")
+    )
+    assert [text for text in texts if text[:40] in stored] == []
+
+
+def test_outputs_are_put_below_their_code():
+    page = (
+        "Title\n=====\n\n.. GENERATED FROM PYTHON SOURCE LINES 1-2\n\n.. code-block:: Python\n\n"
+        "    x = 1\n\n    x\n\n.. GENERATED FROM PYTHON SOURCE LINES 3-4\n\nWords.\n\n"
+        ".. GENERATED FROM PYTHON SOURCE LINES 5-6\n\n.. code-block:: Python\n\n    x + 1\n\n\n"
+        ".. rst-class:: sphx-glr-timing\n\n   0 seconds\n"
+    )
+    assert stored_output().outputs_of(page) == {}
+    outputs = {0: ".. image-sg:: one.png\n   :alt: one", 1: "two"}
+    whole = stored_output().with_outputs(page, outputs)
+    assert stored_output().outputs_of(whole) == outputs
+    assert stored_output().with_outputs(whole, {0: "other"}) == whole
+
+
+@pytest.mark.parametrize(
+    ("change", "is_other"),
+    [("x = 2", True), ("# a remark\nx = 1", False), ("# %%\nx = 1", True), ("x = 1\n\n", False)],
+)
+def test_the_hash_is_of_the_code_alone(change, is_other):
+    docstring = '"""\nTitle\n=====\n"""\n\n'
+    of_code = stored_output().code_hash
+    assert (of_code(docstring + change) != of_code(docstring + "x = 1")) == is_other

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trajscore.datasets import make_trajectories
+from trajscore import evaluate
+from trajscore.datasets import load_chess, make_trajectories
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -38,3 +39,10 @@ def test_pages_that_it_links_to_are_there():
     links = re.findall(r"\]\((docs/[^)]+)\)", README.read_text())
     assert len(links) > 10
     assert [link for link in links if not (README.parent / link).exists()] == []
+
+
+def test_pages_show_what_the_report_says():
+    """The picture is of the bundled data: its text must say what a report of them says today."""
+    headline = str(evaluate(*load_chess(return_X_y=True))).partition("\n")[0]
+    for page in (README, README.parent / "docs" / "index.rst"):
+        assert headline in " ".join(page.read_text().split())

@@ -34,4 +34,5 @@ EProcessDisplay.from_estimator(process, X[new], y[new], alpha=0.1)
 
 # %%
 # **What it decides.** Choose alpha as the share of good runs that you can afford to lose. "Power
-# before the end" is what stopping saves; flags at the last step only tell.
+# before the end" counts the failing runs that stopping shortens: a flag at the last step saves
+# nothing.

@@ -21,7 +21,7 @@ tokens = X.with_cells(500.0 + 300.0 * turn)
 train, new = slice(0, 2000), slice(2000, None)
 rules = {
     "e-process": DensityRatioEProcess(alpha=[0.05, 0.1, 0.2]),
-    "calibrated score": CalibratedVerifier(alpha=[0.05, 0.1, 0.2]),
+    "recalibrated score": CalibratedVerifier(alpha=[0.05, 0.1, 0.2]),
     "at random": RandomStop(alpha=[0.05, 0.1, 0.2]),
 }
 for rule in rules.values():

@@ -38,5 +38,5 @@ for name, (correct, confidence) in answers.items():
 
 # %%
 # **What it decides.** Look up your price on the left: where a curve lies above the dotted line,
-# reject everything instead. The threshold is then 1 minus the price, for a calibrated confidence
+# reject everything instead. The threshold is then 1 minus the price, for a recalibrated confidence
 # only.

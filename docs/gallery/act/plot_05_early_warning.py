@@ -1,5 +1,5 @@
 """
-How early does a risk tell of failure?
+How early does a risk warn of failure?
 ======================================
 
 A dialogue of an agent holds no confidence. TRACER sees trouble in what was said: repetitions,
@@ -29,9 +29,6 @@ worst = max((row for row in range(len(y)) if y[row] == 0), key=lambda row: risk[
 TracerStripDisplay.from_estimator(scorer, signals, worst)
 
 # %%
-for step in runs[worst].steps[-4:]:
-    print(f"{step.actor}: {step.text[:150]}")
-
-# %%
-# **What it decides.** Which runs to read first, and where in them. As a forecast it must beat run
+# **What it decides.** Which runs to read first, and where in them: ``runs[worst].steps`` holds what
+# was said. As a forecast it must beat run
 # length first: see :doc:`/user_guide/predicting_failure`.

@@ -18,12 +18,13 @@ new = RunSet.read(PUBLIC_LOGS / "tau2/toolorchestra_airline_gpt-5_1trial.json")
 print(compare(old, new))
 
 # %%
-# Runs of the same task are paired, and still the interval of the change in success holds zero:
-# with one run a task, 18 points are not told from luck. A gate asks something easier, and says so
-# when it cannot be answered:
+# Runs of the same task are paired. The interval of the change in success only just excludes zero:
+# with one run a task, even 18 points could almost be luck. A gate asks something easier: is the new
+# version worse by more than 5 points?
 print(check(new, old, Gate("success", margin=0.05)))
 
 # %%
+# The other way round, the answer is open, and the gate says how many runs would settle it:
 print(check(old, new, Gate("success", margin=0.05)))
 
 # %%

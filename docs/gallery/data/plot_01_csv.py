@@ -3,9 +3,10 @@ From your CSV to a report
 =========================
 
 A table with one row a step is enough: a run, a step, one or more confidences, and the outcome, on
-every row of the run or on one of them. Empty means *not observed*.
+every row of the run or on one of them. If it is empty, the run is *unobserved*.
 """
 
+# sphinx_gallery_thumbnail_path = '_static/page.png'
 from trajscore.datasets import load_chess
 
 frame = load_chess(as_frame=True).frame
@@ -26,13 +27,13 @@ report = evaluate(X, y)
 report.to_html("report.html")
 
 # %%
-# In a notebook, the report shows itself:
+# In a notebook, the report shows the first screen of the page:
 report
 
 # %%
-# **What it decides.** Which predictor to use, from which threshold, and whether there are enough
-# runs to say so. In a shell the same is ``trajscore report runs.csv --id game --step move --score
-# engine --score material --outcome outcome --out report.html``.
+# **What it decides.** Which predictor to use, which runs to accept and which to stop, and whether
+# there are enough runs to say so. In a shell the same is ``trajscore report runs.csv --id game
+# --step move --score engine --score material --outcome outcome --out report.html``.
 import os
 
 os.remove("runs.csv")

@@ -14,12 +14,14 @@ from trajscore.censoring import termination_audit
 from trajscore.plotting import TerminationDisplay, TracerStripDisplay
 
 PUBLIC_LOGS = Path(os.environ.get("TRAJSCORE_TEST_DATA", "."))
-runs = io.read_runs(PUBLIC_LOGS / "tau2/airline_gpt-oss-120b.json")
+path = PUBLIC_LOGS / "tau2/airline_gpt-oss-120b.json"
+os.chdir(path.parent)  # so that tables name the file alone
+runs = io.read_runs(path.name)
 runs
 
 # %%
-# The file says reward 0 of runs that hit the step budget. The reader looks at the stop first: of
-# these the outcome is not observed.
+# The file gives runs that hit the step budget the reward 0. The reader looks at the stop first, so
+# these runs are unobserved.
 y, meta = io.outcomes(runs), io.meta(runs)
 TerminationDisplay.from_audit(termination_audit(None, y, meta["stop_reason"]))
 

@@ -36,9 +36,9 @@ X.to_frame().head()
 from trajscore.plotting import ReliabilityDisplay
 
 recalibrated = PlattCrossFitCalibrator().fit_transform(X, y)
-display = ReliabilityDisplay.from_predictions(y, X, phi="last", name="as stated")
+display = ReliabilityDisplay.from_predictions(y, X, phi="last", name="as given", color="#dd6611")
 ReliabilityDisplay.from_predictions(
-    y, recalibrated, phi="last", ax=display.ax_, name="recalibrated"
+    y, recalibrated, phi="last", ax=display.ax_, name="recalibrated", color="#0077bb"
 )
 
 # %%

@@ -14,7 +14,7 @@ from trajscore.cli.main import main
 PUBLIC_LOGS = Path(os.environ.get("TRAJSCORE_TEST_DATA", "."))
 path = PUBLIC_LOGS / "tau2/airline_gpt-oss-120b.json"
 os.chdir(path.parent)  # so that the answer names the file alone
-main(["describe", path.name])
+status = main(["describe", path.name])
 
 # %%
 # In a shell that is ``trajscore describe airline_gpt-oss-120b.json``. The same runs, by how long

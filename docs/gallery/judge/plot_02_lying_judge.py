@@ -59,6 +59,6 @@ for name, factor in (("the truth", 1), ("exaggerated", 2.6)):
     print(f"{name}: {stopped[y == 1].mean():.0%} of the good runs are stopped")
 
 # %%
-# **What it decides.** AUROC tells whether runs are ranked well, and nothing of whether 0.9
+# **What it decides.** AUROC says whether runs are ranked well, and nothing about whether 0.9
 # means 0.9: look at it beside a proper score, never alone. Both Trajectory Proper Scores are
 # highest for the truth, and the log score minds a sure lie most.

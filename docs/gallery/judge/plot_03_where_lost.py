@@ -2,7 +2,7 @@
 Where is the score lost?
 ========================
 
-Two predictors may be equally bad for opposite reasons: one tells good runs from bad and names the
+Two predictors may be equally bad for opposite reasons: one ranks runs well and states the
 wrong chances, the other is honest and sees nothing. The first needs a recalibration, the second a
 better signal.
 """

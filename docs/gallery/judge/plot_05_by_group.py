@@ -38,7 +38,7 @@ plt.show()
 
 # %%
 # One map for both is right for neither. With a map of its own, fitted to all of its runs, the judge
-# is still worth no more on GSM8K than a constant:
+# is still not shown to be better on GSM8K than a constant:
 evaluate({"judge": gsm}, solved_gsm).cards[["card"]]
 
 # %%

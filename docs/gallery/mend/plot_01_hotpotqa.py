@@ -14,10 +14,10 @@ from trajscore.metrics import step_calibration_error, tps_score, trajectory_diag
 from trajscore.plotting import ReliabilityDisplay, StepProfileDisplay
 
 X, y = fetch_evaluator("hotpotqa", return_X_y=True)
-calibrated = PlattCrossFitCalibrator().fit_transform(X, y)  # out of fold
+recalibrated = PlattCrossFitCalibrator().fit_transform(X, y)  # out of fold
 
 _, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
-for name, trace, color in (("as given", X, "#dd6611"), ("recalibrated", calibrated, "#0077bb")):
+for name, trace, color in (("as given", X, "#dd6611"), ("recalibrated", recalibrated, "#0077bb")):
     ReliabilityDisplay.from_predictions(y, trace, phi="last", ax=left, name=name, color=color)
     StepProfileDisplay.from_predictions(y, trace, ax=right, name=name, color=color)
 plt.show()
@@ -33,7 +33,7 @@ pd.DataFrame(
             "S-ECE": step_calibration_error(y, trace),
             "AUROC": trajectory_diagnostics(y, trace)["AUROC"],
         }
-        for name, trace in (("as given", X), ("recalibrated", calibrated))
+        for name, trace in (("as given", X), ("recalibrated", recalibrated))
     }
 ).round(3)
 

@@ -32,7 +32,7 @@ scores = pd.DataFrame(
     index=pd.Index(sizes, name="runs"),
 )
 ax = scores.sub(scores["Platt"], axis=0).plot(logx=True, marker="o")
-ax.set(ylabel="log score less that of Platt's map")
+_ = ax.set(ylabel="log score less that of Platt's map")
 
 # %%
 scores.round(3)

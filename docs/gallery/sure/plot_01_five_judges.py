@@ -15,11 +15,11 @@ X, y = load_chess(return_X_y=True)
 X, y = X[y >= 0], y[y >= 0]
 platt = PlattCrossFitCalibrator()
 judges = {
-    "engine": X["engine"],
-    "engine, mapped": platt.fit_transform(X["engine"], y),
-    "shallow, mapped": platt.fit_transform(X["shallow"], y),
-    "material": X["material"],
-    "material, mapped": platt.fit_transform(X["material"], y),
+    "engine, as given": X["engine"],
+    "engine, recalibrated": platt.fit_transform(X["engine"], y),
+    "shallow, recalibrated": platt.fit_transform(X["shallow"], y),
+    "material, as given": X["material"],
+    "material, recalibrated": platt.fit_transform(X["material"], y),
 }
 scores = {name: tps_samples(y, trace, score="brier") for name, trace in judges.items()}
 table = compare_predictors(scores, random_state=0)
@@ -29,7 +29,7 @@ table[["predictor", "reference", "difference", "low", "high", "p_holm"]].round(4
 import matplotlib.pyplot as plt
 import numpy as np
 
-_, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
+_, ax = plt.subplots(figsize=(9, 4.5), layout="constrained")
 place = np.arange(len(table))[::-1]
 spread = [table["difference"] - table["low"], table["high"] - table["difference"]]
 ax.errorbar(table["difference"], place, xerr=spread, fmt="o", color="#0077bb")
@@ -39,5 +39,5 @@ ax.set(xlabel="difference of Brier scores (right: the first is better)")
 plt.show()
 
 # %%
-# **What it decides.** Every mapped judge beats the engine as given. Among the mapped ones no
-# interval is clear of zero: take the cheapest, or more runs.
+# **What it decides.** Every recalibrated judge beats the engine as given. Among the recalibrated
+# ones, no interval excludes zero: take the cheapest, or collect more runs.

@@ -2,7 +2,7 @@
 How many runs do I need?
 ========================
 
-A pilot tells how much the difference of two judges varies from run to run. That fixes how many
+A pilot shows how much the difference of two judges varies from run to run. That fixes how many
 runs show a difference that matters.
 """
 
