@@ -60,6 +60,9 @@ WITH_ENDS = f"{SEEN} [-0.4, -0.1]"
 ROSE = came("fail", change=0.12345, low=0.1, high=0.2)
 
 
+MILLION = "more than a million runs in each set would settle it"
+
+
 @pytest.mark.parametrize(
     ("gate", "text", "advice"),
     [
