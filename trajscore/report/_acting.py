@@ -71,9 +71,13 @@ class Stopping:
         return int(allowed[-1]) if len(allowed) else None
 
 
-def to_cents(cost: FloatArray) -> FloatArray:
-    """Round to hundredths, halves up."""
-    return np.floor(100 * cost + 0.5 + SUM_ROUNDING)
+def price_text(cost: float) -> str:
+    """Write a cost with two digits, halves up, as the page's script does.
+
+    >>> price_text(0.125), price_text(1.0)
+    ('0.13', '1.00')
+    """
+    return f"{np.floor(100 * cost + 0.5 + SUM_ROUNDING) / 100:.2f}"
 
 
 def thresholds_of(values: FloatArray) -> tuple[FloatArray, int]:

@@ -13,7 +13,15 @@ import pandas as pd
 
 from trajscore.core.collapse import collapse
 from trajscore.core.type_aliases import FloatArray
-from trajscore.report._acting import LOST, PRICE, Accepting, Stopping, accepting, stopping
+from trajscore.report._acting import (
+    LOST,
+    PRICE,
+    Accepting,
+    Stopping,
+    accepting,
+    price_text,
+    stopping,
+)
 from trajscore.report._answer import Answer, answer, succeeded
 from trajscore.report._cards import RECALIBRATE, USE, form_of, have_too_few_runs, ranked
 from trajscore.report._data import AS_GIVEN, BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
@@ -169,7 +177,7 @@ def filled(template: str, **values: Any) -> str:
 def say_accept(curve: Accepting, price: float) -> str:
     """Say what to accept where a failure that is let through costs this number of reviews."""
     cost, best = curve.cost(price), curve.cheapest(price)
-    everything = f"{cost[0]:.2f}"
+    everything = price_text(cost[0])
     if best == len(cost) - 1:
         return filled(ACCEPT["none"], all=everything)
     if best == 0:
@@ -177,7 +185,7 @@ def say_accept(curve: Accepting, price: float) -> str:
     share = curve.accepted[best]
     text = filled(
         ACCEPT["some"], t=_threshold(curve, best), a=of_hundred(share),
-        w=_failed(curve, best), c=f"{cost[best]:.2f}", all=everything,
+        w=_failed(curve, best), c=price_text(cost[best]), all=everything,
     )  # fmt: skip
     low, high = (_threshold(curve, k) for k in curve.as_cheap(price))
     return text if low == high else f"{text} {filled(ACCEPT['range'], low=low, high=high)}"

@@ -13,15 +13,11 @@ GLOSSARY = {
     "S-ECE": "Calibration error of the forecasts of steps: how far they are from the share of "
     "successes, on average; 0 is best. Early: steps 1 to 3; middle: 4 to 10; late: from 11 on.",
     "MCB": "Miscalibration: what the best monotone recalibration would gain; 0 is best.",
-    "DSC": "Discrimination: what the forecasts would be worth over the base rate, once "
-    "recalibrated; higher is better.",
     **{name.partition("_")[0]: metric.meaning for name, metric in RUN_METRICS.items()},
     "over_length": "What the AUROC is above ranking these pairs by the small difference in length "
     "that is left; above 0 is better.",
     "over_alive": "What it is above counting steps, the end of a run not known; above 0 is better.",
     "over_alive_end": "What it is above counting steps that knows which step is the last.",
-    "this group alone": "Margin of the group as it is, in the form that the card of all runs "
-    "speaks for; the columns before it decide.",
     "nats": "Unit of the log score: 0.1 nats is a factor of 1.1 in the chance given to what "
     "happened.",
     "base rate": "The best constant: the success rate over forecasts, with their weights; for one "
@@ -31,7 +27,6 @@ GLOSSARY = {
     "its rank metrics are those of chance.",
     "as given": "The values as they are in the data.",
     "recalibrated": "Recalibrated on other runs than those that are judged.",
-    "constant": "The same forecast for all runs.",
     "interval": "From how much runs differ, at the level that is disclosed; of cards, for all "
     "cards at once.",
     "alpha": "Share of good runs that may be flagged.",
@@ -42,19 +37,7 @@ GLOSSARY = {
     "steps saved": "Share of a failing run's steps that come after the flag, on average.",
     "cost saved": "Share of a failing run's cost that comes after the flag, on average.",
     "tokens saved": "Share of a failing run's tokens that come after the flag, on average.",
-    "accepted": "Share of runs whose number is at least the threshold.",
-    "let through": "Failing runs that are accepted, of 100 runs.",
-    "held back": "Successful runs that are sent to review, of 100 runs.",
-    "success among them": "Share of successes among the accepted runs, with a 95% interval.",
-    "reviews saved": "Share of runs that nobody need review.",
-    "cost": "Reviews, and failing runs that are let through at their price, a run.",
-    "stop below t": "A run is stopped at the first step whose forecast is below this.",
-    "good runs stopped": "Share of runs that would have succeeded and are stopped.",
-    "failing runs stopped": "Share of failing runs that are stopped.",
-    "saved of all": "What comes after the stop, of that of all runs.",
     "good, bad runs": "Runs that succeed and that fail, among those that the rule is judged on.",
-    "steps of a run": "Number of steps of the run.",
-    "first and last": "The run's first and last forecast.",
     "values": "The values as they are in the data, over all steps.",
     "distinct values": "How many different values there are; few of them make ties.",
     "exactly 0 or 1": "Share of values that are certain: where one is wrong, the log score "
@@ -66,9 +49,6 @@ GLOSSARY = {
     "metric as given": "The metric of the values as they are in the data.",
     "metric recalibrated": "The metric of the same runs, recalibrated.",
     "gain": "How much better recalibration makes the metric; above 0 is better.",
-    "accept from t": "Runs are accepted from this number on.",
-    "step of the run": "The runs that get to this step are compared there; counting steps "
-    "cannot rank them.",
     "matters": "Differences below 2% of the base rate's own loss are taken not to matter.",
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.report._acting import LOST, PRICE, WORTH
+from trajscore.report._acting import LOST, PRICE, WORTH, price_text
 from trajscore.report._answer import counted_as
 from trajscore.report._cards import AVOID, ENDS, RECALIBRATE, TOO_FEW, USE, form_of
 from trajscore.report._data import AS_GIVEN, FORMS
@@ -225,7 +225,8 @@ def _costs(view: View) -> dict[str, Any]:
     height = 88 - 80 * (cost - cost.min()) / spread
     return {
         "path": path(100 * share[::-1], height[::-1]),
-        "x": float(100 * share[best]), "y": float(height[best]), "text": at + f"{cost[best]:.2f}",
+        "x": float(100 * share[best]), "y": float(height[best]),
+        "text": at + price_text(cost[best]),
     }  # fmt: skip
 
 
