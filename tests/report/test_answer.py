@@ -64,6 +64,8 @@ def test_answers(actions, tied, headline, reason):
         cards[name]["tied"] = True
     found = answer(data_of(cards))
     assert (found.predictor, found.action, found.why) == ("a", actions["a"], "Would change it")
+    advice = "Recalibrate a, and act on it" if actions["a"] == RECALIBRATE else "Act on a as below."
+    assert found.advice.startswith("Take the cheapest of these" if tied else advice)
     assert found.headline == f"{headline}{NO_PROBABILITY}"
     assert reason in found.reason
 
@@ -85,7 +87,8 @@ def test_more_runs_would_settle_it():
     cards["c"]["n_needed"] = 30
     found = answer(data_of(cards))
     assert found.predictor == "c"
-    assert "; b, which is ahead so far, would need 100. Until then, read runs" in found.reason
+    assert found.reason.endswith("; b, which is ahead so far, would need 100.")
+    assert found.advice == "Read runs, and do not act on any of these scores yet."
 
 
 def test_the_answer_where_all_have_too_few_runs():
@@ -280,6 +283,7 @@ def test_runs_without_an_outcome_may_decide_where_nothing_is_to_be_used():
         stated = answer(data)
         assert stated.predictor == ("" if action == AVOID else "a")
         assert "**If their outcomes are only not known yet, the answer is: use a" in stated.reason
+        assert stated.advice.startswith("Find out what became of the 400 runs without an outcome")
 
 
 def test_names_of_several_words_are_quoted():

@@ -172,3 +172,18 @@ def test_words_of_the_command_line():
     assert screen.about.startswith("runs.csv \u00b7 100 runs")
     assert "% solved" in screen.about
     assert screen.stop_notes[0].endswith("For a rule judged on other runs: --monitor.")
+
+
+def test_rules_are_said_under_the_condition_that_decides():
+    runs = make_trajectories(400, lengths=(2, 6), information=0.5, random_state=0)
+    y = runs.target.copy()
+    y[np.random.default_rng(0).random(400) < 0.5] = -1
+    screen = first_screen(evaluate(runs.q, y, intervals=QUICK))
+    n = int((y == -1).sum())
+    for rule in (screen.accept_sentence, screen.stop_sentence):
+        assert rule.startswith(f"**If the {n} runs without an outcome failed:** ")
+
+
+def test_a_count_of_steps_that_does_better_is_named_beside_the_threshold(hotpotqa):
+    screen = first_screen(evaluate(*hotpotqa, intervals=QUICK))
+    assert screen.accept_notes[1] == "Of runs that have ended, a count of steps does better here."

@@ -42,23 +42,42 @@ class Answer:
     headline: str
     why: str  # what the next sentence says: "Would change it", "Would settle it", "Why"
     reason: str
+    advice: str  # the next step
 
 
 def answer(data: ReportData) -> Answer:
     """Return which predictor to use, and what would change it."""
     best, action = decision(data.cards)
     if action == AVOID:
-        stated = Answer("", action, "Use none of these.", "Why", _why_none(data))
+        advice = "Try another predictor, or ask the same one otherwise."
+        stated = Answer("", action, "Use none of these.", "Why", _why_none(data), advice)
     elif action == TOO_FEW:
         stated = _not_known(data)
     else:
         headline = f"Use {quoted(best)}{_how(action)}{_not_in(data, best)}"
         headline += _means(data, best, action) if is_settled(data) else _if_failed(data)
-        reason = _would_change(data, best, action)
-        return Answer(best, action, f"{headline}.", "Would change it", reason)
+        reason, advice = _would_change(data, best, action), _advice(data, best, action)
+        return Answer(best, action, f"{headline}.", "Would change it", reason, advice)
     if is_settled(data):
         return stated
-    return replace(stated, reason=f"{stated.reason} {_without_unobserved(data)}")
+    reason, advice = f"{stated.reason} {_without_unobserved(data)}", _find_out(data)
+    return replace(stated, reason=reason, advice=advice)
+
+
+def _advice(data: ReportData, best: str, action: str) -> str:
+    """Say the next step with a predictor to use."""
+    if not is_settled(data):
+        return _find_out(data)
+    if data.cards.loc[best, "tied"]:
+        return "Take the cheapest of these, recalibrate it if its card says so, and act as below."
+    if action == RECALIBRATE:
+        return f"Recalibrate {quoted(best)}, and act on it as below."
+    return f"Act on {quoted(best)} as below."
+
+
+def _find_out(data: ReportData) -> str:
+    runs = number_of_runs(data.facts.n_censored)
+    return f"Find out what became of the {runs} without an outcome, before you act on these scores."
 
 
 def succeeded(data: ReportData) -> str:
@@ -148,7 +167,7 @@ def _not_known(data: ReportData) -> Answer:
             f"{good:.0f} {won} and {card['n_runs'] - good:.0f} failed. With fewer than 10 of "
             f"either, chance alone makes a predictor look good or bad."
         )
-        return Answer("", TOO_FEW, headline, "Why", reason)
+        return Answer("", TOO_FEW, headline, "Why", reason, "Read the runs, and collect more.")
     headline = f"Not known yet: {n} are too few. About {more:,} more could settle {quoted(first)}."
     margin = _margin(data.cards, first, data)
     reason = f"{more:,} more runs with an outcome, if {quoted(first)} goes on as it did ({margin})."
@@ -156,8 +175,8 @@ def _not_known(data: ReportData) -> Answer:
     if ahead != first:
         needed = f"{int(data.cards.loc[ahead, 'n_needed']):,}"
         reason = f"{reason[:-1]}; {quoted(ahead)}, which is ahead so far, would need {needed}."
-    advice = "Until then, read runs, and do not act on any of these scores."
-    return Answer(first, TOO_FEW, headline, "Would settle it", f"{reason} {advice}")
+    advice = "Read runs, and do not act on any of these scores yet."
+    return Answer(first, TOO_FEW, headline, "Would settle it", reason, advice)
 
 
 # -------------------------------------------------------------------- what would change it
@@ -240,8 +259,10 @@ def _with_unobserved(data: ReportData) -> str:
 def stays(data: ReportData) -> str:
     """Say that the answer is the same without some runs, or that of a tied predictor."""
     assert data.observed_cards is not None
-    same = decision(data.cards)[0] == decision(data.observed_cards)[0]
-    return "the choice stays" if same else "a predictor that is tied with it leads"
+    ours, theirs = decision(data.cards)[0], decision(data.observed_cards)[0]
+    if not ours:
+        return "nothing else is known"
+    return "the choice stays" if ours == theirs else "a predictor that is tied with it leads"
 
 
 def _other_answer(data: ReportData) -> str:

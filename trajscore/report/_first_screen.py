@@ -22,12 +22,12 @@ from trajscore.report._acting import (
     price_text,
     stopping,
 )
-from trajscore.report._answer import Answer, answer, succeeded
+from trajscore.report._answer import Answer, answer, is_settled, succeeded
 from trajscore.report._cards import RECALIBRATE, USE, form_of, have_too_few_runs, ranked
 from trajscore.report._data import AS_GIVEN, BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
 from trajscore.report._data_check import DataCheck, data_check
 from trajscore.report._left_out import number_of_runs
-from trajscore.report._verdict import of_stopping
+from trajscore.report._verdict import of_stopping, over_counting
 from trajscore.report._worst_runs import worst_runs
 
 MOST_DRAWN = 12
@@ -131,12 +131,12 @@ def first_screen(
         check,
         shown,
         drawn,
-        DOUBT * (decided.action not in (USE, RECALIBRATE)),
+        _doubt(data, decided.action),
         form,
         accepting(collapsed(data, key), data.labels[key]),
         curves,
         worst,
-        [score],
+        [score, *_counting_does_better(data, shown)],
         [_guarantee(data)],
         _say_worst(data, worst, form),
     )  # fmt: skip
@@ -253,6 +253,22 @@ def _say_worst(data: ReportData, worst: pd.Series, form: str) -> str:
         f"{n}{seen}. At step {worst['flag']} the {form} was {worst['value']:.0%}; the run "
         f"{was}{worst['outcome']}."
     )
+
+
+def _doubt(data: ReportData, action: str) -> str:
+    """Return what comes before the rules where they may not hold."""
+    if action not in (USE, RECALIBRATE):
+        return DOUBT
+    if is_settled(data):
+        return ""
+    return f"**If the {number_of_runs(data.facts.n_censored)} without an outcome failed:** "
+
+
+def _counting_does_better(data: ReportData, name: str) -> list[str]:
+    """Say that a threshold on the steps of ended runs would do better."""
+    behind = over_counting(data, name)
+    better = behind is not None and behind[0][2] < 0
+    return ["Of runs that have ended, a count of steps does better here."] * better
 
 
 def _guarantee(data: ReportData) -> str:

@@ -146,7 +146,7 @@ def _row(view: View, name: str) -> dict[str, Any]:
     three = [float(card[f"{form}{end}"]) for end in ENDS]
     text = "" if np.isnan(three[0]) else with_interval(three, digits, "+")
     other = card[AS_GIVEN]
-    as_given = "" if form == AS_GIVEN or pd.isna(other) else f"as given {fixed(other, 2, '+')}"
+    as_given = "" if form == AS_GIVEN or pd.isna(other) else f"as given {fixed(other, digits, '+')}"
     return {
         "name": name, "three": three, "margin": text, "as_given": as_given,
         "card": card["card"], "style": STYLES[card["card"]],

@@ -82,6 +82,7 @@ def _answer(data: ReportData) -> dict[str, Any]:
         "action": stated.action,
         "headline": stated.headline,
         "reason": without_marks(f"{stated.why}: {stated.reason}"),
+        "next": stated.advice,
         "accept": without_marks(screen.accept_sentence) or None,
         "stop": without_marks(screen.stop_sentence) or None,
         "read_first": without_marks(screen.worst_sentence) or None,

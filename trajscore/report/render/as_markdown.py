@@ -29,6 +29,7 @@ def to_markdown(data: ReportData) -> str:
     parts = [
         f"# {escaped(stated.headline)}",
         f"**{stated.why}:** {escaped(stated.reason, bold=True)}",
+        f"**Next:** {escaped(stated.advice)}",
         table(["predictor", "what to do", "why"], _cards(data)),
         _actions(screen),
         f"**Data: {screen.check.level}.** {escaped(screen.check.reasons[0])}",

@@ -30,7 +30,9 @@ def to_summary(data: ReportData) -> str:
     if "no outcome" in screen.check.reasons[0]:  # which says the same, below
         reason = reason.partition(" Without ")[0]
     parts = [
-        lines([stated.headline, without_marks(f"{stated.why}: {reason}")]),
+        lines(
+            [stated.headline, without_marks(f"{stated.why}: {reason}"), f"Next: {stated.advice}"]
+        ),
         "\n".join([_table(data, names[:_MOST_ROWS]), lines(_about(data, names))]),
         lines([*_actions(screen), *_warnings(data, screen)]),
     ]

@@ -25,7 +25,13 @@ def to_text(data: ReportData, *, verbose: bool = False) -> str:
         return to_summary(data)
     stated, short = answer(data), short_names(data.predictors)
     parts = [
-        lines([stated.headline, without_marks(f"{stated.why}: {stated.reason}")]),
+        lines(
+            [
+                stated.headline,
+                without_marks(f"{stated.why}: {stated.reason}"),
+                f"Next: {stated.advice}",
+            ]
+        ),
         lines(verdicts(data)),
         lines([f"every number is of {population(data.facts)}"]),
         lines(contradictions(data)),
