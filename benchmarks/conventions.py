@@ -26,8 +26,8 @@ import pandas as pd
 
 from trajscore import Report, TrajectoryArray, evaluate
 from trajscore.datasets import fetch_evaluator, load_chess
+from trajscore.report._answer import answer
 from trajscore.report._inputs import load
-from trajscore.report._verdict import answer
 
 CONVENTIONS: dict[str, dict[str, Any]] = {
     "published": {"weights": "linear_front", "horizon": "own"},
@@ -106,7 +106,7 @@ def both(name: str, given: dict[str, Any]) -> tuple[pd.DataFrame, list[str]]:
         | over_counting(reports["step"], predictor)
         for predictor in reports["step"].cards.index
     }
-    told = {how: [answer(report)[0], *report.notes] for how, report in reports.items()}
+    told = {how: [answer(report).headline, *report.notes] for how, report in reports.items()}
     return pd.DataFrame(rows).T, [
         f"{name}, {how} weights: {sentence}"
         for how, sentences in told.items()

@@ -91,25 +91,10 @@ EQUIVALENT = {
         "return np.array([values.sum(), values[1:self._n_low].sum()])",
     ): "whether to go down by 35 e-folds more is judged by nearly the same part of the lowest one",
     (
-        "trajscore/metrics/_scorers.py",
-        "if labels is None and n_classes < P.shape[1]:",
-        "if labels is None and n_classes < P.shape[-1]:",
-    ): "the last of two axes",
-    (
-        "trajscore/metrics/_uncertainty.py",
-        "return np.asarray(logsumexp(others, axis=1))",
-        "return np.asarray(logsumexp(others, axis=-1))",
-    ): "the last of two axes",
-    (
         "trajscore/censoring/_practice_shift.py",
         "values = figures(np.ones((1, len(sample))))[0]",
         "values = figures(np.ones((2, len(sample))))[0]",
     ): "each draw is computed alone, and the first one is taken",
-    (
-        "trajscore/censoring/_practice_shift.py",
-        "self._totals = np.stack([sums_of_run.total for sums_of_run in sums], axis=1)",
-        "self._totals = np.stack([sums_of_run.total for sums_of_run in sums], axis=-1)",
-    ): "the last of two axes",
     (
         "trajscore/calibration/_affine.py",
         _BFGS.format("1e-9"),
@@ -119,6 +104,11 @@ EQUIVALENT = {
         "trajscore/inference/_influence.py",
         "return float(norm.ppf((1 + confidence_level) / 2))",
         "return float(norm.ppf((1 + confidence_level) / 4))",
+    ): "where nothing varies all widths are 0",
+    (
+        "trajscore/inference/_influence.py",
+        "return float(norm.ppf((1 + confidence_level) / 2))",
+        "return float(norm.ppf((confidence_level) / 2))",
     ): "where nothing varies all widths are 0",
     (
         "trajscore/gates/_change.py",
@@ -156,6 +146,7 @@ COMPOUND = (ast.BinOp, ast.BoolOp, ast.Compare, ast.UnaryOp, ast.IfExp)
 NO_FORMULA = (ast.Raise, ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr)
 NO_FIELD = {"annotation", "returns", "decorator_list", "type_params"}
 NO_KEYWORD = {"stacklevel", "dtype", "n_jobs", "verbose"}
+NO_KEYWORD |= {"linewidth", "markersize", "zorder", "fontsize", "figsize"}  # looks of a picture
 
 
 @dataclass(frozen=True)
@@ -267,9 +258,13 @@ def formulas(node: ast.AST) -> Iterator[ast.AST]:
         return
     if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "warnings.warn"):
         return
+    if is_size(node):
+        return
     yield node
     if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
         return  # -1 is one number
+    if variants_of_axis(node):
+        return
     for name, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and name not in NO_FIELD:
@@ -278,6 +273,8 @@ def formulas(node: ast.AST) -> Iterator[ast.AST]:
 
 def variants(node: ast.AST) -> list[ast.AST]:
     """Return what may stand in place of a node."""
+    if axes := variants_of_axis(node):
+        return axes
     match node:
         case ast.UnaryOp(ast.USub(), ast.Constant(value)):
             return other_numbers(-value)
@@ -299,6 +296,24 @@ def variants(node: ast.AST) -> list[ast.AST]:
             earlier = ast.BinOp(upper, ast.Sub(), one) if upper else ast.Constant(-1)
             return [ast.Slice(later, upper), ast.Slice(lower, earlier)]
     return other_operators(node)
+
+
+def is_size(node: ast.AST) -> bool:
+    """Whether a node, such as 1 << 16, says how much is done at once, or how fine a table is."""
+    is_shift = isinstance(node, ast.BinOp) and isinstance(node.op, ast.LShift)
+    return is_shift and all(isinstance(one, ast.Constant) for one in (node.left, node.right))
+
+
+def variants_of_axis(node: ast.AST) -> list[ast.AST]:
+    """Return another axis in place of one: not the last for the second of two, the same."""
+    match node:
+        case ast.keyword("axis", ast.Constant(int() as axis)):
+            return [ast.keyword("axis", ast.Constant(int(axis == 0)))]
+        case ast.keyword("axis", ast.UnaryOp(ast.USub(), ast.Constant(1))):
+            return [ast.keyword("axis", ast.Constant(0))]
+        case ast.Subscript(ast.Attribute(_, "shape") as shape, ast.Constant(int() as axis), ctx):
+            return [ast.Subscript(shape, ast.Constant(int(axis == 0)), ctx)]
+    return []
 
 
 def other_numbers(value: float) -> list[ast.AST]:

@@ -35,16 +35,18 @@ def twelve_predictors(n=20_000):
 
 
 def write(name, folder, public_file):
-    """Write one of the five pages."""
-    path = folder / f"{name}.html"
+    """Write one of the five pages; return the file, and the report where Python made it."""
+    path, report = folder / f"{name}.html", None
     if name == "chess":
         X, y = load_chess(return_X_y=True)
-        evaluate(X, y, monitoring=True, by="stop_reason").to_html(path)
+        report = evaluate(X, y)
     elif name == "eight":
         X, y = load_chess(return_X_y=True)
-        evaluate(X[:8], y[:8]).to_html(path)
+        report = evaluate(X[:8], y[:8])
     elif name == "twelve":
-        evaluate(*twelve_predictors(), scores=("log", "brier")).to_html(path)
+        predictors, y = twelve_predictors()
+        groups = np.array([f"model {k % 12}" for k in range(len(y))])
+        report = evaluate(predictors, y, scores=("log", "brier"), by={"model": groups})
     elif name == "tau2":
         log = public_file("tau2", "airline_gpt-oss-120b.json")
         assert main(["report", str(log), "--monitor", "--out", str(path)]) == 0
@@ -52,7 +54,9 @@ def write(name, folder, public_file):
         table = public_file("evaluator", "hotpotqa_w_scores_compressed.csv.gz")
         options = "--id uq_problem_idx --step num_steps --score judge_probability --outcome solved"
         assert main(["report", str(table), *options.split(), "--out", str(path)]) == 0
-    return path
+    if report is not None:
+        report.to_html(path)
+    return path, report
 
 
 @pytest.fixture(scope="session")
@@ -72,11 +76,23 @@ def pages(tmp_path_factory):
 
 
 @pytest.fixture(params=NAMES)
-def report_file(request, browser, pages, public_file):
-    folder, written = pages
-    if request.param not in written:
-        written[request.param] = write(request.param, folder, public_file)
-    return written[request.param]
+def written(request, browser, pages, public_file):
+    folder, known = pages
+    if request.param not in known:
+        known[request.param] = write(request.param, folder, public_file)
+    return known[request.param]
+
+
+@pytest.fixture
+def report_file(written):
+    return written[0]
+
+
+@pytest.fixture
+def report(written):
+    if written[1] is None:
+        pytest.skip("made on the command line")
+    return written[1]
 
 
 @pytest.fixture

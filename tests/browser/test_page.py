@@ -3,15 +3,25 @@
 import io
 import re
 
+import numpy as np
 import pytest
 
-from trajscore.report._data import REFERENCES
+from trajscore.report._first_screen import (
+    acted_on,
+    collapsed,
+    first_screen,
+    say_accept,
+    say_stop,
+    without_marks,
+)
 
-
-def shown(page, query):
-    return page.locator(query).evaluate_all(
-        "all => all.filter(one => one.checkVisibility()).map(one => one.textContent.trim())"
-    )
+ALL_OPEN = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
+DRAWERS_OPEN = "document.querySelectorAll('.drawer').forEach(one => { one.open = true; })"
+CHESS, EIGHT, TWELVE, TAU2 = (
+    pytest.mark.parametrize("written", [name], indirect=True)
+    for name in ("chess", "eight", "twelve", "tau2")
+)
+WITH_REPORT = pytest.mark.parametrize("written", ["chess", "twelve"], indirect=True)
 
 
 def colour(page, query, of):
@@ -19,19 +29,32 @@ def colour(page, query, of):
     return [float(part) for part in re.findall(r"[\d.]+", text)[:3]]
 
 
+def bottom(page, query):
+    return page.locator(query).last.evaluate("one => one.getBoundingClientRect().bottom")
+
+
+def height(page):
+    return page.evaluate("document.documentElement.scrollHeight")
+
+
+def words(page, query):
+    return " ".join(page.locator(query).first.inner_text().split())
+
+
 def test_nothing_leaves_the_page_and_nothing_fails(visit, report_file):
     page = visit()
-    page.locator("#acting summary").first.click()
+    page.evaluate(ALL_OPEN)
     page.mouse.wheel(0, 20_000)
     assert page.asked == [report_file.as_uri()]
     assert page.said == []
     assert report_file.stat().st_size < 3e6
 
 
-@pytest.mark.parametrize("width", [1400, 420])
+@pytest.mark.parametrize("width", [1400, 820, 420, 360])
 def test_no_overflow(visit, width):
     page = visit(width)
-    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.evaluate(ALL_OPEN)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     if width == 1400:  # the main table needs no scrolling
         assert page.evaluate(
@@ -40,61 +63,212 @@ def test_no_overflow(visit, width):
         ) <= 0  # fmt: skip
 
 
+@CHESS
+def test_the_answer_is_on_the_first_screen(visit):
+    page = visit(1400)
+    for query in ("h1", ".said", ".better", ".tiles", ".light"):
+        assert bottom(page, query) <= 1100
+    page.evaluate(DRAWERS_OPEN)
+    assert height(page) <= 4500
+    phone = visit(420)
+    assert bottom(phone, "h1") <= 300
+
+
+@EIGHT
+def test_eight_runs_make_a_small_page(visit):
+    page = visit(1400)
+    assert bottom(page, ".drawer") <= 1200
+    assert page.locator(".run").count() == 8
+
+
+def test_what_is_pressed_is_large_enough(visit):
+    page = visit(420)
+    page.evaluate(DRAWERS_OPEN)
+    sizes = page.evaluate(
+        "Array.from(document.querySelectorAll('a.row, summary, select, input, .theme, .all-runs'))"
+        ".filter(one => one.checkVisibility()).map(one => one.getBoundingClientRect().height)"
+    )
+    assert min(sizes) >= 40
+
+
+# ------------------------------------------------------------------ what moves is true
+
+
+@WITH_REPORT
+def test_a_price_changes_every_sentence_that_uses_it(visit, report):
+    page, screen = visit(), first_screen(report)
+    tile = page.locator("[data-tile=accept]")
+    field, said = tile.locator("input"), tile.locator(".say")
+    key = acted_on(report, screen.shown)
+    number, labels = collapsed(report, key), report.labels[key]
+    kinds = set()
+    for price in ("1", "2", "3.5", "0.3", "8", "40", "2.25", "0", "1e3"):
+        field.fill(price)
+        expected = without_marks(say_accept(screen.accept, float(price)))
+        text = " ".join(said.inner_text().split())
+        assert text == expected
+        kinds.add(text[:10])
+        if found := re.search(r"score (\S+) or more", text):  # against the runs themselves
+            reached = number >= float(found[1])
+            cost = (float(price) * (1 - labels) * reached + ~reached).mean()
+            assert float(re.search(r"costs (\S+) reviews", text)[1]) == pytest.approx(
+                cost, abs=0.0051
+            )
+            assert f"{np.floor(100 * reached.mean() + 0.5 + 1e-9):.0f} of 100 runs do" in text
+            assert tile.locator(".mark").inner_text() == f"{np.floor(100 * cost + 0.5) / 100:.2f}"
+    assert len(kinds) == 3 or len(kinds) == 2
+    for wrong in ("", "-1"):
+        field.fill(wrong)
+        assert said.inner_text() == "Type a number, 0 or more."
+    field.fill("2")
+    assert " ".join(said.inner_text().split()) == without_marks(screen.accept_sentence)
+
+
+@WITH_REPORT
+def test_a_loss_changes_every_sentence_that_uses_it(visit, report):
+    page, screen = visit(), first_screen(report)
+    tile = page.locator("[data-tile=stop]")
+    field, said = tile.locator("input"), tile.locator(".say")
+    name, form = acted_on(report, screen.shown)
+    trace, labels = report.traces[name, form], report.labels[name, form]
+    for lost in ("0", "1", "5", "12.5", "50", "100"):
+        field.fill(lost)
+        text = " ".join(said.inner_text().split())
+        assert text == without_marks(say_stop(screen.stops, screen.shown, float(lost)))
+        if found := re.search(r"falls below (\S+)\. That", text):
+            lowest = np.minimum.reduceat(trace.cells, trace.offsets[:-1])
+            good = 100 * (lowest < float(found[1]))[labels == 1].mean()
+            assert good <= float(lost) + 1e-6
+            assert float(re.search(r"and (\S+) of 100 good", text)[1]) == pytest.approx(
+                good, abs=0.51
+            )
+    field.fill("101")
+    assert said.inner_text() == "Type a number from 0 to 100."
+
+
+@WITH_REPORT
+def test_a_row_opens_why(visit, report):
+    page, screen = visit(), first_screen(report)
+    other = screen.drawn[1]
+    row = page.locator("a.row").nth(1)
+    assert row.locator("b").first.inner_text().replace("\u200b", "") == other
+    row.click()
+    assert page.locator("#why").evaluate("one => one.open")
+    shown = page.locator(".why:not([hidden])")
+    assert shown.count() == 1
+    assert shown.locator("h3").inner_text().startswith(other)
+    assert page.locator(".choose option:checked").inner_text() == other
+    page.locator(".choose").select_option(label=screen.drawn[0])
+    assert page.locator(".why:not([hidden]) h3").inner_text().startswith(screen.drawn[0])
+    page.locator("#why .back a").click()
+    assert page.evaluate("document.activeElement.closest('#answer') !== null")
+
+
+@TAU2
+def test_the_worst_run_opens_in_place_with_its_turns(visit):
+    page = visit(420)
+    name = page.locator(".tile").nth(2).locator("p b").first.inner_text()
+    page.locator(".open a").click()
+    run = page.locator("#run-0")
+    assert run.evaluate("one => one.open")
+    assert run.locator("summary b").inner_text() == name
+    turns = run.locator(".turns > li")
+    assert turns.count() > 2
+    steps = [text for text in run.locator(".at").all_inner_texts() if text]
+    assert steps[0].startswith("step 1")
+    assert steps[0].endswith("%")
+    assert run.locator(".turns .flagged").count() == 1
+    assert "**" not in run.inner_text()
+    run.locator("a").last.click()
+    assert page.evaluate("document.activeElement.closest('#answer') !== null")
+
+
+@CHESS
+def test_runs_are_found_filtered_and_ordered(visit):
+    page = visit()
+    page.evaluate(DRAWERS_OPEN)
+    rows = page.locator(".run:visible")
+    assert rows.count() == 20
+    page.locator(".all-runs").click()
+    assert rows.count() == 60
+    page.locator(".outcomes").select_option(label="failed")
+    n = rows.count()
+    assert 0 < n < 60
+    assert page.locator(".shown").inner_text() == f"{n} shown"
+    page.locator(".order").select_option(value="steps")
+    steps = [int(row.get_attribute("data-steps")) for row in rows.all()]
+    assert steps == sorted(steps, reverse=True)
+    name = rows.last.locator("b").inner_text()
+    page.locator(".find").fill(name.upper())
+    assert rows.count() == 1
+
+
 def test_sorting_sorts(visit):
     page = visit()
-    for query, column in (("#all-numbers", 4), ("#runs table.sortable", 2)):
-        table = page.locator(query)
-        for direction in ("descending", "ascending"):
-            button = table.locator("thead th button").nth(column)
-            button.click()
-            head = table.locator("thead th").nth(column)
-            assert head.get_attribute("aria-sort") == direction
-            cells = table.locator(f"tbody tr td:nth-child({column + 1})").all_text_contents()
-            numbers = [float(cell) for cell in cells if cell.strip()]
-            assert len(numbers) > 1
-            assert numbers == sorted(numbers, reverse=direction == "descending")
-            assert all(cells[: len(numbers)])  # what is missing stands last
+    page.evaluate(DRAWERS_OPEN)
+    table = page.locator("#all-numbers")
+    for direction in ("descending", "ascending"):
+        table.locator("thead th button").nth(4).click()
+        assert table.locator("thead th").nth(4).get_attribute("aria-sort") == direction
+        cells = table.locator("tbody tr td:nth-child(5)").all_text_contents()
+        numbers = [float(cell) for cell in cells if cell.strip()]
+        assert len(numbers) > 1
+        assert numbers == sorted(numbers, reverse=direction == "descending")
+        assert all(cells[: len(numbers)])  # what is missing stands last
 
 
-def test_the_picker_picks(visit):
+# ------------------------------------------------------------------ keyboard and touch
+
+
+def test_the_keyboard_reaches_everything(visit):
     page = visit()
-    names = list(dict.fromkeys(shown(page, "#answer .card h3")))
-    if len(names) < 2:
-        assert page.locator(".picker").count() == 0
-        return
-    page.locator(".picker summary").click()
-    page.locator("#pick-none").click()
-    left = page.locator("main [data-predictor]").evaluate_all(
-        "all => all.filter(one => one.checkVisibility()).map(one => one.dataset.predictor)"
+    page.evaluate(DRAWERS_OPEN)
+    page.evaluate(
+        "Array.from(document.querySelectorAll('a[href], button, input, select, summary,"
+        " [data-about]')).filter(one => one.checkVisibility()"
+        " && !one.closest('table')).forEach((one, k) => { one.dataset.k = k; })"
     )
-    assert set(left) == {*REFERENCES}
-    assert shown(page, ".card h3") == []
-    page.locator(f'.picker input[value="{names[1]}"]').check()
-    assert shown(page, ".card h3") == [names[1]]
-    for section in ("comparison", "losses", "runs", "numbers"):
-        assert set(shown(page, f"#{section} tr[data-predictor] th[scope=row]")) != set()
-    assert {
-        one.get_attribute("data-predictor")
-        for one in page.locator("#numbers tr[data-predictor]").all()
-        if one.is_visible()
-    } - {*REFERENCES} == {names[1]}
-    page.locator("#pick-all").click()
-    assert shown(page, ".card h3") == names
+    wanted = page.evaluate("Array.from(document.querySelectorAll('[data-k]')).length")
+    reached = set()
+    for _ in range(4 * wanted + 400):
+        page.keyboard.press("Tab")
+        k = page.evaluate("(document.activeElement.dataset || {}).k")
+        if k is not None:
+            reached.add(int(k))
+        if len(reached) == wanted:
+            break
+    assert reached == set(range(wanted))
 
 
-def test_the_price_moves_the_threshold(visit):
+@CHESS
+def test_explanations_by_keyboard_and_by_touch(visit):
     page = visit()
-    cheapest = page.locator("table.accepting").first.locator("tr.cheapest")
-    share = []
-    for price in (1, 50):
-        page.locator("#price").evaluate(
-            "(one, price) => { one.value = price; one.dispatchEvent(new Event('input')); }", price
-        )
-        assert cheapest.count() == 1
-        costs = page.locator("table.accepting").first.locator("td.cost").all_text_contents()
-        assert float(cheapest.locator("td.cost").text_content()) == min(map(float, costs))
-        share.append(float(cheapest.get_attribute("data-share")))
-    assert share[0] > share[1]
+    tip = page.locator(".tip")
+    assert not tip.is_visible()
+    nats = page.locator(".better [data-about]").first
+    nats.focus()
+    assert tip.is_visible()
+    assert "factor of 1.1" in tip.inner_text()
+    assert nats.get_attribute("aria-describedby") == tip.get_attribute("id")
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
+    page.evaluate(DRAWERS_OPEN)
+    page.locator("#all-numbers th button").nth(4).focus()
+    assert "Trajectory Proper Score" in tip.inner_text()
+    phone = visit(420, has_touch=True)
+    phone.locator(".better [data-about]").first.tap()
+    assert "factor of 1.1" in phone.locator(".tip").inner_text()
+
+
+@CHESS
+def test_enter_opens_a_drawer(visit):
+    page = visit()
+    page.locator("#runs > summary").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#runs").evaluate("one => one.open")
+
+
+# ------------------------------------------------------------------ looks
 
 
 def test_dark_is_dark(visit):
@@ -103,49 +277,42 @@ def test_dark_is_dark(visit):
         for flipped in (False, True):
             paper, ink = colour(page, "body", "backgroundColor"), colour(page, "h1", "color")
             assert (sum(paper) < sum(ink)) == (is_dark != flipped)
-            page.locator("#theme").click()
+            page.locator(".theme").click()
 
 
-def test_print_holds_every_column(visit):
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_first_screen_prints_on_one_page(visit, report_file, scheme):
     pypdf = pytest.importorskip("pypdf")
-    page = visit()
-    heads = page.locator("#all-numbers thead th").all_text_contents()
-    reader = pypdf.PdfReader(io.BytesIO(page.pdf(prefer_css_page_size=True)))
-    assert len(reader.pages) <= 12
-    text = ""
-    for one in reader.pages:
-        width = float(one.mediabox.width)
-
-        def inside(part, cm, tm, _font, _size, width=width):
-            assert not part.strip() or cm[0] * tm[4] + cm[4] < width - 20
-
-        text += one.extract_text(visitor_text=inside)
-    seen = "".join(text.split())
-    for head in heads:
-        assert "".join(head.split()) in seen
-    # the last number of the first row, too
-    row = page.locator("#all-numbers tbody tr").first.locator("td").all_text_contents()
-    assert [cell for cell in row if cell.strip()][-1] in text
-    assert "Which predictor should I use?".replace(" ", "") in seen
+    page = visit(color_scheme=scheme)
+    headline = words(page, "h1")
+    reader = pypdf.PdfReader(io.BytesIO(page.pdf(prefer_css_page_size=True, print_background=True)))
+    # groups are full width, and have a page of their own
+    assert len(reader.pages) <= (2 if report_file.stem == "twelve" else 1)
+    text = "".join("".join(one.extract_text().split()) for one in reader.pages)
+    for part in (headline, words(page, ".light b")):
+        assert "".join(part.split()) in text
+    assert float(reader.pages[0].mediabox.width) == pytest.approx(595, abs=2)
 
 
-def test_axe_finds_nothing_serious(visit, report_file):
+def test_axe_finds_nothing(visit, report_file):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     # the colours of all pages are the same, so that each is looked at in one scheme
-    page = visit(color_scheme="dark" if report_file.stem in ("chess", "tau2") else "light")
-    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    is_dark = report_file.stem in ("chess", "tau2")
+    page = visit(420 if is_dark else 1400, color_scheme="dark" if is_dark else "light")
+    page.evaluate(ALL_OPEN)
     found = axe.Axe().run(page).response["violations"]
-    serious = {
-        (one["id"], one["nodes"][0]["html"][:200])
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    }
-    assert serious == set()
+    assert {(one["id"], one["nodes"][0]["html"][:200]) for one in found} == set()
 
 
-def test_it_can_be_read_without_scripts(visit):
+def test_it_can_be_read_without_scripts(visit, report_file):
     page = visit(java_script_enabled=False)
-    for query in ("#answer .card", "#all-numbers td", "#runs td", "table.accepting td"):
+    few = report_file.stem == "eight"
+    for query in ("h1", ".light", ".run summary" if few else ".tile .say"):
         assert page.locator(query).first.is_visible()
-    assert not page.locator("#theme").is_visible()
+    for query in ("#all-numbers td", ".run"):
+        assert page.locator(query).count() > 0
+    for query in (".theme", ".ask input", ".filters", ".choose"):
+        assert page.locator(query).count() == 0 or not page.locator(query).first.is_visible()
+    if not few:
+        assert page.locator(".still").first.is_visible()
     assert page.locator("#all-numbers th button").count() == 0

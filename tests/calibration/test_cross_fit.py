@@ -46,6 +46,7 @@ from trajscore.calibration import (
     IsotonicCrossFitCalibrator,
     cross_fit_traces,
 )
+from trajscore.calibration._cross_fit import folds_of
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import aggregate, tps_score
 from trajscore.monitoring import RawVerifier
@@ -161,6 +162,16 @@ def test_unobserved_runs_get_a_trace_and_alternate_by_themselves(runs):
 
 def known(X, codes):
     return X[codes >= 0], codes[codes >= 0]
+
+
+def test_runs_without_weight_alternate_by_themselves(runs):
+    X, y = runs
+    weight = (np.argsort(np.argsort(X.ids)) % 2).astype(float)  # every other in id order
+    out = cross_fit_traces(SUMMARY, X, y, cv=2, sample_weight=weight)
+    counted = weight > 0
+    folds = folds_of(out)
+    np.testing.assert_array_equal(folds[counted], alternating(X[counted], y[counted], 2))
+    assert 0.3 < folds[~counted].mean() < 0.7
 
 
 class Recorder(TransformerMixin, BaseEstimator):

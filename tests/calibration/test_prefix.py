@@ -95,6 +95,7 @@ def test_steps_with_few_runs_of_an_outcome_keep_the_forecast():
     X = TrajectoryArray(cells, [1] * 22 + [2] * 2)
     y = np.r_[np.zeros(12), np.ones(12)].astype(int)
     forecaster = PrefixForecaster().fit(X, y)
+    assert len(forecaster.estimators_) == 2  # one a step
     assert forecaster.estimators_[1] is None
     F = forecaster.transform(X)
     assert (F[23] == F[23][0]).all()

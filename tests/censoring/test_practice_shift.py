@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -5,7 +7,9 @@ import pytest
 from trajscore import PlattCrossFitCalibrator, PrefixForecaster, TrajectoryArray
 from trajscore.calibration import cross_fit_traces
 from trajscore.censoring import practice_shift, termination_audit
+from trajscore.censoring._practice_shift import PracticeShift, _Figures, _gap, _table
 from trajscore.core.weights import WEIGHT_SCHEDULES
+from trajscore.inference import bootstrap
 from trajscore.metrics import censored_tps_score, tps_score
 
 STEP_WEIGHTS = [name for name in WEIGHT_SCHEDULES if name != "linear_front"]  # needs a horizon
@@ -169,6 +173,15 @@ def test_how_the_censored_runs_differ(webshop, shift):
     spread = lengths[complete].std() / np.sqrt(163)
     np.testing.assert_allclose(row["high"] - row["low"], 2 * 1.96 * spread, rtol=0.2)
     assert row["low"] < row["difference"] < row["high"]
+
+    def gap_of(counts):
+        sums = counts * lengths
+        return sums[:, ~complete].sum(axis=1) / counts[:, ~complete].sum(axis=1) - (
+            sums[:, complete].sum(axis=1) / counts[:, complete].sum(axis=1)
+        )
+
+    draws = bootstrap(gap_of, 308, n_resamples=300, random_state=0)
+    np.testing.assert_allclose(row[["low", "high"]], np.quantile(draws, [0.025, 0.975]))
     weight = [1 / np.sqrt(np.arange(1, n + 1)) for n in lengths]
     mean = np.array([np.average(F, weights=w) for F, w in zip(X["shy"], weight, strict=False)])
     row = shift.selection.loc["shy"]
@@ -315,3 +328,75 @@ def test_predictors_groups_and_q_z_go_with_the_runs():
         practice_shift(X, y, calibrator=None, groups=[1, 2, 3, 4])
     with pytest.raises(ValueError, match="q_z must be one number or 3"):
         practice_shift(X, y, calibrator=None, q_z=[0.1, 0.2, 0.3, 0.4])
+
+
+@pytest.mark.parametrize(
+    ("shifts", "sign"),
+    [
+        ((0.1, 0.2), "+"),
+        ((-0.1, -0.2), "-"),
+        ((0.1, -0.2), "+/-"),
+        ((0.1, 0.0), "+/-"),
+        ((0.0, -0.1), "+/-"),
+        ((0.0, 0.0), "+/-"),
+    ],
+)
+def test_a_sign_is_one_on_which_all_families_agree(shifts, sign):
+    rows = pd.MultiIndex.from_product(
+        [("a", "base rate"), ("log", "brier"), ("early",)], names=["predictor", "score", "weights"]
+    )
+    table = pd.DataFrame({"shift": [*shifts, 0.5, -0.5]}, index=rows)
+    mean = pd.Series({"a": 0.25})
+    shift = PracticeShift(table, 3, 1, 0, pd.Series(dtype=float), mean, pd.DataFrame())
+    expected = pd.DataFrame({"mean forecast": [0.25], "early": [sign]}, index=["a"])
+    pd.testing.assert_frame_equal(shift.signs(), expected, check_names=False)
+    assert shift.censoring_rate == 0.25
+
+
+def test_a_table_by_hand():
+    names = [("a", "b", "base rate"), ("log", "brier"), ("early",)]
+    index = pd.MultiIndex.from_product(names, names=["predictor", "score", "weights"])
+    complete = [0.3, -0.1, 0.2, 0.0, 0.1, 0.0]  # log, brier of a, of b, of the base rate
+    extended = [0.1, 0.1, 0.4, 0.0, 0.1, 0.0]
+    values = np.array([complete, extended, *np.arange(24.0).reshape(4, 6)])
+    table = _table(index, values, values - 1, values + 1)
+    assert table["complete"].tolist() == complete
+    assert table["margin_shift"].tolist() == values[5].tolist()
+    assert table["shift_low"].tolist() == (values[2] - 1).tolist()
+    assert table["margin_extended_high"].tolist() == (values[4] + 1).tolist()
+    assert "extended_low" not in table
+    ranks = table[["rank_complete", "rank_extended"]].xs("log", level="score").to_numpy()
+    assert ranks[:, 0].argsort().tolist() == [0, 1, 2]  # the best is first
+    assert ranks[1, 1] < ranks[0, 1] == ranks[2, 1]
+    # the margin of a changes its sign in brier, and in log it is lost
+    assert table["sign_flip"].tolist() == [False, True, False, False, False, False]
+    flips = table["rank_complete"] != table["rank_extended"]
+    assert table["rank_flip"].tolist() == flips.tolist()
+    assert table["rank_flip"].any()
+
+
+def test_figures_by_hand():
+    def sums(total):
+        return SimpleNamespace(total=np.array(total), divisor=np.array([1.0, 2.0, 1.0]))
+
+    complete = np.array([True, True, False])
+    figures = _Figures([sums([3.0, 3, 4]), sums([1.0, 1, 1])], complete, 2)
+    found = figures(np.array([[1.0, 1, 1], [0, 2, 1], [0, 0, 3]]))
+    assert found.shape == (3, 6, 2)
+    means = [[6 / 3, 10 / 4], [6 / 4, 10 / 5], [np.nan, 4]]
+    rates = [[2 / 3, 3 / 4], [2 / 4, 3 / 5], [np.nan, 1]]
+    for row, (a, base) in enumerate(zip(means, rates, strict=True)):
+        margins = np.subtract(a, base)
+        np.testing.assert_allclose(found[row, :3, 0], [*a, a[1] - a[0]])
+        np.testing.assert_allclose(found[row, :3, 1], [*base, base[1] - base[0]])
+        np.testing.assert_allclose(found[row, 3:, 0], [*margins, margins[1] - margins[0]])
+        np.testing.assert_allclose(found[row, 3:, 1], np.multiply(base, 0)[[0, 1, 0]])
+
+
+def test_means_of_both_kinds_of_runs():
+    known = np.array([[1.0, 10], [3, 30], [8, 0]])
+    complete = np.array([True, True, False])
+    found = _gap(known, complete, np.array([[1.0, 1, 1], [3, 1, 2], [1, 0, 0]]))
+    np.testing.assert_allclose(found[0], [[2, 20], [8, 0], [6, -20]])
+    np.testing.assert_allclose(found[1], [[1.5, 15], [8, 0], [6.5, -15]])
+    assert np.isnan(found[2, 1:]).all()

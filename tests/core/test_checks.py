@@ -91,6 +91,9 @@ def test_sample_weight():
     assert check_sample_weight(None, 2).tolist() == [1, 1]
     with pytest.raises(ValueError, match="row 1: sample_weight -1 is negative"):
         check_sample_weight([1, -1], 2)
+    with pytest.raises(ValueError, match="row 2: sample_weight -2 is negative"):
+        check_sample_weight([0, 1, -2, -3], 4)
+    assert check_sample_weight(3, 2).tolist() == [3, 3]
     with pytest.raises(ValueError, match="one for each run"):
         check_sample_weight([1], 2)
     with pytest.raises(ValueError, match="all sample weights are zero"):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from trajscore import io
+from trajscore.io import _messages
 
 CALL = {"order": 7}
 SERVED = '{"status": "shipped"}'
@@ -329,3 +330,189 @@ def test_calls_that_go_on_are_one_run(write):
     runs = io.read_runs(write("b.jsonl", [rows[0], rows[0]], lines=True))
     assert [run.id for run in runs] == ["a", "a"]
     assert runs.notes[0].startswith("2 runs have the id 'a'; name the field")
+
+
+# ------------------------------------------------------------------ each rule by itself
+
+
+@pytest.mark.parametrize(
+    ("part", "call", "result"),
+    [
+        ({"type": "tool_use"}, True, False),
+        ({"name": "f", "arguments": {}}, True, False),
+        ({"name": "f"}, False, False),
+        ({"type": "tool_result"}, False, True),
+        ({"call_id": "c", "content": "x"}, False, True),
+        ({"call_id": "c", "content": "x", "name": "f"}, False, True),
+        ({"call_id": "c"}, False, False),
+        ({"type": "text", "text": "x"}, False, False),
+    ],
+)
+def test_calls_and_results_among_parts(part, call, result):
+    assert (_messages._is_call(part), _messages._is_result(part)) == (call, result)
+    assert _messages._is_special(part) == (call or result or _messages._has_other_text(part))
+
+
+@pytest.mark.parametrize(
+    ("part", "special"),
+    [
+        ("x", False), ({"type": "thinking"}, True), ({"type": "system-prompt"}, True),
+        ({"functionCall": {}}, True), ({"functionCall": "x"}, False), ({"logprobs": []}, True),
+        ({"content": "x"}, True), ({"content": "x", "text": "x"}, False), ({"content": [1]}, False),
+        ({"type": "image"}, False),
+    ],
+)  # fmt: skip
+def test_parts_that_are_more_than_text(part, special):
+    assert _messages._is_special(part) == special
+
+
+@pytest.mark.parametrize(
+    ("value", "is_one"),
+    [
+        ("x", False), ({"role": "user", "content": "x"}, True), ({"role": "user"}, False),
+        ({"content": "x"}, False), ({"from": "human", "value": "x"}, True), ({"choices": []}, True),
+        ({"type": "human", "content": "x"}, True), ({"type": "other", "content": "x"}, False),
+        ({"parts": []}, True), ({"type": "reasoning"}, True),
+        ({"lc": 1, "id": ["a", "HumanMessageChunk"], "kwargs": {}}, True),
+        ({"lc": 1, "id": ["a", "Prompt"], "kwargs": {}}, False),
+        ({"lc": 1, "id": ["a", "HumanMessage"], "kwargs": "x"}, False),
+    ],
+)  # fmt: skip
+def test_messages_and_other_objects(value, is_one):
+    assert _messages.is_message(value) == is_one
+    assert _messages.is_chat_list([value]) == is_one
+    assert not _messages.is_chat_list([])
+
+
+@pytest.mark.parametrize(
+    ("item", "is_one"),
+    [
+        ({"type": "message", "role": "user", "content": []}, True),
+        ({"type": "message", "content": []}, False),
+        ({"type": "message", "role": "user", "content": "x"}, False),
+        ({"type": "reasoning"}, True), ({"type": "reasoning", "role": "user"}, False),
+        ({"type": "function_call"}, True), ({"type": "function_call_output"}, True),
+        ({"type": "tool_call", "function": {}}, False), ({"type": "x_call", "function": {}}, True),
+        ({"toolName": "f"}, True), ({"tool.name": "f"}, True), ({"name": "f"}, False),
+    ],
+)  # fmt: skip
+def test_items_of_responses(item, is_one):
+    assert _messages._is_item(item) == is_one
+
+
+USER, AGENT = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
+
+
+@pytest.mark.parametrize(
+    ("record", "messages", "names"),
+    [
+        ({"messages": []}, [], {"messages"}),
+        ({"messages": [3]}, [3], {"messages"}),
+        ({"conversation": [3]}, None, set()),
+        ({"conversation": [USER]}, [USER], {"conversation"}),
+        ({"messages": "x", "state": {"messages": [USER]}}, [USER], {"state"}),
+        ({"input": [USER], "output": [AGENT]}, [USER, AGENT], {"input", "output"}),
+        ({"input": [USER], "output": [USER, AGENT]}, [USER, AGENT], {"input", "output"}),
+        ({"input": "Hi", "output": AGENT}, [USER, AGENT], {"input", "output"}),
+        ({"input": " ", "output": AGENT}, [AGENT], {"output"}),
+        ({"body": [USER]}, [USER], {"body"}),
+        ({"other": [USER], "n": 3}, [USER], {"other"}),
+        ({"other": [USER], "more": [AGENT]}, None, set()),
+        ({"n": 3}, None, set()),
+    ],
+)
+def test_where_the_messages_of_a_record_are(record, messages, names):
+    assert _messages.find_messages(record) == (messages, names)
+
+
+@pytest.mark.parametrize(
+    ("fields", "runs"),
+    [
+        ({"n": [1], "runs": [{"messages": [USER]}, 3]}, [{"messages": [USER]}, 3]),
+        ({"a": {"messages": [USER]}, "b": [AGENT]}, [
+            {"id": "a", "messages": [USER]}, {"id": "b", "messages": [AGENT]},
+        ]),
+        ({"a": {"messages": [USER]}, "n": 1}, None),
+        ({"a": []}, None),
+        ({}, None),
+    ],
+)  # fmt: skip
+def test_runs_that_an_object_holds(fields, runs):
+    assert _messages.find_records(fields) == runs
+
+
+def chat(*messages):
+    return list(_messages.as_chat(messages))
+
+
+def test_items_of_one_turn_are_joined():
+    thought = {"type": "reasoning", "summary": [{"text": "hm"}, {"text": "so"}, "x"]}
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "c", "output": "42"}
+    said = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Yes"}]}
+    turns = chat(thought, said, call, call, output, said, said, thought)
+    assert [index for index, _ in turns] == [0, 4, 5, 6]
+    first, result, *others = (turn for _, turn in turns)
+    assert first["reasoning"] == "hm\nso"
+    assert first["content"] == [{"type": "text", "text": "Yes"}]
+    assert [one["name"] for one in first["tool_calls"]] == ["f", "f"]
+    assert (result["role"], result["content"], result["tool_call_id"]) == ("tool", "42", "c")
+    assert [other.get("tool_calls") for other in others] == [None, None]
+    # words after a call are the next turn
+    assert [index for index, _ in chat(call, said)] == [0, 1]
+    assert chat(thought) == []
+
+
+def test_an_item_with_its_result():
+    item = {"type": "web_search_call", "id": "w", "query": "q", "results": ["r"]}
+    turn, result = _messages.chat_messages(item)
+    assert turn["tool_calls"] == [{"id": "w", "name": "web_search", "arguments": "q"}]
+    assert (result["content"], result["tool_call_id"]) == (["r"], "w")
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ({"output": "x", "id": "c"}, {"content": "x", "tool_call_id": "c"}),
+        ({"output": {"type": "json", "value": 3}}, {"content": 3, "tool_call_id": None}),
+        ({"output": {"type": "json"}}, {"content": {"type": "json"}, "tool_call_id": None}),
+        ({"result": "", "output": None}, {"content": "", "tool_call_id": None}),
+        ({"id": ["run", "c"], "isError": True}, {"tool_call_id": "c", "error": True}),
+        ({"status": "error"}, {"error": True}),
+        ({"is_error": False, "name": "f"}, {"name": "f"}),
+        ({"origin": {"id": "c", "name": "f"}, "result": 1}, {"tool_call_id": "c", "name": "f"}),
+    ],
+)
+def test_fields_of_results(part, expected):
+    found = _messages._result_of(part)
+    assert {name: found.get(name) for name in expected} == expected
+    assert ("error" in found) == ("error" in expected)
+    assert ("name" in found) == ("name" in expected)
+
+
+def test_parts_in_their_order():
+    parts = [
+        "a", {"type": "text", "text": "b"}, {"type": "tool_result", "content": "r"},
+        {"type": "user-prompt", "content": "p"}, {"thought": True, "text": "t"},
+        {"type": "thinking", "thinking": "u"}, {"type": "tool_use", "name": "f", "input": {"x": 1}},
+        {"type": "text", "text": "c", "logprobs": [1]}, {"text": "d", "logprobs": [2]},
+    ]  # fmt: skip
+    result, prompt, turn = _messages._of_parts({"role": "assistant", "parts": parts}, parts)
+    assert (result["content"], prompt) == ("r", {"role": "user", "content": "p"})
+    assert turn["reasoning"] == "t\nu"
+    assert turn["logprobs"] == {"content": [1, 2]}
+    assert turn["tool_calls"] == [{"id": None, "name": "f", "arguments": {"x": 1}}]
+    assert "parts" not in turn
+    (plain,) = _messages._of_parts({"role": "user", "parts": parts[:2]}, parts[:2])
+    assert plain["content"] == "ab"
+    (listed,) = _messages._of_parts({"role": "user"}, parts[:2])
+    assert listed["content"] == parts[:2]
+    assert _messages._of_parts({"role": "user", "parts": []}, parts[2:3]) == [result]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [(["a", "AIMessageChunk"], "aimessage"), ([], ""), (None, ""), ("AIMessage", ""), ([3], "3")],
+)
+def test_classes_of_langchain(path, name):
+    assert _messages._class_of({"id": path}) == name

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from trajscore import io
+from trajscore.io import _payloads
 from trajscore.io._payloads import messages_in, result_in
 
 ASK = {"role": "user", "content": "Hi"}
@@ -217,3 +218,82 @@ def test_results_without_identifiers_belong_to_the_turn_before_them(write):
     results = [call.result for step in run.steps for call in step.tool_calls]
     assert results == ['{"r": 1}', '{"r": 1}', '{"r": 2}']
     assert [step.actor for step in run.steps] == ["user", *["agent"] * 4]
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        ("Be kind.", "Be kind."), ('"Be kind."', "Be kind."), ("", None), (3, None), ([], None),
+        ({"parts": [{"text": "a"}]}, [{"text": "a"}]), ({"text": "a"}, "a"), ({"x": 1}, None),
+        ([{"text": "a"}, {"text": "b"}], [{"text": "a"}, {"text": "b"}]),
+        ([{"text": "a"}, 3], [{"text": "a"}]), ([3], None),
+        ([{"type": "text", "text": "a"}, 3], [{"type": "text", "text": "a"}]),
+    ],
+)  # fmt: skip
+def test_instructions(value, content):
+    expected = [] if content is None else [{"role": "system", "content": content}]
+    assert _payloads._instruction(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "role", "expected"),
+    [
+        ({"role": "user"}, "assistant", [{"role": "user"}]),
+        ({"content": "x"}, None, [{"content": "x"}]),
+        ({"parts": []}, "user", [{"parts": [], "role": "user"}]),
+        ({"role": None}, "user", [{"role": "user"}]),
+        ({"parts": []}, None, []),
+    ],
+)
+def test_roles_of_a_side(fields, role, expected):
+    assert _payloads._with_role(fields, role) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "expected"),
+    [("prompt", "assistant", "user"), ("prompt", None, None), ("output", "assistant", "assistant"),
+     ("output", None, None), ("history", "user", None)],
+)  # fmt: skip
+def test_roles_of_bare_text(name, role, expected):
+    assert _payloads._role_in(name, role) == expected
+
+
+def test_answers_without_a_message():
+    answer = _payloads._bare_answer
+    assert answer({}) == []
+    assert answer({"city": "x"}) == [
+        {"role": "assistant", "content": {"city": "x"}, "tool_calls": []}
+    ]
+    (said,) = answer({"text": "a", "finishReason": "stop"})
+    assert (said["content"], said["finish_reason"]) == ("a", "stop")
+    call = {"toolName": "f", "args": {}}
+    (vercel,) = answer({"text": "a", "toolCalls": [call, 3]})
+    assert vercel["content"] == [{"type": "text", "text": "a"}, {"type": "tool-call", **call}]
+    (alone,) = answer({"toolCalls": [call]})
+    assert alone["content"] == [{"type": "tool-call", **call}]
+    (plain,) = answer({"tool_calls": [{"name": "f"}]})
+    assert (plain["content"], plain["tool_calls"]) == (None, [{"name": "f"}])
+
+
+def test_choices_without_a_message():
+    choices = _payloads._from_choices
+    whole = {"choices": [{"message": {"content": "a"}}]}
+    assert choices(whole) == [whole]
+    assert [one["content"] for one in choices({"choices": [{"text": "a"}]})] == ["a"]
+    for nothing in ([], [3], [{}], None):
+        assert choices({"choices": nothing}) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "result"),
+    [
+        ({"output": "x"}, ("x", None)),
+        ({"output": {"a": 1}}, ({"a": 1}, None)),
+        ({"output": "x", "more": 1}, ({"output": "x", "more": 1}, None)),
+        ({"role": "tool", "content": "x", "tool_call_id": ""}, ("x", None)),
+        ({"role": "tool", "content": "x", "tool_call_id": 3}, ("x", "3")),
+        ({"content": []}, ({"content": []}, None)),
+    ],
+)
+def test_results_in_wrappers(value, result):
+    assert result_in(value) == result

@@ -126,6 +126,12 @@ def test_integral_of_small_uncertainties_and_steep_weights():
     assert tiny * 1e20 == pytest.approx(value, rel=1e-12)
 
 
+def test_an_integral_begins_below_the_least_uncertainty():
+    almost_certain = metrics.Answers.from_proba([1], [[0.0, -50.0]], log_proba=True, labels=[0, 1])
+    value = almost_certain.integrated(lambda g: (g < 1e-20) / g, breaks=[1e-20])
+    assert value == pytest.approx(50 - 20 * np.log(10), abs=1e-9)
+
+
 def test_an_integral_ends_at_the_least_uncertainty():
     certain = metrics.Answers.from_proba([1], [[0.0, -1000.0]], log_proba=True, labels=[0, 1])
     value = certain.integrated(lambda g: 2 / g)  # the wrong answer costs 1 from gamma = 1e-300 on

@@ -3,7 +3,9 @@
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.stats import norm
 
 from trajscore import TrajectoryArray, evaluate
 from trajscore.calibration.calibrators import calibrator_maker
@@ -16,13 +18,18 @@ from trajscore.report._cards import (
     RECALIBRATE,
     TOO_FEW,
     USE,
+    Slope,
     card_table,
     decide,
+    form_of,
+    pair_table,
     ranked,
+    slope_of,
+    tied_with_best,
 )
-from trajscore.report._data import Options
-from trajscore.report._rows import predictor_rows
-from trajscore.report._runs import check_predictors, choose_runs
+from trajscore.report._data import AS_GIVEN, RECALIBRATED, Options
+from trajscore.report._rows import Row, predictor_rows
+from trajscore.report._runs import Coverage, check_predictors, choose_runs
 
 QUICK = IntervalOptions(50, method="influence")
 CLEAR, UNCLEAR, NOTHING = (0.1, 0.05, 0.15), (0.02, -0.1, 0.14), (0, -0.01, 0.01)
@@ -126,7 +133,9 @@ def test_few_runs_say_how_many_are_needed():
     assert card["card"] == TOO_FEW
     assert card["n_needed"] >= 12  # 10 of each outcome
     assert float(f"{card['n_needed']:.0e}") == card["n_needed"]  # a guess has one digit
-    assert "Not known yet: collect at least about" in " ".join(str(report).split())
+    assert "Too few runs to say anything: read these 8 runs, and collect" in " ".join(
+        str(report).split()
+    )
     more = evaluate(*made("true", 8 + int(card["n_needed"]), 3), intervals=QUICK)
     assert more.cards["card"].iloc[0] != AVOID
 
@@ -150,7 +159,8 @@ def test_of_those_tied_with_the_best_one_usable_as_it_is_comes_first():
     assert report.cards["tied"].to_dict() == {"sharp": True, "plain": True, "noise": False}
     assert ranked(report.cards) == ["plain", "sharp", "noise"]
     said = " ".join(str(report).split())
-    assert "Use plain, as it is. About as good, each used as its card says: sharp" in said
+    assert "Use plain as it is: " in said
+    assert "Cost. plain is statistically tied with sharp: take the cheapest of them." in said
 
 
 def test_a_weak_signal_is_not_blamed_for_its_map():
@@ -208,3 +218,178 @@ def test_what_matters_does_not_depend_on_a_constant_in_the_score():
     )
     assert shifted["matters"].to_numpy() == pytest.approx(brier["matters"].to_numpy())
     assert shifted["card"].tolist() == brier["card"].tolist()
+
+
+# ------------------------------------------------------------------ slopes
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "worth"), [(0.5, 0.1, 0.24), (0.5, 0.6, 0), (-0.5, 0.1, 0), (0.2, 0.0, 0.04)]
+)
+def test_what_a_signal_is_worth_without_the_noise_of_its_slope(value, error, worth):
+    assert Slope(value, error, 3.0).worth == pytest.approx(3 / 2 * worth)
+
+
+@pytest.mark.parametrize(
+    ("value", "recalibrated_high", "most"),
+    [
+        (0.5, None, 2 * 0.7**2),  # half of 4, times the squared upper bound of the slope
+        (0.5, 10.0, 2 * 0.7**2),
+        (0.5, 0.3, 0.3 + 4 * 4 * 0.1**2),
+        (-0.3, None, 0.0),
+    ],
+)
+def test_the_most_that_a_signal_may_be_worth(value, recalibrated_high, most):
+    level = norm.cdf(2.0)
+    recalibrated = None if recalibrated_high is None else (0.0, -1.0, recalibrated_high)
+    assert Slope(value, 0.1, 4.0).most(level, recalibrated) == pytest.approx(most)
+
+
+def row_of(X, y, groups=None, is_probability=True):
+    runs = Coverage(np.asarray(y), np.asarray(y, dtype=float), groups, np.arange(len(y)))
+    return Row("a", AS_GIVEN, X, runs, is_probability)
+
+
+@pytest.mark.parametrize("is_probability", [True, False])
+def test_slope_by_hand(is_probability):
+    y = np.array([1, 0, 0, 1, 0])
+    cells = np.array([0.8, 0.3, 0.5, 0.6, 0.2])
+    x = np.log(cells / (1 - cells)) if is_probability else cells
+    x = x - x.mean()
+    information = 0.4 * 0.6 * (x**2).mean()
+    parts = (y - 0.4) * x / 5
+    X = TrajectoryArray(cells, np.ones(5, dtype=int))
+    weights = as_step_weights()
+    slope = slope_of(row_of(X, y, is_probability=is_probability), "log", weights)
+    assert slope.value == pytest.approx(parts.sum() / information)
+    assert slope.error == pytest.approx(np.sqrt((parts**2).sum()) / information)
+    assert slope.curvature == pytest.approx(information)
+    # the derivative of the Brier score is 2 p (1 - p) times that of the log score
+    brier = slope_of(row_of(X, y, is_probability=is_probability), "brier", weights)
+    assert brier.curvature == pytest.approx(2 * 0.4 * 0.6 * information)
+    groups = np.array([0, 0, 1, 2, 2])
+    clustered = slope_of(row_of(X, y, groups, is_probability), "log", weights)
+    of_groups = np.array([parts[:2].sum(), parts[2], parts[3:].sum()])
+    assert clustered.error == pytest.approx(np.sqrt((of_groups**2).sum()) / information)
+    assert clustered.value == slope.value
+
+
+def test_slope_of_several_steps_with_weights():
+    y, cells = np.array([1, 0]), np.array([0.9, 0.6, 0.2])
+    X = TrajectoryArray(cells, [2, 1])
+    w = np.array([1, 1 / np.sqrt(2), 1])
+    w = w / w.sum()
+    x = np.log(cells / (1 - cells))
+    x = x - w @ x
+    p = w[:2].sum()
+    information = p * (1 - p) * (w @ x**2)
+    slope = slope_of(row_of(X, y), "log", as_step_weights())
+    gap = np.array([1, 1, 0]) - p
+    assert slope.value == pytest.approx((w * gap * x).sum() / information)
+
+
+def test_a_constant_has_no_slope():
+    X = TrajectoryArray(np.full(4, 0.3), np.ones(4, dtype=int))
+    assert slope_of(row_of(X, [1, 0, 0, 1]), "log", as_step_weights()) == Slope(0.0, 0.0, 0.0)
+
+
+# ------------------------------------------------------------------ reading cards
+
+
+def cards_of(**rows):
+    """Cards by name: what to do, margins of both forms, and whether it is tied with the best."""
+    names = ["card", "as_given", "recalibrated", "tied"]
+    cards = pd.DataFrame.from_dict(rows, orient="index", columns=names)
+    return cards.assign(matters=0.01)
+
+
+def test_the_form_that_a_card_speaks_for():
+    cards = cards_of(
+        a=(USE, 0.1, 0.2, False),
+        b=(RECALIBRATE, 0.1, 0.2, False),
+        c=(AVOID, 0.1, np.nan, False),
+        d=(TOO_FEW, np.nan, 0.2, False),
+    )
+    assert [form_of(cards, name) for name in cards.index] == [
+        AS_GIVEN, RECALIBRATED, AS_GIVEN, RECALIBRATED,
+    ]  # fmt: skip
+
+
+def test_the_best_comes_first():
+    cards = cards_of(
+        avoid=(AVOID, 0.9, 0.9, False),
+        few=(TOO_FEW, 0.9, 0.9, False),
+        unknown=(USE, np.nan, 0.9, False),
+        plain=(USE, 0.1, 0.9, False),
+        mapped=(RECALIBRATE, 0.9, 0.2, False),
+        tied_mapped=(RECALIBRATE, 0.0, 0.15, True),
+        tied_plain=(USE, 0.05, 0.0, True),
+        tied_better=(USE, 0.07, 0.0, True),
+    )
+    order = [
+        "tied_better",
+        "tied_plain",
+        "tied_mapped",
+        "mapped",
+        "plain",
+        "unknown",
+        "few",
+        "avoid",
+    ]
+    assert ranked(cards) == order
+    assert ranked(cards[::-1]) == order
+    untied = ["mapped", "tied_mapped", "plain", "tied_better", "tied_plain", "unknown"]
+    assert ranked(cards.drop(columns="tied"))[:6] == untied
+
+
+def pairs_of(*rows):
+    return pd.DataFrame(rows, columns=["predictor", "reference", "difference", "low", "high"])
+
+
+def test_what_is_tied_with_the_best():
+    cards = cards_of(
+        best=(USE, 0.4, 0.4, False),
+        unsure=(USE, 0.3, 0.3, False),
+        close=(RECALIBRATE, 0.3, 0.29, False),
+        behind=(USE, 0.2, 0.2, False),
+        avoid=(AVOID, 0.4, 0.4, False),
+    )
+    pairs = pairs_of(
+        ("best", "unsure", 0.1, 0.0, 0.2),
+        ("best", "close", 0.0099, 0.001, 0.02),
+        ("best", "behind", 0.01, 0.001, 0.02),
+        ("best", "avoid", 0.0, -0.1, 0.1),
+        ("unsure", "behind", 0.0, -0.1, 0.1),
+    )
+    tied = tied_with_best(cards, pairs)
+    assert tied[tied].index.tolist() == ["best", "unsure", "close"]
+    assert not tied_with_best(cards, None).any()
+    assert not tied_with_best(cards.assign(card=AVOID), pairs).any()
+
+
+def test_an_interval_that_is_not_known_is_tied():
+    cards = cards_of(best=(USE, 0.4, 0.4, False), other=(USE, 0.1, 0.1, False))
+    assert tied_with_best(cards, pairs_of(("best", "other", 0.3, np.nan, np.nan))).all()
+
+
+def test_pairs_share_the_level():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    runs = row_of(TrajectoryArray(rng.random(60), np.ones(60, dtype=int)), y).runs
+
+    def pairs(n, level):
+        rows = [
+            Row(name, AS_GIVEN, TrajectoryArray(forecast, np.ones(60, dtype=int)), runs, True)
+            for name, forecast in zip("abcd", np.random.default_rng(1).random((4, 60)), strict=True)
+        ][:n]
+        cards = cards_of(**{row.predictor: (USE, 0.1, np.nan, False) for row in rows})
+        options = Options(("log",), as_step_weights(), "weighted")
+        draws = IntervalOptions(50, method="influence", confidence_level=level)
+        return pair_table(rows, cards, options, draws).set_index(["predictor", "reference"])
+
+    assert len(pairs(1, 0.95)) == 0
+    (alone,) = pairs(2, 1 - 0.05 / 3).to_numpy()
+    np.testing.assert_allclose(pairs(3, 0.95).loc[("a", "b")], alone)
+    (alone,) = pairs(2, 1 - 0.05 / 6).to_numpy()
+    np.testing.assert_allclose(pairs(4, 0.95).loc[("a", "b")], alone)
+    assert len(pairs(4, 0.95)) == 6

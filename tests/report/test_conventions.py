@@ -59,8 +59,8 @@ def test_another_predictor_under_published_weights_is_noted(short_wins):
     )
     assert note in " ".join(report.to_text(verbose=True).split())
     page = report.to_html()
-    trusted = page[page.index('<section id="health"') :]
-    assert "leads true by" in trusted[: trusted.index("</section>")]
+    of_data = page[page.index("<h3>The data</h3>") :]
+    assert "leads true by" in of_data[: of_data.index("</ul>")]
 
 
 def test_the_note_has_the_digits_of_the_score(short_wins):

@@ -1,5 +1,6 @@
 """The page, as text: what it says, what it escapes, and that small data never break it."""
 
+import json
 import re
 from html import unescape
 from html.parser import HTMLParser
@@ -8,29 +9,24 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from trajscore import TrajectoryArray, evaluate, io, metrics
+from trajscore import TrajectoryArray, evaluate, io
 from trajscore.calibration import EnsembleCrossFitCalibrator
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions, MonitoringOptions
+from trajscore.report._acting import accepting
+from trajscore.report._first_screen import collapsed
 from trajscore.report._glossary import GLOSSARY, explain
-from trajscore.report.page.acting import acting
-from trajscore.report.page.calibration import calibration
-from trajscore.report.page.charts import Axis, axis_of, sparkline
-from trajscore.report.page.health import health
-from trajscore.report.page.losses import losses
+from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.numbers import numbers
-from trajscore.report.page.timing import timing
+from trajscore.report.page.screen import run_line, screen
 from trajscore.report.page.view import View, _tokens
+from trajscore.report.page.why import why
 
 QUICK = IntervalOptions(20, method="influence")
-SECTIONS = [
-    "answer", "comparison", "losses", "calibration", "timing", "acting", "stopping", "runs",
-    "health", "numbers", "method",
-]  # fmt: skip
 VOID = {"meta", "br", "input", "wbr"}
 WORDS = {  # heads of columns that hold no number
-    "predictor", "form", "run", "outcome", "forecast", "ended by", "stop reason", "reason",
-    "metric", "read as", "what to do", "model", "group",
+    "predictor", "form", "metric", "stop reason", "reason", "level", "step", "steps", "kind",
+    "group",
 }  # fmt: skip
 
 
@@ -60,14 +56,23 @@ def check(page):
     assert parsed.wrong == []
     assert parsed.open == []
     assert len(parsed.ids) == len(set(parsed.ids))
-    assert not re.search(r' d="[^"]*(nan|inf)', page)
-    assert [one for one in parsed.ids if one in SECTIONS] == SECTIONS
-    body = re.sub("<[^>]*>", " ", page[page.index("<body") : page.index("<script>")])
+    for link in re.findall(r'href="#([^"]*)"', page):
+        assert link in parsed.ids
+    assert not re.search(r' (?:d|x|x1|x2|y1|y2|cx|cy|width)="[^"]*(nan|inf)', page)
+    assert not re.search(r'width="-', page)
+    assert [one for one in parsed.ids if one in ("answer", "numbers")] == ["answer", "numbers"]
+    body = re.sub("<script.*?</script>|<[^>]*>", " ", page[page.index("<body") :], flags=re.DOTALL)
     assert re.findall(r".{20}\b(?:nan|inf)\b.{20}", body) == []
     assert "://" not in page
     # every other head of a column tells what its numbers are
     assert set(re.findall(r'<th scope="col">([^<]*)</th>', page)) <= WORDS
     return page
+
+
+def plain(page):
+    """What the page says, without its marks."""
+    body = re.sub("<(script|style).*?</\\1>", " ", page, flags=re.DOTALL)
+    return " ".join(unescape(re.sub("<[^>]*>", "", body)).split())
 
 
 def random_table(seed):
@@ -97,90 +102,14 @@ def test_small_random_tables_make_a_page(seed):
     check(evaluate(X, y, by=by, monitoring=monitoring, intervals=QUICK).to_html())
 
 
-def test_the_page_answers(report):
-    page = check(report.to_html())
-    assert page.count("<article") == len(report.predictors)
-    assert "recalibrated. About as good, each used as its card says: shallow and engine" in page
-    head = page[page.index("<thead", page.index('id="all-numbers"')) :]
-    head = head[: head.index("</thead>")]
-    assert head.count('title="') == len(report.options.metrics) + 4
-    said = " ".join(unescape(re.sub("<[^>]*>", " ", head)).split())
-    assert "AUROC over counting \u2191 AUROC over counting, end known \u2191" in said
-    assert len(page) < 3e6
-
-
-def test_what_is_not_shown_to_be_useful_is_not_acted_on():
-    rng = np.random.default_rng(0)
-    y = (np.arange(40) > 5).astype(float)
-    page = check(evaluate(rng.random((40, 3)), y, intervals=QUICK).to_html())
-    assert "No predictor is shown to beat the base rate by enough. As it looks so far" in page
-    assert "Accept runs whose" not in page
-    assert ">Read first <" in page
-
-
-def test_many_missing_outcomes_are_said_at_the_top():
-    runs = make_trajectories(100, random_state=0)
-    said = "50 of 100 runs (50%) have no outcome and count as failures,"
-    for share, is_said in ((0.5, True), (0.05, False)):
-        y = np.where(np.arange(100) < 100 * share, -1, runs.target)
-        page = check(evaluate(runs.q, y, intervals=QUICK).to_html())
-        assert (said in page) == is_said
-        assert ("Leave these runs out, " in page) == is_said
-
-
-def test_the_page_says_what_its_error_rate_covers(report):
-    page = " ".join(report.to_html().split())
-    assert (
-        "At most 5 of 100 reports have a wrong card: one that recommends a forecast which" in page
-    )
-    assert "or says “do not use” of a signal that is worth 2% of the base rate" in page
-
-
 def test_numbers_of_runs_are_written_alike():
     X, y = make_trajectories(1200, lengths=(1, 3), random_state=0, return_X_y=True)
     y = np.where(np.arange(1200) < 1100, y, -1)
     report = evaluate(X, y, intervals=QUICK)
     for text in (report.to_html(), report.to_markdown(), report.to_text(verbose=True)):
-        plain = re.sub("<style.*</style>|<[^>]*>", "", text, flags=re.DOTALL)
+        plain = re.sub("<(style|script).*?</\\1>|<[^>]*>", "", text, flags=re.DOTALL)
         assert "1,200 runs" in plain
         assert re.findall(r"(?<![\d.,=/-])1[12]00\b", plain) == []
-
-
-def test_where_no_threshold_pays_none_is_named():
-    runs = make_trajectories(300, information=0.35, random_state=0)
-    sure = runs.q.with_cells(0.9 + 0.1 * runs.q.cells)
-    page = check(evaluate(sure, np.ones(300) * (np.arange(300) > 20), intervals=QUICK).to_html())
-    assert "accept every run, at 0.14 reviews a run; no threshold is cheaper." in page
-    assert "Accept runs whose" not in page
-
-
-def test_the_runs_to_read_first_say_where_a_forecast_is_furthest_off(report):
-    page = report.to_html()
-    said = re.search(r"the forecast that is furthest off is (\S+), at step (\d+)", page)
-    run = re.search(r"Run (\S+): material, recalibrated was most wrong", page)[1]
-    trace = report.traces["material", "recalibrated"]
-    row = [str(name) for name in trace.ids].index(run)
-    cells = trace.cells[trace.offsets[row] : trace.offsets[row + 1]]
-    off = np.abs(cells - report.labels["material", "recalibrated"][row])
-    assert said[1] == f"{cells[off.argmax()]:.2f}"
-    assert int(said[2]) == off.argmax() + 1
-    # it is the run with an outcome whose own forecasts score worst, on average over its steps
-    observed = np.flatnonzero(report.outcomes["material", "recalibrated"] >= 0)
-    labels = report.labels["material", "recalibrated"]
-    scores = [metrics.tps_score([labels[k]], trace[[k]]) for k in observed]
-    assert row == observed[np.argmin(scores)]
-    assert f">{min(scores):.3f}</td>" in page
-
-
-def test_runs_without_an_outcome_do_not_crowd_out_those_that_contradict_their_forecast():
-    X, y = make_trajectories(200, random_state=0, return_X_y=True)
-    y[::2] = -1
-    page = evaluate(X, y, intervals=QUICK).to_html()
-    table = page[page.index('class="sortable runs"') :].split("</table>")[0]
-    outcomes = re.findall(r"<td>(not observed|success|failure)</td>", table)
-    assert outcomes == sorted(outcomes, key=lambda one: one == "not observed")
-    assert outcomes[:20].count("not observed") == 0
-    assert "those without an observed outcome last" in page
 
 
 def test_new_runs_get_the_forecasts_of_the_page_as_it_says(chess, report):
@@ -196,148 +125,6 @@ def test_every_number_is_explained(report):
     assert all(line.endswith(".") for line in GLOSSARY.values())
 
 
-def test_all_that_is_given_is_escaped():
-    X, y = make_trajectories(30, random_state=0, return_X_y=True)
-    evil = "<img src=x onerror=alert(1)>\"'"
-    named = TrajectoryArray(
-        X.cells,
-        X.lengths,
-        ids=[f"{evil}{k}" for k in range(30)],
-        meta={"stop_reason": [evil] * 29 + [None]},
-    )
-    page = evaluate({evil: named}, y, by={evil: [evil] * 30}, intervals=QUICK).to_html()
-    assert "<img" not in page
-    assert "<td>nan</td>" not in page
-    assert "&lt;img src=x" in page
-
-
-def test_transcripts_have_what_was_said_beside_the_risk():
-    rng = np.random.default_rng(0)
-    runs = []
-    for k in range(40):
-        steps = []
-        for t in range(int(rng.integers(1, 5))):
-            steps += [
-                io.Step("user", f"<b>question {t}</b>"),
-                io.Step("agent", "x" * 5000 if t == 0 else "answer", cost=0.5, confidence=0.4),
-            ]
-        runs.append(io.Run(f"r{k}", steps, outcome=k % 2))
-    lengths = [len(run) // 2 for run in runs]
-    X = TrajectoryArray(rng.random(sum(lengths)), lengths, ids=[run.id for run in runs])
-    report = evaluate(X, io.outcomes(runs), intervals=QUICK)
-    page = check(report.to_html(log=runs))
-    assert page.count('<details class="transcript">') == 20
-    assert "&lt;b&gt;question 0&lt;/b&gt;" in page
-    assert "(3,800 characters more)" in page
-    assert page.count("risk 0.") >= 20
-    assert "money saved</th>" in page
-    assert "tokens saved</th>" not in page
-    without = report.to_html()
-    assert 'class="transcript"' not in without
-    assert "money saved</th>" not in without
-
-
-def test_templates_go_with_the_package():
-    folder = files("trajscore.report.page") / "templates"
-    names = {one.name for one in folder.iterdir()}
-    assert {f"{section}.html.j2" for section in SECTIONS} < names
-    assert {"page.css", "page.js", "charts.html.j2"} < names
-
-
-def test_ticks_are_round():
-    assert [text for _, text in Axis(0, 1, 0, 100).ticks] == ["0.0", "0.5", "1.0"]
-    assert [text for _, text in Axis(-0.013, 0.052, 0, 100).ticks] == ["0.00", "0.02", "0.04"]
-    assert [text for _, text in Axis(1, 60, 0, 100).ticks] == ["20", "40", "60"]
-    axis = axis_of([3.0, np.nan], 10, 20)
-    assert axis.low < 3 < axis.high
-    assert axis_of([], 0, 1).low < 0
-    assert sparkline(np.array([0.5])).count("L") == 1
-    assert sparkline(np.linspace(0, 1, 10_000)).count("L") < 300
-
-
-def test_only_rows_that_beat_the_base_rate_are_best(chess):
-    X, y = chess
-    wrong = X["engine"].with_cells(1 - X["engine"].cells)
-    report = evaluate({"engine": X["engine"], "inverted": wrong}, y, intervals=IntervalOptions(20))
-    section = numbers(View(report))
-    heads = [" ".join(head["parts"]).replace("_ ", "_") for head in section.parts["heads"]]
-    best = {(row["name"], row["form"], head) for row in section.parts["rows"]
-            for head, cell in zip(heads, row["cells"], strict=True) if cell["best"]}  # fmt: skip
-    assert ("engine", "recalibrated", "TPS log") in best
-    form_of_label = {"as given": "as_given", "recalibrated": "recalibrated"}
-    margins = {"as given": "as_given", "recalibrated": "recalibrated"}
-    for name, form, metric in best:
-        if (name, form_of_label[form], metric) not in report.intervals.index:
-            continue
-        row = report.intervals.loc[(name, form_of_label[form], metric)]
-        by_metric = row["margin_low"] > 0 or row["margin_high"] < 0
-        assert report.cards.loc[name, f"{margins[form]}_low"] > 0 or by_metric
-    assert not any(name == "inverted" and form == "as given" for name, form, _ in best)
-    noise = X["engine"].with_cells(np.random.default_rng(0).random(len(X.cells)))
-    of_noise = numbers(View(evaluate(noise, y, intervals=IntervalOptions(20))))
-    assert not any(cell["best"] for row in of_noise.parts["rows"] for cell in row["cells"])
-
-
-def test_length_is_judged_on_observed_runs(chess):
-    X, y = chess
-    said = health(View(evaluate(X["engine"], y, intervals=IntervalOptions(2)))).answer
-    assert f"of the {(y != -1).sum()} runs with an outcome" in said
-    seen = y != -1
-    other = health(View(evaluate(X["engine"][seen], y[seen], intervals=IntervalOptions(2)))).answer
-    area = re.search(r"AUROC (0\.\d+)", said).group(1)
-    assert f"AUROC {area}" in other
-    assert area == "0.562"
-
-
-def test_the_page_says_at_which_steps_a_forecast_beats_the_base_rate():
-    y = np.arange(60) % 2
-    right = np.where(y == 1, 0.8, 0.2) + np.random.default_rng(0).uniform(-0.1, 0.1, 60)
-    cells = np.column_stack([np.full(60, 0.5), (right + 0.5) / 2, right])
-    answer = timing(View(evaluate(cells, y, calibrator=None, intervals=QUICK))).answer
-    assert "first shown to be better than the base rate at step 2, and by most at step 3" in answer
-
-
-@pytest.mark.parametrize(("longest", "labels"), [(6, "1 2 3 4 5 6"), (7, "1 3 5 7")])
-def test_many_lengths_have_every_second_label(longest, labels):
-    lengths = np.repeat(np.arange(1, longest + 1), 10)
-    X = TrajectoryArray(np.full(lengths.sum(), 0.5), lengths)
-    report = evaluate(X, np.arange(len(X)) % 2, calibrator=None, intervals=QUICK)
-    assert [name for _, name in health(View(report)).parts["length"].names] == labels.split()
-
-
-def test_bars_of_losses_end_at_four_times_what_is_known():
-    runs = make_trajectories(200, random_state=0)
-    wrong = runs.q.with_cells(1 - runs.q.cells)
-    report = evaluate({"right": runs.q, "wrong": wrong}, runs.target, intervals=QUICK)
-    rows = losses(View(report)).parts["rows"]
-    most = max(row["knows"] for row in rows)
-    assert {row["cut"] for row in rows} == {True, False}
-    for row in rows:
-        assert row["knows_share"] == pytest.approx(25 * row["knows"] / most)
-        length = 100 if row["cut"] else 25 * row["lost"] / most
-        assert row["lost_share"] == pytest.approx(length)
-
-
-def test_stopping_counts_the_successes_and_the_failures_that_it_stops():
-    X, y = make_trajectories(200, random_state=0, return_X_y=True)
-    report = evaluate(X, y, calibrator=None, intervals=QUICK)
-    (table,) = acting(View(report)).parts["tables"]
-    trace, labels = report.traces["forecast", "as_given"], report.labels["forecast", "as_given"]
-    lowest = np.array([run.min() for run in trace])
-    assert len(table["stop"]) > 5
-    for row in table["stop"]:
-        assert row["good"] == pytest.approx((lowest < row["t"])[labels == 1].mean())
-        assert row["bad"] == pytest.approx((lowest < row["t"])[labels == 0].mean())
-
-
-def test_curves_of_calibration_have_ten_points_at_most():
-    X, y = make_trajectories(400, lengths=3, random_state=0, return_X_y=True)
-    report = evaluate(X, y, calibrator=None, intervals=QUICK)
-    (group,) = calibration(View(report)).parts["groups"]
-    layers = {style: path for path, style in group["panels"][0].layers}
-    assert layers["dots as_given"].count("M") == 10
-
-
 @pytest.mark.parametrize(
     ("usage", "tokens"),
     [
@@ -349,3 +136,204 @@ def test_curves_of_calibration_have_ten_points_at_most():
 )
 def test_tokens_of_a_turn_are_those_billed_if_the_log_says_them(usage, tokens):
     assert _tokens(io.Step("agent", "Hi", tokens=["H", "i"], extra={"usage": usage})) == tokens
+
+
+def test_the_page_answers(report):
+    page = check(report.to_html())
+    said = plain(page)
+    assert "Use material, recalibrated: its 68% means 40%." in said
+    assert "Would change it: Cost. material is statistically tied with shallow and engine" in said
+    assert "Statistically tied: take the cheapest of these 3." in said
+    assert page.count('class="row') == len(report.predictors)
+    head = page[page.index("<thead", page.index('id="all-numbers"')) :]
+    head = head[: head.index("</thead>")]
+    assert head.count("data-about=") == len(report.options.metrics) + 4
+    assert "AUROC over counting \u2191" in plain(head)
+    assert len(page) < 1e6
+
+
+def test_small_data_have_a_small_page(chess):
+    X, y = chess
+    page = check(evaluate(X[:8], y[:8], intervals=QUICK).to_html())
+    assert "Too few runs to say anything: read these 8 runs" in page
+    assert page.count('<details class="run"') == 8
+    for part in ('data-tile="', 'id="why"', 'class="data"', 'class="row'):
+        assert part not in page
+
+
+def curves_in(page):
+    block = '<script type="application/json" class="data">(.*?)</script>'
+    return json.loads(re.search(block, page)[1])
+
+
+def test_curves_are_those_of_the_report(report):
+    data = curves_in(report.to_html())
+    key = "material", "recalibrated"
+    curve = accepting(collapsed(report, key), report.labels[key])
+    assert data["shown"] == "material"
+    assert set(data["stop"]) == set(report.predictors)
+    for name, values in (("t", curve.threshold), ("a", curve.accepted), ("f", curve.failing)):
+        assert data["accept"][name] == pytest.approx(values, rel=1e-9)
+
+
+def test_the_line_of_a_run_is_its_forecasts(report):
+    view = View(report)
+    name, form = view.shown
+    trace = report.traces[name, form]
+    line = run_line(view, (name, form), 5, 3)
+    cells = trace.cells[trace.offsets[5] : trace.offsets[6]]
+    assert line["steps"] == len(cells)
+    (flag,) = line["plot"].dots
+    assert flag[0] == pytest.approx(100 * 2 / (len(cells) - 1))
+    assert flag[1] == pytest.approx(100 * (1 - cells[2]))
+    assert f"step 3: said {cells[2]:.0%}" in [label.text for label in line["plot"].labels]
+
+
+def test_runs_without_an_outcome_come_last():
+    X, y = make_trajectories(100, random_state=0, return_X_y=True)
+    y[::2] = -1
+    page = evaluate(X, y, intervals=QUICK).to_html()
+    outcomes = re.findall(r'data-outcome="([^"]*)"', page)
+    assert len(outcomes) == 60
+    assert outcomes == sorted(outcomes, key=lambda one: one == "not observed")
+    assert outcomes[:50].count("not observed") == 0
+
+
+def test_all_that_is_given_is_escaped():
+    X, y = make_trajectories(30, random_state=0, return_X_y=True)
+    evil = "<img src=x onerror=alert(1)>\"'</script>"
+    named = TrajectoryArray(
+        X.cells, X.lengths, ids=[f"{evil}{k}" for k in range(30)],
+        meta={"stop_reason": [evil] * 29 + [None]},
+    )  # fmt: skip
+    report = evaluate({evil: named}, y, by={evil: [evil] * 30}, intervals=QUICK)
+    for page in (report.to_html(), report._repr_html_()):
+        assert "<img" not in page
+        assert page.count("</script>") == page.count("<script")
+        assert "<td>nan</td>" not in page
+        assert "&lt;img src=x" in page
+
+
+def test_transcripts_have_the_step_and_the_forecast_beside_each_turn():
+    rng = np.random.default_rng(0)
+    runs = []
+    for k in range(40):
+        steps = []
+        for t in range(int(rng.integers(1, 5))):
+            steps += [
+                io.Step("user", f"<b>question {t}</b>"),
+                io.Step("agent", "x" * 5000 if t == 0 else "**answer**", cost=0.5, confidence=0.4),
+            ]
+        runs.append(io.Run(f"r{k}", steps, outcome=k % 2, task=f"t{k}"))
+    lengths = [len(run) // 2 for run in runs]
+    X = TrajectoryArray(rng.random(sum(lengths)), lengths, ids=[run.id for run in runs])
+    report = evaluate(X, io.outcomes(runs), intervals=QUICK)
+    page = check(report.to_html(log=runs))
+    assert page.count('<ol class="turns">') == 40
+    assert "&lt;b&gt;question 0&lt;/b&gt;" in page
+    assert "<b>answer</b>" in page
+    assert "(3,800 characters more)" in page
+    assert page.count('<span class="at">step 1<br>') == 40
+    assert page.count("Task t") == 40
+    assert set(curves_in(page)["stop"]["forecast"]["s"]) == {"steps", "money"}
+    without = report.to_html()
+    assert 'class="turns"' not in without
+    assert set(curves_in(without)["stop"]["forecast"]["s"]) == {"steps"}
+
+
+def test_templates_go_with_the_package():
+    folder = files("trajscore.report.page") / "templates"
+    names = {one.name for one in folder.iterdir()}
+    assert {f"{one}.html.j2" for one in ("page", "screen", "why", "runs", "numbers")} < names
+    assert {"page.css", "page.js", "charts.html.j2"} < names
+
+
+def test_ticks_are_round():
+    assert [text for _, text in Axis().ticks] == ["0%", "25%", "50%", "75%", "100%"]
+    assert [text for _, text in Axis(-0.013, 0.052, 4, "").ticks] == ["0", "+0.02", "+0.04"]
+    assert [text for _, text in Axis(-0.06, 0.06, 4, "").ticks] == ["-0.05", "0", "+0.05"]
+    assert [text for _, text in Axis(0, 0.1, 4, "").ticks][1] == "+0.025"
+    assert [text for _, text in Axis(1, 60, 4, ".0f").ticks] == ["20", "40", "60"]
+    axis = axis_of([3.0, np.nan])
+    assert axis.low < 0 < 3 < axis.high
+    assert axis_of([]).low < 0 < axis_of([]).high
+    assert path(np.arange(10_000), np.zeros(10_000)).count("L") < 300
+
+
+def test_labels_hide_nothing_where_there_is_room():
+    plot = Plot(Axis(), Axis(), "", 300)
+    plot.line([0, 1], [0.5, 0.5], "reference")
+    plot.points([0.2, 0.5, 0.8], [0.5, 0.5, 0.5], "as_given")
+    for k in range(3):
+        plot.note([0.5], [0.5], f"label {k}", "muted")
+    boxes = plot._taken[-3:]
+    for k, (a, b, c, d) in enumerate(boxes):
+        for other in plot._taken[: len(plot._taken) - 3 + k]:
+            assert c <= other[0] or other[2] <= a or d <= other[1] or other[3] <= b
+    far = plot.labels[-1]
+    if far.leader is not None:
+        assert far.leader[1] < np.hypot(far.dx, far.dy)
+
+
+def test_only_rows_that_beat_the_base_rate_are_best(chess):
+    X, y = chess
+    wrong = X["engine"].with_cells(1 - X["engine"].cells)
+    report = evaluate({"engine": X["engine"], "inverted": wrong}, y, intervals=IntervalOptions(20))
+    main = numbers(View(report)).parts["main"]
+    best = {(*key, column.rstrip(" \u2191\u2193")) for key, column in main.best}
+    assert ("engine", "recalibrated", "TPS log") in best
+    forms = {"as given": "as_given", "recalibrated": "recalibrated"}
+    for name, form, metric in best:
+        if (name, forms[form], metric) in report.intervals.index:
+            row = report.intervals.loc[(name, forms[form], metric)]
+            by_metric = row["margin_low"] > 0 or row["margin_high"] < 0
+            assert report.cards.loc[name, f"{forms[form]}_low"] > 0 or by_metric
+    assert not any(name == "inverted" and form == "as given" for name, form, _ in best)
+    noise = X["engine"].with_cells(np.random.default_rng(0).random(len(X.cells)))
+    of_noise = numbers(View(evaluate(noise, y, intervals=IntervalOptions(20)))).parts["main"]
+    assert not of_noise.best
+
+
+def test_why_says_at_which_steps_a_forecast_beats_the_base_rate():
+    y = np.arange(60) % 2
+    right = np.where(y == 1, 0.8, 0.2) + np.random.default_rng(0).uniform(-0.1, 0.1, 60)
+    cells = np.column_stack([np.full(60, 0.5), (right + 0.5) / 2, right])
+    drawer = why(View(evaluate(cells, y, calibrator=None, intervals=QUICK)))
+    (part,) = drawer.parts["predictors"]
+    assert "First shown to be better than the base rate at step 2; best at step 3" in part["timing"]
+    assert "60 runs reach it" in part["timing"]
+
+
+def test_bars_show_what_is_known_and_the_margin_that_is_left(report):
+    drawer = why(View(report))
+    for part in drawer.parts["predictors"]:
+        for bar in part["bars"]["rows"]:
+            key = part["name"], bar["form"]
+            lost = report.table.loc[key, "MCB log"]
+            margin = report.table.loc[key, "TPS log margin"]
+            assert bar["margin_text"] == f"{margin:+.3f}"
+            assert bar["knows_text"] == f"knows {margin + lost:.3f}"
+            assert bar["end"] <= bar["to"]
+            assert bar["is_cut"] == (bar["end"] == 0)
+
+
+def test_useless_predictors_are_folded():
+    runs = make_trajectories(600, random_state=0)
+    rng = np.random.default_rng(0)
+    noise = {f"noise {k}": runs.q.with_cells(rng.random(len(runs.q.cells))) for k in range(7)}
+    report = evaluate({"right": runs.q} | noise, runs.target, intervals=QUICK)
+    n = int((report.cards["card"] == "do not use").sum())
+    assert n > 5
+    (fold, *_) = screen(View(report))["folds"]
+    assert fold["title"] == f"{n} not to use:"
+    assert fold["names"].endswith(f" and {n - 5} more")
+    assert set(fold["rows"]) == set(report.cards.index[report.cards["card"] == "do not use"])
+
+
+def test_many_predictors_are_folded_after_nine():
+    runs = make_trajectories(300, random_state=0)
+    many = {f"p{k}": runs.q.with_cells(runs.q.cells ** (1 + k / 50)) for k in range(12)}
+    parts = screen(View(evaluate(many, runs.target, intervals=QUICK)))
+    assert len(parts["tied"]) + len(parts["single"]) == 9
+    assert parts["folds"][0]["title"].startswith("3 more that ")
+    assert parts["n_tied"] >= len(parts["tied"])

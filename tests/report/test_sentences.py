@@ -30,7 +30,8 @@ def test_the_gain_is_the_difference_of_the_two_rows(report):
         assert found["gain"] == pytest.approx(sign * (calibrated - raw))
         assert found["gain_low"] <= found["gain"] <= found["gain_high"]
     assert set(gain.index.get_level_values("predictor")) == set(report.predictors)
-    assert "-2.952 -> -0.590  +2.362 [+" in report.to_text(verbose=True)
+    text = report.to_text(verbose=True)
+    assert re.search(r"engine, TPS log +-2\.952 +-0\.590 +\+2\.362 \[\+", text)
 
 
 def test_gains_are_paired(chess):
@@ -150,7 +151,7 @@ def test_a_margin_has_the_same_interval_wherever_it_is_stated(report):
         assert f"[{low}, {high}]" in plain
         assert alone not in plain
     assert gain in texts[0]
-    for text in (str(report), *texts):
+    for text in texts:
         assert f"ntervals of TPS log margins hold at {level}" in " ".join(text.split())
 
 
@@ -160,8 +161,9 @@ def test_a_judge_that_beats_a_constant_and_not_counting_steps_is_named(hotpotqa)
     said = behind_counting(report, "judge_probability")
     assert said.startswith("judge_probability beats a constant, but is 0.")
     assert " nats worse than counting steps where the last step is known [-0." in said
-    for text in (str(report), report.to_markdown()):
-        assert " ".join(text.replace("\\", "").split()).count(said) == 1
+    assert said in " ".join(report.to_markdown().replace("\\", "").split())
+    counting = "Then counting their steps, which is free, does better, by 0.03"
+    assert counting in " ".join(str(report).split())
     knows = {"judge_probability": False}
     unknown = replace(report, facts=replace(report.facts, knows_end=knows))
     assert behind_counting(unknown, "judge_probability") == ""

@@ -1,64 +1,19 @@
 """Sentences about predictors, of cards made by hand."""
 
-from types import SimpleNamespace
-
 import pandas as pd
 import pytest
 
-from trajscore.core.weights import as_step_weights
+from made_cards import BETTER, NAN, NOTHING, OPEN, WORSE, card, cards_of, data_of, groups_of
 from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, USE
-from trajscore.report._data import Facts, IntervalOptions, Options
 from trajscore.report._verdict import (
-    _is_another,
-    answer,
     behind_counting,
     card_reason,
-    counted_as,
     listed,
     of_groups,
     of_stopping,
     ranking,
     side_of_zero,
 )
-
-NAN = float("nan")
-NOTHING = (NAN, NAN, NAN)
-BETTER, WORSE, OPEN = (0.1, 0.05, 0.15), (-0.1, -0.15, -0.05), (0.02, -0.1, 0.14)
-
-
-def card(action, *, as_given=BETTER, recalibrated=BETTER, gain=NOTHING, **others):
-    ends = ("", "_low", "_high")
-    estimates = {
-        "as_given": as_given,
-        "recalibrated": recalibrated,
-        "gain": gain,
-        "signal": NOTHING,
-    }
-    numbers = {
-        f"{name}{end}": value
-        for name, three in estimates.items()
-        for end, value in zip(ends, three, strict=True)
-    }
-    rest = {"n_runs": 1000, "success_rate": 0.5, "n_needed": 0, "matters": 0.0125, "tied": False}
-    return pd.Series({"card": action} | numbers | rest | others, dtype=object)
-
-
-def data_of(cards, *, facts=None, **others):
-    table = pd.DataFrame(cards).T.infer_objects() if cards else pd.DataFrame()
-    told = {
-        "n_runs": 1000, "n_observed": 1000, "success_rate": 0.5, "censored": "failure",
-        "rate": 0.5, "n_beyond": 0, "n_unscored": 0, "knows_end": {}, "is_clustered": False,
-        "intervals": IntervalOptions(), "calibrators": None, "monitoring": None,
-    }  # fmt: skip
-    options = Options(("log",), as_step_weights(), "weighted")
-    rest = {"by": None, "pairs": None, "observed_cards": None, "monitoring": None}
-    return SimpleNamespace(
-        cards=table,
-        options=options,
-        score_name="TPS log",
-        facts=Facts(**(told | (facts or {}))),
-        **(rest | others),
-    )
 
 
 def test_side_of_zero():
@@ -209,98 +164,6 @@ def test_why_too_few(facts, words):
     assert found == words
 
 
-def cards_of(**actions):
-    """Cards with margins that fall in the order of the names."""
-    return {
-        name: card(
-            action,
-            as_given=tuple(x - 0.001 * k for x in BETTER),
-            recalibrated=tuple(x - 0.001 * k for x in BETTER),
-            n_needed=100 * (k + 1),
-        )
-        for k, (name, action) in enumerate(actions.items())
-    }
-
-
-@pytest.mark.parametrize(
-    ("actions", "tied", "words"),
-    [
-        ({"a": USE}, "", "Use a, as it is."),
-        ({"a": RECALIBRATE}, "", "Use a, recalibrated."),
-        (
-            {"a": USE, "b": RECALIBRATE, "c": AVOID},
-            "",
-            "Use a, as it is, the best of 2 that beat the base rate.",
-        ),
-        (
-            {"a": USE, "b": USE, "c": USE},
-            "ab",
-            (
-                "Use a, as it is. About as good, each used as its card says: b. Take the one that "
-                "costs least."
-            ),
-        ),
-        (
-            dict.fromkeys("abcde", USE),
-            "abcde",
-            (
-                "Use a, as it is. About as good, each used as its card says: b, c, d and e. Take "
-                "the one that costs least."
-            ),
-        ),
-        (
-            dict.fromkeys("abcdef", USE),
-            "abcdef",
-            (
-                "Use a, as it is. About as good, each used as its card says: 5 others. Take the "
-                "one that costs least."
-            ),
-        ),
-        (
-            {"a": AVOID, "b": AVOID},
-            "",
-            (
-                "None: no predictor beats a constant forecast of the base rate by as much as "
-                "matters, 2% of its loss."
-            ),
-        ),
-        ({"a": AVOID, "b": TOO_FEW, "c": TOO_FEW}, "", "Not known yet: about 200 more runs would"),
-    ],
-)
-def test_answers(actions, tied, words):
-    cards = cards_of(**actions)
-    for name in tied:
-        cards[name]["tied"] = True
-    headline, unobserved = answer(data_of(cards))
-    assert headline.startswith(words)
-    assert unobserved == ""
-
-
-def test_the_answer_where_all_have_too_few_runs():
-    cards = {name: card(TOO_FEW, n_runs=18, n_needed=n) for name, n in (("a", 2000), ("b", 1500))}
-    found = answer(data_of(cards))[0]
-    assert found == "Not known yet: collect at least about 1,500 more runs."
-
-
-def groups_of(rows):
-    """Cards of groups, rows being (group, predictor, p_value, card)."""
-    index = pd.MultiIndex.from_tuples(
-        [("kind", group, name) for group, name, _, _ in rows], names=["by", "group", "predictor"]
-    )
-    table = pd.DataFrame([own for *_, own in rows], index=index).infer_objects()
-    return table.assign(p_value=[p for _, _, p, _ in rows])
-
-
-@pytest.mark.parametrize(("n", "others"), [(0, ""), (1, ""), (5, ""), (6, " and others")])
-@pytest.mark.parametrize("p_value", [0.049, 0.05])
-def test_the_answer_names_groups_in_which_a_predictor_is_to_be_avoided(n, others, p_value):
-    rows = [(f"g{k}", "a", p_value, card(AVOID if k < n else USE)) for k in range(7)]
-    found = answer(data_of(cards_of(a=USE), by=groups_of(rows)))[0]
-    names = [f"kind g{k}" for k in range(min(n, 5))]
-    but_not = f", but not in {listed(names)}{others}" if names and p_value < 0.05 else ""
-    assert found == f"Use a, as it is{but_not}."
-
-
 def test_groups_that_are_not_shown_to_differ():
     rows = [(group, "a", 0.05, card(USE)) for group in "xyz"]
     assert of_groups(data_of(cards_of(a=USE), by=groups_of(rows)), "kind") == (
@@ -343,54 +206,6 @@ def test_groups_in_which_recalibration_makes_worse(n, others):
     assert f"worse than the base rate in g0, g1, g2, g3 and g4{others}: report" in found
     calm = [(group, name, 0.05, own) for group, name, _, own in rows]
     assert "worse" not in of_groups(data_of(cards_of(a=USE), by=groups_of(calm)), "kind")
-
-
-# --------------------------------------------------------------- runs without an outcome
-
-
-@pytest.mark.parametrize(("n_observed", "is_named"), [(900, False), (899, True)])
-@pytest.mark.parametrize("censored", ["failure", "q_z"])
-def test_the_same_answer_without_unobserved_runs(n_observed, is_named, censored):
-    cards = cards_of(a=USE)
-    data = data_of(
-        cards,
-        facts={"n_observed": n_observed, "censored": censored},
-        observed_cards=pd.DataFrame(cards).T.infer_objects(),
-    )
-    assert counted_as(data) == ("with their q_z" if censored == "q_z" else "as failures")
-    headline, unobserved = answer(data)
-    assert headline == "Use a, as it is."
-    budget = (
-        ", which is right where such a run did not succeed, as when a budget stopped it"
-        if censored == "failure"
-        else ""
-    )
-    assert unobserved == is_named * (
-        f"101 of 1,000 runs (10%) have no outcome and count {counted_as(data)}{budget}. Without "
-        f"these runs the answer is the same. Leave these runs out, censored='drop' (--censored "
-        f"drop), only if whether an outcome is missing has nothing to do with how the run ends."
-    )
-
-
-@pytest.mark.parametrize(("ours", "turns"), [(OPEN, False), (BETTER, True)])
-def test_margins_that_turn_without_unobserved_runs(ours, turns):
-    other = (-0.02, -0.14, 0.1)
-    data = data_of(
-        {"a": card(USE, as_given=ours, recalibrated=NOTHING)},
-        facts={"n_observed": 999},
-        observed_cards=pd.DataFrame({"a": card(USE, as_given=other, recalibrated=NOTHING)}).T,
-    )
-    words = "Without these runs the answer is the same, but a as given is -0.020 over the base rate"
-    assert (f"{words}, not +0.100." in answer(data)[1]) is turns
-
-
-@pytest.mark.parametrize(("pair", "depends"), [((-0.1, 0.1), False), ((0.01, 0.1), True)])
-@pytest.mark.parametrize("key", [("a", "b"), ("b", "a")])
-def test_another_answer_of_two_that_are_tied(pair, depends, key):
-    pairs = pd.DataFrame([[*key, *pair]], columns=["predictor", "reference", "low", "high"])
-    observed = pd.DataFrame(cards_of(b=USE, a=USE)).T.infer_objects()
-    data = data_of(cards_of(a=USE, b=USE), pairs=pairs)
-    assert _is_another(data, observed) is depends
 
 
 # ------------------------------------------------------------------------------ stopping

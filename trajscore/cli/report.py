@@ -196,6 +196,7 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
         groups=inputs.groups,
         **_options(arguments, inputs),
     )
+    report = replace(report, source=replace(report.source, outcome=inputs.outcome))
     return report, guesses, inputs.log
 
 

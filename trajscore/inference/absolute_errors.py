@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
+from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.inference._influence import Spread
 from trajscore.inference.units import Units
@@ -50,4 +51,6 @@ def absolute_interval(
 
 def _reach(parts: Parts, errors: FloatArray) -> tuple[FloatArray, FloatArray]:
     """How far the estimate lies above the truth: at least, and at most, for each draw of errors."""
-    return errors @ np.sign(parts.mean), np.abs(errors).sum(axis=1)
+    # a mean of 0 may have come from either side: the sign that it has by rounding says nothing
+    sign = np.where(parts.mean < -SUM_ROUNDING, -1.0, 1.0)
+    return errors @ sign, np.abs(errors).sum(axis=1)

@@ -195,6 +195,7 @@ class Source:
     """Where the runs come from, and when they were judged."""
 
     name: str = ""  # of the file
+    outcome: str = ""  # of the outcomes, such as a column
     command: str = ""
     guesses: str = ""  # what was guessed of the file, for people
     created: str = ""  # ISO 8601, UTC

@@ -163,10 +163,9 @@ def _of_log(
     if runs:
         find_confidences(runs, y, origin)
         description.confidences = origin.coverage | origin.too_rare
-    if problem := refused or findings.outcome_problem() or findings.id_problem():
+    problem = refused or ("" if runs else count_left_out(stream.left_out, 0))
+    if problem := problem or findings.outcome_problem() or findings.id_problem():
         description.report = f"would be refused: {ArgumentError(problem).in_options(options)}"
-    elif not runs:
-        description.report = f"would be refused: {count_left_out(stream.left_out, 0)}"
     else:
         description.report = _what_is_judged(origin, y)
     return description

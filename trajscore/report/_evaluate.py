@@ -270,7 +270,9 @@ def evaluate(
             monitoring=stopping,
         ),
         remarks=notes,
-        source=Source(created=_now(), version=__version__),
+        source=Source(
+            outcome=str(getattr(y, "name", None) or ""), created=_now(), version=__version__
+        ),
         traces={row.key: row.traces for row in rows},
         outcomes={row.key: row.runs.y for row in rows},
         labels={row.key: row.runs.labels for row in rows},

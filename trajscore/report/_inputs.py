@@ -139,6 +139,13 @@ class Inputs:
     group: str | None = None  # column of `groups`
 
     @property
+    def outcome(self) -> str:
+        """Name of the column of outcomes; of chess, what a game is."""
+        if self.origin is None:
+            return "won"
+        return str(self.origin.chosen.outcome) if isinstance(self.origin, FromTable) else ""
+
+    @property
     def n_groups(self) -> int:
         """Number of clusters of runs; 0 where there are none."""
         return 0 if self.groups is None else int(pd.Series(self.groups).nunique())

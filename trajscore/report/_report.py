@@ -17,7 +17,7 @@ from trajscore.report._disclosures import disclosures, sentence
 from trajscore.report._verdict import verdicts
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.as_markdown import to_markdown
-from trajscore.report.render.cells import margin_cells, stopping_cells
+from trajscore.report.render.tables import margin_cells, stopping_cells
 from trajscore.report.render.text import to_text
 
 if TYPE_CHECKING:
@@ -151,9 +151,9 @@ class Report(ReportData):
 
     def _repr_html_(self) -> str:
         try:
-            from trajscore.report.page.build import first_screen
+            from trajscore.report.page.build import embedded
 
-            return first_screen(self)
+            return embedded(self)
         except ImportError:  # Jinja2
             pass
         return self.table.to_html(float_format=lambda value: f"{value:.4g}", na_rep="")

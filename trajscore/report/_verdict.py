@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,6 @@ from trajscore.report._cards import (
     AVOID,
     CARDS,
     ENDS,
-    MATTERS,
     RECALIBRATE,
     TOO_FEW,
     USE,
@@ -40,12 +38,6 @@ from trajscore.report._groups import ERROR_RATE
 from trajscore.report._numbers import digits_that_show, fixed, interval, with_interval
 
 _MOST_NAMED = 5
-_FEW_NAMED = 4
-_MANY_UNOBSERVED = 0.1  # of the runs: what they count as may decide
-_DROP = (
-    "Leave these runs out, censored='drop' (--censored drop), only if whether an outcome is "
-    "missing has nothing to do with how the run ends."
-)
 KNOWING_THE_END = "where it is known which step is the last (end= or --end says whether it is)"
 
 
@@ -72,126 +64,6 @@ def side_of_zero(low: float, high: float) -> int:
 
 
 # -------------------------------------------------------------------- cards
-
-
-def answer(data: ReportData) -> tuple[str, str]:
-    """Say which predictor to use, and what the runs without an outcome decide; "" for nothing."""
-    cards, facts = data.observed_cards, data.facts
-    if cards is None:
-        return _answer(data), ""
-    hidden = (
-        f"{facts.n_censored:,} of {facts.n_runs:,} runs ({facts.n_censored / facts.n_runs:.0%}) "
-        f"have no outcome and count {counted_as(data)}"
-    )
-    if facts.censored == "failure":
-        hidden += ", which is right where such a run did not succeed, as when a budget stopped it"
-    if not _is_another(data, cards):
-        turned = _turned_margins(data, cards)
-        if not turned and facts.n_censored <= _MANY_UNOBSERVED * facts.n_runs:
-            return _answer(data), ""
-        but = f", but {turned}" if turned else ""
-        return _answer(data), f"{hidden}. Without these runs the answer is the same{but}. {_DROP}"
-    ours, theirs = (
-        f"{words[0].lower()}{words[1:]}"
-        for words in (_answer(data), _answer(_only_observed(data), ties=False))
-    )
-    headline = (
-        f"It depends on the {facts.n_censored:,} runs without an outcome. Counted "
-        f"{counted_as(data)}: {ours} Left out: {theirs}"
-    )
-    best = ranked(cards)[0]
-    reason = card_reason(cards.loc[best], _only_observed(data))
-    return headline, f"{hidden}. Without these runs, {best}: {reason}. {_DROP}"
-
-
-def _only_observed(data: ReportData) -> ReportData:
-    """Hold the cards of observed runs, as far as sentences go."""
-    assert data.observed_cards is not None
-    return replace(data, cards=data.observed_cards, observed_cards=None, pairs=None)
-
-
-def counted_as(data: ReportData) -> str:
-    return "with their q_z" if data.facts.censored == "q_z" else "as failures"
-
-
-def _answer(data: ReportData, *, ties: bool = True) -> str:
-    best, action = _decision(data.cards)
-    if best:
-        how = "as it is" if action == USE else "recalibrated"
-        others = _best_of(data) if ties else ""
-        return f"Use {best}, {how}{_not_in(data, best)}{others}."
-    if action == AVOID:
-        return (
-            f"None: no predictor beats a constant forecast of the base rate by as much as matters, "
-            f"{MATTERS:.0%} of its loss."
-        )
-    open_ = data.cards[data.cards["card"] == TOO_FEW]
-    needed = f"{int(open_['n_needed'].min()):,}"
-    if have_too_few_runs(open_).all():
-        return f"Not known yet: collect at least about {needed} more runs."
-    return f"Not known yet: about {needed} more runs would settle this."
-
-
-def _not_in(data: ReportData, name: str) -> str:
-    """Say in which groups a predictor is not to be used, where groups differ for it."""
-    if data.by is None:
-        return ""
-    own = data.by.xs(name, level="predictor")
-    groups = own.index[(own["card"] == AVOID) & (own["p_value"] < ERROR_RATE)]
-    if not len(groups):
-        return ""
-    named = listed([f"{kind} {group}" for kind, group in groups[:_MOST_NAMED]])
-    return f", but not in {named}{' and others' * (len(groups) > _MOST_NAMED)}"
-
-
-def _best_of(data: ReportData) -> str:
-    """Say that others beat the base rate too, and which of them may be as good."""
-    actions = data.cards["card"]
-    best, *others = (name for name in ranked(data.cards) if actions[name] in (USE, RECALIBRATE))
-    if not others:
-        return ""
-    alike = [name for name in others if data.cards.loc[name, "tied"]]
-    if not (alike and data.cards.loc[best, "tied"]):
-        return f", the best of {1 + len(others)} that beat the base rate"
-    some = listed(alike) if len(alike) <= _FEW_NAMED else f"{len(alike)} others"
-    return f". About as good, each used as its card says: {some}. Take the one that costs least"
-
-
-def _turned_margins(data: ReportData, cards: pd.DataFrame) -> str:
-    """Say which margins have another sign without the runs that have no outcome."""
-    turned = [
-        f"{name} {FORMS[form]} is {fixed(cards.loc[name, form], _digits(data), '+')} over the "
-        f"base rate, not {fixed(data.cards.loc[name, form], _digits(data), '+')}"
-        for name in cards.index.intersection(data.cards.index)
-        for form in FORMS
-        if _turns(data.cards.loc[name], cards.loc[name], form)
-    ]
-    return "; ".join(turned[:_MOST_NAMED])
-
-
-def _decision(cards: pd.DataFrame) -> tuple[str, str]:
-    """Return the predictor to use and how; no name where there is none to use."""
-    best, actions = ranked(cards)[0], cards["card"]
-    if actions[best] in (USE, RECALIBRATE):
-        return best, actions[best]
-    return "", AVOID if (actions == AVOID).all() else TOO_FEW
-
-
-def _is_another(data: ReportData, cards: pd.DataFrame) -> bool:
-    """Whether the answer by other cards is another; not where it is one of two that are tied."""
-    (name, card), (other, _) = ours, theirs = _decision(data.cards), _decision(cards)
-    if not (name and other and name != other and data.pairs is not None):
-        return ours != theirs
-    pairs = data.pairs.set_index(["predictor", "reference"])
-    pair = (name, other) if (name, other) in pairs.index else (other, name)
-    tied = side_of_zero(*pairs.loc[pair, ["low", "high"]]) == 0
-    return not (tied and cards["card"].get(name) == card)
-
-
-def _turns(card: pd.Series, other: pd.Series, margin: str) -> bool:
-    """Whether a margin has another sign on another card, one of the two beyond doubt."""
-    sides = [side_of_zero(*(row[f"{margin}{end}"] for end in ENDS[1:])) for row in (card, other)]
-    return bool(any(sides) and card[margin] * other[margin] < 0)
 
 
 def of_groups(data: ReportData, kind: str) -> str:
@@ -442,17 +314,28 @@ def _over_counting(data: ReportData, name: str) -> list[str]:
     return [f"{FORMS[form]} {_with_the_end(parts)}"]
 
 
-def behind_counting(data: ReportData, name: str) -> str:
-    """Say that a predictor beats a constant and not counting steps; "" where it beats both."""
+def over_counting(data: ReportData, name: str) -> tuple[tuple[float, ...], bool] | None:
+    """Return what a useful predictor is above counting steps, where it is not shown to be better.
+
+    And whether that counting knows which step is the last.
+    """
     key = (name, form_of(data.cards, name), data.score_name)
     if data.cards.loc[name, "card"] not in (USE, RECALIBRATE) or key not in data.intervals.index:
-        return ""
+        return None
     row = data.intervals.loc[key]
     over = min(_references(data, name, row), key=lambda way: side_of_zero(*row[list(way[1:])]))
     if side_of_zero(*row[list(over[1:])]) > 0:
+        return None
+    return tuple(map(float, row[list(over)])), over == OVER_ALIVE_END
+
+
+def behind_counting(data: ReportData, name: str) -> str:
+    """Say that a predictor beats a constant and not counting steps; "" where it beats both."""
+    behind = over_counting(data, name)
+    if behind is None:
         return ""
-    reference = "counting steps" + " where the last step is known" * (over == OVER_ALIVE_END)
-    return f"{name} beats a constant, but is {_compared(row[list(over)], reference, data)}."
+    reference = "counting steps" + " where the last step is known" * behind[1]
+    return f"{name} beats a constant, but is {_compared(behind[0], reference, data)}."
 
 
 def _other_clip(data: ReportData, name: str) -> list[str]:

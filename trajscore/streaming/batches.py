@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,8 +97,9 @@ class RunBatches:
 
     def __iter__(self) -> Iterator[Batch]:
         tables = self._gathered() if self.columns.scattered else self._adjacent()
-        for table in self._progress(tables) if self._progress else tables:
-            yield self.columns.batch(table)
+        with closing(tables):  # at once after an error, too, as there may be temporary files
+            for table in self._progress(tables) if self._progress else tables:
+                yield self.columns.batch(table)
 
     def reduce(self, accumulator: Reduced) -> Reduced:
         """Return a copy of the accumulator after all batches."""
@@ -124,7 +126,7 @@ class RunBatches:
             for start in range(0, batch.num_rows, _BATCH_ROWS):
                 yield pa.Table.from_batches([batch]).select(names).slice(start, _BATCH_ROWS)
 
-    def _adjacent(self) -> Iterator[Any]:
+    def _adjacent(self) -> Generator[Any, None, None]:
         """Yield tables of whole runs from a source in which the rows of a run stand together."""
         pa, _ = _arrow()
         buffer: list[Any] = []
@@ -140,7 +142,7 @@ class RunBatches:
         if buffer:
             yield pa.concat_tables(buffer)
 
-    def _gathered(self) -> Iterator[Any]:
+    def _gathered(self) -> Generator[Any, None, None]:
         """Sort the rows into temporary files by run, and yield each file as a table."""
         pa, _ = _arrow()
         n_buckets = _MAX_BUCKETS

@@ -1,65 +1,49 @@
-"""The page, from sections and templates."""
+"""The page: a first screen and three drawers, from templates."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from trajscore.core.optional import optional
 from trajscore.core.parallel import Progress, Work
 from trajscore.io import Run
-from trajscore.report._data import FORMS, ReportData
+from trajscore.report._data import ReportData
 from trajscore.report._glossary import explain
-from trajscore.report._numbers import fixed, interval
-from trajscore.report.page.acting import PRICE, acting, best_threshold
-from trajscore.report.page.answer import answer
-from trajscore.report.page.calibration import calibration
-from trajscore.report.page.comparison import comparison
-from trajscore.report.page.header import header
-from trajscore.report.page.health import health
-from trajscore.report.page.losses import losses
-from trajscore.report.page.method import method
 from trajscore.report.page.numbers import numbers
-from trajscore.report.page.runs import FIRST, read_first, runs
-from trajscore.report.page.stopping import stopping
-from trajscore.report.page.timing import timing
+from trajscore.report.page.runs import runs
+from trajscore.report.page.screen import screen
 from trajscore.report.page.view import View
+from trajscore.report.page.why import why
 
-_SECTIONS = (
-    answer, comparison, losses, calibration, timing, acting, stopping, runs, health, numbers, method
-)  # fmt: skip
+_DRAWERS = (why, runs, numbers)
 
 
 def to_html(data: ReportData, log: Iterable[Run] = (), progress: Progress | None = None) -> str:
     """Return the report as one page without anything outside of it."""
     view = View(data, log)
-    sections = [make(view) for make in Work(progress=progress).track(_SECTIONS)]
-    return _render("page.html.j2", view, sections=sections, title="trajscore report")
+    drawers = [make(view) for make in Work(progress=progress).track(_DRAWERS)]
+    shown = [drawer for drawer in drawers if drawer is not None]
+    return _render("page.html.j2", view, drawers=shown)
 
 
-def first_screen(data: ReportData) -> str:
-    """Return header and answer, for a notebook."""
-    view = View(data)
-    return _render("first_screen.html.j2", view, sections=[answer(view)])
+def embedded(data: ReportData) -> str:
+    """Return the first screen, for a notebook."""
+    return _render("embedded.html.j2", View(data), drawers=[])
 
 
-def _render(name: str, view: View, **parts: Any) -> str:
-    environment = _environment()
-    template = environment.get_template(name)
-    start = {"threshold": best_threshold(view), "price": PRICE, "runs": read_first(view)}
-    return template.render(
-        view=view, head=header(view), start=start, first=FIRST, forms=FORMS, explain=explain,
-        **parts,
-    )  # fmt: skip
+def _render(name: str, view: View, drawers: list[Any]) -> str:
+    template = _environment().get_template(name)
+    return template.render(view=view, of=view.screen, parts=screen(view), drawers=drawers)
 
 
 def _environment() -> Any:
     """Return Jinja2's environment over the templates of this package; everything is escaped."""
     jinja = optional("jinja2", "an HTML report needs Jinja2", "report")
+    markup = optional("markupsafe", "an HTML report needs Jinja2", "report")
     environment = jinja.Environment(
         loader=jinja.PackageLoader("trajscore.report.page"),
         autoescape=True,
@@ -67,15 +51,36 @@ def _environment() -> Any:
         lstrip_blocks=True,
         undefined=jinja.StrictUndefined,
     )
+
+    def bold(text: str) -> Any:
+        """Make the words between two pairs of stars bold."""
+        parts = [markup.escape(part) for part in text.split("**")]
+        return markup.Markup("").join(
+            markup.Markup("<b>%s</b>") % part if k % 2 else part for k, part in enumerate(parts)
+        )
+
+    def as_script(value: Any) -> Any:
+        """Write JSON that no text in it can end."""
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        return markup.Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))
+
+    def options(text: str) -> Any:
+        """Keep options of the command line on one line."""
+        parts = re.split(r"(--[a-z][a-z-]*)", text)
+        return markup.Markup("").join(
+            markup.Markup("<code>%s</code>") % part if k % 2 else markup.escape(part)
+            for k, part in enumerate(parts)
+        )
+
     environment.filters |= {
-        "signed": lambda value, digits=3: "" if pd.isna(value) else fixed(value, digits, "+"),
-        "fixed": lambda x, digits=3: (
-            f"{round(x, digits) + 0.0:,.{digits}f}" if np.isfinite(x) else ""
-        ),
-        "percent": lambda x, digits=0: "" if pd.isna(x) else f"{100 * x:.{digits}f}%",
-        "interval": lambda ends, digits=3: interval(ends[0], ends[1], digits, "+"),
+        "bold": bold,
+        "options": options,
+        "json": as_script,
+        "place": lambda value: f"{float(value):.2f}%",
+        # a name may break after an underscore
+        "breaks": lambda name: markup.Markup("_<wbr>").join(map(markup.escape, name.split("_"))),
     }
-    environment.tests["missing"] = pd.isna
+    environment.globals["explain"] = explain
     environment.globals["style"] = _file("page.css")
     environment.globals["script"] = _file("page.js")
     return environment

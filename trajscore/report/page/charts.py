@@ -1,128 +1,180 @@
-"""Axes and paths of the page's small charts; templates/charts.html.j2 draws them as SVG."""
+"""Pictures of the page, in percent of their frame so that text never scales."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray
 
+# Labels are placed on a frame as narrow as on a phone, where they are closest together.
+_WIDTH = 300.0
+_CHARACTER = 6.9
+_ROW, _DOT = 18.0, 7.0
+_RADII, _ANGLES = (15.0, 24.0, 36.0, 50.0, 70.0), 16
+
 
 @dataclass(frozen=True)
 class Axis:
-    """A linear scale from numbers to pixels, with round ticks."""
+    """A linear scale from numbers to percent of a frame, with round ticks."""
 
-    low: float
-    high: float
-    start: float
-    end: float
-    label: str = ""
+    low: float = 0.0
+    high: float = 1.0
     n_ticks: int = 4
+    style: str = ".0%"  # of the ticks
 
     def __call__(self, values: ArrayLike) -> FloatArray:
         """Return the places of values; what lies beyond an end is put there."""
         share = (np.asarray(values, dtype=np.float64) - self.low) / (self.high - self.low)
-        return np.asarray(self.start + np.clip(share, 0, 1) * (self.end - self.start))
+        return np.asarray(100 * np.clip(share, 0, 1))
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """Places and labels of round numbers within the range."""
-        for n_ticks in (self.n_ticks, 2 * self.n_ticks):  # at least three
-            step = _round_step((self.high - self.low) / n_ticks)
-            first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-            if last - first > 1:
-                break
-        digits = max(0, -math.floor(math.log10(step) + 1e-9))
-        numbers = [k * step for k in range(first, last + 1)]
-        return [(float(self(number)), f"{number:,.{digits}f}") for number in numbers]
+        step = round_step((self.high - self.low) / self.n_ticks)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        numbers = [k * step + 0.0 for k in range(first, last + 1)]
+        digits = next(n for n in range(12) if abs(round(step, n) - step) < 1e-9 * step)
+        style = self.style or f"+.{digits}f"
+        return [
+            (float(self(number)), "0" if number == 0 and "+" in style else f"{number:{style}}")
+            for number in numbers
+        ]
 
 
-def _round_step(least: float) -> float:
-    """Return the smallest of 1, 2, 5 times a power of ten that is no less."""
+def round_step(least: float) -> float:
+    """Return the smallest of 1, 2, 2.5, 5 times a power of ten that is no less."""
     power = 10.0 ** math.floor(math.log10(least))
-    return next(k * power for k in (1, 2, 5, 10) if k * power >= least * (1 - 1e-9))
+    return next(k * power for k in (1, 2, 2.5, 5, 10) if k * power >= least * (1 - 1e-9))
 
 
-def axis_of(
-    values: ArrayLike, start: float, end: float, *, zero: bool = False, **options: Any
-) -> Axis:
-    """Return an axis that holds finite values, with some room; with zero, that too."""
+def axis_of(values: ArrayLike, n_ticks: int = 4) -> Axis:
+    """Return an axis of signed numbers that holds finite values and zero, with some room."""
     numbers = np.asarray(values, dtype=np.float64).ravel()
-    numbers = numbers[np.isfinite(numbers)]
-    if zero or not len(numbers):
-        numbers = np.append(numbers, 0.0)
+    numbers = np.append(numbers[np.isfinite(numbers)], 0.0)
     low, high = float(numbers.min()), float(numbers.max())
-    room = 0.04 * (high - low) or 0.05 * max(abs(high), 1.0)
-    return Axis(low - room, high + room, start, end, **options)
+    room = 0.06 * (high - low) or 0.05
+    return Axis(low - room, high + room, n_ticks, "")
+
+
+class Label(NamedTuple):
+    """A text near a point: percent of the frame, and pixels from there to its middle."""
+
+    x: float
+    y: float
+    dx: float
+    dy: float
+    text: str
+    style: str
+
+    @property
+    def leader(self) -> tuple[float, float] | None:
+        """Angle and length of a line from the point to a text that lies apart from it."""
+        wide, high = half_size(self.text)
+        inside = min(wide / max(abs(self.dx), 1e-9), high / max(abs(self.dy), 1e-9))
+        length = math.hypot(self.dx, self.dy) * (1 - min(inside, 1.0)) - _DOT
+        if length < _DOT:
+            return None
+        return math.degrees(math.atan2(self.dy, self.dx)), length
+
+
+def half_size(text: str) -> tuple[float, float]:
+    """Return half the width and half the height of a text, in pixels, with some room."""
+    return _CHARACTER * len(text) / 2 + 3, _ROW / 2 + 1
 
 
 @dataclass
-class Panel:
-    """A small chart: layers of paths, each with a class of the style sheet, over two axes."""
+class Plot:
+    """Lines, bands, dots and whiskers over two axes, and labels where there is room."""
 
     x: Axis
     y: Axis
     about: str  # what it shows, for those who do not see it
-    title: str = ""
-    width: int = 250
-    height: int = 190
-    layers: list[tuple[str, str]] = field(default_factory=list)
-    names: list[tuple[float, str]] = field(default_factory=list)  # in place of ticks along x
+    height: int = 180
+    width: float = _WIDTH  # of the narrowest frame, in pixels
+    paths: list[tuple[str, str]] = field(default_factory=list)
+    dots: list[tuple[float, float, str]] = field(default_factory=list)
+    whiskers: list[tuple[float, float, float, str]] = field(default_factory=list)
+    labels: list[Label] = field(default_factory=list)
+    _taken: list[tuple[float, float, float, float]] = field(default_factory=list)
 
     def line(self, x: ArrayLike, y: ArrayLike, style: str) -> None:
-        """Join points by straight lines; nothing is drawn where a value is missing."""
-        self.layers.append((_joined(self.x(x), self.y(y)), f"line {style}"))
+        """Join points by straight lines."""
+        across, up = self.x(x), 100 - self.y(y)
+        self.paths.append((path(across, up), f"line {style}"))
+        self._take_line(across, up)
 
     def band(self, x: ArrayLike, low: ArrayLike, high: ArrayLike, style: str) -> None:
         """Fill the space between two lines."""
-        across, lower, upper = self.x(x), self.y(low), self.y(high)
-        real = np.isfinite(lower) & np.isfinite(upper)
-        if real.sum() > 1:
-            around = np.concatenate([across[real], across[real][::-1]])
-            path = _joined(around, np.concatenate([lower[real], upper[real][::-1]]))
-            self.layers.append((f"{path}Z", f"band {style}"))
-
-    def bars(self, left: ArrayLike, right: ArrayLike, height: ArrayLike, style: str) -> None:
-        """Draw bars from the bottom."""
-        sides = zip(self.x(left), self.x(right), self.y(height), strict=True)
-        bottom = self.y.start
-        path = "".join(
-            f"M{a:.1f} {bottom:.1f}V{top:.1f}H{b:.1f}V{bottom:.1f}Z" for a, b, top in sides
+        across = self.x(x)
+        around = path(
+            np.concatenate([across, across[::-1]]),
+            100 - np.concatenate([self.y(low), self.y(high)[::-1]]),
         )
-        self.layers.append((path, f"bars {style}"))
+        self.paths.append((f"{around}Z", f"band {style}"))
 
-    def points(self, x: ArrayLike, y: ArrayLike, style: str, radius: float = 2.6) -> None:
+    def points(self, x: ArrayLike, y: ArrayLike, style: str) -> None:
         """Draw dots."""
-        r, two = radius, 2 * radius
-        places = zip(self.x(x), self.y(y), strict=True)
-        path = "".join(
-            f"M{a - r:.1f} {b:.1f}a{r} {r} 0 1 0 {two} 0a{r} {r} 0 1 0 -{two} 0"
-            for a, b in places
-            if math.isfinite(b)
-        )
-        self.layers.append((path, f"dots {style}"))
+        for a, b in zip(self.x(x), 100 - self.y(y), strict=True):
+            self.dots.append((float(a), float(b), style))
+            self._take(a, b, _DOT, _DOT)
 
     def spans(self, x: ArrayLike, low: ArrayLike, high: ArrayLike, style: str) -> None:
         """Draw vertical intervals."""
-        ends = zip(self.x(x), self.y(low), self.y(high), strict=True)
-        path = "".join(f"M{a:.1f} {b:.1f}V{c:.1f}" for a, b, c in ends if math.isfinite(b + c))
-        self.layers.append((path, f"line {style}"))
+        for a, b, c in zip(self.x(x), 100 - self.y(low), 100 - self.y(high), strict=True):
+            self.whiskers.append((float(a), float(b), float(c), style))
+            self._take_line(np.array([a, a]), np.array([b, c]))
+
+    def note(self, x: ArrayLike, y: ArrayLike, text: str, style: str) -> None:
+        """Put a text near one of some points, where it hides nothing; else where it hides least."""
+        wide, high = half_size(text)
+        across, down = np.atleast_1d(self.x(x)), 100 - np.atleast_1d(self.y(y))
+        angle = 2 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
+        radius, point, angle = (
+            part.ravel()
+            for part in np.meshgrid(_RADII, np.arange(len(across)), angle, indexing="ij")
+        )
+        dx, dy = np.cos(angle) * (radius + wide), np.sin(angle) * (radius + high)
+        left = across[point] * self.width / 100 + dx
+        top = down[point] * self.height / 100 + dy
+        out = (
+            (left < wide)
+            | (left + wide > self.width + 8)
+            | (top < high)
+            | (top + high > self.height)
+        )
+        a, b, c, d = np.array(self._taken or [(0.0, 0.0, 0.0, 0.0)]).T[:, :, None]
+        hides = (a < left + wide) & (c > left - wide) & (b < top + high) & (d > top - high)
+        k = int(np.argmin(hides.sum(axis=0) + 1000 * out))
+        place = float(across[point[k]]), float(down[point[k]])
+        self.labels.append(Label(*place, float(dx[k]), float(dy[k]), text, style))
+        self._taken.append((left[k] - wide, top[k] - high, left[k] + wide, top[k] + high))
+
+    def _take(self, across: float, down: float, wide: float, high: float) -> None:
+        a, b = across * self.width / 100, down * self.height / 100
+        self._taken.append((a - wide, b - high, a + wide, b + high))
+
+    def _take_line(self, across: FloatArray, down: FloatArray) -> None:
+        """Note the places along a line."""
+        for k in range(len(across) - 1):
+            dx = (across[k + 1] - across[k]) * self.width / 100
+            dy = (down[k + 1] - down[k]) * self.height / 100
+            n = max(2, int(math.hypot(dx, dy) / 8))
+            for share in np.linspace(0, 1, n):
+                a = across[k] + share * (across[k + 1] - across[k])
+                b = down[k] + share * (down[k + 1] - down[k])
+                self._take(float(a), float(b), 1.5, 1.5)
 
 
-def _joined(x: FloatArray, y: FloatArray) -> str:
-    real = np.isfinite(x) & np.isfinite(y)
-    points = [f"{a:.1f} {b:.1f}" for a, b in zip(x[real], y[real], strict=True)]
+def path(x: ArrayLike, y: ArrayLike) -> str:
+    """Return the path through points in percent; at most 240 of them."""
+    across, down = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if len(across) > 240:
+        pick = np.linspace(0, len(across) - 1, 240).astype(int)
+        across, down = across[pick], down[pick]
+    points = [f"{a:.2f} {b:.2f}" for a, b in zip(across, down, strict=True)]
     return "M" + "L".join(points) if points else ""
-
-
-def sparkline(values: FloatArray) -> str:
-    """Return the path of a trace between 0 and 1, 120 x 26 pixels; one step is a dash."""
-    if len(values) > 240:  # no finer than half pixels
-        values = values[np.linspace(0, len(values) - 1, 240).astype(int)]
-    if len(values) == 1:
-        values = np.repeat(values, 2)
-    return _joined(np.linspace(2, 118, len(values)), 23 - np.clip(values, 0, 1) * 20)

@@ -1,4 +1,4 @@
-"""What all sections of the page look at: the report, its predictors in order, and the log."""
+"""What the parts of the page look at: the report, its first screen, and the log."""
 
 from __future__ import annotations
 
@@ -8,98 +8,78 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.collapse import collapse
 from trajscore.core.score_families import digits_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
 from trajscore.io import Run, Step
-from trajscore.report._cards import RECALIBRATE, USE, form_of, ranked
+from trajscore.report._answer import succeeded
+from trajscore.report._cards import have_too_few_runs, ranked
 from trajscore.report._data import AS_GIVEN, BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
+from trajscore.report._first_screen import FirstScreen, acted_on, first_screen, forms_of
 
 _USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 _MOSTLY = 0.9  # of the steps have to say what they cost
-NO_PROBABILITY = "No predictor is a probability, as given or recalibrated."
-MOST_DRAWN = 12
-"""Predictors beyond this number are in tables, not in pictures."""
 
 
 @dataclass(frozen=True)
-class Section:
-    """A question, the sentence that answers it, and what its template shows."""
+class Drawer:
+    """A part of the page that is folded: its title, what is in it, and what its template shows."""
 
     id: str
-    question: str
-    answer: str
+    title: str
+    about: str
     parts: dict[str, Any] = field(default_factory=dict)
 
 
 class View:
-    """A report, as the sections of a page ask for it."""
+    """A report, as the parts of a page ask for it."""
 
     def __init__(self, data: ReportData, log: Iterable[Run] = ()) -> None:
         self.data = data
         self.log: Mapping[str, Run] = {str(run.id): run for run in log}
         self.names = ranked(data.cards)
-        self.drawn = [name for name in self.names if self.is_scored(name)][:MOST_DRAWN]
         self.constant: TrajectoryArray = data.traces[BASE_RATE, CONSTANT]
 
-    @property
-    def cards(self) -> pd.DataFrame:
-        """What to do with each predictor."""
-        return self.data.cards
+    @cached_property
+    def screen(self) -> FirstScreen:
+        """The first screen, with what steps cost where the log says it."""
+        scored = [name for name in self.names if forms_of(self.data, name)]
+        costs = {name: self.costs(acted_on(self.data, name)) for name in scored if self.log}
+        return first_screen(self.data, costs)
 
     @property
-    def has_answer(self) -> bool:
-        """Whether some predictor is shown to be worth acting on."""
-        return bool(self.data.cards["card"].isin([USE, RECALIBRATE]).any())
+    def has_few(self) -> bool:
+        """Whether there are too few runs to draw anything."""
+        return bool(have_too_few_runs(self.data.cards).all())
 
     @property
     def digits(self) -> int:
         """Digits of the leading score."""
         return digits_of(self.data.score_name)
 
-    @cached_property
-    def best(self) -> str:
-        """The predictor that is ranked first."""
-        return self.names[0]
+    @property
+    def won(self) -> str:
+        """What a successful run did."""
+        return succeeded(self.data)
 
-    def form(self, name: str) -> str:
-        """Form that the card of a predictor speaks for."""
-        return form_of(self.cards, name)
-
-    def is_scored(self, name: str) -> bool:
-        """Whether some form of a predictor is a probability."""
-        return bool(self.forms(name))
+    @property
+    def shown(self) -> tuple[str, str]:
+        """Key of the row that pictures and runs are of; of one without a score, as given."""
+        drawn = self.screen.drawn
+        return acted_on(self.data, drawn[0]) if drawn else (self.names[0], AS_GIVEN)
 
     def forms(self, name: str) -> list[str]:
         """Return the forms of a predictor that are probabilities."""
-        return [
-            form
-            for form in (AS_GIVEN, RECALIBRATED)
-            if (name, form) in self.data.table.index
-            and not pd.isna(self.data.table.loc[(name, form), self.data.score_name])
-        ]
-
-    def acted_on(self, name: str) -> tuple[str, str]:
-        """Return the key of the form that a card speaks for, if it is a probability."""
-        form = self.form(name)
-        return name, form if form in self.forms(name) else self.forms(name)[0]
+        return forms_of(self.data, name)
 
     def called(self, name: str) -> str:
         """Name a predictor with the form that is acted on."""
-        return f"{name}, {FORMS[self.acted_on(name)[1]]}" if self.is_scored(name) else name
-
-    def collapsed(self, key: tuple[str, str]) -> FloatArray:
-        """Return one number a run."""
-        options = self.data.options
-        return collapse(self.data.traces[key], options.phi, options.weights)
-
-    def ids(self, key: tuple[str, str]) -> list[str]:
-        """Return the names of a row's runs."""
-        return [str(name) for name in self.data.traces[key].ids]
+        if not self.forms(name):
+            return name
+        form = acted_on(self.data, name)[1]
+        return f"{name}, {FORMS[form]}" if form == RECALIBRATED else f"{name} as given"
 
     # ---------------------------------------------------------------- turns of a log
 
@@ -115,10 +95,8 @@ class View:
         """Return what each step of a row cost, in tokens and in money, where the log says it."""
         trace = self.data.traces[key]
         costs_by_kind = {kind: np.full(len(trace.cells), np.nan) for kind in ("tokens", "money")}
-        if not self.log:
-            return {}
-        for row, name in enumerate(self.ids(key)):
-            run = self.log.get(name)
+        for row, name in enumerate(trace.ids):
+            run = self.log.get(str(name))
             places = [] if run is None else self.places(run, int(trace.lengths[row]))
             if run is None or not places:
                 continue

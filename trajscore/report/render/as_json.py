@@ -12,6 +12,7 @@ import pandas as pd
 from trajscore.core.plain import plain
 from trajscore.report._data import LEVELS, REFERENCES, VALUE, ReportData
 from trajscore.report._disclosures import disclosures, sentence
+from trajscore.report._first_screen import first_screen, without_marks
 from trajscore.report._verdict import verdicts
 
 FORMAT, VERSION = "trajscore report", 2
@@ -31,6 +32,7 @@ def document(data: ReportData) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "source": asdict(data.source),
+        "answer": _answer(data),
         "runs": {
             "n_runs": facts.n_runs,
             "n_observed": facts.n_observed,
@@ -68,6 +70,22 @@ def document(data: ReportData) -> dict[str, Any]:
         "verdicts": verdicts(data),
         "notes": [sentence(note) for note in data.remarks],
         "disclosures": disclosures(data),
+    }
+
+
+def _answer(data: ReportData) -> dict[str, Any]:
+    """Return the sentences of the first screen."""
+    screen = first_screen(data)
+    stated = screen.answer
+    return {
+        "predictor": stated.predictor or None,
+        "action": stated.action,
+        "headline": stated.headline,
+        "reason": without_marks(f"{stated.why}: {stated.reason}"),
+        "accept": without_marks(screen.accept_sentence) or None,
+        "stop": without_marks(screen.stop_sentence) or None,
+        "read_first": without_marks(screen.worst_sentence) or None,
+        "data": {"level": screen.check.level, "reasons": screen.check.reasons},
     }
 
 

@@ -3,59 +3,71 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from trajscore.report._cards import ranked
-from trajscore.report._data import FORMS, REFERENCES, ReportData
+from trajscore.report._data import ReportData
 from trajscore.report._disclosures import (
     disclosures,
     identification,
-    level_of_margins,
     population,
     sentence,
 )
-from trajscore.report._verdict import answer, behind_counting, card_reason, of_groups, verdicts
-from trajscore.report.render.cells import group_cells, margin_cells
+from trajscore.report._first_screen import FirstScreen, first_screen
+from trajscore.report._verdict import behind_counting, card_reason, verdicts
+from trajscore.report.render.tables import MARGINS, Table, tables_of
 
 
 def to_markdown(data: ReportData) -> str:
-    """Return verdicts, margins, notes and disclosures."""
-    margins, (headline, unobserved) = margin_cells(data), answer(data)
-    rows = [
-        [name if name in REFERENCES else f"{name}, {FORMS[form]}", *cells]
-        for (name, form), cells in zip(margins.index, margins.to_numpy(), strict=True)
+    """Return the first screen, then margins, verdicts, notes and disclosures, folded."""
+    screen, tables = first_screen(data), {table.title: table for table in tables_of(data)}
+    stated = screen.answer
+    shown = [
+        MARGINS,
+        *(f"By {kind}" for kind in ([] if data.by is None else data.by.index.unique("by"))),
     ]
     parts = [
-        "# Does the confidence mean what it says?",
-        f"**{escaped(headline)}**",
-        escaped(unobserved),
+        f"# {escaped(stated.headline)}",
+        f"**{stated.why}:** {escaped(stated.reason, bold=True)}",
         table(["predictor", "what to do", "why"], _cards(data)),
+        _actions(screen),
+        f"**Data: {screen.check.level}.** {escaped(screen.check.reasons[0])}",
+        escaped(screen.about),
+        f"<details><summary>All numbers of {escaped(population(data.facts))}</summary>",
         escaped(identification(data)),
-        f"Unless a line says otherwise, numbers are of {population(data.facts)}.",
-        "## Margin over the base rate",
-        escaped(f"{level_of_margins(data)[0].upper()}{level_of_margins(data)[1:]}."),
-        table(["predictor", *margins.columns], rows),
-        *_groups(data),
+        *(_section(tables[title]) for title in shown if title in tables),
         "## In words\n\n" + _list(map(escaped, verdicts(data))),
         "## Notes\n\n" + _list(escaped(sentence(note)) for note in data.remarks)
         if data.remarks
         else "",
         "## How this was made",
         _list(f"**{name}**: {escaped(text)}" for name, text in disclosures(data).items()),
+        "</details>",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _groups(data: ReportData) -> Iterator[str]:
-    for kind in [] if data.by is None else data.by.index.unique("by"):
-        cells, n_left_out = group_cells(data, kind)
-        yield f"## By {escaped(kind)}"
-        words = of_groups(data, kind)
-        more = f" {n_left_out} smaller groups are not listed." if n_left_out else ""
-        yield escaped(f"By {kind}, {words}{more}")
-        if len(cells):
-            rows = [[*key, *row] for key, row in zip(cells.index, cells.to_numpy(), strict=True)]
-            yield table(["group", "predictor", *cells.columns], rows)
+def _section(of: Table) -> str:
+    """Write a table under its title."""
+    keys = [key if isinstance(key, tuple) else (key,) for key in of.frame.index]
+    rows = [[*key, *cells] for key, cells in zip(keys, of.frame.to_numpy(), strict=True)]
+    head = [*of.frame.index.names, *of.frame.columns]
+    cells = f"\n\n{table(head, rows)}" if rows else ""
+    return f"## {escaped(of.title)}\n\n{escaped(of.note)}{cells}"
+
+
+def _actions(screen: FirstScreen) -> str:
+    """Say which runs to accept, to stop, and to read."""
+    if not screen.shown:
+        return ""
+    return _list(
+        escaped(text, bold=True)
+        for text in (
+            f"{screen.accept_sentence} {' '.join(screen.accept_notes)}",
+            f"{screen.stop_sentence} {screen.stop_notes[0]}",
+            f"**Read first:** {screen.worst_sentence}",
+        )
+    )
 
 
 def _cards(data: ReportData) -> list[list[str]]:
@@ -75,9 +87,10 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
-def escaped(text: str) -> str:
-    """Keep names from being read as marks: of HTML, a formula, a style, a link."""
-    return re.sub(r"([<$*`\\]|(?<=\])\()", r"\\\1", text).replace("\n", " ")
+def escaped(text: str, *, bold: bool = False) -> str:
+    """Keep names from being read as marks: of HTML, a formula, a style, a link; not bold words."""
+    safe = re.sub(r"([<$*`\\]|(?<=\])\()", r"\\\1", text).replace("\n", " ")
+    return safe.replace(r"\*\*", "**") if bold else safe
 
 
 def _list(sentences: Iterable[str]) -> str:

@@ -10,33 +10,44 @@ from trajscore.core.score_families import digits_of
 from trajscore.report._cards import TOO_FEW, ranked
 from trajscore.report._data import AS_GIVEN, FORMS, ReportData
 from trajscore.report._disclosures import (
-    identification,
     left_out,
-    level_of_margins,
-    population,
     sentence,
 )
+from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
 from trajscore.report._left_out import lacks_values
 from trajscore.report._numbers import fixed
-from trajscore.report._verdict import answer, behind_counting, card_reason, of_groups, of_stopping
+from trajscore.report._verdict import of_groups, of_stopping
 from trajscore.report.render.layout import in_blocks, lines, short_names
 
 _MOST_ROWS, _MOST_NOTES, _MOST_REASONS = 10, 2, 4
 
 
 def to_summary(data: ReportData) -> str:
-    """Return the answer, a line a predictor, and what a reader should know."""
-    names = ranked(data.cards)
-    best = names[0]
-    headline, unobserved = answer(data)
-    reason = f"{best}: {card_reason(data.cards.loc[best], data)}"
+    """Return the first screen: answer, a line a predictor, actions, what to know."""
+    names, screen = ranked(data.cards), first_screen(data)
+    stated = screen.answer
+    reason = stated.reason
+    if "no outcome" in screen.check.reasons[0]:  # which says the same, below
+        reason = reason.partition(" Without ")[0]
     parts = [
-        lines(filter(None, [headline, reason, behind_counting(data, best), unobserved])),
-        _table(data, names[:_MOST_ROWS]),
-        lines(_about(data, len(names))),
-        lines(_warnings(data)),
+        lines([stated.headline, without_marks(f"{stated.why}: {reason}")]),
+        "\n".join([_table(data, names[:_MOST_ROWS]), lines(_about(data, names))]),
+        lines([*_actions(screen), *_warnings(data, screen)]),
     ]
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(parts)
+
+
+def _actions(screen: FirstScreen) -> list[str]:
+    """Say which runs to accept, to stop, and to read."""
+    if not screen.shown:
+        return []
+    accept = screen.accept_sentence.partition(" Any threshold")[0]
+    whose = "" if screen.answer.predictor == screen.shown else f"{screen.shown}, so far only: "
+    return [
+        without_marks(f"{whose}{accept}"),
+        without_marks(f"{whose}{screen.stop_sentence}"),
+        without_marks(f"Read first: {screen.worst_sentence}"),
+    ]
 
 
 def _table(data: ReportData, names: list[str]) -> str:
@@ -53,34 +64,32 @@ def _table(data: ReportData, names: list[str]) -> str:
     return in_blocks(pd.DataFrame(columns, index=[short[name] for name in names]))
 
 
-def _about(data: ReportData, n_predictors: int) -> list[str]:
+def _about(data: ReportData, names: list[str]) -> list[str]:
     sentences = []
-    if n_predictors > _MOST_ROWS:
-        rest = data.cards.loc[ranked(data.cards)[_MOST_ROWS:], "card"].value_counts()
+    if more := names[_MOST_ROWS:]:
+        rest = data.cards.loc[more, "card"].value_counts()
         actions = ", ".join(f"{action} {n}" for action, n in rest.items())
-        sentences.append(f"and {n_predictors - _MOST_ROWS} more predictors: {actions}")
+        sentences.append(f"and {len(more)} more predictors: {actions}")
     unit = data.options.unit and f", in{data.options.unit}"
-    sentences.append(
-        f"Margins of {data.score_name} over the base rate{unit}, of {population(data.facts)}; "
-        f"{level_of_margins(data)}."
-    )
+    sentences.append(f"Margins of {data.score_name} over the base rate{unit}.")
     if data.monitoring is not None:
-        sentences.append(f"Stopping early: {of_stopping(data)}")
+        sentences.append(f"Stopping early, on other runs: {of_stopping(data)}")
     if data.by is not None:
         sentences += [f"By {kind}, {of_groups(data, kind)}" for kind in data.by.index.unique("by")]
     return sentences
 
 
-def _warnings(data: ReportData) -> list[str]:
-    notes = [f"note: {sentence(note)}" for note in data.remarks]
-    sentences = notes[:_MOST_NOTES]
+def _warnings(data: ReportData, screen: FirstScreen) -> list[str]:
+    sentences = [screen.data_sentence]
+    notes = [f"note: {text}" for text in map(sentence, data.remarks)
+             if text != screen.check.reasons[0]]  # fmt: skip
+    sentences += notes[:_MOST_NOTES]
     if len(notes) > _MOST_NOTES:
         sentences.append(f"and {len(notes) - _MOST_NOTES} more notes")
     if len(data.excluded):
         sentences.append(left_out(data, _MOST_REASONS) + _remedy(data))
     sentences.append(_more(data.source.command))
-    if data.source.name:
-        sentences.append(identification(data))
+    sentences.append(screen.about.partition(" · judged")[0])
     return sentences
 
 

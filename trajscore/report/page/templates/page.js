@@ -1,10 +1,134 @@
 (function () {
   "use strict";
-  const page = document.body;
-  page.classList.add("live");
-  const all = (query, within) => Array.from((within || document).querySelectorAll(query));
+  const all = (query, within) => Array.from(within.querySelectorAll(query));
+  for (const root of all(".tsr:not(.live)", document)) start(root);
 
-  // ---- sorting: every head of a sortable table becomes a button
+  function start(root) {
+    root.classList.add("live");
+    const block = root.querySelector("script.data");
+    if (block) tiles(root, JSON.parse(block.textContent));
+    tables(root);
+    explanations(root);
+    predictors(root);
+    runs(root);
+    links(root);
+    const theme = root.querySelector(".theme");
+    if (theme) theme.addEventListener("click", () => {
+      const dark = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+      root.dataset.theme = (root.dataset.theme || dark) === "dark" ? "light" : "dark";
+    });
+  }
+
+  // ---- sentences: the page's own, filled in anew
+  function fill(text, values) {
+    return text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  }
+  function say(element, text) {
+    const parts = text.split("**").map((part, k) => {
+      if (k % 2 === 0) return document.createTextNode(part);
+      const bold = document.createElement("b");
+      bold.textContent = part;
+      return bold;
+    });
+    element.replaceChildren(...parts);
+  }
+  function ofHundred(share) {
+    const value = 100 * share;
+    if (value > 0 && value < 1) return String(Math.floor(10 * value + 0.5 + 1e-9) / 10);
+    return String(Math.floor(value + 0.5 + 1e-9));
+  }
+  const cents = (cost) => Math.floor(100 * cost + 0.5 + 1e-9);
+  const pathOf = (points) => "M" + points.map(([x, y]) => x.toFixed(2) + " " + y.toFixed(2)).join("L");
+  function mark(tile, x, y, text) {
+    const dot = tile.querySelector("circle"), words = tile.querySelector(".mark");
+    dot.setAttribute("cx", x + "%");
+    dot.setAttribute("cy", y + "%");
+    words.style.left = x + "%";
+    words.style.top = y + "%";
+    words.textContent = text;
+    words.className = "mark" + (x < 15 ? " start" : x > 85 ? " end" : "");
+  }
+
+  function tiles(root, data) {
+    const connect = (name, update, most) => {
+      const tile = root.querySelector(`[data-tile=${name}]`), input = tile.querySelector("input");
+      const words = tile.querySelector(".say");
+      input.addEventListener("input", () => {
+        const value = input.value === "" ? NaN : Number(input.value);
+        const write = (text) => say(words, data.doubt ? data.doubt + text.replaceAll("**", "") : text);
+        if (value >= 0 && value <= most) update(tile, write, data, value);
+        else say(words, most === 100 ? "Type a number from 0 to 100." : "Type a number, 0 or more.");
+      });
+    };
+    connect("accept", accept, Infinity);
+    connect("stop", stop, 100);
+  }
+
+  // What a threshold costs: failures that are let through, at their price, and reviews.
+  function accept(tile, write, data, price) {
+    const {t, a, f, n, digits} = data.accept, texts = data.texts.accept;
+    const costs = t.map((_, k) => price * f[k] + 1 - a[k]).concat(1), last = t.length;
+    const end = costs[0] <= costs[last] ? 0 : last, least = Math.min(...costs);
+    const best = least < costs[end] - data.worth - 1e-9 ? costs.indexOf(least) : end;
+    const everything = (cents(costs[0]) / 100).toFixed(2);
+    if (best === last) write(fill(texts.none, {all: everything}));
+    else if (best === 0) write(fill(texts.all, {all: everything}));
+    else {
+      let low = best, high = best;
+      while (low > 0 && costs[low - 1] <= costs[best] + 0.01) low -= 1;
+      while (high < last - 1 && costs[high + 1] <= costs[best] + 0.01) high += 1;
+      let text = fill(texts.some, {
+        t: t[best].toFixed(digits), a: ofHundred(a[best]),
+        w: f[best] > 0 ? fill(texts.failed, {w: ofHundred(f[best] / a[best])})
+          : fill(texts.never, {n: (n * a[best]).toFixed(0)}),
+        c: (cents(costs[best]) / 100).toFixed(2), all: everything,
+      });
+      const ends = {low: t[low].toFixed(digits), high: t[high].toFixed(digits)};
+      if (ends.low !== ends.high) text += " " + fill(texts.range, ends);
+      write(text);
+    }
+    const shares = a.concat(0);
+    const height = (k) => 88 - 80 * (costs[k] - least) / (Math.max(...costs) - least || 1);
+    const order = costs.map((_, k) => k).reverse();
+    tile.querySelector("path.line").setAttribute("d", pathOf(order.map((k) => [100 * shares[k], height(k)])));
+    mark(tile, 100 * shares[best], height(best),
+      (best > 0 && best < last ? `from ${t[best].toFixed(digits)}: ` : "")
+      + (cents(costs[best]) / 100).toFixed(2));
+  }
+
+  // The highest threshold that stops no more good runs than may be lost.
+  function highest(curve, lost) {
+    let best = -1;
+    curve.g.forEach((share, k) => { if (share <= lost / 100 + 1e-9) best = k; });
+    return best;
+  }
+  function stop(tile, write, data, lost) {
+    const texts = data.texts.stop, curve = data.stop[data.shown], best = highest(curve, lost);
+    const at = (values, k) => ofHundred(values[k]);
+    if (best >= 0 && at(curve.s.steps, best) !== "0") {
+      const kinds = Object.keys(curve.s).filter((kind) => kind !== "steps");
+      write(fill(texts.some, {
+        f: data.form, t: curve.t[best].toFixed(curve.digits), s: at(curve.s.steps, best), b: at(curve.b, best),
+        g: at(curve.g, best),
+        also: kinds.map((kind) => ` (${at(curve.s[kind], best)}% of the ${kind})`).join(""),
+      }));
+    } else {
+      let text = best >= 0 || !curve.t.length ? fill(texts.never, {p: data.shown})
+        : fill(texts.not, {p: data.shown, t: curve.t[0].toFixed(curve.digits), g: at(curve.g, 0)});
+      let most = "", saved = -1;
+      for (const [name, other] of Object.entries(data.stop)) {
+        const k = name === data.shown ? -1 : highest(other, lost);
+        if (k >= 0 && other.s.steps[k] > saved) [most, saved] = [name, other.s.steps[k]];
+      }
+      if (most && ofHundred(saved) !== "0") text += fill(texts.other, {q: most, s: ofHundred(saved)});
+      write(text);
+    }
+    const top = Math.max(...curve.s.steps, 0) || 1;
+    const x = best < 0 ? 0 : 100 * curve.g[best], y = best < 0 ? 0 : curve.s.steps[best];
+    mark(tile, x, 100 - 92 * y / top, best < 0 ? "" : `${at(curve.s.steps, best)}%`);
+  }
+
+  // ---- tables: every head of a sortable table becomes a button
   const valueOf = (row, column) => {
     const cell = row.cells[column];
     const given = cell.dataset.v === undefined ? cell.textContent.trim() : cell.dataset.v;
@@ -16,74 +140,118 @@
     if (typeof a === "number" && typeof b === "number") return a - b;
     return String(a).localeCompare(String(b), undefined, {numeric: true});
   };
-  const sortBy = (table, head, column) => {
+  function sortBy(table, head, column) {
     const down = head.getAttribute("aria-sort") === "descending";
-    all("th", table.tHead).forEach((one) => one.removeAttribute("aria-sort"));
+    all("th", table.tHead).forEach((other) => other.removeAttribute("aria-sort"));
     head.setAttribute("aria-sort", down ? "ascending" : "descending");
-    const body = table.tBodies[0];
-    const rows = Array.from(body.rows).map((row) => [valueOf(row, column), row]);
+    const rows = Array.from(table.tBodies[0].rows).map((row) => [valueOf(row, column), row]);
     rows.sort(([a], [b]) => (a === null || b === null || down ? compare(a, b) : -compare(a, b)));
-    rows.forEach(([, row]) => body.append(row));
-  };
-  all("table.sortable").forEach((table) => {
-    let column = 0;
-    all("th", table.tHead.rows[0]).forEach((head) => {
-      const place = column + head.colSpan - 1;
-      column += head.colSpan;
-      const button = document.createElement("button");
-      button.type = "button";
-      button.append(...head.childNodes);
-      head.append(button);
-      button.addEventListener("click", () => sortBy(table, head, place));
-    });
-  });
-
-  // ---- picking predictors
-  const boxes = all(".picker input");
-  const pick = () => {
-    const off = new Set(boxes.filter((box) => !box.checked).map((box) => box.value));
-    all("[data-predictor]").forEach((one) => {
-      one.classList.toggle("off", off.has(one.dataset.predictor));
-    });
-  };
-  boxes.forEach((box) => box.addEventListener("change", pick));
-  [["pick-all", true], ["pick-none", false]].forEach(([id, checked]) => {
-    const button = document.getElementById(id);
-    if (button) button.addEventListener("click", () => {
-      boxes.forEach((box) => { box.checked = checked; });
-      pick();
-    });
-  });
-
-  // ---- the price of a failure that is let through
-  const price = document.getElementById("price");
-  const reprice = () => {
-    const worth = parseFloat(price.value);
-    document.getElementById("price-said").textContent = worth;
-    all("table.accepting").forEach((table) => {
-      const rows = Array.from(table.tBodies[0].rows);
-      const costs = rows.map((row) => worth * row.dataset.through + 1 - row.dataset.share);
-      const least = Math.min(...costs);
-      rows.forEach((row, k) => {
-        row.querySelector(".cost").textContent = costs[k].toFixed(2);
-        row.classList.toggle("cheapest", k === costs.indexOf(least));
+    rows.forEach(([, row]) => table.tBodies[0].append(row));
+  }
+  function tables(root) {
+    all("table.sortable", root).forEach((table) => {
+      all("thead th", table).forEach((head, column) => {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.append(...head.childNodes);
+        head.append(button);
+        button.addEventListener("click", () => sortBy(table, head, column));
       });
     });
-  };
-  if (price) price.addEventListener("input", reprice);
+  }
 
-  // ---- light and dark
-  document.getElementById("theme").addEventListener("click", () => {
-    const system = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-    const now = page.dataset.theme || system;
-    page.dataset.theme = now === "dark" ? "light" : "dark";
-  });
+  // ---- explanations: by pointer, by keyboard, by touch; Esc closes
+  function explanations(root) {
+    const inside = root.querySelector(".in");
+    const tip = document.createElement("div");
+    tip.className = "tip";
+    tip.id = "tip-" + all(".tip", document).length;
+    tip.setAttribute("role", "tooltip");
+    tip.hidden = true;
+    inside.append(tip);
+    const target = (about) => about.querySelector("button") || about;
+    const hide = () => { tip.hidden = true; };
+    const show = (about) => {
+      tip.textContent = about.dataset.about;
+      tip.hidden = false;
+      target(about).setAttribute("aria-describedby", tip.id);
+      const box = about.getBoundingClientRect(), frame = inside.getBoundingClientRect();
+      const left = Math.min(box.left - frame.left, frame.width - tip.offsetWidth - 8);
+      tip.style.left = Math.max(8, left) + "px";
+      tip.style.top = box.bottom - frame.top + 6 + "px";
+    };
+    all("[data-about]", root).forEach((about) => {
+      const focused = target(about);
+      if (focused.tabIndex < 0) focused.tabIndex = 0;
+      about.addEventListener("mouseenter", () => show(about));
+      about.addEventListener("mouseleave", hide);
+      focused.addEventListener("focus", () => show(about));
+      focused.addEventListener("blur", hide);
+    });
+    root.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+  }
 
-  // ---- what is folded is printed all the same
-  let folded = [];
-  window.addEventListener("beforeprint", () => {
-    folded = all("details:not([open]):not(.transcript)");
-    folded.forEach((one) => { one.open = true; });
-  });
-  window.addEventListener("afterprint", () => folded.forEach((one) => { one.open = false; }));
+  // ---- why: one predictor at a time
+  function predictors(root) {
+    const choose = root.querySelector(".choose");
+    if (!choose) return;
+    const pick = () => all(".why", root).forEach((part) => { part.hidden = part.id !== choose.value; });
+    choose.addEventListener("change", pick);
+    pick();
+  }
+
+  // ---- runs: find, filter, order; the later ones when asked for
+  function runs(root) {
+    const list = root.querySelector(".run-list");
+    if (!list) return;
+    const rows = all(".run", list), more = root.querySelector(".all-runs");
+    const find = root.querySelector(".find"), outcome = root.querySelector(".outcomes");
+    const order = root.querySelector(".order"), shown = root.querySelector(".shown");
+    let whole = !more;
+    const update = () => {
+      const words = find ? find.value.trim().toLowerCase() : "", only = outcome ? outcome.value : "";
+      const asked = whole || words || only || (order && order.value !== "loss");
+      rows.forEach((row) => {
+        const fits = (!only || row.dataset.outcome === only)
+          && (!words || row.textContent.toLowerCase().includes(words));
+        row.hidden = !fits || (!asked && "late" in row.dataset);
+      });
+      if (shown) shown.textContent = rows.filter((row) => !row.hidden).length + " shown";
+      if (more) more.hidden = Boolean(asked);
+    };
+    if (find) {
+      find.addEventListener("input", update);
+      outcome.addEventListener("change", update);
+      order.addEventListener("change", () => {
+        rows.sort((a, b) => b.dataset[order.value] - a.dataset[order.value]);
+        list.append(...rows);
+        update();
+      });
+    }
+    if (more) more.addEventListener("click", () => { whole = true; update(); });
+    update();
+  }
+
+  // ---- links into drawers open them
+  function links(root) {
+    root.addEventListener("click", (event) => {
+      const link = event.target.closest && event.target.closest('a[href^="#"]');
+      const target = link && document.getElementById(link.getAttribute("href").slice(1));
+      if (!target || !root.contains(target)) return;
+      event.preventDefault();
+      for (let outer = target; outer && outer !== root; outer = outer.parentElement) {
+        if (outer.tagName === "DETAILS") outer.open = true;
+      }
+      const choose = root.querySelector(".choose");
+      if (choose && target.classList.contains("why")) {
+        choose.value = target.id;
+        choose.dispatchEvent(new Event("change"));
+      }
+      target.hidden = false;
+      const focus = target.querySelector("summary, h1, h2, h3, select") || target;
+      if (focus.tabIndex < 0) focus.tabIndex = -1;
+      focus.focus({preventScroll: true});
+      target.scrollIntoView({block: "start"});
+    });
+  }
 })();

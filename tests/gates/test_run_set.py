@@ -1,0 +1,233 @@
+"""Sets of runs: which runs count, what is known of each, and how they are written and read."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from trajscore import TrajectoryArray, evaluate
+from trajscore.gates import RunSet
+from trajscore.gates._run_set import FORMAT, VERSION, _format_of, _null, _texts, as_set
+
+NAN = np.nan
+# an infrastructure error, a crash, a budget, and runs that ended by themselves
+Y = np.array([1, 0, -1, -1, -1, 1])
+STOPS = np.array(["done", "done", "infrastructure_error", "crash", "max_steps", "done"])
+TASKS = ["b", "a", "a", "b", "c", "c"]
+X = TrajectoryArray.from_list(
+    [[0.9, 0.8], [0.2], [0.5], [0.4, 0.4], [0.3] * 3, [0.7]], ids=list("fedcba")
+)
+
+
+def runs(**options):
+    options = {"tasks": TASKS, "stop_reason": STOPS, "spent": {"cost": np.arange(6.0)}} | options
+    return RunSet({"judge": X}, Y, **options)
+
+
+@pytest.mark.parametrize(
+    ("censored", "ids", "labels", "n_left_out", "n_unobserved"),
+    [("failure", "abcef", [1, 0, 0, 0, 1], 1, 2), ("drop", "aef", [1, 0, 1], 3, 2)],
+)
+def test_runs_that_count_in_the_order_of_ids(censored, ids, labels, n_left_out, n_unobserved):
+    found = runs(censored=censored)
+    assert found.ids.tolist() == list(ids)
+    assert found.labels.tolist() == labels
+    rows = ["fedcba".index(name) for name in ids]
+    assert found.y.tolist() == Y[rows].tolist()
+    assert found.lengths.tolist() == X.lengths[rows].tolist()
+    assert found.tasks.tolist() == [TASKS[row] for row in rows]
+    assert found.spent["cost"].tolist() == rows
+    assert found.traces["judge"].ids.tolist() == list(ids)
+    counts = (found.n_runs, found.n_left_out, found.n_unobserved, found.n_tasks)
+    assert counts == (len(ids), n_left_out, n_unobserved, 3)
+
+
+BENCH = "1 ended by an infrastructure error, left out"
+JUDGED = "forecasts of 1 not judged (no outcome; stopped by crash, not by a budget)"
+
+
+@pytest.mark.parametrize(
+    ("options", "head", "parts"),
+    [
+        ({}, "5 runs of 3 tasks", [BENCH, "2 without an outcome, counted as failures", JUDGED]),
+        (
+            {"censored": "drop", "n_unread": 3},
+            "3 runs of 3 tasks",
+            ["3 left out as they could not be read", BENCH, "2 without an outcome, left out"],
+        ),
+        (
+            {"tasks": None, "stop_reason": None},
+            "6 runs",
+            ["3 without an outcome, counted as failures"],
+        ),
+    ],
+)
+def test_what_is_counted_in_words(options, head, parts):
+    found = runs(**options)
+    counted = f"{head} ({'; '.join(parts)})"
+    assert found.counted == counted
+    assert repr(found) == f"<RunSet: {counted}, success {found.labels.mean():.3f}>"
+    assert found.n_left_out == 6 - found.n_runs + options.get("n_unread", 0)
+
+
+def test_places_among_the_runs_that_count():
+    found = runs()
+    rows = np.array([5, 3, 0])
+    assert found.ids[found.places(rows)].tolist() == X.ids[rows].tolist()
+
+
+def test_forecasts_are_judged_without_runs_that_crashed():
+    assert runs().judged.traces["judge"].ids.tolist() == list("abef")
+    assert runs(censored="drop").judged.traces["judge"].ids.tolist() == list("aef")
+
+
+def test_outcomes_alone():
+    found = RunSet(None, pd.Series([1, 0, 1], index=list("cab")))
+    assert (found.predictors, found.has_ids, found.n_tasks) == ([], True, 0)
+    assert (found.ids.tolist(), found.y.tolist()) == (["a", "b", "c"], [0, 1, 1])
+    assert found.lengths.tolist() == [1, 1, 1]
+    assert found.tasks is None
+    assert not RunSet(None, [1, 0]).has_ids
+
+
+def test_a_trace_without_a_name_says_only_how_long_runs_are():
+    found = RunSet({"": X, "judge": X}, Y)
+    assert found.predictors == ["judge"]
+    assert RunSet({"": X}, Y).lengths.tolist() == X.lengths[::-1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"spent": [1]}, r"spent must be a dict of numbers by name, got \[1\]"),
+        ({"spent": {"cost": [1, 2]}}, r"spent\['cost'\] has shape \(2,\); give one a run, 6"),
+        ({"spent": {"cost": [1, NAN, 1, -np.inf, 1, 1]}}, r"row 3: spent\['cost'\] is infinite"),
+        ({"tasks": ["a"]}, "tasks must be 6 labels"),
+        ({"censored": "q_z"}, "censored"),
+    ],
+)
+def test_what_cannot_be_used(options, problem):
+    with pytest.raises(ValueError, match=problem):
+        runs(**options)
+
+
+def test_without_infrastructure_errors_two_runs_must_be_left():
+    with pytest.raises(ValueError, match="at least 2 runs, got 1"):
+        RunSet(None, [1, -1], stop_reason=["done", "infrastructure_error"])
+    with pytest.raises(ValueError, match="none of the 2 runs has an observed outcome"):
+        RunSet(None, [-1, -1])
+    assert RunSet(None, [1, 1]).labels.mean() == 1
+
+
+# ------------------------------------------------------------------ files
+
+
+@pytest.mark.parametrize("options", [{}, {"censored": "drop", "n_unread": 2}, {"tasks": None}])
+def test_what_is_written_is_read_again(options):
+    cost = [0.1, NAN, 1 / 3, 4, 5, 6]
+    found = runs(spent={"cost": cost}, **options)
+    again = RunSet._of_json(json.loads(json.dumps(found.to_json(), allow_nan=False)))
+    assert repr(again) == repr(found)
+    assert again.to_json() == found.to_json()
+    np.testing.assert_array_equal(again.spent["cost"], found.spent["cost"])
+    np.testing.assert_array_equal(again.traces["judge"].cells, found.traces["judge"].cells)
+    assert again.has_ids
+
+
+def test_horizons_and_missing_values_are_kept():
+    horizon = X.lengths + 2
+    cells = X.cells.copy()
+    cells[0] = NAN
+    gap = TrajectoryArray(cells, X.lengths, horizon=horizon, missing="allow")
+    again = RunSet._of_json(RunSet({"a": gap}, Y).to_json())
+    trace = again.traces["a"]
+    np.testing.assert_array_equal(np.sort(trace.horizon), np.sort(horizon))
+    assert np.isnan(trace.cells).sum() == 1
+
+
+def test_files_of_earlier_releases():
+    written = runs().to_json()
+    older = {name: value for name, value in written.items() if name not in ("n_dropped", "has_ids")}
+    assert repr(RunSet._of_json(older)) == repr(runs())
+    assert RunSet._of_json(older).has_ids
+    more = RunSet._of_json(written | {"n_dropped": 4, "has_ids": False})
+    assert (more.n_left_out, more.n_unobserved, more.has_ids) == (5, 6, False)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ('{"format": "trajscore check", "x": 1}', "trajscore check"),
+        ('{\n  "format": "a b"}', "a b"),
+        ('{"x": 1, "format": "a"}', ""),
+        ('[{"format": "a"}]', ""),
+        ("", ""),
+        (None, ""),
+    ],
+)
+def test_files_of_ours(tmp_path, content, kind):
+    path = tmp_path / "a.json"
+    if content is not None:
+        path.write_text(content)
+    assert _format_of(path) == kind
+    assert _format_of(tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"version": VERSION + 1}, f"is of version {VERSION + 1}, which this trajscore cannot"),
+        ({"runs": 3}, "is damaged: .*; write it anew"),
+        ({"runs": {}}, "is damaged: 'stop_reason'"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path, change, problem):
+    path = tmp_path / "a.json"
+    whole = {"format": FORMAT, "version": VERSION, "runs": runs().to_json()}
+    path.write_text(json.dumps(whole))
+    assert repr(RunSet.read(path)) == repr(runs())
+    path.write_text(json.dumps(whole | change))
+    with pytest.raises(ValueError, match=problem):
+        RunSet.read(path)
+
+
+def test_tables_are_read_with_what_is_known_of_each_run(tmp_path):
+    path = tmp_path / "a.csv"
+    table = pd.DataFrame(
+        {"run": [1, 1, 2], "step": [1, 2, 1], "p": [0.1, 0.2, 0.3], "solved": [1, 1, 0],
+         "task_id": list("aab"), "cost": [1.0, 1.0, 3.0]},
+    )  # fmt: skip
+    table.to_csv(path, index=False)
+    found = RunSet.read(path)
+    assert (found.n_runs, found.labels.tolist(), found.lengths.tolist()) == (2, [1, 0], [2, 1])
+    assert found.has_ids
+    assert "solved" in found.notes
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"format": "trajscore report"}))
+    with pytest.raises(ValueError, match="is a report, which does not hold the runs themselves"):
+        RunSet.read(report)
+
+
+def test_numbers_and_texts_as_json_has_them():
+    assert _null(np.array([1.0, NAN])) == [1.0, None]
+    assert _null(np.array([[1.0], [2.0]])) == [1.0, 2.0]
+    assert _texts(None) is None
+    assert _texts(np.array(["a", None, NAN, 3], dtype=object)) == ["a", None, None, "3"]
+
+
+# ------------------------------------------------------------------ reports
+
+
+def test_a_report_is_a_set_of_its_runs():
+    rng = np.random.default_rng(0)
+    y, cells = rng.integers(0, 2, 40), rng.random((40, 2))
+    groups = np.repeat(np.arange(20), 2)
+    given = RunSet({"a": cells}, y, tasks=groups)
+    made = as_set("base", evaluate({"a": cells}, y, groups=groups))
+    assert (made.n_runs, made.n_tasks, made.n_left_out) == (40, 20, 0)
+    assert made.labels.tolist() == given.labels.tolist()
+    np.testing.assert_array_equal(made.traces["a"].cells, given.traces["a"].cells)
+    assert as_set("base", given) is given
+    with pytest.raises(ValueError, match="base must be a RunSet or a Report, got list"):
+        as_set("base", [1])

@@ -1,0 +1,286 @@
+"""From messages to steps: turns, calls, results, completions."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from trajscore.io import MalformedRunError, Run
+from trajscore.io._conversation import (
+    Conversation,
+    as_number,
+    read_arguments,
+    read_call,
+    role_of,
+)
+from trajscore.io.files import Place
+
+AGENT = {"role": "assistant"}
+
+
+@pytest.fixture
+def conversation():
+    return Conversation(Place(Path("log.json"), 0))
+
+
+def turn(*names, text=""):
+    calls = [{"id": f"id {name}", "name": name} for name in names]
+    return AGENT | {"content": text, "tool_calls": calls}
+
+
+@pytest.mark.parametrize(
+    ("role", "kind"),
+    [
+        (" Assistant", "agent"), ("HUMAN", "user"), ("developer", "system"),
+        ("observation", "tool"), ("critic", "environment"), (None, "environment"),
+    ],
+)  # fmt: skip
+def test_roles(role, kind):
+    assert role_of(role) == kind
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "arguments", "identifier"),
+    [
+        ({"id": "c", "function": {"name": "f", "arguments": '{"x": 1}'}}, "f", {"x": 1}, "c"),
+        ({"tool_call_id": 7, "name": "f", "args": {"x": 1}}, "f", {"x": 1}, "7"),
+        ({"id": "", "function_name": "f", "arguments": None}, "f", {}, None),
+        ({"function": "f", "arguments": "x = 1"}, "f", "x = 1", None),
+        ({"id": 0}, "", {}, "0"),
+    ],
+)
+def test_calls(call, name, arguments, identifier):
+    read = read_call(call, 0)
+    assert (read.name, read.arguments, read.id, read.extra) == (name, arguments, identifier, {})
+
+
+def test_other_fields_of_a_call_are_extra():
+    call = {"name": "f", "type": "function", "index": 2, "cache": None}
+    assert read_call(call, 0).extra == {"index": 2}
+    with pytest.raises(MalformedRunError, match="message 3: a tool call is str, not an object"):
+        read_call("f", 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "value"),
+    [
+        (None, {}), ({"x": 1}, {"x": 1}), ('{"x": 1}', {"x": 1}), ("[1]", "[1]"), ("3", "3"),
+        ("{", "{"), ([1], [1]), ("[" * 100_000, "[" * 100_000),
+    ],
+)  # fmt: skip
+def test_arguments(arguments, value):
+    assert read_arguments(arguments) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "number"), [(None, None), (True, None), ("0.5", 0.5), (2, 2.0), (math.nan, None)]
+)
+def test_numbers(value, number):
+    assert as_number(value, "cost", 0) == number
+
+
+def test_values_that_are_not_numbers_are_refused():
+    with pytest.raises(MalformedRunError, match="message 4: its cost is 'x', not a number"):
+        as_number("x", "cost", 4)
+    with pytest.raises(MalformedRunError, match="message 4: its cost is infinite"):
+        as_number(-math.inf, "cost", 4)
+
+
+def test_a_turn_has_all_that_its_message_has(conversation):
+    message = turn("f", text="Hi") | {
+        "confidence": "0.5", "cost": 2, "name": "planner", "audio": None,
+        "logprobs": {"content": [{"token": "Hi", "logprob": -1.0}]},
+    }  # fmt: skip
+    step = conversation.add(message, 5)
+    assert conversation.steps == [step]
+    assert (step.actor, step.text, step.index) == ("agent", "Hi", 5)
+    assert (step.confidence, step.cost) == (0.5, 2.0)
+    assert (step.tokens, step.logprobs, step.top_logprobs) == (("Hi",), (-1.0,), None)
+    assert step.extra == {"name": "planner"}
+    assert conversation.call_of_id("id f") == (step, step.tool_calls[0])
+    assert conversation.call_of_id("id g") == conversation.call_of_id(None) == (None, None)
+
+
+def test_parts_that_are_not_text_and_unknown_roles_are_extra(conversation):
+    parts = [{"type": "text", "text": "Look"}, {"type": "image", "url": "u"}]
+    step = conversation.add({"role": "Critic", "content": parts}, 0)
+    assert (step.actor, step.text) == ("environment", "Look")
+    assert step.extra == {"parts": parts, "role": "Critic"}
+    assert conversation.add({"role": "user", "content": parts[:1]}, 1).extra == {}
+
+
+def test_the_older_form_of_a_call(conversation):
+    call = {"name": "f", "arguments": '{"x": 1}'}
+    step = conversation.add(AGENT | {"tool_calls": None, "function_call": call}, 0)
+    assert [(one.name, one.arguments) for one in step.tool_calls] == [("f", {"x": 1})]
+    both = conversation.add(turn("g") | {"function_call": call}, 1)
+    assert [one.name for one in both.tool_calls] == ["g", "f"]
+
+
+@pytest.mark.parametrize(
+    ("message", "problem"),
+    [
+        ("Hi", "message 2 is str, not an object"),
+        ({"content": "Hi"}, "message 2 has no role"),
+        (AGENT | {"tool_calls": {"name": "f"}}, "message 2: its tool calls are dict, not a list"),
+        ({"choices": [{"text": "Hi"}]}, "message 2: its choice holds no message"),
+        ({"role": "tool", "tool_messages": ["x"]}, "message 2: a nested tool result is str, not"),
+    ],
+)
+def test_messages_that_cannot_be_read(conversation, message, problem):
+    with pytest.raises(MalformedRunError, match=problem):
+        conversation.add(message, 2)
+
+
+def test_messages_must_be_a_list(conversation):
+    with pytest.raises(MalformedRunError, match="its messages are dict, not a list"):
+        conversation.add_all({"role": "user"})
+
+
+# ------------------------------------------------------------------ results
+
+
+def test_results_go_to_the_call_of_their_identifier(conversation):
+    step = conversation.add(turn("f", "g"), 0)
+    later = conversation.add(turn(text="wait"), 1)
+    for index, (key, text) in enumerate([("id g", "2"), ("id f", "1"), ("id g", "3")], 2):
+        result = {"role": "tool", "tool_call_id": key, "content": text}
+        assert conversation.add(result, index) is None
+    assert [call.result for call in step.tool_calls] == ["1", "2\n3"]
+    assert (step.observation, later.observation) == ("2\n1\n3", None)
+    assert conversation.unmatched == []
+
+
+def test_results_without_identifiers_follow_the_order_of_the_calls(conversation):
+    first = conversation.add(turn("f"), 0)
+    second = conversation.add(turn("f", "g", "f"), 1)
+    for text, name in [("1", None), ("2", "f"), ("3", None), ("4", None)]:
+        conversation.add_result(text, index=2, name=name)
+    assert first.tool_calls[0].result is None
+    assert [call.result for call in second.tool_calls] == ["1", "3", "2"]
+    assert [one["content"] for one in conversation.unmatched] == ["4"]
+    assert second.observation == "1\n2\n3\n4"  # the fourth answers no call, but was seen
+
+
+@pytest.mark.parametrize(
+    ("actor", "seen_by"), [(None, "critic"), ("tool", "critic"), ("agent", "agent"), ("user", "u")]
+)
+def test_a_result_without_a_call_is_seen_by_the_turn_before_it(conversation, actor, seen_by):
+    for role in ("agent", "critic", "u"):
+        conversation.add({"role": "user" if role == "u" else role, "content": role}, 0)
+    conversation.add_result("late", index=7, key="?", name="f", error=True, actor=actor)
+    assert [step.text for step in conversation.steps if step.observation == "late"] == (
+        ["agent"] if actor == "agent" else [seen_by]
+    )
+    assert conversation.unmatched == [
+        {"index": 7, "id": "?", "name": "f", "content": "late", "error": True}
+    ]
+
+
+def test_a_result_before_all_turns_is_kept(conversation):
+    conversation.add({"role": "tool", "id": "", "content": "early"}, 0)
+    (result,) = conversation.unmatched
+    assert (result["id"], result["error"], result["content"]) == (None, None, "early")
+
+
+@pytest.mark.parametrize(
+    ("errors", "error"), [([None, 1], True), ([0, None], False), ([False, True], False)]
+)
+def test_the_first_error_that_is_marked_counts(conversation, errors, error):
+    step = conversation.add(turn("f"), 0)
+    for value in errors:
+        conversation.add({"role": "tool", "id": "id f", "content": "x", "error": value}, 1)
+    assert step.tool_calls[0].error is error
+
+
+def test_nested_results(conversation):
+    step = conversation.add(turn("f", "g"), 0)
+    results = [{"id": "id f", "content": "1"}, {"id": "id g", "content": "2"}]
+    conversation.add({"role": "tool", "tool_messages": results}, 1)
+    assert [call.result for call in step.tool_calls] == ["1", "2"]
+
+
+def test_requestor_of_a_result(conversation):
+    steps = [conversation.add({"role": role, "content": "x"}, 0) for role in ("user", "agent")]
+    conversation.add({"role": "tool", "content": "1", "requestor": "user"}, 1)
+    conversation.add({"role": "tool", "content": "2", "requestor": "assistant"}, 1)
+    assert [step.observation for step in steps] == ["1", "2"]
+
+
+# ------------------------------------------------------------------ completions
+
+
+def completion(text="Hi", logprob=-0.5, **choice):
+    scores = {"content": [{"token": text, "logprob": logprob}]}
+    first = {"message": AGENT | {"content": text}, "logprobs": scores} | choice
+    return {"choices": [first], "model": "m"}
+
+
+def test_a_completion_is_a_turn(conversation):
+    step = conversation.add(completion(finish_reason="stop"), 0)
+    assert (step.text, step.tokens, step.logprobs) == ("Hi", ("Hi",), (-0.5,))
+    assert step.extra == {"model": "m", "finish_reason": "stop"}
+    two = completion()
+    two["choices"] += [{"message": AGENT | {"content": "Ho"}}]
+    assert conversation.add(two, 1).extra["other_choices"] == two["choices"][1:]
+
+
+def test_the_logprobs_of_a_message_go_before_those_around_it(conversation):
+    inner = {"content": [{"token": "Hi", "logprob": -2.0}]}
+    message = AGENT | {"content": "Hi", "logprobs": inner}
+    assert conversation.add(completion(message=message), 0).logprobs == (-2.0,)
+
+
+def test_logprobs_of_raw_data_are_moved(conversation):
+    raw = completion()
+    raw["choices"] += ["other"]
+    step = conversation.add(AGENT | {"content": "Hi", "raw_data": raw}, 0)
+    assert step.logprobs == (-0.5,)
+    (first, other), model = step.extra["raw_data"]["choices"], step.extra["raw_data"]["model"]
+    assert (set(first), other, model) == ({"message"}, "other", "m")
+    flat = {"logprobs": raw["choices"][0]["logprobs"], "id": "r"}
+    step = conversation.add(AGENT | {"content": "Hi", "raw_data": flat}, 1)
+    assert (step.logprobs, step.extra["raw_data"]) == ((-0.5,), {"id": "r"})
+    assert "logprobs" in flat  # the input is left as it was
+    without = conversation.add(AGENT | {"content": "Hi", "raw_data": {"id": "r"}}, 2)
+    assert (without.logprobs, without.extra["raw_data"]) == (None, {"id": "r"})
+
+
+def test_a_completion_of_the_last_turn_adds_its_scores(conversation):
+    step = conversation.add(AGENT | {"content": "Hi"}, 3)
+    conversation.add_completion(completion(finish_reason="stop"), 4)
+    assert conversation.steps == [step]
+    assert (step.tokens, step.logprobs, step.extra) == (("Hi",), (-0.5,), {"finish_reason": "stop"})
+    conversation.add_completion(completion(logprob=-9.0, finish_reason="length"), 4)
+    assert (step.logprobs, step.extra) == ((-0.5,), {"finish_reason": "stop"})
+
+
+@pytest.mark.parametrize(
+    ("last", "index"),
+    [
+        (AGENT | {"content": "Hi"}, 5),
+        (AGENT | {"content": "Ho"}, 4),
+        ({"role": "user", "content": "Hi"}, 4),
+        (turn("f", text="Hi"), 4),
+    ],
+)
+def test_another_completion_is_a_new_turn(conversation, last, index):
+    conversation.add(last, 3)
+    conversation.add_completion(completion(), index)
+    assert [step.index for step in conversation.steps] == [3, index]
+    assert conversation.steps[-1].logprobs == (-0.5,)
+
+
+def test_a_first_completion_is_a_turn(conversation):
+    conversation.add_completion(completion(), 0)
+    assert [step.text for step in conversation.steps] == ["Hi"]
+
+
+def test_what_a_run_gets_in_the_end(conversation):
+    assert conversation.finish(Run("a")).extra == {}
+    conversation.add_all([{"role": "system", "content": "Be kind."}, {"role": "tool", "id": "x"}])
+    step = conversation.add(turn(text="Hi"), 2)
+    run = conversation.finish(Run("a", extra={"n": 1}))
+    assert run.steps == [step]
+    assert run.extra.pop("unmatched_results")[0]["id"] == "x"
+    assert run.extra == {"n": 1, "system": ["Be kind."]}

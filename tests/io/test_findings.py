@@ -1,0 +1,118 @@
+"""What is wrong with a log, and what of it was not used, in sentences."""
+
+from collections import Counter
+
+import pytest
+
+from trajscore.core.errors import ArgumentError
+from trajscore.io._findings import Findings
+from trajscore.io._selection import Selection
+from trajscore.io.fields import Fields
+from trajscore.io.tally import Tally
+
+
+def findings(table=None, fields=None, **tally):
+    selection = Selection(fields=fields or Fields(), table=table)
+    return Findings(selection, Tally(**({"n_runs": 4} | tally)))
+
+
+def counts(**values):
+    return {name: Counter(each) for name, each in values.items()}
+
+
+# ------------------------------------------------------------------ names
+
+
+@pytest.mark.parametrize("part", ["outcome", "confidence", "stop_reason"])
+def test_a_named_field_must_be_somewhere(part):
+    fields = Fields(**{part: "grade"})
+    owner = "turn" if part == "confidence" else "run"
+    known = {"values": counts(grades=[1]), "names_of_turns": Counter(["graded"])}
+    with pytest.raises(ArgumentError) as caught:
+        findings(fields=fields, **known).check_names("a.json")
+    assert caught.value.part == part
+    assert str(caught.value).startswith(f"a.json: {part}: no field of a {owner} named 'grade'")
+    assert ("'graded'" if owner == "turn" else "'grades'") in str(caught.value)
+    used = Counter({(part, "grade"): 1})
+    findings(fields=fields, used=used).check_names("a.json")
+    findings(fields=fields, n_runs=0).check_names("a.json")
+    findings(used=used).check_names("a.json")
+
+
+def test_a_named_outcome_may_be_a_column_of_the_table():
+    findings({}, Fields(outcome="grade")).check_names("a.json")
+    with pytest.raises(ArgumentError, match="confidence: no field of a turn named 'grade'"):
+        findings({}, Fields(outcome="grade", confidence="grade")).check_names("a.json")
+
+
+def test_outcomes_that_are_words_are_refused():
+    with pytest.raises(ArgumentError, match=r"a\.json: .*3 of 4"):
+        findings(words=Counter({"yes": 2, "no": 1})).check_names("a.json")
+
+
+# ------------------------------------------------------------------ outcomes
+
+
+@pytest.mark.parametrize("tally", [{"n_with_outcome": 1}, {"n_runs": 0}])
+def test_no_problem_with_outcomes(tally):
+    assert findings(**tally).outcome_problem() == ""
+
+
+def test_fields_that_may_be_the_outcome():
+    ids = Counter(["a", "b", "c", "d"])
+    problem = findings(ids=ids).outcome_problem()
+    assert problem.startswith("no run has an outcome; name the field with {argument:outcome}")
+    assert "('a', 'b', 'c' ...)" in problem
+    few = {"one": [0, 1, 1], "two": [0, 1, 2], "three": [0, 0, 0, 0, 1, 1, 1, 2, 2, 3]}
+    problem = findings(ids=ids, values=counts(**few)).outcome_problem()
+    assert "(the runs have 'one': 1 2, 0 1; 'two': 0 1, 1 1, 2 1; " in problem
+    assert "'three': 0 4, 1 3, 2 2, ...);" in problem
+
+
+def test_at_most_five_fields_are_named():
+    values = counts(**{name: [0, 1] for name in "pqrstu"})
+    problem = findings(values=values).outcome_problem()
+    assert [name for name in "pqrstu" if f"{name!r}: " in problem] == list("pqrst")
+
+
+def test_no_id_in_the_table():
+    problem = findings({"x": {}, "y": {}}, ids=Counter("ab")).outcome_problem()
+    assert "no run id of the log ('a', 'b') is in the table of outcomes ('x', 'y')" in problem
+    assert "{argument:id}" in problem
+
+
+# ------------------------------------------------------------------ ids
+
+
+@pytest.mark.parametrize(
+    ("ids", "start"),
+    [
+        ("abc", ""),
+        ("abbc", "2 runs have the id 'b'; name the field"),
+        ("abbbcc", "3 runs have the id 'b', and 1 other ids are shared too; name"),
+        ("aabbbcc", "2 runs have the id 'a', and 2 other ids are shared too; name"),
+    ],
+)
+def test_shared_ids(ids, start):
+    problem = findings(ids=Counter(ids)).id_problem()
+    assert problem.startswith(start)
+    assert bool(problem) == bool(start)
+
+
+# ------------------------------------------------------------------ notes
+
+
+def test_notes_on_the_table():
+    table = {run: {} for run in "abcde"}
+    matched = findings(table, n_with_outcome=1, in_table=set("ab")).notes()
+    assert [note.split(": ")[-1] for note in matched] == ["3", "2"]
+    assert findings(table, in_table=set("ab")).notes() == []  # said as a problem
+    assert findings(n_with_outcome=1, in_table=set("ab")).notes() == []
+
+
+def test_notes_on_scores_that_are_not_used():
+    unused = Counter({("step", "c"): 1, ("run", "b"): 2, ("run", "a"): 0})
+    assert findings(unused=unused).notes() == [
+        "2 scores of runs named 'b' not used; to use them, pass {argument:outcome=b}",
+        "1 score of turns named 'c' not used; to use it, pass {argument:confidence=c}",
+    ]

@@ -1,0 +1,73 @@
+"""LangSmith: each field of a run, and whose a score is."""
+
+import pytest
+
+from trajscore import io
+from trajscore.io.formats.langsmith import LangSmith
+from trajscore.io.registry import Head
+
+ASK, ANSWER = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
+
+
+def record(key, kind="llm", parent=None, **fields):
+    own = {"id": key, "trace_id": "t", "run_type": kind, "parent_run_id": parent, "name": key}
+    return own | {"inputs": None, "outputs": None} | fields
+
+
+def call(key="2", parent="1", **fields):
+    given = {"inputs": {"messages": [ASK]}, "outputs": {"messages": [ANSWER]}}
+    return record(key, "llm", parent, **given | fields)
+
+
+def read(write, *records):
+    return io.read_runs(write("a.jsonl", records, lines=True))
+
+
+@pytest.mark.parametrize(
+    ("names", "whole", "recognised"),
+    [("run_type inputs", True, True), ("run_type inputs", False, False), ("run_type", True, False)],
+)
+def test_lines_of_the_format(names, whole, recognised):
+    fields = dict.fromkeys(names.split())
+    assert LangSmith().recognise(Head(fields, whole=whole)) == recognised
+
+
+def test_all_fields(write):
+    metadata = {"thread_id": "s", "tier": 2}
+    root = record(
+        "1", "chain", feedback_stats={"right": {"avg": 1.0}}, extra={"metadata": metadata}
+    )
+    turn = call(
+        feedback_stats='{"sure": {"avg": 0.25}}', total_cost=0.5, input_tokens=9, output_tokens=2
+    )
+    (run,) = read(write, turn, root)
+    assert (run.id, run.meta["session"]) == ("t", "s")
+    assert run.extra == {"metadata": metadata, "name": "1"}
+    assert run.scores == {"right": {"avg": 1.0}}
+    assert [step.text for step in run.steps] == ["Hi", "Yes"]
+    step = run.steps[1]
+    assert (step.scores, step.cost) == ({"sure": {"avg": 0.25}}, 0.5)
+    assert step.extra["tokens"] == {"input": 9, "output": 2}
+
+
+def test_sessions():
+    of = [{"extra": {"metadata": {name: name}}} for name in ("other", "conversation_id")]
+    assert LangSmith().session_of(["x", {"extra": None}, *of]) == "conversation_id"
+    assert LangSmith().session_of(of[:1]) is None
+
+
+def test_a_trace_without_a_root_has_the_first_run_in_its_place(write):
+    (run,) = read(write, call(feedback_stats={"a": 1}), call("3"))
+    assert (run.scores, run.extra["name"]) == ({"a": 1}, "2")
+    alone = {name: value for name, value in call().items() if name != "trace_id"}
+    assert read(write, alone)[0].id == "2"
+
+
+def test_errors_and_order(write):
+    later = [ASK, ANSWER, {"role": "user", "content": "And?"}]
+    second = call("3", inputs={"messages": later}, outputs="No")
+    for name, times in (("start_time", (1, 2)), ("dotted_order", ("10", "20"))):
+        records = [second | {name: times[1]}, call() | {name: times[0]}]
+        (run,) = read(write, record("1", "chain", error="oops"), *records)
+        assert [step.text for step in run.steps] == ["Hi", "Yes", "And?", "No"]
+        assert run.stop_reason == "error"

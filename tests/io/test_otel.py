@@ -1,0 +1,340 @@
+"""Spans of OpenTelemetry: what a span stands for, each of its fields, events, and judgements."""
+
+import pytest
+
+from trajscore import io
+from trajscore.io.formats.otel import (
+    OpenTelemetry,
+    _cost,
+    _evaluations,
+    _event,
+    _failed,
+    _ids,
+    _joined,
+    _kind,
+    _vercel_answer,
+)
+from trajscore.io.registry import Head
+
+ASK = [{"role": "user", "content": "Hi"}]
+ANSWER = [{"role": "assistant", "content": "Yes"}]
+
+
+def span(key, attributes, parent=None, trace="t", **fields):
+    ids = {"traceId": trace, "spanId": key, "parentSpanId": parent}
+    return ids | {"attributes": attributes} | fields
+
+
+def model(key="1", given=ASK, answer=ANSWER, parent=None, fields=None, **attributes):
+    own = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": given}
+    own |= {"gen_ai.output.messages": answer} | attributes
+    return span(key, own, parent, **fields or {})
+
+
+def event(name, **attributes):
+    return {"name": name, "attributes": attributes}
+
+
+def judged(name, value, kind="value"):
+    fields = {"gen_ai.evaluation.name": name, f"gen_ai.evaluation.score.{kind}": value}
+    return {"name": "gen_ai.evaluation.result", "attributes": fields}
+
+
+@pytest.fixture
+def read(write):
+    """Read one trace of some spans."""
+
+    def read_one(*spans):
+        (run,) = io.read_runs(write("log.json", list(spans)), format="otel")
+        return run
+
+    return read_one
+
+
+def texts(run):
+    return [(step.actor, step.text) for step in run.steps]
+
+
+BOTH = [("user", "Hi"), ("agent", "Yes")]
+
+
+# ------------------------------------------------------------------ files
+
+
+@pytest.mark.parametrize(
+    ("fields", "whole", "recognised"),
+    [
+        ({"resourceSpans": []}, False, True),
+        ({"resource_spans": []}, False, True),
+        ({"resourceLogs": []}, False, True),
+        ({"attributes": {}, "spanId": "1"}, True, True),
+        ({"attributes": {}, "spanId": "1"}, False, False),
+        ({"attributes": {}}, True, False),
+        ({"spanId": "1"}, True, False),
+        ({"body": "x", "span_id": "1"}, True, True),
+        ({"body": "x"}, True, False),
+        ({"llm.model_name": "m"}, True, True),
+        ({"spans": [{"attributes": {}, "context": {"span_id": "1"}}]}, True, True),
+        ({"spans": {"gen_ai.system": "m"}}, True, True),
+        ({"spans": [], "gen_ai.system": "m"}, True, True),
+        ({"spans": []}, True, False),
+    ],
+)
+def test_files_of_the_format(fields, whole, recognised):
+    assert OpenTelemetry().recognise(Head(fields, whole=whole)) == recognised
+
+
+@pytest.mark.parametrize(
+    ("record", "ids"),
+    [
+        ({"traceId": "t", "spanId": "s", "parentSpanId": "p"}, ("t", "s", "p")),
+        ({"trace_id": "t", "span_id": "s", "parent_id": "p"}, ("t", "s", "p")),
+        (
+            {"context": {"trace_id": "t", "span_id": "s"}, "parent": {"span_id": "p"}},
+            ("t", "s", "p"),
+        ),
+        ({"context.trace_id": "t", "context.span_id": "s", "parent_span_id": ""}, ("t", "s", None)),
+        ({"trace_id": "o", "context": {"trace_id": "t"}, "parent": "p"}, ("t", None, None)),
+        ("x", (None, None, None)),
+    ],
+)
+def test_ids(record, ids):
+    assert _ids(record) == ids
+
+
+@pytest.mark.parametrize("form", ["otlp", "deep", "list", "one", "lines"])
+def test_forms_of_files(write, form):
+    spans = [model("1"), model("2", fields={"traceId": "u"})]
+    batch = {"scopeSpans": [{"spans": spans[:1]}, {"spans": spans[1:]}], "resource": {}}
+    content = {
+        "otlp": {"resourceSpans": [batch], "note": "n"},
+        "deep": {"batches": [{"resourceSpans": [batch]}]},
+        "list": spans,
+        "one": spans[0],
+        "lines": spans,
+    }[form]
+    name = "log.jsonl" if form == "lines" else "log.json"
+    runs = io.read_runs(write(name, content, lines=form == "lines"), format="otel")
+    assert [run.id for run in runs] == (["t"] if form == "one" else ["t", "u"])
+    assert all(texts(run) == BOTH for run in runs)
+    (info,) = runs.info.values()
+    assert info == ({"note": "n"} if form == "otlp" else {})
+
+
+def test_lines_without_a_trace_are_traces_of_their_own(write):
+    lines = [model()["attributes"] for _ in range(2)]
+    runs = io.read_runs(write("log.jsonl", lines, lines=True))
+    assert [run.id for run in runs] == ["log-0", "log-1"]
+    assert len(io.read_runs(write("log.json", {"resourceSpans": lines}))) == 1
+
+
+# ------------------------------------------------------------------ spans
+
+
+@pytest.mark.parametrize(
+    ("attributes", "kind"),
+    [
+        ({"gen_ai.operation.name": "chat"}, "model"),
+        ({"openinference.span.kind": "TOOL", "gen_ai.operation.name": "chat"}, "tool"),
+        ({"ai.operationId": "ai.generateText.doGenerate"}, "model"),
+        ({"gen_ai.operation.name": "invoke_agent", "tool.id": "c"}, "other"),
+        ({"tool.id": "c", "gen_ai.output.messages": ANSWER}, "tool"),
+        ({"gen_ai.output.messages": ANSWER}, "model"),
+        ({"gen_ai.completion.0.content": "Yes"}, "model"),
+        ({"output.value": "Yes"}, "other"),
+    ],
+)
+def test_kinds(attributes, kind):
+    assert _kind(attributes) == kind
+
+
+@pytest.mark.parametrize(
+    ("attributes", "cost"),
+    [
+        ({"gen_ai.usage.input_cost": 1, "gen_ai.usage.output_cost": 0.5}, 1.5),
+        ({"gen_ai.usage.input_cost": 1, "llm.cost.total": 3}, 3.0),
+        ({"llm.cost.total": "3", "gen_ai.usage.cost": 2}, 2.0),
+        ({"gen_ai.usage.cost": True}, None),
+        ({}, None),
+    ],
+)
+def test_costs(attributes, cost):
+    assert _cost(attributes) == cost
+
+
+@pytest.mark.parametrize(
+    ("status", "failed"),
+    [
+        ({"code": 2}, True), ({"code": "STATUS_CODE_ERROR"}, True), ("ERROR", True), (2, True),
+        ({"status_code": "error"}, True), ({"code": 1}, False), ({"code": "OK"}, False),
+        ({}, False), (None, False), ({"code": 12}, False),
+    ],
+)  # fmt: skip
+def test_failures(status, failed):
+    assert _failed(status) == failed
+
+
+@pytest.mark.parametrize(
+    ("attributes", "answer"),
+    [
+        ({"ai.response.text": "Yes"}, {"text": "Yes"}),
+        ({"ai.response.toolCalls": '[{"toolName": "f"}]'}, {"toolCalls": [{"toolName": "f"}]}),
+        ({}, None),
+    ],
+)
+def test_answers_of_the_ai_sdk(attributes, answer):
+    assert _vercel_answer(attributes) == answer
+
+
+def test_all_fields_of_a_call_of_a_model(read):
+    attributes = {
+        "gen_ai.response.model": "m", "gen_ai.response.finish_reasons": ["stop"],
+        "gen_ai.usage.input_tokens": 9, "gen_ai.usage.output_tokens": 2, "gen_ai.usage.cost": 0.5,
+        "team": "red", "gen_ai.system": "s", "servers": "x", "tags": ["a"],
+        "gen_ai.system_instructions": "Be kind.",
+    }  # fmt: skip
+    run = read(model(**attributes))
+    assert run.id == "t"
+    assert texts(run) == BOTH
+    turn = run.steps[1]
+    assert turn.cost == 0.5
+    assert turn.extra == {
+        "model": "m", "finish_reason": "stop", "tokens": {"input": 9, "output": 2}, "team": "red",
+        "servers": "x",
+    }  # fmt: skip
+    assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (9, 2)
+    assert run.extra["system"] == ["Be kind."]
+    assert run.extra["attributes"] == {"team": "red", "servers": "x"}
+
+
+@pytest.mark.parametrize(
+    ("reasons", "kept"), [(["a", "b"], ["a", "b"]), ('["a"]', "a"), ("a", "a"), (None, None)]
+)
+def test_reasons_to_finish(read, reasons, kept):
+    run = read(model(**{"gen_ai.response.finish_reasons": reasons}))
+    assert run.steps[1].extra.get("finish_reason") == kept
+
+
+def test_a_span_of_a_tool_answers_a_call(read):
+    call = [{"role": "assistant", "content": "", "tool_calls": [{"id": "c", "name": "f"}]}]
+    attributes = {
+        "openinference.span.kind": "TOOL", "tool_call.id": "c", "gen_ai.tool.call.result": "42",
+        "gen_ai.tool.call.arguments": {"x": 1},
+    }  # fmt: skip
+    for status, error in (({"code": 2}, True), (None, None)):
+        run = read(model(answer=call), span("2", attributes, status=status))
+        (made,) = run.steps[1].tool_calls
+        assert (made.name, made.result, made.error) == ("f", "42", error)
+    alone = read(span("2", attributes, name="named"))
+    (made,) = alone.steps[0].tool_calls
+    assert (made.name, made.arguments, made.result, made.id) == ("named", {"x": 1}, "42", "c")
+
+
+def test_spans_are_put_in_the_order_of_their_starts(read):
+    later = [*ASK, *ANSWER, {"role": "user", "content": "And?"}]
+    second = model("2", later, [{"role": "assistant", "content": "No"}])
+    for name in ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"):
+        run = read(second | {name: 2}, model() | {name: 1})
+        assert [step.text for step in run.steps] == ["Hi", "Yes", "And?", "No"], name
+        assert run.steps[1].index < run.steps[3].index
+
+
+def test_attributes_on_which_all_spans_agree_belong_to_the_run(read):
+    run = read(model(a=1, b=1), span("2", {"a": 1, "b": 2, "c": 3}), span("3", {"gen_ai.x": 1}))
+    assert run.extra["attributes"] == {"a": 1, "c": 3}
+    assert "attributes" not in read(model()).extra
+
+
+def test_the_first_session_is_that_of_the_run(read):
+    session = {"session.id": "a"}
+    run = read(model(**session), span("2", {"gen_ai.conversation.id": "b"}))
+    assert run.meta["session"] == "a"
+    assert "session" not in read(model()).meta
+    spans = [span("1", {}), "x", span("2", session)]
+    assert OpenTelemetry().session_of(spans) == "a"
+    assert OpenTelemetry().session_of(spans[:2]) is None
+
+
+# ------------------------------------------------------------------ judgements and events
+
+
+def test_evaluations():
+    attributes = {
+        "evaluations.0.evaluation.name": "a", "evaluations.0.evaluation.score": 0.5,
+        "evaluations.0.evaluation.label": "x", "evaluations.1.evaluation.name": "b",
+        "evaluations.1.evaluation.label": "y", "evaluations.2.evaluation.score": 1,
+    }  # fmt: skip
+    assert _evaluations(attributes, "evaluations") == {"a": 0.5, "b": "y"}
+    assert _evaluations({"evaluations": "x"}, "evaluations") == {}
+    assert _evaluations(attributes, "trace.evaluations") == {}
+
+
+def test_judgements_go_to_the_run_or_to_the_turn(read):
+    name = "evaluations.0.evaluation"
+    attributes = {
+        f"{of}{name}.{part}": value
+        for of, key, score in (("", "turn", 0.1), ("trace.", "a", 0.2), ("session.", "b", 0.3))
+        for part, value in (("name", key), ("score", score))
+    }
+    run = read(
+        model(fields={"events": [judged("c", 0.4), judged("d", "good", "label")]}, **attributes)
+    )
+    assert run.scores == {"a": 0.2, "b": 0.3}
+    assert run.steps[1].scores == {"turn": 0.1, "c": 0.4, "d": "good"}
+
+
+def test_a_log_record_belongs_to_its_span_or_else_to_the_run(read):
+    def record(key, **fields):
+        return judged("c", 0.5) | {"spanId": key, "traceId": "t", "body": {}} | fields
+
+    assert read(model(), record("1")).steps[1].scores == {"c": 0.5}
+    assert read(model(), record("9")).scores == {"c": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("record", "name"),
+    [
+        ({"event_name": "a", "eventName": "b", "name": "c"}, "a"),
+        ({"eventName": "b", "name": "c"}, "b"),
+        ({"name": "c"}, "c"),
+        ({}, "d"),
+    ],
+)
+def test_names_and_fields_of_events(record, name):
+    attributes = {"event.name": "d", "x": 1}
+    assert _event(record, attributes) == (name, attributes)
+    body = {"kvlistValue": {"values": [{"key": "x", "value": {"intValue": "2"}}]}}
+    assert _event(record | {"body": body}, attributes) == (name, attributes | {"x": 2})
+
+
+def test_messages_in_events(read):
+    events = [
+        event("gen_ai.system.message", content="Be kind."),
+        event("gen_ai.user.message", content="Hi"),
+        event("gen_ai.choice", message={"role": "assistant", "content": "Yes"}),
+        event("other", content="no message"),
+    ]
+    run = read(span("1", {"gen_ai.operation.name": "chat"}, events=[*events, "x"]))
+    assert texts(run) == BOTH
+    assert run.extra["system"] == ["Be kind."]
+    content = [event("gen_ai.content.prompt", **{"gen_ai.prompt": ASK})]
+    content += [event("gen_ai.content.completion", **{"gen_ai.completion": ANSWER})]
+    assert texts(read(span("1", {"gen_ai.operation.name": "chat"}, events=content))) == BOTH
+
+
+def test_events_come_after_the_messages_of_attributes(read):
+    added = event("gen_ai.user.message", content="please")
+    assert texts(read(model(fields={"events": [added]}))) == [
+        ("user", "Hi"), ("user", "please"), ("agent", "Yes"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "joined"),
+    [
+        ([1], None, [1]), (None, None, None), (None, [1], [1]), ([1], [2], [1, 2]),
+        ("x", "y", ["x", "y"]), ("[1]", '[{"a": 2}]', [1, {"a": 2}]), (None, {"a": 1}, [{"a": 1}]),
+    ],
+)  # fmt: skip
+def test_inputs_and_outputs_are_joined(earlier, later, joined):
+    assert _joined(earlier, later) == joined

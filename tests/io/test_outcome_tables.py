@@ -1,0 +1,130 @@
+"""Tables of outcomes: their columns, and how they are joined to runs."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from trajscore.core.errors import ArgumentError
+from trajscore.io.fields import Fields
+from trajscore.io.outcome_tables import examples, join_outcomes, read_outcomes, unmatched
+
+TABLE = pd.DataFrame(
+    {
+        "run_id": [1, 2, 3],
+        "session": ["x", "y", "z"],
+        "solved": [1.0, 0.0, math.nan],
+        "grade": [0.5, 0.25, 0.75],
+        "stop_reason": ["done", None, "max_steps"],
+    }
+)
+
+
+def test_no_table_and_a_mapping():
+    assert read_outcomes(None, Fields()) is None
+    assert read_outcomes({1: 1, "b": "pass"}, Fields()) == {
+        "1": {"outcome": 1},
+        "b": {"outcome": "pass"},
+    }
+
+
+@pytest.mark.parametrize("suffix", [None, "csv", "jsonl"])
+def test_usual_columns(tmp_path, suffix):
+    source = TABLE
+    if suffix == "csv":
+        source = tmp_path / "t.csv"
+        TABLE.to_csv(source, index=False)
+    elif suffix == "jsonl":
+        source = str(tmp_path / "t.jsonl")
+        TABLE.to_json(source, orient="records", lines=True)
+    assert read_outcomes(source, Fields()) == {
+        "1": {"outcome": 1, "stop_reason": "done"},
+        "2": {"outcome": 0},
+        "3": {"stop_reason": "max_steps"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("names", "ids", "outcomes"),
+    [
+        (Fields(outcome="grade"), ["1", "2", "3"], [0.5, 0.25, 0.75]),
+        (Fields(id="session"), ["x", "y", "z"], [1, 0, None]),
+        (Fields(id=("session", "run_id")), ["x-1", "y-2", "z-3"], [1, 0, None]),
+        (Fields(id="of the log"), ["1", "2", "3"], [1, 0, None]),
+        (Fields(id=("session", "of the log")), ["1", "2", "3"], [1, 0, None]),
+    ],
+)
+def test_named_columns(names, ids, outcomes):
+    table = read_outcomes(TABLE, names)
+    assert list(table) == ids
+    assert [row.get("outcome") for row in table.values()] == outcomes
+
+
+@pytest.mark.parametrize(
+    ("name", "reasons"),
+    [("session", ["x", "y", "z"]), ("of the log", ["done", None, "max_steps"])],
+)
+def test_a_named_stop_reason(name, reasons):
+    table = read_outcomes(TABLE, Fields(stop_reason=name))
+    assert [row.get("stop_reason") for row in table.values()] == reasons
+    without = read_outcomes(TABLE.drop(columns="stop_reason"), Fields())
+    assert all("stop_reason" not in row for row in without.values())
+
+
+@pytest.mark.parametrize(
+    ("table", "names", "argument", "problem"),
+    [
+        (TABLE.iloc[[0, 1, 1]], Fields(), "outcomes", "run '2' has several rows"),
+        (TABLE.drop(columns="run_id"), Fields(), "outcomes", r"\(session, solved, grade, stop"),
+        (TABLE, Fields(outcome="grades"), "outcome", "no column named 'grades'"),
+        (TABLE[["run_id", "grade"]], Fields(), "outcome", r"of its columns \(run_id, grade\)"),
+    ],
+)
+def test_tables_that_cannot_be_used(table, names, argument, problem):
+    with pytest.raises(ArgumentError, match=problem) as caught:
+        read_outcomes(table, names)
+    assert caught.value.part == argument
+
+
+# ------------------------------------------------------------------ joining
+
+
+LONG = pd.DataFrame({"run": ["1", "1", "2", "9"], "step": [1, 2, 1, 1], "solved": 0})
+
+
+def test_outcomes_are_joined_by_id():
+    frame, names, notes = join_outcomes(LONG, Fields(step="step"), TABLE)
+    assert frame[names.outcome].tolist()[:3] == [1, 1, 0]
+    assert frame[names.outcome].isna().tolist() == [False, False, False, True]
+    assert frame["solved"].tolist() == [0] * 4
+    assert names.step == "step"
+    assert notes == (
+        "rows of the table of outcomes whose run is not in the log: 1",
+        "runs of the log that are not in the table of outcomes: 1",
+    )
+    assert list(LONG) == ["run", "step", "solved"]  # as it was
+
+
+def test_without_a_table_nothing_changes():
+    frame, names, notes = join_outcomes(LONG, Fields(), None)
+    assert (frame is LONG, names, notes) == (True, Fields(), ())
+
+
+def test_a_table_of_all_runs_leaves_no_note():
+    assert join_outcomes(LONG, Fields(), {"1": 1, "2": 0, "9": 0})[2] == ()
+
+
+def test_a_table_of_other_runs_is_refused():
+    outcomes = dict.fromkeys("abcd", 1)
+    with pytest.raises(ArgumentError, match=r"\('1', '1', '2'\) is in .* \('a', 'b', 'c'\)"):
+        join_outcomes(LONG, Fields(), outcomes)
+
+
+@pytest.mark.parametrize(("n_rows", "n_runs", "counts"), [(0, 0, []), (2, 0, [2]), (1, 3, [1, 3])])
+def test_notes_on_both(n_rows, n_runs, counts):
+    assert [int(note.split(": ")[1]) for note in unmatched(n_rows, n_runs)] == counts
+
+
+def test_examples():
+    assert examples(["a", 1]) == "'a', 1"
+    assert examples(dict.fromkeys("abcd")) == "'a', 'b', 'c'"

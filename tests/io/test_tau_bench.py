@@ -1,0 +1,48 @@
+"""tau-bench: each field of a trajectory, and which runs the cap cut off."""
+
+import pytest
+
+from trajscore import io
+
+ASK, ANSWER = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
+STOP = {"role": "user", "content": "Bye ###STOP###"}
+
+
+def calling(name):
+    call = {"id": "c", "function": {"name": name, "arguments": "{}"}}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def read(write, *messages, max_turns=2, **fields):
+    run = {"task_id": 7, "trial": 1, "reward": 0.0, "info": {}, "traj": list(messages)} | fields
+    (found,) = io.read_runs(write("a.json", [run]), format="tau_bench", max_turns=max_turns)
+    return found
+
+
+def test_all_fields(write):
+    run = read(write, ASK, ANSWER, reward=1.0, user_cost=0.5)
+    assert (run.id, run.task, run.trial, run.outcome) == ("7-1", "7", 1, 1)
+    assert (run.meta["reward"], run.extra) == (1.0, {"info": {}, "user_cost": 0.5})
+    assert [step.text for step in run.steps] == ["Hi", "Yes"]
+    assert read(write, ASK, ANSWER, reward=None).outcome == -1
+    assert read(write, ASK, ANSWER, task_id=None).id == "a-0"
+    assert read(write, ASK, ANSWER, task_id=None).task is None
+
+
+@pytest.mark.parametrize(
+    ("messages", "cut"),
+    [
+        ([ASK, ANSWER, ASK], False),
+        ([ASK, ANSWER, ASK, ANSWER], True),
+        ([ASK, ANSWER, ASK, ANSWER, ASK], True),
+        ([ASK, ANSWER, ASK, ANSWER, STOP], False),
+        ([ASK, ANSWER, calling("find")], True),
+        ([ASK, ANSWER, calling("transfer_to_human_agents")], False),
+        ([ASK, ANSWER, ASK, ANSWER, ASK, ANSWER, STOP], False),
+    ],
+)
+def test_a_run_at_the_cap_that_has_not_ended_was_cut_off(write, messages, cut):
+    run = read(write, *messages)
+    assert (run.stop_reason, run.outcome) == (("max_steps", -1) if cut else (None, 0))
+    assert read(write, *messages, reward=1.0).outcome == 1
+    assert read(write, *messages, max_turns=None).stop_reason is None

@@ -1,0 +1,187 @@
+"""One conversation out of calls that repeat it."""
+
+from pathlib import Path
+
+import pytest
+
+from trajscore.io._conversation import Conversation
+from trajscore.io._thread import Thread, set_result
+from trajscore.io.files import Place
+
+SYSTEM = {"role": "system", "content": "Be kind."}
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def agent(text="", *calls, ids=True):
+    made = [{"id": name.upper() if ids else None, "name": name} for name in calls]
+    return {"role": "assistant", "content": text, "tool_calls": made}
+
+
+def result(text, key=None, **more):
+    return {"role": "tool", "content": text, "tool_call_id": key} | more
+
+
+@pytest.fixture
+def thread():
+    return Thread(Conversation(Place(Path("log.json"), 0)))
+
+
+def texts(thread):
+    assert len(thread.keys) == len(thread.talk.steps)
+    return [step.text for step in thread.talk.steps]
+
+
+def calls_of(thread):
+    return [call for step in thread.talk.steps for call in step.tool_calls]
+
+
+def test_what_is_repeated_is_added_once(thread):
+    thread.add_call([SYSTEM, user("a")], [agent("b")], 0)
+    thread.add_call([SYSTEM, user("a"), agent("b"), user("c")], [agent("d")], 1)
+    assert texts(thread) == ["a", "b", "c", "d"]
+    assert thread.talk.system == ["Be kind."]
+    assert [step.index for step in thread.talk.steps] == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected", "place"),
+    [
+        ([user("a"), user("b"), user("c")], ["a", "b", "c"], 3),
+        ([user("a"), user("x"), user("b")], ["a", "x", "b", "c"], 3),
+        ([user("x"), user("y"), user("b")], ["a", "x", "y", "b", "c"], 4),
+        ([user("b"), user("x")], ["a", "b", "c", "x"], 4),
+        ([user("a"), user("x"), user("b"), user("y"), user("c"), user("z")],
+         ["a", "x", "b", "y", "c", "z"], 6),
+        ([user("x")], ["a", "b", "c", "x"], 4),
+        ([user("b")], ["a", "b", "c"], 2),
+        ([], ["a", "b", "c"], 0),
+    ],
+)  # fmt: skip
+def test_new_messages_go_before_the_next_known_one(thread, messages, expected, place):
+    thread.weave([user("a"), user("b"), user("c")], 0)
+    assert thread.weave(messages, 1) == place
+    assert texts(thread) == expected
+
+
+def test_texts_that_differ_in_spaces_only_are_the_same(thread):
+    thread.weave([user("a  b\n")], 0)
+    thread.weave([user(" a b"), agent("a b")], 1)
+    assert texts(thread) == ["a  b\n", "a b"]
+
+
+def test_turns_with_identified_calls_are_known_by_them(thread):
+    thread.weave([user("q"), agent("think", "f", "g")], 0)
+    thread.weave([user("q"), agent("", "g", "f"), user("more")], 1)
+    assert texts(thread) == ["q", "think", "more"]
+    thread.weave([agent("", "f"), user("end")], 2)  # one of its calls stands for the turn
+    assert texts(thread) == ["q", "think", "more", "end"]
+    thread.weave([agent("", "f", "h")], 3)
+    assert texts(thread)[-1] == ""
+
+
+def test_calls_without_identifiers_are_compared(thread):
+    thread.weave([agent("", "f", ids=False)], 0)
+    thread.weave([agent("", "f", ids=False)], 1)
+    thread.weave([agent("", "g", ids=False)], 2)
+    assert [call.name for call in calls_of(thread)] == ["f", "g"]
+
+
+def test_results_are_added_once(thread):
+    start = [user("q"), agent("", "f", "g")]
+    thread.weave([*start, result("1", "F"), result("2", "G")], 0)
+    thread.weave([*start, result("1", "F"), result("2", "G"), user("end")], 1)
+    assert [call.result for call in calls_of(thread)] == ["1", "2"]
+    assert thread.talk.steps[1].observation == "1\n2"
+    assert thread.talk.unmatched == []
+
+
+def test_results_without_identifiers_follow_the_calls_of_their_turn(thread):
+    messages = [
+        agent("", "f", "g", ids=False), result("2", name="g"), result("1"), user("end"),
+        agent("", "h"), result("3"),
+    ]  # fmt: skip
+    thread.weave(messages, 0)
+    assert [call.result for call in calls_of(thread)] == ["1", "2", "3"]
+
+
+def test_a_result_of_an_unknown_call_is_kept_once(thread):
+    other = [agent("", "f"), result("1", "?", name="f")]
+    thread.weave(other, 0)
+    thread.weave(other, 1)
+    assert calls_of(thread)[0].result is None
+    assert [one["content"] for one in thread.talk.unmatched] == ["1"]
+    thread.weave([result("2", "?", name="f"), result("1", "?", name="g")], 2)
+    assert [one["content"] for one in thread.talk.unmatched] == ["1", "2", "1"]
+
+
+@pytest.mark.parametrize(("error", "marked"), [(True, True), (False, None), (None, None)])
+def test_errors_of_results(thread, error, marked):
+    thread.weave([agent("", "f"), result("1", "F", error=error)], 0)
+    assert calls_of(thread)[0].error is marked
+
+
+def test_the_result_in_a_message_goes_before_that_of_a_span(thread):
+    thread.weave([agent("", "f", "g")], 0)
+    step = thread.talk.steps[0]
+    for call in step.tool_calls:
+        call.extra["result"] = True
+        set_result(step, call, "span")
+    thread.weave([result("message", "F"), result("span", "G")], 1)
+    first, second = step.tool_calls
+    assert (first.result, first.extra) == ("message", {"output": "span"})
+    assert (second.result, second.extra) == ("span", {})
+    assert step.observation == "message\nspan"
+    thread.weave([result("again", "F")], 2)  # once a message has told it, it stays
+    assert first.result == "message"
+
+
+# ------------------------------------------------------------------ answers
+
+
+def test_an_answer_is_new_unless_a_call_repeated_it_before(thread):
+    thread.weave([user("q"), agent("yes"), user("sure?")], 0)
+    first = thread.add_call([user("q")], [agent("yes")], 1)
+    assert first == [thread.talk.steps[1]]
+    second = thread.add_call([user("q")], [agent("yes")], 2)  # claimed: said twice
+    assert texts(thread) == ["q", "yes", "sure?", "yes"]
+    assert second == [thread.talk.steps[3]]
+
+
+def test_an_answer_is_looked_for_after_what_was_given(thread):
+    thread.weave([user("q"), agent("yes"), user("sure?")], 0)
+    thread.add_call([user("q"), agent("yes"), user("sure?")], [agent("yes")], 1)
+    assert texts(thread) == ["q", "yes", "sure?", "yes"]
+
+
+def test_a_call_without_an_answer_is_an_empty_turn(thread):
+    (step,) = thread.add_call([user("q")], None, 0)
+    assert (step.actor, step.text, step.extra) == ("agent", "", {})
+
+
+def test_instructions_and_results_within_an_answer(thread):
+    answer = [agent("", "f"), result("1", "F"), SYSTEM, agent("done")]
+    turns = thread.add_call([user("q")], answer, 0)
+    assert [step.text for step in turns] == ["", "done"]
+    assert turns[0].tool_calls[0].result == "1"
+    assert thread.talk.system == ["Be kind."]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "extra"),
+    [({"n": 3}, {"input": {"n": 3}}), (None, {}), ([], {}), ("", {}), ({}, {}), ([user("q")], {})],
+)
+def test_inputs_of_an_unknown_form_are_kept(thread, inputs, extra):
+    thread.add_turn(user("before"), 0)
+    turns = thread.add_call(inputs, [agent("a"), agent("b")], 1)
+    assert [step.extra for step in turns] == [extra, {}]
+    assert texts(thread)[0] == "before"
+    assert texts(thread)[-2:] == ["a", "b"]
+
+
+def test_completions_are_known_by_their_first_choice(thread):
+    thread.add_call([user("q")], {"choices": [{"message": agent("yes")}]}, 0)
+    thread.weave([user("q"), agent("yes"), user("end")], 1)
+    assert texts(thread) == ["q", "yes", "end"]

@@ -1,0 +1,288 @@
+"""The answer, what would change it, and what runs without an outcome do to it."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from made_cards import BETTER, NOTHING, OPEN, card, cards_of, data_of, groups_of
+from trajscore import TrajectoryArray, evaluate
+from trajscore.datasets import make_trajectories
+from trajscore.report import IntervalOptions
+from trajscore.report._answer import (
+    _is_another,
+    answer,
+    counted_as,
+    decision,
+    succeeded,
+    turned_margins,
+)
+from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, USE
+from trajscore.report._data import Source
+from trajscore.report._reliability import reliability
+from trajscore.report._verdict import listed
+
+NO_PROBABILITY = ": as given it is not a probability."
+
+
+def table_of(cards):
+    return pd.DataFrame(cards).T.infer_objects()
+
+
+@pytest.mark.parametrize(
+    ("actions", "tied", "headline", "reason"),
+    [
+        ({"a": USE}, "", "Use a as it is", "A better predictor; this is the only one here."),
+        ({"a": RECALIBRATE}, "", "Use a, recalibrated", "A better predictor; this is the only one"),
+        ({"a": USE, "b": AVOID}, "", "Use a as it is", "A better predictor; no other here is"),
+        (
+            {"a": USE, "b": RECALIBRATE, "c": AVOID},
+            "",
+            "Use a as it is",
+            "A cheaper predictor that is good enough. b, recalibrated, is useful.",
+        ),
+        (
+            {"a": RECALIBRATE, "b": RECALIBRATE, "c": USE},
+            "",
+            "Use a, recalibrated",
+            "Nobody to refit it. c needs no recalibration.",
+        ),
+        (
+            {"a": USE, "b": USE, "c": USE},
+            "ab",
+            "Use a as it is",
+            "Cost. a is statistically tied with b: take the cheapest of them.",
+        ),
+        (dict.fromkeys("abcde", USE), "abcde", "Use a as it is", "tied with b, c, d and e: take"),
+        (dict.fromkeys("abcdef", USE), "abcdef", "Use a as it is", "tied with 5 others: take"),
+    ],
+)
+def test_answers(actions, tied, headline, reason):
+    cards = cards_of(**actions)
+    for name in tied:
+        cards[name]["tied"] = True
+    found = answer(data_of(cards))
+    assert (found.predictor, found.action, found.why) == ("a", actions["a"], "Would change it")
+    assert found.headline == f"{headline}{NO_PROBABILITY}"
+    assert reason in found.reason
+
+
+def test_none_is_to_be_used():
+    found = answer(data_of(cards_of(a=AVOID, b=AVOID)))
+    assert (found.predictor, found.headline) == ("", "Use none of these.")
+    assert found.reason == (
+        "No predictor, as given or recalibrated, beats always saying 50% by as much as matters, 2% "
+        "of its loss."
+    )
+
+
+def test_more_runs_would_settle_it():
+    found = answer(data_of(cards_of(a=AVOID, b=TOO_FEW, c=TOO_FEW)))
+    assert found.headline == "Not known yet: 1,000 runs are too few. About 200 more could settle b."
+    assert found.reason.startswith("200 more runs with an outcome, if b goes on as it did (+0.099")
+    cards = cards_of(b=TOO_FEW, c=TOO_FEW)
+    cards["c"]["n_needed"] = 30
+    found = answer(data_of(cards))
+    assert found.predictor == "c"
+    assert "; b, which is ahead so far, would need 100. Until then, read runs" in found.reason
+
+
+def test_the_answer_where_all_have_too_few_runs():
+    cards = {name: card(TOO_FEW, n_runs=18, n_needed=n) for name, n in (("a", 2000), ("b", 1500))}
+    found = answer(data_of(cards, facts={"n_runs": 18}))
+    assert found.headline == (
+        "Too few runs to say anything: read these 18 runs, and collect about 1,500 more."
+    )
+    assert found.reason.startswith("9 succeeded and 9 failed. With fewer than 10 of either")
+
+
+def test_how_far_another_is_behind():
+    columns = ["predictor", "reference", "difference", "low", "high"]
+    for pair in (("a", "b", 0.01, 0.005, 0.02), ("b", "a", -0.01, -0.02, -0.005)):
+        data = data_of(cards_of(a=USE, b=USE), pairs=pd.DataFrame([pair], columns=columns))
+        assert answer(data).reason.endswith("b is useful and is 0.010 [0.005, 0.020] nats behind.")
+
+
+@pytest.mark.parametrize(("n", "others"), [(0, ""), (1, ""), (5, ""), (6, " and others")])
+@pytest.mark.parametrize("p_value", [0.049, 0.05])
+def test_the_answer_names_groups_in_which_a_predictor_is_to_be_avoided(n, others, p_value):
+    rows = [(f"g{k}", "a", p_value, card(AVOID if k < n else USE)) for k in range(7)]
+    headline = answer(data_of(cards_of(a=USE), by=groups_of(rows))).headline
+    names = [f"kind g{k}" for k in range(min(n, 5))]
+    but_not = f", but not in {listed(names)}{others}" if names and p_value < 0.05 else ""
+    assert headline == f"Use a as it is{but_not}{NO_PROBABILITY}"
+
+
+def test_what_a_successful_run_did():
+    for name, word in (("won", "won"), ("Solved", "solved"), ("y", "succeeded"), ("", "succeeded")):
+        assert succeeded(data_of({}, source=Source(outcome=name))) == word
+
+
+# ------------------------------------------------------------------------- what values mean
+
+
+def test_the_headline_says_what_values_mean():
+    runs = make_trajectories(600, lengths=4, random_state=0)
+    wrong = runs.q.with_cells(0.2 + 0.2 * runs.q.cells)
+    report = evaluate(wrong, runs.target, intervals=IntervalOptions(20))
+    bins = reliability(report, ("forecast", "as_given"))
+    gaps = bins.largest_gaps()
+    means = " and ".join(f"its {bins.forecast[k]:.0%} means {bins.rate[k]:.0%}" for k in gaps)
+    assert answer(report).headline == f"Use forecast, recalibrated: {means}."
+
+
+def test_a_forecast_without_a_gap():
+    runs = make_trajectories(600, lengths=4, random_state=0)
+    honest = evaluate(runs.q, runs.target, intervals=IntervalOptions(20))
+    bins = reliability(honest, ("forecast", "as_given"))
+    gaps = bins.largest_gaps()
+    said = "these runs show no gap between what it says and what happens."
+    if gaps:
+        said = f"at worst, its {bins.forecast[gaps[0]]:.0%} means {bins.rate[gaps[0]]:.0%}."
+    assert answer(honest).headline == f"Use forecast as it is: {said}"
+
+
+def test_a_signal_is_not_a_probability(chess):
+    X, y = chess
+    odds = X["material"].with_cells(10 * X["material"].cells - 5)
+    assert answer(evaluate(odds, y, intervals=IntervalOptions(20))).headline == (
+        "Use material, recalibrated: as given it is not a probability."
+    )
+
+
+# ------------------------------------------------------------------- runs without an outcome
+
+
+@pytest.mark.parametrize("censored", ["failure", "q_z"])
+def test_the_same_answer_without_unobserved_runs(censored):
+    cards = cards_of(a=USE)
+    data = data_of(
+        cards, facts={"n_observed": 899, "censored": censored}, observed_cards=table_of(cards)
+    )
+    assert counted_as(data) == ("with their q_z" if censored == "q_z" else "as failures")
+    assert answer(data).reason.endswith(
+        " Without the 101 runs that have no outcome, the choice stays: use a as it is "
+        "(+0.100 [+0.050, +0.150] nats)."
+    )
+
+
+@pytest.mark.parametrize(("command", "drop"), [("", "censored='drop'"), ("x", "--censored drop")])
+def test_another_answer_without_unobserved_runs(command, drop):
+    data = data_of(
+        cards_of(a=RECALIBRATE), facts={"n_observed": 600},
+        observed_cards=table_of(cards_of(a=USE)), source=Source(command=command),
+    )  # fmt: skip
+    assert (
+        answer(data).headline == "Use a, recalibrated, if the 400 runs without an outcome failed."
+    )
+    assert answer(data).reason == (
+        f"What became of the 400 runs without an outcome, which count as failures here. **If their "
+        f"outcomes are only not known yet, the answer is: use a as it is (+0.100 [+0.050, +0.150] "
+        f"nats).** Leave them out then: {drop}."
+    )
+    for action, said in ((AVOID, "use none of these"), (TOO_FEW, "not known yet")):
+        other = data_of(
+            cards_of(a=RECALIBRATE), facts={"n_observed": 999},
+            observed_cards=table_of(cards_of(a=action)),
+        )  # fmt: skip
+        assert "of the 1 run without an outcome, which" in answer(other).reason
+        assert f"the answer is: {said}.**" in answer(other).reason
+
+
+@pytest.mark.parametrize(("ours", "turns"), [(OPEN, False), (BETTER, True)])
+def test_margins_that_turn_without_unobserved_runs(ours, turns):
+    other = (-0.02, -0.14, 0.1)
+    data = data_of(
+        {"a": card(USE, as_given=ours, recalibrated=NOTHING)},
+        facts={"n_observed": 999},
+        observed_cards=table_of({"a": card(USE, as_given=other, recalibrated=NOTHING)}),
+    )
+    words = "a as given is -0.020 over the base rate, not +0.100"
+    assert turned_margins(data) == (words if turns else "")
+
+
+@pytest.mark.parametrize(("pair", "depends"), [((-0.1, 0.1), False), ((0.01, 0.1), True)])
+@pytest.mark.parametrize("key", [("a", "b"), ("b", "a")])
+def test_another_answer_of_two_that_are_tied(pair, depends, key):
+    pairs = pd.DataFrame([[*key, *pair]], columns=["predictor", "reference", "low", "high"])
+    observed = table_of(cards_of(b=USE, a=USE))
+    data = data_of(cards_of(a=USE, b=USE), pairs=pairs)
+    assert _is_another(data, observed) is depends
+
+
+def test_decisions():
+    for actions, decided in (
+        ({"a": USE, "b": RECALIBRATE}, ("a", USE)),
+        ({"a": AVOID, "b": RECALIBRATE}, ("b", RECALIBRATE)),
+        ({"a": AVOID, "b": AVOID}, ("", AVOID)),
+        ({"a": AVOID, "b": TOO_FEW}, ("", TOO_FEW)),
+    ):
+        assert decision(table_of(cards_of(**actions))) == decided
+
+
+def test_a_tied_predictor_may_lead_without_unobserved_runs():
+    columns = ["predictor", "reference", "difference", "low", "high"]
+    data = data_of(
+        cards_of(a=USE, b=USE),
+        facts={"n_observed": 900},
+        observed_cards=table_of(cards_of(b=USE, a=USE)),
+        pairs=pd.DataFrame([("a", "b", 0.0, -0.1, 0.1)], columns=columns),
+    )
+    assert answer(data).reason.endswith(
+        "Without the 100 runs that have no outcome, a predictor that is tied with it leads: "
+        "use b as it is (+0.100 [+0.050, +0.150] nats)."
+    )
+
+
+def test_a_predictor_that_does_not_beat_counting_steps():
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(1, 12, 500)
+    y = (rng.random(500) < np.where(lengths < 6, 0.9, 0.2)).astype(int)
+    step = np.concatenate([np.arange(1, n + 1) for n in lengths])
+    X = TrajectoryArray(1 / (1 + step), lengths)
+    reason = answer(evaluate(X, y, intervals=IntervalOptions(20))).reason
+    assert reason.startswith(
+        "Judging runs only after they end. Then counting their steps, which is"
+    )
+    assert re.search(r"free, does better, by 0\.\d+ \[0\.\d+, 0\.\d+\] nats\.", reason)
+
+
+@pytest.mark.parametrize(
+    ("over", "at_end", "words"),
+    [
+        ((-0.03, -0.04, -0.02), False, "Counting steps, which is free. It does better, by 0.030 ["),
+        ((-0.03, -0.04, -0.02), True, "Then counting their steps, which is free, does better, by"),
+        ((0.01, -0.04, 0.06), False, "may do as well: a is +0.010 [-0.040, +0.060] nats above it."),
+        ((0.03, 0.02, 0.04), False, None),
+    ],
+)
+def test_counting_steps_may_do_as_well(over, at_end, words):
+    names = ["over_alive", "over_alive_end"]
+    row = {}
+    for name in names:
+        three = over if (name == "over_alive_end") == at_end else (1.0, 1.0, 1.0)
+        row |= dict(zip((name, f"{name}_low", f"{name}_high"), three, strict=True))
+    index = pd.MultiIndex.from_tuples([("a", "as_given", "TPS log")])
+    knows = {"knows_end": {"a": at_end}}
+    data = data_of(cards_of(a=USE), facts=knows, intervals=pd.DataFrame([row], index=index))
+    reason = answer(data).reason
+    assert (words is None and "ounting" not in reason) or words in reason
+
+
+def test_runs_without_an_outcome_may_decide_where_nothing_is_to_be_used():
+    for action in (AVOID, TOO_FEW):
+        data = data_of(
+            cards_of(a=action),
+            facts={"n_observed": 600},
+            observed_cards=table_of(cards_of(a=USE)),
+        )
+        stated = answer(data)
+        assert stated.predictor == ("" if action == AVOID else "a")
+        assert "**If their outcomes are only not known yet, the answer is: use a" in stated.reason
+
+
+def test_names_of_several_words_are_quoted():
+    cards = cards_of(x=TOO_FEW)
+    data = data_of({"tool calls": cards["x"]})
+    assert answer(data).headline.endswith("could settle \u201ctool calls\u201d.")

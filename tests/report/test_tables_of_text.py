@@ -1,0 +1,76 @@
+"""Numbers with their intervals in cells, of tables made by hand."""
+
+from types import SimpleNamespace
+
+import pandas as pd
+
+from trajscore.report._data import MonitoringOptions
+from trajscore.report.render.tables import group_cells, step_cells, stopping_cells
+
+NAN = float("nan")
+
+
+def test_cells_of_steps():
+    rows = [
+        ("b", "as_given", 1, 2000, 0.6, 0.5, 0.7),
+        ("a", "as_given", 1, 1500, 0.55, NAN, NAN),
+        ("a", "as_given", 2, 30, NAN, NAN, NAN),
+        ("a", "recalibrated", 1, 9999, 0.9, 0.9, 0.9),
+    ]
+    columns = ["predictor", "form", "step", "n_runs", "AUROC", "AUROC_low", "AUROC_high"]
+    table = pd.DataFrame(rows, columns=columns).set_index(columns[:3])
+    data = SimpleNamespace(by_step=table, predictors=["b", "a", "c"])
+    expected = pd.DataFrame(
+        {
+            "runs": ["2,000", "30"],
+            "b": ["0.600 [0.500, 0.700]", ""],
+            "a": ["0.550 [no interval]", ""],
+        },
+        index=[1, 2],
+    )
+    pd.testing.assert_frame_equal(step_cells(data), expected, check_names=False)
+    assert step_cells(SimpleNamespace(by_step=table[:0], predictors=[])).empty
+
+
+def test_cells_of_groups():
+    index = pd.MultiIndex.from_tuples(
+        [("task", "x", "a"), ("task", "y", "a")], names=["by", "group", "predictor"]
+    )
+    numbers = {"n_runs": [1200, 40], "success_rate": [0.255, 0.5], "card": ["use", "avoid"]}
+    for name, value in (("as_given", NAN), ("recalibrated", 0.1)):
+        numbers |= {f"{name}{end}": [value, value] for end in ("", "_low", "_high")}
+    data = SimpleNamespace(by=pd.DataFrame(numbers, index), score_name="TPS log")
+    cells, n_left_out = group_cells(data, "task")
+    assert n_left_out == 0
+    assert cells.loc[("x", "a")].to_dict() == {
+        "runs": "1,200",
+        "success": "26%",
+        "what to do": "use",
+        "as given": "",
+        "recalibrated": "+0.100 [+0.100, +0.100]",
+    }
+
+
+def test_cells_of_stopping():
+    numbers = {
+        "n_success": [12.4, 1], "n_failure": [7.6, 2], "mean_stopping_step": [3.25, NAN],
+        "steps_saved": [0.1234, NAN], "cost_saved": [0.5, NAN],
+    }  # fmt: skip
+    for name in ("false_alarm_rate", "power", "power_before_end"):
+        numbers |= {name: [0.1, NAN], f"{name}_low": [NAN, NAN], f"{name}_high": [0.2, NAN]}
+    numbers["power_low"] = [0.05, NAN]
+    facts = SimpleNamespace(monitoring=MonitoringOptions())
+    data = SimpleNamespace(monitoring=pd.DataFrame(numbers), facts=facts)
+    assert stopping_cells(data).to_dict("list") == {
+        "good, bad runs": ["12, 8", "1, 2"],
+        "false alarms": ["0.100", ""],
+        "power": ["0.100 [0.050, 0.200]", ""],
+        "before the end": ["0.100", ""],
+        "stops at step": ["3.2", ""],
+        "steps saved": ["12.3%", ""],
+        "cost saved": ["50.0%", ""],
+    }
+    without = SimpleNamespace(monitoring=data.monitoring.drop(columns="cost_saved"), facts=facts)
+    assert "cost saved" not in stopping_cells(without)
+    for table in (None, data.monitoring[:0]):
+        assert stopping_cells(SimpleNamespace(monitoring=table, facts=facts)).empty

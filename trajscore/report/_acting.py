@@ -1,0 +1,141 @@
+"""What acting on forecasts costs and saves: accept or review a run, or stop it early."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.ties import SUM_ROUNDING
+from trajscore.core.type_aliases import FloatArray
+from trajscore.core.within_runs import run_numbers, step_numbers
+
+PRICE = 2.0
+"""What a failing run that is let through costs, in reviews, until the reader says."""
+LOST = 5.0
+"""Good runs that may be stopped, of 100, until the reader says."""
+_FEWEST_ACCEPTED = 20
+_ENOUGH_THRESHOLDS = 15
+_MOST_DIGITS = 4
+_MOST_THRESHOLDS = 101
+SAME_COST = 0.01
+"""Costs that differ by less, in reviews a run, are the same."""
+WORTH = 0.02
+"""A threshold that saves no more, in reviews a run, does not pay."""
+
+
+@dataclass(frozen=True)
+class Accepting:
+    """Thresholds on one number a run, with the runs that reach them; the first accepts all."""
+
+    threshold: FloatArray
+    accepted: FloatArray  # share of all runs
+    failing: FloatArray  # share of all runs that are accepted and fail
+    digits: int
+    n_runs: int
+
+    def cost(self, price: float) -> FloatArray:
+        """Return the reviews a run of each threshold, and of reviewing every run, at the end."""
+        return np.append(price * self.failing + 1 - self.accepted, 1.0)
+
+    def cheapest(self, price: float) -> int:
+        """Return the place of the cheapest: accept all, or none, unless a threshold pays."""
+        cost = self.cost(price)
+        end, best = (0 if cost[0] <= cost[-1] else len(cost) - 1), int(np.argmin(cost))
+        return best if cost[best] < cost[end] - WORTH - SUM_ROUNDING else end
+
+    def as_cheap(self, price: float) -> tuple[int, int]:
+        """Return the first and the last place around the cheapest that cost the same."""
+        cost, best = self.cost(price)[:-1], self.cheapest(price)
+        dear = np.flatnonzero(cost > cost[best] + SAME_COST)
+        first, last = dear[dear < best], dear[dear > best]
+        return (int(first[-1]) + 1 if len(first) else 0,
+                int(last[0]) - 1 if len(last) else len(cost) - 1)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """Thresholds on the forecast of a step, with the runs that fall below; the lowest first."""
+
+    threshold: FloatArray
+    good: FloatArray  # share of the good runs that are stopped
+    bad: FloatArray  # share of the failing runs
+    saved: dict[str, FloatArray]  # share of what all runs take: of steps, tokens, money
+    digits: int
+
+    def highest(self, lost: float) -> int | None:
+        """Return the place of the highest threshold that stops at most this share of good runs."""
+        allowed = np.flatnonzero(self.good <= lost + SUM_ROUNDING)
+        return int(allowed[-1]) if len(allowed) else None
+
+
+def to_cents(cost: FloatArray) -> FloatArray:
+    """Round to hundredths, halves up."""
+    return np.floor(100 * cost + 0.5 + SUM_ROUNDING)
+
+
+def thresholds_of(values: FloatArray) -> tuple[FloatArray, int]:
+    """Return round numbers that part the values, ascending, and their digits."""
+    for digits in range(2, _MOST_DIGITS + 1):
+        scale = 10.0**digits
+        marks = np.unique(np.ceil(values * scale - SUM_ROUNDING)) / scale
+        if len(marks) >= _ENOUGH_THRESHOLDS or digits == _MOST_DIGITS:
+            break
+    if len(marks) > _MOST_THRESHOLDS:
+        marks = marks[np.linspace(0, len(marks) - 1, _MOST_THRESHOLDS).astype(int)]
+    return marks, digits
+
+
+def accepting(number: FloatArray, labels: FloatArray) -> Accepting:
+    """Return what accepting runs from thresholds lets through, of runs and their labels."""
+    marks, digits = thresholds_of(number)
+    order = np.argsort(number, kind="stable")
+    n = len(number)
+    failing = np.append(np.cumsum((1 - labels)[order][::-1])[::-1], 0.0)
+    first = np.searchsorted(number[order], marks - SUM_ROUNDING)
+    # thresholds that few runs reach say little; one that all reach stands first
+    used = (first > 0) & (n - first >= _FEWEST_ACCEPTED)
+    first = np.append(0, first[used])
+    lowest = np.floor(number.min() * 10.0**digits + SUM_ROUNDING) / 10.0**digits
+    return Accepting(np.append(lowest, marks[used]), (n - first) / n, failing[first] / n, digits, n)
+
+
+def stopping(
+    trace: TrajectoryArray, labels: FloatArray, costs: Mapping[str, FloatArray]
+) -> Stopping:
+    """Return what it comes to when a run is stopped once its forecast falls below a threshold.
+
+    `costs` are those of each step; steps themselves are counted, too.
+    """
+    run, step = run_numbers(trace), step_numbers(trace)
+    lowest = np.minimum.reduceat(trace.cells, trace.offsets[:-1])
+    marks, digits = thresholds_of(np.append(np.unique(lowest), np.quantile(trace.cells, 0.9)))
+    marks = marks[marks > lowest.min() + SUM_ROUNDING]
+    n = len(marks)
+    # a run is stopped at a step by the thresholds that it falls below there for the first time
+    above = np.searchsorted(marks, trace.cells + SUM_ROUNDING, side="right")
+    lift = run * (n + 1)  # so that no run sees the one before
+    reached = np.minimum.accumulate(above - lift) + lift
+    before = np.where(step == 1, n, np.append(n, reached[:-1]))
+    falls = np.flatnonzero(reached < before)
+
+    def added(values: FloatArray) -> FloatArray:
+        """Add up, by threshold, a value of the step at which it stops a run."""
+        change = np.bincount(reached[falls], values, n + 1) - np.bincount(
+            before[falls], values, n + 1
+        )
+        return np.cumsum(change)[:n]
+
+    success = labels[run[falls]]
+    saved = {}
+    for name, cost in {"steps": np.ones(len(run)), **costs}.items():
+        total = np.cumsum(cost)
+        after = total[trace.offsets[1:] - 1][run[falls]] - total[falls]
+        saved[name] = added(after) / total[-1]
+    n_good, n_bad = labels.sum(), (1 - labels).sum()
+    return Stopping(
+        marks, added(success) / max(n_good, SUM_ROUNDING),
+        added(1 - success) / max(n_bad, SUM_ROUNDING), saved, digits,
+    )  # fmt: skip

@@ -1,0 +1,270 @@
+"""The first screen of a report: an answer, what would change it, three actions, a light."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trajscore.core.collapse import collapse
+from trajscore.core.type_aliases import FloatArray
+from trajscore.report._acting import LOST, PRICE, Accepting, Stopping, accepting, stopping
+from trajscore.report._answer import Answer, answer, succeeded
+from trajscore.report._cards import RECALIBRATE, USE, form_of, have_too_few_runs, ranked
+from trajscore.report._data import AS_GIVEN, BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
+from trajscore.report._data_check import DataCheck, data_check
+from trajscore.report._left_out import number_of_runs
+from trajscore.report._verdict import of_stopping
+from trajscore.report._worst_runs import worst_runs
+
+MOST_DRAWN = 12
+"""Predictors beyond this number are in tables, not in pictures."""
+ACCEPT = {
+    "some": "**Accept runs that score {t} or more.** {a} of 100 runs do; {w} failed. "
+    "That costs **{c}** reviews a run; accepting all costs {all}, reviewing all 1.",
+    "all": "**Accept every run.** That costs **{all}** reviews a run; reviewing all costs 1, and "
+    "no threshold saves more than 0.02.",
+    "none": "**Review every run.** That costs **1** review a run; accepting all costs {all}, and "
+    "no threshold saves more than 0.02.",
+    "failed": "{w} of 100 of these",
+    "never": "none of these {n}",
+    "range": "Any threshold from {low} to {high} costs the same within 0.01.",
+}
+STOP = {
+    "some": "**Stop a run once its {f} falls below {t}.** That saves **{s}% of all steps**{also}, "
+    "and stops {b} of 100 failing runs and {g} of 100 good ones.",
+    "not": "**Not with {p}.** Its lowest threshold, {t}, already stops {g} of 100 good runs.",
+    "never": "**Not with {p}.** Within this limit, no threshold saves steps.",
+    "other": " {q} would save {s}% of all steps.",
+}
+"""What the page says, for any price and any loss; its script fills in the same sentences."""
+DOUBT = "**No rule yet: no predictor is shown to beat the base rate.** So far only: "
+"""What comes before a rule, which then is not bold, where there is nothing to act on."""
+_VERBS = ("won", "passed", "succeeded", "failed")
+SCORE_OF = {
+    "last": "last confidence",
+    "mean": "average confidence",
+    "min": "lowest confidence",
+    "weighted": "average confidence, early steps counting more",
+}
+"""What a threshold is compared with, by how a run's forecasts become one number."""
+
+
+@dataclass(frozen=True)
+class FirstScreen:
+    """What to do, in sentences, and the numbers that they come from."""
+
+    about: str
+    answer: Answer
+    check: DataCheck
+    shown: str = ""  # the predictor that pictures and actions are of; "" where there is none
+    drawn: list[str] = field(default_factory=list)
+    doubt: str = ""  # what comes before the rules
+    form: str = ""  # what a threshold of a step is held against
+    accept: Accepting | None = None
+    stops: dict[str, Stopping] = field(default_factory=dict)
+    worst: pd.Series | None = None
+    accept_notes: list[str] = field(default_factory=list)
+    stop_notes: list[str] = field(default_factory=list)
+    worst_sentence: str = ""
+
+    @property
+    def accept_sentence(self) -> str:
+        """What to accept where a failure costs what is usual."""
+        return self.doubted(say_accept(self.accept, PRICE)) if self.accept else ""
+
+    @property
+    def stop_sentence(self) -> str:
+        """Which runs to stop where as many good ones may be lost as is usual."""
+        if not self.stops:
+            return ""
+        return self.doubted(say_stop(self.stops, self.shown, LOST, self.form))
+
+    def doubted(self, rule: str) -> str:
+        """Put a doubt before a rule, if there is one."""
+        return f"{self.doubt}{without_marks(rule)}" if self.doubt else rule
+
+    @property
+    def data_sentence(self) -> str:
+        """The light, with its first reason."""
+        return f"Data: {self.check.level}. {self.check.reasons[0]}"
+
+
+def first_screen(
+    data: ReportData, costs: Mapping[str, Mapping[str, FloatArray]] | None = None
+) -> FirstScreen:
+    """Return the first screen; costs are those of each step, of predictors, beside steps."""
+    decided, check = answer(data), data_check(data)
+    about = _about(data)
+    drawn = [name for name in ranked(data.cards) if forms_of(data, name)][:MOST_DRAWN]
+    if not drawn or have_too_few_runs(data.cards).all():
+        return FirstScreen(about, decided, check, drawn=drawn)
+    shown = drawn[0]
+    curves = {}
+    for name in drawn:
+        key = acted_on(data, name)
+        own = (costs or {}).get(name, {})
+        curves[name] = stopping(data.traces[key], data.labels[key], own)
+    key = acted_on(data, shown)
+    worst = worst_runs(data, key, 1).iloc[0]
+    form = "recalibrated forecast" if key[1] == RECALIBRATED else "forecast"
+    score = (
+        f"Score: {SCORE_OF[data.options.phi]}, {FORMS[key[1]]}. Chosen on these runs: new ones "
+        f"cost a little more."
+    )
+    return FirstScreen(
+        about,
+        decided,
+        check,
+        shown,
+        drawn,
+        DOUBT * (decided.action not in (USE, RECALIBRATE)),
+        form,
+        accepting(collapsed(data, key), data.labels[key]),
+        curves,
+        worst,
+        [score],
+        [_guarantee(data)],
+        _say_worst(data, worst, form),
+    )  # fmt: skip
+
+
+# -------------------------------------------------------------------- forms
+
+
+def forms_of(data: ReportData, name: str) -> list[str]:
+    """Return the forms of a predictor that are probabilities."""
+    return [
+        form
+        for form in (AS_GIVEN, RECALIBRATED)
+        if (name, form) in data.table.index
+        and not pd.isna(data.table.loc[(name, form), data.score_name])
+    ]
+
+
+def acted_on(data: ReportData, name: str) -> tuple[str, str]:
+    """Return the key of the form that a card speaks for, if it is a probability."""
+    form, forms = form_of(data.cards, name), forms_of(data, name)
+    return name, form if form in forms else forms[0]
+
+
+def collapsed(data: ReportData, key: tuple[str, str]) -> FloatArray:
+    """Return one number a run."""
+    return collapse(data.traces[key], data.options.phi, data.options.weights)
+
+
+# -------------------------------------------------------------------- sentences
+
+
+def filled(template: str, **values: Any) -> str:
+    """Put values into a sentence."""
+    return re.sub(r"\{(\w+)\}", lambda match: str(values[match[1]]), template)
+
+
+def say_accept(curve: Accepting, price: float) -> str:
+    """Say what to accept where a failure that is let through costs this number of reviews."""
+    cost, best = curve.cost(price), curve.cheapest(price)
+    everything = f"{cost[0]:.2f}"
+    if best == len(cost) - 1:
+        return filled(ACCEPT["none"], all=everything)
+    if best == 0:
+        return filled(ACCEPT["all"], all=everything)
+    share = curve.accepted[best]
+    text = filled(
+        ACCEPT["some"], t=_threshold(curve, best), a=of_hundred(share),
+        w=_failed(curve, best), c=f"{cost[best]:.2f}", all=everything,
+    )  # fmt: skip
+    low, high = (_threshold(curve, k) for k in curve.as_cheap(price))
+    return text if low == high else f"{text} {filled(ACCEPT['range'], low=low, high=high)}"
+
+
+def say_stop(
+    curves: Mapping[str, Stopping], shown: str, lost: float, form: str = "forecast"
+) -> str:
+    """Say which runs to stop where at most this number of 100 good runs may be lost."""
+    curve = curves[shown]
+    best = curve.highest(lost / 100)
+    if best is not None and of_hundred(curve.saved["steps"][best]) != "0":
+        return filled(
+            STOP["some"], f=form, t=_threshold(curve, best),
+            s=of_hundred(curve.saved["steps"][best]),
+            b=of_hundred(curve.bad[best]), g=of_hundred(curve.good[best]),
+            also="".join(f" ({of_hundred(saved[best])}% of the {kind})"
+                         for kind, saved in curve.saved.items() if kind != "steps"),
+        )  # fmt: skip
+    if best is not None or not len(curve.threshold):
+        text = filled(STOP["never"], p=shown)
+    else:
+        values = {"t": _threshold(curve, 0), "g": of_hundred(curve.good[0])}
+        text = filled(STOP["not"], p=shown, **values)
+    others = {name: own.highest(lost / 100) for name, own in curves.items() if name != shown}
+    saved = {name: curves[name].saved["steps"][k] for name, k in others.items() if k is not None}
+    most = max(saved, key=lambda name: saved[name], default="")
+    if most and of_hundred(saved[most]) != "0":
+        text += filled(STOP["other"], q=most, s=of_hundred(saved[most]))
+    return text
+
+
+def of_hundred(share: float) -> str:
+    """Write a share as a number of 100; small ones with a decimal."""
+    value = 100 * float(share)
+    if 0 < value < 1:
+        return f"{np.floor(10 * value + 0.5 + 1e-9) / 10:g}"
+    return f"{np.floor(value + 0.5 + 1e-9):.0f}"
+
+
+def without_marks(text: str) -> str:
+    """Take the marks of bold words off a sentence."""
+    return text.replace("**", "")
+
+
+def _failed(curve: Accepting, k: int) -> str:
+    """Say how many of the accepted runs failed; where none did, of how many."""
+    if curve.failing[k] > 0:
+        return filled(ACCEPT["failed"], w=of_hundred(curve.failing[k] / curve.accepted[k]))
+    return filled(ACCEPT["never"], n=f"{curve.n_runs * curve.accepted[k]:.0f}")
+
+
+def _threshold(curve: Accepting | Stopping, k: int) -> str:
+    return f"{curve.threshold[k]:.{curve.digits}f}"
+
+
+def _say_worst(data: ReportData, worst: pd.Series, form: str) -> str:
+    task = f", task {worst['task']}" if worst["task"] else ""
+    n = number_of_runs(data.facts.n_observed)
+    digits = max(2, -int(np.floor(np.log10(max(worst["loss"], 1e-4)))))
+    seen = " with an outcome" * bool(data.facts.n_censored)
+    was = "" if worst["outcome"] in _VERBS else "was "
+    return (
+        f"**{worst['id']}**{task}. Its average loss is {worst['loss']:.{digits}f}, the largest of "
+        f"{n}{seen}. At step {worst['flag']} the {form} was {worst['value']:.0%}; the run "
+        f"{was}{worst['outcome']}."
+    )
+
+
+def _guarantee(data: ReportData) -> str:
+    """Say what a stopping rule did on other runs, or how to ask for it."""
+    if data.monitoring is not None:
+        return f"By a rule that is fitted on some runs and judged on others: {of_stopping(data)}"
+    ask = "--monitor" if data.source.command else "monitoring=True"
+    return f"Chosen on these runs. For a rule judged on other runs: {ask}."
+
+
+def _about(data: ReportData) -> str:
+    """Say what was judged, when, and by which version."""
+    facts, source = data.facts, data.source
+    n_steps = int(data.traces[BASE_RATE, CONSTANT].lengths.sum())
+    hidden = f" of {facts.n_observed:,} observed" if facts.n_censored else ""
+    parts = [
+        Path(source.name).name or "data given in Python",
+        number_of_runs(facts.n_runs),
+        f"{n_steps:,} steps",
+        f"{facts.success_rate:.0%} {succeeded(data)}{hidden}",
+        f"judged {source.created[:10]}, trajscore {source.version}",
+    ]
+    return " · ".join(parts)

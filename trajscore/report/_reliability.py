@@ -1,0 +1,99 @@
+"""What forecasts of steps say against what happens: bins of equal weight, with intervals."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajscore.core.binning import bins_of
+from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.weighted_steps import PARTS, step_parts
+from trajscore.core.within_runs import run_numbers
+from trajscore.inference.rate_intervals import wilson_interval
+from trajscore.inference.units import any_units
+from trajscore.report._data import ReportData
+
+_FEWEST_IN_A_BIN = 10
+_MOST_BINS = 10
+# Of two gaps on different sides, the smaller is named if it is at least this share of the larger.
+_WORTH_NAMING = 0.35
+
+
+class Bins(NamedTuple):
+    """Mean forecast, share of successes and its 95% interval in bins of equal weight."""
+
+    forecast: FloatArray
+    rate: FloatArray
+    low: FloatArray
+    high: FloatArray
+    weight: FloatArray  # share of that of all steps
+    place: FloatArray  # of the bin, as bins of few runs are left out
+
+    @property
+    def error(self) -> float:
+        """Mean gap between forecast and rate, as the weights count."""
+        gaps = np.abs(self.rate - self.forecast)
+        return float(self.weight @ gaps / self.weight.sum()) if len(gaps) else np.nan
+
+    def largest_gaps(self) -> list[int]:
+        """Return the bins to name: the largest gap beyond chance, and one on the other side."""
+        gap = self.weight * (self.rate - self.forecast)
+        gap = np.where((self.low <= self.forecast) & (self.forecast <= self.high), 0.0, gap)
+        sides = [int(np.argmax(side * gap)) for side in (1, -1) if (side * gap > 0).any()]
+        largest = max((abs(gap[k]) for k in sides), default=0.0)
+        return sorted(k for k in sides if abs(gap[k]) >= _WORTH_NAMING * largest)
+
+
+def reliability(
+    data: ReportData,
+    key: tuple[str, str],
+    part: str | None = None,
+    which: BoolArray | None = None,
+) -> Bins:
+    """Return the bins of a row: of all steps or a part of them; of all runs or, in them, some."""
+    X, labels = data.traces[key], data.labels[key]
+    codes = any_units(data.groups.get(key), len(X)).codes
+    unit = np.arange(len(X)) if codes is None else codes
+    weight, run = data.options.weights.of(X).cells(), run_numbers(X)
+    used = weight > 0
+    if part is not None:
+        used &= step_parts(X) == list(PARTS).index(part)
+    cells, w, run = X.cells[used], weight[used], run[used]
+    if not len(cells):
+        return Bins(*np.empty((6, 0)))
+    n_bins = int(np.clip(len(np.unique(unit[run])) // (2 * _FEWEST_IN_A_BIN), 1, _MOST_BINS))
+    bins = bins_of(cells, w, n_bins, "quantile")
+    if which is not None:  # the same bins, of some runs alone
+        some = which[run]
+        cells, w, run, bins = cells[some], w[some], run[some], bins[some]
+    return _bins(cells, w, labels[run], bins, unit[run], n_bins)
+
+
+def _bins(
+    cells: FloatArray,
+    w: FloatArray,
+    label: FloatArray,
+    bins: NDArray[np.int64],
+    unit: NDArray[np.int64],
+    n_bins: int,
+) -> Bins:
+    """Count what happened in each bin; the steps of a run, or of a cluster, stand or fall together.
+
+    The interval is Wilson's, with as many runs as would vary as much.
+    """
+    total = np.bincount(bins, w, n_bins)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        forecast = np.bincount(bins, w * cells, n_bins) / total
+        rate = np.clip(np.bincount(bins, w * label, n_bins) / total, 0.0, 1.0)
+        place, inverse = np.unique(unit * n_bins + bins, return_inverse=True)
+        residual = np.bincount(inverse, w * (label - rate[bins]), len(place))
+        of_bin = place % n_bins
+        n = np.bincount(of_bin, minlength=n_bins)
+        variance = np.bincount(of_bin, residual**2, n_bins) * n / np.maximum(n - 1, 1) / total**2
+        effective = np.where(variance > 0, rate * (1 - rate) / variance, np.inf)
+        low, high = wilson_interval(rate, np.clip(effective, 1.0, np.maximum(n, 1)))
+    enough = n >= _FEWEST_IN_A_BIN
+    columns = (forecast, rate, low, high, total / total.sum(), np.arange(n_bins))
+    return Bins(*(np.asarray(column, dtype=np.float64)[enough] for column in columns))
