@@ -7,7 +7,7 @@ import pytest
 from known_agent import runs_of
 from trajscore.gates import Gate, RunSet, check, compare
 from trajscore.gates._change import match
-from trajscore.gates._compare import Comparison, in_runs, interval, pairing
+from trajscore.gates._compare import Comparison, interval, more_runs, pairing
 from trajscore.gates._measures import Key
 
 RUNS = RunSet(None, [1, 0, 1, 1], tasks=list("abab"))
@@ -55,8 +55,8 @@ def test_changes_that_are_not_shown_say_how_many_runs_would():
     assert found.changes() == [
         "length rose from 4 to 5 ([+0.5, +1.5]).",
         "No change shown:",
-        "  success +0.1: about 400 runs of each would settle it",
-        "  pass^2 -0.1: more than a million runs of each would settle it",
+        "  success +0.1: about 400 more runs in each set would settle it",
+        "  pass^2 -0.1: more than a million runs in each set would settle it",
     ]
     assert compared(("success", 0.5, 0.5, 0.0, 0.0, 0.0, np.nan)).changes() == []
 
@@ -75,7 +75,7 @@ def test_text_of_a_comparison():
     assert change.startswith("success rose")
     assert note == "A note."
     assert chance.startswith("Each end of an interval holds by itself with a chance of 90%, as")
-    assert chance.endswith("would be shown 80% of the time.")
+    assert "80%" not in chance  # no number of runs is stated
 
 
 def test_how_sets_are_paired_in_words():
@@ -93,9 +93,9 @@ def test_how_sets_are_paired_in_words():
 def test_numbers_in_words():
     assert interval(-0.12345, 1234.5) == "[-0.123, +1.23e+03]"
     assert interval(0.1, 0.2, "") == "[0.1, 0.2]"
-    assert in_runs(1.0) == "about 1 runs of each would settle it"
-    assert in_runs(12_345.0) == "about 20,000 runs of each would settle it"
-    assert in_runs(np.nan) == "how many runs would settle it cannot be said"
+    assert more_runs(5.0, RUNS) == "about 1 more run in each set would settle it"
+    assert more_runs(12_345.0, RUNS) == "about 20,000 more runs in each set would settle it"
+    assert more_runs(np.nan, RUNS) == "how many more runs would settle it cannot be said"
 
 
 # ------------------------------------------------------------------ rows

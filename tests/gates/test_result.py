@@ -67,13 +67,13 @@ ROSE = came("fail", change=0.12345, low=0.1, high=0.2)
         (FAILED, SEEN, ""),
         (ROSE, "0.75 -> 0.5, change +0.123 [+0.1, +0.2]", ""),
         (UNUSABLE, "no metric named 'speed'", ""),
-        (UNDECIDED, WITH_ENDS, "; about 200 runs of each would settle it"),
-        (COUNTED, WITH_ENDS, "; more than a million runs of each would settle it; counts as pass"),
+        (UNDECIDED, WITH_ENDS, "; about 200 more runs in each set would settle it"),
+        (COUNTED, WITH_ENDS, "; more than a million runs in each set would settle it; counts as pass"),
     ],
 )
 def test_sentences(gate, text, advice):
     assert numbers(gate) == text
-    assert sentence(gate) == f"{gate.gate}: {text}{advice}"
+    assert sentence(gate, RUNS) == f"{gate.gate}: {text}{advice}"
 
 
 CHANCE = "each end of an interval holds with a chance of 95%"
@@ -110,8 +110,8 @@ def test_all_lines_of_a_text():
     assert lines == [
         "unusable   no data",
         "unusable   no runs",
-        f"fail       {sentence(FAILED)}",
-        f"unusable   {sentence(UNUSABLE)}",
+        f"fail       {sentence(FAILED, RUNS)}",
+        f"unusable   {sentence(UNUSABLE, RUNS)}",
         "UNUSABLE: no data; no runs",
     ]
     alone = str(check_of(FAILED, baseline=None)).splitlines()[0]
@@ -134,7 +134,7 @@ def test_markdown():
     change = "-0.25 [-0.4, -0.1]"
     assert [row[2:] for row in cells] == [
         ["0.75", "0.5", change, ""],
-        ["0.75", "0.5", change, "about 200 runs of each would settle it"],
+        ["0.75", "0.5", change, "about 200 more runs in each set would settle it"],
         ["", "", "no metric named 'speed'", ""],
     ]
     assert [row[0] for row in cells] == ["pass", "undecided", "unusable"]
@@ -153,7 +153,7 @@ def test_junit():
         (str(Gate("speed")), ["error"]), ("data", ["error"]),
     ]  # fmt: skip
     assert suite[5][0].get("message") == "no ? data"
-    assert suite[1][0].get("message") == sentence(FAILED)
+    assert suite[1][0].get("message") == sentence(FAILED, RUNS)
 
 
 def test_json():

@@ -54,7 +54,7 @@ JUDGED = "forecasts of 1 not judged (no outcome; stopped by crash, not by a budg
         (
             {"censored": "drop", "n_unread": 3},
             "3 runs of 3 tasks",
-            ["3 left out as they could not be read", BENCH, "2 without an outcome, left out"],
+            ["3 not readable, left out", BENCH, "2 without an outcome, left out"],
         ),
         (
             {"tasks": None, "stop_reason": None},

@@ -41,7 +41,7 @@ def test_a_named_field_must_be_somewhere(part):
 
 def test_a_named_outcome_may_be_a_column_of_the_table():
     findings({}, Fields(outcome="grade")).check_names("a.json")
-    with pytest.raises(ArgumentError, match="confidence: no field of a turn named 'grade'"):
+    with pytest.raises(ArgumentError, match="confidence: no turn has a field named 'grade'"):
         findings({}, Fields(outcome="grade", confidence="grade")).check_names("a.json")
 
 

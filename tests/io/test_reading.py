@@ -117,7 +117,7 @@ def test_a_stop_that_explains_the_missing_outcome_counts_as_one(chats):
 
 def test_runs_that_an_infrastructure_error_ended_are_left_out(chats):
     path = chats({}, {"stop_reason": "user_error"}, {"stop_reason": "user_error", "success": 0})
-    with pytest.warns(UserWarning, match=r"1 of 3 runs are excluded \(user_error 1\)"):
+    with pytest.warns(UserWarning, match=r"1 of 3 runs is excluded \(user_error 1\)"):
         runs = io.read_runs(path)
     assert [run.id for run in runs] == ["r0", "r2"]
     (left,) = runs.left_out
@@ -171,7 +171,7 @@ def test_a_log_of_which_nothing_can_be_read_is_refused(chats):
 def test_one_readable_or_excluded_run_is_enough(chats, write):
     with pytest.warns(UserWarning, match="1 of 2 runs could not be read"):
         assert len(io.read_runs(chats({"messages": []}, {}))) == 1
-    with pytest.warns(UserWarning, match="1 of 1 runs are excluded"):
+    with pytest.warns(UserWarning, match="1 of 1 run is excluded"):
         assert len(io.read_runs(chats({"stop_reason": "user_error"}))) == 0
     bad, good = chats({"messages": []}, name="1.json"), chats({}, name="2.json")
     with pytest.warns(UserWarning, match="1 of 2 runs could not be read"):

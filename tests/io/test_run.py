@@ -30,7 +30,7 @@ def test_a_step_shows_what_it_has(step, shown):
     [(1, "success"), (0, "failure"), (-1, "not observed"), (0.5, "outcome 0.5")],
 )
 def test_a_run_shows_how_it_ended(outcome, shown):
-    assert repr(Run("a", [Step("user")], outcome)) == f"<Run 'a': 1 steps, {shown}>"
+    assert repr(Run("a", [Step("user")], outcome)) == f"<Run 'a': 1 step, {shown}>"
     assert repr(Run("a", outcome=outcome, stop_reason="max")).endswith(f"{shown}, max>")
 
 

@@ -10,7 +10,6 @@ from trajscore.io.fields import Fields
 from trajscore.report._describe import (
     Description,
     _common,
-    _count,
     _few,
     _how_many,
     _outcome,
@@ -141,7 +140,7 @@ def test_runs_that_are_left_out_are_counted_by_reason(log):
 
 def test_only_runs_that_are_left_out(log):
     found = log(([turn()], {"stop_reason": "user_error"}))
-    assert found.report.startswith("would be refused: 1 of 1 runs are excluded")
+    assert found.report.startswith("would be refused: 1 of 1 run is excluded")
     assert (found.steps, found.outcome) == ({}, {"from": []})
 
 
@@ -226,7 +225,7 @@ def test_lines_that_say_something():
         "a: a log",
         "columns: id: run; step: t",
         "stop reasons: x 3 (complete)",
-        "turns: 1 of the agent (1 to 1 a run, 1.5 at the median)",
+        "turns: 1 of the agent (1 in each run)",
         "calls of tools: without a name 1, f 2",
         "tasks: 2, whose runs a report takes together",
         "confidences: c at 26% of turns",
@@ -245,7 +244,6 @@ def test_lines_are_at_most_80_characters_wide():
 
 
 def test_numbers_in_words():
-    assert [_count(n, "run") for n in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
     names = list("abcdefghijklm")
     assert _few(names[:12]) == "a, b, c, d, e, f, g, h, i, j, k, l"
     assert _few(names) == "a, b, c, d, e, f, g, h, i, j, k, l and 1 more"
