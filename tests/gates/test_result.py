@@ -68,7 +68,11 @@ ROSE = came("fail", change=0.12345, low=0.1, high=0.2)
         (ROSE, "0.75 -> 0.5, change +0.123 [+0.1, +0.2]", ""),
         (UNUSABLE, "no metric named 'speed'", ""),
         (UNDECIDED, WITH_ENDS, "; about 200 more runs in each set would settle it"),
-        (COUNTED, WITH_ENDS, "; more than a million runs in each set would settle it; counts as pass"),
+        (
+            COUNTED,
+            WITH_ENDS,
+            "; more than a million runs in each set would settle it; counts as pass",
+        ),
     ],
 )
 def test_sentences(gate, text, advice):
