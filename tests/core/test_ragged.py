@@ -99,7 +99,7 @@ def test_rows(key, rows):
 def test_one_run():
     assert [X[k].tolist() for k in (0, 2, -1, np.int64(1))] == [RUNS[0], RUNS[2], RUNS[2], RUNS[1]]
     for key in (3, -4):
-        with pytest.raises(IndexError, match=f"run {key} does not exist: there are 3 runs"):
+        with pytest.raises(IndexError, match=f"run {key} does not exist; the container has 3 runs"):
             X[key]
 
 
