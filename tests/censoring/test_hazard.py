@@ -57,7 +57,7 @@ def test_the_chance_is_learnt_from_the_other_folds():
 
 def test_a_certain_stop_leaves_the_least_chance():
     hazard = StopHazard(Rate(1.0), cv=2, min_probability=0.25)
-    with pytest.warns(UserWarning, match="1 runs had a chance of less than 0.25"):
+    with pytest.warns(UserWarning, match="1 run had a chance of less than 0.25"):
         hazard.fit(X, STOPPED)
     np.testing.assert_allclose(hazard.survival_, [0.25] * 5 + [1] + [0.25] * 4)
 
@@ -74,7 +74,7 @@ def test_small_chances_are_raised_with_a_warning_of_runs_that_were_not_stopped(l
         warnings.simplefilter("always")
         hazard = StopHazard(Rate(0.5), cv=2, min_probability=least).fit(X, STOPPED)
     assert hazard.survival_.min() == least
-    assert [f"1 runs had a chance of less than {least:g}" in str(w.message) for w in caught] == (
+    assert [f"1 run had a chance of less than {least:g}" in str(w.message) for w in caught] == (
         [True] * warned
     )
 

@@ -225,7 +225,7 @@ class Ragged:
 
     def __repr__(self) -> str:
         lengths = self.lengths
-        steps = number_of(int(lengths.max(initial=0)), "step")
+        steps = number_of(int(lengths.max()), "step") if len(self) else "no steps"
         if len(self) and lengths.min() < lengths.max():
             steps = f"{lengths.min()} to {steps}"
         names = f", channels {', '.join(self._channels)}" if self._channels else ""
