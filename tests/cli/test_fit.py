@@ -4,6 +4,7 @@ import io as streams
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from trajscore import DensityRatioEProcess, PrefixForecaster
@@ -84,3 +85,14 @@ def test_what_a_fit_warns_of_is_said(folder, capsys):
     code, _, err = run(capsys, "runs.csv", "--score", "judge", "--alpha", 0.001, "--out", "p.skops")
     assert code == 0
     assert "at least" in err or "needs" in err
+
+
+def test_runs_that_are_left_out_are_counted(folder, capsys):
+    frame = pd.read_csv("runs.csv")
+    frame.loc[frame["run_id"] < 3, "judge"] = np.nan
+    frame.loc[frame["run_id"].between(3, 7), "solved"] = -1
+    frame.to_csv("fewer.csv", index=False)
+    arguments = ["fewer.csv", "--score", "judge", "--out", "p.skops"]
+    code, out, _ = run(capsys, *arguments)
+    assert code == 0, out
+    assert "fitted on 292 of 300 runs; 5 have no outcome; 3 have a missing value" in out
