@@ -27,7 +27,7 @@ def test_cells_between_bounds():
     assert (grid.low, grid.high, grid.is_probability, grid.n_cells) == (-1, 3, False, 4)
     values = np.array([-9, -1, -0.01, 0, 1.5, 2, 3, 9])
     np.testing.assert_array_equal(grid.cells(values), [0, 0, 0, 1, 2, 3, 3, 3])
-    assert Grid.between((2, 2), 4).cells(np.array([2.0])).tolist() == [0]
+    assert Grid.between((2, 2), 4).cells(np.array([1.0, 2.0, 9.0])).tolist() == [0, 0, 3]
 
 
 @pytest.mark.parametrize(
