@@ -265,6 +265,10 @@ def formulas(node: ast.AST) -> Iterator[ast.AST]:
         return  # -1 is one number
     if variants_of_axis(node):
         return
+    if isinstance(node, ast.Dict):  # of options, too, as an argument in a call
+        names = [getattr(key, "value", None) for key in node.keys]
+        values = [v for k, v in zip(names, node.values, strict=True) if k not in NO_KEYWORD]
+        node = ast.Dict([], values)
     for name, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and name not in NO_FIELD:

@@ -70,6 +70,7 @@ def test_a_signal_of_one_value_gets_the_base_rate(value, link):
     X, y = np.full((8, 2), value), [1, 0, 0, 0] * 2
     fitted = EnsembleCrossFitCalibrator(link=link).fit(X, y)
     assert fitted.full_map_.fallback
+    assert fitted.full_map_.isotonic_share == 0
     np.testing.assert_allclose(fitted.transform(X), 0.25)
 
 

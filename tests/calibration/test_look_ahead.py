@@ -117,6 +117,13 @@ class IsRandom(Halfway):
         return np.random.default_rng().random(len(X))
 
 
+class IsRandomAtFirst(Halfway):
+    def transform(self, X):
+        cells = X.cells.copy()
+        cells[X.offsets[:-1]] = np.random.default_rng().random(len(X))
+        return X.with_cells(cells)
+
+
 class LosesSteps(Halfway):
     def transform(self, X):
         return X if len(set(X.lengths.tolist())) > 1 else X.prefix(1)
@@ -124,6 +131,7 @@ class LosesSteps(Halfway):
 
 CHEATS = [
     (ReadsHorizon, "on the horizon|on later steps"),
+    (IsRandomAtFirst, "The value is another one at each call"),
     (NeedsHorizon, "transform of the first steps of runs raises TypeError: .* on the horizon"),
     (
         ReadsHorizonIfThere,

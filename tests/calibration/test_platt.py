@@ -445,3 +445,14 @@ def test_many_distinct_values_are_merged_without_a_trace(calibrator, rng, monkey
     monkeypatch.setattr(_platt, "_MANY", 10**9)
     each = calibrator.fit(X, y).full_map_(X.cells)
     assert 0 < abs(merged - each).max() < 1e-6
+
+
+@pytest.mark.parametrize(("censored", "n_dropped"), [("failure", 3), ("drop", 7)])
+def test_runs_that_do_not_count_are_counted(censored, n_dropped):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((30, 2)), np.tile([1, 0], 15)
+    y[:4] = -1
+    weight = np.r_[np.ones(27), np.zeros(3)]
+    calibrator = PlattCrossFitCalibrator(censored=censored).fit(X, y, sample_weight=weight)
+    assert (calibrator.n_censored_, calibrator.n_dropped_) == (4, n_dropped)
+    assert calibrator.summary().loc["all", "n_runs"] == 30 - n_dropped

@@ -4,6 +4,7 @@ import io as streams
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from trajscore import DensityRatioEProcess, PrefixForecaster
@@ -90,3 +91,14 @@ def test_a_warning_of_a_fit_is_a_line(folder, capsys):
     lines = err.splitlines()
     assert "for threshold='conformal' at alpha = 0.001: no run will be flagged" in lines[0]
     assert all(line.startswith("warning: ") for line in lines)
+
+
+def test_runs_that_are_left_out_are_counted(folder, capsys):
+    frame = pd.read_csv("runs.csv")
+    frame.loc[frame["run_id"] < 3, "judge"] = np.nan
+    frame.loc[frame["run_id"].between(3, 7), "solved"] = -1
+    frame.to_csv("fewer.csv", index=False)
+    arguments = ["fewer.csv", "--score", "judge", "--out", "p.skops"]
+    code, out, _ = run(capsys, *arguments)
+    assert code == 0, out
+    assert "fitted on 292 of 300 runs; 5 have no outcome; 3 have a missing value" in out

@@ -1,5 +1,6 @@
 """The options that say what to read: tables and logs as people have them."""
 
+import argparse
 import json
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore.cli.inputs import reading
+from trajscore.cli.inputs import _bytes, reading
 from trajscore.cli.main import _parser, main
 from trajscore.report._inputs import load
 
@@ -273,3 +274,18 @@ def test_kinds_of_stops_are_checked(capsys):
     with pytest.raises(SystemExit):
         main(["report", "runs.csv", "--stop", "timeout=administratif"])
     assert "KIND is one of complete, administrative" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("4GB", 4 * 10**9), ("500mb", 5 * 10**8), ("1.5k", 1500), ("2TB", 2 * 10**12), ("70", 70),
+     (" 8 B", 8)],
+)  # fmt: skip
+def test_sizes(text, size):
+    assert _bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "x", "inf", "4PB"])
+def test_what_is_not_a_size(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a size; give one such as 4GB"):
+        _bytes(text)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trajscore import TrajectoryArray
+from trajscore.core.frame import select_columns
 
 COLUMNS = {"id": "run", "step": "t", "value": "p"}
 
@@ -250,3 +251,16 @@ def test_objects_in_a_column_of_runs_are_refused():
     frame = table(solved=[{"x": 1}] * 4)
     with pytest.raises(ValueError, match="column 'solved' holds a list or an object"):
         TrajectoryArray.from_frame(frame, id="run", step="t", value="p", outcome="solved")
+
+
+@pytest.mark.parametrize(
+    "part", [slice(None), slice(1, None), slice(None, None, 2), slice(None, None, -1)]
+)
+def test_rows_count_by_their_place_whatever_the_index(part):
+    columns = {"p": [0.1, 0.2, 0.3, 0.4], "other": "x"}
+    for index in (None, [4, 4, 4, 4], list("abcd")):
+        frame = pd.DataFrame(columns, index=index).iloc[part]
+        chosen = select_columns(frame, ["p", "p"])
+        assert chosen.index.tolist() == list(range(len(frame)))
+        assert chosen["p"].tolist() == columns["p"][part]
+        assert list(chosen) == ["p"]

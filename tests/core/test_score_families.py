@@ -85,6 +85,14 @@ def test_own_family_and_names():
     assert family_name(("beta", 2, 4)) == "beta(2,4)"
 
 
+@pytest.mark.parametrize(
+    ("metric", "digits"),
+    [("TPS log", 3), ("TPS log(0.01) margin", 3), ("TPS beta(2,4)", 5), ("S-ECE", 3), ("logs", 3)],
+)
+def test_digits_of_a_metric(metric, digits):
+    assert digits_of(metric) == digits
+
+
 def test_a_registered_family_is_everywhere(monkeypatch, ragged):
     X, y = ragged
     registered = spherical(ScoreFamily)

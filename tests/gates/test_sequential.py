@@ -9,6 +9,7 @@ from known_agent import runs_of
 from trajscore import TrajectoryArray
 from trajscore.gates import Gate, RunSet, check, check_sequential
 from trajscore.gates._gate import DataRules, Rules
+from trajscore.gates._sequential import _allowed, _bound, _decided, _Task
 from trajscore.inference import SequentialComparison
 
 
@@ -260,3 +261,51 @@ def test_equal_agents_seldom_fail_however_often_one_looks(tmp_path):
             again = check_sequential(new, runs(base), state=tmp_path / f"{seed}.json")
         failed += [once[-1] == "fail", again.verdict == "fail"]
     assert failed[1] / n_sets <= 0.05 < failed[0] / n_sets
+
+
+# ------------------------------------------------------------------ one gate, by hand
+
+
+def tasks_of(values, baseline=()):
+    return [_Task(f"t{k}", k + 1, {"r": value}, list(baseline)) for k, value in enumerate(values)]
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(1.0, "pass"), (0.0, "fail")])
+def test_a_gate_is_decided_at_the_look_of_the_task_that_decides(value, verdict):
+    gate, rules = Gate(versus=0.5), Rules((Gate(versus=0.5),), level=0.05)
+    values = np.full(40, value)
+    watch = SequentialComparison((-0.5, 0.5), 0.1).update(values, np.full(40, 0.5))
+    result, look = _decided(gate, tasks_of(values), rules, "task")
+    assert (result.verdict, look) == (verdict, watch.decided_after)
+    assert 1 < look < 40
+    assert _decided(gate, tasks_of(values[: look - 1]), rules, "task")[1] is None
+    assert _decided(gate, tasks_of(values[:look]), rules, "task")[1] == look
+    assert (result.value, result.reference, result.change) == (value, 0.5, value - 0.5)
+    low, high = watch.interval
+    assert (result.low, result.high) == pytest.approx((low, high))
+    several = Rules((gate, gate), level=0.05)
+    assert _decided(gate, tasks_of(values), several, "task")[1] > look
+
+
+def test_only_tasks_of_the_baseline_count_against_it():
+    rules = Rules((Gate(),), level=0.05)
+    taken = [*tasks_of([1.0, 0.0], [0.0, 1.0]), *tasks_of([1.0] * 3)]
+    result, look = _decided(Gate(margin=0.1), taken, rules, "task")
+    assert (result.value, result.reference, look) == (0.5, 0.5, None)
+    none, look = _decided(Gate(), taken[2:], rules, "task")
+    assert (none.verdict, none.why) == ("undecided", "no task of the baseline is there yet")
+    counted, _ = _decided(Gate(undecided="pass"), taken[2:], rules, "run")
+    assert counted.counts_as == "pass"
+
+
+@pytest.mark.parametrize(
+    ("gate", "allowed", "bound"),
+    [
+        (Gate(margin=0.1), (1.0, 0.1), (-0.9, 1.1)),
+        (Gate(margin="20%"), (0.8, 0.0), (-0.8, 1.0)),
+        (Gate(versus=0.25, margin=0.1), (1.0, 0.1), (-0.15, 0.85)),
+    ],
+)
+def test_what_a_gate_allows(gate, allowed, bound):
+    assert _allowed(gate) == pytest.approx(allowed)
+    assert _bound(gate) == pytest.approx(bound)

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from trajscore.inference import bootstrap, paired_bootstrap
@@ -80,6 +81,22 @@ def test_undefined_replicates_are_ignored():
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_the_reference_is_a_column_by_its_name_or_place(rng):
+    samples = pd.DataFrame(rng.random((20, 3)), columns=list("abc"))
+    options = {"n_resamples": 50, "random_state": 0}
+    by_name = paired_bootstrap(samples, reference="b", **options)
+    np.testing.assert_allclose(by_name["mean"], samples.mean() - samples["b"].mean(), atol=1e-12)
+    for place in (1, -2, np.int64(1)):
+        pd.testing.assert_frame_equal(
+            paired_bootstrap(samples, reference=place, **options), by_name
+        )
+    for place in (3, -4, "d", 1.0, [1]):
+        with pytest.raises(ValueError, match="is not one of the columns .'a', 'b', 'c'."):
+            paired_bootstrap(samples, reference=place, **options)
+    first = paired_bootstrap(samples, reference=-3, **options)
+    assert first["mean"]["a"] == 0
 
 
 def test_means_of_very_many_are_drawn_like_those_of_few():

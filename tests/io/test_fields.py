@@ -5,7 +5,7 @@ import pytest
 
 from trajscore import io
 from trajscore.core.errors import ArgumentError
-from trajscore.io.fields import USUAL, Fields, usual_names
+from trajscore.io.fields import USUAL, Fields, dig, scalar, usual_names
 from trajscore.io.tables import choose_columns
 
 FRAME = {"run": [1, 1, 2], "step": [1, 2, 1], "score": [0.5, 0.25, 0.5], "solved": [1, 1, 0]}
@@ -88,3 +88,48 @@ def test_errors_carry_the_part_that_would_help(drop, fields, part, said):
         choose_columns(frame, Fields(**fields))
     assert error.value.part == part
     assert f"--{part}" in error.value.in_options({part: f"--{part}"})
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("a", {"b": [{"c": 1}, 2]}), ("a.b.0.c", 1), ("a.b.1", 2), ("a.b.-1", 2), ("a.b.-2.c", 1),
+        ("a.b.2", None), ("a.b.-3", None), ("a.b.c", None), ("a.b.0.c.d", None), ("x", None),
+        ("x.y", 3), ("n.m", None),
+    ],
+)  # fmt: skip
+def test_paths_into_objects_and_lists(path, value):
+    record = {"a": {"b": [{"c": 1}, 2]}, "x.y": 3, "n": None}
+    assert dig(record, path) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (3, 3), ({"value": 1, "score": 2}, 1), ({"score": 2, "avg": 3}, 2), ({"avg": 3, "n": 9}, 3),
+        ({"mean": 4}, 4), ({"value": {"value": 1}}, None), ({"n": 1}, None), ([1], None),
+        ({"value": [1]}, None), (None, None),
+    ],
+)  # fmt: skip
+def test_values_of_judgements(value, expected):
+    assert scalar(value) == expected
+
+
+def test_names_of_one_part_over_others():
+    both = Fields(outcome="a", scores=("p",)).over(Fields(outcome="b", id="c", scores=("q",)))
+    assert (both.outcome, both.id, both.scores) == ("a", "c", ("p",))
+    assert Fields().over(Fields(id="c")).ids == ("c",)
+    assert Fields(id=("a", "b")).ids == ("a", "b")
+    assert Fields().ids == ()
+
+
+@pytest.mark.parametrize(
+    ("names", "record", "run"),
+    [
+        ("a.b", {"a": {"b": 3}}, "3"), (("a", "b"), {"a": 1, "b": "x"}, "1-x"),
+        (("a", "b"), {"a": 1}, None), (("a", "b"), {"a": 1, "b": ""}, None), (None, {"id": 0}, "0"),
+        (None, {"x": 1}, None), ("a", {"a": "", "id": 1}, None),
+    ],
+)  # fmt: skip
+def test_id_of_a_record(names, record, run):
+    assert Fields(id=names).id_of(record) == run

@@ -297,3 +297,12 @@ def test_choices_without_a_message():
 )
 def test_results_in_wrappers(value, result):
     assert result_in(value) == result
+
+
+def test_pairs_of_role_and_text():
+    pairs = [["user", "Hi"], ["assistant", "Yes"]]
+    assert told(pairs, "user") == [("user", "Hi"), ("assistant", "Yes")]
+    mixed = told([["user", "Hi"], {"role": "assistant", "content": "Yes"}], "user")
+    assert mixed[-1] == ("assistant", "Yes")
+    batch = [[ASK, {"role": "assistant", "content": "Yes"}], [ASK]]
+    assert told(batch, "user") == [("user", "Hi"), ("assistant", "Yes")]

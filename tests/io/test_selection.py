@@ -4,6 +4,9 @@ import pandas as pd
 import pytest
 
 from trajscore import io
+from trajscore.io._selection import Selection, as_confidence
+from trajscore.io.fields import Fields
+from trajscore.io.tally import Tally
 
 
 @pytest.fixture
@@ -160,3 +163,123 @@ def test_what_is_not_understood_is_refused(write):
     rows = [{"id": k, "verbal": 0.5, "label": 1} for k in "ab"]
     with pytest.raises(ValueError, match=r"is empty .*its fields are 'id', 'verbal', 'label'"):
         io.read_runs(write("a.json", rows))
+
+
+# ------------------------------------------------------------------ one run at a time
+
+
+def applied(run, table=None, **fields):
+    """Choose the parts of a run, and return the counts."""
+    tally = Tally()
+    selection = Selection(fields=Fields(**fields), table=table)
+    selection.apply(run, tally)
+    return tally
+
+
+def agent(**fields):
+    return io.Step("agent", "Hi", **fields)
+
+
+@pytest.mark.parametrize(
+    ("step", "name", "confidence"),
+    [
+        ({"confidence": 0.5}, None, 0.5),
+        ({"confidence": 0.5, "scores": {"judge": 0.1}}, "judge", 0.1),
+        ({"confidence": 0.5}, "judge", None),
+        ({"confidence": 0.5}, "confidence", 0.5),
+        ({"confidence": 0.5, "extra": {"confidence": 0.2}}, "confidence", 0.2),
+        ({"extra": {"score": "70%"}}, None, 0.7),
+        ({"extra": {"score": "70%", "confidence": 0.2}}, None, 0.2),
+        ({"extra": {"a": {"b": 0.3}}}, "a.b", 0.3),
+        ({"scores": {"judge": {"value": 0.4, "comment": "x"}}}, "judge", 0.4),
+        ({"extra": {"score": True}}, None, None),
+        ({}, None, None),
+    ],
+)
+def test_confidence_of_a_turn(step, name, confidence):
+    turn = agent(**step)
+    tally = applied(io.Run("a", [turn]), confidence=name)
+    assert turn.confidence == confidence
+    chosen = sum(tally.used.values())
+    stays = name is None and step.get("confidence") is not None
+    assert chosen == (confidence is not None and not stays)
+
+
+def test_only_turns_of_the_agent_have_a_confidence():
+    turns = [io.Step(actor, "Hi", extra={"score": 0.5}) for actor in ("user", "environment")]
+    applied(io.Run("a", turns))
+    assert [turn.confidence for turn in turns] == [None, None]
+    assert turns[0].extra == {"score": 0.5}
+
+
+def test_what_is_used_is_not_kept_twice():
+    run = io.Run("a", [agent(extra={"score": 0.5, "note": 1})], extra={
+        "solved": True, "stop_reason": "done", "note": 2,
+    })  # fmt: skip
+    applied(run)
+    assert (run.extra, run.steps[0].extra) == ({"note": 2}, {"note": 1})
+    assert (run.outcome, run.stop_reason, run.meta["reward"]) == (1, "done", True)
+
+
+@pytest.mark.parametrize(
+    ("run", "name", "outcome"),
+    [
+        (io.Run("a", outcome=1, extra={"solved": False}), None, 1),
+        (io.Run("a", outcome=1, extra={"grade": 0.25}), "grade", 0.25),
+        (io.Run("a", outcome=1), "grade", -1),
+        (io.Run("a", meta={"reward": None}, extra={"solved": True}), None, -1),
+        (io.Run("a", scores={"solved": False}), None, 0),
+        (io.Run("a", meta={"cost": 1}), "cost", 1),
+    ],
+)
+def test_outcome_of_a_run(run, name, outcome):
+    applied(run, outcome=name)
+    assert run.outcome == outcome
+
+
+def test_a_table_goes_before_the_log():
+    run = io.Run("a", outcome=1, stop_reason="done", extra={"solved": True})
+    table = {"a": {"outcome": 0, "stop_reason": "crash"}}
+    tally = applied(run, table)
+    assert (run.outcome, run.stop_reason, run.meta["reward"]) == (0, "crash", 0)
+    assert (tally.in_table, tally.used["outcome", "the table"]) == ({"a"}, 1)
+    other = io.Run("b", outcome=1, stop_reason="done")
+    tally = applied(other, table)
+    assert (other.outcome, other.stop_reason) == (-1, "done")
+    assert (tally.in_table, tally.used["outcome", "the table"]) == (set(), 0)
+
+
+@pytest.mark.parametrize(
+    ("own", "extra", "name", "reason"),
+    [
+        (None, {"exit_status": "cut"}, None, "cut"),
+        ("done", {"exit_status": "cut"}, None, "done"),
+        ("done", {"exit_status": "cut"}, "exit_status", "cut"),
+        ("done", {"exit_status": ""}, "exit_status", "done"),
+        (None, {"info": {"exit_status": 3}}, None, "3"),
+        (None, {}, None, None),
+    ],
+)
+def test_stop_reason_of_a_run(own, extra, name, reason):
+    run = io.Run("a", stop_reason=own, extra=extra)
+    tally = applied(run, stop_reason=name)
+    assert run.stop_reason == reason
+    assert sum(tally.used.values()) == (reason is not None and reason != own)
+
+
+def test_id_of_a_run():
+    run = io.Run("a", task="t", trial=2, extra={"session": "s"})
+    tally = applied(run, id=("task", "trial", "session"))
+    assert (run.id, tally.ids) == ("t-2-s", {"t-2-s": 1})
+    with pytest.raises(io.MalformedRunError, match="it has no value of the id field 'x'"):
+        applied(io.Run("a"), id="x")
+    assert applied(io.Run("a")).ids == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [("70%", 0.7), (" 0.5 ", 0.5), (1, 1.0), (True, None), (None, None), ("high", None),
+     (float("nan"), None), ("150 %", 1.5)],
+)  # fmt: skip
+def test_confidences(value, number):
+    assert as_confidence(value) == number

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from trajscore import io
 from trajscore.io._conversation import Conversation
-from trajscore.io._spans import Span, add_spans, moment
+from trajscore.io._spans import Span, _call_of_span, _Tree, add_spans, moment
+from trajscore.io._thread import Thread
 from trajscore.io.files import Place
 
 
@@ -220,3 +221,100 @@ def test_any_conversation_is_read_once_and_in_order(data):
     assert [call.result for call in calls] == [
         one["content"] for one in talk if "tool_call_id" in one
     ]
+
+
+# ------------------------------------------------------------------ each rule by itself
+
+
+@pytest.mark.parametrize(
+    ("value", "field"), [(3, "3"), ("", None), (None, None), (0, "0"), ("x", "x")]
+)
+def test_names_of_a_span_are_texts(value, field):
+    span = Span(value, parent=value, call=value, name=value)
+    assert (span.id, span.parent, span.call, span.name) == (field,) * 4
+
+
+def tree(*spans):
+    return _Tree(list(spans))
+
+
+def test_each_span_is_visited_when_it_begins_and_when_all_within_it_has_ended():
+    one = tree(Span("a"), Span("b", parent="a"), Span("c", parent="b"), Span("d", parent="a"))
+    assert [(span.id, ends) for span, ends in one.visits()] == [
+        ("a", False), ("b", False), ("c", False), ("c", True), ("b", True), ("d", False),
+        ("d", True), ("a", True),
+    ]  # fmt: skip
+    assert [span.id for span in one.outermost] == ["a"]
+    ring = tree(Span("a", parent="b"), Span("b", parent="a"), Span("c", parent="c"))
+    assert sorted(span.id for span, ends in ring.visits() if ends) == ["a", "b", "c"]
+    assert [span.id for span in ring.outermost] == ["c"]
+    assert ring.is_outermost_with_values(ring.spans[0])
+
+
+def test_calls_around_others_repeat_them():
+    spans = [
+        Span("a", "model", outputs="x"), Span("b", "other", parent="a"),
+        Span("c", "model", parent="b", outputs="y"), Span("d", "model"),
+        Span("e", "model", parent="d"),
+    ]  # fmt: skip
+    one = tree(*spans)
+    assert [span.id for span in spans if one.repeats(span)] == ["a", "b"]
+    assert [span.id for span in spans if one.is_empty_within_model(span)] == ["b", "e"]
+    assert one.has_models
+    assert not tree(Span("a", "tool")).has_models
+
+
+def test_answers_of_spans_around_calls():
+    spans = [
+        Span("a", outputs="x"), Span("b", parent="a", outputs="y"), Span("c", parent="a"),
+        Span("d", "model", outputs="z"),
+    ]  # fmt: skip
+    one = tree(*spans)
+    assert [span.id for span in one.answers()] == ["a", "b"]
+    assert [span.id for span in spans if one.is_outermost_with_values(span)] == ["a", "d"]
+
+
+def test_siblings_are_sorted_by_time_if_all_calls_have_one():
+    def order(*starts, kind="model"):
+        one = tree(*(Span(str(k), kind, start=start) for k, start in enumerate(starts)))
+        return [span.id for span in one.outermost]
+
+    assert order(2, 1, 3) == ["1", "0", "2"]
+    assert order(2, None, 1) == ["0", "1", "2"]
+    assert order(2, None, 1, kind="other") == ["1", "2", "0"]
+    assert order("2026-01-01T00:00:02Z", "2026-01-01T00:00:01") == ["1", "0"]
+
+
+def called(*calls):
+    """A conversation of one turn with calls: name, arguments, result."""
+    thread = Thread(Conversation(Place(Path("x"), 0)))
+    made = [{"name": name, "arguments": arguments} for name, arguments, _ in calls]
+    step = thread.add_turn({"role": "assistant", "content": "", "tool_calls": made}, 0)
+    for call, (_, _, result) in zip(step.tool_calls, calls, strict=True):
+        call.result = result
+    return thread, step.tool_calls
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "text", "place"),
+    [
+        ("f", {"x": 1}, "r", 0), ("f", {"x": 2}, "s", 1), ("f", {"x": 3}, "s", 1),
+        ("f", {"x": 3}, "r", 2), ("f", {"input": {"x": 2}}, "s", 1), ("run f", {"x": 1}, "r", 0),
+        ("g", {"x": 1}, "r", None), (None, {"x": 1}, "r", None), ("f run", {"x": 1}, "r", None),
+    ],
+)  # fmt: skip
+def test_the_call_of_a_span_has_its_name_and_arguments(name, arguments, text, place):
+    thread, calls = called(("f", {"x": 1}, "r"), ("f", {"x": 2}, None), ("f", {"x": 4}, "r"))
+    if place == 2:  # the first has another span
+        thread.ran |= {id(calls[0]), id(calls[1])}
+    _, call = _call_of_span(thread, None, name, arguments, text)
+    assert call is (None if place is None else calls[place])
+
+
+def test_an_identifier_goes_before_names():
+    thread, calls = called(("f", {}, None))
+    step = thread.add_turn(agent("", "c"), 1)
+    assert _call_of_span(thread, "c", "f", {}, None) == (step, step.tool_calls[0])
+    assert _call_of_span(thread, "?", "f", {}, None)[1] is calls[0]
+    thread.ran.add(id(calls[0]))
+    assert _call_of_span(thread, "?", "f", {}, None)[1] is step.tool_calls[0]

@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.meanings import MOST_NAMED
 from trajscore.io.fields import Fields
 from trajscore.io.tables import (
+    _outcome_candidates,
     choose_columns,
     constants,
     guess_first_step,
@@ -147,6 +149,20 @@ def test_what_is_said_where_several_parts_are_missing():
     assert "stop" not in words  # that part may be missing
     assert choose_columns(frame(step=None, p=0.5), Fields(step="rows"))[0].step == "rows"
     assert "no column named 'rows'" in message_of(frame(p=0.5), outcome="rows")
+
+
+@pytest.mark.parametrize(
+    ("words", "is_candidate"),
+    [
+        (["pass", "fail"], True),
+        (["pass", "passed"], False),
+        (["pass", "fail", *map(str.upper, "abcdefghijklmnopqrs"[: MOST_NAMED - 2])], True),
+        (["pass", "fail", *map(str.upper, "abcdefghijklmnopqrs"[: MOST_NAMED - 1])], False),
+    ],
+)
+def test_columns_of_few_words_may_be_outcomes(words, is_candidate):
+    frame = pd.DataFrame({"verdict": words, "n": range(len(words))})
+    assert len(list(_outcome_candidates(frame))) == is_candidate
 
 
 def test_columns_that_are_not_taken():

@@ -204,3 +204,18 @@ def test_self_assessed_confidence_of_agent_tracer(write):
     (run,) = read(write, simulation("a", messages=messages))
     assert [step.confidence for step in run.steps] == [0.75, None, None, 0.5, 0.25]
     assert run.steps[0].extra["uncertainty"]["normalized_entropy"] == 0.1
+
+
+def test_costs_of_ticks_that_are_one_message_are_added_up(write):
+    ticks = [
+        {"agent_chunk": {"content": "Good ", "cost": 0.5}},
+        {"agent_chunk": {"content": "day", "cost": 0.25}},
+        {"agent_chunk": {"content": "!"}, "user_chunk": {"content": "Hi"}},
+        {"user_chunk": {"content": " you", "cost": 0.1}},
+        {"agent_chunk": {"content": "x", "contains_speech": False}},
+        {"agent_chunk": {"content": "So"}},
+    ]
+    (run,) = read(write, simulation("a", messages=None, ticks=ticks))
+    assert [(step.text, step.cost) for step in run.steps] == [
+        ("Good day!", 0.75), ("Hi you", 0.1), ("So", None),
+    ]  # fmt: skip

@@ -1,6 +1,8 @@
 """What holds for all displays alike."""
 
+import inspect
 import io
+import re
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -205,3 +207,12 @@ def test_dark_styles_turn_black_lines_over():
     with plt.style.context("dark_background"):
         display = plotting.DecompositionDisplay.from_predictions(Y, X, by="step")
     assert to_hex(display.line_.get_color()) == "#ffffff"
+
+
+@each
+def test_options_of_plot_have_the_defaults_that_docstrings_name(name):
+    display = getattr(plotting, name)
+    drawn = inspect.signature(display._draw).parameters
+    for option, default in re.findall(r"``(\w+)=(\w+)``", inspect.getdoc(display)):
+        if option in drawn and default.isdigit():
+            assert drawn[option].default == int(default)

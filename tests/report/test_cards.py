@@ -12,6 +12,7 @@ from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.parallel import Work
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
+from trajscore.inference.units import any_units
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import (
     AVOID,
@@ -19,6 +20,7 @@ from trajscore.report._cards import (
     TOO_FEW,
     USE,
     Slope,
+    _n_needed,
     card_table,
     decide,
     form_of,
@@ -28,6 +30,7 @@ from trajscore.report._cards import (
     tied_with_best,
 )
 from trajscore.report._data import AS_GIVEN, RECALIBRATED, Options
+from trajscore.report._margins import score_of
 from trajscore.report._rows import Row, predictor_rows
 from trajscore.report._runs import Coverage, check_predictors, choose_runs
 
@@ -291,6 +294,43 @@ def test_slope_of_several_steps_with_weights():
 def test_a_constant_has_no_slope():
     X = TrajectoryArray(np.full(4, 0.3), np.ones(4, dtype=int))
     assert slope_of(row_of(X, [1, 0, 0, 1]), "log", as_step_weights()) == Slope(0.0, 0.0, 0.0)
+
+
+# ------------------------------------------------------------------ runs needed
+
+
+def needed(n, n_successes, margin=0.0, spread=0.0, slope=None, matters=0.01):
+    """Runs needed by runs whose differences alternate around a margin."""
+    y = (np.arange(n) < n_successes).astype(int)
+    X = TrajectoryArray(np.full(n, 0.5), np.ones(n, dtype=int))
+    difference = score_of(row_of(X, y), "log", as_step_weights())
+    difference.samples[:] = margin + spread * np.resize([1.0, -1.0], n)
+    card = dict.fromkeys(("recalibrated", "recalibrated_low", "recalibrated_high"), np.nan)
+    card |= {"as_given": margin, "as_given_low": np.nan, "as_given_high": np.nan}
+    card |= {"n_runs": n, "success_rate": n_successes / n, "matters": matters}
+    card |= {"confidence_level": 0.95}
+    return _n_needed(card, {AS_GIVEN: difference}, slope, any_units(None, n))
+
+
+@pytest.mark.parametrize(
+    ("n", "n_successes", "least"),
+    [
+        (100, 50, 10),  # a tenth of the runs
+        (101, 50, 20),  # which is more than 10
+        (20, 2, 90),  # 12.5 of the rarer outcome are ten with a chance of 0.8; one in 8.4 is
+        (20, 18, 90),
+    ],
+)
+def test_where_nothing_varies_the_least_number_is_enough(n, n_successes, least):
+    assert needed(n, n_successes) == least
+
+
+def test_more_runs_are_needed_the_closer_a_margin_is_to_what_decides():
+    clear, near, nearer = (needed(100, 50, margin, 0.5) for margin in (0.4, 0.1, 0.05))
+    assert clear == 10
+    assert 10 < near < nearer <= 100 * 100
+    assert needed(100, 50, 0.1, 1.0) > near
+    assert needed(100, 50, -0.1, 0.5) < needed(100, 50, 0.0, 0.5)
 
 
 # ------------------------------------------------------------------ reading cards

@@ -12,6 +12,7 @@ from trajscore.report._disclosures import (
     _calibration,
     _censoring,
     _clipping,
+    _intervals,
     _step_weights,
     identification,
     left_out,
@@ -232,3 +233,34 @@ def test_clipping(scores, words):
     assert found[1:] == words
     assert [text.startswith("log scores in nats, forecasts clipped to [1e-6, 1 - 1e-6]")
             for text in found[:1]] == [True] * ("log" in scores)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "made", "words", "not_words"),
+    [
+        ("auto", ["influence", "influence"], "from the influence of each run", "bootstrap"),
+        ("auto", ["bootstrap", "influence"], "which is so for some of TPS log", "S-ECE"),
+        ("influence", ["influence"] * 2, "from the influence of each run", "bootstrap"),
+        ("bootstrap", ["bootstrap"] * 2, "bootstrap (BCa, 70 replicates)", "influence"),
+        ("bootstrap", ["bootstrap", "influence"], "those of S-ECE from the", "those of TPS"),
+    ],
+)
+def test_how_intervals_were_made(method, made, words, not_words):
+    index = pd.MultiIndex.from_tuples(
+        [("a", "as_given", "TPS log"), ("a", "as_given", "S-ECE")],
+        names=["predictor", "form", "metric"],
+    )
+    methods = pd.DataFrame({"value": made, "margin": made}, index=index)
+    ends = pd.DataFrame({"margin": [0.1, 0.1], "margin_low": [0.0, 0.0]}, index=index)
+    draws = IntervalOptions(70, method=method)
+    data = SimpleNamespace(
+        facts=facts(intervals=draws),
+        interval_methods=methods,
+        intervals=ends,
+        score_name="TPS log",
+        cards=pd.DataFrame(index=["a"]),
+        options=Options(("log",), as_step_weights(), "weighted"),
+    )
+    said = _intervals(data)
+    assert words in said
+    assert not_words not in said

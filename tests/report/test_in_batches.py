@@ -9,7 +9,7 @@ from pyarrow import parquet
 from trajscore import TrajectoryArray, evaluate
 from trajscore.cli.main import main
 from trajscore.report import _in_batches
-from trajscore.report._in_batches import HashSample
+from trajscore.report._in_batches import HashSample, _moved
 from trajscore.streaming import batches as reading
 from trajscore.streaming import iter_batches
 from trajscore.streaming.batches import Batch
@@ -338,3 +338,17 @@ def test_a_calibrator_does_not_see_the_runs_that_it_is_judged_on(frame, seed):
     batches = iter_batches(pa.Table.from_pandas(few), **COLUMNS)
     found = evaluate(batches, calibrator="platt").intervals["margin"]
     assert found["judge", "recalibrated", "TPS log"] < -1e-4
+
+
+@pytest.mark.parametrize(
+    ("cell", "value", "shrink", "moved"),
+    [
+        ([2.0, 1.0, 4.0], 5.0, 0.5, [5.0, 4.5, 6.0]),
+        ([2.0, 2.0, 2.0], 5.0, 0.1, [5.0, 5.0, 5.0]),
+        ([0.5, 0.0, 1.0], 2.0, 0.5, [2.0, 0.0, 2.25]),  # a bound stays one
+        ([np.nan, np.nan, np.nan], 2.0, 0.5, [np.nan] * 3),
+        ([2.0, np.nan, np.nan], 5.0, 0.5, [5.0, np.nan, np.nan]),
+    ],
+)
+def test_an_interval_is_moved_and_shrunk_around_its_value(cell, value, shrink, moved):
+    np.testing.assert_array_equal(_moved(np.array(cell), value, shrink), moved)

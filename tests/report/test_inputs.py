@@ -8,10 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from trajscore import TrajectoryArray, io
 from trajscore.cli.main import main
 from trajscore.core.errors import ArgumentError
 from trajscore.io.fields import Fields
-from trajscore.report._inputs import FromLog, FromTable, load
+from trajscore.io.runs import LeftOut
+from trajscore.report import _inputs
+from trajscore.report._inputs import FromLog, FromTable, find_confidences, load
 
 
 def talk(rng, k, words="It is there"):
@@ -206,3 +209,119 @@ def test_tokens_saved_of_a_log(tmp_path, capsys):
     code, out, _ = run(capsys, log, "--monitor", "--splits", "2", "--score", "tool calls")
     assert code == 0
     assert "tokens saved: the same share of its own tokens" in " ".join(out.split())
+
+
+# ------------------------------------------------------------------ each rule by itself
+
+
+@pytest.mark.parametrize(
+    ("columns", "fields", "has_none"),
+    [
+        ({"run": [1, 2], "p": 1}, Fields(), True),
+        ({"run": [1, 1], "p": 1}, Fields(), False),
+        ({"run": [1, 2], "step": 1}, Fields(), False),
+        ({"run": [1, 2], "p": 1}, Fields(step="p"), False),
+        ({"p": [1, 1]}, Fields(), True),
+        ({"run": [1, 1], "id": [1, 2]}, Fields(), False),  # the first usual name counts
+        ({"a": [1, 1], "b": [1, 2]}, Fields(id=("a", "b")), True),
+        ({"a": [1, 2]}, Fields(id="x"), False),
+    ],
+)
+def test_tables_of_a_row_a_run(columns, fields, has_none):
+    assert _inputs._has_no_steps(pd.DataFrame(columns), fields) == has_none
+
+
+def test_what_runs_of_a_table_cost():
+    frame = pd.DataFrame({
+        "run": [1, 1, 2, 2], "step": [1, 2, 1, 2], "p": 0.5, "solved": [1, 1, 0, 0],
+        "cost": [3.0, 3.0, 4.0, 4.0], "tokens": [1, 2, np.nan, 5],
+    })  # fmt: skip
+    X = TrajectoryArray.from_frame(frame, id="run", step="step", value="p")
+    spent = _inputs._spent_in_table(frame, frame["run"], X)
+    assert {name: values.tolist() for name, values in spent.items()} == {
+        "cost": [3.0, 4.0], "tokens": [3.0, 5.0],
+    }  # fmt: skip
+    uneven = frame.assign(cost=[1.0, 2.0, 4.0, 4.0])
+    assert _inputs._spent_in_table(uneven, frame["run"], X)["cost"].tolist() == [3.0, 8.0]
+
+
+def test_what_runs_of_a_log_cost():
+    def run(*costs, **meta):
+        steps = [io.Step("agent", "x", cost=cost) for cost in costs]
+        return io.Run("a", [*steps, io.Step("user", "y", cost=99.0)], meta=meta)
+
+    found = _inputs._spent_in_log([run(1.0, 2.0), run(1.0, None), run()])
+    np.testing.assert_array_equal(found["cost"], [3, np.nan, np.nan])
+    named = _inputs._spent_in_log([run(1.0, cost=5, input_tokens=7, api_cost=1), run(2.0)])
+    assert set(named) == {"cost", "input_tokens", "api_cost"}
+    np.testing.assert_array_equal(named["cost"], [5, np.nan])
+    assert _inputs._spent_in_log([run(), run(x_cost=None)]) == {}
+
+
+@pytest.mark.parametrize(
+    ("tasks", "column"),
+    [
+        (["a", "a", "b", "b"], "task"), (["a", "a", "a", "a"], None), (["a", "b", "b", "b"], None),
+        (["a", "a", None, None], None),
+    ],
+)  # fmt: skip
+def test_tasks_of_a_table(tasks, column):
+    frame = pd.DataFrame({"run": [1, 1, 2, 2], "task": tasks})
+    assert _inputs._task_column(frame, Fields(id="run")) == column
+
+
+@pytest.mark.parametrize(
+    ("rule", "n_lost"),
+    [(None, 0), ({"max steps": "administrative"}, 0), ({"x": "complete", "y": "complete"}, 2)],
+)
+def test_stops_that_no_run_has(rule, n_lost):
+    runs = [io.Run("a", stop_reason="MaxSteps"), io.Run("b")]
+    left_out = [LeftOut("f", 0, "c", "crash", "excluded"), LeftOut("f", 1, "d", "y")]
+    remarks = _inputs.stops_not_met(rule, runs, left_out)
+    assert len(remarks) == n_lost
+    assert all(remark.endswith("; there are: max_steps, crash") for remark in remarks)
+    assert len(_inputs.stops_not_met({"crash": "unknown"}, runs, left_out)) == 0
+
+
+def test_confidences_that_enough_runs_have():
+    def run(*confidences):
+        return io.Run("a", [io.Step("agent", "x", confidence=one) for one in confidences])
+
+    runs = [run(0.5, 0.6), run(0.4, None), run(0.3), run(None, 0.2)]
+    origin = FromLog(4, [])
+    found = find_confidences(runs, np.array([1, 0, 0, 1]), origin)
+    assert list(found) == list(origin.coverage)
+    (share,) = origin.coverage.values()
+    assert share == pytest.approx(5 / 7)
+    rare = FromLog(4, [])
+    assert find_confidences(runs, np.array([1, 0, 1, 0]), rare) == {}
+    assert list(rare.too_rare.values()) == [pytest.approx(5 / 7)]
+    filled = FromLog(4, [])
+    assert len(find_confidences(runs, np.array([1, 0, 1, 0]), filled, "ffill")) == 1
+
+
+def test_minus_a_risk():
+    risk = TrajectoryArray([np.nan, 0.5, np.nan, np.nan, 0.2], [2, 2, 1], missing="allow")
+    found = _inputs._as_confidence(risk).cells
+    np.testing.assert_array_equal(found, [0, -0.5, np.nan, np.nan, -0.2])
+
+
+@pytest.mark.parametrize(
+    ("tasks", "group", "expected"),
+    [
+        ("aab", None, ("task", ["a", "a", "b"])), ("aaa", None, (None, None)),
+        (["a", None, "b"], None, (None, None)), ("aab", "task", ("task", ["a", "a", "b"])),
+    ],
+)  # fmt: skip
+def test_clusters_of_a_log(tasks, group, expected):
+    runs = [io.Run(str(k), task=task) for k, task in enumerate(tasks)]
+    column, groups = _inputs._groups(runs, group)
+    assert (column, groups if groups is None else groups.tolist()) == expected
+
+
+def test_clusters_that_are_none():
+    runs = [io.Run(str(k), task="a") for k in range(2)]
+    with pytest.raises(ArgumentError, match="column 'task' does not name two clusters of runs"):
+        _inputs._groups(runs, "task")
+    with pytest.raises(ArgumentError, match="no column named 'x'"):
+        _inputs._groups(runs, "x")

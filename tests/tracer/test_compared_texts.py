@@ -115,6 +115,8 @@ def test_answers_with_the_turn_right_before():
         ("aa.", 1, None, [1]),
         ("aa.", 0, None, []),
         ("aaa", 1, None, [1, 2]),
+        ("abb", 1, None, [2]),
+        ("abab", 2, None, [2, 3]),
         ("aba", 2, None, [2]),
         ("aba", 2, [0, 1, 3], []),
         ("aba", 3, [0, 1, 3], [2]),
