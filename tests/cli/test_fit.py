@@ -93,6 +93,15 @@ def test_a_warning_of_a_fit_is_a_line(folder, capsys):
     assert all(line.startswith("warning: ") for line in lines)
 
 
+@pytest.mark.parametrize(("levels", "warned"), [([0.3], False), ([0.3, 0.001], True)])
+def test_a_level_that_tasks_are_too_few_for_is_said(folder, capsys, levels, warned):
+    options = [part for level in levels for part in ("--alpha", level)]
+    code, out, err = run(capsys, "runs.csv", "--score", "judge", *options, "--out", "p.skops")
+    assert code == 0
+    assert ("of each task one success counts" in err) == warned
+    assert ("no run will be flagged" in out) == warned
+
+
 def test_runs_that_are_left_out_are_counted(folder, capsys):
     frame = pd.read_csv("runs.csv")
     frame.loc[frame["run_id"] < 3, "judge"] = np.nan

@@ -516,3 +516,15 @@ def test_parts_in_their_order():
 )
 def test_classes_of_langchain(path, name):
     assert _messages._class_of({"id": path}) == name
+
+
+@pytest.mark.parametrize(
+    ("part", "is_text"),
+    [
+        ("a", True), (3, False), ({"text": "a"}, True), ({"text": 3}, False),
+        ({"type": "x"}, False), ({"type": "text", "block_type": "text", "text": "a"}, True),
+        ({"text": "a", "x": 1}, False),
+    ],
+)  # fmt: skip
+def test_parts_of_nothing_but_text(part, is_text):
+    assert _messages._is_text(part) == is_text
