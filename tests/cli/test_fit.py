@@ -93,6 +93,7 @@ def test_a_warning_of_a_fit_is_a_line(folder, capsys):
     assert all(line.startswith("warning: ") for line in lines)
 
 
+@pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize(("levels", "warned"), [([0.3], False), ([0.3, 0.001], True)])
 def test_a_level_that_tasks_are_too_few_for_is_said(folder, capsys, levels, warned):
     options = [part for level in levels for part in ("--alpha", level)]
@@ -110,4 +111,4 @@ def test_runs_that_are_left_out_are_counted(folder, capsys):
     arguments = ["fewer.csv", "--score", "judge", "--out", "p.skops"]
     code, out, _ = run(capsys, *arguments)
     assert code == 0, out
-    assert "fitted on 292 of 300 runs; 5 have no outcome; 3 have a missing value" in out
+    assert "fitted on 292 of 300 runs; 5 without an outcome; 3 with a missing value" in out

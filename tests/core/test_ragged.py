@@ -33,7 +33,7 @@ def test_parts():
 def test_how_it_is_shown():
     assert repr(X) == "<TrajectoryArray: 3 runs of 1 to 3 steps>"
     assert repr(TWO) == "<TrajectoryArray: 3 runs of 1 to 3 steps, channels p, q>"
-    assert repr(TrajectoryArray([], [])) == "<TrajectoryArray: 0 runs of 0 steps>"
+    assert repr(TrajectoryArray([], [])) == "<TrajectoryArray: 0 runs of no steps>"
 
 
 def test_places_of_cells():
