@@ -43,7 +43,8 @@ class Accepting:
     def cheapest(self, price: float) -> int:
         """Return the place of the cheapest: accept all, or none, unless a threshold pays."""
         cost = self.cost(price)
-        end, best = (0 if cost[0] <= cost[-1] else len(cost) - 1), int(np.argmin(cost))
+        end = 0 if cost[0] <= cost[-1] + SUM_ROUNDING else len(cost) - 1
+        best = int(np.argmax(cost <= cost.min() + SUM_ROUNDING))  # of ties, the lowest
         return best if cost[best] < cost[end] - WORTH - SUM_ROUNDING else end
 
     def as_cheap(self, price: float) -> tuple[int, int]:

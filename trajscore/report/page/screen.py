@@ -277,4 +277,4 @@ def _script(view: View) -> dict[str, Any]:
 
 
 def _short(values: Any) -> list[float]:
-    return [float(f"{value:.10g}") for value in values]
+    return [float(f"{value:.15g}") for value in values]

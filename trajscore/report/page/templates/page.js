@@ -68,8 +68,9 @@
   function accept(tile, write, data, price) {
     const {t, a, f, n, digits} = data.accept, texts = data.texts.accept;
     const costs = t.map((_, k) => price * f[k] + 1 - a[k]).concat(1), last = t.length;
-    const end = costs[0] <= costs[last] ? 0 : last, least = Math.min(...costs);
-    const best = least < costs[end] - data.worth - 1e-9 ? costs.indexOf(least) : end;
+    const end = costs[0] <= costs[last] + 1e-9 ? 0 : last, least = Math.min(...costs);
+    const lowest = costs.findIndex((cost) => cost <= least + 1e-9);
+    const best = costs[lowest] < costs[end] - data.worth - 1e-9 ? lowest : end;
     const everything = (cents(costs[0]) / 100).toFixed(2);
     if (best === last) write(fill(texts.none, {all: everything}));
     else if (best === 0) write(fill(texts.all, {all: everything}));
