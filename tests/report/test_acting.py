@@ -38,7 +38,7 @@ def test_the_cheapest_threshold_is_cheapest(runs):
         assert curve.cost(price) == pytest.approx(cost)
         best = curve.cheapest(price)
         least, ends = cost.min(), cost[[0, -1]].min()
-        assert cost[best] == (least if least < ends - 0.02 else ends)
+        assert cost[best] == pytest.approx(least if least < ends - 0.02 else ends)
     assert curve.cheapest(0) == 0  # a failure that costs nothing: accept all
     bad = accepting(np.linspace(0, 1, 100), np.arange(100) % 2.0)
     assert bad.cheapest(1000) == len(bad.threshold)  # review all
