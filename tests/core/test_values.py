@@ -299,3 +299,9 @@ def test_horizons():
     ):
         with pytest.raises(ValueError, match=words):
             as_horizon(horizon, lengths)
+
+
+def test_names_are_near_whatever_their_cases_and_punctuation():
+    known = ["success", "S-ECE", "s_ece_early"]
+    assert unknown_name("metric", "s_ece", known).endswith("'s_ece'; did you mean 'S-ECE'?")
+    assert unknown_name("metric", "sucess", known).endswith("did you mean 'success'?")

@@ -272,3 +272,11 @@ def test_lists_do_not_name_runs():
     table = frame(run=[[1], [1], [2], [2]])
     with pytest.raises(ArgumentError, match="column 'run' has a list or an object as a run id"):
         guess_first_step(table, Fields("run", "step"))
+
+
+def test_columns_named_like_scores_that_hold_words_or_nothing_are_named():
+    frame = pd.DataFrame({"judge": ["high", "low"], "trust": [np.nan, np.nan], "note": ["a", "b"]})
+    assert unread_scores(frame, ["judge", "trust", "note"]) == {
+        "judge": "holds words such as 'high'; to judge it, turn them into numbers",
+        "trust": "is empty",
+    }

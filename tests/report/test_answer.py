@@ -290,3 +290,16 @@ def test_names_of_several_words_are_quoted():
     cards = cards_of(x=TOO_FEW)
     data = data_of({"tool calls": cards["x"]})
     assert answer(data).headline.endswith("could settle \u201ctool calls\u201d.")
+
+
+def test_a_single_predictor_is_not_one_of_several(chess):
+    X, y = chess
+    stated = answer(evaluate(X["material"], y, intervals=IntervalOptions(20)))
+    assert stated.advice == "Recalibrate material, and act on it as below."
+
+
+def test_grades_are_not_counted_as_runs_that_succeeded():
+    X = make_trajectories(13, random_state=0).q
+    grades = np.append(np.repeat([0.5, 0.0, 0.25], 4), 0.5)
+    stated = answer(evaluate(X, grades, intervals=IntervalOptions(20)))
+    assert stated.reason.startswith("Outcomes are graded, and add up to 3.5 of 13 successes.")

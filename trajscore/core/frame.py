@@ -480,7 +480,8 @@ def _rows_with_values(column: pd.Series, name: str, layout: _Layout) -> IntArray
         first_value, second = kinds[first[codes[row]]], kinds[values[row]]
         raise ValueError(
             f"run {run_label(layout.run(row))} has two values in column {name!r}, "
-            f"{run_label(first_value)} and {run_label(second)}; a run has one, so correct its rows"
+            f"{run_label(first_value)} and {run_label(second)}; a run has one: correct its rows, "
+            f"or name a column that has one value a run"
         )
     rows[codes[known][::-1]] = known[::-1]
     return rows

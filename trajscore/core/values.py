@@ -40,11 +40,17 @@ def number_of(n: int, noun: str) -> str:
 def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
     """Say that there is no such column, channel ..., with the nearest one that there is."""
     known = [str(other) for other in have]
-    near = get_close_matches(str(name), known, n=1, cutoff=0.5)
+    near = [other for other in known if _plain(other) == _plain(str(name))][:1]
+    near = near or get_close_matches(str(name), known, n=1, cutoff=0.5)
     hint = (
         f"did you mean {near[0]!r}?" if near else "there are: " + (", ".join(known[:20]) or "none")
     )
     return f"no {kind} named {name!r}; {hint}"
+
+
+def _plain(name: str) -> str:
+    """Take a name without cases and punctuation, as one may type it."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:

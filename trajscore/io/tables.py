@@ -245,6 +245,8 @@ def unread_scores(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, str]:
 def _unread(column: pd.Series, name: str) -> str:
     is_named = bool(words_of(name) & _STATED)
     if column.dtype.kind in "iuf":
+        if is_named and column.isna().all():
+            return "is empty"
         below = is_named and column.min() < 0
         return f"has values below 0; to judge it, pass {{argument:scores={name}}}" if below else ""
     is_text = column.map(lambda value: isinstance(value, str)).to_numpy(dtype=bool)
@@ -261,6 +263,8 @@ def _unread(column: pd.Series, name: str) -> str:
     if words.any() and 2 * words.sum() < len(words) and _holds_fractions(numbers):
         row = int(np.argmax(words))
         return f"has {column.iloc[row]!r} in row {row}, but fractions elsewhere; correct it"
+    if is_named and words.all():
+        return f"holds words such as {first!r}; to judge it, turn them into numbers"
     return ""
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
+from trajscore.core.ties import SUM_ROUNDING
 from trajscore.report._cards import (
     AVOID,
     ENDS,
@@ -68,7 +69,7 @@ def _advice(data: ReportData, best: str, action: str) -> str:
     """Say the next step with a predictor to use."""
     if not is_settled(data):
         return _find_out(data)
-    if data.cards.loc[best, "tied"]:
+    if data.cards["tied"].sum() > 1:
         return "Take the cheapest of these, recalibrate it if its card says so, and act as below."
     if action == RECALIBRATE:
         return f"Recalibrate {quoted(best)}, and act on it as below."
@@ -162,10 +163,15 @@ def _not_known(data: ReportData) -> Answer:
     if have_too_few_runs(open_).all():
         card, won = open_.loc[first], succeeded(data)
         good = card["success_rate"] * card["n_runs"]
+        counts = f"{good:.0f} {won} and {card['n_runs'] - good:.0f} failed."
+        if abs(good - round(good)) > SUM_ROUNDING:
+            counts = (
+                f"Outcomes are graded, and add up to {good:.1f} of {card['n_runs']:,} successes."
+            )
         headline = f"Too few runs to say anything: read these {n}, and collect about {more:,} more."
         reason = (
-            f"{good:.0f} {won} and {card['n_runs'] - good:.0f} failed. With fewer than 10 of "
-            f"either, chance alone makes a predictor look good or bad."
+            f"{counts} With fewer than 10 of either, chance alone makes a predictor look good or "
+            f"bad."
         )
         return Answer("", TOO_FEW, headline, "Why", reason, "Read the runs, and collect more.")
     headline = f"Not known yet: {n} are too few. About {more:,} more could settle {quoted(first)}."

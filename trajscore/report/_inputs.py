@@ -230,6 +230,8 @@ def _load_table(
     may_be_runs: bool,
 ) -> Inputs:
     frame, fields, remarks = join_outcomes(read_table(path, max_size), fields, outcomes)
+    if frame.empty:
+        raise ValueError("the table has no rows; give at least one step of one run")
     has_ids = True
     if may_be_runs and _has_no_steps(frame, fields):
         remarks += ("no column has steps, so each row is a run of one step",)
