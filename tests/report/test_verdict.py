@@ -6,6 +6,7 @@ import pytest
 from made_cards import BETTER, NAN, NOTHING, OPEN, WORSE, card, cards_of, data_of, groups_of
 from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, USE
 from trajscore.report._verdict import (
+    _other_clip,
     behind_counting,
     card_reason,
     listed,
@@ -290,3 +291,15 @@ def test_behind_counting_steps(unknown, known, words):
     assert behind_counting(data, "a") == words
     data.cards["card"] = TOO_FEW
     assert behind_counting(data, "a") == ""
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "decides"),
+    [(0.1, -0.2, True), (-0.1, 0.2, True), (0.1, 0.2, False), (1e-14, -0.2, False)],
+)
+def test_the_clip_of_the_log_score_may_decide(small, large, decides):
+    index = pd.MultiIndex.from_tuples([("a", "as_given")])
+    table = pd.DataFrame({"clip_1e-6": [small], "clip_1e-2": [large]}, index=index)
+    sentences = _other_clip(data_of(cards_of(a=USE), sensitivity=table), "a")
+    words = f"as given the margin is {small:+.3f} with a clip of 1e-6 and {large:+.3f} with 1e-2."
+    assert sentences == ([f"The clip of the log score decides: {words}"] if decides else [])
