@@ -1,14 +1,18 @@
 """The first screen: what it says at any price, of real and of small data."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from made_cards import cards_of, data_of
 from trajscore import evaluate, metrics
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._acting import Accepting, Stopping
+from trajscore.report._cards import USE
 from trajscore.report._data import Source
 from trajscore.report._first_screen import (
+    _counting_does_better,
     acted_on,
     collapsed,
     first_screen,
@@ -187,3 +191,15 @@ def test_rules_are_said_under_the_condition_that_decides():
 def test_a_count_of_steps_that_does_better_is_named_beside_the_threshold(hotpotqa):
     screen = first_screen(evaluate(*hotpotqa, intervals=QUICK))
     assert screen.accept_notes[1] == "Of runs that have ended, a count of steps does better here."
+
+
+@pytest.mark.parametrize(
+    ("over", "is_named"), [((-0.03, -0.04, -0.02), True), ((0.01, -0.04, 0.06), False)]
+)
+def test_a_count_of_steps_is_named_only_if_it_does_better(over, is_named):
+    row = {}
+    for name in ("over_alive", "over_alive_end"):
+        row |= dict(zip((name, f"{name}_low", f"{name}_high"), over, strict=True))
+    index = pd.MultiIndex.from_tuples([("a", "as_given", "TPS log")])
+    data = data_of(cards_of(a=USE), intervals=pd.DataFrame([row], index=index))
+    assert bool(_counting_does_better(data, "a")) is is_named

@@ -18,9 +18,9 @@ from trajscore.report._first_screen import collapsed
 from trajscore.report._glossary import GLOSSARY, explain
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.numbers import numbers
-from trajscore.report.page.screen import run_line, screen
+from trajscore.report.page.screen import run_line, said_against_happened, screen
 from trajscore.report.page.view import View, _tokens
-from trajscore.report.page.why import why
+from trajscore.report.page.why import Profile, _margin_by_step, why
 
 QUICK = IntervalOptions(20, method="influence")
 VOID = {"meta", "br", "input", "wbr"}
@@ -337,3 +337,71 @@ def test_many_predictors_are_folded_after_nine():
     assert len(parts["tied"]) + len(parts["single"]) == 9
     assert parts["folds"][0]["title"].startswith("3 more that ")
     assert parts["n_tied"] >= len(parts["tied"])
+
+
+def points_of(line):
+    """The points of a path."""
+    return np.array([[float(x) for x in point.split()] for point in line[1:].split("L")])
+
+
+def test_curves_of_the_tiles_are_cost_by_share_and_saved_by_lost(report):
+    view = View(report)
+    parts, of = screen(view), view.screen
+    cost, share = of.accept.cost(2), np.append(of.accept.accepted, 0.0)
+    curve = points_of(parts["costs"]["path"])
+    assert curve[:, 0] == pytest.approx(100 * share[::-1], abs=0.01)
+    assert curve[:, 1].max() == pytest.approx(88, abs=0.01)  # the cheapest lies lowest
+    assert curve[:, 1].min() == pytest.approx(8, abs=0.01)
+    assert np.corrcoef(curve[:, 1], cost[::-1])[0, 1] == pytest.approx(-1)
+    k = of.accept.cheapest(2)
+    assert (parts["costs"]["x"], parts["costs"]["y"]) == pytest.approx(
+        (100 * share[k], curve[::-1][k, 1]), abs=0.01
+    )
+    stops = of.stops["material"]
+    curve = points_of(parts["saves"]["path"])
+    assert curve[0].tolist() == [0, 100]
+    assert curve[1:, 0] == pytest.approx(100 * stops.good, abs=0.01)
+    saved = stops.saved["steps"]
+    assert curve[1:, 1] == pytest.approx(100 - 92 * saved / saved.max(), abs=0.01)
+    k = stops.highest(0.05)
+    assert (parts["saves"]["x"], parts["saves"]["y"]) == pytest.approx(
+        tuple(curve[k + 1]), abs=0.01
+    )
+    assert parts["saves"]["text"] == f"{100 * saved[k]:.0f}%"
+
+
+def test_strips_are_margins_on_one_axis(report):
+    parts = screen(View(report))
+    cards = report.cards
+    for name, row in parts["rows"].items():
+        three = [cards.loc[name, f"recalibrated{end}"] for end in ("", "_low", "_high")]
+        assert row["places"] == pytest.approx(parts["axis"](three))
+        assert row["places"][1] < row["places"][0] < row["places"][2]
+    matters = cards["matters"].iloc[0]
+    left, width = parts["band"]
+    assert left + width / 2 == pytest.approx(parts["zero"])
+    assert width == pytest.approx(2 * (parts["axis"](matters) - parts["zero"]))
+
+
+def test_said_against_happened_draws_each_bin_with_its_interval(report):
+    plot = said_against_happened(View(report), "material", notes=True)
+    forms = [style for _, _, style in plot.dots]
+    assert (forms.count("as_given"), forms.count("recalibrated")) == (8, 10)  # values of chess tie
+    assert len(plot.whiskers) == 18
+    for (x, y, _), (other, low, high, _) in zip(plot.dots, plot.whiskers, strict=False):
+        assert x == other
+        assert high <= y <= low  # of the page, where down is up
+    texts = [label.text for label in plot.labels]
+    assert "said 68%, 40% succeeded" in texts
+    assert {"as given", "recalibrated", "said = happened"} < set(texts)
+
+
+def test_wide_intervals_of_a_step_do_not_flatten_the_margins(report):
+    step, margin = np.arange(1.0, 5.0), np.array([0.0, 0.1, 0.2, 0.1])
+    profile = Profile(step, margin, np.array([0.01, 0.01, 0.01, 5.0]), np.full(4, 50.0))
+    plot = _margin_by_step(View(report), "material", profile)
+    room = 0.06 * 1.0  # of -0.4 to 0.6: twice the range of the margins beyond either end
+    assert (plot.y.low, plot.y.high) == pytest.approx((-0.4 - room, 0.6 + room))
+    assert any(label.text == "first shown better: step 2" for label in plot.labels)
+    short = Profile(*(column[:1] for column in profile))
+    assert _margin_by_step(View(report), "material", short) is None

@@ -7,6 +7,7 @@ from made_cards import BETTER, NAN, NOTHING, OPEN, WORSE, card, cards_of, data_o
 from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, USE
 from trajscore.report._verdict import (
     _other_clip,
+    _without_unobserved,
     behind_counting,
     card_reason,
     listed,
@@ -303,3 +304,20 @@ def test_the_clip_of_the_log_score_may_decide(small, large, decides):
     sentences = _other_clip(data_of(cards_of(a=USE), sensitivity=table), "a")
     words = f"as given the margin is {small:+.3f} with a clip of 1e-6 and {large:+.3f} with 1e-2."
     assert sentences == ([f"The clip of the log score decides: {words}"] if decides else [])
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [(0.02, "+0.020 as given (by -0.080)"), (-0.02, "-0.020 as given (by -0.120, the other sign)")],
+)
+def test_margins_without_unobserved_runs(other, words):
+    index = pd.MultiIndex.from_tuples([("a", "as_given")])
+    table = pd.DataFrame({"margin": [0.1], "observed_only": [other]}, index=index)
+    full = pd.MultiIndex.from_tuples([("a", "as_given", "TPS log")])
+    columns = ["margin", "margin_low", "margin_high"]
+    intervals = pd.DataFrame([BETTER], index=full, columns=columns)
+    data = data_of(
+        cards_of(a=USE), facts={"n_observed": 998}, sensitivity=table, intervals=intervals
+    )
+    said = f"Without the 2 unobserved runs these margins would be {words}."
+    assert _without_unobserved(data, "a") == [said]
