@@ -16,9 +16,10 @@ from trajscore.report import IntervalOptions, MonitoringOptions
 from trajscore.report._acting import accepting
 from trajscore.report._first_screen import collapsed
 from trajscore.report._glossary import GLOSSARY, explain
+from trajscore.report._reliability import Bins
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.numbers import numbers
-from trajscore.report.page.screen import run_line, said_against_happened, screen
+from trajscore.report.page.screen import _stretches, run_line, said_against_happened, screen
 from trajscore.report.page.view import View, _tokens
 from trajscore.report.page.why import Profile, _margin_by_step, why
 
@@ -403,5 +404,13 @@ def test_wide_intervals_of_a_step_do_not_flatten_the_margins(report):
     room = 0.06 * 1.0  # of -0.4 to 0.6: twice the range of the margins beyond either end
     assert (plot.y.low, plot.y.high) == pytest.approx((-0.4 - room, 0.6 + room))
     assert any(label.text == "first shown better: step 2" for label in plot.labels)
+    two = Profile(*(column[:2] for column in profile))
+    assert len(points_of(_margin_by_step(View(report), "material", two).paths[-1][0])) == 2
     short = Profile(*(column[:1] for column in profile))
     assert _margin_by_step(View(report), "material", short) is None
+
+
+def test_dots_above_each_other_are_not_joined():
+    forecast = np.array([0.0, 0.01, 0.2, 0.5, 0.51, 0.52, 0.9])
+    bins = Bins(forecast, *[np.zeros(7)] * 5)
+    assert _stretches(bins) == [(1, 4), (5, 7)]
