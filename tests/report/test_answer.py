@@ -65,7 +65,7 @@ def test_answers(actions, tied, headline, reason):
     found = answer(data_of(cards))
     assert (found.predictor, found.action, found.why) == ("a", actions["a"], "Would change it")
     advice = "Recalibrate a, and act on it" if actions["a"] == RECALIBRATE else "Act on a as below."
-    assert found.advice.startswith("Take the cheapest of these" if tied else advice)
+    assert found.advice.startswith("Take the cheapest of the tied ones" if tied else advice)
     assert found.headline == f"{headline}{NO_PROBABILITY}"
     assert reason in found.reason
 
@@ -88,7 +88,9 @@ def test_more_runs_would_settle_it():
     found = answer(data_of(cards))
     assert found.predictor == "c"
     assert found.reason.endswith("; b, which is ahead so far, would need 100.")
-    assert found.advice == "Read runs, and do not act on any of these scores yet."
+    assert (
+        found.advice == "Collect more runs. Until then, read runs, and do not act on these scores."
+    )
 
 
 def test_the_answer_where_all_have_too_few_runs():
@@ -180,8 +182,8 @@ def test_another_answer_without_unobserved_runs(command, drop):
         answer(data).headline == "Use a, recalibrated, if the 400 runs without an outcome failed."
     )
     assert answer(data).reason == (
-        f"What became of the 400 runs without an outcome, which count as failures here. **If their "
-        f"outcomes are only not known yet, the answer is: use a as it is (+0.100 [+0.050, +0.150] "
+        f"What became of the 400 runs without an outcome, which count as failures here. **If you "
+        f"do not know their outcomes yet, the answer is: use a as it is (+0.100 [+0.050, +0.150] "
         f"nats).** Leave them out then: {drop}."
     )
     for action, said in ((AVOID, "use none of these"), (TOO_FEW, "not known yet")):
@@ -282,7 +284,7 @@ def test_runs_without_an_outcome_may_decide_where_nothing_is_to_be_used():
         )
         stated = answer(data)
         assert stated.predictor == ("" if action == AVOID else "a")
-        assert "**If their outcomes are only not known yet, the answer is: use a" in stated.reason
+        assert "**If you do not know their outcomes yet, the answer is: use a" in stated.reason
         assert stated.advice.startswith("Find out what became of the 400 runs without an outcome")
 
 

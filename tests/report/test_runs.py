@@ -103,8 +103,8 @@ def test_the_first_screen_says_where_unobserved_runs_decide():
     card = alone.cards.iloc[0]
     margin = f"{card['as_given']:+.3f} [{card['as_given_low']:+.3f}, {card['as_given_high']:+.3f}]"
     stated = (
-        f"What became of the {n} runs without an outcome, which count as failures here. If their "
-        f"outcomes are only not known yet, the answer is: use forecast as it is ({margin} nats). "
+        f"What became of the {n} runs without an outcome, which count as failures here. If you "
+        f"do not know their outcomes yet, the answer is: use forecast as it is ({margin} nats). "
         f"Leave them out then: censored='drop'."
     )
     for text in (str(report), report.to_text(verbose=True), report.to_markdown(), report.to_html()):

@@ -70,7 +70,7 @@ def _advice(data: ReportData, best: str, action: str) -> str:
     if not is_settled(data):
         return _find_out(data)
     if data.cards["tied"].sum() > 1:
-        return "Take the cheapest of these, recalibrate it if its card says so, and act as below."
+        return "Take the cheapest of the tied ones, in the form that its row names."
     if action == RECALIBRATE:
         return f"Recalibrate {quoted(best)}, and act on it as below."
     return f"Act on {quoted(best)} as below."
@@ -181,7 +181,7 @@ def _not_known(data: ReportData) -> Answer:
     if ahead != first:
         needed = f"{int(data.cards.loc[ahead, 'n_needed']):,}"
         reason = f"{reason[:-1]}; {quoted(ahead)}, which is ahead so far, would need {needed}."
-    advice = "Read runs, and do not act on any of these scores yet."
+    advice = "Collect more runs. Until then, read runs, and do not act on these scores."
     return Answer(first, TOO_FEW, headline, "Would settle it", reason, advice)
 
 
@@ -248,7 +248,7 @@ def _without_unobserved(data: ReportData) -> str:
     n, drop = data.facts.n_censored, "--censored drop" if data.source.command else "censored='drop'"
     return (
         f"What became of the {number_of_runs(n)} without an outcome, which count "
-        f"{counted_as(data)} here. **If their outcomes are only not known yet, the answer is: "
+        f"{counted_as(data)} here. **If you do not know their outcomes yet, the answer is: "
         f"{_other_answer(data)}.** Leave them out then: {drop}."
     )
 
@@ -267,7 +267,7 @@ def stays(data: ReportData) -> str:
     assert data.observed_cards is not None
     ours, theirs = decision(data.cards)[0], decision(data.observed_cards)[0]
     if not ours:
-        return "nothing else is known"
+        return "it is still not known"
     return "the choice stays" if ours == theirs else "a predictor that is tied with it leads"
 
 
