@@ -18,6 +18,7 @@ from trajscore.report._cards import (
     TOO_FEW,
     USE,
     form_of,
+    forms_of,
     have_too_few_runs,
     ranked,
 )
@@ -126,7 +127,7 @@ def quoted(name: str) -> str:
 def _means(data: ReportData, name: str, action: str) -> str:
     """Say what values of a predictor mean, where that is not what they say."""
     key = name, AS_GIVEN
-    if pd.isna(data.table.loc[key, data.score_name]):
+    if AS_GIVEN not in forms_of(data, name):
         return ": as given it is not a probability"
     bins = reliability(data, key)
     gaps = [f"its {bins.forecast[k]:.0%} means {bins.rate[k]:.0%}" for k in bins.largest_gaps()]
@@ -235,12 +236,17 @@ def _behind(data: ReportData, best: str, other: str) -> str:
     """Say by how much a predictor is behind the best, with the interval."""
     if data.pairs is None:
         return ""
-    pairs = data.pairs.set_index(["predictor", "reference"])
-    sign = 1 if (best, other) in pairs.index else -1
-    row = pairs.loc[(best, other) if sign > 0 else (other, best)]
+    row, sign = _pair(data.pairs, best, other)
     value, *ends = (sign * row[name] for name in ("difference", "low", "high"))
     text = with_interval((value, *sorted(ends)), digits_of(data.score_name))
     return f" and is {text}{data.options.unit} behind"
+
+
+def _pair(pairs: pd.DataFrame, name: str, other: str) -> tuple[pd.Series, int]:
+    """Return the row of two predictors, and -1 where it holds them the other way round."""
+    table = pairs.set_index(["predictor", "reference"])
+    is_same = (name, other) in table.index
+    return table.loc[(name, other) if is_same else (other, name)], 1 if is_same else -1
 
 
 def _without_unobserved(data: ReportData) -> str:
@@ -312,9 +318,8 @@ def _is_another(data: ReportData, cards: pd.DataFrame) -> bool:
     (name, card), (other, _) = ours, theirs = decision(data.cards), decision(cards)
     if not (name and other and name != other and data.pairs is not None):
         return ours != theirs
-    pairs = data.pairs.set_index(["predictor", "reference"])
-    pair = (name, other) if (name, other) in pairs.index else (other, name)
-    tied = side_of_zero(*pairs.loc[pair, ["low", "high"]]) == 0
+    row, _ = _pair(data.pairs, name, other)
+    tied = side_of_zero(row["low"], row["high"]) == 0
     return not (tied and cards["card"].get(name) == card)
 
 
@@ -327,7 +332,7 @@ def _turns(card: pd.Series, other: pd.Series, margin: str) -> bool:
 def means_without_unobserved(data: ReportData, name: str) -> str:
     """Say what the value that the headline names first means without unobserved runs."""
     key = name, AS_GIVEN
-    if pd.isna(data.table.loc[key, data.score_name]):
+    if AS_GIVEN not in forms_of(data, name):
         return ""
     bins = reliability(data, key)
     gaps = bins.largest_gaps()

@@ -316,6 +316,16 @@ def form_of(cards: pd.DataFrame, name: str) -> str:
     return AS_GIVEN if card["card"] == USE or pd.isna(card["recalibrated"]) else RECALIBRATED
 
 
+def forms_of(data: ReportData, name: str) -> list[str]:
+    """Return the forms of a predictor that are probabilities."""
+    return [
+        form
+        for form in FORMS
+        if (name, form) in data.table.index
+        and not pd.isna(data.table.loc[(name, form), data.score_name])
+    ]
+
+
 def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series:
     """Whether each predictor is not distinguished from the best, or behind by less than matters."""
     tied = pd.Series(False, index=cards.index)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trajscore.calibration.fixed_step import auroc_interval
+from trajscore.core.equal_length import FEWEST
 from trajscore.core.outcomes import CENSORED
 from trajscore.report._answer import (
     counted_as,
@@ -26,7 +27,6 @@ SOUND, LOOK, PROBLEM = "sound", "check this", "a problem"
 _MANY = 0.1  # of the runs: what they count as may decide
 _RELATED = 0.1  # of an AUROC above or below chance
 _FEWEST_TASKS = 10
-_FEWEST_OF_AN_OUTCOME = 10
 _LOOK = ("outside", "risk", "few clusters", "heavy run", "small groups", "conventions", "sampled")
 
 
@@ -57,7 +57,7 @@ def _problems(data: ReportData) -> Iterator[str]:
         if note.kind == "few clusters" and note.facts["effective"] < _FEWEST_TASKS:
             yield sentence(note)
     card = data.cards.iloc[0]
-    if (rarer := n_rarer(card)) < _FEWEST_OF_AN_OUTCOME:
+    if (rarer := n_rarer(card)) < FEWEST:
         outcome = "failed" if card["success_rate"] > 0.5 else "succeeded"
         yield f"Only {rarer:.0f} of {number_of_runs(card['n_runs'])} {outcome}."
 

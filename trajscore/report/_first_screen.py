@@ -23,8 +23,8 @@ from trajscore.report._acting import (
     stopping,
 )
 from trajscore.report._answer import Answer, answer, is_settled, succeeded
-from trajscore.report._cards import RECALIBRATE, USE, form_of, have_too_few_runs, ranked
-from trajscore.report._data import AS_GIVEN, BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
+from trajscore.report._cards import RECALIBRATE, USE, form_of, forms_of, have_too_few_runs, ranked
+from trajscore.report._data import BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
 from trajscore.report._data_check import DataCheck, data_check
 from trajscore.report._left_out import number_of_runs
 from trajscore.report._verdict import of_stopping, over_counting
@@ -143,16 +143,6 @@ def first_screen(
 
 
 # -------------------------------------------------------------------- forms
-
-
-def forms_of(data: ReportData, name: str) -> list[str]:
-    """Return the forms of a predictor that are probabilities."""
-    return [
-        form
-        for form in (AS_GIVEN, RECALIBRATED)
-        if (name, form) in data.table.index
-        and not pd.isna(data.table.loc[(name, form), data.score_name])
-    ]
 
 
 def acted_on(data: ReportData, name: str) -> tuple[str, str]:

@@ -35,9 +35,7 @@ def worst_runs(data: ReportData, key: tuple[str, str], most: int) -> pd.DataFram
         part = slice(trace.offsets[row], trace.offsets[row + 1])
         cells = trace.cells[part]
         flag = int(np.argmax(off[part]))
-        if (
-            flag == 0 and len(cells) > 1 and np.ptp(cells) > 0
-        ):  # the first says little: where it moved
+        if flag == 0 and np.ptp(cells) > 0:  # the first says little: flag where it moved most
             flag = int(np.argmax(np.abs(np.diff(cells)))) + 1
         of_row.append((flag + 1, cells[flag], cells[0], cells[-1]))
     flags, values, first, last = zip(*of_row, strict=True) if of_row else ([], [], [], [])

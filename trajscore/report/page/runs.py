@@ -35,7 +35,7 @@ def runs(view: View) -> Drawer:
     which = which if whole else f"the {len(rows)} that {who} got most wrong"
     about = f"{which}; a row opens in place"
     parts: dict[str, Any] = {
-        "rows": rows, "first": FIRST, "has_log": bool(texts), "name": key[0],
+        "rows": rows, "first": FIRST, "has_log": bool(texts),
         "outcomes": list(dict.fromkeys(row["outcome"] for row in rows)),
         "unit": view.data.options.unit,
     }  # fmt: skip

@@ -42,7 +42,7 @@ def screen(view: View) -> dict[str, Any]:
     }  # fmt: skip
     if view.has_few:
         n, more = data.facts.n_runs, int(data.cards["n_needed"].min())
-        return parts | {"share": 100 * n / (n + more), "n": n, "least": n + more}
+        return parts | {"share": 100 * n / (n + more), "n": n}
     parts |= _strips(view) | {"groups": _groups(view)}
     if of.shown:
         parts |= {
@@ -193,8 +193,8 @@ def _groups(view: View) -> list[dict[str, Any]]:
             )  # fmt: skip
         sentence = of_groups(view.data, kind)
         kinds.append(
-            {"kind": kind, "rows": rows, "more": more, "axis": axis, "zero": float(axis(0.0)),
-             "ticks": axis.ticks, "whole": float(axis(whole)), "name": name, "differ": differ,
+            {"rows": rows, "more": more, "zero": float(axis(0.0)),
+             "ticks": axis.ticks, "whole": float(axis(whole)), "name": name,
              "sentence": f"{sentence[:1].upper()}{sentence[1:]}",
              "title": f"{'Groups' if differ else 'No sign of a difference between groups'} by "
                       f"{kind}{' differ' * differ}"}
@@ -210,7 +210,7 @@ def _worst(view: View) -> dict[str, Any]:
     worst, (name, form) = view.screen.worst, view.shown
     assert worst is not None
     return run_line(view, (name, form), int(worst.name), int(worst["flag"])) | {
-        "outcome": worst["outcome"], "label": float(worst["label"]), "id": worst["id"],
+        "outcome": worst["outcome"], "label": float(worst["label"]),
         "quote": quote(view, worst["id"], (name, form), int(worst["flag"])),
     }  # fmt: skip
 
@@ -272,7 +272,6 @@ def _script(view: View) -> dict[str, Any]:
         },
         "shown": of.shown, "texts": {"accept": ACCEPT, "stop": STOP},
         "doubt": of.doubt, "form": of.form, "worth": WORTH,
-        "price": PRICE, "lost": LOST,
     }  # fmt: skip
 
 

@@ -20,12 +20,9 @@ from trajscore.report.render.tables import MARGINS, Table, tables_of
 
 def to_markdown(data: ReportData) -> str:
     """Return the first screen, then margins, verdicts, notes and disclosures, folded."""
-    screen, tables = first_screen(data), {table.title: table for table in tables_of(data)}
+    screen = first_screen(data)
     stated = screen.answer
-    shown = [
-        MARGINS,
-        *(f"By {kind}" for kind in ([] if data.by is None else data.by.index.unique("by"))),
-    ]
+    shown = [of for of in tables_of(data) if of.title == MARGINS or of.says_enough]
     parts = [
         f"# {escaped(stated.headline)}",
         f"**{stated.why}:** {escaped(stated.reason, bold=True)}",
@@ -36,7 +33,7 @@ def to_markdown(data: ReportData) -> str:
         escaped(screen.about),
         f"<details><summary>All numbers of {escaped(population(data.facts))}</summary>",
         escaped(identification(data)),
-        *(_section(tables[title]) for title in shown if title in tables),
+        *map(_section, shown),
         "## In words\n\n" + _list(map(escaped, verdicts(data))),
         "## Notes\n\n" + _list(escaped(sentence(note)) for note in data.remarks)
         if data.remarks
@@ -50,8 +47,7 @@ def to_markdown(data: ReportData) -> str:
 
 def _section(of: Table) -> str:
     """Write a table under its title."""
-    keys = [key if isinstance(key, tuple) else (key,) for key in of.frame.index]
-    rows = [[*key, *cells] for key, cells in zip(keys, of.frame.to_numpy(), strict=True)]
+    rows = [[*map(str, key), *cells] for key, cells in of.rows]
     head = [*of.frame.index.names, *of.frame.columns]
     cells = f"\n\n{table(head, rows)}" if rows else ""
     return f"## {escaped(of.title)}\n\n{escaped(of.note)}{cells}"

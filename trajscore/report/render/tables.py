@@ -57,6 +57,12 @@ class Table:
     best: frozenset[tuple[Any, str]] = frozenset()
     says_enough: bool = False  # without rows, too
 
+    @property
+    def rows(self) -> list[tuple[tuple[Any, ...], list[str]]]:
+        """The names of each row, and its cells."""
+        keys = [key if isinstance(key, tuple) else (key,) for key in self.frame.index]
+        return list(zip(keys, self.frame.to_numpy().tolist(), strict=True))
+
     def meaning(self, column: str) -> str:
         """Say what a column means; "" where its name says it."""
         return self.about.get(column) or (explain(column) if column in GLOSSARY else "")

@@ -46,8 +46,9 @@ def to_text(data: ReportData, *, verbose: bool = False) -> str:
 
 def _table(table: Table, short: dict[str, str]) -> str:
     """Write a table, long names of predictors shortened."""
-    keys = [key if isinstance(key, tuple) else (key,) for key in table.frame.index]
-    rows = [", ".join(short.get(part, str(part)) for part in key if part != "") for key in keys]
+    rows = [
+        ", ".join(short.get(part, str(part)) for part in key if part != "") for key, _ in table.rows
+    ]
     title = lines([f"{table.title}. {table.note}".strip()])
     if not rows:
         return title
