@@ -55,7 +55,7 @@ def folds_of(traces: TrajectoryArray) -> IntArray:
     return meta[_FOLD].to_numpy() if _FOLD in meta else np.zeros(len(traces), dtype=np.int64)
 
 
-def _with_folds(traces: TrajectoryArray, fold: IntArray) -> TrajectoryArray:
+def with_folds(traces: TrajectoryArray, fold: IntArray) -> TrajectoryArray:
     """Note the folds, within those of an earlier cross-fitting."""
     combined = {_FOLD: pair_codes(folds_of(traces), fold)}
     return traces._replace(meta=traces.meta.assign(**combined))
@@ -246,7 +246,7 @@ def cross_fit_sample(
     cells, cell_fold = np.empty(int(traces.lengths.sum())), np.repeat(fold, traces.lengths)
     for k, part in enumerate(parts):
         cells[cell_fold == k] = part.cells
-    return _with_folds(traces.with_cells(cells, channels=parts[0].channels), fold)
+    return with_folds(traces.with_cells(cells, channels=parts[0].channels), fold)
 
 
 def _with_lengths_of(
@@ -484,7 +484,7 @@ class CrossFitCalibrator(LearnedForecaster):
         self._value_range = steps.range_of(steps.X.cells)
         self.calibrated_range_ = steps.range_of(calibrated)
         out = steps.X.with_cells(calibrated, channels=list(self.get_feature_names_out()))
-        return _with_folds(out, fold[order])[np.argsort(order, kind="stable")]
+        return with_folds(out, fold[order])[np.argsort(order, kind="stable")]
 
     def _cross_fit(self, steps: TrainingSteps) -> FloatArray:
         """Calibrate the steps of each fold by a map fitted on the other folds."""

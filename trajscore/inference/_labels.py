@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from trajscore.core.array import TrajectoryArray
@@ -146,7 +147,7 @@ def label_intervals(
     verdict = None if judge is None else check_verdict(judge, len(sample), "judge")[order]
     alarms = None if flagged is None else check_verdict(flagged, len(sample), "flagged")[order]
     ordered = sample.take(order)
-    labels = FewLabels.of(ordered.X, ordered.y, probability, verdict, ordered.groups)
+    labels = FewLabels.of([ordered.X], ordered.y, probability, verdict, ordered.groups)
     rows = {RATE: labels.estimate(rate_of(len(order)), level)}
     if ordered.groups is not None:
         labelled = ordered.y != CENSORED
@@ -223,6 +224,15 @@ class OutcomeRatio:
         failure = np.stack([self.failure, self.failure_weight])
         return np.asarray(failure + y * (success - failure))
 
+    def __sub__(self, other: OutcomeRatio) -> OutcomeRatio:
+        """Return what it is above another one with the same weights."""
+        return replace(
+            self,
+            success=self.success - other.success,
+            failure=self.failure - other.failure,
+            is_rate=False,
+        )
+
     def at(self, y: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Return the ratio, the influence of each run, and its slope in the run's outcome."""
         terms = self.terms(y)
@@ -295,17 +305,19 @@ class FewLabels:
     inverse: FloatArray  # 1 / probability where there is a label, else 0
     forecast: FloatArray  # by judge and trace
     units: Units
+    fold: IntArray | None = None
+    by_fold: FloatArray | None = None  # forecasts of all runs without the labels of each fold
 
     @classmethod
     def of(
         cls,
-        X: TrajectoryArray,
+        traces: Sequence[TrajectoryArray],
         y: IntArray,
         probability: FloatArray,
         judge: FloatArray | None,
         groups: IntArray | None,
     ) -> Self:
-        """Forecast outcomes out of fold; runs are in the order of their ids."""
+        """Forecast outcomes by all traces out of fold; runs are in the order of their ids."""
         labelled = y != CENSORED
         n_labels = int(labelled.sum())
         if n_labels < FEWEST_LABELS:
@@ -317,12 +329,13 @@ class FewLabels:
         inverse = np.divide(1.0, probability, out=np.zeros(len(y)), where=labelled)
         units = any_units(groups, len(y))
         _check_total(inverse, units)
-        fold = _folds(X, outcome, labelled, groups)
+        fold = _folds(traces[0].ids, outcome, labelled, groups)
         train = labelled & (fold != np.arange(fold.max() + 1)[:, None])
-        features = outcome_features(X, judge)
+        features = outcome_features(traces, judge)
         coefficients = ridge_logistic(features[labelled], outcome[labelled], train[:, labelled])
-        forecast = expit(np.einsum("ij,ij->i", features, coefficients[fold]))
-        return cls(outcome, inverse, forecast, units)
+        by_fold = expit(coefficients @ features.T)
+        forecast = by_fold[fold, np.arange(len(y))]
+        return cls(outcome, inverse, forecast, units, fold, by_fold)
 
     @property
     def labelled(self) -> BoolArray:
@@ -439,16 +452,16 @@ def _bounds(
 # ------------------------------------------------------------ forecasts of outcomes
 
 
-def outcome_features(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray:
-    """Return what an outcome is forecast from: verdict, trace and length, and a constant."""
-    low, high = X.value_range()
-    traces = X
-    if low >= 0 and high <= 1:
-        bound = float(expit(_LARGEST_LOGIT))
-        traces = X.with_cells(logit(np.clip(X.cells, 1 - bound, bound)))
-    mean = as_step_weights("uniform")
-    columns = [collapse(traces, phi, mean) for phi in ("last", "mean", "min")]
-    steps = np.log(X.lengths)
+def outcome_features(traces: Sequence[TrajectoryArray], judge: FloatArray | None) -> FloatArray:
+    """Return what an outcome is forecast from: verdict, traces and length, and a constant."""
+    mean, columns = as_step_weights("uniform"), []
+    for X in traces:
+        low, high = X.value_range()
+        if low >= 0 and high <= 1:
+            bound = float(expit(_LARGEST_LOGIT))
+            X = X.with_cells(logit(np.clip(X.cells, 1 - bound, bound)))
+        columns += [collapse(X, phi, mean) for phi in ("last", "mean", "min")]
+    steps = np.log(traces[0].lengths)
     columns += [steps, (steps - steps.mean()) ** 2]
     if judge is not None:
         columns.append(judge)
@@ -478,13 +491,13 @@ def ridge_logistic(features: FloatArray, y: FloatArray, train: BoolArray) -> Flo
 
 
 def _folds(
-    X: TrajectoryArray, outcome: FloatArray, labelled: BoolArray, groups: IntArray | None
+    ids: NDArray[Any], outcome: FloatArray, labelled: BoolArray, groups: IntArray | None
 ) -> IntArray:
     """Put each run, with its group, into a fold; of labels each fold has as many."""
     stratum = outcome.astype(np.int64)
     if groups is None:
         n_folds = min(_MOST_FOLDS, int(np.bincount(stratum[labelled]).max()))
-        return folds_of_checked(n_folds, X.ids, stratum, labelled, None)
+        return folds_of_checked(n_folds, ids, stratum, labelled, None)
     # groups alternate in the order of their names, those with labels among themselves
     has_label = np.bincount(groups, labelled) > 0
     n_folds = min(_MOST_FOLDS, int(has_label.sum()))

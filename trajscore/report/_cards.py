@@ -8,6 +8,7 @@ paired by run, at a level that is shared out over all cards of a table (Bonferro
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,8 @@ from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.weights import StepWeights
 from trajscore.inference._influence import Spread
+from trajscore.inference._label_design import labels_needed
+from trajscore.inference._labels import FewLabels, OutcomeRatio, score_of_outcomes
 from trajscore.inference._sample_size import ONE_DIGIT
 from trajscore.inference.mean_intervals import (
     FEWEST_OF_DIFFERENCES,
@@ -130,6 +133,8 @@ def n_rarer(cards: Any) -> Any:
 def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> dict[str, Any]:
     """Decide about one predictor, at the level of `draws`."""
     runs = forms[AS_GIVEN].runs
+    if runs.few is not None:
+        return _card_of_few_labels(forms, runs.few, options, draws.confidence_level)
     n, n_success = len(runs), float(runs.labels.sum())
     differences, matters = _differences(forms, options)
     units = any_units(runs.groups, n)
@@ -140,6 +145,21 @@ def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> di
     if RECALIBRATED in forms and n:
         slope = slope_of(forms[AS_GIVEN], options.scores[0], options.weights)
         signal_high = slope.most(level, ends.get(RECALIBRATED))
+    card = _decided(n, n_success, ends, signal_high, matters, level)
+    if card["card"] == TOO_FEW:
+        card["n_needed"] = _n_needed(card, differences, slope, units)
+    return card
+
+
+def _decided(
+    n: int,
+    n_success: float,
+    ends: dict[str, tuple[float, float, float]],
+    signal_high: float,
+    matters: float,
+    level: float,
+) -> dict[str, Any]:
+    """Return a card by its numbers, but for the runs that are still needed."""
     card: dict[str, Any] = {"card": "", "n_runs": n, "success_rate": n_success / max(n, 1)}
     card |= {"n_needed": 0, "signal_high": signal_high}
     for name in ESTIMATES:
@@ -147,9 +167,57 @@ def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> di
         card |= {f"{name}{end}": value for end, value in zip(ENDS, three, strict=True)}
     card |= {"matters": matters, "confidence_level": level}
     card["card"] = decide(card)
-    if card["card"] == TOO_FEW:
-        card["n_needed"] = _n_needed(card, differences, slope, units)
     return card
+
+
+def _card_of_few_labels(
+    forms: dict[str, Row], few: FewLabels, options: Options, level: float
+) -> dict[str, Any]:
+    """Decide about one predictor by labels of few runs; the runs of its card are these."""
+    score, weights, raw = options.scores[0], options.weights, forms[AS_GIVEN]
+    constant = base_rate(raw.traces, raw.runs, weights)
+    reference = score_of_outcomes(constant.traces, score, weights)
+    scores = {
+        form: score_of_outcomes(row.traces, score, weights)
+        for form, row in forms.items()
+        if row.is_probability
+    }
+    differences = {form: own - reference for form, own in scores.items()}
+    if len(scores) == 2:
+        differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
+    estimates = {name: few.estimate(own, level) for name, own in differences.items()}
+    ends = {name: (row["value"], row["low"], row["high"]) for name, row in estimates.items()}
+    signal_high = np.nan
+    if RECALIBRATED in forms:
+        slope = slope_of(raw, score, weights)
+        signal_high = slope.most(level, ends[RECALIBRATED])
+    family, rate = get_family(score), float(constant.traces.cells[0])
+    perfect = rate * family.success(np.ones(1)) + (1 - rate) * family.failure(np.zeros(1))
+    matters = MATTERS * float(perfect[0] - few.value(reference))
+    n_labels, n_success = int(few.labelled.sum()), float(few.outcome.sum())
+    card = _decided(n_labels, n_success, ends, signal_high, matters, level)
+    if card["card"] == TOO_FEW:
+        card["n_needed"] = _labels_needed(card, estimates)
+    return card
+
+
+def _labels_needed(card: dict[str, Any], estimates: dict[str, dict[str, Any]]) -> int:
+    """Return about how many more labels decide the card, in one digit; at most all runs."""
+    n, matters = card["n_runs"], card["matters"]
+    known = [form for form in FORMS if not math.isnan(card[f"{form}_low"])]
+    if not known:
+        return int(ONE_DIGIT[np.searchsorted(ONE_DIGIT, n)])
+    best = max(known, key=lambda form: card[form])
+    pilot, margin = estimates[best], card[best]
+    most = int(pilot["n_runs"]) - n
+    try:
+        width = margin if margin >= matters else matters - margin
+        level = card["confidence_level"]
+        needed = labels_needed(width, pd.Series(pilot), confidence_level=level) - n
+    except ValueError:  # not even if all are labelled
+        return most
+    more = ONE_DIGIT[np.searchsorted(ONE_DIGIT, max(needed, n / 10))]
+    return min(int(more), most)
 
 
 def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, MeanOfRuns], float]:
@@ -271,12 +339,16 @@ def slope_of(row: Row, score: Any, weights: StepWeights) -> Slope:
     information = p * (1 - p) * float(w @ x**2)
     if not information > 0:
         return Slope(0.0, 0.0, 0.0)
-    gap = np.repeat(row.runs.labels - p, X.lengths)
-    totals = np.add.reduceat(w * gap * x, X.offsets[:-1])[:, None]
-    of_units = any_units(row.runs.groups, len(X)).sums(totals)
     step = 1e-4 * p * (1 - p)
     success = family.success(np.array([p - step, p + step]))
     relative = float(np.diff(success)[0]) / (2 * step) * p  # to that of the log score
+    moved = np.add.reduceat(w * x, X.offsets[:-1])  # by a run's gap
+    if (few := row.runs.few) is not None:
+        ones, scaled = np.ones(len(X)), moved * (len(X) / information)
+        own = few.estimate(OutcomeRatio(scaled * (1 - p), -scaled * p, ones, ones), 0.95)
+        return Slope(own["value"], own["std_error"], relative * information)
+    totals = (moved * (row.runs.labels - p))[:, None]
+    of_units = any_units(row.runs.groups, len(X)).sums(totals)
     error = float(np.sqrt((of_units**2).sum())) / information
     return Slope(float(totals.sum()) / information, error, relative * information)
 
@@ -293,18 +365,42 @@ def pair_table(
     chosen = [row for row in chosen if row.is_probability]
     if len({id(row.runs) for row in chosen}) != 1:
         return None
-    runs, names = chosen[0].runs, [row.predictor for row in chosen]
-    score, weights = options.scores[0], options.weights
-    scores = [score_of(row, score, weights) for row in chosen]
+    names = [row.predictor for row in chosen]
     n_pairs = max(1, len(chosen) * (len(chosen) - 1) // 2)
     level = replace(draws, confidence_level=1 - (1 - draws.confidence_level) / n_pairs)
-    units = any_units(runs.groups, len(runs))
+    between = _between(chosen, options, level)
     table = []
     for place, name in enumerate(names[:-1]):
-        others = {other: scores[place] - its for other, its in zip(names, scores, strict=True)}
-        ends = _intervals({other: others[other] for other in names[place + 1 :]}, units, level)
+        ends = between(place)
         table += [(name, other, *three) for other, three in ends.items()]
     return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])
+
+
+def _between(
+    chosen: list[Row], options: Options, level: IntervalOptions
+) -> Callable[[int], dict[str, tuple[float, float, float]]]:
+    """Return a function that holds one row, by its place, against all after it."""
+    score, weights, runs = options.scores[0], options.weights, chosen[0].runs
+    names, few = [row.predictor for row in chosen], runs.few
+    if few is not None:
+        ratios = [score_of_outcomes(row.traces, score, weights) for row in chosen]
+
+        def by_labels(place: int) -> dict[str, tuple[float, float, float]]:
+            rows = {
+                name: few.estimate(ratios[place] - other, level.confidence_level)
+                for name, other in zip(names[place + 1 :], ratios[place + 1 :], strict=True)
+            }
+            return {name: (row["value"], row["low"], row["high"]) for name, row in rows.items()}
+
+        return by_labels
+    scores = [score_of(row, score, weights) for row in chosen]
+    units = any_units(runs.groups, len(runs))
+
+    def by_outcomes(place: int) -> dict[str, tuple[float, float, float]]:
+        after = zip(names[place + 1 :], scores[place + 1 :], strict=True)
+        return _intervals({name: scores[place] - its for name, its in after}, units, level)
+
+    return by_outcomes
 
 
 # -------------------------------------------------------------------- reading cards

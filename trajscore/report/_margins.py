@@ -151,13 +151,13 @@ def _on(runs: Coverage, reference: Row) -> Row:
 def _ties_of_counting(alive: Row, confidence: FloatArray) -> ranking.TieGroups:
     """Rank runs by the alive rate within folds; where that is worse than chance, by nothing."""
     labels = alive.runs.labels
-    ties = ranking.TieGroups(_places_in_folds(confidence, folds_of(alive.traces)), labels)
+    ties = ranking.TieGroups(places_in_folds(confidence, folds_of(alive.traces)), labels)
     if not ranking.auroc(*ties.sums(np.ones(len(labels)))) >= 0.5:
         ties = ranking.TieGroups(np.zeros(len(labels)), labels)
     return ties
 
 
-def _places_in_folds(confidence: FloatArray, fold: IntArray) -> FloatArray:
+def places_in_folds(confidence: FloatArray, fold: IntArray) -> FloatArray:
     """Middle rank of each run within its fold, as a share: other folds have other rates."""
     places = np.empty(len(confidence))
     for k in np.unique(fold):

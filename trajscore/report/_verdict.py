@@ -50,7 +50,7 @@ def verdicts(data: ReportData) -> list[str]:
             *_over_counting(data, name),
             *_calibration(data, name),
             f"it {ranking(data, name)}",
-            _of_equals(data, name),
+            *_of_equals(data, name),
         ]
         texts = [f"{name}: {data.cards.loc[name, 'card']}; {'; '.join(parts)}."]
         texts += [*_other_clip(data, name), *_without_unobserved(data, name), *_by(data, name)]
@@ -154,13 +154,14 @@ def _why_avoid(card: pd.Series, data: ReportData) -> str:
 
 
 def _why_few(card: pd.Series, data: ReportData) -> str:
-    more = f"about {card['n_needed']:,} more runs would settle this"
+    noun, needed = data.facts.noun, f"about {card['n_needed']:,} more"
+    more = f"{needed} {noun}s would settle this"
     if (rarer := n_rarer(card)) < FEWEST:
         outcome = "failed" if card["success_rate"] > 0.5 else "succeeded"
         return (
-            f"only {rarer:.0f} of {card['n_runs']:,} runs {outcome}; at least {FEWEST} successes "
-            f"and {FEWEST} failures are needed to draw a conclusion: collect at least about "
-            f"{card['n_needed']:,} more runs"
+            f"only {rarer:.0f} of {card['n_runs']:,} {noun}s {outcome}; at least {FEWEST} "
+            f"successes and {FEWEST} failures are needed to draw a conclusion: get at least "
+            f"{needed} {noun}s"
         )
     form = "as_given" if pd.isna(card["recalibrated"]) else "recalibrated"
     if pd.isna(card[form]):
@@ -271,19 +272,21 @@ def _with_the_end(parts: list[str]) -> str:
     return first + "".join(f", and {part} {KNOWING_THE_END}" for part in other)
 
 
-def _of_equals(data: ReportData, name: str) -> str:
+def _of_equals(data: ReportData, name: str) -> list[str]:
     """Say whether it ranks runs that a count of steps cannot rank, as they are equally long."""
+    if data.equal_length.empty:
+        return []
     row = data.equal_length.loc[(name, AS_GIVEN)]
     if pd.isna(row["AUROC"]):
-        return "too few runs are as long as one with another outcome to compare equally long ones"
+        return ["too few runs are as long as one with another outcome to compare equally long ones"]
     over = with_interval(row[list(OVER_LENGTH)], sign="+")
     # beyond 10 steps lengths of a pair may differ by a tenth, and may rank it
     exact = math.isclose(row["AUROC"] - row[OVER_LENGTH[0]], 0.5, abs_tol=ROUNDING)
     chance = "chance" if exact else "the small differences in length that are left"
-    return (
+    return [
         f"among runs of equal length, which counting steps cannot rank, it "
         f"{_ranks(row, OVER_LENGTH, chance)} (AUROC {row['AUROC']:.3f}, {over})"
-    )
+    ]
 
 
 def _ranks(row: pd.Series, over: Sequence[str], reference: str) -> str:
@@ -340,7 +343,7 @@ def behind_counting(data: ReportData, name: str) -> str:
 
 def _other_clip(data: ReportData, name: str) -> list[str]:
     """Say where the clip of the log score decides on which side of the base rate a form lies."""
-    if not data.options.is_clipped:
+    if "clip_1e-6" not in data.sensitivity:
         return []
     sentences = []
     for form, words in FORMS.items():
