@@ -205,7 +205,7 @@ def test_no_label_is_in_its_own_forecast_nor_in_that_of_its_group(runs):
     flipped[row] = 1 - y[row]
     probability = np.full(600, 1 / 6)
     forecasts = [
-        FewLabels.of(runs.data, some, probability, None, groups).forecast for some in (y, flipped)
+        FewLabels.of([runs.data], some, probability, None, groups).forecast for some in (y, flipped)
     ]
     same = groups == groups[row]
     np.testing.assert_array_equal(forecasts[0][same], forecasts[1][same])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.cli.compare import read
-from trajscore.cli.inputs import TABLE, add_censored, add_input_options, check_folder
+from trajscore.cli.inputs import TABLE, add_censored, add_input_options, add_judge, check_folder
 from trajscore.core.storage import replacing
 from trajscore.gates import Gate, check, check_sequential, read_gates
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, Rules
@@ -51,6 +51,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--markdown", type=Path, metavar="FILE", help="write a summary")
     add_input_options(parser)
     add_censored(parser)
+    add_judge(parser)
     return parser
 
 
@@ -62,8 +63,13 @@ def run(arguments: argparse.Namespace) -> int:
         if path is not None:
             check_folder(f"--{kind}", path)
     rules = _rules(arguments)
-    baseline = None if arguments.baseline is None else read(arguments.baseline, arguments)
-    new = read(arguments.new, arguments)
+    labels = {"judge": arguments.judge, "labels": arguments.labels}
+    # labels are of the new runs; of an earlier set they are in what --json wrote
+    earlier = {} if arguments.labels is not None else labels
+    baseline = None
+    if arguments.baseline is not None:
+        baseline = read(arguments.baseline, arguments, **earlier)
+    new = read(arguments.new, arguments, **labels)
     if arguments.sequential is not None:
         result = check_sequential(new, baseline, rules, state=arguments.sequential)
     elif rules.gates:

@@ -32,10 +32,10 @@ def run(arguments: argparse.Namespace) -> None:
     print(compare(*(read(path, arguments) for path in (arguments.base, arguments.new))))
 
 
-def read(path: Path, arguments: argparse.Namespace) -> RunSet:
+def read(path: Path, arguments: argparse.Namespace, **labels: Any) -> RunSet:
     """Read a set of runs, and say what was guessed to get there."""
     try:
-        runs = RunSet.read(path, censored=arguments.censored, **reading(arguments))
+        runs = RunSet.read(path, censored=arguments.censored, **reading(arguments), **labels)
     except ValueError as error:
         if str(path) in str(error):
             raise

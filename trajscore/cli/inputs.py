@@ -118,6 +118,27 @@ def add_censored(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_judge(parser: argparse.ArgumentParser) -> None:
+    """Add the options for runs of which few are labelled."""
+    add = parser.add_argument_group("few labels").add_argument
+    add(
+        "--judge",
+        metavar="NAME",
+        help="field or column of a judge's verdicts on all runs, which the labels correct",
+    )
+    add(
+        "--labels",
+        type=Path,
+        metavar="FILE",
+        help="what trajscore label wrote, with outcomes filled in",
+    )
+
+
+def labelled(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what `load_labelled` is to know beside the file."""
+    return reading(arguments) | {"judge": arguments.judge, "labels": arguments.labels}
+
+
 def check_folder(option: str, path: Path) -> None:
     """Refuse a file that cannot be written before the work is done, not after it."""
     if not path.parent.is_dir():

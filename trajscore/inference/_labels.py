@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtri
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.collapse import collapse
@@ -305,8 +305,9 @@ class FewLabels:
     inverse: FloatArray  # 1 / probability where there is a label, else 0
     forecast: FloatArray  # by judge and trace
     units: Units
-    fold: IntArray | None = None
-    by_fold: FloatArray | None = None  # forecasts of all runs without the labels of each fold
+    fold: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    # forecasts of all runs without the labels of each fold
+    by_fold: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def of(
@@ -368,29 +369,14 @@ class FewLabels:
         n, n_labels = len(self.outcome), int(self.labelled.sum())
         row: dict[str, Any] = dict.fromkeys(_COLUMNS, math.nan)
         row |= {"n_labels": n_labels, "n_runs": n}
-        trust = self.trust(ratio)
-        terms = self.pseudo_terms(ratio, trust)
-        value, scale = _ratio(terms)
+        value, scale = _ratio(self.pseudo_terms(ratio, self.trust(ratio)))
         if note := self._problem(ratio, value):
             return {**row, "note": note}
-        influence = scale * _residual(terms, value)
-        spread = float(Spread(influence[:, None], self.units).half_width(1.0)[0]) ** 2
-        # what drawing the labels adds: none where all were bound to be drawn
-        noise = self.inverse * np.maximum(self.inverse - 1, 0) * (scale / n) ** 2
-        guess = trust * _residual(ratio.terms(self.forecast), value)
-        seen, other = (_residual(ratio.terms(y), value) for y in (self.outcome, 1 - self.outcome))
-        of_labels = float(noise @ (seen - guess) ** 2)
-        of_runs = max(spread - of_labels, 0.0)
-        if ratio.is_rate:  # by chance few labels may show less than the forecast expects
-            wrong = np.abs(self.outcome - self.forecast)
-            expected = (1 - wrong) * (seen - guess) ** 2 + wrong * (other - guess) ** 2
-            spread = of_runs + max(of_labels, float(noise @ expected))
-        share = _PSEUDO_DISAGREEMENTS / n_labels
-        variance = spread + share * float(noise @ (other - guess) ** 2)
+        _, variance, of_runs = self._variances(ratio)
+        seen = _residual(ratio.terms(self.outcome), value)
         alone = float(self.inverse @ (scale * seen) ** 2) / self.inverse.sum()
         used = self._used(ratio)
-        sizes = self.units.sums((used * self.inverse)[:, None])[:, 0]
-        quantile = t_quantile(n_equal(sizes) - 1, confidence_level)
+        quantile = t_quantile(self._n_equal(used) - 1, confidence_level)
         low, high = _bounds(value, variance, quantile, int(used.sum()), ratio.is_rate)
         if ratio.is_rate:  # what no label shows may never happen
             above, below = ratio.terms(self.outcome)[:, used]
@@ -398,6 +384,37 @@ class FewLabels:
         row |= {"value": min(max(value, low), high), "low": low, "high": high}
         row |= {"std_error": math.sqrt(variance), "std_error_all": math.sqrt(of_runs)}
         return {**row, "worth": min(alone / variance, n) if variance > 0 else n, "note": ""}
+
+    def widened(self, ratio: OutcomeRatio) -> float:
+        """Return by what factor an interval from influences alone would be too short."""
+        plain, variance, _ = self._variances(ratio)
+        few = t_quantile(self._n_equal(self._used(ratio)) - 1, 0.9)
+        return math.sqrt(variance / plain) * few / float(ndtri(0.95)) if plain > 0 else 1.0
+
+    def _variances(self, ratio: OutcomeRatio) -> tuple[float, float, float]:
+        """Return the variance of a ratio by influences, with what labels hide, and of all runs."""
+        n, trust = len(self.outcome), self.trust(ratio)
+        terms = self.pseudo_terms(ratio, trust)
+        value, scale = _ratio(terms)
+        influence = scale * _residual(terms, value)
+        plain = float(Spread(influence[:, None], self.units).half_width(1.0)[0]) ** 2
+        # what drawing the labels adds: none where all were bound to be drawn
+        noise = self.inverse * np.maximum(self.inverse - 1, 0) * (scale / n) ** 2
+        guess = trust * _residual(ratio.terms(self.forecast), value)
+        seen, other = (_residual(ratio.terms(y), value) for y in (self.outcome, 1 - self.outcome))
+        of_labels = float(noise @ (seen - guess) ** 2)
+        of_runs = max(plain - of_labels, 0.0)
+        spread = plain
+        if ratio.is_rate:  # by chance few labels may show less than the forecast expects
+            wrong = np.abs(self.outcome - self.forecast)
+            expected = (1 - wrong) * (seen - guess) ** 2 + wrong * (other - guess) ** 2
+            spread = of_runs + max(of_labels, float(noise @ expected))
+        share = _PSEUDO_DISAGREEMENTS / self.labelled.sum()
+        return plain, spread + share * float(noise @ (other - guess) ** 2), of_runs
+
+    def _n_equal(self, used: BoolArray) -> float:
+        """Return how many equally large clusters the labelled runs that count are equivalent to."""
+        return n_equal(self.units.sums((used * self.inverse)[:, None])[:, 0])
 
     def _problem(self, ratio: OutcomeRatio, value: float) -> str:
         """Say why there is no interval, or nothing."""
@@ -457,10 +474,11 @@ def outcome_features(traces: Sequence[TrajectoryArray], judge: FloatArray | None
     mean, columns = as_step_weights("uniform"), []
     for X in traces:
         low, high = X.value_range()
+        cells = X.cells
         if low >= 0 and high <= 1:
             bound = float(expit(_LARGEST_LOGIT))
-            X = X.with_cells(logit(np.clip(X.cells, 1 - bound, bound)))
-        columns += [collapse(X, phi, mean) for phi in ("last", "mean", "min")]
+            cells = logit(np.clip(cells, 1 - bound, bound))
+        columns += [collapse(X.with_cells(cells), phi, mean) for phi in ("last", "mean", "min")]
     steps = np.log(traces[0].lengths)
     columns += [steps, (steps - steps.mean()) ** 2]
     if judge is not None:

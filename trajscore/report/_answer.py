@@ -179,12 +179,17 @@ def _not_known(data: ReportData) -> Answer:
             counts = (
                 f"Outcomes are graded, and add up to {good:.1f} of {card['n_runs']:,} successes."
             )
-        headline = f"Too few {noun}s to say anything: read these {n}, and get about {more:,} more."
+        headline = (
+            f"Too few {noun}s to say anything: read these {n}, and {data.facts.verb} about "
+            f"{more:,} more."
+        )
         reason = (
             f"{counts} With fewer than 10 of either, chance alone makes a predictor look good or "
             f"bad."
         )
-        return Answer("", TOO_FEW, headline, "Why", reason, "Read the runs, and get more.")
+        return Answer(
+            "", TOO_FEW, headline, "Why", reason, f"Read the runs, and {data.facts.verb} more."
+        )
     headline = f"Not known yet: {n} are too few. About {more:,} more could settle {quoted(first)}."
     margin = _margin(data.cards, first, data)
     outcome = "runs with an outcome" if data.facts.n_labels is None else f"{noun}s"
@@ -193,8 +198,8 @@ def _not_known(data: ReportData) -> Answer:
     if ahead != first:
         needed = f"{int(data.cards.loc[ahead, 'n_needed']):,}"
         reason = f"{reason[:-1]}; {quoted(ahead)}, which is ahead so far, would need {needed}."
-    get = "Collect more runs" if data.facts.n_labels is None else "Label more runs"
-    advice = f"{get}. Until then, read runs, and do not act on these scores."
+    more_runs = f"{data.facts.verb.capitalize()} more runs"
+    advice = f"{more_runs}. Until then, read runs, and do not act on these scores."
     return Answer(first, TOO_FEW, headline, "Would settle it", reason, advice)
 
 

@@ -216,6 +216,8 @@ def _labels_needed(card: dict[str, Any], estimates: dict[str, dict[str, Any]]) -
         needed = labels_needed(width, pd.Series(pilot), confidence_level=level) - n
     except ValueError:  # not even if all are labelled
         return most
+    if margin < matters and card["signal_high"] > matters:  # whose error narrows in the same way
+        needed = max(needed, math.ceil(n * (card["signal_high"] / matters - 1)))
     more = ONE_DIGIT[np.searchsorted(ONE_DIGIT, max(needed, n / 10))]
     return min(int(more), most)
 

@@ -196,6 +196,11 @@ class Facts:
         """What more of would settle an answer."""
         return "run" if self.n_labels is None else "labelled run"
 
+    @property
+    def verb(self) -> str:
+        """How to get more of these."""
+        return "collect" if self.n_labels is None else "label"
+
 
 @dataclass(frozen=True)
 class Source:

@@ -181,7 +181,7 @@ def _clipping(data: ReportData) -> list[str]:
     for (name, form), row in data.sensitivity[data.sensitivity["clipped"] > 0].iterrows():
         margin = (
             f" (its margin would be {row['clip_1e-2']:+.3f} with a clip of 1e-2)"
-            if "clip_1e-2" in row
+            if data.options.is_clipped and "clip_1e-2" in row
             else ""
         )
         sentences.append(
@@ -224,8 +224,8 @@ def _step_weights(data: ReportData) -> str:
     if facts.n_unscored:
         text += f"; {facts.n_unscored:,} steps beyond the horizon are not scored"
     of_runs = float(data.labels[BASE_RATE, CONSTANT].mean())
-    if data.from_labels is not None:
-        of_runs = float(data.from_labels.loc[RATE, "value"])
+    if facts.n_labels is not None:
+        of_runs = facts.success_rate
     if abs(facts.rate - of_runs) > _SAME_RATE:
         text += (
             f"; the best constant is the success rate over forecasts, {facts.rate:.3f}, where the "
@@ -256,7 +256,9 @@ def labels_of(data: ReportData) -> str:
     text = f"{facts.n_labels:,} of {number_of_runs(facts.n_runs)} are labelled"
     if rate["note"]:
         return f"{text}. {rate['note']}"
-    text += f", worth about {_rounded(rate['worth'])} for the success rate, {_share(rate)}"
+    text += f", by which {_share(rate)} succeeded"
+    if rate["worth"] > facts.n_labels:
+        text += f", as well known as by {_rounded(rate['worth'])} labels alone"
     if PASSED in table.index:
         missed, passed = (
             _share(table.loc[name]) if not table.loc[name, "note"] else "an unknown share"

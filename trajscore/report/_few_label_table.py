@@ -7,6 +7,7 @@ outcomes, even to first order, is left out: errors by bins, pictures of them, th
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +64,16 @@ class Linear(NamedTuple):
         """Return what it is above another one."""
         return Linear(self.ratio - other.ratio, self.start - other.start)
 
+    @property
+    def moved(self) -> OutcomeRatio:
+        """The metric as a ratio, with the value that it starts from."""
+        own, start = self.ratio, self.start
+        return replace(
+            own,
+            success=own.success + start * own.success_weight,
+            failure=own.failure + start * own.failure_weight,
+        )
+
     def interval(self, few: FewLabels, level: float) -> tuple[float, float, float]:
         """Return value and interval; NaN where there is none."""
         row = few.estimate(self.ratio, level)
@@ -85,12 +96,13 @@ def auroc_metric(few: FewLabels, confidence: FloatArray) -> Linear:
     """Return the AUROC, linear in the outcomes around the pseudo-outcomes."""
     ones, group = np.ones(len(confidence)), group_ties(confidence)[1]
     pseudo = few.forecast + few.inverse * (few.outcome - few.forecast)
-    sums = np.bincount(group, 1 - pseudo), np.bincount(group, pseudo)
-    pairs, of_itself = sums[0].sum() * sums[1].sum(), float(pseudo @ (1 - pseudo))
-    area = (float(ranking.auroc(*sums)) * pairs - of_itself / 2) / (pairs - of_itself)
-    of_failure, of_success = ranking.GRADIENTS[ranking.auroc](*sums)
-    terms = (len(ones) * slope[group] for slope in (of_success, of_failure))
-    return Linear(OutcomeRatio(*terms, ones, ones), area, is_rank=True)
+    failures, successes = (np.bincount(group, own).astype(float) for own in (1 - pseudo, pseudo))
+    pairs, of_itself = failures.sum() * successes.sum(), float(pseudo @ (1 - pseudo))
+    area = (float(ranking.auroc(failures, successes)) * pairs - of_itself / 2) / (pairs - of_itself)
+    lost, won = (
+        len(ones) * slope[group] for slope in ranking.GRADIENTS[ranking.auroc](failures, successes)
+    )
+    return Linear(OutcomeRatio(won, lost, ones, ones), area, is_rank=True)
 
 
 def metrics_of(row: Row, options: Options) -> dict[str, Linear]:

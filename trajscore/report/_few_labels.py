@@ -64,9 +64,8 @@ def with_few_labels(judged: Judged) -> Judged:
 
 def _with_stopped(few: FewLabels, drawn: Any, runs: Coverage) -> FewLabels:
     """Add runs that were stopped, which are known to be what they count as."""
-    assert few.fold is not None and few.by_fold is not None
     known, n_folds = runs.labels, len(few.by_fold)
-    outcome, inverse, forecast = known.copy(), np.ones(len(runs)), known.copy()
+    outcome, inverse, forecast = known.copy(), np.zeros(len(runs)), known.copy()
     fold, by_fold = np.arange(len(runs)) % n_folds, np.tile(known, (n_folds, 1))
     outcome[drawn], inverse[drawn], forecast[drawn] = few.outcome, few.inverse, few.forecast
     fold[drawn], by_fold[:, drawn] = few.fold, few.by_fold
@@ -101,7 +100,6 @@ def by_few_labels(forecaster: Any, trace: TrajectoryArray, few: FewLabels) -> Tr
 
     It is fitted to the outcomes that the labels of the other folds make one expect of all runs.
     """
-    assert few.fold is not None and few.by_fold is not None
     cells, fold_of_cell = np.empty(len(trace.cells)), np.repeat(few.fold, trace.lengths)
     for k, expected in enumerate(few.by_fold):
         train, held_out = np.flatnonzero(few.fold != k), np.flatnonzero(few.fold == k)

@@ -118,7 +118,7 @@ def check_labelling(
     if judge is None and label_probability is None:
         return None
     y = sample.y
-    if len(graded := np.flatnonzero((y != np.floor(y)))):
+    if len(graded := np.flatnonzero(y != np.floor(y))):
         raise ValueError(
             f"row {graded[0]}: outcome {y[graded[0]]:g} must be 0, 1 or -1 where few runs are "
             f"labelled"
@@ -187,7 +187,10 @@ def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
     if len(y) < 2:
         return f"evaluation needs at least 2 runs, got {len(y)}"
     if not len(observed):
-        return f"none of the {len(y)} runs has an observed outcome; give outcomes for some of them"
+        return (
+            f"none of the {len(y)} runs has an observed outcome; give outcomes for some of them "
+            f"(trajscore label chooses which)"
+        )
     if needs_both and not differ(y):
         same = _constant_outcome(len(observed), observed[0])
         n = len(y) - len(observed)

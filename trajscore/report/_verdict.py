@@ -160,8 +160,8 @@ def _why_few(card: pd.Series, data: ReportData) -> str:
         outcome = "failed" if card["success_rate"] > 0.5 else "succeeded"
         return (
             f"only {rarer:.0f} of {card['n_runs']:,} {noun}s {outcome}; at least {FEWEST} "
-            f"successes and {FEWEST} failures are needed to draw a conclusion: get at least "
-            f"{needed} {noun}s"
+            f"successes and {FEWEST} failures are needed to draw a conclusion: {data.facts.verb} "
+            f"at least {needed} runs"
         )
     form = "as_given" if pd.isna(card["recalibrated"]) else "recalibrated"
     if pd.isna(card[form]):
@@ -283,10 +283,8 @@ def _of_equals(data: ReportData, name: str) -> list[str]:
     # beyond 10 steps lengths of a pair may differ by a tenth, and may rank it
     exact = math.isclose(row["AUROC"] - row[OVER_LENGTH[0]], 0.5, abs_tol=ROUNDING)
     chance = "chance" if exact else "the small differences in length that are left"
-    return [
-        f"among runs of equal length, which counting steps cannot rank, it "
-        f"{_ranks(row, OVER_LENGTH, chance)} (AUROC {row['AUROC']:.3f}, {over})"
-    ]
+    ranks = f"it {_ranks(row, OVER_LENGTH, chance)} (AUROC {row['AUROC']:.3f}, {over})"
+    return [f"among runs of equal length, which counting steps cannot rank, {ranks}"]
 
 
 def _ranks(row: pd.Series, over: Sequence[str], reference: str) -> str:

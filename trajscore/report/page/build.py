@@ -36,11 +36,11 @@ def embedded(data: ReportData) -> str:
 
 
 def _render(name: str, view: View, drawers: list[Any]) -> str:
-    template = _environment().get_template(name)
+    template = environment().get_template(name)
     return template.render(view=view, of=view.screen, parts=screen(view), drawers=drawers)
 
 
-def _environment() -> Any:
+def environment() -> Any:
     """Return Jinja2's environment over the templates of this package; everything is escaped."""
     jinja = optional("jinja2", "an HTML report needs Jinja2", "report")
     markup = optional("markupsafe", "an HTML report needs Jinja2", "report")

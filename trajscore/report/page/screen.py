@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from trajscore.core.values import number_of
 from trajscore.report._acting import LOST, PRICE, WORTH, price_text
 from trajscore.report._answer import counted_as
 from trajscore.report._cards import AVOID, ENDS, RECALIBRATE, TOO_FEW, USE, form_of
@@ -41,8 +42,9 @@ def screen(view: View) -> dict[str, Any]:
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
     }  # fmt: skip
     if view.has_few:
-        n, more = data.facts.n_runs, int(data.cards["n_needed"].min())
-        return parts | {"share": 100 * n / (n + more), "n": n}
+        n, more = int(data.cards["n_runs"].max()), int(data.cards["n_needed"].min())
+        counts = number_of(n, data.facts.noun)
+        return parts | {"share": 100 * n / (n + more), "n": counts}
     parts |= _strips(view) | {"groups": _groups(view)}
     if of.shown:
         parts |= {

@@ -72,9 +72,9 @@ class Table:
 def tables_of(data: ReportData) -> list[Table]:
     """Return every table that says something, the main one first."""
     tables = [
-        _main(data), _labels(data), _margins(data), _pairs(data), _gains(data), *_groups(data), _stopping(data),
-        _steps(data), _equal_length(data), _lengths(data), _stops(data), _left_out(data),
-        _values(data), _sensitivity(data),
+        _main(data), _labels(data), _margins(data), _pairs(data), _gains(data), *_groups(data),
+        _stopping(data), _steps(data), _equal_length(data), _lengths(data), _stops(data),
+        _left_out(data), _values(data), _sensitivity(data),
     ]  # fmt: skip
     return [table for table in tables if table.says_enough or not table.frame.empty]
 

@@ -1,0 +1,88 @@
+"""Runs of which few are labelled: a judge's verdicts from a file, and labels from another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError
+from trajscore.core.outcomes import CENSORED
+from trajscore.core.stops import normalize_reasons, recorded_stops
+from trajscore.core.type_aliases import BoolArray
+from trajscore.io.fields import USUAL_FIELDS, Fields
+from trajscore.io.outcome_tables import read_labels
+from trajscore.report._inputs import Inputs, load
+
+
+def load_labelled(
+    path: Path | None,
+    fields: Fields = USUAL_FIELDS,
+    *,
+    judge: str | None = None,
+    labels: Any = None,
+    **reading: Any,
+) -> Inputs:
+    """Load runs as `load` does; with a judge or labels, their outcomes are those of the labels.
+
+    `judge` names the field or column of its verdicts, which are read as outcomes are. `labels` is a
+    table as `trajscore label` writes it. Runs that were stopped before a verdict have no chance of
+    being labelled.
+    """
+    if judge is None and labels is None:
+        return load(path, fields, **reading)
+    instead = "judge" if judge is not None else "labels"
+    if path is None:
+        raise ArgumentError("{argument} needs a table or a log; name it", instead)
+    for name, value in {"outcome": fields.outcome, "outcomes": reading.get("outcomes")}.items():
+        if value is not None:
+            raise ArgumentError(
+                f"{{argument}} and {{argument:{name}}} exclude each other; outcomes come from "
+                f"{{argument:labels}}",
+                instead,
+            )
+    if judge is None:
+        reading = {**reading, "outcomes": {}}
+    # a verdict is an outcome by somebody else
+    inputs = load(path, replace(fields, outcome=judge), **reading)
+    verdict, n_runs = (None if judge is None else inputs.y), len(inputs.y)
+    lost = np.zeros(n_runs, dtype=bool) if verdict is None else verdict == CENSORED
+    if (without := lost & ~has_stop(inputs)).any():
+        raise ArgumentError(
+            f"{{argument}}: run {str(ids_of(inputs)[np.argmax(without)])!r} has no verdict; get "
+            f"one for every run, or leave {{argument}} out",
+            "judge",
+        )
+    y, probability, notes = np.full(n_runs, CENSORED), None, tuple[str, ...]()
+    if labels is not None:
+        y, probability, notes = read_labels(labels, fields, ids_of(inputs), reading["outcome_map"])
+    if verdict is not None and lost.any():
+        verdict = np.where(lost, 0, verdict)
+        if probability is None:
+            probability = np.full(n_runs, (y != CENSORED).sum() / max((~lost).sum(), 1))
+            notes += ("each run is taken to have been equally likely to be labelled",) * (
+                labels is not None
+            )
+        probability = np.where(lost & (y == CENSORED), np.nan, probability)
+    return replace(inputs, y=y, judge=verdict, label_probability=probability, remarks=(*notes,))
+
+
+def ids_of(inputs: Inputs) -> Any:
+    """Return the ids of the runs."""
+    return _first(inputs).ids
+
+
+def has_stop(inputs: Inputs) -> BoolArray:
+    """Whether each run has a stop reason."""
+    reasons, _ = recorded_stops(_first(inputs).meta, inputs.stop_reason)
+    if reasons is None:
+        return np.zeros(len(inputs.y), dtype=bool)
+    return np.asarray(normalize_reasons(reasons) != "")
+
+
+def _first(inputs: Inputs) -> TrajectoryArray:
+    X = inputs.predictors
+    return X if isinstance(X, TrajectoryArray) else next(iter(X.values()))
