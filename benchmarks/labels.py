@@ -14,6 +14,7 @@ judge alone   the judge taken for the truth
 PPI++         the judge's verdict as the forecast, power tuned, uniform labels
 uniform       `label_intervals`, uniform labels
 chosen        `label_intervals`, runs chosen by `LabelDesign`, for the margin
+ppi-python    `ppi_mean_ci` of that package, uniform labels, where it is installed: the rate alone
 
 For the success rate, TPS, its margin over the best constant, and the false alarm rate of a rule
 that flags the fifth of the runs whose lowest forecast is lowest: the coverage of 95% intervals, and
@@ -35,6 +36,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from intervals import Population, public_tables
+
+try:
+    from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
+except ImportError:
+    ppi_mean_ci = None
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.collapse import aggregate
 from trajscore.core.score_families import get_family
@@ -57,7 +63,7 @@ from trajscore.inference.units import any_units
 FloatArray = NDArray[np.float64]
 N_RUNS = 2000
 METRICS = ("success rate", "TPS log", "TPS log margin", "false alarm rate")
-METHODS = ("labels only", "judge alone", "PPI++", "uniform", "chosen")
+METHODS = ("labels only", "judge alone", "PPI++", "ppi-python", "uniform", "chosen")
 JUDGES = {"90/80": (0.9, 0.8), "97/92": (0.97, 0.92)}
 JUDGE_NAMES = (*JUDGES, "hard runs", "own", "none")
 LOG, EARLY = get_family("log"), as_step_weights()
@@ -156,6 +162,12 @@ def estimates(sample: Sample, n_labels: int, rng: Any) -> dict[str, list[Any]]:
     if judge is not None:
         out["judge alone"] = plain(X, judge, tasks, flagged)
         out["PPI++"] = by_judge(sample, few, n_labels)
+        if ppi_mean_ci is not None:
+            others = np.delete(judge, rows)
+            known = y[rows].astype(float), judge[rows], others
+            low, high = (float(np.squeeze(end)) for end in ppi_mean_ci(*known, alpha=0.05))
+            rate = float(np.squeeze(ppi_mean_pointestimate(*known)))
+            out["ppi-python"] = [(rate, low, high), *[(np.nan,) * 3] * 3]
     options = {"judge": judge, "groups": tasks, "flagged": flagged}
     table = label_intervals(X, few, label_probability=n_labels / n, **options)
     out["uniform"] = table.loc[[*METRICS], ["value", "low", "high"]].to_numpy()

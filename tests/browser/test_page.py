@@ -1,4 +1,4 @@
-"""The page as a browser shows it, on five reports."""
+"""The page as a browser shows it, on six reports."""
 
 import io
 import re

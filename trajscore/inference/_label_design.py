@@ -187,7 +187,8 @@ class LabelDesign(BaseEstimator):
             )
         before = np.ones(len(sample))
         if label_probability is not None:
-            before = check_label_probability(label_probability, sample.y)
+            known = check_label_probability(label_probability, sample.y)
+            before = np.where(labelled, known, 1.0)
         verdict = None if judge is None else check_verdict(judge, len(sample), "judge")
         order = sample.id_order()
         ordered = sample.take(order)

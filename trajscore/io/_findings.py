@@ -78,7 +78,8 @@ class Findings:
     def outcome_problem(self) -> str:
         """Say how to name the outcome where no run has one; "" otherwise."""
         tally, table = self.tally, self.selection.table
-        if tally.n_with_outcome or not tally.n_runs:
+        is_wanted = table is not None and not table  # an empty one says that none is known
+        if tally.n_with_outcome or not tally.n_runs or is_wanted:
             return ""
         ids = examples(tally.ids)
         if table is not None:
@@ -97,7 +98,8 @@ class Findings:
         hint = next((f", such as {hint}" for hint in hints if hint), "")
         return (
             f"no run has an outcome{candidates}; name the field with {{argument:outcome}}{hint}, "
-            f"or give a table of run ids ({ids} ...) and outcomes with {{argument:outcomes}}"
+            f"or give a table of run ids ({ids} ...) and outcomes with {{argument:outcomes}}; "
+            f"where none is known, trajscore label chooses runs to read"
         )
 
     def problem(self) -> str:

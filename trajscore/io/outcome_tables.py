@@ -76,7 +76,7 @@ def join_outcomes(
             "outcomes",
         )
     frame = frame.assign(**{JOINED: [table.get(run, {}).get("outcome") for run in ids]})
-    notes = tuple(unmatched(len(table.keys() - runs), n_missing))
+    notes = tuple(unmatched(len(table.keys() - runs), n_missing)) if table else ()
     if not table.is_turned:
         return frame, replace(names, outcome=JOINED), notes
     notes = (turned_note(bare_name(str(names.outcome))), *notes)
