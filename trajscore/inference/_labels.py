@@ -409,7 +409,7 @@ class FewLabels:
             wrong = np.abs(self.outcome - self.forecast)
             expected = (1 - wrong) * (seen - guess) ** 2 + wrong * (other - guess) ** 2
             spread = of_runs + max(of_labels, float(noise @ expected))
-        share = (_PSEUDO_DISAGREEMENTS if ratio.is_rate else 1.0) / self.labelled.sum()
+        share = _PSEUDO_DISAGREEMENTS / self.labelled.sum()
         return plain, spread + share * float(noise @ (other - guess) ** 2), of_runs
 
     def _n_equal(self, used: BoolArray) -> float:
