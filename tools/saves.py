@@ -30,7 +30,7 @@ from trajscore.cli import check as check_command
 from trajscore.datasets import make_trajectories
 from trajscore.gates import RunSet, check
 from trajscore.monitoring._journal import Journal
-from trajscore.monitoring._persistence import load_process, save_process
+from trajscore.monitoring._persistence import load_process, save_fitted
 from trajscore.report.page import build
 
 PAGE = 4096  # of the disk in memory
@@ -114,7 +114,7 @@ def kinds() -> dict[str, Kind]:
         ),
         "process": Kind(
             ".skops",
-            lambda k, path: save_process(processes[k], path),
+            lambda k, path: save_fitted(processes[k], path),
             lambda path: load_process(path).thresholds_.to_dict(),
         ),
         "state, written anew": Kind("", new_state, n_lines_in_order),

@@ -151,8 +151,7 @@ def log_of(n=60):
 
 def test_a_log_is_read_on_a_page(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    with open("log.jsonl", "w") as file:
-        file.writelines(json.dumps(record) + "\n" for record in log_of())
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(one) + "\n" for one in log_of()))
     words = ("label", "log.jsonl", "--judge", "grade", "--n", 30, "--out", "to_read.csv")
     code, out, err = run(capsys, *words, "--page", "to_read.html")
     assert (code, err) == (0, "")

@@ -7,7 +7,7 @@ import pytest
 
 from trajscore import DensityRatioEProcess
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring._persistence import _try_out, load_process, save_process
+from trajscore.monitoring._persistence import _try_out, load_process, save_fitted
 
 pytest.importorskip("skops")
 
@@ -22,7 +22,7 @@ def process():
 def test_what_is_read_decides_as_what_was_written(process, tmp_path):
     path = tmp_path / "p.skops"
     path.write_text("old")
-    save_process(process, path)
+    save_fitted(process, path)
     assert [file.name for file in tmp_path.iterdir()] == ["p.skops"]
     for place in (path, str(path)):
         again = load_process(place)
@@ -34,7 +34,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(process, tmp_path):
     path = tmp_path / "p.skops"
     path.write_text("old")
     with pytest.raises(Exception, match="generator"):
-        save_process((step for step in X), path)
+        save_fitted((step for step in X), path)
     assert path.read_text() == "old"
 
 
@@ -51,14 +51,14 @@ def test_other_files_are_refused(tmp_path, content, problem):
     if isinstance(content, bytes):
         path.write_bytes(content)
     elif content is not None:
-        save_process(content, path)
+        save_fitted(content, path)
     with pytest.raises(OSError if content is None else ValueError, match=problem):
         load_process(path)
 
 
 def test_a_damaged_file_is_refused(process, tmp_path):
     path = tmp_path / "p.skops"
-    save_process(process, path)
+    save_fitted(process, path)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match=r"p\.skops is (not a \.skops file|damaged)"):
@@ -71,7 +71,7 @@ class Unknown:
 
 def test_types_that_nobody_trusts_are_named(tmp_path):
     path = tmp_path / "p.skops"
-    save_process([Unknown()], path)
+    save_fitted([Unknown()], path)
     name = f"{Unknown.__module__}.Unknown"
     problem = re.escape(f"holds {name}, which could do harm when loaded") + ".*--trust "
     with pytest.raises(ValueError, match=problem + re.escape(name)):
@@ -83,7 +83,7 @@ def test_types_that_nobody_trusts_are_named(tmp_path):
 def test_a_process_that_does_not_work_is_refused(tmp_path):
     process = DensityRatioEProcess().fit(X, Y)
     del process.test_.__dict__["alphas"]
-    save_process(process, tmp_path / "p.skops")
+    save_fitted(process, tmp_path / "p.skops")
     with pytest.raises(ValueError, match=r"p\.skops holds a process that does not work: "):
         load_process(tmp_path / "p.skops")
 

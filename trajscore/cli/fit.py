@@ -12,15 +12,16 @@ import numpy as np
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.cli.compare import read
-from trajscore.cli.inputs import TABLE, add_input_options, check_folder, number
+from trajscore.cli.inputs import TABLE, add_input_options, check_folder, number, reading
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import number_of
 from trajscore.gates import RunSet
+from trajscore.integrations import Guard
 from trajscore.monitoring import DensityRatioEProcess
 from trajscore.monitoring._eprocess import FIXED, HELD_OUT
-from trajscore.monitoring._persistence import save_process
-from trajscore.report._inputs import RISKS
+from trajscore.monitoring._persistence import save_fitted
+from trajscore.report._inputs import RISKS, load
 from trajscore.report._missing import whole_runs
 
 
@@ -49,6 +50,12 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         default="step",
         help="when it shows that a run ends: with its last step, after it, or never",
     )
+    add(
+        "--guard",
+        action="store_true",
+        help="of a log: learn from what is said and called; trajscore.integrations.Guard.load "
+        "reads the file, and follows conversations",
+    )
     add_input_options(parser)
     parser.set_defaults(censored="failure")
     return parser
@@ -59,6 +66,9 @@ def run(arguments: argparse.Namespace) -> None:
     check_folder("--out", arguments.out)
     if arguments.out.suffix != ".skops":
         raise ValueError(f"--out: {arguments.out} must end in .skops")
+    if arguments.guard:
+        _fit_guard(arguments)
+        return
     runs = read(arguments.table, arguments)
     X, whole = _channels(runs, arguments.scores)
     end = None if arguments.end == "unknown" else arguments.end
@@ -70,7 +80,7 @@ def run(arguments: argparse.Namespace) -> None:
     y = runs.y[whole]
     groups = None if runs.tasks is None else runs.tasks[whole]
     process.fit(X[whole], y, groups=groups)
-    save_process(process, arguments.out)
+    save_fitted(process, arguments.out)
     if groups is not None and np.isinf(process.thresholds_).any():
         print(
             "warning: of each task one success counts. Give runs of more tasks, raise --alpha or, "
@@ -79,6 +89,24 @@ def run(arguments: argparse.Namespace) -> None:
         )
     print(_summary(process, X, runs, whole))
     print(f"wrote {arguments.out}; use it with: trajscore monitor --model {arguments.out}")
+
+
+def _fit_guard(arguments: argparse.Namespace) -> None:
+    """Fit a guard on a log and write it."""
+    inputs = load(arguments.table, **reading(arguments), needs_scores=False)
+    if not inputs.log:
+        raise ValueError("--guard learns from what was said; a table has none of it, give a log")
+    process = DensityRatioEProcess(threshold=arguments.threshold, alpha=arguments.alpha or 0.05)
+    guard = Guard(process=process).fit(inputs.log, inputs.y, groups=inputs.groups)
+    guard.save(arguments.out)
+    y, is_stopped = inputs.y, guard.stopping_steps(inputs.log) > 0
+    bad, good = (f"{is_stopped[y == outcome].mean():.0%}" for outcome in (0, 1))
+    stopped = f"it stops {bad} of the failures and {good} of the successes"
+    print(f"fitted on {number_of(len(y), 'run')}; of the same runs {stopped}")
+    print(
+        f"wrote {arguments.out}; use it with: "
+        f"trajscore.integrations.Guard.load({str(arguments.out)!r})"
+    )
 
 
 def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:

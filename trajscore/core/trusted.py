@@ -16,6 +16,7 @@ _OURS = {
     "censoring._hazard": ("StopHazard",),
     "censoring._monte_carlo": ("MonteCarloContinuation",),
     "censoring._shares": ("_with_squares",),
+    "integrations._guard": ("Guard",),
     "metrics._scorers": ("CensoredTPSScorer", "TPSScorer"),
     "monitoring._baselines": ("CalibratedVerifier", "FixedStepStop", "RandomStop", "RawVerifier"),
     "monitoring._density_ratio": ("DensityRatio", "FittedTest", "Fold"),

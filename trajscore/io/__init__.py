@@ -2,6 +2,7 @@
 
 from trajscore.io._run import MalformedRunError, Run, Step, ToolCall
 from trajscore.io.formats.tau2 import read_tau2
+from trajscore.io.live import as_run
 from trajscore.io.reading import iter_runs, read_runs
 from trajscore.io.registry import Format, register
 from trajscore.io.runs import Runs, meta, outcomes
@@ -13,6 +14,7 @@ __all__ = [
     "Runs",
     "Step",
     "ToolCall",
+    "as_run",
     "iter_runs",
     "meta",
     "outcomes",

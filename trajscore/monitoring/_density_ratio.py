@@ -17,7 +17,7 @@ from trajscore.core.estimator import inside_of
 from trajscore.core.outcomes import differ
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.within_runs import last_cells, run_maxima, running_max
+from trajscore.core.within_runs import first_step_above, last_cells, run_maxima, running_max
 from trajscore.monitoring._stopping_rule import unfitted_forecaster
 from trajscore.monitoring._thresholds import TIE, Threshold, one_id, run_uniforms
 
@@ -63,9 +63,9 @@ class DensityRatio(NamedTuple):
             F = check_trajectories(self.forecaster.transform(X), single_channel=True)
         return self.of_forecasts(F.cells)
 
-    def monitored_values(self, X: TrajectoryArray) -> FloatArray:
-        """Log M after every step, less `wait` while the run goes on."""
-        log_m, ends = self.log_m(X), last_cells(X)[X.ended]
+    def monitored_values(self, X: TrajectoryArray, log_m: FloatArray | None = None) -> FloatArray:
+        """Log M after every step, which may be known, less `wait` while the run goes on."""
+        log_m, ends = self.log_m(X) if log_m is None else log_m, last_cells(X)[X.ended]
         values = log_m - self.wait
         if self.end == "after":  # the last step counts twice: before its end is known, too
             values = self.log_m(X.with_ended(False)) - self.wait
@@ -132,17 +132,24 @@ class FittedTest:
         """Whether a uniform of each run, by its id, takes part in what is decided."""
         return self.randomized_end or getattr(self.threshold(alpha), "seed", None) is not None
 
-    def statistic(self, X: TrajectoryArray) -> FloatArray:
-        """What is compared with limits, of every cell."""
+    def statistic(self, X: TrajectoryArray, log_m: FloatArray | None = None) -> FloatArray:
+        """What is compared with limits, of every cell; log M may be known."""
         if self.folds:
             counts = [
                 fold.count(running_max(X, fold.ratio.monitored_values(X))) for fold in self.folds
             ]
             return -1.0 - np.sum(counts, axis=0)
-        values = self.ratio.monitored_values(X)
+        values = self.ratio.monitored_values(X, log_m)
         if self.randomized_end:
             values[last_cells(X)[X.ended]] -= np.log(run_uniforms(X.ids[X.ended], self.seed))
         return values
+
+    def decide(self, X: TrajectoryArray, alpha: float) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Return log M of every cell, the step at which each run is flagged, and its p-value."""
+        log_m, threshold = self.ratio.log_m(X), self.threshold(alpha)
+        values = self.statistic(X, log_m)
+        stops = first_step_above(X, values, threshold.limits(X.ids))
+        return log_m, stops, threshold.p_values(run_maxima(X, values))
 
     def begin(self) -> Progress:
         """Progress of a run before its first step."""

@@ -25,6 +25,7 @@ from trajscore.core.values import (
     is_number,
     number_of,
 )
+from trajscore.core.within_runs import run_maxima
 from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold, final_forecaster
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._stopping_rule import StoppingRule, by_alpha, warn_longer
@@ -310,6 +311,35 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         return EProcessMonitor(self.test_, self._level(alpha), state)
 
     # ------------------------------------------------------------------ fitting
+
+    def p_values(self, X: Any) -> FloatArray:
+        """Return how rarely a run that would succeed looks as bad as each run so far.
+
+        Parameters
+        ----------
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            Scores of runs, complete or not.
+
+        Returns
+        -------
+        ndarray of shape (n_runs,)
+            The smallest level at which each run would be flagged by now, ties apart: for held-out
+            thresholds the share of held-out successes, itself included, that are at least as bad;
+            else what Ville's inequality gives for the largest M. A success is at most alpha with
+            the chance that the threshold promises, whenever one looks.
+
+        Examples
+        --------
+        >>> from trajscore import DensityRatioEProcess
+        >>> from trajscore.datasets import make_trajectories
+        >>> X, y = make_trajectories(2000, lengths=6, random_state=0, return_X_y=True)
+        >>> process = DensityRatioEProcess(alpha=0.1).fit(X, y)
+        >>> (process.p_values(X[:500]) <= 0.1).tolist() == (process.predict(X[:500]) == 0).tolist()
+        True
+        """
+        traces = self._check(X)
+        largest = run_maxima(traces, self._statistic(traces))
+        return self.test_.thresholds[0].p_values(largest)
 
     def _check_parameters(self) -> None:
         check_choice(self.threshold, "threshold", (*HELD_OUT, *FIXED))

@@ -5,17 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from trajscore.core.optional import optional
 from trajscore.core.storage import replacing
 from trajscore.core.trusted import trusted_types
 from trajscore.monitoring._eprocess import DensityRatioEProcess
 
+Fitted = TypeVar("Fitted")
 
-def save_process(process: DensityRatioEProcess, path: Path) -> None:
-    """Write a fitted process to a .skops file, whole or not at all."""
-    content = _skops("writing").dumps(process)
+
+def save_fitted(estimator: Any, path: Path) -> None:
+    """Write a fitted estimator to a .skops file, whole or not at all."""
+    content = _skops("writing").dumps(estimator)
     with replacing(path) as file:
         file.write(content)
 
@@ -25,7 +27,18 @@ def _skops(doing: str) -> Any:
 
 
 def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioEProcess:
-    """Read a fitted process from a .skops file, which runs no code of its own.
+    """Read a fitted process from a .skops file, and try it out."""
+    process = load_fitted(path, DensityRatioEProcess, trusted)
+    try:
+        _try_out(process)
+    except Exception as error:
+        raise ValueError(f"{path} holds a process that does not work: {error}") from error
+    return process
+
+
+def load_fitted(path: str | Path, kind: type[Fitted], trusted: Sequence[str] = ()) -> Fitted:
+    """Read a fitted estimator from a .skops file, which runs no code of its own.
+
     All types in the file are checked before any of it is loaded: what `trusted_types` does not
     name, and scikit-learn's own estimators are not, whoever made the file can name in `trusted`.
     """
@@ -50,16 +63,12 @@ def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioE
             f"{' '.join(f'--trust {type_name}' for type_name in refused)}"
         )
     try:
-        process = io.load(file, trusted=unknown)
+        fitted = io.load(file, trusted=unknown)
     except Exception as error:
         raise ValueError(f"{file} is damaged: {error}; write it again") from error
-    if not isinstance(process, DensityRatioEProcess):
-        raise ValueError(f"{file} holds a {type(process).__name__}, not a DensityRatioEProcess")
-    try:
-        _try_out(process)
-    except Exception as error:
-        raise ValueError(f"{file} holds a process that does not work: {error}") from error
-    return process
+    if not isinstance(fitted, kind):
+        raise ValueError(f"{file} holds a {type(fitted).__name__}, not a {kind.__name__}")
+    return fitted
 
 
 def _try_out(process: DensityRatioEProcess) -> None:

@@ -75,6 +75,10 @@ class Threshold(ABC):
         """Limit of each new run."""
         return np.full(len(ids), self.log_threshold + TIE)
 
+    def p_values(self, largest: FloatArray) -> FloatArray:
+        """Smallest level at which runs with these largest log M would be flagged."""
+        return np.exp(np.minimum(self.log_threshold + np.log(self.alpha) - largest, 0.0))
+
 
 @dataclass
 class Ville(Threshold):
@@ -125,6 +129,11 @@ class HeldOut(Threshold):
         if not is_enough:
             _warn_too_few(len(maxima), self.name, self.alpha, self.needs())
         return self
+
+    def p_values(self, largest: FloatArray) -> FloatArray:
+        n = len(self._maxima)
+        below = np.searchsorted(self._maxima, largest - TIE, side="left")
+        return np.asarray((n - below + 1) / (n + 1))
 
     def limits(self, ids: NDArray[Any]) -> FloatArray:
         # with too few values no uniform flags a run either
@@ -189,7 +198,7 @@ class CrossConformal(Threshold):
     """
 
     def fit(self, maxima: FloatArray, uniforms: FloatArray) -> Self:
-        n = len(maxima)
+        self._n = n = len(maxima)
         self._largest_count = n + 1 - conformal_rank(n, self.alpha)
         if not self._largest_count:
             _warn_too_few(n, "conformal", self.alpha, conformal_needs(self.alpha))
@@ -197,6 +206,9 @@ class CrossConformal(Threshold):
 
     def limits(self, ids: NDArray[Any]) -> FloatArray:
         return np.full(len(ids), -self._largest_count - 0.5)
+
+    def p_values(self, largest: FloatArray) -> FloatArray:
+        return -largest / (self._n + 1)
 
 
 def randomised_conformal_limits(

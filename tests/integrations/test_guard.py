@@ -1,0 +1,180 @@
+"""A guard decides on a conversation as its process does on the finished log."""
+
+import copy
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from scripts import load_script
+from trajscore import ActionSignals, DensityRatioEProcess, TracerSignals, io
+from trajscore.core.array import TrajectoryArray
+from trajscore.integrations import Guard, StopRun
+from trajscore.tracer._turns import RunTransformer
+
+live = load_script("live_runs", "tools")
+
+
+@pytest.fixture(scope="module")
+def guard():
+    return live.fitted_guard(0, 300)
+
+
+@pytest.fixture(scope="module")
+def talks():
+    rng = np.random.default_rng(5)
+    return [live.talk_of(rng) for _ in range(30)]
+
+
+def test_every_look_is_that_of_the_finished_log(guard, talks):
+    stops = guard.stopping_steps([live.run_of(talk, str(k)) for k, talk in enumerate(talks)])
+    assert (stops > 0).any()
+    assert (stops == 0).any()
+    for k, (talk, stop) in enumerate(zip(talks, stops, strict=True)):
+        messages = live.chat_of(talk)
+        for n in range(1, len(messages) + 1):
+            look = guard.look(messages[:n], str(k), done=n == len(messages))
+            # before the end the flag is that of the log, as soon as the step is there
+            if n < len(messages) and look.step < stop:
+                assert not look.stop
+            elif n == len(messages) or stop < look.step:
+                assert look.stop == (stop > 0)
+                assert look.flagged_step == (stop or None)
+    assert look.suspicion <= 1
+
+
+def test_suspicion_is_the_level_at_which_a_run_is_stopped(guard, talks):
+    alpha = guard.process_.alphas_[0]
+    for k, talk in enumerate(talks):
+        look = guard.look(live.chat_of(talk), str(k), done=True)
+        assert look.stop == (look.suspicion >= 1 - alpha - 1e-12)
+
+
+def test_calls_that_have_no_result_yet_are_not_counted(guard, talks):
+    talk = next(talk for talk in talks if talk.turns[0].order is not None)
+    messages = live.chat_of(talk)
+    assert guard.look(messages[:1]) == guard.look(messages[:2])
+    assert guard.look(messages[:3]).step == 2
+
+
+def test_nothing_was_said_yet(guard):
+    look = guard.look([{"role": "system", "content": "Be kind."}])
+    assert (look.step, look.stop, look.flagged_step) == (0, False, None)
+
+
+def test_a_guard_is_saved_and_decides_the_same(guard, talks, tmp_path):
+    guard.save(tmp_path / "guard.skops")
+    again = Guard.load(tmp_path / "guard.skops")
+    for talk in talks[:5]:
+        assert again.look(live.chat_of(talk)) == guard.look(live.chat_of(talk))
+    guard.process_.test_  # the one that was saved is as it was  # noqa: B018
+    with pytest.raises(ValueError, match="holds a Guard, not a DensityRatioEProcess"):
+        load_as_process(tmp_path / "guard.skops")
+
+
+def load_as_process(path):
+    from trajscore.monitoring._persistence import load_process
+
+    return load_process(path)
+
+
+def test_a_history_that_was_changed_is_refused(guard, talks):
+    messages = live.chat_of(talks[0])
+    watch = guard.follow("run 1")
+    watch.look(messages[:5])
+    changed = copy.deepcopy(messages)
+    changed[0]["content"] = "Something else"
+    for other in (changed, messages[2:], messages[:1]):
+        with pytest.raises(ValueError, match="run 'run 1': turn . is not what it was, or is gone"):
+            watch.look(other)
+    assert watch.look(messages).step > 2
+
+
+def test_signals_that_know_the_future_are_refused(talks):
+    class Length(RunTransformer):
+        def _channels_of(self, X, *, reset):
+            runs = list(X)
+            lengths = [len(run.steps) for run in runs]
+            cells = np.repeat(np.array(lengths, dtype=float), lengths)
+            return TrajectoryArray(cells, lengths, ids=[run.id for run in runs])
+
+    runs = [live.run_of(talk, str(k)) for k, talk in enumerate(talks)]
+    with pytest.raises(ValueError, match="depend on the turns so far alone"):
+        Guard(Length()).fit(runs)
+
+
+def test_signals_with_gaps_are_refused(talks):
+    runs = [live.run_of(talk, str(k)) for k, talk in enumerate(talks)]
+    with pytest.raises(ValueError, match="a signal has no value here, and a guard needs one"):
+        Guard(TracerSignals()).fit(runs)
+
+
+def test_signals_may_be_a_pipeline_and_levels_several(talks):
+    rng = np.random.default_rng(2)
+    runs = [live.run_of(live.talk_of(rng), str(k)) for k in range(200)]
+    signals = make_pipeline(ActionSignals(["errors", "repeats"]))
+    guard = Guard(signals, DensityRatioEProcess(alpha=(0.3, 0.1)))
+    assert clone(guard).get_params()["process__alpha"] == (0.3, 0.1)
+    guard.fit(runs, [run.outcome for run in runs], groups=np.arange(200))
+    stops = [guard.stopping_steps(runs, alpha) > 0 for alpha in (0.3, 0.1)]
+    assert stops[0].sum() > stops[1].sum()
+    messages = live.chat_of(talks[0])
+    assert guard.look(messages, alpha=0.1).log_threshold > guard.look(messages).log_threshold
+
+
+def test_a_guard_that_was_not_fitted_is_refused():
+    with pytest.raises(ValueError, match="not fitted"):
+        Guard().look([])
+    with pytest.raises(ValueError, match="not fitted"):
+        Guard().follow()
+
+
+def test_a_loop_of_your_own_stops_where_the_log_does(guard, talks, tmp_path, capsys):
+    guard.save(tmp_path / "guard.skops")
+    assert live.trial("a loop of your own", guard, talks, tmp_path / "guard.skops") == []
+    assert "0 differences" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["langchain", "openai_agents", "pydantic_ai"])
+def test_agents_of_frameworks_stop_where_the_log_does(guard, talks, tmp_path, name):
+    pytest.importorskip(live.FRAMEWORKS[name][0])
+    guard.save(tmp_path / "guard.skops")
+    assert live.trial(name, guard, talks, tmp_path / "guard.skops") == []
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [("langchain", "langchain"), ("openai_agents", "openai-agents")],
+)
+def test_a_missing_framework_names_its_extra(module, extra):
+    from importlib import import_module
+
+    if live.importlib.util.find_spec(live.FRAMEWORKS[module][0]) is not None:
+        pytest.skip("it is installed")
+    with pytest.raises(ImportError, match=rf"scikit-trajscore\[{extra}\]"):
+        import_module(f"trajscore.integrations.{module}")
+
+
+def test_an_exception_says_what_was_stopped(guard, talks):
+    stops = guard.stopping_steps([live.run_of(talk, str(k)) for k, talk in enumerate(talks)])
+    talk = talks[int(np.argmax(stops > 0))]
+    look = guard.look(live.chat_of(talk), "run 7", done=True)
+    assert str(StopRun(look)) == f"run 'run 7' was stopped at step {look.flagged_step}"
+
+
+def test_a_guard_of_a_real_log_decides_on_every_prefix_as_the_batch(public_file):
+    log = public_file("tau_bench", "gpt-4o-airline.json")
+    runs = io.read_runs(log, max_turns=None)
+    guard = Guard(process=DensityRatioEProcess(alpha=0.2))
+    guard.fit(runs, groups=[run.task for run in runs])
+    stops = guard.stopping_steps(runs)
+    assert 0.2 < (stops > 0).mean() < 0.7
+    for run, stop in list(zip(runs, stops, strict=True))[::10]:
+        first = 0
+        for n in range(1, len(run.steps)):
+            look = guard.look(io.Run(run.id, run.steps[:n], task=run.task), run.id)
+            first = first or look.flagged_step or 0
+        done = guard.look(run, run.id, done=True).flagged_step or 0
+        assert done == stop
+        assert first in (0, stop)

@@ -1,0 +1,66 @@
+"""Messages of a conversation that goes on, as objects or as dicts."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from trajscore import io
+
+CHAT = [
+    {"role": "system", "content": "Be kind."},
+    {"role": "user", "content": "Where is order 7?"},
+    {
+        "role": "assistant",
+        "content": "I look.",
+        "tool_calls": [{"id": "1", "function": {"name": "find", "arguments": '{"order": 7}'}}],
+    },
+    {"role": "tool", "tool_call_id": "1", "content": "in Oslo"},
+    {"role": "assistant", "content": "In Oslo."},
+]
+
+
+class Dumped:
+    def __init__(self, fields):
+        self.fields = fields
+
+    def model_dump(self):
+        return self.fields
+
+
+@dataclass
+class Message:
+    role: str
+    content: str
+    tool_calls: list = field(default_factory=list)
+    tool_call_id: str | None = None
+
+
+def said(run):
+    return [
+        (step.actor, step.text, [call.result for call in step.tool_calls]) for step in run.steps
+    ]
+
+
+WANTED = [
+    ("user", "Where is order 7?", []),
+    ("agent", "I look.", ["in Oslo"]),
+    ("agent", "In Oslo.", []),
+]
+
+
+@pytest.mark.parametrize("kind", [dict, Dumped, lambda fields: Message(**fields)])
+def test_messages_are_read_as_dicts_and_as_objects(kind):
+    run = io.as_run([kind(message) for message in CHAT], "run 1")
+    assert said(run) == WANTED
+    assert (run.id, run.outcome) == ("run 1", -1)
+    assert run.extra["system"] == ["Be kind."]
+
+
+def test_a_call_without_a_result_has_none():
+    run = io.as_run(CHAT[:3])
+    assert run.steps[-1].tool_calls[0].result is None
+
+
+def test_what_is_no_message_is_named():
+    with pytest.raises(io.MalformedRunError, match="message 1 is int, not an object"):
+        io.as_run([CHAT[1], 7])

@@ -1,0 +1,309 @@
+"""Agents of real frameworks with fake models: does a guard stop each where its log is flagged?
+
+    python tools/live_runs.py [--runs 40] [--seed 0] [NAME ...]
+
+A guard is fitted on simulated conversations. Then each framework that is installed runs others,
+good and bad, with a model that answers from a list. Each must be stopped before the call of the
+model that follows the turn at which the finished log is flagged; the others go on to their end. In
+langchain every third run is killed in the middle and goes on in a new agent, from its checkpoint,
+with a guard that was read from a file. Printed: runs, those that the log flags, those that were
+stopped live, calls of the model that were saved, and differences, of which there must be none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib.util
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trajscore import io
+from trajscore.integrations import Guard, StopRun
+
+ERROR = "Error: no such order"
+
+
+class Turn(NamedTuple):
+    """An answer of the fake model: text, and the order that it asks the tool for, if any."""
+
+    text: str
+    order: int | None
+
+
+class Talk(NamedTuple):
+    """A conversation as it would be if nobody stopped it."""
+
+    question: str
+    turns: list[Turn]
+    good: bool
+
+
+def find(order: int) -> str:
+    """Find an order.
+
+    Args:
+        order: Number of the order.
+    """
+    return ERROR if order >= 100 else f"order {order} is in Oslo"
+
+
+def talk_of(rng: Any) -> Talk:
+    """Draw a conversation; bad ones call in vain, again and again, and refuse."""
+    good, n = bool(rng.random() < 0.6), int(rng.integers(2, 8))
+    turns = []
+    for _ in range(n):
+        fails = rng.random() < (0.1 if good else 0.7)
+        again = fails and rng.random() < 0.5
+        order = 113 if again else int(rng.integers(100, 200) if fails else rng.integers(100))
+        turns.append(Turn("I cannot see it yet." if again else "I look.", order))
+    turns.append(Turn("It is in Oslo." if good else "I cannot find it.", None))
+    return Talk(f"Where is order {int(rng.integers(100))}?", turns, good)
+
+
+def chat_of(talk: Talk) -> list[dict[str, Any]]:
+    """Write a conversation as messages."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": talk.question}]
+    for k, turn in enumerate(talk.turns):
+        message: dict[str, Any] = {"role": "assistant", "content": turn.text}
+        if turn.order is not None:
+            function = {"name": "find", "arguments": f'{{"order": {turn.order}}}'}
+            message["tool_calls"] = [{"id": f"c{k}", "type": "function", "function": function}]
+        messages.append(message)
+        if turn.order is not None:
+            result = {"role": "tool", "tool_call_id": f"c{k}", "content": find(turn.order)}
+            messages.append(result)
+    return messages
+
+
+def run_of(talk: Talk, name: str) -> io.Run:
+    """Return a finished run."""
+    run = io.as_run(chat_of(talk), name)
+    run.outcome = int(talk.good)
+    return run
+
+
+# ------------------------------------------------------------------ frameworks
+
+FRAMEWORKS: dict[str, tuple[str, Callable[..., int]]] = {}
+
+
+def framework(name: str, module: str) -> Callable[[Any], Any]:
+    """Register a function that runs a talk and returns how often the model was called."""
+
+    def register(function: Any) -> Any:
+        FRAMEWORKS[name] = (module, function)
+        return function
+
+    return register
+
+
+@framework("a loop of your own", "trajscore")
+def own_loop(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
+    """Call model and tools in turn; where it is killed, go on with a guard from a file."""
+    watch, messages, chat, calls = guard.follow(name), [], chat_of(talk), 0
+    while len(messages) < len(chat):
+        messages.append(chat[len(messages)])
+        is_model_next = len(messages) < len(chat) and chat[len(messages)]["role"] == "assistant"
+        if model is not None and calls == len(talk.turns) // 2:
+            watch, model = Guard.load(model).follow(name), None
+        if is_model_next:
+            if watch.look(messages).stop:
+                return calls
+            calls += 1
+    return calls
+
+
+@framework("langchain", "langchain")
+def langchain(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
+    """Run an agent with the middleware."""
+    from langchain.agents import create_agent
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage
+    from langchain_core.tools import tool
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    from trajscore.integrations.langchain import GuardMiddleware
+
+    calls = [0]
+    kill_at = len(talk.turns) // 2 if model is not None else None
+
+    class Fake(GenericFakeChatModel):
+        def bind_tools(self, tools: Any, **_: Any) -> Any:
+            return self
+
+        def _generate(self, messages: Any, *rest: Any, **options: Any) -> Any:
+            nonlocal kill_at
+            if calls[0] == kill_at:
+                kill_at = None
+                raise RuntimeError("killed")
+            calls[0] += 1
+            return super()._generate(messages, *rest, **options)
+
+    def answers() -> Any:
+        for k, turn in enumerate(talk.turns):
+            call = {"name": "find", "args": {"order": turn.order}, "id": f"c{k}"}
+            yield AIMessage(turn.text, tool_calls=[] if turn.order is None else [call])
+
+    saver, fake = InMemorySaver(), Fake(messages=answers())
+    config = {"configurable": {"thread_id": name}}
+    start: Any = {"messages": [("user", talk.question)]}
+    for is_restart in (False, True):
+        own = Guard.load(model) if is_restart and model is not None else guard
+        agent = create_agent(
+            fake, [tool(find)], middleware=[GuardMiddleware(own)], checkpointer=saver
+        )
+        try:
+            agent.invoke(start, config)
+        except RuntimeError:
+            start = None  # go on where it was
+            continue
+        break
+    return calls[0]
+
+
+@framework("openai_agents", "agents")
+def openai_agents(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
+    """Run an agent with the hooks."""
+    from agents import (
+        Agent,
+        Model,
+        ModelResponse,
+        Runner,
+        Usage,
+        function_tool,
+        set_tracing_disabled,
+    )
+    from openai.types.responses import (
+        ResponseFunctionToolCall,
+        ResponseOutputMessage,
+        ResponseOutputText,
+    )
+
+    from trajscore.integrations.openai_agents import GuardHooks
+
+    set_tracing_disabled(True)
+    calls = 0
+
+    class Fake(Model):
+        async def get_response(self, *_: Any, **__: Any) -> Any:
+            nonlocal calls
+            turn = talk.turns[calls]
+            calls += 1
+            text = ResponseOutputText(text=turn.text, type="output_text", annotations=[])
+            output: list[Any] = [
+                ResponseOutputMessage(
+                    id=f"m{calls}", content=[text], role="assistant", status="completed",
+                    type="message",
+                )
+            ]  # fmt: skip
+            if turn.order is not None:
+                arguments = f'{{"order": {turn.order}}}'
+                output.append(
+                    ResponseFunctionToolCall(
+                        arguments=arguments, call_id=f"c{calls}", name="find", type="function_call"
+                    )
+                )
+            return ModelResponse(output=output, usage=Usage(), response_id=None)
+
+        def stream_response(self, *_: Any, **__: Any) -> Any:
+            raise NotImplementedError
+
+    agent = Agent(name="agent", model=Fake(), tools=[function_tool(find)])
+    with suppress(StopRun):
+        asyncio.run(Runner.run(agent, talk.question, hooks=GuardHooks(guard, name), max_turns=20))
+    return calls
+
+
+@framework("pydantic_ai", "pydantic_ai")
+def pydantic_ai(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
+    """Run an agent with the hook."""
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import FunctionModel
+
+    from trajscore.integrations.pydantic_ai import guard_hooks
+
+    calls = 0
+
+    def answer(messages: Any, info: Any) -> Any:
+        nonlocal calls
+        turn = talk.turns[calls]
+        calls += 1
+        parts: list[Any] = [TextPart(turn.text)]
+        if turn.order is not None:
+            parts.append(ToolCallPart("find", {"order": turn.order}, tool_call_id=f"c{calls}"))
+        return ModelResponse(parts)
+
+    agent = Agent(FunctionModel(answer), tools=[find], capabilities=[guard_hooks(guard)])
+    agent.run_sync(talk.question)
+    return calls
+
+
+# ------------------------------------------------------------------ the trial
+
+
+def trial(name: str, guard: Guard, talks: list[Talk], model: Path) -> list[str]:
+    """Run all talks in a framework; return what differs from the finished logs."""
+    run = FRAMEWORKS[name][1]
+    stops = guard.stopping_steps([run_of(talk, f"run {k}") for k, talk in enumerate(talks)])
+    problems, saved, stopped = [], 0, 0
+    for k, (talk, stop) in enumerate(zip(talks, stops.tolist(), strict=True)):
+        calls = run(guard, talk, f"run {k}", model if k % 3 == 0 else None)
+        # the first row is the question; the last answer is flagged too late to save a call
+        wanted = min(len(talk.turns), stop - 1) if stop else len(talk.turns)
+        saved += len(talk.turns) - calls
+        stopped += calls < len(talk.turns)
+        if calls != wanted:
+            problems.append(f"run {k}: {calls} calls of the model, {wanted} by the log")
+    n_good = sum(talk.good for talk in talks)
+    lost = sum(talk.good and stop > 0 for talk, stop in zip(talks, stops, strict=True))
+    print(
+        f"{name:<20} {len(talks)} runs, {n_good} good; the log flags {int((stops > 0).sum())} "
+        f"({lost} good), {stopped} stopped live, {saved} calls saved, {len(problems)} differences"
+    )
+    return problems
+
+
+def fitted_guard(seed: int, n: int = 600) -> Guard:
+    """Fit a guard on simulated runs."""
+    rng = np.random.default_rng(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Guard().fit([run_of(talk_of(rng), f"old {k}") for k in range(n)])
+
+
+def main() -> int:
+    """Run the trial in all frameworks that are installed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--runs", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    guard = fitted_guard(args.seed)
+    rng = np.random.default_rng([args.seed, 1])
+    talks = [talk_of(rng) for _ in range(args.runs)]
+    problems = []
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder) / "guard.skops"
+        guard.save(model)
+        for name, (module, _) in FRAMEWORKS.items():
+            if args.names and name not in args.names:
+                continue
+            if importlib.util.find_spec(module) is None:
+                print(f"{name:<20} not installed")
+                continue
+            problems += trial(name, guard, talks, model)
+    print("\n".join(problems))
+    return bool(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

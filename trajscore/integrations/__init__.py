@@ -1,0 +1,5 @@
+"""A fitted process where agents run: before each call of the model it says whether to go on."""
+
+from trajscore.integrations._guard import Guard, Look, StopRun
+
+__all__ = ["Guard", "Look", "StopRun"]

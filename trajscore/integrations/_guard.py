@@ -1,0 +1,346 @@
+"""Signals of a conversation and the process that was fitted on them, in one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.outcomes import CENSORED
+from trajscore.core.type_aliases import IntArray
+from trajscore.io import Run, Step, as_run, outcomes
+from trajscore.monitoring import DensityRatioEProcess
+from trajscore.monitoring._persistence import load_fitted, save_fitted
+from trajscore.tracer import ActionSignals
+
+
+class Look(NamedTuple):
+    """What a guard says of a conversation so far.
+
+    Parameters
+    ----------
+    run : str
+        Name of the run.
+    step : int
+        Rows of signals so far; 0 before the first.
+    stop : bool
+        Whether this step or an earlier one was flagged.
+    flagged_step : int or None
+        The first that was.
+    log_e_value, log_threshold : float
+        log M of the last step, and the threshold on it.
+    suspicion : float
+        1 minus the p-value of the run so far: with a held-out threshold, a run is stopped at
+        1 - alpha, and that is so for any alpha.
+
+    Examples
+    --------
+    >>> from trajscore.integrations import Look
+    >>> Look("run 1", 3, True, 2, 4.1, 3.5, 0.96).stop
+    True
+    """
+
+    run: str
+    step: int
+    stop: bool
+    flagged_step: int | None
+    log_e_value: float
+    log_threshold: float
+    suspicion: float
+
+
+class StopRun(Exception):  # noqa: N818
+    """A guard stops a run, where a framework is stopped by an exception.
+
+    Parameters
+    ----------
+    look : Look
+        What the guard said.
+
+    Examples
+    --------
+    >>> from trajscore.integrations import Look, StopRun
+    >>> print(StopRun(Look("run 1", 3, True, 2, 4.1, 3.5, 0.96)))
+    run 'run 1' was stopped at step 2
+    """
+
+    def __init__(self, look: Look) -> None:
+        self.look = look
+        super().__init__(f"run {look.run!r} was stopped at step {look.flagged_step}")
+
+
+class Guard(BaseEstimator):
+    """Follow conversations, and say before each call of the model whether to stop.
+
+    It needs nothing but the messages so far: a decision is that of the process on the finished log,
+    up to there.
+
+    Parameters
+    ----------
+    signals : transformer from runs to channels, optional
+        What is seen of a conversation, known at each step from the turns up to it. Default:
+        `trajscore.ActionSignals`.
+    process : DensityRatioEProcess, optional
+        What decides. Default: one at the level 0.05.
+
+    Attributes
+    ----------
+    signals_, process_ : estimators
+        The fitted ones.
+
+    See Also
+    --------
+    trajscore.monitoring.EProcessMonitor : Takes scores, and keeps them through a restart.
+
+    Notes
+    -----
+    Ask before a call of the model, when all tools have answered. Where the last turn has calls
+    without a result, the guard speaks of the turns before it. The messages must be all that were
+    said: summing up a history, or cutting it, doubles the false alarms. `follow` notices.
+
+    Examples
+    --------
+    >>> from trajscore import io
+    >>> from trajscore.integrations import Guard
+    >>> ask, sorry = io.Step("user", "Please cancel it."), io.Step("agent", "I cannot do that.")
+    >>> done = io.Step("agent", "It is cancelled.")
+    >>> runs = [
+    ...     io.Run(f"run {k}", [ask, *[done, sorry][k % 2 : k % 2 + 1] * 3], outcome=1 - k % 2)
+    ...     for k in range(200)
+    ... ]
+    >>> guard = Guard().fit(runs)
+    >>> chat = [{"role": "user", "content": "Please cancel it."}]
+    >>> guard.look(chat, "new").stop
+    False
+    >>> chat += [{"role": "assistant", "content": "I cannot do that."}] * 2
+    >>> guard.look(chat, "new").stop
+    True
+    """
+
+    def __init__(self, signals: Any = None, process: Any = None) -> None:
+        self.signals = signals
+        self.process = process
+
+    def fit(
+        self, runs: Iterable[Run], y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Self:
+        """Learn from finished runs when others should stop.
+
+        Parameters
+        ----------
+        runs : iterable of Run
+            Runs of a log.
+        y : array-like of shape (n_runs,), optional
+            Outcomes; default: those of the runs.
+        groups : array-like of shape (n_runs,), optional
+            Runs of one group (trials of one task) are held out together.
+
+        Returns
+        -------
+        Guard
+            The fitted guard.
+
+        Raises
+        ------
+        ValueError
+            If a signal of a step depends on later turns, or has no value at some steps; and as
+            `DensityRatioEProcess.fit` does.
+        """
+        runs = list(runs)
+        labels = outcomes(runs) if y is None else np.asarray(y)
+        signals = clone(ActionSignals() if self.signals is None else self.signals)
+        X = signals.fit_transform(runs)
+        self._check_signals(signals, runs, X)
+        process = DensityRatioEProcess() if self.process is None else clone(self.process)
+        self.signals_, self.process_ = signals, process.fit(X, labels, groups=groups)
+        return self
+
+    def look(
+        self,
+        messages: Any,
+        run: str = "run",
+        *,
+        done: bool = False,
+        alpha: float | None = None,
+    ) -> Look:
+        """Decide on a conversation so far.
+
+        Parameters
+        ----------
+        messages : iterable of messages, or Run
+            All messages of the conversation, as `trajscore.io.as_run` takes them.
+        run : str, default="run"
+            Its name, by which random ties are broken.
+        done : bool, default=False
+            Whether it has ended. A hook before a call of the model says that it has not.
+        alpha : float, optional
+            One of the fitted levels; default: the first.
+
+        Returns
+        -------
+        Look
+            Whether to stop, and why.
+        """
+        check_is_fitted(self, "process_")
+        own = messages if isinstance(messages, Run) else as_run(messages, run)
+        steps = own.steps if done else answered(own.steps)
+        level = self.process_.alphas_[0] if alpha is None else alpha
+        threshold = self.process_.test_.threshold(level)
+        if not any(step.actor in ("agent", "user") for step in steps):
+            return Look(str(run), 0, False, None, 0.0, threshold.log_threshold, 0.0)
+        outcome = 1 if done else CENSORED  # of which only that it ended is read
+        X = self.signals_.transform([Run(str(run), list(steps), outcome=outcome)])
+        X = X.with_ended(done)
+        log_m, stops, p_values = self.process_.test_.decide(self.process_._check(X), level)
+        stop = int(stops[0])
+        return Look(
+            str(run),
+            len(X.cells),
+            stop > 0,
+            stop or None,
+            float(log_m[-1]),
+            threshold.log_threshold,
+            1 - float(p_values[0]),
+        )
+
+    def follow(self, run: str = "run", alpha: float | None = None) -> Watch:
+        """Return what follows one conversation, and notices where its past has changed.
+
+        Parameters
+        ----------
+        run : str, default="run"
+            Its name.
+        alpha : float, optional
+            One of the fitted levels; default: the first.
+
+        Returns
+        -------
+        Watch
+            Its ``look(messages, done=False)`` decides as that of the guard.
+
+        Examples
+        --------
+        In a loop of your own, with ``call_model`` and ``call_tools``::
+
+            watch = guard.follow("run 7")
+            while not watch.look(messages).stop:
+                messages += call_model(messages)
+                ...
+        """
+        check_is_fitted(self, "process_")
+        return Watch(self, run, alpha)
+
+    def stopping_steps(self, runs: Iterable[Run], alpha: float | None = None) -> IntArray:
+        """Return the step at which each run of a log would be stopped; 0 where it would not.
+
+        Parameters
+        ----------
+        runs : iterable of Run
+            Runs of a log.
+        alpha : float, optional
+            One of the fitted levels; default: the first.
+
+        Returns
+        -------
+        ndarray of int of shape (n_runs,)
+            Steps, counted from 1 in rows of the signals.
+        """
+        check_is_fitted(self, "process_")
+        return self.process_.stopping_steps(self.signals_.transform(list(runs)), alpha)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted guard to a .skops file, which runs no code when it is read.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        """
+        check_is_fitted(self, "process_")
+        save_fitted(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path, trusted: Sequence[str] = ()) -> Self:
+        """Read a guard that `save`, or ``trajscore fit``, wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        trusted : sequence of str
+            Types in it that are not ours, and that you trust.
+
+        Returns
+        -------
+        Guard
+            The fitted guard.
+        """
+        return load_fitted(path, cls, trusted)
+
+    def _check_signals(self, signals: Any, runs: list[Run], X: TrajectoryArray) -> None:
+        """Refuse signals that know the future, and such as have gaps."""
+        if np.isnan(X.cells).any():
+            cell = int(np.argmax(np.isnan(X.cells).reshape(len(X.cells), -1).any(axis=1)))
+            raise ValueError(
+                f"{X.place(cell)}: a signal has no value here, and a guard needs one at every "
+                f"step; leave the signal out, or fill it within the pipeline of signals"
+            )
+        for row in np.linspace(0, len(runs) - 1, min(len(runs), _CHECKED)).astype(int):
+            own, first = runs[row], X.offsets[row]
+            for n in range(1, len(own.steps)):
+                part = answered(own.steps[:n])
+                if not any(step.actor in ("agent", "user") for step in part):
+                    continue
+                cut = signals.transform([Run(own.id, list(part), task=own.task)])
+                if not np.allclose(cut.cells, X.cells[first : first + len(cut.cells)]):
+                    raise ValueError(
+                        f"run {own.id!r}: the signals of its first {len(cut.cells)} steps are "
+                        f"others when the rest is not known yet; a guard needs signals that "
+                        f"depend on the turns so far alone"
+                    )
+
+
+class Watch:
+    """One conversation that a guard follows; made by `Guard.follow`."""
+
+    def __init__(self, guard: Guard, run: str, alpha: float | None) -> None:
+        self.guard, self.run, self.alpha = guard, run, alpha
+        self._seen: list[bytes] = []
+
+    def look(self, messages: Any, *, done: bool = False) -> Look:
+        """Decide on the conversation so far; refuse one that does not go on from the last look."""
+        own = as_run(messages, self.run)
+        steps = [_digest(step) for step in answered(own.steps)]
+        if steps[: len(self._seen)] != self._seen:
+            place = next(
+                (k for k, (a, b) in enumerate(zip(steps, self._seen, strict=False)) if a != b),
+                len(steps),
+            )
+            raise ValueError(
+                f"run {self.run!r}: turn {place + 1} is not what it was, or is gone; give the "
+                f"guard all that was said, before it is summed up or cut"
+            )
+        self._seen = steps
+        return self.guard.look(own, self.run, done=done, alpha=self.alpha)
+
+
+def _digest(step: Step) -> bytes:
+    calls = [(call.name, str(call.arguments), call.result) for call in step.tool_calls]
+    return hashlib.sha256(repr((step.actor, step.text, calls)).encode()).digest()
+
+
+_CHECKED = 5  # runs whose signals are looked at again, cut at every turn
+
+
+def answered(steps: Sequence[Step]) -> Sequence[Step]:
+    """Leave out the last turn while one of its calls has no result."""
+    if steps and any(call.result is None for call in steps[-1].tool_calls):
+        return steps[:-1]
+    return steps

@@ -1,0 +1,62 @@
+"""A conversation that goes on, as a run of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from trajscore.io._conversation import Conversation
+from trajscore.io._run import Run
+from trajscore.io.files import Place
+
+
+def as_run(messages: Iterable[Any], id: str = "run") -> Run:  # noqa: A002
+    """Make a run of the messages of a conversation, as any library holds them.
+
+    Parameters
+    ----------
+    messages : iterable of dict or of a library's own message objects
+        Messages of OpenAI (chat or responses), Anthropic, LangChain, Pydantic AI, Inspect and
+        others, as a log of theirs holds them.
+    id : str, default="run"
+        Name of the run.
+
+    Returns
+    -------
+    Run
+        What was said, called and answered so far; its outcome is not observed.
+
+    Raises
+    ------
+    MalformedRunError
+        If a message cannot be read; the error says which.
+
+    See Also
+    --------
+    read_runs : Reads logs.
+
+    Examples
+    --------
+    >>> from trajscore import io
+    >>> call = {"id": "1", "function": {"name": "find", "arguments": '{"order": 7}'}}
+    >>> run = io.as_run([
+    ...     {"role": "user", "content": "Where is order 7?"},
+    ...     {"role": "assistant", "content": "I look.", "tool_calls": [call]},
+    ...     {"role": "tool", "tool_call_id": "1", "content": "in Oslo"},
+    ... ])
+    >>> [(step.actor, step.text, step.observation) for step in run.steps]
+    [('user', 'Where is order 7?', None), ('agent', 'I look.', 'in Oslo')]
+    """
+    conversation = Conversation(Place(Path(str(id)), 0, run=str(id)))
+    conversation.add_all([_plain(message) for message in messages])
+    return conversation.finish(Run(str(id)))
+
+
+def _plain(message: Any) -> Any:
+    """Return a message object as the dict that its library writes."""
+    for name in ("model_dump", "to_dict"):
+        if hasattr(message, name) and not isinstance(message, type):
+            return getattr(message, name)()
+    return asdict(message) if is_dataclass(message) and not isinstance(message, type) else message
