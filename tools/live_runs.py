@@ -229,7 +229,7 @@ def pydantic_ai(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
     from pydantic_ai.models.function import FunctionModel
 
-    from trajscore.integrations.pydantic_ai import guard_hooks
+    from trajscore.integrations.pydantic_ai import GuardHooks
 
     calls = 0
 
@@ -242,7 +242,7 @@ def pydantic_ai(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
             parts.append(ToolCallPart("find", {"order": turn.order}, tool_call_id=f"c{calls}"))
         return ModelResponse(parts)
 
-    agent = Agent(FunctionModel(answer), tools=[find], capabilities=[guard_hooks(guard)])
+    agent = Agent(FunctionModel(answer), tools=[find], capabilities=[GuardHooks(guard)])
     agent.run_sync(talk.question)
     return calls
 

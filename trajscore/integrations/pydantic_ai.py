@@ -7,18 +7,16 @@ from typing import Any
 from trajscore.core.optional import optional
 from trajscore.integrations._guard import Guard, Look, Watch
 
-_NEED = "guard_hooks needs Pydantic AI", "pydantic-ai"
+_NEED = "GuardHooks needs Pydantic AI", "pydantic-ai"
+_exceptions = optional("pydantic_ai.exceptions", *_NEED)
+_messages = optional("pydantic_ai.messages", *_NEED)
+_Hooks: Any = optional("pydantic_ai.capabilities", *_NEED).Hooks
 
 
-def guard_hooks(
-    guard: Guard,
-    message: str = "I hand this over to a person.",
-    looks: dict[str, Look] | None = None,
-) -> Any:
-    """Return a capability of an agent that asks a guard before each request.
+class GuardHooks(_Hooks):
+    """Ask a guard before each request; a run that is stopped ends normally, with `message`.
 
-    Pass it as ``Agent(..., capabilities=[guard_hooks(guard)])``. A run that is stopped ends
-    normally, with `message` as its output.
+    Pass it as ``Agent(..., capabilities=[GuardHooks(guard)])``.
 
     Parameters
     ----------
@@ -26,30 +24,25 @@ def guard_hooks(
         A fitted guard.
     message : str
         What the agent says last.
-    looks : dict, optional
-        Where the last look at each run is put, by its ``run_id``.
 
-    Returns
-    -------
-    pydantic_ai.capabilities.Hooks
-        The capability.
+    Attributes
+    ----------
+    looks : dict of str to Look
+        The last look at each run, by its ``run_id``.
     """
-    hooks = optional("pydantic_ai.capabilities", *_NEED).Hooks()
-    exceptions = optional("pydantic_ai.exceptions", *_NEED)
-    messages = optional("pydantic_ai.messages", *_NEED)
-    watches: dict[str, Watch] = {}
 
-    @hooks.on.before_model_request
-    async def ask(ctx: Any, request_context: Any) -> Any:
+    def __init__(self, guard: Guard, message: str = "I hand this over to a person.") -> None:
+        super().__init__(before_model_request=self._ask)
+        self.guard, self.message = guard, message
+        self.looks: dict[str, Look] = {}
+        self._watches: dict[str, Watch] = {}
+
+    async def _ask(self, ctx: Any, request_context: Any) -> Any:
         run = str(ctx.run_id)
-        watch = watches.setdefault(run, guard.follow(run))
-        adapter = messages.ModelMessagesTypeAdapter
-        look = watch.look(adapter.dump_python(ctx.messages, mode="json"))
-        if looks is not None:
-            looks[run] = look
+        watch = self._watches.setdefault(run, self.guard.follow(run))
+        messages = _messages.ModelMessagesTypeAdapter.dump_python(ctx.messages, mode="json")
+        self.looks[run] = look = watch.look(messages)
         if look.stop:
-            answer = messages.ModelResponse(parts=[messages.TextPart(message)])
-            raise exceptions.SkipModelRequest(answer)
+            parts = [_messages.TextPart(self.message)]
+            raise _exceptions.SkipModelRequest(_messages.ModelResponse(parts=parts))
         return request_context
-
-    return hooks
