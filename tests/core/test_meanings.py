@@ -20,6 +20,7 @@ from trajscore.core.meanings import (
     note_on_words,
     outcome_hint,
     propose,
+    refuse_counts_in,
     refuse_words,
     sounds_bad,
 )
@@ -207,3 +208,33 @@ def test_words_that_were_read_are_said():
     assert note_on_words(["True", "no"], {"true": 0}) == "outcome: read 'no' as 0"
     assert note_on_words(["pass", True], {}) == ""
     assert as_mapped("Yes", {"yes": 0}) == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([(0, 3), (4, 0), (1, 1)], "are 0 and 3 in .* --outcome failed --map 0=1,1=0,3=0; otherwise name"),
+        ([(1, 0), (0, 0)], "are 0 and 0 in a run, so they seem to count tests. Name another field"),
+        ([(1, 0), (3, None)], "are 3 and nan in a run"),
+        ([(1, 0), (0, 1), (None, 2), (-1, 0)], ""),
+        ([(True, 2), (False, 0)], ""),
+        ([(1, None), (0, None)], ""),
+    ],
+)  # fmt: skip
+def test_counts_of_tests_are_no_outcome(rows, words):
+    frame = pd.DataFrame(rows, columns=["passed", "failed"])
+    if not words:
+        refuse_counts_in(frame, "passed", {})
+        return
+    with pytest.raises(ArgumentError) as error:
+        refuse_counts_in(frame, "passed", {})
+    options = {"outcome": "--outcome", "outcome_map": "--map", "outcomes": "--outcomes"}
+    assert re.search(words, error.value.in_options(options))
+    refuse_counts_in(frame, "passed", {"0": 0, "1": 1, "3": 1, "4": 1})
+
+
+def test_an_outcome_on_another_scale_is_asked_for():
+    frame = pd.DataFrame({"reward": [0, 100, 100]})
+    with pytest.raises(ArgumentError, match=r"'reward' is 100 in a run, .*\{'0': '\?', '100': "):
+        refuse_counts_in(frame, "reward", {})
+    refuse_counts_in(frame, "reward", {"100": 1})

@@ -439,6 +439,22 @@ def test_times_as_steps(write):
     ]
 
 
+def test_durations_are_no_order(write):
+    def read(times, **options):
+        lines = [{"run": 1, "role": "assistant", "text": f"{t}", "time": t} for t in times]
+        runs = io.read_runs(write("log.jsonl", lines, lines=True), **options)
+        return [step.text for step in runs[0].steps], runs.notes
+
+    texts, notes = read([1.2, 0.4, 3])
+    assert texts == ["1.2", "0.4", "3"]
+    assert notes == [
+        "1 run in the order of its lines: their times are small and fall, as durations do"
+    ]
+    assert read([1.2, 0.4, 3], fields={"step": "time"}) == (["0.4", "1.2", "3"], [])
+    assert read([0.4, 1.2, 3]) == (["0.4", "1.2", "3"], [])
+    assert read([1.7e9, 1.6e9]) == (["1600000000.0", "1700000000.0"], [])
+
+
 @pytest.mark.parametrize("add", ["", "_message", "Message"])
 def test_the_type_of_a_line_says_who_acts(write, add):
     said = [("user", "Hi"), ("assistant", "Ho"), ("pause", "...")]

@@ -283,3 +283,15 @@ def test_columns_named_like_scores_that_hold_words_or_nothing_are_named():
         "judge": "holds words such as 'high'; to judge it, turn them into numbers",
         "trust": "is empty",
     }
+
+
+def test_times_that_may_be_durations_are_asked_about():
+    rows = {"run": [0, 0, 0, 1, 1], "p": [0.5, 0.6, 0.7, 0.8, 0.9], "y": [1, 1, 1, 0, 0]}
+    frame = pd.DataFrame(rows | {"time": [0.4, 1.2, 0.3, 0.1, 0.2]})
+    words = "goes from 1.2 to 0.3 in rows 1 and 2, .* pass step='rows'; if .* pass step='time'"
+    with pytest.raises(ArgumentError, match=words):
+        choose_columns(frame, Fields())
+    for step in ("time", "rows"):
+        assert choose_columns(frame, Fields(step=step))[0].step == step
+    for times in ([0.4, 0.8, 0.9, 0.1, 0.2], [1.7e9 + k for k in (2, 1, 3, 5, 4)]):
+        assert choose_columns(frame.assign(time=times), Fields())[0].step == "time"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.core.values import number_of, parse_number
+from trajscore.core.values import is_number, number_of, parse_number
 
 # What an error proposes; only the user decides.
 # fmt: off
@@ -40,6 +40,10 @@ _NEGATIONS = {
 }
 _QUANTITIES = {"cost", "costs", "loss", "entropy", "perplexity", "regret", "penalty", "price"}
 _TURNED = "not "
+_OPPOSITES = {  # what stands beside a count of tests
+    "passed": ("failed",), "succeeded": ("failed",), "success": ("failed", "failure"),
+    "correct": ("incorrect", "wrong"), "solved": ("unsolved",), "resolved": ("unresolved",),
+}
 _ANSWERS = ("yes", "y", "true", "t", "no", "n", "false", "f")  # to the question that a name asks
 _CLEAR = {"true": 1, "yes": 1, "false": 0, "no": 0}  # words that need no map
 # fmt: on
@@ -224,6 +228,75 @@ def refuse_words(
         "outcome_map",
         Meanings({word: f"{value:g}" for word, value in known.items()} | propose(shown, bare)),
     )
+
+
+def may_be_count(name: str) -> bool:
+    """Tell the name of an outcome that is as well that of a number of tests."""
+    return name.lower() in _OPPOSITES
+
+
+def opposite_of(name: str, known: Iterable[Any]) -> str | None:
+    """Return the field that counts what an outcome does not: beside "passed" it is "failed"."""
+    usual = _OPPOSITES.get(name.lower(), ())
+    return next((str(other) for other in known if str(other).lower() in usual), None)
+
+
+def is_count(value: Any, other: Any = None) -> bool:
+    """Tell a number of tests, beside the `other` number, from an outcome, which is 0, 1 or a grade.
+
+    >>> is_count(3), is_count(1, 2), is_count(1, 0), is_count(True, 2)
+    (True, True, False, False)
+    """
+    if isinstance(value, (bool, np.bool_)) or not (is_number(value) and np.isfinite(value)):
+        return False
+    is_plain = value not in (0, 1) or isinstance(other, (bool, np.bool_)) or not is_number(other)
+    return bool(value > 1 if is_plain or np.isnan(other) else value + other != 1)
+
+
+def refuse_counts(
+    pairs: Iterable[tuple[Any, Any]], name: str, opposite: str | None, where: str = ""
+) -> None:
+    """Refuse an outcome that counts tests, or has another scale; ask what its values mean.
+
+    `pairs` are its distinct values in runs, with those of its opposite.
+    """
+    values, others = zip(*pairs, strict=True)
+    odd = next((k for k, value in enumerate(values) if is_count(value, others[k])), None)
+    if odd is None:
+        return
+    table = "give a table of run ids and outcomes with {argument:outcomes}"
+    if opposite is None:
+        names = sorted(set(filter(is_number, values)))[:MOST_NAMED]
+        asked = Meanings({f"{value:g}": "?" for value in names})
+        raise ArgumentError(
+            f"{where}the outcome {name!r} is {values[odd]:g} in a run, which is not a grade from 0 "
+            f"to 1; say what each value means with {{argument}}, or {table}",
+            "outcome_map",
+            asked,
+        )
+    numbers = sorted(set(filter(is_number, others)))
+    hint = "Name"
+    if (0, 0) not in zip(values, others, strict=True) and len(numbers) <= MOST_NAMED:
+        meanings = Meanings({f"{number:g}": int(number == 0) for number in numbers})
+        hint = f"If a run succeeds where {opposite!r} is 0, pass {{argument:outcome={opposite}}} "
+        hint += f"{{argument:outcome_map={meanings}}}; otherwise name"
+    raise ArgumentError(
+        f"{where}{name!r} and {opposite!r} are {values[odd]:g} and {others[odd]:g} in a run, so "
+        f"they seem to count tests. {hint} another field with {{argument}}, or {table}",
+        "outcome",
+    )
+
+
+def refuse_counts_in(frame: pd.DataFrame, outcome: str, meanings: Mapping[str, float]) -> None:
+    """Refuse a column of outcomes that counts tests, or has another scale."""
+    name = bare_name(outcome, frame.columns)
+    if name not in frame or frame[name].dtype.kind not in "iuf":
+        return
+    opposite = None if meanings else opposite_of(name, frame.columns)
+    names = [name] if opposite is None else [name, opposite]
+    rows = frame[names].drop_duplicates().itertuples(index=False, name=None)
+    pairs = [(as_mapped(value, meanings), *(other or (None,))) for value, *other in rows]
+    refuse_counts(pairs, name, opposite)
 
 
 def propose(words: Iterable[str], name: str = "") -> Meanings:

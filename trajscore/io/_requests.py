@@ -18,7 +18,7 @@ from trajscore.io._run import MalformedRunError
 from trajscore.io._spans import Span
 from trajscore.io._thread import turn_keys
 from trajscore.io._vocabulary import as_fields, first, token_counts
-from trajscore.io.fields import USUAL, Fields, scalar, usual_names
+from trajscore.io.fields import USUAL, Fields, may_be_duration, scalar, usual_names
 from trajscore.io.files import LogFile, Place
 
 Item = tuple[Place, Any]
@@ -47,10 +47,12 @@ class Calls(list[Any]):
         for index, call in enumerate(self):
             request, answer = sides_of(call)
             usage = first(as_fields(answer), ("usage",)) or call.get("usage")
+            names = [name for name in usual_names("step", call) if call[name] not in (None, "")]
+            is_clock = names and not may_be_duration(names[0], call[names[0]])
             yield Span(
                 id=index,
                 kind="model",
-                start=first(call, usual_names("step", call)),
+                start=call[names[0]] if is_clock else None,
                 inputs=request,
                 outputs=answer,
                 cost=first(call, usual_names("cost", call)),

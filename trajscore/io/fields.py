@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from trajscore.core.meanings import bare_name
+from trajscore.core.meanings import bare_name, words_of
+from trajscore.core.values import is_number
 
 # fmt: off
 USUAL: dict[str, tuple[str, ...]] = {
@@ -58,6 +59,17 @@ WITHIN = (
     "additional_kwargs", "response_metadata",
 )  # fmt: skip
 """Objects within a record whose fields are searched too."""
+
+
+TIME_WORDS = {"time", "timestamp", "ts", "at"}
+"""Words in the names of fields that hold times."""
+
+_EARLIEST = 1e8  # of a clock, in seconds since 1970
+
+
+def may_be_duration(name: str, value: Any) -> bool:
+    """Tell a time that is too small for a date: how long a step took, or when since the start."""
+    return bool(words_of(name) & TIME_WORDS) and is_number(value) and abs(value) < _EARLIEST
 
 
 def usual_names(part: str, names: Iterable[Any]) -> tuple[Any, ...]:

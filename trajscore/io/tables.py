@@ -23,7 +23,7 @@ from trajscore.core.optional import optional
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import number_of, parse_number, run_label, unknown_name
 from trajscore.io._vocabulary import ROLES
-from trajscore.io.fields import USUAL, Fields, usual_names
+from trajscore.io.fields import TIME_WORDS, USUAL, Fields, may_be_duration, usual_names
 from trajscore.io.files import open_text, parquet_dataset, parquet_files
 from trajscore.io.registry import format_of_record
 from trajscore.io.results import is_result, json_rows
@@ -46,9 +46,6 @@ ROWS = "rows"
 """Given as the column of steps, it stands for the order of the rows."""
 
 _HEAD = 1000  # rows by which a column of text is told from one of shares
-
-TIME_WORDS = {"time", "timestamp", "ts", "at"}
-"""Words in the names of columns that hold times."""
 
 # Words in the names of numbers that are not confidences, whatever their values.
 _NO_CONFIDENCE = {
@@ -135,6 +132,7 @@ def choose_columns(
             missing.append(part)
     if missing:
         raise _missing_parts(missing, frame)
+    _refuse_durations(frame, guessed.get("step", ()), list(fields.ids or guessed["id"]))
     scores = tuple(dict.fromkeys((*fields.scores, *fields.risks, *(n for n, _ in fields.scales))))
     if fields.confidence is not None and fields.confidence not in scores:
         scores = (fields.confidence, *scores)
@@ -152,6 +150,24 @@ def choose_columns(
     if fields.group is not None:
         _check((fields.group,), "group", columns)
     return replace(fields, **chosen, scores=scores), guessed
+
+
+def _refuse_durations(frame: pd.DataFrame, steps: tuple[str, ...], ids: list[str]) -> None:
+    """Ask about small numbers that fall within a run under a guessed name of times."""
+    for step in steps:
+        times = frame[step]
+        if times.dtype.kind not in "iuf" or not may_be_duration(step, float(times.max())):
+            return
+        falls = (times.diff() < 0) & (frame[ids] == frame[ids].shift()).all(axis=1)
+        if falls.any():
+            row = int(np.argmax(falls))
+            raise ArgumentError(
+                f"column {step!r} goes from {times.iloc[row - 1]:g} to {times.iloc[row]:g} in rows "
+                f"{row - 1} and {row}, so it may be how long each step took. If the rows are in "
+                f"order, pass {{argument:step={ROWS}}}; if it is a clock, pass "
+                f"{{argument:step={step}}}",
+                "step",
+            )
 
 
 def agent_rows(frame: pd.DataFrame, chosen: Fields) -> tuple[pd.DataFrame, tuple[str, ...]]:

@@ -14,8 +14,8 @@ import pandas as pd
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
 from trajscore.core.values import is_number, number_of
-from trajscore.io.fields import OF_STEPS, Fields, usual_names
-from trajscore.io.tables import ROWS, TIME_WORDS, is_setting
+from trajscore.io.fields import OF_STEPS, TIME_WORDS, Fields, usual_names
+from trajscore.io.tables import ROWS, is_setting
 
 _RUN = "run"  # column of the numbers of rows, where a table has no ids
 _OF_RUN = ("id", "outcome", "stop_reason")

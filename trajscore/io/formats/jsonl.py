@@ -8,6 +8,7 @@ from itertools import chain, pairwise
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.meanings import words_of
 from trajscore.core.values import unknown_name
 from trajscore.io._conversation import Conversation, role_of
 from trajscore.io._messages import chat_messages, is_message
@@ -15,14 +16,21 @@ from trajscore.io._requests import by_id, continues_later
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, leftover
 from trajscore.io._spans import moment
 from trajscore.io._vocabulary import as_list
-from trajscore.io.fields import USUAL, Fields, dig, steps_field, usual_names
+from trajscore.io.fields import (
+    TIME_WORDS,
+    USUAL,
+    Fields,
+    dig,
+    may_be_duration,
+    steps_field,
+    usual_names,
+)
 from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import is_chat
 from trajscore.io.registry import Format, Head, register
 from trajscore.io.text import text_of
 
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
-_TIMES = ("timestamp", "time", "ts", "created_at", "start_time")  # that several steps may share
 _OF_STEP = ("actor", "text", "action", "tool_calls", "observation", "logprobs", "cost")
 
 Item = tuple[Place, Any]
@@ -161,7 +169,9 @@ def _run_of_steps(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
                 "its lines have different outcomes; give the outcome once, or the same each time"
             )
         of_run |= values
-    return talk.finish(_new_run(_constants(lines) | of_run, place, fields))
+    run = talk.finish(_new_run(_constants(lines) | of_run, place, fields))
+    run.extra |= {"durations": 1} if _are_durations(lines, fields) else {}
+    return run
 
 
 def _constants(lines: list[Mapping[str, Any]]) -> dict[str, Any]:
@@ -204,12 +214,21 @@ def _in_order(lines: list[Mapping[str, Any]], fields: Fields) -> list[Mapping[st
                 f"its step should be a number, but line {row} of the run has {number!r}"
             ) from None
     order = sorted(range(len(keys)), key=keys.__getitem__)
-    if fields.names(lines[0], ("step",))["step"] in _TIMES:
-        return [lines[k] for k in order]
+    name = fields.names(lines[0], ("step",))["step"]
+    if words_of(name) & TIME_WORDS:  # which several steps may share
+        return lines if _are_durations(lines, fields) else [lines[k] for k in order]
     for before, after in pairwise(order):
         if keys[before] == keys[after]:
             raise MalformedRunError(f"it has step {keys[after]:g} twice")
     return [lines[k] for k in order]
+
+
+def _are_durations(lines: list[Mapping[str, Any]], fields: Fields) -> bool:
+    """Tell how long steps took, small numbers in no order, from times that nobody named."""
+    name = fields.names(lines[0], ("step",)).get("step", "")
+    times = [line.get(name) for line in lines]
+    are_small = fields.step is None and all(may_be_duration(name, time) for time in times)
+    return are_small and any(later < before for before, later in pairwise(times))
 
 
 # ------------------------------------------------------------------ one run a line
