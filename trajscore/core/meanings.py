@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -241,10 +241,10 @@ def opposite_of(name: str, known: Iterable[Any]) -> str | None:
     return next((str(other) for other in known if str(other).lower() in usual), None)
 
 
-def is_count(value: Any, other: Any = None) -> bool:
+def counts_tests(value: Any, other: Any = None) -> bool:
     """Tell a number of tests, beside the `other` number, from an outcome, which is 0, 1 or a grade.
 
-    >>> is_count(3), is_count(1, 2), is_count(1, 0), is_count(True, 2)
+    >>> counts_tests(3), counts_tests(1, 2), counts_tests(1, 0), counts_tests(True, 2)
     (True, True, False, False)
     """
     if isinstance(value, (bool, np.bool_)) or not (is_number(value) and np.isfinite(value)):
@@ -254,30 +254,28 @@ def is_count(value: Any, other: Any = None) -> bool:
 
 
 def refuse_counts(
-    pairs: Iterable[tuple[Any, Any]], name: str, opposite: str | None, where: str = ""
+    pairs: Collection[tuple[Any, Any]], name: str, opposite: str | None, where: str = ""
 ) -> None:
     """Refuse an outcome that counts tests, or has another scale; ask what its values mean.
 
     `pairs` are its distinct values in runs, with those of its opposite.
     """
-    values, others = zip(*pairs, strict=True)
-    odd = next((k for k, value in enumerate(values) if is_count(value, others[k])), None)
+    values, others = zip(*pairs, strict=True) if pairs else ((), ())
+    odd = next((k for k, value in enumerate(values) if counts_tests(value, others[k])), None)
     if odd is None:
         return
     table = "give a table of run ids and outcomes with {argument:outcomes}"
     if opposite is None:
-        names = sorted(set(filter(is_number, values)))[:MOST_NAMED]
-        asked = Meanings({f"{value:g}": "?" for value in names})
+        asked = Meanings(dict.fromkeys(map(_word, _numbers(values)[:MOST_NAMED]), "?"))
         raise ArgumentError(
             f"{where}the outcome {name!r} is {values[odd]:g} in a run, which is not a grade from 0 "
             f"to 1; say what each value means with {{argument}}, or {table}",
             "outcome_map",
             asked,
         )
-    numbers = sorted(set(filter(is_number, others)))
     hint = "Name"
-    if (0, 0) not in zip(values, others, strict=True) and len(numbers) <= MOST_NAMED:
-        meanings = Meanings({f"{number:g}": int(number == 0) for number in numbers})
+    if (0, 0) not in zip(values, others, strict=True) and len(_numbers(others)) <= MOST_NAMED:
+        meanings = Meanings({_word(number): int(number == 0) for number in _numbers(others)})
         hint = f"If a run succeeds where {opposite!r} is 0, pass {{argument:outcome={opposite}}} "
         hint += f"{{argument:outcome_map={meanings}}}; otherwise name"
     raise ArgumentError(
@@ -287,6 +285,10 @@ def refuse_counts(
     )
 
 
+def _numbers(values: Iterable[Any]) -> list[float]:
+    return sorted({value for value in values if is_number(value) and not np.isnan(value)})
+
+
 def refuse_counts_in(frame: pd.DataFrame, outcome: str, meanings: Mapping[str, float]) -> None:
     """Refuse a column of outcomes that counts tests, or has another scale."""
     name = bare_name(outcome, frame.columns)
@@ -294,7 +296,8 @@ def refuse_counts_in(frame: pd.DataFrame, outcome: str, meanings: Mapping[str, f
         return
     opposite = None if meanings else opposite_of(name, frame.columns)
     names = [name] if opposite is None else [name, opposite]
-    rows = frame[names].drop_duplicates().itertuples(index=False, name=None)
+    whole = frame[names][~frame[name].between(0, 1, inclusive="neither")]
+    rows = whole.drop_duplicates().itertuples(index=False, name=None)
     pairs = [(as_mapped(value, meanings), *(other or (None,))) for value, *other in rows]
     refuse_counts(pairs, name, opposite)
 

@@ -458,7 +458,7 @@ def _with_additional_fields(fields: dict[str, Any]) -> dict[str, Any]:
     """Add what LangChain keeps beside the message: calls, log-probabilities, the finish reason."""
     additional = as_fields(fields.get("additional_kwargs"))
     if not fields.get("tool_calls"):
-        names = ("tool_calls", "function_call", "tool_call_id")
+        names = ("tool_calls", "function_call", "tool_call_id", "refusal")
         fields |= {name: additional[name] for name in names if additional.get(name)}
     metadata = as_fields(fields.get("response_metadata"))
     for name in ("logprobs", "finish_reason"):

@@ -16,7 +16,7 @@ from trajscore.io._messages import (
     is_printed,
     is_record,
 )
-from trajscore.io._requests import Calls, awaits_answer, joined
+from trajscore.io._requests import Calls, awaits_answer, is_call, joined
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io._spans import add_spans
 from trajscore.io._updates import is_update, run_of_updates
@@ -145,7 +145,7 @@ def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:
 def _of_object(file: LogFile, own: dict[str, Any]) -> Iterator[tuple[Place, Any]]:
     """Yield the runs that an object lists, or the run that it is."""
     messages, _ = find_messages(own)
-    is_run = {"messages", "original_input"} & own.keys()
+    is_run = {"messages", "original_input"} & own.keys() or is_call(own)
     if not is_run and (listed := find_records(own)) is not None:
         file.info.update({k: v for k, v in own.items() if not isinstance(v, (list, dict))})
         yield from ((file.place(index), run) for index, run in enumerate(listed))

@@ -9,7 +9,7 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
-from trajscore.core.values import unknown_name
+from trajscore.core.values import split_pairs, unknown_name
 from trajscore.io._conversation import Conversation, role_of
 from trajscore.io._messages import chat_messages, is_message
 from trajscore.io._requests import by_id, continues_later
@@ -43,7 +43,7 @@ class _Options:
     def __post_init__(self) -> None:
         names = {} if self.fields is None else self.fields
         if isinstance(names, str):  # "steps=events,text=body"
-            names = {part: name for part, _, name in (p.partition("=") for p in names.split(","))}
+            names = dict(split_pairs(names))
         if not isinstance(names, Mapping):
             raise ValueError(f"fields must be a dict of names by part, got {names!r}")
         for part in names:
@@ -226,7 +226,7 @@ def _in_order(lines: list[Mapping[str, Any]], fields: Fields) -> list[Mapping[st
 def _are_durations(lines: list[Mapping[str, Any]], fields: Fields) -> bool:
     """Tell how long steps took, small numbers in no order, from times that nobody named."""
     name = fields.names(lines[0], ("step",)).get("step", "")
-    times = [line.get(name) for line in lines]
+    times: list[Any] = [line.get(name) for line in lines]
     are_small = fields.step is None and all(may_be_duration(name, time) for time in times)
     return are_small and any(later < before for before, later in pairwise(times))
 
