@@ -53,6 +53,7 @@ _PLAIN_KEYS = {
 }
 _PRINTED = re.compile(
     r"content=.* (additional_kwargs|tool_call_id)=|tool='\w*' tool_input=|"
+    r"\[\{'(message\.)?(role|content)': .*\}\]\s*$|"
     r"ModelRe(quest|sponse)\(parts=|"
     r"((AI|Human|System|Tool)Message(Chunk)?|ChatCompletion(Message)?|Response\w*Message)\(\w+=",
     re.DOTALL,

@@ -13,7 +13,8 @@ from typing import Any
 from trajscore.io import _vocabulary as keys
 from trajscore.io._conversation import role_of
 from trajscore.io._events import ends_run, is_beside_calls, is_event, spans_of_events
-from trajscore.io._messages import as_chat, find_messages
+from trajscore.io._messages import as_chat, find_messages, is_chat_list, is_message
+from trajscore.io._payloads import messages_in
 from trajscore.io._run import MalformedRunError
 from trajscore.io._spans import Span
 from trajscore.io._thread import turn_keys
@@ -73,6 +74,28 @@ def sides_of(record: Mapping[str, Any]) -> tuple[Any, Any]:
 def is_call(record: Any) -> bool:
     """Tell a call of a model, with its answer, from a conversation."""
     return isinstance(record, dict) and None not in sides_of(record)
+
+
+def of_batch(record: Any) -> dict[str, Any] | None:
+    """Return a record of a batch's results, or of a proxy, with its messages; None for others."""
+    sides = next((pair for pair in keys.BATCH_SIDES if as_fields(record).get(pair[1])), None)
+    if sides is None or find_messages(record)[0] is not None:
+        return None
+    request, answer = (_body(record.get(side)) for side in sides)
+    is_answer = is_message(answer) or "candidates" in answer or is_chat_list(answer.get("output"))
+    if not is_answer:
+        return None
+    messages = [*messages_in(request, "user"), *messages_in(answer, "assistant")]
+    own = {name: value for name, value in record.items() if name not in sides}
+    name = first(record, ("custom_id", "recordId", "request_id", "id"))
+    return own | {"id": name, "messages": messages, "usage": first(answer, keys.USAGES)}
+
+
+def _body(side: Any, depth: int = 3) -> Mapping[str, Any]:
+    """Return a request or an answer out of what batches and proxies put around it."""
+    fields = as_fields(side)
+    inner = [fields[name] for name in ("body", "message", "output") if as_fields(fields.get(name))]
+    return _body(inner[0], depth - 1) if inner and depth else fields
 
 
 def awaits_answer(record: Any) -> bool:

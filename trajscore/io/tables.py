@@ -22,10 +22,11 @@ from trajscore.core.meanings import (
 from trajscore.core.optional import optional
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import number_of, parse_number, run_label, unknown_name
+from trajscore.io._messages import is_printed
 from trajscore.io._vocabulary import ROLES
 from trajscore.io.fields import TIME_WORDS, USUAL, Fields, may_be_duration, usual_names
 from trajscore.io.files import open_text, parquet_dataset, parquet_files
-from trajscore.io.registry import format_of_record
+from trajscore.io.registry import format_of_row
 from trajscore.io.results import is_result, json_rows
 
 _MOST_ROWS = 5_000_000
@@ -198,7 +199,7 @@ def _check(names: str | Sequence[str], part: str, columns: Sequence[str]) -> Non
 
 def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
     """Say which parts no column has, and how to name their columns."""
-    _refuse_records(frame)
+    refuse_records(frame)
     hints = {"step": f", or give {ROWS!r} for the order of the rows"}
     if "outcome" in parts:
         candidates = " or ".join(_outcome_candidates(frame))
@@ -217,14 +218,19 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
     return ArgumentError(f"{problems}; the table has: {columns}", parts[0])
 
 
-def _refuse_records(frame: pd.DataFrame) -> None:
+def refuse_records(frame: pd.DataFrame) -> None:
     """Say what to do with the records of a log that somebody saved as a table."""
-    known = format_of_record(frame.iloc[0].dropna().to_dict())
+    row = frame.iloc[0].dropna().to_dict()
+    row = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in row.items()}
+    known = None if usual_names("confidence", row) else format_of_row(row)
     if known is not None:
+        data = (
+            "the data that the table was made of" if any(map(is_printed, row.values())) else "them"
+        )
         raise ValueError(
-            f"the columns are those of records of {known.name}, not of scores by step. Save them "
-            f"as JSON lines and read these, in pandas: "
-            f"df.to_json('log.jsonl', orient='records', lines=True)"
+            f"the rows are records of a log in the format {known.name}, without scores by step. "
+            f"Save {data} as JSON lines and read these, in pandas: df.to_json('log.jsonl', "
+            f"orient='records', lines=True, date_format='iso')"
         )
 
 
@@ -246,7 +252,7 @@ def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
     )
     names = tuple(name for name in rest if name in names)
     if not names:
-        _refuse_records(frame)
+        refuse_records(frame)
         scaled = "".join(
             f"; pass {{argument:scales={name}={top:g}}} if {top:g} means certainty in it"
             for name, top in _on_scales(frame, rest).items()

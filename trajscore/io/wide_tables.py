@@ -15,7 +15,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
 from trajscore.core.values import is_number, number_of
 from trajscore.io.fields import OF_STEPS, TIME_WORDS, Fields, usual_names
-from trajscore.io.tables import ROWS, is_setting
+from trajscore.io.tables import ROWS, is_setting, refuse_records
 
 _RUN = "run"  # column of the numbers of rows, where a table has no ids
 _OF_RUN = ("id", "outcome", "stop_reason")
@@ -197,11 +197,19 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if _is_list(value) else []
 
 
+def _has_scores(lists: pd.Series) -> bool:
+    """Tell numbers, and objects with a confidence, from messages."""
+    first = next((item for items in lists for item in items), None)
+    return not isinstance(first, Mapping) or bool(usual_names("confidence", first))
+
+
 def _of_lists(frame: pd.DataFrame, fields: Fields, names: list[str]) -> Long:
     frame, fields = _with_ids(frame, fields)
     asked = {*fields.scores, *fields.risks, *(name for name, _ in fields.scales)}
     names = [name for name in names if name in asked] or names
     lists = {name: frame[name].map(_as_list) for name in names}
+    if not asked and not any(map(_has_scores, lists.values())):
+        refuse_records(frame)
     lengths = {name: column.map(len) for name, column in lists.items()}
     first = lengths[names[0]]
     if any(not own.equals(first) for own in lengths.values()):

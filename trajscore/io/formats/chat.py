@@ -16,7 +16,7 @@ from trajscore.io._messages import (
     is_printed,
     is_record,
 )
-from trajscore.io._requests import Calls, awaits_answer, is_call, joined
+from trajscore.io._requests import Calls, awaits_answer, is_call, joined, of_batch
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io._spans import add_spans
 from trajscore.io._updates import is_update, run_of_updates
@@ -45,6 +45,8 @@ def is_chat(head: Head) -> bool:
     if is_update(fields) or is_event(fields) or is_beside_calls(fields) or fields.keys() >= _STATE:
         return True
     if not head.listed and (find_records(fields) is not None or _first_run(fields)):
+        return True
+    if of_batch(fields) is not None:
         return True
     messages, used = find_messages(fields)
     texts = all(isinstance(fields[name], str) for name in used)
@@ -125,7 +127,8 @@ def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:
     own: dict[str, Any] = {}
     messages: list[Any] = []
     updates: list[Any] = []
-    for key, index, value in file.items(_LISTS_OF_RUNS):
+    for key, index, item in file.items(_LISTS_OF_RUNS):
+        value = of_batch(item) or item
         if index is None:
             own[str(key)] = value
         elif updates or is_update(value):

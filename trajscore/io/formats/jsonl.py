@@ -15,6 +15,7 @@ from trajscore.io._messages import chat_messages, is_message
 from trajscore.io._requests import by_id, continues_later
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, leftover
 from trajscore.io._spans import moment
+from trajscore.io._unknown import guess_parts
 from trajscore.io._vocabulary import as_list
 from trajscore.io.fields import (
     TIME_WORDS,
@@ -27,7 +28,7 @@ from trajscore.io.fields import (
 )
 from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import is_chat
-from trajscore.io.registry import Format, Head, register
+from trajscore.io.registry import Format, Head, is_turn, register
 from trajscore.io.text import text_of
 
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
@@ -60,7 +61,10 @@ class JSONLines(Format):
     lax = True
 
     def recognise(self, head: Head) -> bool:
-        return head.whole and not is_chat(head) and bool(usual_names("id", head.fields))
+        if not head.whole or is_chat(head) or not usual_names("id", head.fields):
+            return False
+        # a text under another name would be lost
+        return is_turn(head.fields) or not is_turn(head.fields, guess_parts(head.fields))
 
     def runs(self, file: LogFile, options: _Options) -> Iterator[Item]:
         fields = file.fields.over(options.fields)

@@ -30,8 +30,8 @@ class SWEAgent(Format):
 
     def recognise(self, head: Head) -> bool:
         names = head.fields.keys()
-        is_mini = "trajectory_format" in names or "exit_status" in as_fields(head.fields.get("info"))
-        steps = head.fields.get("trajectory")
+        info, steps = (head.fields.get(name) for name in ("info", "trajectory"))
+        is_mini = "trajectory_format" in names or "exit_status" in as_fields(info)
         return "info" in names and (is_mini if steps is None else not is_chat_list(steps))
 
     def folder(self, place: Path) -> list[Path]:
