@@ -40,7 +40,7 @@ _NEGATIONS = {
 }
 _QUANTITIES = {"cost", "costs", "loss", "entropy", "perplexity", "regret", "penalty", "price"}
 _TURNED = "not "
-_OPPOSITES = {  # what stands beside a count of tests
+COUNTED = {  # names of outcomes that may be counts of tests, and what is counted beside them
     "passed": ("failed",), "succeeded": ("failed",), "success": ("failed", "failure"),
     "correct": ("incorrect", "wrong"), "solved": ("unsolved",), "resolved": ("unresolved",),
 }
@@ -230,14 +230,9 @@ def refuse_words(
     )
 
 
-def may_be_count(name: str) -> bool:
-    """Tell the name of an outcome that is as well that of a number of tests."""
-    return name.lower() in _OPPOSITES
-
-
 def opposite_of(name: str, known: Iterable[Any]) -> str | None:
     """Return the field that counts what an outcome does not: beside "passed" it is "failed"."""
-    usual = _OPPOSITES.get(name.lower(), ())
+    usual = COUNTED.get(name.lower(), ())
     return next((str(other) for other in known if str(other).lower() in usual), None)
 
 
@@ -250,7 +245,7 @@ def counts_tests(value: Any, other: Any = None) -> bool:
     if isinstance(value, (bool, np.bool_)) or not (is_number(value) and np.isfinite(value)):
         return False
     is_plain = value not in (0, 1) or isinstance(other, (bool, np.bool_)) or not is_number(other)
-    return bool(value > 1 if is_plain or np.isnan(other) else value + other != 1)
+    return bool(value > 1 if is_plain else value + other != 1)
 
 
 def refuse_counts(
@@ -260,33 +255,28 @@ def refuse_counts(
 
     `pairs` are its distinct values in runs, with those of its opposite.
     """
-    values, others = zip(*pairs, strict=True) if pairs else ((), ())
-    odd = next((k for k, value in enumerate(values) if counts_tests(value, others[k])), None)
+    odd = next((pair for pair in pairs if counts_tests(*pair)), None)
     if odd is None:
         return
     table = "give a table of run ids and outcomes with {argument:outcomes}"
     if opposite is None:
-        asked = Meanings(dict.fromkeys(map(_word, _numbers(values)[:MOST_NAMED]), "?"))
+        values = sorted(value for value, _ in pairs)
         raise ArgumentError(
-            f"{where}the outcome {name!r} is {values[odd]:g} in a run, which is not a grade from 0 "
+            f"{where}the outcome {name!r} is {odd[0]:g} in a run, which is not a grade from 0 "
             f"to 1; say what each value means with {{argument}}, or {table}",
             "outcome_map",
-            asked,
+            Meanings(dict.fromkeys(map(_word, values[:MOST_NAMED]), "?")),
         )
-    hint = "Name"
-    if (0, 0) not in zip(values, others, strict=True) and len(_numbers(others)) <= MOST_NAMED:
-        meanings = Meanings({_word(number): int(number == 0) for number in _numbers(others)})
+    hint, others = "Name", sorted({other for _, other in pairs if is_number(other)})
+    if (0, 0) not in pairs and len(others) <= MOST_NAMED:
+        meanings = Meanings((_word(number), int(number == 0)) for number in others)
         hint = f"If a run succeeds where {opposite!r} is 0, pass {{argument:outcome={opposite}}} "
         hint += f"{{argument:outcome_map={meanings}}}; otherwise name"
     raise ArgumentError(
-        f"{where}{name!r} and {opposite!r} are {values[odd]:g} and {others[odd]:g} in a run, so "
+        f"{where}{name!r} and {opposite!r} are {odd[0]:g} and {odd[1]:g} in a run, so "
         f"they seem to count tests. {hint} another field with {{argument}}, or {table}",
         "outcome",
     )
-
-
-def _numbers(values: Iterable[Any]) -> list[float]:
-    return sorted({value for value in values if is_number(value) and not np.isnan(value)})
 
 
 def refuse_counts_in(frame: pd.DataFrame, outcome: str, meanings: Mapping[str, float]) -> None:
@@ -297,7 +287,7 @@ def refuse_counts_in(frame: pd.DataFrame, outcome: str, meanings: Mapping[str, f
     opposite = None if meanings else opposite_of(name, frame.columns)
     names = [name] if opposite is None else [name, opposite]
     whole = frame[names][~frame[name].between(0, 1, inclusive="neither")]
-    rows = whole.drop_duplicates().itertuples(index=False, name=None)
+    rows = whole.dropna().drop_duplicates().itertuples(index=False, name=None)
     pairs = [(as_mapped(value, meanings), *(other or (None,))) for value, *other in rows]
     refuse_counts(pairs, name, opposite)
 

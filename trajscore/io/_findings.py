@@ -19,6 +19,7 @@ from trajscore.core.meanings import (
 )
 from trajscore.core.values import number_of, unknown_name
 from trajscore.io._selection import Selection
+from trajscore.io.fields import LAST
 from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.tally import Tally
 
@@ -57,6 +58,7 @@ class Findings:
             refuse_words(tally.words, tally.n_runs, self.selection.meanings, f"{file}: ", bare)
         for (name, opposite), pairs in tally.counts.items():
             refuse_counts(pairs, name, opposite, f"{file}: ")
+        self._refuse_lists(file)
         for part in ("outcome", "confidence", "stop_reason"):
             name = getattr(fields, part)
             if name is None or tally.used[part, name] or not tally.n_runs:
@@ -78,6 +80,17 @@ class Findings:
                 known = [*tally.unknown_roles, *tally.names_of_users]
                 problem = unknown_name("role", role, known)
                 raise ArgumentError(f"{file}: {{argument}}: {problem}", "roles")
+
+    def _refuse_lists(self, file: str) -> None:
+        """Refuse outcomes of which runs have several."""
+        for name, (run, values) in self.tally.lists.items():
+            raise ArgumentError(
+                f"{file}: the outcome {name!r} has several values in run {run!r}, "
+                f"{', '.join(map(repr, values[:_MAX_EXAMPLES]))} ...; if the last one counts, pass "
+                f"{{argument:outcome={name}{LAST}}}; otherwise name another field with "
+                f"{{argument}}, or give a table of run ids and outcomes with {{argument:outcomes}}",
+                "outcome",
+            )
 
     def outcome_problem(self) -> str:
         """Say how to name the outcome where no run has one; "" otherwise."""

@@ -29,28 +29,15 @@ from trajscore.io._vocabulary import as_fields, as_list, first, parsed
 from trajscore.io.text import text_of
 
 _BESIDE = {
-    "parts",
-    "blocks",
-    "items",
-    "additional_kwargs",
-    "response_metadata",
-    "status",
-    "kwargs",
+    "parts", "blocks", "items", "additional_kwargs", "response_metadata", "status", "kwargs",
     "data",
-}
+}  # fmt: skip
 
 
 _PLAIN_ROLES = ("system", "developer", "user", "assistant", "tool")
 _PLAIN_KEYS = {
-    "role",
-    "content",
-    "tool_calls",
-    "tool_call_id",
-    "name",
-    "id",
-    "confidence",
-    "refusal",
-}
+    "role", "content", "tool_calls", "tool_call_id", "name", "id", "confidence", "refusal",
+}  # fmt: skip
 _PRINTED = re.compile(
     r"content=.* (additional_kwargs|tool_call_id)=|tool='\w*' tool_input=|"
     r"\[\{'(message\.)?(role|content)': .*\}\]\s*$|"

@@ -11,16 +11,16 @@ from typing import Any, Self, get_args
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import (
+    COUNTED,
     as_mapped,
     bare_name,
     check_map,
     check_polarity,
-    may_be_count,
     opposite_of,
 )
 from trajscore.core.outcomes import CENSORED, FAILURE
 from trajscore.core.stops import Rule
-from trajscore.core.values import parse_number, split_pairs
+from trajscore.core.values import is_number, parse_number, split_pairs
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
 from trajscore.io.fields import USUAL_FIELDS, WITHIN, Fields, dig, named_values, scalar
 from trajscore.io.outcome_tables import OutcomeTable, read_outcomes
@@ -120,7 +120,9 @@ class Selection:
         elif self.fields.outcome is not None or (
             run.outcome == CENSORED and "reward" not in run.meta
         ):
-            value = scalar(dig(record, name)) if name else None
+            value = scalar(listed := dig(record, name)) if name else None
+            if name and isinstance(listed, list) and listed and all(map(is_number, listed)):
+                tally.lists.setdefault(name, (run.id, listed))
             name = name if value is not None else None
         else:
             name = None
@@ -144,7 +146,7 @@ class Selection:
         """Note a number and its opposite, which tell whether the log counts tests."""
         owner, _, last = name.rpartition(".")
         number = as_mapped(value, self.meanings)
-        if not may_be_count(last) or isinstance(number, (str, bool)) or 0 < number < 1:
+        if last.lower() not in COUNTED or isinstance(number, (str, bool)) or 0 < number < 1:
             return
         fields = dig(record, owner) if owner and name not in record else record
         other = None if self.meanings else opposite_of(last, fields)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,16 @@ from trajscore.core.optional import optional
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import number_of, parse_number, run_label, unknown_name
 from trajscore.io._messages import is_printed
-from trajscore.io._vocabulary import ROLES
-from trajscore.io.fields import TIME_WORDS, USUAL, Fields, may_be_duration, usual_names
+from trajscore.io._vocabulary import ROLES, as_fields, as_list, parsed
+from trajscore.io.fields import (
+    OF_ONE_RUN,
+    TIME_WORDS,
+    USUAL,
+    Fields,
+    may_be_duration,
+    several_runs,
+    usual_names,
+)
 from trajscore.io.files import open_text, parquet_dataset, parquet_files
 from trajscore.io.registry import format_of_row
 from trajscore.io.results import is_result, json_rows
@@ -134,6 +143,7 @@ def choose_columns(
     if missing:
         raise _missing_parts(missing, frame)
     _refuse_durations(frame, guessed.get("step", ()), list(fields.ids or guessed["id"]))
+    _refuse_several(frame, guessed.get("id", ()))
     scores = tuple(dict.fromkeys((*fields.scores, *fields.risks, *(n for n, _ in fields.scales))))
     if fields.confidence is not None and fields.confidence not in scores:
         scores = (fields.confidence, *scores)
@@ -169,6 +179,14 @@ def _refuse_durations(frame: pd.DataFrame, steps: tuple[str, ...], ids: list[str
                 f"{{argument:step={step}}}",
                 "step",
             )
+
+
+def _refuse_several(frame: pd.DataFrame, ids: tuple[str, ...]) -> None:
+    """Ask about runs under a guessed id that have several models or trials."""
+    for own, name in product(ids, sorted(OF_ONE_RUN & {*frame.columns})):
+        pairs = frame[[own, name]].dropna().astype(str).drop_duplicates()
+        if (shared := pairs[own].duplicated()).any():
+            raise several_runs(name, pairs[own][shared].iloc[0], own)
 
 
 def agent_rows(frame: pd.DataFrame, chosen: Fields) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -220,17 +238,18 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
 
 def refuse_records(frame: pd.DataFrame) -> None:
     """Say what to do with the records of a log that somebody saved as a table."""
-    row = frame.iloc[0].dropna().to_dict()
-    row = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in row.items()}
-    known = None if usual_names("confidence", row) else format_of_row(row)
-    if known is not None:
-        data = (
-            "the data that the table was made of" if any(map(is_printed, row.values())) else "them"
-        )
+    cells = frame.iloc[0].dropna().to_dict()
+    row = {k: parsed(v.tolist() if isinstance(v, np.ndarray) else v) for k, v in cells.items()}
+    steps = (as_fields(next(iter(value), None)) for value in map(as_list, row.values()))
+    if any(usual_names("confidence", part) for part in (row, *steps)):
+        return
+    if (known := format_of_row(row)) is not None:
+        lost = any(map(is_printed, row.values()))
         raise ValueError(
             f"the rows are records of a log in the format {known.name}, without scores by step. "
-            f"Save {data} as JSON lines and read these, in pandas: df.to_json('log.jsonl', "
-            f"orient='records', lines=True, date_format='iso')"
+            f"Save {'what the table was made of' if lost else 'them'} as JSON lines and "
+            f"read these, in pandas: df.to_json('log.jsonl', orient='records', lines=True, "
+            f"date_format='iso')"
         )
 
 

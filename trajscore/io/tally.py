@@ -31,6 +31,7 @@ class Tally:
     unused: Counter[tuple[str, str]] = field(default_factory=Counter)  # "run" or "step", and name
     words: Counter[str] = field(default_factory=Counter)  # outcomes that are not numbers
     counts: dict[tuple[str, str | None], set[Any]] = field(default_factory=dict)  # maybe of tests
+    lists: dict[str, tuple[str, list[Any]]] = field(default_factory=dict)  # of outcomes, in a run
     texts: set[str] = field(default_factory=set)  # outcomes that are text, as they stand
     values: dict[str, Counter[Any]] = field(default_factory=dict)  # of fields of runs
     tables: list[Path] = field(default_factory=list)  # beside logs, in their folder

@@ -197,18 +197,12 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if _is_list(value) else []
 
 
-def _has_scores(lists: pd.Series) -> bool:
-    """Tell numbers, and objects with a confidence, from messages."""
-    first = next((item for items in lists for item in items), None)
-    return not isinstance(first, Mapping) or bool(usual_names("confidence", first))
-
-
 def _of_lists(frame: pd.DataFrame, fields: Fields, names: list[str]) -> Long:
     frame, fields = _with_ids(frame, fields)
     asked = {*fields.scores, *fields.risks, *(name for name, _ in fields.scales)}
     names = [name for name in names if name in asked] or names
     lists = {name: frame[name].map(_as_list) for name in names}
-    if not asked and not any(map(_has_scores, lists.values())):
+    if not asked:
         refuse_records(frame)
     lengths = {name: column.map(len) for name, column in lists.items()}
     first = lengths[names[0]]

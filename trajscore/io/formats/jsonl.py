@@ -18,11 +18,14 @@ from trajscore.io._spans import moment
 from trajscore.io._unknown import guess_parts
 from trajscore.io._vocabulary import as_list
 from trajscore.io.fields import (
+    LAST,
+    OF_ONE_RUN,
     TIME_WORDS,
     USUAL,
     Fields,
     dig,
     may_be_duration,
+    several_runs,
     steps_field,
     usual_names,
 )
@@ -159,6 +162,10 @@ def _id_of(item: Item, fields: Fields) -> str:
 
 
 def _run_of_steps(lines: list[Mapping[str, Any]], place: Place, fields: Fields) -> Run:
+    own = fields.names(lines[0], ("id",)).get("id", "")
+    for name in OF_ONE_RUN & lines[0].keys() if fields.id is None and own else ():
+        if len({str(line[name]) for line in lines if line.get(name) is not None}) > 1:
+            raise several_runs(name, str(place.run), own)
     talk = Conversation(place)
     kind = _kind_of_actor(lines, fields)
     for index, line in enumerate(_in_order(lines, fields)):
@@ -167,11 +174,10 @@ def _run_of_steps(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
     for line in lines:
         names = fields.names(line, _OF_RUN)
         values = {name: dig(line, name) for name in names.values()}
-        outcome = names.get("outcome")
-        if outcome in of_run and values[outcome] != of_run[outcome]:
-            raise MalformedRunError(
-                "its lines have different outcomes; give the outcome once, or the same each time"
-            )
+        outcome = names.get("outcome", "")
+        is_one = outcome not in of_run or outcome.endswith(LAST)
+        if not is_one and values[outcome] != of_run[outcome]:
+            values[outcome] = [dig(line, outcome) for line in lines]
         of_run |= values
     run = talk.finish(_new_run(_constants(lines) | of_run, place, fields))
     run.extra |= {"durations": 1} if _are_durations(lines, fields) else {}

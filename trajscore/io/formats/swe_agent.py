@@ -32,7 +32,8 @@ class SWEAgent(Format):
         names = head.fields.keys()
         info, steps = (head.fields.get(name) for name in ("info", "trajectory"))
         is_mini = "trajectory_format" in names or "exit_status" in as_fields(info)
-        return "info" in names and (is_mini if steps is None else not is_chat_list(steps))
+        is_own = "trajectory" in names and not is_chat_list(steps)
+        return "info" in names and (is_own or (is_mini and steps is None))
 
     def folder(self, place: Path) -> list[Path]:
         """List the trajectories of all instances, a folder each."""
