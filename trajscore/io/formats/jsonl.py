@@ -139,7 +139,7 @@ def _runs(lines: Iterable[Item], fields: Fields, *, one_by_one: bool) -> Iterato
 
 
 def _joined(name: str, index: int, items: list[Item]) -> Item:
-    return Place(items[0][0].file, index, run=name), _Lines(line for _, line in items)
+    return replace(items[0][0], index=index, run=name), _Lines(line for _, line in items)
 
 
 def _id_of(item: Item, fields: Fields) -> str:
