@@ -16,6 +16,7 @@ from trajscore.core.meanings import (
     bare_name,
     check_map,
     check_polarity,
+    counts_tests,
     map_outcomes,
     note_on_words,
     outcome_hint,
@@ -238,3 +239,13 @@ def test_an_outcome_on_another_scale_is_asked_for():
     with pytest.raises(ArgumentError, match=r"'reward' is 100 in a run, .*\{'0': '\?', '100': "):
         refuse_counts_in(frame, "reward", {})
     refuse_counts_in(frame, "reward", {"100": 1})
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "is_count"),
+    [(1, math.nan, False), (1, None, False), (1, "2", False), (1, True, False), (0.5, 2, False),
+     (math.nan, 1, False), (math.inf, 1, False), (10**100, None, True), (1, 10**100, True),
+     ("3", None, False), (None, 1, False), (-1, 2, False)],
+)  # fmt: skip
+def test_numbers_that_count_tests(value, other, is_count):
+    assert counts_tests(value, other) is is_count

@@ -366,4 +366,5 @@ def test_counts_of_tests_are_no_outcome(log):
     with pytest.raises(ValueError, match="'passed' is 3 in a run, which is not a grade"):
         io.read_runs(log({"passed": 1}, {"passed": "3"}))
     single = [{"passed": 1, "failed": 0}, {"passed": 0, "failed": 1}, {"passed": True, "failed": 4}]
-    assert io.outcomes(io.read_runs(log(*single))).tolist() == [1, 0, 1]
+    single.append({"passed": 1, "failed": []})
+    assert io.outcomes(io.read_runs(log(*single))).tolist() == [1, 0, 1, 1]

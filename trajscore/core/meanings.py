@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping
@@ -242,10 +243,10 @@ def counts_tests(value: Any, other: Any = None) -> bool:
     >>> counts_tests(3), counts_tests(1, 2), counts_tests(1, 0), counts_tests(True, 2)
     (True, True, False, False)
     """
-    if isinstance(value, (bool, np.bool_)) or not (is_number(value) and np.isfinite(value)):
+    if isinstance(value, (bool, np.bool_)) or not (is_number(value) and math.isfinite(value)):
         return False
-    is_plain = value not in (0, 1) or isinstance(other, (bool, np.bool_)) or not is_number(other)
-    return bool(value > 1 if is_plain else value + other != 1)
+    is_known = is_number(other) and not isinstance(other, bool) and math.isfinite(other)
+    return bool(value + other != 1 if is_known and value in (0, 1) else value > 1)
 
 
 def refuse_counts(
@@ -284,7 +285,7 @@ def refuse_counts_in(frame: pd.DataFrame, outcome: str, meanings: Mapping[str, f
     name = bare_name(outcome, frame.columns)
     if name not in frame or frame[name].dtype.kind not in "iuf":
         return
-    opposite = None if meanings else opposite_of(name, frame.columns)
+    opposite = None if meanings else opposite_of(name, frame.select_dtypes("number"))
     names = [name] if opposite is None else [name, opposite]
     whole = frame[names][~frame[name].between(0, 1, inclusive="neither")]
     rows = whole.dropna().drop_duplicates().itertuples(index=False, name=None)

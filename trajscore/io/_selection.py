@@ -151,7 +151,7 @@ class Selection:
         fields = dig(record, owner) if owner and name not in record else record
         other = None if self.meanings else opposite_of(last, fields)
         path = name.removesuffix(last) + other if other else None
-        tally.counts.setdefault((name, path), set()).add((number, other and fields[other]))
+        tally.counts.setdefault((name, path), set()).add((number, other and scalar(fields[other])))
 
     def _as_outcome(self, value: Any, tally: Tally) -> float:
         meaning = as_mapped(value, self.meanings)

@@ -41,11 +41,11 @@ def turn_of_step(step: Mapping[str, Any]) -> list[Any]:
     if _is_of_gemini_cli(step):
         calls = [as_fields(call) for call in as_list(step.get("toolCalls"))]
         results = [part for call in calls for part in as_list(call.get("result"))]
-        text = {"type": "text", "text": text_of(step["content"])}
+        words = {"type": "text", "text": text_of(step["content"])}
         role = "assistant" if step["type"] == "gemini" else step["type"]
         own = {k: v for k, v in step.items() if k not in ("type", "content", "toolCalls", "tokens")}
         turn = {**own, "role": role, "usage": step.get("tokens")}
-        return messages_of_parts(turn, [text, *({"functionCall": c} for c in calls), *results])
+        return messages_of_parts(turn, [words, *({"functionCall": c} for c in calls), *results])
     if "model_output_message" not in step:
         return [{"role": "user", "content": step["task"]}]
     answer = as_fields(step["model_output_message"])

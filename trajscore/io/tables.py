@@ -14,12 +14,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import parse_numbers
-from trajscore.core.meanings import (
-    bare_name,
-    candidate,
-    sounds_bad,
-    words_of,
-)
+from trajscore.core.meanings import bare_name, candidate, sounds_bad, words_of
 from trajscore.core.optional import optional
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import number_of, parse_number, run_label, unknown_name
