@@ -734,3 +734,5 @@ def test_the_two_sides_of_a_call_are_one_run(write):
     ask, answer = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}
     (run,) = io.read_runs(write("log.json", {"input": [ask], "output": [answer]}))
     assert [step.text for step in run.steps] == ["Hi", "Ho"]
+    files = {"input": "a.json", "output": "b.json", "results": [{"messages": [ask, answer]}] * 2}
+    assert len(io.read_runs(write("log.json", files))) == 2

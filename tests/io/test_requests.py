@@ -171,7 +171,10 @@ def test_results_of_batches_are_a_run_each(write, record, n_turns):
     assert {run.steps[-1].text for run in runs} == {"In Rome."}
 
 
-@pytest.mark.parametrize("value", [None, {}, {"body": {}}, {"body": {"x": 1}}, {"output": "x"}, 3])
+@pytest.mark.parametrize(
+    "value",
+    [None, {}, {"body": {}}, {"body": {"x": 1}}, {"output": "x"}, {"candidates": ["x"]}, 3],
+)
 def test_other_records_are_not_of_a_batch(value):
     assert of_batch({"id": 1, "response": value}) is None
     assert of_batch(value) is None

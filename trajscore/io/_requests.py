@@ -18,7 +18,7 @@ from trajscore.io._payloads import messages_in
 from trajscore.io._run import MalformedRunError
 from trajscore.io._spans import Span
 from trajscore.io._thread import turn_keys
-from trajscore.io._vocabulary import as_fields, first, token_counts
+from trajscore.io._vocabulary import as_fields, as_list, first, token_counts
 from trajscore.io.fields import USUAL, Fields, may_be_duration, scalar, usual_names
 from trajscore.io.files import LogFile, Place
 
@@ -82,8 +82,9 @@ def of_batch(record: Any) -> dict[str, Any] | None:
     if sides is None or find_messages(record)[0] is not None:
         return None
     request, answer = (_body(record.get(side)) for side in sides)
-    is_answer = is_message(answer) or "candidates" in answer or is_chat_list(answer.get("output"))
-    if not is_answer:
+    choices = map(as_fields, as_list(answer.get("candidates")))
+    is_answer = is_message(answer) or any("content" in choice for choice in choices)
+    if not (is_answer or is_chat_list(answer.get("output"))):
         return None
     messages = [*messages_in(request, "user"), *messages_in(answer, "assistant")]
     own = {name: value for name, value in record.items() if name not in sides}
