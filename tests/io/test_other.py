@@ -499,7 +499,7 @@ def test_durations_are_no_order(write):
     texts, notes = read([1.2, 0.4, 3])
     assert texts == ["1.2", "0.4", "3"]
     assert notes == [
-        "1 run in the order of its lines: their times are small and fall, as durations do"
+        "1 run with the lines in the order of the file: small times fall, as durations do"
     ]
     assert read([1.2, 0.4, 3], fields={"step": "time"}) == (["0.4", "1.2", "3"], [])
     assert read([0.4, 1.2, 3]) == (["0.4", "1.2", "3"], [])

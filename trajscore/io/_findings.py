@@ -30,7 +30,10 @@ _ODD = {  # the word to count, and what is said of them
     "content": ("turn", "with content of an unknown form, kept as JSON"),
     "call": ("call", "of a tool without a name"),
     "score": ("score", "with another value than one of the same name; the last counts"),
-    "run": ("run", "in the order of its lines: their times are small and fall, as durations do"),
+    "run": (
+        "run",
+        "with the lines in the order of the file: small times fall, as durations do",
+    ),
     "result": ("result", "of a tool without its call, kept with the turn before it"),
 }
 _MAX_ROLES = 12
