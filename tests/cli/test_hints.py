@@ -288,8 +288,8 @@ def test_a_log_that_was_saved_as_a_table(describe_facts, tmp_path):
     df = pd.DataFrame(rows)
     df.to_csv(tmp_path / "t.csv", index=False)
     report = describe_facts(tmp_path / "t.csv")["report"]
-    assert "records of langsmith" in report
+    assert "records of a log in the format langsmith" in report
     log = tmp_path / "log.jsonl"
-    assert "df.to_json('log.jsonl', orient='records', lines=True)" in report
-    df.to_json(log, orient="records", lines=True)
+    assert "df.to_json('log.jsonl', orient='records', lines=True, date_format='iso')" in report
+    df.to_json(log, orient="records", lines=True, date_format="iso")
     check(describe_facts(log), "verbal")

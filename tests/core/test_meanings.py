@@ -16,10 +16,12 @@ from trajscore.core.meanings import (
     bare_name,
     check_map,
     check_polarity,
+    counts_tests,
     map_outcomes,
     note_on_words,
     outcome_hint,
     propose,
+    refuse_counts_in,
     refuse_words,
     sounds_bad,
 )
@@ -207,3 +209,43 @@ def test_words_that_were_read_are_said():
     assert note_on_words(["True", "no"], {"true": 0}) == "outcome: read 'no' as 0"
     assert note_on_words(["pass", True], {}) == ""
     assert as_mapped("Yes", {"yes": 0}) == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([(0, 3), (4, 0), (1, 1)], "are 0 and 3 in .* --outcome failed --map 0=1,1=0,3=0;"),
+        ([(1, 0), (0, 0)], "are 0 and 0 in a run, so they seem to count tests. Name another field"),
+        ([(1, 0), (3, None)], ""),
+        ([(1, 0), (0, 1), (None, 2), (-1, 0)], ""),
+        ([(True, 2), (False, 0)], ""),
+        ([(1, None), (0, None)], ""),
+    ],
+)  # fmt: skip
+def test_counts_of_tests_are_no_outcome(rows, words):
+    frame = pd.DataFrame(rows, columns=["passed", "failed"])
+    if not words:
+        refuse_counts_in(frame, "passed", {})
+        return
+    with pytest.raises(ArgumentError) as error:
+        refuse_counts_in(frame, "passed", {})
+    options = {"outcome": "--outcome", "outcome_map": "--map", "outcomes": "--outcomes"}
+    assert re.search(words, error.value.in_options(options))
+    refuse_counts_in(frame, "passed", {"0": 0, "1": 1, "3": 1, "4": 1})
+
+
+def test_an_outcome_on_another_scale_is_asked_for():
+    frame = pd.DataFrame({"reward": [0, 100, 100]})
+    with pytest.raises(ArgumentError, match=r"'reward' is 100 in a run, .*\{'0': '\?', '100': "):
+        refuse_counts_in(frame, "reward", {})
+    refuse_counts_in(frame, "reward", {"100": 1})
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "is_count"),
+    [(1, math.nan, False), (1, None, False), (1, "2", False), (1, True, False), (0.5, 2, False),
+     (math.nan, 1, False), (math.inf, 1, False), (10**100, None, True), (1, 10**100, True),
+     ("3", None, False), (None, 1, False), (-1, 2, False)],
+)  # fmt: skip
+def test_numbers_that_count_tests(value, other, is_count):
+    assert counts_tests(value, other) is is_count

@@ -76,3 +76,9 @@ def test_values_without_their_types(value, expected):
 )
 def test_the_first_attribute_also_if_it_is_spread(attributes, value):
     assert read_attribute(attributes, ("a", "b")) == value
+
+
+def test_messages_in_json_text_with_dotted_names():
+    messages = '[{"message.role": "user", "message.content": "Hi"}]'
+    assert read_attribute({"input": messages}, ("input",)) == [{"role": "user", "content": "Hi"}]
+    assert read_attribute({"input": '["message"]'}, ("input",)) == '["message"]'

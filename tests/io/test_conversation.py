@@ -284,3 +284,16 @@ def test_what_a_run_gets_in_the_end(conversation):
     assert run.steps == [step]
     assert run.extra.pop("unmatched_results")[0]["id"] == "x"
     assert run.extra == {"n": 1, "system": ["Be kind."]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"content": None, "refusal": "No."}, "No."),
+        ({"content": "", "refusal": "No."}, "No."),
+        ({"content": "Yes.", "refusal": "No."}, "Yes."),
+        ({"content": None, "refusal": False}, ""),
+    ],
+)
+def test_a_refusal_is_what_a_turn_says(conversation, fields, text):
+    assert conversation.add({"role": "assistant", **fields}, 0).text == text

@@ -719,3 +719,20 @@ def test_steps_of_vercels_ai_sdk(write):
             assert (call_.result, call_.error) == ("sun", error)
             assert run.meta["input_tokens"] == 5
             assert "unmatched_results" not in run.extra
+
+
+def test_lists_that_python_printed_are_refused(write):
+    text = "[{'role': 'user', 'content': 'Hi'}]"
+    assert _messages.is_printed(text)
+    assert not _messages.is_printed(f"{text} is what I was asked")
+    log = write("log.json", [{"messages": [{"role": "assistant", "content": text}]}])
+    with pytest.raises(ValueError, match="message 0 is a message as Python prints it"):
+        io.read_runs(log)
+
+
+def test_the_two_sides_of_a_call_are_one_run(write):
+    ask, answer = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}
+    (run,) = io.read_runs(write("log.json", {"input": [ask], "output": [answer]}))
+    assert [step.text for step in run.steps] == ["Hi", "Ho"]
+    files = {"input": "a.json", "output": "b.json", "results": [{"messages": [ask, answer]}] * 2}
+    assert len(io.read_runs(write("log.json", files))) == 2

@@ -6,6 +6,8 @@ from types import SimpleNamespace as Record
 import pytest
 
 from trajscore import io
+from trajscore.core.errors import ArgumentError
+from trajscore.io.registry import detect_log
 
 ATIF = {
     "schema_version": "ATIF-v1.8",
@@ -402,7 +404,6 @@ def test_json_lines_bad_input(write):
         ([{"run": 1, "t": 1}, {"run": 1, "t": 1}], "it has step 1 twice"),
         ([{"run": 1, "t": 1}, {"run": 1}], "some of its lines have no step number"),
         ([{"run": 1, "t": "one"}], "its step should be a number, but line 0 of the run has 'one'"),
-        ([{"run": 1, "y": 1, "t": 1}, {"run": 1, "y": 0, "t": 2}], "have different outcomes"),
         ([{"run": 1, "y": 7}], "expected true, false"),
     ],
 )
@@ -437,6 +438,72 @@ def test_times_as_steps(write):
         ("agent", "Ho"),
         ("agent", "Hm"),
     ]
+
+
+def test_outcomes_by_step_are_asked_about(write):
+    def lines(name="log.jsonl"):
+        rewards = {"a": [0, 0, 1], "b": [0, 0, 0], "c": [1, 1, 1], "d": [1, 0.5, 0]}
+        rows = [
+            {"run": run, "step": k, "text": "x", "reward": reward}
+            for run, own in rewards.items()
+            for k, reward in enumerate(own)
+        ]
+        return write(name, rows, lines=True)
+
+    words = "'reward' has several values in run 'a', 0, 0, 1 ...; .* outcome='reward.-1'; otherwise"
+    with pytest.raises(ValueError, match=words):
+        io.read_runs(lines())
+    assert io.outcomes(io.read_runs(lines(), outcome="reward.-1")).tolist() == [1, 0, 1, 0]
+    table = {"a": 1, "b": 0, "c": 0, "d": 1}
+    assert io.outcomes(io.read_runs(lines(), outcomes=table)).tolist() == [1, 0, 0, 1]
+    listed = [{"id": k, "messages": [{"role": "assistant", "content": "x"}], "reward": [0, k]}
+              for k in range(2)]  # fmt: skip
+    with pytest.raises(ValueError, match="'reward' has several values in run '0'"):
+        io.read_runs(write("runs.json", listed))
+    runs = io.read_runs(write("runs.json", listed), outcome="reward.-1")
+    assert io.outcomes(runs).tolist() == [0, 1]
+
+
+def test_an_id_of_several_models_is_asked_about(write):
+    lines = [{"run": 1, "text": f"{k}", "model": model} for k in range(2) for model in "xy"]
+    log = write("log.jsonl", lines, lines=True)
+    with pytest.raises(ValueError, match="'1' has several values of 'model'; .*id='run' id='mod"):
+        io.read_runs(log)
+    assert [run.id for run in io.read_runs(log, id=["run", "model"])] == ["1-x", "1-y"]
+    assert len(io.read_runs(log, id="run")) == 1
+
+
+def test_turns_without_scores_are_a_log(write):
+    lines = [
+        {"run_id": i, "step": k, "text": f"I look at {k}", "success": i % 2}
+        for i in range(4)
+        for k in range(3)
+    ]
+    assert detect_log(write("a.jsonl", lines, lines=True)).name == "jsonl"
+    for more in ({"p": 0.5}, {"rating": 3}, {"confidence": 0.5}, {"p_success": None}):
+        assert detect_log(write("b.jsonl", [more | line for line in lines], lines=True)) is None
+    others = [{"run_id": line["run_id"], "step": 1, "thought": line["text"]} for line in lines]
+    for read in (detect_log, io.read_runs):
+        with pytest.raises(ArgumentError, match="not known .* fields='text=thought'"):
+            read(write("c.jsonl", others, lines=True))
+    runs = io.read_runs(write("c.jsonl", others[::3], lines=True), fields="text=thought")
+    assert runs[0].steps[0].text == "I look at 0"
+
+
+def test_durations_are_no_order(write):
+    def read(times, **options):
+        lines = [{"run": 1, "role": "assistant", "text": f"{t}", "time": t} for t in times]
+        runs = io.read_runs(write("log.jsonl", lines, lines=True), **options)
+        return [step.text for step in runs[0].steps], runs.notes
+
+    texts, notes = read([1.2, 0.4, 3])
+    assert texts == ["1.2", "0.4", "3"]
+    assert notes == [
+        "1 run with the lines in the order of the file: small times fall, as durations do"
+    ]
+    assert read([1.2, 0.4, 3], fields={"step": "time"}) == (["0.4", "1.2", "3"], [])
+    assert read([0.4, 1.2, 3]) == (["0.4", "1.2", "3"], [])
+    assert read([1.7e9, 1.6e9]) == (["1600000000.0", "1700000000.0"], [])
 
 
 @pytest.mark.parametrize("add", ["", "_message", "Message"])

@@ -3,6 +3,7 @@
 import pytest
 
 from trajscore import io
+from trajscore.io._requests import of_batch
 
 ASK = {"role": "user", "content": "Where is order 3?"}
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"n": 3}'}}
@@ -134,3 +135,55 @@ def test_records_that_cannot_be_read_are_left_out(write, raw):
     lines = [{"id": "a", "messages": TALK}, raw, raw]
     with pytest.warns(UserWarning, match="of 3 runs"):
         check(io.read_runs(write("log.json", lines)))
+
+
+ANSWER = {"role": "assistant", "content": "In Rome."}
+CHOICES = {"choices": [{"message": ANSWER, "finish_reason": "stop"}], "usage": {"prompt_tokens": 5}}
+ANTHROPIC = {
+    "type": "message",
+    "role": "assistant",
+    "content": [{"type": "text", "text": "In Rome."}],
+}
+GEMINI = {"candidates": [{"content": {"role": "model", "parts": [{"text": "In Rome."}]}}]}
+ASKED = {"messages": [ASK]}
+
+
+@pytest.mark.parametrize(
+    ("record", "n_turns"),
+    [
+        ({"id": "b1", "response": {"status_code": 200, "body": CHOICES}, "error": None}, 1),
+        ({"result": {"type": "succeeded", "message": ANTHROPIC}}, 1),
+        ({"request": {"contents": [{"role": "user", "parts": [{"text": "Where?"}]}]},
+          "response": GEMINI}, 2),
+        ({"modelInput": ASKED, "modelOutput": ANTHROPIC}, 2),
+        ({"modelInput": ASKED, "modelOutput": {"output": {"message": ANSWER}}}, 2),
+        ({"request_body": ASKED, "response_body": CHOICES}, 2),
+        ({"request": {"body": ASKED}, "response": {"body": CHOICES}}, 2),
+    ],
+)  # fmt: skip
+def test_results_of_batches_are_a_run_each(write, record, n_turns):
+    lines = [{"custom_id": f"r{k}", **record} for k in range(3)]
+    failed = {"custom_id": "r3", "result": {"type": "errored", "error": {"message": "no"}}}
+    with pytest.warns(UserWarning, match="1 of 4 runs could not be read"):
+        runs = io.read_runs(write("log.jsonl", [*lines, failed], lines=True))
+    assert [run.id for run in runs] == ["r0", "r1", "r2"]
+    assert [len(run.steps) for run in runs] == [n_turns] * 3
+    assert {run.steps[-1].text for run in runs} == {"In Rome."}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, {}, {"body": {}}, {"body": {"x": 1}}, {"output": "x"}, {"candidates": ["x"]}, 3],
+)
+def test_other_records_are_not_of_a_batch(value):
+    assert of_batch({"id": 1, "response": value}) is None
+    assert of_batch(value) is None
+
+
+def test_durations_of_calls_are_not_their_order(write):
+    lines = [
+        {"session_id": "s", "time": time, "request": {"messages": TALK[:k]},
+         "response": {"choices": [{"message": TALK[k]}]}}
+        for k, time in ((1, 3.5), (3, 1.2))
+    ]  # fmt: skip
+    check(io.read_runs(write("log.jsonl", lines, lines=True)))

@@ -351,3 +351,20 @@ def test_users_of_several_names_are_asked_about(write):
     assert io.read_runs(alone).notes == []
     agent = write("agent.json", [{"messages": [{**GROUP[0], "name": "Assistant"}, GROUP[2]]}])
     assert "or of an agent" in io.read_runs(agent).notes[0]
+
+
+def test_counts_of_tests_are_no_outcome(log):
+    counts = [{"passed": 3, "failed": 0}, {"passed": 1, "failed": 2}]
+    for prefix in ("", "results."):
+        path = log(*({"results": c} if prefix else c for c in counts))
+        with pytest.raises(ValueError, match=f"'{prefix}passed' and '{prefix}failed' are") as error:
+            io.read_runs(path)
+        assert f"outcome='{prefix}failed' outcome_map='0=1,2=0'" in str(error.value)
+        runs = io.read_runs(path, outcome=f"{prefix}failed", outcome_map="0=1,2=0")
+        assert io.outcomes(runs).tolist() == [1, 0]
+        assert io.outcomes(io.read_runs(path, outcomes={"r0": 1, "r1": 0})).tolist() == [1, 0]
+    with pytest.raises(ValueError, match="'passed' is 3 in a run, which is not a grade"):
+        io.read_runs(log({"passed": 1}, {"passed": "3"}))
+    single = [{"passed": 1, "failed": 0}, {"passed": 0, "failed": 1}, {"passed": True, "failed": 4}]
+    single.append({"passed": 1, "failed": []})
+    assert io.outcomes(io.read_runs(log(*single))).tolist() == [1, 0, 1, 1]

@@ -370,3 +370,34 @@ def test_results_of_an_observation_that_are_no_list(write):
     log = {"schema_version": "ATIF-v1.8", "session_id": "s", "steps": [turn]}
     with pytest.raises(ValueError, match="the results of its observation are int, not a list"):
         io.read_runs(write("log.json", log))
+
+
+# ------------------------------------------------------------------ Gemini CLI
+
+
+def test_gemini_cli(write):
+    common = {"timestamp": "2026-01-01T00:00:00Z"}
+    result = {"functionResponse": {"id": "c1", "name": "ls", "response": {"output": "a.txt"}}}
+    call = {
+        "id": "c1",
+        "name": "ls",
+        "args": {"path": "."},
+        "result": [result],
+        "status": "success",
+    }
+    messages = [
+        {"id": "1", "type": "user", "content": "List the files"},
+        {"id": "2", "type": "gemini", "content": "", "toolCalls": [call], "thoughts": ["Hm"],
+         "tokens": {"input": 10, "output": 5}},
+        {"id": "3", "type": "info", "content": "Model changed"},
+        {"id": "4", "type": "gemini", "content": [{"text": "There is a.txt"}]},
+    ]  # fmt: skip
+    log = {"sessionId": "s", "projectHash": "h", "messages": [m | common for m in messages]}
+    (run,) = io.read_runs(write("session-1.json", log))
+    assert [(step.actor, step.text) for step in run.steps] == [
+        ("user", "List the files"), ("agent", ""), ("environment", "Model changed"),
+        ("agent", "There is a.txt"),
+    ]  # fmt: skip
+    (made,) = run.steps[1].tool_calls
+    assert (made.name, made.arguments, made.result) == ("ls", {"path": "."}, '{"output": "a.txt"}')
+    assert (run.id, run.meta["input_tokens"], run.steps[1].extra["thoughts"]) == ("s", 10, ["Hm"])

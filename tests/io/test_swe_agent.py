@@ -98,3 +98,13 @@ def test_an_outcome_beside_the_trajectory(write):
     runs = io.read_runs(write("runs.jsonl", lines, lines=True))
     assert io.outcomes(runs).tolist() == [1, 0]
     assert [run.extra["cost"] for run in runs] == [1, 1]
+
+
+def test_chats_that_are_named_like_trajectories(write):
+    chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]
+    path = write("out/a.traj.json", [{"id": k, "messages": chat, "success": 1} for k in range(2)])
+    for place in (path, path.parent):
+        assert [(run.id, run.outcome) for run in io.read_runs(place)] == [("0", 1), ("1", 1)]
+    mini = {"info": {"exit_status": "submitted"}, "messages": chat}
+    path = write("mini/b.traj.json", mini)
+    assert io.read_runs(path.parent)[0].stop_reason == "submitted"

@@ -17,6 +17,7 @@ from trajscore.io.tables import (
     guess_first_step,
     other_columns,
     read_table,
+    refuse_records,
     settings,
     skipped,
     unread_scores,
@@ -283,3 +284,56 @@ def test_columns_named_like_scores_that_hold_words_or_nothing_are_named():
         "judge": "holds words such as 'high'; to judge it, turn them into numbers",
         "trust": "is empty",
     }
+
+
+def test_times_that_may_be_durations_are_asked_about():
+    rows = {"run": [0, 0, 0, 1, 1], "p": [0.5, 0.6, 0.7, 0.8, 0.9], "y": [1, 1, 1, 0, 0]}
+    frame = pd.DataFrame(rows | {"time": [0.4, 1.2, 0.3, 0.1, 0.2]})
+    words = "goes from 1.2 to 0.3 in rows 1 and 2, .* pass step='rows'; if .* pass step='time'"
+    with pytest.raises(ArgumentError, match=words):
+        choose_columns(frame, Fields())
+    for step in ("time", "rows"):
+        assert choose_columns(frame, Fields(step=step))[0].step == step
+    for times in ([0.4, 0.8, 0.9, 0.1, 0.2], [1.7e9 + k for k in (2, 1, 3, 5, 4)]):
+        assert choose_columns(frame.assign(time=times), Fields())[0].step == "time"
+
+
+def test_an_id_of_several_models_is_asked_about():
+    rows = {"run": [0, 0, 1, 1], "step": [1, 2, 1, 2], "p": [0.5, 0.6, 0.7, 0.8], "y": 1}
+    frame = pd.DataFrame(rows | {"model": ["x", "y", "x", "x"]})
+    words = "'0' has several values of 'model'; .* pass id='run' id='model'; if not, pass id='run'"
+    with pytest.raises(ArgumentError, match=words):
+        choose_columns(frame, Fields())
+    for named in ("run", ("run", "model")):
+        assert choose_columns(frame, Fields(id=named))[0].id == named
+    choose_columns(frame.assign(model=["x", None, "y", "y"]), Fields())
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ({"messages": [{"role": "user", "content": "Hi"}], "y": 1}, "openai"),
+        ({"messages": np.array([{"role": "user", "content": "Hi"}])}, "openai"),
+        ({"messages": '[{"role": "user", "content": "Hi"}]'}, "openai"),
+        ({"question": "Who is it?", "answer": "It is me"}, "openai"),
+        ({"context.trace_id": "t", "attributes.llm.input_messages": []}, "otel"),
+        ({"run": 1, "step": 1, "role": "user", "content": "Hi there"}, "jsonl"),
+        ({"run": 1, "step": 1, "content": "Hi there", "p": 0.5}, None),
+        ({"id": 1, "role": "user", "content": "Hi there", "rating": 5}, None),
+        ({"id": 1, "steps": [{"role": "user", "content": "Hi", "confidence": 0.5}]}, None),
+        ({"messages": [{"role": "user", "content": "Hi"}], "confidence": [0.5]}, None),
+    ],
+)
+def test_logs_that_were_saved_as_tables(row, name):
+    frame = pd.DataFrame([row])
+    if name is None:
+        refuse_records(frame)
+        return
+    with pytest.raises(ValueError, match=f"log in the format {name}, .* Save them as JSON lines"):
+        refuse_records(frame)
+
+
+def test_messages_that_python_printed_are_not_to_be_saved_again():
+    frame = pd.DataFrame([{"id": 1, "messages": "[{'role': 'user', 'content': 'Hi'}]"}])
+    with pytest.raises(ValueError, match="Save what the table was made of as JSON lines"):
+        refuse_records(frame)

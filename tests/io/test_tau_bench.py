@@ -46,3 +46,11 @@ def test_a_run_at_the_cap_that_has_not_ended_was_cut_off(write, messages, cut):
     assert (run.stop_reason, run.outcome) == (("max_steps", -1) if cut else (None, 0))
     assert read(write, *messages, reward=1.0).outcome == 1
     assert read(write, *messages, max_turns=None).stop_reason is None
+
+
+def test_a_fork_that_names_the_messages_trajectory(write):
+    run = {"task_id": 7, "trial": 1, "reward": 1.0, "info": {}, "trajectory": [ASK, ANSWER]}
+    for runs in ([run], run):
+        (read_run,) = io.read_runs(write("a.json", runs))
+        assert (read_run.id, read_run.outcome, read_run.extra) == ("7-1", 1, {"info": {}})
+        assert [step.text for step in read_run.steps] == ["Hi", "Yes"]

@@ -33,3 +33,8 @@ def test_halves_of_surrogate_pairs():
     assert whole_text("a\ud83d") == "a?"
     assert whole_text("é🧳") == "é🧳"
     assert text_of(["\udc00"]) == "?"
+
+
+def test_a_refusal_is_text():
+    parts = [{"type": "text", "text": "So."}, {"type": "refusal", "refusal": "No."}]
+    assert text_of(parts) == "So.\nNo."

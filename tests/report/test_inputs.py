@@ -330,6 +330,33 @@ def test_clusters_that_are_none():
         _inputs._groups(runs, "x")
 
 
+def test_a_confidence_of_1_beside_per_cent():
+    runs = [
+        io.Run(str(k), [io.Step("agent", f"Confidence: {c}")], outcome=k % 2)
+        for k, c in enumerate((1, 50, 80, 1))
+    ]
+    origin = FromLog(4, [])
+    find_confidences(runs, io.outcomes(runs), origin)
+    assert "2 stated confidences of 1 not read, which may be certainty or 1 of" in origin.unused[0]
+    assert "pass {argument:scales=verbal=100}" in origin.unused[0]
+
+
+def test_two_sides_of_a_conversation_are_refused(tmp_path):
+    def write(*sides):
+        talks = [
+            [{"role": r, "content": f"{k}"} for k, r in enumerate(roles * 2)] for roles in sides
+        ]
+        runs = [{"id": f"r{k}", "messages": m, "success": k} for k, m in enumerate(talks)]
+        (tmp_path / "log.json").write_text(json.dumps(runs))
+        return tmp_path / "log.json"
+
+    sides = ["user", "assistant"], ["assistant", "user"]
+    with pytest.raises(ArgumentError, match="'r0' and 'r1' have .*1 pair of runs in all"):
+        load(write(*sides))
+    assert "saved from both sides" in io.read_runs(write(*sides)).notes[0]
+    assert not any("sides" in note for note in io.read_runs(write(sides[0], sides[0])).notes)
+
+
 @pytest.mark.parametrize("in_text", [False, True])
 def test_confidences_of_five(tmp_path, capsys, in_text):
     turns = [{"content": f"Confidence: {k}"} if in_text else {"content": "x", "confidence": k}
@@ -341,7 +368,7 @@ def test_confidences_of_five(tmp_path, capsys, in_text):
     log = tmp_path / "log.json"
     log.write_text(json.dumps(runs))
     _, out, _ = run(capsys, log, "--verbose")
-    assert "32 stated confidences above 1 and up to 5 not read" in " ".join(out.split())
+    assert "40 stated confidences from 1 to 5 not read" in " ".join(out.split())
     assert "pass --scale verbal=5" in " ".join(out.split())
     inputs = load(log, Fields(scales=(("verbal", 5.0),)))
     assert sorted(set(inputs.predictors["verbal"].cells.ravel())) == [0.2, 0.4, 0.6, 0.8, 1.0]

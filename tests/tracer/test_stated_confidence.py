@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from trajscore.io import Step
@@ -126,3 +127,18 @@ def test_bad_forms(form, message):
 def test_bad_scale():
     with pytest.raises(ValueError, match="scale"):
         StatedConfidence(scale="ratio")
+
+
+def test_a_bare_1_is_certainty_only_where_no_number_is_above_1():
+    def read_all(*words, scale="auto"):
+        steps = [Step("agent", f"Confidence: {word}") for word in words]
+        return StatedConfidence(scale=scale)(steps).tolist()
+
+    assert read_all("1", "0.5", "80%", "4/5") == [1.0, 0.5, 0.8, 0.8]
+    for other in ("3", "80"):
+        assert np.isnan(read_all("1", other)[0])
+        assert read_all("100%", "0", other)[:2] == [1.0, 0.0]
+    assert read_all("1", "3", scale=5) == [0.2, 0.6]
+    stated = StatedConfidence()
+    stated([Step("agent", confidence=3)])
+    assert stated([Step("agent", confidence=1)]).tolist() == [1.0]

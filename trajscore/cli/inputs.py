@@ -175,15 +175,15 @@ def reading(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _parts(text: str) -> dict[str, str]:
     """Read the parts of a log of any JSON, steps=events,text=body.text."""
-    pairs = [pair.partition("=") for pair in text.split(",") if pair]
-    for part, _, name in pairs:
+    pairs = split_pairs(text) if text else []
+    for part, name in pairs:
         if part not in NAMED_PARTS or not name:
             raise ArgumentError(
                 f"{{argument}}: {part!r} is not PART=NAME; give pairs such as text=body, where "
                 f"PART is one of {', '.join(NAMED_PARTS)}",
                 "fields",
             )
-    return {part: name for part, _, name in pairs}
+    return dict(pairs)
 
 
 def whole_number(text: str) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.core.values import number_of, parse_number
+from trajscore.core.values import is_number, number_of, parse_number
 
 # What an error proposes; only the user decides.
 # fmt: off
@@ -40,6 +41,10 @@ _NEGATIONS = {
 }
 _QUANTITIES = {"cost", "costs", "loss", "entropy", "perplexity", "regret", "penalty", "price"}
 _TURNED = "not "
+COUNTED = {  # names of outcomes that may be counts of tests, and what is counted beside them
+    "passed": ("failed",), "succeeded": ("failed",), "success": ("failed", "failure"),
+    "correct": ("incorrect", "wrong"), "solved": ("unsolved",), "resolved": ("unresolved",),
+}
 _ANSWERS = ("yes", "y", "true", "t", "no", "n", "false", "f")  # to the question that a name asks
 _CLEAR = {"true": 1, "yes": 1, "false": 0, "no": 0}  # words that need no map
 # fmt: on
@@ -224,6 +229,68 @@ def refuse_words(
         "outcome_map",
         Meanings({word: f"{value:g}" for word, value in known.items()} | propose(shown, bare)),
     )
+
+
+def opposite_of(name: str, known: Iterable[Any]) -> str | None:
+    """Return the field that counts what an outcome does not: beside "passed" it is "failed"."""
+    usual = COUNTED.get(name.lower(), ())
+    return next((str(other) for other in known if str(other).lower() in usual), None)
+
+
+def counts_tests(value: Any, other: Any = None) -> bool:
+    """Tell a number of tests, beside the `other` number, from an outcome, which is 0, 1 or a grade.
+
+    >>> counts_tests(3), counts_tests(1, 2), counts_tests(1, 0), counts_tests(True, 2)
+    (True, True, False, False)
+    """
+    if isinstance(value, (bool, np.bool_)) or not (is_number(value) and math.isfinite(value)):
+        return False
+    is_known = is_number(other) and not isinstance(other, bool) and math.isfinite(other)
+    return bool(value + other != 1 if is_known and value in (0, 1) else value > 1)
+
+
+def refuse_counts(
+    pairs: Collection[tuple[Any, Any]], name: str, opposite: str | None, where: str = ""
+) -> None:
+    """Refuse an outcome that counts tests, or has another scale; ask what its values mean.
+
+    `pairs` are its distinct values in runs, with those of its opposite.
+    """
+    odd = next((pair for pair in pairs if counts_tests(*pair)), None)
+    if odd is None:
+        return
+    table = "give a table of run ids and outcomes with {argument:outcomes}"
+    if opposite is None:
+        values = sorted(value for value, _ in pairs)
+        raise ArgumentError(
+            f"{where}the outcome {name!r} is {odd[0]:g} in a run, which is not a grade from 0 "
+            f"to 1; say what each value means with {{argument}}, or {table}",
+            "outcome_map",
+            Meanings(dict.fromkeys(map(_word, values[:MOST_NAMED]), "?")),
+        )
+    hint, others = "Name", sorted({other for _, other in pairs if is_number(other)})
+    if (0, 0) not in pairs and len(others) <= MOST_NAMED:
+        meanings = Meanings((_word(number), int(number == 0)) for number in others)
+        hint = f"If a run succeeds where {opposite!r} is 0, pass {{argument:outcome={opposite}}} "
+        hint += f"{{argument:outcome_map={meanings}}}; otherwise name"
+    raise ArgumentError(
+        f"{where}{name!r} and {opposite!r} are {odd[0]:g} and {odd[1]:g} in a run, so "
+        f"they seem to count tests. {hint} another field with {{argument}}, or {table}",
+        "outcome",
+    )
+
+
+def refuse_counts_in(frame: pd.DataFrame, outcome: str, meanings: Mapping[str, float]) -> None:
+    """Refuse a column of outcomes that counts tests, or has another scale."""
+    name = bare_name(outcome, frame.columns)
+    if name not in frame or frame[name].dtype.kind not in "iuf":
+        return
+    opposite = None if meanings else opposite_of(name, frame.select_dtypes("number"))
+    names = [name] if opposite is None else [name, opposite]
+    whole = frame[names][~frame[name].between(0, 1, inclusive="neither")]
+    rows = whole.dropna().drop_duplicates().itertuples(index=False, name=None)
+    pairs = [(as_mapped(value, meanings), *(other or (None,))) for value, *other in rows]
+    refuse_counts(pairs, name, opposite)
 
 
 def propose(words: Iterable[str], name: str = "") -> Meanings:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from trajscore.io._vocabulary import parsed
+
+_HEAD = 40  # characters by which a text is told from messages of OpenInference in JSON
 _WRAPPERS = ("message", "message_content", "tool_call", "evaluation")  # of OpenInference
 
 
@@ -51,8 +54,9 @@ def _flat(nested: Mapping[str, Any], path: str = "", depth: int = 8) -> dict[str
 def read_attribute(attributes: Mapping[str, Any], names: Iterable[str]) -> Any:
     """Return the first of some attributes, also if it is spread over names with indices."""
     for name in names:
-        if attributes.get(name) not in (None, ""):
-            return _untangled(attributes[name])
+        if (value := attributes.get(name)) not in (None, ""):
+            is_text = isinstance(value, str) and '"message.' in value[:_HEAD]
+            return _untangled(parsed(value) if is_text else value)
         start = f"{name}."
         spread = {k[len(start) :]: v for k, v in attributes.items() if k.startswith(start)}
         if any(k.partition(".")[0].isdigit() for k in spread):

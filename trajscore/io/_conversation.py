@@ -140,6 +140,8 @@ class Conversation:
 
     def _add_turn(self, fields: dict[str, Any], scores: TokenScores, kind: str, index: int) -> Step:
         content = fields.get("content")
+        if content in (None, "") and isinstance(fields.get("refusal"), str):
+            content = fields["refusal"]
         if isinstance(content, str):
             _refuse_printed(content, index)
         extra = leftover(fields, _MESSAGE)

@@ -12,12 +12,14 @@ from trajscore.core.meanings import (
     candidate,
     note_on_words,
     outcome_hint,
+    refuse_counts,
     refuse_words,
     sounds_bad,
     turned_note,
 )
 from trajscore.core.values import number_of, unknown_name
 from trajscore.io._selection import Selection
+from trajscore.io.fields import LAST
 from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.tally import Tally
 
@@ -28,6 +30,10 @@ _ODD = {  # the word to count, and what is said of them
     "content": ("turn", "with content of an unknown form, kept as JSON"),
     "call": ("call", "of a tool without a name"),
     "score": ("score", "with another value than one of the same name; the last counts"),
+    "run": (
+        "run",
+        "with the lines in the order of the file: small times fall, as durations do",
+    ),
     "result": ("result", "of a tool without its call, kept with the turn before it"),
 }
 _MAX_ROLES = 12
@@ -53,6 +59,9 @@ class Findings:
             bare = bare_name(fields.outcome or "")
             bare = bare if bare != fields.outcome else ""
             refuse_words(tally.words, tally.n_runs, self.selection.meanings, f"{file}: ", bare)
+        for (name, opposite), pairs in tally.counts.items():
+            refuse_counts(pairs, name, opposite, f"{file}: ")
+        self._refuse_lists(file)
         for part in ("outcome", "confidence", "stop_reason"):
             name = getattr(fields, part)
             if name is None or tally.used[part, name] or not tally.n_runs:
@@ -74,6 +83,17 @@ class Findings:
                 known = [*tally.unknown_roles, *tally.names_of_users]
                 problem = unknown_name("role", role, known)
                 raise ArgumentError(f"{file}: {{argument}}: {problem}", "roles")
+
+    def _refuse_lists(self, file: str) -> None:
+        """Refuse outcomes of which runs have several."""
+        for name, (run, values) in self.tally.lists.items():
+            raise ArgumentError(
+                f"{file}: the outcome {name!r} has several values in run {run!r}, "
+                f"{', '.join(map(repr, values[:_MAX_EXAMPLES]))} ...; if the last one counts, pass "
+                f"{{argument:outcome={name}{LAST}}}; otherwise name another field with "
+                f"{{argument}}, or give a table of run ids and outcomes with {{argument:outcomes}}",
+                "outcome",
+            )
 
     def outcome_problem(self) -> str:
         """Say how to name the outcome where no run has one; "" otherwise."""
@@ -104,7 +124,19 @@ class Findings:
 
     def problem(self) -> str:
         """Say what keeps the runs from being judged, and what to name; "" otherwise."""
-        return self.outcome_problem() or self.id_problem() or self.role_problem()
+        own = (self.side_problem, self.outcome_problem, self.id_problem, self.role_problem)
+        return next(filter(None, (problem() for problem in own)), "")
+
+    def side_problem(self) -> str:
+        """Say which runs are two sides of one conversation; "" where none are."""
+        for first, second in self.tally.mirrored[:1]:
+            return (
+                f"runs {first!r} and {second!r} have the same texts with user and agent exchanged, "
+                f"as have {number_of(len(self.tally.mirrored), 'pair')} of runs in all: one "
+                f"conversation saved from both sides. Save only the agent's side, in AutoGen "
+                f"agent.chat_messages[user_proxy]"
+            )
+        return ""
 
     def role_problem(self) -> str:
         """Ask who acts under roles that are not known, where these have most turns; or ""."""

@@ -29,30 +29,18 @@ from trajscore.io._vocabulary import as_fields, as_list, first, parsed
 from trajscore.io.text import text_of
 
 _BESIDE = {
-    "parts",
-    "blocks",
-    "items",
-    "additional_kwargs",
-    "response_metadata",
-    "status",
-    "kwargs",
+    "parts", "blocks", "items", "additional_kwargs", "response_metadata", "status", "kwargs",
     "data",
-}
+}  # fmt: skip
 
 
 _PLAIN_ROLES = ("system", "developer", "user", "assistant", "tool")
 _PLAIN_KEYS = {
-    "role",
-    "content",
-    "tool_calls",
-    "tool_call_id",
-    "name",
-    "id",
-    "confidence",
-    "refusal",
-}
+    "role", "content", "tool_calls", "tool_call_id", "name", "id", "confidence", "refusal",
+}  # fmt: skip
 _PRINTED = re.compile(
     r"content=.* (additional_kwargs|tool_call_id)=|tool='\w*' tool_input=|"
+    r"\[\{'(message\.)?(role|content)': .*\}\]\s*$|"
     r"ModelRe(quest|sponse)\(parts=|"
     r"((AI|Human|System|Tool)Message(Chunk)?|ChatCompletion(Message)?|Response\w*Message)\(\w+=",
     re.DOTALL,
@@ -458,7 +446,7 @@ def _with_additional_fields(fields: dict[str, Any]) -> dict[str, Any]:
     """Add what LangChain keeps beside the message: calls, log-probabilities, the finish reason."""
     additional = as_fields(fields.get("additional_kwargs"))
     if not fields.get("tool_calls"):
-        names = ("tool_calls", "function_call", "tool_call_id")
+        names = ("tool_calls", "function_call", "tool_call_id", "refusal")
         fields |= {name: additional[name] for name in names if additional.get(name)}
     metadata = as_fields(fields.get("response_metadata"))
     for name in ("logprobs", "finish_reason"):

@@ -13,12 +13,13 @@ from typing import Any
 from trajscore.io import _vocabulary as keys
 from trajscore.io._conversation import role_of
 from trajscore.io._events import ends_run, is_beside_calls, is_event, spans_of_events
-from trajscore.io._messages import as_chat, find_messages
+from trajscore.io._messages import as_chat, find_messages, is_chat_list, is_message
+from trajscore.io._payloads import messages_in
 from trajscore.io._run import MalformedRunError
 from trajscore.io._spans import Span
 from trajscore.io._thread import turn_keys
-from trajscore.io._vocabulary import as_fields, first, token_counts
-from trajscore.io.fields import USUAL, Fields, scalar, usual_names
+from trajscore.io._vocabulary import as_fields, as_list, first, token_counts
+from trajscore.io.fields import USUAL, Fields, may_be_duration, scalar, usual_names
 from trajscore.io.files import LogFile, Place
 
 Item = tuple[Place, Any]
@@ -47,10 +48,12 @@ class Calls(list[Any]):
         for index, call in enumerate(self):
             request, answer = sides_of(call)
             usage = first(as_fields(answer), ("usage",)) or call.get("usage")
+            names = [name for name in usual_names("step", call) if call[name] not in (None, "")]
+            is_clock = names and not may_be_duration(names[0], call[names[0]])
             yield Span(
                 id=index,
                 kind="model",
-                start=first(call, usual_names("step", call)),
+                start=call[names[0]] if is_clock else None,
                 inputs=request,
                 outputs=answer,
                 cost=first(call, usual_names("cost", call)),
@@ -71,6 +74,29 @@ def sides_of(record: Mapping[str, Any]) -> tuple[Any, Any]:
 def is_call(record: Any) -> bool:
     """Tell a call of a model, with its answer, from a conversation."""
     return isinstance(record, dict) and None not in sides_of(record)
+
+
+def of_batch(record: Any) -> dict[str, Any] | None:
+    """Return a record of a batch's results, or of a proxy, with its messages; None for others."""
+    sides = next((pair for pair in keys.BATCH_SIDES if as_fields(record).get(pair[1])), None)
+    if sides is None or find_messages(record)[0] is not None:
+        return None
+    request, answer = (_body(record.get(side)) for side in sides)
+    choices = map(as_fields, as_list(answer.get("candidates")))
+    is_answer = is_message(answer) or any("content" in choice for choice in choices)
+    if not (is_answer or is_chat_list(answer.get("output"))):
+        return None
+    messages = [*messages_in(request, "user"), *messages_in(answer, "assistant")]
+    own = {name: value for name, value in record.items() if name not in sides}
+    name = first(record, ("custom_id", "recordId", "request_id", "id"))
+    return own | {"id": name, "messages": messages, "usage": first(answer, keys.USAGES)}
+
+
+def _body(side: Any, depth: int = 3) -> Mapping[str, Any]:
+    """Return a request or an answer out of what batches and proxies put around it."""
+    fields = as_fields(side)
+    inner = [fields[name] for name in ("body", "message", "output") if as_fields(fields.get(name))]
+    return _body(inner[0], depth - 1) if inner and depth else fields
 
 
 def awaits_answer(record: Any) -> bool:

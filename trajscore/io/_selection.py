@@ -10,10 +10,17 @@ from dataclasses import dataclass, field
 from typing import Any, Self, get_args
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.meanings import as_mapped, bare_name, check_map, check_polarity
+from trajscore.core.meanings import (
+    COUNTED,
+    as_mapped,
+    bare_name,
+    check_map,
+    check_polarity,
+    opposite_of,
+)
 from trajscore.core.outcomes import CENSORED, FAILURE
 from trajscore.core.stops import Rule
-from trajscore.core.values import parse_number, split_pairs
+from trajscore.core.values import is_number, parse_number, split_pairs
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
 from trajscore.io.fields import USUAL_FIELDS, WITHIN, Fields, dig, named_values, scalar
 from trajscore.io.outcome_tables import OutcomeTable, read_outcomes
@@ -50,7 +57,7 @@ class Selection:
         fields = Fields(**names)
         meanings = check_map(options.pop("outcome_map", None))
         check_polarity(fields.outcome, meanings)
-        table = read_outcomes(options.pop("outcomes", None), fields)
+        table = read_outcomes(options.pop("outcomes", None), fields, meanings)
         roles = _check_roles(options.pop("roles", None))
         rule, max_size = (options.pop(name, None) for name in ("rule", "max_size"))
         return cls(fields, rule, meanings, table, roles, max_size)
@@ -74,6 +81,7 @@ class Selection:
             tally.note_values(reward | run.extra | run.scores)
         if self.fields.stop_reason is not None or run.stop_reason is None:
             _set_stop_reason(run, record, names.get("stop_reason", ""), tally)
+        tally.note_side(run)
         for step in run.steps:
             self._set_actor(step, tally)
             if step.actor == "agent":
@@ -112,7 +120,9 @@ class Selection:
         elif self.fields.outcome is not None or (
             run.outcome == CENSORED and "reward" not in run.meta
         ):
-            value = scalar(dig(record, name)) if name else None
+            value = scalar(listed := dig(record, name)) if name else None
+            if name and isinstance(listed, list) and listed and all(map(is_number, listed)):
+                tally.lists.setdefault(name, (run.id, listed))
             name = name if value is not None else None
         else:
             name = None
@@ -125,10 +135,23 @@ class Selection:
         run.extra.pop(str(name), None)
         chosen = name if self.table is not None else named or name
         tally.used["outcome", str(chosen)] += value is not None
+        if self.table is None and value is not None:
+            self._note_counts(record, str(name), value, tally)
         outcome = self._as_outcome(value, tally)
         run.outcome = outcome
         if is_turned and outcome != CENSORED:
             run.outcome = as_grade(1 - outcome) or FAILURE
+
+    def _note_counts(self, record: Mapping[str, Any], name: str, value: Any, tally: Tally) -> None:
+        """Note a number and its opposite, which tell whether the log counts tests."""
+        owner, _, last = name.rpartition(".")
+        number = as_mapped(value, self.meanings)
+        if last.lower() not in COUNTED or isinstance(number, (str, bool)) or 0 < number < 1:
+            return
+        fields = dig(record, owner) if owner and name not in record else record
+        other = None if self.meanings else opposite_of(last, fields)
+        path = name.removesuffix(last) + other if other else None
+        tally.counts.setdefault((name, path), set()).add((number, other and scalar(fields[other])))
 
     def _as_outcome(self, value: Any, tally: Tally) -> float:
         meaning = as_mapped(value, self.meanings)

@@ -13,7 +13,15 @@ from trajscore.io.text import text_of
 def is_step(fields: Mapping[str, Any]) -> bool:
     """Tell a step of an agent, which holds a turn and what came of it, or the task."""
     is_task = isinstance(fields.get("task"), str) and fields.keys() == {"task", "task_images"}
-    return is_task or "model_output_message" in fields or _is_vercels(fields)
+    is_other = _is_vercels(fields) or _is_of_gemini_cli(fields)
+    return is_task or "model_output_message" in fields or is_other
+
+
+def _is_of_gemini_cli(fields: Mapping[str, Any]) -> bool:
+    """Tell a turn of a session of Gemini CLI, with its calls and their results, or a notice."""
+    kinds = ("gemini", "info", "warning", "error")
+    is_turn = {"id", "timestamp", "content"} <= fields.keys() and "role" not in fields
+    return is_turn and fields.get("type") in kinds
 
 
 def _is_vercels(fields: Mapping[str, Any]) -> bool:
@@ -30,6 +38,14 @@ def turn_of_step(step: Mapping[str, Any]) -> list[Any]:
     if _is_vercels(step):
         turn = {"role": "assistant", "content": step["content"], "usage": step.get("usage")}
         return messages_of_parts(turn, step["content"])
+    if _is_of_gemini_cli(step):
+        calls = [as_fields(call) for call in as_list(step.get("toolCalls"))]
+        results = [part for call in calls for part in as_list(call.get("result"))]
+        words = {"type": "text", "text": text_of(step["content"])}
+        role = "assistant" if step["type"] == "gemini" else step["type"]
+        own = {k: v for k, v in step.items() if k not in ("type", "content", "toolCalls", "tokens")}
+        turn = {**own, "role": role, "usage": step.get("tokens")}
+        return messages_of_parts(turn, [words, *({"functionCall": c} for c in calls), *results])
     if "model_output_message" not in step:
         return [{"role": "user", "content": step["task"]}]
     answer = as_fields(step["model_output_message"])

@@ -21,51 +21,14 @@ _MOST = 12  # names of fields that are shown
 _LONGEST_NAME = 40  # of an actor
 _FIELD = re.compile(r"[A-Za-z_][\w.-]{0,40}")  # what a field of an object is called
 _NOT_TEXTS = {
-    "id",
-    "uuid",
-    "time",
-    "timestamp",
-    "date",
-    "at",
-    "url",
-    "uri",
-    "path",
-    "model",
-    "version",
-    "hash",
-    "sha",
-    "cost",
-    "name",
-    "key",
-    "status",
-    "type",
-    "kind",
-    "goal",
-    "task",
-    "question",
-    "prompt",
-    "instruction",
-    "description",
-    "title",
-    "label",
-    "system",
-    "query",
-    "error",
-}
+    "id", "uuid", "time", "timestamp", "date", "at", "url", "uri", "path", "model", "version",
+    "hash", "sha", "cost", "name", "key", "status", "type", "kind", "goal", "task", "question",
+    "prompt", "instruction", "description", "title", "label", "system", "query", "error",
+}  # fmt: skip
 _REQUESTS = {
-    "request",
-    "input",
-    "inputs",
-    "prompt",
-    "prompts",
-    "tools",
-    "functions",
-    "function",
-    "schema",
-    "config",
-    "metadata",
-    "options",
-}
+    "request", "input", "inputs", "prompt", "prompts", "tools", "functions", "function",
+    "schema", "config", "metadata", "options",
+}  # fmt: skip
 _NEAR = 2  # fields that a file and a format have in common
 
 Path_ = tuple[str, ...]

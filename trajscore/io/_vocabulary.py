@@ -32,6 +32,12 @@ CALL_SIDES = (
 )
 """What a model was given, and what it answered."""
 
+BATCH_SIDES = (
+    ("modelInput", "modelOutput"), ("request_body", "response_body"), ("request", "response"),
+    ("request", "result"),
+)
+"""The same in the results of a batch, or the log of a proxy, with or without what was asked."""
+
 PAYLOADS = (
     *MESSAGE_LISTS[:1], "contents", "input_messages", "output_messages", "all_messages",
     "new_messages", "chat_history", "history", "input", "output", "inputs", "outputs", "prompts",

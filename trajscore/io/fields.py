@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from trajscore.core.meanings import bare_name
+from trajscore.core.errors import ArgumentError
+from trajscore.core.meanings import bare_name, words_of
+from trajscore.core.values import is_number
 
 # fmt: off
 USUAL: dict[str, tuple[str, ...]] = {
@@ -60,6 +62,34 @@ WITHIN = (
 """Objects within a record whose fields are searched too."""
 
 
+TIME_WORDS = {"time", "timestamp", "ts", "at"}
+"""Words in the names of fields that hold times."""
+
+_EARLIEST = 1e8  # of a clock, in seconds since 1970
+
+
+def may_be_duration(name: str, value: Any) -> bool:
+    """Tell a time that is too small for a date: how long a step took, or when since the start."""
+    return bool(words_of(name) & TIME_WORDS) and is_number(value) and abs(value) < _EARLIEST
+
+
+OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed"}
+"""Fields that have one value in a run, unless its id is that of several."""
+
+
+LAST = ".-1"
+"""What follows the name of a list of outcomes, of which the last one counts."""
+
+
+def several_runs(name: str, run: str, own: str) -> ArgumentError:
+    """Return the error for an id under which a field has several values."""
+    return ArgumentError(
+        f"run {run!r} has several values of {name!r}; if each is a run of its own, pass "
+        f"{{argument:id={own}}} {{argument:id={name}}}; if not, pass {{argument:id={own}}}",
+        "id",
+    )
+
+
 def usual_names(part: str, names: Iterable[Any]) -> tuple[Any, ...]:
     """Return those names that usually mean a part, the most specific first."""
     return _names_by_part(tuple(names))[part]
@@ -88,7 +118,7 @@ def dig(fields: Any, path: str) -> Any:
         elif isinstance(fields, list) and part.lstrip("-").isdigit():
             position = int(part)
             fields = fields[position] if -len(fields) <= position < len(fields) else None
-        else:
+        elif part != LAST[1:]:  # the last of one value is that value
             return None
     return fields
 
@@ -169,6 +199,8 @@ class Fields:
 
     def value(self, record: Mapping[str, Any], part: str) -> Any:
         """Return the value of one part of a record, or None."""
+        if part == "id" and isinstance(self.id, tuple):
+            return self.id_of(record)
         return self.values(record, (part,))[part]
 
 

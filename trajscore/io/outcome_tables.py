@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import joined_ids
-from trajscore.core.meanings import bare_name, candidate, check_map, map_outcomes, turned_note
+from trajscore.core.meanings import (
+    bare_name,
+    candidate,
+    check_map,
+    map_outcomes,
+    refuse_counts_in,
+    turned_note,
+)
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_numbers, as_path, number_of, unknown_name
@@ -31,7 +38,9 @@ JOINED = "outcome in the table of outcomes"
 _MAX_EXAMPLES = 3
 
 
-def read_outcomes(source: Any, names: Fields) -> OutcomeTable | None:
+def read_outcomes(
+    source: Any, names: Fields, meanings: Mapping[str, float] | None = None
+) -> OutcomeTable | None:
     """Read a table of outcomes into rows by run id; None stays None."""
     if source is None:
         return None
@@ -46,6 +55,7 @@ def read_outcomes(source: Any, names: Fields) -> OutcomeTable | None:
             "outcomes",
         )
     columns = {part: _column(frame, names, part) for part in ("outcome", "stop_reason")}
+    refuse_counts_in(frame, columns["outcome"], meanings or {})
     rows = [
         {
             part: row[name]
@@ -60,10 +70,10 @@ def read_outcomes(source: Any, names: Fields) -> OutcomeTable | None:
 
 
 def join_outcomes(
-    frame: pd.DataFrame, names: Fields, source: Any
+    frame: pd.DataFrame, names: Fields, source: Any, meanings: Mapping[str, float] | None = None
 ) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
     """Add the outcomes of another table to a long table, by id; also return notes on both."""
-    table = read_outcomes(source, names)
+    table = read_outcomes(source, names, meanings)
     if table is None:
         return frame, names, ()
     ids = joined_ids(frame, _id_columns(frame, names)).astype(str)

@@ -5,16 +5,16 @@ Each format is a class in a file of `io/formats`; nothing here knows one of them
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import check_choice, unknown_name
-from trajscore.io._messages import is_message
+from trajscore.io._messages import is_message, is_nested
 from trajscore.io._run import CutRuns, Run
-from trajscore.io._unknown import unknown_json, what_instead
+from trajscore.io._unknown import guess_parts, unknown_json, what_instead
 from trajscore.io.fields import OF_STEPS, steps_field, usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
@@ -31,6 +31,7 @@ from trajscore.io.files import (
 from trajscore.io.results import is_results
 
 _MAX_NAMES = 12  # in an error
+_OF_TURNS = ("id", "step", "outcome", "task", "trial", "cost", "tokens")  # may be numbers
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to detect a format.
 STREAMED = frozenset({"simulations", "samples", "steps", "messages", "traj", "ticks"})
@@ -265,8 +266,9 @@ def detect_log(path: Path, max_size: int | None = None) -> Format | None:
     try:
         known = detect_format(path, max_size)
     except ArgumentError:
-        is_row = has_ending(path, LINES_ENDINGS) and _may_be_row(first_record(path, max_size))
-        if is_row or is_results(path, max_size):
+        record = first_record(path, max_size)
+        is_row = _may_be_row(record) and not is_turn(record, guess_parts(record))
+        if (is_row and has_ending(path, LINES_ENDINGS)) or is_results(path, max_size):
             return None  # as a table it says what is wrong
         raise
     if known.name != "jsonl":
@@ -275,11 +277,20 @@ def detect_log(path: Path, max_size: int | None = None) -> Format | None:
     steps = record.get(steps_field(record) or "")
     step = steps[0] if isinstance(steps, list) and isinstance(steps[0], dict) else {}
     says = is_message(record) or any(usual_names(part, step) for part in (*OF_STEPS, "text"))
-    if says and not usual_names("confidence", {**record, **step}):
+    if (says and not usual_names("confidence", {**record, **step})) or is_turn(record):
         return known  # messages on lines of their own are a log, numbers a table
     if steps is None and not (_may_be_row(record) or is_results(path, max_size)):
         raise unknown_format(path, max_size=max_size)
     return None
+
+
+def is_turn(record: Mapping[str, Any], texts: Container[str] | None = None) -> bool:
+    """Tell a turn with a text and without a number that may be a score from a row of a table."""
+    known = {name for part in _OF_TURNS for name in usual_names(part, record)}
+    others = [value for name, value in record.items() if name not in known]
+    has_text = usual_names("text", record) if texts is None else "text" in texts
+    is_number = any(isinstance(value, (int, float, type(None))) for value in others)
+    return bool(has_text and usual_names("step", record) and not is_number)
 
 
 def _is_folder_of_tables(path: Path) -> bool:
@@ -327,10 +338,12 @@ def format_of_file(file: Path, max_size: int | None = None) -> Format | None:
     return None
 
 
-def format_of_record(record: dict[str, Any]) -> Format | None:
-    """Return the format of which a record, such as the row of a table, has the fields."""
-    head = Head(record, listed=True, whole=True, item=record)
-    return next((known for known in _formats() if not known.lax and known.recognise(head)), None)
+def format_of_row(row: dict[str, Any]) -> Format | None:
+    """Return the format of a log of which somebody saved the records as the rows of a table."""
+    head = Head(row, listed=True, whole=True, item=row)
+    known = next((known for known in _formats() if known.recognise(head)), None)
+    is_flat = known is not None and (known.name == "jsonl" or (known.lax and is_message(row)))
+    return None if is_flat and not (is_nested(row) or is_turn(row)) else known
 
 
 def _heads(file: LogFile) -> Iterator[Head]:

@@ -98,7 +98,8 @@ class RunStream(Iterator[Run]):
     @property
     def notes(self) -> list[str]:
         """What of the log was not used so far, one sentence each."""
-        notes = [self.findings.id_problem(), self.findings.role_problem(), *self.findings.notes()]
+        own = self.findings
+        notes = [own.side_problem(), own.id_problem(), own.role_problem(), *own.notes()]
         return [str(ArgumentError(note)) for note in notes if note]
 
 

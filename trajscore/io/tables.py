@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,23 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import parse_numbers
-from trajscore.core.meanings import (
-    bare_name,
-    candidate,
-    sounds_bad,
-    words_of,
-)
+from trajscore.core.meanings import bare_name, candidate, sounds_bad, words_of
 from trajscore.core.optional import optional
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import number_of, parse_number, run_label, unknown_name
-from trajscore.io._vocabulary import ROLES
-from trajscore.io.fields import USUAL, Fields, usual_names
+from trajscore.io._messages import is_printed
+from trajscore.io._vocabulary import ROLES, as_fields, as_list, parsed
+from trajscore.io.fields import (
+    OF_ONE_RUN,
+    TIME_WORDS,
+    USUAL,
+    Fields,
+    may_be_duration,
+    several_runs,
+    usual_names,
+)
 from trajscore.io.files import open_text, parquet_dataset, parquet_files
-from trajscore.io.registry import format_of_record
+from trajscore.io.registry import format_of_row
 from trajscore.io.results import is_result, json_rows
 
 _MOST_ROWS = 5_000_000
@@ -46,9 +51,6 @@ ROWS = "rows"
 """Given as the column of steps, it stands for the order of the rows."""
 
 _HEAD = 1000  # rows by which a column of text is told from one of shares
-
-TIME_WORDS = {"time", "timestamp", "ts", "at"}
-"""Words in the names of columns that hold times."""
 
 # Words in the names of numbers that are not confidences, whatever their values.
 _NO_CONFIDENCE = {
@@ -135,6 +137,8 @@ def choose_columns(
             missing.append(part)
     if missing:
         raise _missing_parts(missing, frame)
+    _refuse_durations(frame, guessed.get("step", ()), list(fields.ids or guessed["id"]))
+    _refuse_several(frame, guessed.get("id", ()))
     scores = tuple(dict.fromkeys((*fields.scores, *fields.risks, *(n for n, _ in fields.scales))))
     if fields.confidence is not None and fields.confidence not in scores:
         scores = (fields.confidence, *scores)
@@ -152,6 +156,32 @@ def choose_columns(
     if fields.group is not None:
         _check((fields.group,), "group", columns)
     return replace(fields, **chosen, scores=scores), guessed
+
+
+def _refuse_durations(frame: pd.DataFrame, steps: tuple[str, ...], ids: list[str]) -> None:
+    """Ask about small numbers that fall within a run under a guessed name of times."""
+    for step in steps:
+        times = frame[step]
+        if times.dtype.kind not in "iuf" or not may_be_duration(step, float(times.max())):
+            return
+        falls = (times.diff() < 0) & (frame[ids] == frame[ids].shift()).all(axis=1)
+        if falls.any():
+            row = int(np.argmax(falls))
+            raise ArgumentError(
+                f"column {step!r} goes from {times.iloc[row - 1]:g} to {times.iloc[row]:g} in rows "
+                f"{row - 1} and {row}, so it may be how long each step took. If the rows are in "
+                f"order, pass {{argument:step={ROWS}}}; if it is a clock, pass "
+                f"{{argument:step={step}}}",
+                "step",
+            )
+
+
+def _refuse_several(frame: pd.DataFrame, ids: tuple[str, ...]) -> None:
+    """Ask about runs under a guessed id that have several models or trials."""
+    for own, name in product(ids, sorted(OF_ONE_RUN & {*frame.columns})):
+        pairs = frame[[own, name]].dropna().astype(str).drop_duplicates()
+        if (shared := pairs[own].duplicated()).any():
+            raise several_runs(name, pairs[own][shared].iloc[0], own)
 
 
 def agent_rows(frame: pd.DataFrame, chosen: Fields) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -182,7 +212,7 @@ def _check(names: str | Sequence[str], part: str, columns: Sequence[str]) -> Non
 
 def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
     """Say which parts no column has, and how to name their columns."""
-    _refuse_records(frame)
+    refuse_records(frame)
     hints = {"step": f", or give {ROWS!r} for the order of the rows"}
     if "outcome" in parts:
         candidates = " or ".join(_outcome_candidates(frame))
@@ -202,14 +232,20 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
     return ArgumentError(f"{problems}; the table has: {columns}", parts[0])
 
 
-def _refuse_records(frame: pd.DataFrame) -> None:
+def refuse_records(frame: pd.DataFrame) -> None:
     """Say what to do with the records of a log that somebody saved as a table."""
-    known = format_of_record(frame.iloc[0].dropna().to_dict())
-    if known is not None:
+    cells = frame.iloc[0].dropna().to_dict()
+    row = {k: parsed(v.tolist() if isinstance(v, np.ndarray) else v) for k, v in cells.items()}
+    steps = (as_fields(next(iter(value), None)) for value in map(as_list, row.values()))
+    if any(usual_names("confidence", part) for part in (row, *steps)):
+        return
+    if (known := format_of_row(row)) is not None:
+        lost = any(map(is_printed, row.values()))
         raise ValueError(
-            f"the columns are those of records of {known.name}, not of scores by step. Save them "
-            f"as JSON lines and read these, in pandas: "
-            f"df.to_json('log.jsonl', orient='records', lines=True)"
+            f"the rows are records of a log in the format {known.name}, without scores by step. "
+            f"Save {'what the table was made of' if lost else 'them'} as JSON lines and "
+            f"read these, in pandas: df.to_json('log.jsonl', orient='records', lines=True, "
+            f"date_format='iso')"
         )
 
 
@@ -231,7 +267,7 @@ def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
     )
     names = tuple(name for name in rest if name in names)
     if not names:
-        _refuse_records(frame)
+        refuse_records(frame)
         scaled = "".join(
             f"; pass {{argument:scales={name}={top:g}}} if {top:g} means certainty in it"
             for name, top in _on_scales(frame, rest).items()

@@ -30,6 +30,8 @@ class Tally:
     used: Counter[tuple[str, str]] = field(default_factory=Counter)  # part and name
     unused: Counter[tuple[str, str]] = field(default_factory=Counter)  # "run" or "step", and name
     words: Counter[str] = field(default_factory=Counter)  # outcomes that are not numbers
+    counts: dict[tuple[str, str | None], set[Any]] = field(default_factory=dict)  # maybe of tests
+    lists: dict[str, tuple[str, list[Any]]] = field(default_factory=dict)  # of outcomes, in a run
     texts: set[str] = field(default_factory=set)  # outcomes that are text, as they stand
     values: dict[str, Counter[Any]] = field(default_factory=dict)  # of fields of runs
     tables: list[Path] = field(default_factory=list)  # beside logs, in their folder
@@ -44,6 +46,8 @@ class Tally:
     unknown_roles: Counter[str] = field(default_factory=Counter)  # turns that are not the agent's
     wholes: Counter[int] = field(default_factory=Counter)  # hashes of conversations
     beginnings: set[int] = field(default_factory=set)  # hashes of what they begin with
+    sides: dict[int, tuple[tuple[str, ...], str]] = field(default_factory=dict)  # by their texts
+    mirrored: list[tuple[str, str]] = field(default_factory=list)  # ids of two sides of one talk
     names_of_turns: Counter[str] = field(default_factory=Counter)  # fields of the agent's turns
 
     def note_run(self, run: Run, n_records: int) -> None:
@@ -54,6 +58,7 @@ class Tally:
             self.n_joined += 1
             self.n_records += n_records
         self.odd["score"] += run.extra.get("replaced_scores", 0)
+        self.odd["run"] += run.extra.get("durations", 0)
         self.odd["result"] += len(run.extra.get("unmatched_results", ()))
         self._note_turns(run)
         if self.n_runs <= _MAX_RUNS:
@@ -77,6 +82,16 @@ class Tally:
                 self.wholes[beginning] += k > 0
             else:
                 self.beginnings.add(beginning)
+
+    def note_side(self, run: Run) -> None:
+        """Note a conversation whose turns another run has, where user and agent are exchanged."""
+        actors = tuple(step.actor for step in run.steps)
+        if self.n_runs > _MAX_RUNS or set(actors) != {"agent", "user"}:
+            return
+        texts = hash(tuple(step.text for step in run.steps))
+        others, other = self.sides.setdefault(texts, (actors, run.id))
+        if others != actors:
+            self.mirrored.append((other, run.id))
 
     def n_beginnings(self) -> int:
         """Return how many runs are nothing but the beginning of another."""

@@ -34,8 +34,9 @@ def _part_text(part: Any) -> str:
     if isinstance(part, str):
         return part
     if isinstance(part, dict):
-        if isinstance(part.get("text"), str):
-            return str(part["text"])
+        for name in ("text", "refusal"):
+            if isinstance(part.get(name), str):
+                return str(part[name])
         if isinstance(part.get("type"), str):  # a picture, a sound: kept in the step's extra
             return ""
     return json.dumps(part, ensure_ascii=False)

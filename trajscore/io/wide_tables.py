@@ -14,8 +14,8 @@ import pandas as pd
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
 from trajscore.core.values import is_number, number_of
-from trajscore.io.fields import OF_STEPS, Fields, usual_names
-from trajscore.io.tables import ROWS, TIME_WORDS, is_setting
+from trajscore.io.fields import OF_STEPS, TIME_WORDS, Fields, usual_names
+from trajscore.io.tables import ROWS, is_setting, refuse_records
 
 _RUN = "run"  # column of the numbers of rows, where a table has no ids
 _OF_RUN = ("id", "outcome", "stop_reason")
@@ -202,6 +202,8 @@ def _of_lists(frame: pd.DataFrame, fields: Fields, names: list[str]) -> Long:
     asked = {*fields.scores, *fields.risks, *(name for name, _ in fields.scales)}
     names = [name for name in names if name in asked] or names
     lists = {name: frame[name].map(_as_list) for name in names}
+    if not asked:
+        refuse_records(frame)
     lengths = {name: column.map(len) for name, column in lists.items()}
     first = lengths[names[0]]
     if any(not own.equals(first) for own in lengths.values()):

@@ -162,7 +162,8 @@ def _of_log(
         runs.extend(stream)
     except ArgumentError as error:  # an outcome that is a word, a name that is nowhere
         if not findings.tally.n_runs:
-            raise
+            description.refuse(error, options)
+            return description
         refused = error
     description.n_runs = findings.tally.n_runs
     y = np.array([run.outcome for run in runs])

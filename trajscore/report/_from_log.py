@@ -91,10 +91,12 @@ def _unknown_scale(runs: list[io.Run]) -> tuple[str, ...]:
     unread = of_ten[~np.isnan(of_ten)]
     if not len(unread):
         return ()
-    top = 5 if unread.max() <= 5 else 10
+    top = next(top for top in (1, 5, 10) if unread.max() <= top)
+    values = "of 1" if top == 1 else f"from {unread.min():g} to {unread.max():g}"
+    top = 100 if top == 1 else top
+    other = "certainty or 1 of 100" if top == 100 else f"per cent or of {top}"
     text = (
-        f"{number_of(len(unread), 'stated confidence')} above 1 and up to {unread.max():g} not "
-        f"read, which may be per cent or of {top}; if {top} means certainty, pass "
-        f"{{argument:scales=verbal={top}}}"
+        f"{number_of(len(unread), 'stated confidence')} {values} not read, which may be {other}; "
+        f"if {top} means certainty, pass {{argument:scales=verbal={top}}}"
     )
     return (text,)

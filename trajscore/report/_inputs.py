@@ -23,6 +23,7 @@ from trajscore.core.meanings import (
     check_map,
     check_polarity,
     note_on_words,
+    refuse_counts_in,
     turned_note,
 )
 from trajscore.core.outcomes import CENSORED
@@ -221,7 +222,7 @@ def _load_table(
 ) -> Inputs:
     meanings = check_map(outcome_map)
     check_polarity(fields.outcome, meanings)
-    frame, fields, remarks = _read_steps(path, fields, outcomes, max_size, may_be_runs)
+    frame, fields, remarks = _read_steps(path, fields, outcomes, meanings, max_size, may_be_runs)
     has_ids = True
     if may_be_runs and _has_no_steps(frame, fields):
         remarks += ("no column has steps, so each row is a run of one step",)
@@ -232,6 +233,7 @@ def _load_table(
     if fields.scores == (NO_SCORE,):
         frame = frame.assign(**{NO_SCORE: 0.0})
     chosen, guessed = choose_columns(frame, fields)
+    refuse_counts_in(frame, str(chosen.outcome), meanings)
     remarks += _notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
     frame, step = with_times(with_scales(frame, chosen), chosen.step)
     frame, notes = agent_rows(frame, replace(chosen, step=step))
@@ -288,7 +290,12 @@ def _load_table(
 
 
 def _read_steps(
-    path: Path, fields: Fields, outcomes: Any, max_size: int | None, may_be_runs: bool
+    path: Path,
+    fields: Fields,
+    outcomes: Any,
+    meanings: Mapping[str, float],
+    max_size: int | None,
+    may_be_runs: bool,
 ) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
     """Read a table with one row a step, its names, and what was done to get it."""
     frame = read_table(path, max_size)
@@ -303,7 +310,7 @@ def _read_steps(
         fields = replace(fields, scores=fields.scores or (NO_SCORE,))
     frame, fields, how = as_long(frame, fields)
     refuse_wide(frame, fields)
-    frame, fields, remarks = join_outcomes(frame, fields, outcomes)
+    frame, fields, remarks = join_outcomes(frame, fields, outcomes, meanings)
     frame, in_per_cent = with_fractions(frame, fields)
     return frame, fields, (*how, *remarks, *in_per_cent)
 
@@ -442,7 +449,7 @@ def _load_log(
     if not runs:
         raise ValueError(f"{path}: the log holds no run that can be judged")
     y = io.outcomes(runs)
-    if problem := stream.findings.id_problem() or stream.findings.role_problem():
+    if problem := stream.findings.problem():
         raise ArgumentError(f"{path}: {problem}")
     tops = dict(fields.scales)
     for name in tops.keys() - {"verbal"}:

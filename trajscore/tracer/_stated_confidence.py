@@ -24,6 +24,7 @@ FORMS = {
     "line": rf"\bconfidence\b(?:\s+(?:level|score|is))*(?:[\s*_]*{_RANGE})?"
     rf"[\s*_]*[:=]?[\s*_]*{_NUMBER}",
 }
+_ONE = math.inf  # certainty, unless other bare numbers are above 1
 _WORDS = ("onfidence", "CONFIDENCE")
 SCALES = ("auto", "fraction", "percent")
 MOST_OF_OTHER_SCALES = 10
@@ -44,13 +45,16 @@ class StatedConfidence:
             check_choice(scale, "scale", SCALES)
         self._scale = scale
         self._top = float(scale) if is_top else 0.0
+        self._is_above_one = False  # whether a bare number is
         self._function = form if callable(form) else None
         self._pattern = None if callable(form) else _pattern(form)
         self._needs_word = form == "auto" or (isinstance(form, str) and form in FORMS)
 
     def __call__(self, steps: Iterable[Step]) -> NDArray[np.float64]:
-        """Return one confidence a step; NaN where none is stated."""
-        return np.array([self._of(step) for step in steps], dtype=np.float64)
+        """Return one confidence a step; NaN where none is stated, or its scale is not known."""
+        self._is_above_one = False
+        stated = np.array([self._of(step) for step in steps], dtype=np.float64)
+        return np.where(stated == _ONE, math.nan if self._is_above_one else 1.0, stated)
 
     def _of(self, step: Step) -> float:
         if self._function is not None:
@@ -90,8 +94,9 @@ class StatedConfidence:
         if self._top:
             return number / self._top if 0 <= number <= self._top else math.nan
         if self._scale == "auto":
+            self._is_above_one = self._is_above_one or 1 < number <= 100
             if number <= 1:
-                return number if number >= 0 else math.nan
+                return (_ONE if number == 1 else number) if number >= 0 else math.nan
             return number / 100 if MOST_OF_OTHER_SCALES < number <= 100 else math.nan
         if math.isnan(number):
             return number

@@ -74,7 +74,8 @@ class StepConfidence(RunTransformer):
         `trajscore.io.Step` and returns a number or None.
     scale : {"auto", "fraction", "percent"} or float, default="auto"
         What a bare number means. "auto": in [0, 1] a fraction, in (10, 100] per cent, otherwise
-        missing: 3 may be 3% or 3 of 5. A number is the one that means certainty, such as 5.
+        missing: 3 may be 3% or 3 of 5. So is a bare 1 where other turns of the runs have bare
+        numbers above 1. A number is the one that means certainty, such as 5.
         "fraction" and "percent" clip to [0, 1]. ``85%``, ``8/10`` and ``Confidence (0-10): 8`` say
         themselves; beyond their range they are missing or clipped, too. A comma before the
         decimals counts as a point.

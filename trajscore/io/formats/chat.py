@@ -11,12 +11,13 @@ from trajscore.io._messages import (
     as_chat,
     find_messages,
     find_records,
+    is_chat_list,
     is_message,
     is_nested,
     is_printed,
     is_record,
 )
-from trajscore.io._requests import Calls, awaits_answer, joined
+from trajscore.io._requests import Calls, awaits_answer, joined, of_batch, sides_of
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io._spans import add_spans
 from trajscore.io._updates import is_update, run_of_updates
@@ -45,6 +46,8 @@ def is_chat(head: Head) -> bool:
     if is_update(fields) or is_event(fields) or is_beside_calls(fields) or fields.keys() >= _STATE:
         return True
     if not head.listed and (find_records(fields) is not None or _first_run(fields)):
+        return True
+    if of_batch(fields) is not None:
         return True
     messages, used = find_messages(fields)
     texts = all(isinstance(fields[name], str) for name in used)
@@ -125,7 +128,8 @@ def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:
     own: dict[str, Any] = {}
     messages: list[Any] = []
     updates: list[Any] = []
-    for key, index, value in file.items(_LISTS_OF_RUNS):
+    for key, index, item in file.items(_LISTS_OF_RUNS):
+        value = of_batch(item) or item
         if index is None:
             own[str(key)] = value
         elif updates or is_update(value):
@@ -145,7 +149,7 @@ def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:
 def _of_object(file: LogFile, own: dict[str, Any]) -> Iterator[tuple[Place, Any]]:
     """Yield the runs that an object lists, or the run that it is."""
     messages, _ = find_messages(own)
-    is_run = {"messages", "original_input"} & own.keys()
+    is_run = {"messages", "original_input"} & own.keys() or all(map(is_chat_list, sides_of(own)))
     if not is_run and (listed := find_records(own)) is not None:
         file.info.update({k: v for k, v in own.items() if not isinstance(v, (list, dict))})
         yield from ((file.place(index), run) for index, run in enumerate(listed))

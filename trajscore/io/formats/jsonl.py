@@ -8,21 +8,33 @@ from itertools import chain, pairwise
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.values import unknown_name
+from trajscore.core.meanings import words_of
+from trajscore.core.values import split_pairs, unknown_name
 from trajscore.io._conversation import Conversation, role_of
 from trajscore.io._messages import chat_messages, is_message
 from trajscore.io._requests import by_id, continues_later
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, leftover
 from trajscore.io._spans import moment
+from trajscore.io._unknown import guess_parts
 from trajscore.io._vocabulary import as_list
-from trajscore.io.fields import USUAL, Fields, dig, steps_field, usual_names
+from trajscore.io.fields import (
+    LAST,
+    OF_ONE_RUN,
+    TIME_WORDS,
+    USUAL,
+    Fields,
+    dig,
+    may_be_duration,
+    several_runs,
+    steps_field,
+    usual_names,
+)
 from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import is_chat
-from trajscore.io.registry import Format, Head, register
+from trajscore.io.registry import Format, Head, is_turn, register
 from trajscore.io.text import text_of
 
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
-_TIMES = ("timestamp", "time", "ts", "created_at", "start_time")  # that several steps may share
 _OF_STEP = ("actor", "text", "action", "tool_calls", "observation", "logprobs", "cost")
 
 Item = tuple[Place, Any]
@@ -35,7 +47,7 @@ class _Options:
     def __post_init__(self) -> None:
         names = {} if self.fields is None else self.fields
         if isinstance(names, str):  # "steps=events,text=body"
-            names = {part: name for part, _, name in (p.partition("=") for p in names.split(","))}
+            names = dict(split_pairs(names))
         if not isinstance(names, Mapping):
             raise ValueError(f"fields must be a dict of names by part, got {names!r}")
         for part in names:
@@ -52,7 +64,10 @@ class JSONLines(Format):
     lax = True
 
     def recognise(self, head: Head) -> bool:
-        return head.whole and not is_chat(head) and bool(usual_names("id", head.fields))
+        if not head.whole or is_chat(head) or not usual_names("id", head.fields):
+            return False
+        # a text under another name would be lost
+        return is_turn(head.fields) or not is_turn(head.fields, guess_parts(head.fields))
 
     def runs(self, file: LogFile, options: _Options) -> Iterator[Item]:
         fields = file.fields.over(options.fields)
@@ -124,7 +139,7 @@ def _runs(lines: Iterable[Item], fields: Fields, *, one_by_one: bool) -> Iterato
 
 
 def _joined(name: str, index: int, items: list[Item]) -> Item:
-    return Place(items[0][0].file, index, run=name), _Lines(line for _, line in items)
+    return replace(items[0][0], index=index, run=name), _Lines(line for _, line in items)
 
 
 def _id_of(item: Item, fields: Fields) -> str:
@@ -147,6 +162,10 @@ def _id_of(item: Item, fields: Fields) -> str:
 
 
 def _run_of_steps(lines: list[Mapping[str, Any]], place: Place, fields: Fields) -> Run:
+    own = fields.names(lines[0], ("id",)).get("id", "")
+    for name in OF_ONE_RUN & lines[0].keys() if fields.id is None and own else ():
+        if len({str(line[name]) for line in lines if line.get(name) is not None}) > 1:
+            raise several_runs(name, str(place.run), own)
     talk = Conversation(place)
     kind = _kind_of_actor(lines, fields)
     for index, line in enumerate(_in_order(lines, fields)):
@@ -155,13 +174,14 @@ def _run_of_steps(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
     for line in lines:
         names = fields.names(line, _OF_RUN)
         values = {name: dig(line, name) for name in names.values()}
-        outcome = names.get("outcome")
-        if outcome in of_run and values[outcome] != of_run[outcome]:
-            raise MalformedRunError(
-                "its lines have different outcomes; give the outcome once, or the same each time"
-            )
+        outcome = names.get("outcome", "")
+        is_one = outcome not in of_run or outcome.endswith(LAST)
+        if not is_one and values[outcome] != of_run[outcome]:
+            values[outcome] = [dig(line, outcome) for line in lines]
         of_run |= values
-    return talk.finish(_new_run(_constants(lines) | of_run, place, fields))
+    run = talk.finish(_new_run(_constants(lines) | of_run, place, fields))
+    run.extra |= {"durations": 1} if _are_durations(lines, fields) else {}
+    return run
 
 
 def _constants(lines: list[Mapping[str, Any]]) -> dict[str, Any]:
@@ -204,12 +224,21 @@ def _in_order(lines: list[Mapping[str, Any]], fields: Fields) -> list[Mapping[st
                 f"its step should be a number, but line {row} of the run has {number!r}"
             ) from None
     order = sorted(range(len(keys)), key=keys.__getitem__)
-    if fields.names(lines[0], ("step",))["step"] in _TIMES:
-        return [lines[k] for k in order]
+    name = fields.names(lines[0], ("step",))["step"]
+    if words_of(name) & TIME_WORDS:  # which several steps may share
+        return lines if _are_durations(lines, fields) else [lines[k] for k in order]
     for before, after in pairwise(order):
         if keys[before] == keys[after]:
             raise MalformedRunError(f"it has step {keys[after]:g} twice")
     return [lines[k] for k in order]
+
+
+def _are_durations(lines: list[Mapping[str, Any]], fields: Fields) -> bool:
+    """Tell how long steps took, small numbers in no order, from times that nobody named."""
+    name = fields.names(lines[0], ("step",)).get("step", "")
+    times: list[Any] = [line.get(name) for line in lines]
+    are_small = fields.step is None and all(may_be_duration(name, time) for time in times)
+    return are_small and any(later < before for before, later in pairwise(times))
 
 
 # ------------------------------------------------------------------ one run a line

@@ -9,10 +9,11 @@ from typing import Any
 
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.io._conversation import Conversation
+from trajscore.io._messages import is_chat_list
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io._vocabulary import as_fields
 from trajscore.io.files import LogFile, Place, stem
-from trajscore.io.registry import Format, Head, register
+from trajscore.io.registry import Format, Head, find_format, format_of_file, register
 
 _ENDINGS = (".traj", ".traj.json")
 _RUN = ("info", "trajectory", "messages", "history", "instance_id", "trajectory_format")
@@ -24,16 +25,20 @@ _SUBMITTED = re.compile(r"submitted \((.+)\)")  # by the limit that ended the ru
 class SWEAgent(Format):
     name, holds = "swe_agent", "trajectory"
     beside = ("info", "history", "trajectory_format")
-    endings = _ENDINGS
+    endings = (".traj",)
     cut_runs = "score"
 
     def recognise(self, head: Head) -> bool:
         names = head.fields.keys()
-        return "info" in names and ("trajectory" in names or "trajectory_format" in names)
+        info, steps = (head.fields.get(name) for name in ("info", "trajectory"))
+        is_mini = "trajectory_format" in names or "exit_status" in as_fields(info)
+        is_own = "trajectory" in names and not is_chat_list(steps)
+        return "info" in names and (is_own or (is_mini and steps is None))
 
     def folder(self, place: Path) -> list[Path]:
         """List the trajectories of all instances, a folder each."""
-        return sorted({path for ending in _ENDINGS for path in place.rglob(f"*{ending}")})
+        files = sorted({path for ending in _ENDINGS for path in place.rglob(f"*{ending}")})
+        return files if files and format_of_file(files[0]) is find_format(self.name) else []
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         raw = as_object(raw)

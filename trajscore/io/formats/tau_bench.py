@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from trajscore.core.outcomes import SUCCESS
 from trajscore.core.values import is_count
 from trajscore.io._conversation import Conversation
+from trajscore.io._messages import is_chat_list
 from trajscore.io._run import MalformedRunError, Run, Step, as_object, as_outcome, leftover
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, register
 
-_RUN = frozenset({"task_id", "trial", "reward", "traj"})
+_RUN = frozenset({"task_id", "trial", "reward", "traj", "trajectory"})
+_OF_FORKS = {"task_id", "reward", "trajectory"}
 # How a run ends by itself: the simulated user says so, or the agent hands over.
 _USER_STOP = "###STOP###"
 _LAST_TOOL = "transfer_to_human_agents"
@@ -37,7 +39,7 @@ class TauBench(Format):
     options = _Options
 
     def recognise(self, head: Head) -> bool:
-        return "traj" in head.fields
+        return _is_run(head.fields)
 
     def runs(self, file: LogFile, options: _Options) -> Iterator[tuple[Place, Any]]:
         for key, index, value in file.items():
@@ -45,19 +47,20 @@ class TauBench(Format):
                 file.info[str(key)] = value
             else:
                 yield file.place(index), value
-        if "traj" in file.info:  # a single run
+        if _is_run(file.info):  # a single run
             yield file.place(0), file.info
 
     def run(self, raw: Any, place: Place, options: _Options) -> Run:
         raw = as_object(raw)
         task = raw.get("task_id")
         name = place.name(None if task is None else f"{task}-{raw.get('trial', 0)}")
-        if raw.get("traj") is None:
+        messages = raw.get("traj", raw.get("trajectory"))
+        if messages is None:
             raise MalformedRunError("it has no 'traj'")
         reward = raw.get("reward")
         score = as_outcome(reward)
         talk = Conversation(place)
-        talk.add_all(raw["traj"])
+        talk.add_all(messages)
         cut = score != SUCCESS and _at_cap(talk.steps, options.max_turns)
         run = Run(
             id=name,
@@ -69,6 +72,11 @@ class TauBench(Format):
             extra=leftover(raw, _RUN),
         )
         return talk.finish(run)
+
+
+def _is_run(fields: Mapping[str, Any]) -> bool:
+    is_of_fork = fields.keys() >= _OF_FORKS and is_chat_list(fields["trajectory"])
+    return "traj" in fields or is_of_fork
 
 
 def _at_cap(steps: list[Step], max_turns: int | None) -> bool:
