@@ -126,3 +126,14 @@ def test_bad_forms(form, message):
 def test_bad_scale():
     with pytest.raises(ValueError, match="scale"):
         StatedConfidence(scale="ratio")
+
+
+@pytest.mark.parametrize(
+    "part", [" ", "\n", "*", "_ ", " is", "(0 - 5 ", "confidence ", "1", "1,", "/ ", "<confidence>"]
+)
+@pytest.mark.parametrize(
+    "start", ["confidence", "<confidence> ", "confidence (0-5", "confidence 1 /"]
+)
+def test_a_long_text_takes_no_longer_than_it_is_long(start, part):
+    """It would be hours, were the time to go with the square of the length."""
+    read(start + part * (400_000 // len(part)) + "x")

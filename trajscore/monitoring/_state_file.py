@@ -26,7 +26,7 @@ import numpy as np
 
 from trajscore.core.notebook import N_SHOWN
 from trajscore.core.storage import replacing
-from trajscore.core.values import check_choice, number_of
+from trajscore.core.values import check_choice, check_file, number_of
 
 _VERSION = 1
 # each id stands in both tables, so that a run whose content is damaged can be named; slot 0 is of
@@ -270,8 +270,7 @@ def _plain_file(path: Path) -> Path:
     file = path.resolve()  # the journal is beside it
     if not file.parent.is_dir():
         raise FileNotFoundError(f"the folder {file.parent} does not exist; create it first")
-    if file.exists() and not file.is_file():
-        raise ValueError(f"{path} is a folder, a pipe or a device; name a file")
+    check_file(file)
     return file
 
 
