@@ -50,7 +50,7 @@ class Kind(NamedTuple):
 
 def state_file(path: Path) -> StateFile:
     """The state of a monitor."""
-    return StateFile(path, "owner", lambda owner: owner == "owner", "normal")
+    return StateFile(path, {}, "normal")
 
 
 def write_run(k: int, path: Path) -> None:

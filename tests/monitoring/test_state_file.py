@@ -203,7 +203,7 @@ def test_two_monitors_on_one_file_are_refused(state):
         "import sys; from pathlib import Path\n"
         "from trajscore.monitoring._state_file import StateFile\n"
         "for path in sys.argv[1:]:\n"
-        "    try: StateFile(Path(path), {}, bool, 'normal')\n"
+        "    try: StateFile(Path(path), {}, 'normal')\n"
         "    except ValueError as error: print(error)"
     )
     command = [sys.executable, "-c", code, *map(str, paths)]
@@ -316,7 +316,7 @@ def test_files_of_others_are_refused(state):
     for make in [lambda: PROCESS.monitor(alpha=0.1, state=state)] + [
         lambda other=other: other.monitor(state=state) for other in others
     ]:
-        with pytest.raises(ValueError, match="was written with another process or level"):
+        with pytest.raises(ValueError, match="was written with another process, level or version"):
             make()
         assert state.read_bytes() == before
     assert steps(PROCESS.monitor(state=state)) == {"a": 1}
@@ -327,7 +327,7 @@ def test_another_version_is_refused(state):
     monitor._file._owner = monitor._file._owner.replace(b'"version": 1', b'"version": 2')
     monitor._file._begin_to_write()
     monitor.close()
-    with pytest.raises(ValueError, match="was written by another version of trajscore"):
+    with pytest.raises(ValueError, match="was written with another process, level or version"):
         PROCESS.monitor(state=state)
 
 
@@ -374,7 +374,7 @@ def test_no_descriptor_and_no_file_is_left(state):
         monitor = PROCESS.monitor(state=state)
         monitor.update(0.4, "a")
         del monitor
-        with pytest.raises(ValueError, match="another process or level"):
+        with pytest.raises(ValueError, match="another process, level"):
             PROCESS.monitor(alpha=0.1, state=state)
     assert len(list(descriptors.iterdir())) == before
     assert list(state.parent.iterdir()) == [state]
@@ -388,6 +388,12 @@ class Failing:
 
     def __init__(self, db, name):
         self.db, self.name = db, name
+
+    def __enter__(self):
+        return self.db.__enter__()
+
+    def __exit__(self, *error):
+        return self.db.__exit__(*error)
 
     def execute(self, query, *rest):
         if query.startswith("REPLACE"):

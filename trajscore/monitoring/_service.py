@@ -34,7 +34,7 @@ def serve(
     due = time.monotonic() + _BETWEEN
     for number, line in enumerate(lines, start=1):
         if time.monotonic() > due and isfinite(forget_after):
-            with suppress(OSError):  # what cannot be kept now is forgotten later
+            with suppress(OSError, ValueError):  # what cannot be kept now is forgotten later
                 monitor.forget(forget_after)
             due = time.monotonic() + _BETWEEN
         if not line.strip():

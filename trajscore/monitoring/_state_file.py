@@ -15,7 +15,7 @@ import warnings
 import weakref
 import zlib
 from array import array
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import chain, count, islice
 from math import prod
@@ -29,13 +29,12 @@ from trajscore.core.storage import replacing
 from trajscore.core.values import check_choice, check_file, number_of
 
 _VERSION = 1
-# each id stands in both tables, so that a run whose content is damaged can be named; slot 0 is of
-# the owner, and a slot without an id is free
+# Each id stands in both tables, so that a run whose content is damaged can be named. Slot 0 has the
+# number of slots and the owner; a slot without an id is free.
 _TABLES = ("runs", "ids")
 _COLUMNS = "(slot INTEGER PRIMARY KEY, id BLOB, content BLOB, checksum INTEGER)"
-_ERRORS = (sqlite3.Error, UnicodeDecodeError)  # in the words of a message on a damaged schema
 _SYNCHRONOUS = {"normal": "OFF", "full": "FULL"}
-_IN_USE = "is in use by another monitor; end that one, or name another file"
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter of messages on a damaged schema
 _OF_OTHERS = "is not a trajscore monitor's state, or is damaged as a whole; name another file"
 _REMEDIES = {
     "FULL": "make room on the disk",
@@ -49,19 +48,19 @@ class StateFile:
     """Contents of runs by their ids, each change there as soon as `write` returns.
 
     It survives the end of the process at any moment and, with ``durability="full"``, a power cut.
-    One process at a time has a file. `contents` is what was in it, None where that was damaged;
-    an id None stands for those that were damaged, too.
+    One process at a time has a file, and one `owner`, an object of JSON. `contents` is what was in
+    it, None where that was damaged; the id None stands for ids that were damaged.
     """
 
-    def __init__(
-        self, path: Path, owner: Any, is_owner: Callable[[Any], bool], durability: str
-    ) -> None:
+    def __init__(self, path: Path, owner: dict[str, Any], durability: str) -> None:
         check_choice(durability, "durability", tuple(_SYNCHRONOUS))
-        self.path, self._durability = _plain_file(path), durability
-        self._owner = json.dumps({"version": _VERSION, "owner": owner}).encode()
+        self.path, self._durability = path.resolve(), durability  # the journal is beside the file
+        self._owner = json.dumps({"version": _VERSION, **owner}).encode()
         self._pid = os.getpid()
         self._slots: dict[Hashable, int] = {}
         self._free: list[int] = []
+        self._n_slots = 0
+        check_file(self.path)
         if not self.path.exists():
             self._create({})
         if not self.path.stat().st_size:  # which SQLite would take for a new file
@@ -69,7 +68,7 @@ class StateFile:
         self._open()
         try:
             with _in_words(self.path):
-                self.contents = self._read(is_owner)
+                self.contents = self._read()
                 self._begin_to_write()
         except BaseException:
             self.close()
@@ -78,21 +77,23 @@ class StateFile:
     def write(self, changes: Mapping[Hashable, bytes | None]) -> None:
         """Set the contents of runs, or remove runs (None): all of them or, if it fails, none."""
         self._check()
-        fresh = chain(reversed(self._free), count(len(self._slots) + len(self._free) + 1))
+        fresh = chain(reversed(self._free), count(self._n_slots + 1))
         slots = {run_id: self._slots.get(run_id) or next(fresh) for run_id in changes}
-        with _in_words(self.path), _transaction(self._db):
+        n_new = sum(run_id not in self._slots for run_id in changes)
+        n_slots = max(self._n_slots, n_new + len(self._slots))
+        with _in_words(self.path), self._db:
+            self._db.execute("BEGIN")
+            if n_slots > self._n_slots:
+                self._put_owner(self._db, n_slots)
             for run_id, content in changes.items():
                 key = b"" if content is None else json.dumps(run_id).encode()
                 _put(self._db, "runs", slots[run_id], key, content or b"")
                 if content is None or run_id not in self._slots:
                     _put(self._db, "ids", slots[run_id], key, b"")
-        self._writes = self._count_writes()
-        n_new = sum(run_id not in self._slots for run_id in changes)
+        self._writes, self._n_slots = self._count_writes(), n_slots
         del self._free[max(len(self._free) - n_new, 0) :]
         self._slots |= slots
-        for run_id, content in changes.items():
-            if content is None:
-                self._free.append(self._slots.pop(run_id))
+        self._free += [self._slots.pop(run_id) for run_id in changes if changes[run_id] is None]
 
     def close(self) -> None:
         """Let go of the file."""
@@ -121,17 +122,23 @@ class StateFile:
     def _begin_to_write(self) -> None:
         self._db.execute("PRAGMA journal_mode = PERSIST")
         self._db.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[self._durability]}")
-        with _transaction(self._db):  # counted by SQLite, so that others notice it
-            _put(self._db, "runs", 0, b"", self._owner)
+        self._put_owner(self._db, self._n_slots)  # counted by SQLite, so that others notice it
         self._writes = self._count_writes()
 
-    def _read(self, is_owner: Callable[[Any], bool]) -> dict[Hashable, bytes | None]:
-        """Contents of all runs; what is damaged is put aside, and the rest written anew."""
-        last = max(self._last_slot(table) for table in _TABLES)
+    def _read(self) -> dict[Hashable, bytes | None]:
+        """Contents of all runs; where a part is damaged, the rest is written anew."""
+        owners = [row for table in _TABLES for row in self._sound_rows(table, 0).values()]
+        if not owners:
+            raise ValueError(f"{self.path} {_OF_OTHERS}")
+        if owners[0][1] != self._owner:
+            raise ValueError(
+                f"{self.path} was written with another process, level or version of trajscore; go "
+                f"on with that one, or name another file"
+            )
+        last = self._n_slots = int(owners[0][0])
         runs, ids = (self._sound_rows(table, last) for table in _TABLES)
-        self._check_owner(runs.get(0) or ids.get(0), is_owner)
         contents: dict[Hashable, bytes | None] = {}
-        lost: list[Any] = []
+        lost = []
         for slot in range(1, last + 1):
             key, content = runs.get(slot) or ids.get(slot) or (b"null", b"")
             if not key:
@@ -141,64 +148,38 @@ class StateFile:
             self._slots[run_id], contents[run_id] = slot, content or None
             if slot not in runs:
                 lost.append(run_id)
-        if len(runs) + len(ids) < 2 * last + 2 or not self._is_sound():
+        if len(runs) + len(ids) < 2 * last + 2 or not self._is_whole():
             self._recover(contents, lost)
         return contents
 
-    def _check_owner(self, row: tuple[bytes, bytes] | None, is_owner: Callable[..., bool]) -> None:
-        if row is None:
-            raise ValueError(f"{self.path} {_OF_OTHERS}")
-        record = json.loads(row[1])
-        if record["version"] != _VERSION:
-            raise ValueError(
-                f"{self.path} was written by another version of trajscore; go on with that one, or "
-                f"name another file"
-            )
-        if not is_owner(record["owner"]):
-            raise ValueError(
-                f"{self.path} was written with another process or level; go on with that one, or "
-                f"name another file"
-            )
-
-    def _last_slot(self, table: str) -> int:
-        n_damaged = 0
-        with suppress(*_ERRORS):
-            for row in self._db.execute(f"SELECT * FROM {table} ORDER BY slot DESC"):
-                if _is_sound(*row):
-                    return int(row[0]) + n_damaged
-                n_damaged += 1
-        return 0
-
     def _sound_rows(self, table: str, last: int) -> dict[int, tuple[bytes, bytes]]:
         """Ids and contents by slot, each looked up on its own: one may be behind a damaged page."""
-        rows = {}
+        rows, query = {}, f"SELECT * FROM {table} WHERE slot = ?"
         for slot in range(last + 1):
             with suppress(*_ERRORS):
-                query = f"SELECT * FROM {table} WHERE slot = ?"
                 for row in self._db.execute(query, (slot,)):
                     if _is_sound(*row):
                         rows[slot] = row[1:3]
         return rows
 
-    def _is_sound(self) -> bool:
-        try:
+    def _is_whole(self) -> bool:
+        with suppress(*_ERRORS):
             return bool(self._db.execute("PRAGMA quick_check(1)").fetchall() == [(b"ok",)])
-        except _ERRORS:
-            return False
+        return False
 
     def _recover(self, contents: Mapping[Hashable, bytes | None], lost: list[Any]) -> None:
         aside = self.path.with_name(f"{self.path.name}.damaged-{secrets.token_hex(2)}")
         shutil.copyfile(self.path, aside)
-        self._create(contents)
         self.close()
+        self._create(contents)
         self._open()
-        named = [run_id for run_id in lost if run_id is not None]
-        some = ", ".join(map(repr, named[:N_SHOWN])) + ", ..." * (len(named) > N_SHOWN)
-        unnamed = f"{len(lost) - len(named)} whose ids are damaged" * (len(lost) > len(named))
-        names = " and ".join(filter(None, (some, unnamed))) or "none"
+        names = [repr(run_id) for run_id in lost if run_id is not None]
+        names[N_SHOWN:] = ["..."] * (len(names) > N_SHOWN)
+        names += [f"{lost.count(None)} whose ids are damaged"] * (None in lost)
         warnings.warn(
-            f"{self.path} was damaged; {number_of(len(lost), 'run')} lost: {names}. Begin lost "
-            f"runs anew with step 1. A copy of the damaged file is {aside}",
+            f"{self.path} was damaged; {number_of(len(lost), 'run')} lost: "
+            f"{', '.join(names) or 'none'}. Begin lost runs anew with step 1. A copy of the "
+            f"damaged file is {aside}",
             UserWarning,
             stacklevel=5,
         )
@@ -206,20 +187,25 @@ class StateFile:
     # ------------------------------------------------------------------ the file
 
     def _create(self, contents: Mapping[Hashable, bytes | None]) -> None:
-        """Write a new file, whole or not at all."""
-        rows = enumerate(contents.items(), start=1)
-        self._free, self._slots = [], {run_id: slot for slot, (run_id, _) in rows}
-        with self._new_file() as db, _transaction(db):
+        self._free, self._slots = [], dict(zip(contents, count(1), strict=False))
+        self._n_slots = len(contents)
+        with self._new_file() as db, db:
+            db.execute("BEGIN")
             for table in _TABLES:
                 db.execute(f"CREATE TABLE {table} {_COLUMNS}")
-                _put(db, table, 0, b"", self._owner)
+            self._put_owner(db, self._n_slots)
             for run_id, slot in self._slots.items():
                 key = json.dumps(run_id).encode()
                 _put(db, "runs", slot, key, contents[run_id] or b"")
                 _put(db, "ids", slot, key, b"")
 
+    def _put_owner(self, db: sqlite3.Connection, n_slots: int) -> None:
+        for table in _TABLES:
+            _put(db, table, 0, b"%d" % n_slots, self._owner)
+
     @contextmanager
     def _new_file(self) -> Iterator[sqlite3.Connection]:
+        """Have a database that takes the place of the file once it is whole."""
         with (
             _in_words(self.path),
             replacing(self.path) as file,
@@ -239,17 +225,7 @@ class StateFile:
         try:
             is_there = os.path.samestat(self.path.stat(), os.fstat(self._file))
         except FileNotFoundError:
-            with self._new_file() as db:
-                self._db.backup(db)
-            self.close()
-            self._open()
-            self._begin_to_write()
-            warnings.warn(
-                f"{self.path} was deleted while a monitor used it; it was written anew, with all "
-                f"open runs",
-                UserWarning,
-                stacklevel=5,
-            )
+            self._write_anew()
             return
         if not is_there:
             raise ValueError(
@@ -259,19 +235,23 @@ class StateFile:
         if self._count_writes() != self._writes:
             raise ValueError(f"another monitor has written to {self.path}; end this one")
 
+    def _write_anew(self) -> None:
+        with self._new_file() as db:
+            self._db.backup(db)
+        self.close()
+        self._open()
+        self._begin_to_write()
+        warnings.warn(
+            f"{self.path} was deleted while a monitor used it; it was written anew, with all open "
+            f"runs",
+            UserWarning,
+            stacklevel=6,
+        )
+
     def _count_writes(self) -> bytes:
         """SQLite's count of changes, which a connection that has the only lock leaves as it is."""
         os.lseek(self._file, 24, os.SEEK_SET)
         return os.read(self._file, 4)
-
-
-def _plain_file(path: Path) -> Path:
-    """Return the file that a path or a link stands for, which may have to be made."""
-    file = path.resolve()  # the journal is beside it
-    if not file.parent.is_dir():
-        raise FileNotFoundError(f"the folder {file.parent} does not exist; create it first")
-    check_file(file)
-    return file
 
 
 def _close(db: sqlite3.Connection, file: int, pid: int) -> None:
@@ -299,18 +279,6 @@ def _is_sound(slot: Any, key: Any, content: Any, checksum: Any) -> bool:
 
 
 @contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    db.execute("BEGIN")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        with suppress(*_ERRORS):
-            db.execute("ROLLBACK")
-        raise
-
-
-@contextmanager
 def _in_words(path: Path, at_start: bool = False) -> Iterator[None]:
     """Say what SQLite's errors mean, and what to do."""
     try:
@@ -318,7 +286,9 @@ def _in_words(path: Path, at_start: bool = False) -> Iterator[None]:
     except _ERRORS as error:
         kind = getattr(error, "sqlite_errorname", "SQLITE_ERROR").split("_")[1]
         if kind in ("BUSY", "LOCKED"):
-            raise ValueError(f"{path} {_IN_USE}") from error
+            raise ValueError(
+                f"{path} is in use by another monitor; end that one, or name another file"
+            ) from error
         if at_start and kind in ("NOTADB", "CORRUPT"):
             raise ValueError(f"{path} {_OF_OTHERS}") from error
         raise OSError(f"{path}: {error}; {_REMEDIES.get(kind, 'check the disk')}") from error
