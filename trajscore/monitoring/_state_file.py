@@ -299,7 +299,9 @@ def _in_words(path: Path, at_start: bool = False) -> Iterator[None]:
 
 def packed(value: Any) -> bytes:
     """Return nested tuples of numbers and arrays as bytes."""
-    return array("d", _numbers(value)).tobytes()
+    numbers = array("d")
+    _append(value, numbers)
+    return numbers.tobytes()
 
 
 def unpacked(like: Any, content: bytes) -> Any:
@@ -309,15 +311,15 @@ def unpacked(like: Any, content: bytes) -> Any:
     return _filled(like, iter(numbers))
 
 
-def _numbers(value: Any) -> Iterator[float]:
+def _append(value: Any, numbers: array[float]) -> None:
     if isinstance(value, tuple):
         for part in value:
-            yield from _numbers(part)
+            _append(part, numbers)
     elif isinstance(value, np.ndarray):
-        yield from value.shape
-        yield from value.ravel().tolist()
+        numbers.extend(value.shape)
+        numbers.extend(value.ravel().tolist())
     elif value is not None:
-        yield value
+        numbers.append(value)
 
 
 def _filled(like: Any, numbers: Iterator[float]) -> Any:
