@@ -13,10 +13,12 @@ import argparse
 import io
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import tempfile
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, redirect_stdout
@@ -29,12 +31,12 @@ from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate
 from trajscore.cli import check as check_command
 from trajscore.datasets import make_trajectories
 from trajscore.gates import RunSet, check
-from trajscore.monitoring._journal import Journal
 from trajscore.monitoring._persistence import load_process, save_fitted
+from trajscore.monitoring._state_file import StateFile
 from trajscore.report.page import build
 
 PAGE = 4096  # of the disk in memory
-LINE = 3 * PAGE
+LARGEST = 6 * PAGE  # content of a run
 
 
 class Kind(NamedTuple):
@@ -43,36 +45,30 @@ class Kind(NamedTuple):
     ending: str
     save: Callable[[int, Path], Any]
     read: Callable[[Path], Any]
-    appends: bool = False  # a line, instead of a whole file
+    in_place: bool = False  # changes a part of the file
 
 
-def new_state(k: int, path: Path) -> None:
-    """Write the state of a monitor anew."""
-    with closing(Journal(path, "owner")) as journal:
-        journal.rewrite([n, "x" * 50] for n in range(1, 400 + k))
+def state_file(path: Path) -> StateFile:
+    """The state of a monitor."""
+    return StateFile(path, {}, "normal")
 
 
-def add_line(_: int, path: Path) -> None:
-    """Add a line to the state of a monitor; its lines are numbered."""
-    with closing(Journal(path, "owner")) as journal:
-        n_lines = path.read_bytes().count(b"\n")
-        if n_lines > 50:
-            journal.rewrite([])
-        else:
-            journal.append([n_lines, "x" * LINE])
+def write_run(k: int, path: Path) -> None:
+    """Write two runs of 20 in one step, each the same bytes throughout, more or less of them."""
+    with closing(state_file(path)) as file:
+        letter = os.urandom(1)
+        size = int.from_bytes(os.urandom(2)) % LARGEST
+        file.write({ord(letter) % 10: letter * (size + 1), 10 + ord(letter) % 10: letter})
 
 
-def n_lines_in_order(path: Path) -> int:
-    """Number of lines of a state, of which none is missing."""
-    with closing(Journal(path, "owner")) as journal:
-        numbers = [n for n, _ in journal.read()]
-    assert numbers == list(range(1, len(numbers) + 1))
-    return len(numbers)
-
-
-def lines_are_whole(path: Path) -> bool:
-    """Whether no line is missing."""
-    return n_lines_in_order(path) >= 0
+def runs_are_whole(path: Path) -> bool:
+    """Whether both runs of each step were written, and no byte is of another step."""
+    with warnings.catch_warnings(), closing(state_file(path)) as file:
+        warnings.simplefilter("error")  # of damage
+        contents = file.contents
+    assert all(len(set(content)) == 1 for content in contents.values())
+    pairs = [(contents.get(run), contents.get(run + 10)) for run in range(10)]
+    return all((a or b"")[:1] == (b or b"") for a, b in pairs)
 
 
 def kinds() -> dict[str, Kind]:
@@ -117,8 +113,7 @@ def kinds() -> dict[str, Kind]:
             lambda k, path: save_fitted(processes[k], path),
             lambda path: load_process(path).thresholds_.to_dict(),
         ),
-        "state, written anew": Kind("", new_state, n_lines_in_order),
-        "state, a line added": Kind("", add_line, lines_are_whole, appends=True),
+        "state of a monitor": Kind("", write_run, runs_are_whole, in_place=True),
         "check, baseline": Kind(".json", checked("json"), baseline),
         "check, Markdown": Kind(".md", checked("markdown"), Path.read_bytes),
         "check, JUnit": Kind(".xml", checked("junit"), Path.read_bytes),
@@ -141,12 +136,12 @@ class Trial:
 
     def too_small(self) -> int:
         """A random size that the file cannot have after the next save."""
-        size = self.path.stat().st_size + LINE if self.kind.appends else self.size
+        size = self.path.stat().st_size + LARGEST if self.kind.in_place else self.size
         return int(self.rng.integers(size))
 
     def fail(self) -> None:
         """Save what cannot be saved, and look at the file."""
-        before = self.path.read_bytes()
+        before = self.content()
         try:
             self.kind.save(1, self.path)
         except OSError:
@@ -156,8 +151,18 @@ class Trial:
         else:
             self.counts["saved"] += 1
             return
-        self.counts["harmed"] += self.path.read_bytes() != before
+        self.counts["harmed"] += self.content() != before
         self.counts["left a part"] += len(self.parts())
+
+    def content(self) -> Any:
+        """What is in the file; of a state the runs, as a monitor reads a copy of it."""
+        if not self.kind.in_place:
+            return self.path.read_bytes()
+        with tempfile.TemporaryDirectory() as folder, limited(None):
+            for file in self.folder.glob(f"{self.path.name}*"):
+                shutil.copy(file, folder)
+            with closing(state_file(Path(folder) / self.path.name)) as copy:
+                return copy.contents
 
     def kill(self) -> None:
         """Kill a process that saves again and again, soon after it has begun to write."""
@@ -165,8 +170,10 @@ class Trial:
         if child == 0:
             for k in range(1_000_000):
                 self.kind.save(1 - k % 2, self.path)
-        begun, size = time.monotonic(), self.path.stat().st_size
-        while not self.parts() and (not self.kind.appends or self.path.stat().st_size == size):
+        begun, changed = time.monotonic(), self.path.stat().st_mtime_ns
+        while not self.parts() and (
+            not self.kind.in_place or self.path.stat().st_mtime_ns == changed
+        ):
             assert time.monotonic() < begun + 600, "nothing is saved"
         time.sleep(10 ** self.rng.uniform(-5, -2))
         os.kill(child, signal.SIGKILL)
@@ -189,7 +196,7 @@ def full_disk(kind: Kind, times: int, rng: np.random.Generator, disk: Path) -> C
         for _ in range(times):
             ballast.unlink(missing_ok=True)
             there = os.statvfs(disk)
-            free = int(rng.integers(2 if kind.appends else -(-trial.size // PAGE)))
+            free = int(rng.integers(-(-(LARGEST if kind.in_place else trial.size) // PAGE)))
             with ballast.open("wb") as file:
                 os.posix_fallocate(file.fileno(), 0, (there.f_bavail - free) * there.f_frsize)
             trial.fail()
@@ -209,14 +216,21 @@ def mounted(disk: Path) -> Iterator[None]:
 def size_limit(kind: Kind, times: int, rng: np.random.Generator, folder: Path) -> Counter[str]:
     """Fail because files may not be larger than a random size."""
     trial = Trial(kind, folder, rng)
-    most = resource.getrlimit(resource.RLIMIT_FSIZE)
     for _ in range(times):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (trial.too_small(), most[1]))
-        try:
+        with limited(trial.too_small()):
             trial.fail()
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, most)
     return trial.counts
+
+
+@contextmanager
+def limited(size: int | None) -> Iterator[None]:
+    """Have a limit on the size of files, or none."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (before[1] if size is None else size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def killed(kind: Kind, times: int, rng: np.random.Generator, folder: Path) -> Counter[str]:

@@ -1,6 +1,7 @@
-"""The monitor as a service beside agents: killed at any moment, under load, and for a long time.
+"""The monitor as a service beside agents: killed, damaged, under load, and for a long time.
 
 python tools/service.py kill   [--kills 200] [--runs 5000]
+python tools/service.py damage [--trials 200] [--runs 5000]
 python tools/service.py load   [--runs 10000] [--seconds 60] [--rate 1000]
 python tools/service.py memory [--runs 1000000]
 """
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -36,9 +38,9 @@ def fitted() -> DensityRatioEProcess:
     return DensityRatioEProcess(alpha=0.1).fit(X, y)
 
 
-def served(folder: Path, start: tuple[str, ...] = ("-m", "trajscore")) -> subprocess.Popen:
+def served(folder: Path) -> subprocess.Popen:
     """``trajscore monitor`` with a state."""
-    command = [sys.executable, *start, "monitor", "--model", str(folder / "p.skops")]
+    command = [sys.executable, "-m", "trajscore", "monitor", "--model", str(folder / "p.skops")]
     return subprocess.Popen(
         [*command, "--state", str(folder / "state")],
         stdin=subprocess.PIPE,
@@ -67,23 +69,22 @@ def kill(arguments: argparse.Namespace) -> None:
                 own, told = answer_of(expected, unanswered.popleft()), json.loads(answer)
                 found["refused"] += "error" in told
                 found["different"] += any(told.get(name) != one for name, one in own.items())
-        halves = len(list(folder.glob(".state.*.part")))
+        begun = time.perf_counter()
+        monitor = process.monitor(state=folder / "state")
+        seconds = time.perf_counter() - begun
+        assert {own.id for own in monitor} == {own.id for own in expected}
+        monitor.close()
+        files = sorted(path.name for path in folder.iterdir())
     print(
         f"{len(lives) - 2} kills, {found['kills before an answer']} of them before the first "
-        f"answer, under {len(expected):,} open runs; {halves} half-written files left\n"
+        f"answer, under {len(expected):,} open runs, whose state is opened within {seconds:.2f} s; "
+        f"files: {', '.join(files)}\n"
         f"{found['all']:,} answers: {found['different']} differ from those of a monitor that lived "
         f"on, {found['refused']} lines were refused"
     )
 
 
 _AHEAD = 50_000  # lines that are sent without waiting for answers, so that kills come amid many
-# the state is written anew more often, so that many kills come after that, and some amid it
-_OFTEN = """
-from trajscore.cli.main import main
-from trajscore.monitoring import _journal
-_journal._GROWTH, _journal._TIMES = 1 << 18, 1
-main()
-"""
 
 
 def traffic(n_open: int, rng: np.random.Generator) -> Iterator[dict]:
@@ -118,7 +119,7 @@ def answer_of(monitor: EProcessMonitor, message: dict) -> dict:
 
 def until_killed(folder: Path, messages: Iterable[dict], least: int, pause: float) -> list[bytes]:
     """Send lines, kill the monitor after so many answers and a pause; return all whole answers."""
-    monitor = served(folder, ("-c", _OFTEN))
+    monitor = served(folder)
     writer = threading.Thread(target=write, args=(monitor, list(messages)))
     writer.start()
     answers = [monitor.stdout.readline() for _ in range(least)]
@@ -153,8 +154,7 @@ def load(arguments: argparse.Namespace) -> None:
         run = np.arange(arguments.runs)
         n, waits, memory = int(arguments.rate * arguments.seconds), [], []
         start = 0.0
-        # four steps of each run first, so that the state is written anew within the minute
-        for k in range(-4 * arguments.runs, n):
+        for k in range(-arguments.runs, n):  # a step of each run first
             start = time.perf_counter() if k == 0 else start
             due = start + k / arguments.rate
             is_late = time.perf_counter() > due  # then the line has waited since it was due
@@ -187,6 +187,61 @@ def load(arguments: argparse.Namespace) -> None:
     )
 
 
+def damage(arguments: argparse.Namespace) -> None:
+    """Change random bytes of a state; every run must go on as it was, or be refused."""
+    rng, process = np.random.default_rng(0), fitted()
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "state"
+        monitor, reference = process.monitor(state=path), process.monitor()
+        for message in islice(traffic(arguments.runs, rng), 4 * arguments.runs):
+            answer_of(monitor, message)
+            answer_of(reference, message)
+        monitor.close()
+        whole = path.read_bytes()
+        print(f"{len(reference):,} open runs in {len(whole) / 2**20:.1f} MiB")
+        for n_bytes in (1, 30, 1000):
+            counts: Counter[str] = Counter()
+            for _ in range(arguments.trials):
+                data = np.frombuffer(whole, dtype=np.uint8).copy()
+                data[rng.integers(len(data), size=n_bytes)] = rng.integers(256, size=n_bytes)
+                path.write_bytes(data.tobytes())
+                counts.update(after_damage(process, path, reference))
+            print(f"{n_bytes:5,} bytes:", ", ".join(f"{n:,} {what}" for what, n in counts.items()))
+
+
+def after_damage(
+    process: DensityRatioEProcess, path: Path, reference: EProcessMonitor
+) -> Counter[str]:
+    """Open a damaged state, and send a step without its number to each run that should be open."""
+    expected, counts = {own.id: own for own in reference}, Counter({"states": 1})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            monitor = process.monitor(state=path)
+        except ValueError:
+            return Counter(states=1, refused_as_a_whole=1)
+    there = {own.id: own for own in monitor}
+    lost = expected.keys() - there.keys()
+    counts["runs that go on"] = len(there)
+    counts["wrong"] = sum(own != expected.get(run) for run, own in there.items())
+    counts["runs that are lost"] = len(lost)
+    counts["states with a warning"] = len(caught)
+    for run in lost:
+        try:
+            monitor.update(0.4, run)
+        except ValueError as error:
+            counts["lost without a word"] += "damaged" not in str(error)
+        else:
+            counts["lost without a word"] += 1
+    for run in list(there)[::50]:
+        next_step = reference._after(reference._runs[run], np.array([0.4])).last
+        counts["wrong"] += monitor.update(0.4, run) != next_step
+    monitor.close()
+    for part in path.parent.glob("state.damaged-*"):
+        part.unlink()
+    return counts
+
+
 def resident(pid: int) -> float:
     """MiB of a process in memory."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
@@ -209,17 +264,19 @@ def memory(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Run one of the three."""
+    """Run one of the four."""
+    trials = {"kill": kill, "damage": damage, "load": load, "memory": memory}
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=("kill", "load", "memory"))
+    parser.add_argument("what", choices=tuple(trials))
     parser.add_argument("--runs", type=int)
     parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--rate", type=float, default=1000)
     arguments = parser.parse_args()
     if arguments.runs is None:
-        arguments.runs = {"kill": 5000, "load": 10_000, "memory": 1_000_000}[arguments.what]
-    {"kill": kill, "load": load, "memory": memory}[arguments.what](arguments)
+        arguments.runs = {"load": 10_000, "memory": 1_000_000}.get(arguments.what, 5000)
+    trials[arguments.what](arguments)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,8 @@ def test_monitor_answers_bad_lines_and_goes_on(model, monkeypatch, capsys):
         '{"id": "a", "score": ' + "1" * (1 << 20) + "}": "the line has more than 1,048,576 bytes",
         "[1]": "not an object",
         '{"score": 0.4}': '"id" is missing',
+        '{"id": "a", "score": 0.4, "score": 0.9}': "the key 'score' stands twice in one object",
+        '{"id": "a", "score": 1e308}': "step 2: the forecast is not a finite number; give scores",
         '{"run_id": "a", "score": 0.4}': "no key named 'run_id'; did you mean 'id'?",
         '{"id": "a"}': '"score" is missing',
         '{"id": "a", "score": NaN}': "step 2: the score nan is not a finite number",

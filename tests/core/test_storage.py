@@ -139,6 +139,24 @@ def test_a_width_that_a_file_cannot_have(tmp_path):
         TrajectoryArray.load(path)
 
 
+def test_a_file_that_unpacks_to_far_more_is_refused(path, monkeypatch):
+    X = TrajectoryArray(np.zeros(300_000), [300_000])
+    X.save(path)
+    assert TrajectoryArray.load(path) == X
+    monkeypatch.setattr("trajscore.core.storage._LEAST_LIMIT", 1000)
+    monkeypatch.setattr("trajscore.core.storage._USUAL_RATIO", 2)
+    limit = 2 * path.stat().st_size
+    with pytest.raises(ValueError, match=f"unpacks to more than {limit:,} bytes; .* with max_size"):
+        TrajectoryArray.load(path)
+    assert TrajectoryArray.load(path, max_size=10**8) == X
+
+
+def test_a_pipe_is_refused(path):
+    os.mkfifo(path)
+    with pytest.raises(ValueError, match="is a folder, a pipe or a device; name a file"):
+        TrajectoryArray.load(path)
+
+
 def test_unknown_endings(tmp_path):
     for work in (array_with([1, 2]).save, TrajectoryArray.load):
         with pytest.raises(ValueError, match=r"\.npz or \.parquet"):

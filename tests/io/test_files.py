@@ -4,6 +4,7 @@ import gzip
 import io as text_io
 import json
 import math
+import os
 import pickle
 import tracemalloc
 from pathlib import Path
@@ -14,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajscore import io
+from trajscore.cli.main import main
+from trajscore.core import storage
 from trajscore.io import files
 from trajscore.io._json import JsonScanner
 from trajscore.io.registry import detect_format
@@ -418,10 +421,28 @@ def test_a_packed_file_may_not_hold_any_amount(write, monkeypatch):
     path = write("a.json.gz", [{"id": "a", "messages": talk}])
     assert path.stat().st_size < 1000
     assert len(io.read_runs(path)) == 1
-    monkeypatch.setattr(files, "_LEAST_LIMIT", 10_000)
-    monkeypatch.setattr(files, "_USUAL_RATIO", 10)
+    monkeypatch.setattr(storage, "_LEAST_LIMIT", 10_000)
+    monkeypatch.setattr(storage, "_USUAL_RATIO", 10)
     with pytest.raises(ValueError, match=r"gz unpacks to more than 10,000 bytes; .*max_size"):
         io.read_runs(path)
     assert len(io.read_runs(path, max_size=1_000_000)) == 1
     with pytest.raises(ValueError, match="more than 50,000 bytes"):
         io.read_runs(path, max_size=50_000)
+
+
+def test_a_key_that_stands_twice_is_refused(write):
+    good = '{"id": "a", "success": true, "messages": [{"role": "assistant", "content": "x"}]}'
+    bad = good.replace('"success": true', '"success": true, "success": false')
+    for text in (f"[{good}, {bad}]", f'{{"runs": [], "a": {bad}}}', bad):
+        with pytest.raises(ValueError, match="the key 'success' stands twice in one object; keep"):
+            io.read_runs(write("a.json", text))
+    with pytest.warns(UserWarning, match="1 of 3 runs .*line 2: the key 'success' stands twice"):
+        assert len(io.read_runs(write("a.jsonl", f"{good}\n{bad}\n{good}\n"))) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.parquet"])
+def test_a_pipe_is_refused(tmp_path, name, capsys):
+    os.mkfifo(tmp_path / name)
+    assert main(["report", str(tmp_path / name)]) == 2
+    assert "is a folder, a pipe or a device; name a file" in capsys.readouterr().err

@@ -142,3 +142,14 @@ def test_a_bare_1_is_certainty_only_where_no_number_is_above_1():
     stated = StatedConfidence()
     stated([Step("agent", confidence=3)])
     assert stated([Step("agent", confidence=1)]).tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    "part", [" ", "\n", "*", "_ ", " is", "(0 - 5 ", "confidence ", "1", "1,", "/ ", "<confidence>"]
+)
+@pytest.mark.parametrize(
+    "start", ["confidence", "<confidence> ", "confidence (0-5", "confidence 1 /"]
+)
+def test_a_long_text_takes_no_longer_than_it_is_long(start, part):
+    """It would be hours, were the time to go with the square of the length."""
+    read(start + part * (400_000 // len(part)) + "x")

@@ -8,7 +8,7 @@ import pytest
 from trajscore import StepConfidence, evaluate, io
 from trajscore.io import Run, Step
 from trajscore.report import IntervalOptions
-from trajscore.tracer._step_confidence import STREAMS
+from trajscore.tracer._step_confidence import STREAMS, _usual_action
 
 TOKENS = ("Thought", ": go.\n", "Action", ": ", "look", "[x]", "\nConfidence: 0.6")
 LOGPROBS = (-0.1, -0.2, -0.3, -0.4, -0.5, -1.0, -0.05)
@@ -35,6 +35,43 @@ def test_by_hand():
     # the action is look[x]: two tokens, one of them sure
     assert found["action_token_probability"] == pytest.approx(np.exp([-0.5, -1.0]).mean())
     assert found["action_entropy_confidence"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<action>" * 100_000,
+        "action: x" + "\n" * 400_000 + "x",
+        "action:" + "\n" * 400_000 + "x",
+        "action: x" + " " * 400_000 + "x",
+        "action: x\n" + "\t" * 400_000 + "thought",
+        "action: x\n" * 50_000,
+        "action" + " *" * 200_000,
+    ],
+    ids=lambda text: repr(text[:12]),
+)
+def test_a_long_text_takes_no_longer_than_it_is_long(text):
+    """It would be hours, were the time to go with the square of the length."""
+    written = Step("agent", text, tokens=(text,), logprobs=(-0.1,))
+    assert len(values(written)["verbal"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        ("Action: look[x]\n\nThought: y", "look[x]"),
+        ("**Action**: a\n  b \n \n", "a\n  b"),
+        ("Action:\n\n a\nAction Input: b", "b"),
+        ("action: a\nno action here: b\nObservation: c", "a\nno action here: b"),
+        ("<action> a < b\n</action> c", " a < b\n"),
+        ("<action> a <action>b</action>", "b"),
+        ("action:\nthought: a", ""),
+        ("an action: a", None),
+    ],
+)
+def test_usual_actions(text, action):
+    span = _usual_action(Step("agent", text, tokens=(text,)))
+    assert (None if span is None else text[slice(*span)]) == action
 
 
 def test_entropy_is_that_of_the_five_likeliest_brought_to_one():

@@ -87,8 +87,9 @@ class Forecaster(TraceTransformer, ABC):
             message names the run and the step.
         """
         traces = self._check_runs(X, reset=False)
-        out = traces.with_cells(self._forecasts(traces), channels=self._output_channels)
-        return like_input(out, X)
+        p = self._forecasts(traces)
+        check_finite(p, traces)
+        return like_input(traces.with_cells(p, channels=self._output_channels), X)
 
     @property
     def _output_channels(self) -> Sequence[str]:
@@ -171,7 +172,21 @@ class Forecaster(TraceTransformer, ABC):
                 f"forecast {values[outside][0]:g} lies outside [0, 1]; send a probability of "
                 f"success"
             )
-        return self._advance(state, values, None if done is None else np.asarray(done, dtype=bool))
+        ends = None if done is None else np.asarray(done, dtype=bool)
+        after, p = self._advance(state, values, ends)
+        check_finite(p)
+        return after, p
+
+
+def check_finite(p: FloatArray, X: TrajectoryArray | None = None) -> None:
+    """Refuse forecasts that are not finite, as of scores whose squares are not."""
+    is_finite = np.isfinite(p)
+    if not is_finite.all():
+        place = f"{X.place(int(np.argmin(is_finite)))}: " if X is not None else ""
+        raise ValueError(
+            f"{place}the forecast is not a finite number; give scores on the scale of those in "
+            f"fitting"
+        )
 
 
 class Chain:

@@ -29,7 +29,13 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         "--state",
         type=Path,
         metavar="FILE",
-        help="keep every step here before it is answered, and go on where the file ends",
+        help="keep every step here before it is answered, and go on where it was",
+    )
+    add(
+        "--durability",
+        choices=("normal", "full"),
+        default="normal",
+        help="what --state survives: kills (normal), or power cuts too, more slowly (full)",
     )
     add(
         "--forget-after",
@@ -47,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.forget_after > 0:
         raise ValueError("--forget-after must be a number of hours above 0")
     process = load_process(arguments.model, arguments.trust)
-    monitor = process.monitor(arguments.alpha, arguments.state)
+    monitor = process.monitor(arguments.alpha, arguments.state, arguments.durability)
     try:
         lines = lines_of(sys.stdin.buffer)
         serve(monitor, lines, sys.stdout, 3600 * arguments.forget_after)

@@ -281,13 +281,16 @@ class TrajectoryArray(Ragged):
         return super().concat([as_container(array) for array in arrays])
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path, max_size: int | None = None) -> Self:
         """Read what `save` wrote.
 
         Parameters
         ----------
         path : str or Path
             The file.
+        max_size : int, optional
+            How many bytes the file may unpack to; default: 256 MB, or 100 times its size if that
+            is more.
 
         Returns
         -------
@@ -299,7 +302,7 @@ class TrajectoryArray(Ragged):
         FileNotFoundError
             If there is no such file.
         ValueError
-            If `save` of this version did not write the file.
+            If `save` of this version did not write the file, or it unpacks to more than `max_size`.
         ImportError
             As in `save`.
 
@@ -307,7 +310,7 @@ class TrajectoryArray(Ragged):
         --------
         TrajectoryArray.save : Has an example.
         """
-        return storage.load(Path(path), cls._of_parts)
+        return storage.load(Path(path), cls._of_parts, max_size)
 
     # ---------------------------------------------------------------- steps
 

@@ -1,4 +1,7 @@
-"""Values as JSON has them: it knows no NaN, no infinity and none of NumPy's scalars."""
+"""Values as JSON has them: it knows no NaN, no infinity and none of NumPy's scalars.
+
+Nor does it say which of two values of one key counts.
+"""
 
 from __future__ import annotations
 
@@ -19,3 +22,13 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, ``object_pairs_hook`` of its readers, if no key stands twice."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} stands twice in one object; keep one of them")
+    return fields

@@ -6,7 +6,6 @@ meta of which that cannot be said is refused when it is saved.
 
 from __future__ import annotations
 
-import glob
 import io
 import json
 import os
@@ -23,10 +22,15 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.convert import Parts
+from trajscore.core.errors import ArgumentError
 from trajscore.core.optional import optional
+from trajscore.core.values import check_file
 
 Loaded = TypeVar("Loaded")
 
+# How much a compressed file may unpack to by default: a number of bytes, or a multiple of its size.
+_LEAST_LIMIT = 256_000_000
+_USUAL_RATIO = 100
 _VALUE, _META, _HEADER = "value:", "meta:", b"trajscore"
 # what NumPy, pandas and pyarrow raise about files and values that are not theirs
 _ERRORS = (
@@ -45,18 +49,38 @@ def save(parts: Parts, path: Path) -> None:
         form.write(parts, meta, file)
 
 
-def load(path: Path, build: Callable[..., Loaded]) -> Loaded:
+def load(path: Path, build: Callable[..., Loaded], max_size: int | None = None) -> Loaded:
     """Read what `save` wrote, and build a container of its parts."""
     form = _format(path)
-    if not path.is_file():
+    check_file(path)
+    if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; give the path of a file that save wrote")
     try:
+        if form.unpacked_size(path) > (unpacked_limit(path) if max_size is None else max_size):
+            raise too_large(path, max_size)
         return build(**form.read(path), missing="allow")
+    except ArgumentError:
+        raise
     except _ERRORS as error:
         raise ValueError(
             f"{path}: not a file that TrajectoryArray.save of this version wrote; read a "
             f"table with TrajectoryArray.from_frame"
         ) from error
+
+
+def unpacked_limit(path: Path) -> int:
+    """Return how many bytes a compressed file may unpack to, as a small one may to any number."""
+    return max(_LEAST_LIMIT, _USUAL_RATIO * path.stat().st_size)
+
+
+def too_large(path: Path, max_size: int | None) -> ArgumentError:
+    """Return the error of a file that would take more."""
+    limit = unpacked_limit(path) if max_size is None else max_size
+    return ArgumentError(
+        f"{path} unpacks to more than {limit:,} bytes; if you trust the file, allow more with "
+        f"{{argument}}",
+        "max_size",
+    )
 
 
 @contextmanager
@@ -81,13 +105,6 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-
-
-def remove_parts(path: Path) -> None:
-    """Remove what killed saves of a file left beside it, if nobody saves it now."""
-    path = path.resolve()
-    for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-        part.unlink(missing_ok=True)
 
 
 def _check_meta(meta: pd.DataFrame, ending: str) -> None:
@@ -139,6 +156,11 @@ def _write_npz(parts: Parts, meta: pd.DataFrame, file: BinaryIO) -> None:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+
+
+def _npz_size(path: Path) -> int:
+    with ZipFile(path) as archive:
+        return sum(member.file_size for member in archive.infolist())
 
 
 def _read_npz(path: Path) -> Parts:
@@ -250,6 +272,13 @@ def _write_parquet(frame: pd.DataFrame, target: Any, header: dict[str, Any]) -> 
     pq.write_table(table.replace_schema_metadata(metadata), target)
 
 
+def _parquet_size(path: Path) -> int:
+    import pyarrow.parquet as pq
+
+    metadata = pq.read_metadata(path)
+    return int(8 * metadata.num_rows * metadata.num_columns)
+
+
 def _read_parquet(source: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
     import pyarrow.parquet as pq
 
@@ -270,15 +299,19 @@ def _through_parquet(column: pd.Series) -> pd.Series:
 
 class _Format(NamedTuple):
     write: Callable[[Parts, pd.DataFrame, BinaryIO], None]
+    unpacked_size: Callable[[Path], int]
     read: Callable[[Path], Parts]
     there_and_back: Callable[[pd.Series], pd.Series]
 
 
 _FORMATS = {
     ".npz": _Format(
-        _write_npz, _read_npz, lambda column: _from_json(*json.loads(json.dumps(_to_json(column))))
+        _write_npz,
+        _npz_size,
+        _read_npz,
+        lambda column: _from_json(*json.loads(json.dumps(_to_json(column)))),
     ),
-    ".parquet": _Format(_write_container, _read_container, _through_parquet),
+    ".parquet": _Format(_write_container, _parquet_size, _read_container, _through_parquet),
 }
 
 

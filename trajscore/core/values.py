@@ -144,6 +144,12 @@ def as_path(value: Any, name: str = "path") -> Path:
     return Path(value)
 
 
+def check_file(path: Path) -> None:
+    """Refuse what is there but not a file."""
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is a folder, a pipe or a device; name a file")
+
+
 def is_count(value: Any, least: int = 1) -> bool:
     """Tell a whole number that is not too small from anything else: 2.5, True, "2"."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))

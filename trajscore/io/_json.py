@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from json.decoder import JSONDecodeError
 from typing import Any, NoReturn, TextIO
 
+from trajscore.core.plain import unique_keys
 from trajscore.io.text import whole_text
 
 _CHUNK = 1 << 18
@@ -30,7 +31,7 @@ def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
 
 
-_DECODER = json.JSONDecoder(parse_int=_integer)
+_DECODER = json.JSONDecoder(parse_int=_integer, object_pairs_hook=unique_keys)
 _decode = _DECODER.raw_decode
 
 
@@ -100,10 +101,14 @@ class JsonScanner:
             yield self._index, self._value()
 
     def _object(self, streamed: Collection[str]) -> Iterator[tuple[str | None, int | None, Any]]:
+        keys = set()
         for _ in self._members("}"):
             if self._peek() != '"':
                 self._fail("a field name is expected")
             key = self._value()
+            if key in keys:
+                self._fail(f"the key {key!r} stands twice in one object; keep one of them")
+            keys.add(key)
             if self._peek() != ":":
                 self._fail("':' is expected")
             self._position += 1
@@ -176,6 +181,8 @@ class JsonScanner:
                     self._fail(error.msg, error.pos, cut=self._ended and self._is_cut(error))
             except RecursionError:
                 self._fail("it is nested too deeply")
+            except ValueError as error:  # of a key that stands twice
+                self._fail(str(error))
             # as much again each time, so that a long item is decoded a few times only
             self._fill(max(self._chunk, len(self._buffer) - self._position))
 

@@ -14,9 +14,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TextIO
 
-from trajscore.core.errors import ArgumentError
 from trajscore.core.optional import optional
-from trajscore.core.values import as_path, is_iterable
+from trajscore.core.storage import too_large, unpacked_limit
+from trajscore.core.values import as_path, check_file, is_iterable
 from trajscore.io._json import CutError, JsonScanner, count_messages, read_value
 from trajscore.io.fields import USUAL_FIELDS, Fields
 
@@ -27,9 +27,6 @@ TABLE_ENDINGS = (".csv", ".csv.gz", ".tsv", ".parquet")
 _GZIP = b"\x1f\x8b"
 _SQLITE = b"SQLite format 3"
 _HEAD = 1 << 16
-# How much a compressed file may unpack to by default: a number of bytes, or a multiple of its size.
-_LEAST_LIMIT = 256_000_000
-_USUAL_RATIO = 100
 _LONG_HEAD = 1 << 18
 _BETWEEN = re.compile(r"\}[ \t\r]*\n\s*\{")
 _NAMES = ("trajectory_id", "trial_name", "session_id", "id")
@@ -148,6 +145,7 @@ def find_files(place: Path, endings: Sequence[str]) -> list[Path]:
         return files
     if not place.exists():
         raise FileNotFoundError(f"{place} does not exist; give the path of a log file")
+    check_file(place)  # it is read more than once
     return [place]
 
 
@@ -203,8 +201,8 @@ class _Unpacked(io.RawIOBase):
     def __init__(self, file: Any, path: Path, max_size: int | None) -> None:
         self._file = gzip.GzipFile(fileobj=file)
         self._path = path
-        size = path.stat().st_size
-        self._most = max(_LEAST_LIMIT, _USUAL_RATIO * size) if max_size is None else max_size
+        self._max_size = max_size
+        self._most = unpacked_limit(path) if max_size is None else max_size
         self._read = 0
 
     def readable(self) -> bool:
@@ -214,11 +212,7 @@ class _Unpacked(io.RawIOBase):
         data = self._file.read(len(buffer))
         self._read += len(data)
         if self._read > self._most:
-            raise ArgumentError(
-                f"{self._path} unpacks to more than {self._most:,} bytes; if you trust the file, "
-                f"allow more with {{argument}}",
-                "max_size",
-            )
+            raise too_large(self._path, self._max_size)
         buffer[: len(data)] = data
         return len(data)
 
@@ -303,3 +297,5 @@ def _line(path: Path, index: int, number: int, line: str) -> Any:
             f"{path} is cut off in line {number} (index {index}){message}; get the file again, or "
             f"read the whole lines before the cut with iter_runs"
         ) from error
+    except ValueError as error:
+        return Broken(f"line {number}: {error}")

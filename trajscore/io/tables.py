@@ -17,7 +17,13 @@ from trajscore.core.frame import parse_numbers
 from trajscore.core.meanings import bare_name, candidate, sounds_bad, words_of
 from trajscore.core.optional import optional
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import number_of, parse_number, run_label, unknown_name
+from trajscore.core.values import (
+    check_file,
+    number_of,
+    parse_number,
+    run_label,
+    unknown_name,
+)
 from trajscore.io._messages import is_printed
 from trajscore.io._vocabulary import ROLES, as_fields, as_list, parsed
 from trajscore.io.fields import (
@@ -64,6 +70,8 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
     """Read a CSV (also gzipped), Parquet, JSON or JSON-lines file."""
     if not path.exists():
         raise ValueError(f"{path} does not exist; give the path of a table")
+    if not path.is_dir():
+        check_file(path)
     if path.is_file() and not path.stat().st_size:
         raise ValueError(f"{path} is empty; give a table with a row of column names")
     name = path.name.lower().removesuffix(".gz")

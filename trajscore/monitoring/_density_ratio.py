@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from trajscore.calibration import PrefixForecaster
-from trajscore.calibration.forecaster import Live, live_form
+from trajscore.calibration.forecaster import Live, check_finite, live_form
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.estimator import inside_of
@@ -60,7 +60,11 @@ class DensityRatio(NamedTuple):
         if self.forecaster is None:
             F = check_trajectories(X, probabilities=True, single_channel=True)
         else:
-            F = check_trajectories(self.forecaster.transform(X), single_channel=True)
+            with np.errstate(over="ignore", invalid="ignore"):
+                F = check_trajectories(
+                    self.forecaster.transform(X), single_channel=True, allow_missing=True
+                )
+            check_finite(F.cells, F)
         return self.of_forecasts(F.cells)
 
     def monitored_values(self, X: TrajectoryArray, log_m: FloatArray | None = None) -> FloatArray:
@@ -162,12 +166,12 @@ class FittedTest:
         """Progress of a run after one more step, with its log M and its statistic."""
         states, log_m, values = [], [], []
         for (ratio, live), before in zip(self._lives(), progress.states, strict=True):
-            state, F = live.advance(before, scores[None])
+            state, F = _advanced(live, before, scores)
             states.append(state)
             log_m.append(float(ratio.of_forecasts(F)[0]))
             values.append(log_m[-1] - ratio.wait)
             if done:
-                F = live.advance(before, scores[None], _DONE)[1]
+                F = _advanced(live, before, scores, _DONE)[1]
                 log_m[-1] = float(ratio.of_forecasts(F)[0])
                 values[-1] = max(values[-1], log_m[-1]) if ratio.end == "after" else log_m[-1]
         largest = tuple(map(max, progress.largest, values))
@@ -176,7 +180,7 @@ class FittedTest:
             counts = [
                 fold.count(value) for fold, value in zip(self.folds, largest[1:], strict=True)
             ]
-            statistic = -1.0 - sum(counts)
+            statistic = -1.0 - float(sum(counts))
         elif done and self.randomized_end:
             statistic -= float(np.log(run_uniforms(one_id(run_id), self.seed)[0]))
         return Progress(tuple(states), largest), log_m[0], statistic
@@ -219,3 +223,10 @@ class FittedTest:
         if isinstance(forecaster, PrefixForecaster) and not forecaster.pooled:
             return "after that step their forecasts stay as they are"
         return "after that step their forecasts extrapolate"
+
+
+def _advanced(live: Live, state: Any, scores: FloatArray, done: Any = None) -> tuple[Any, Any]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        after, F = live.advance(state, scores[None], done)
+    check_finite(F)
+    return after, F

@@ -286,7 +286,10 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         return like_input(log_m, X)
 
     def monitor(
-        self, alpha: float | None = None, state: str | Path | None = None
+        self,
+        alpha: float | None = None,
+        state: str | Path | None = None,
+        durability: str = "normal",
     ) -> EProcessMonitor:
         """Return the live form, which takes one score after the other.
 
@@ -296,6 +299,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             One of the fitted levels; default: the first.
         state : str or Path, optional
             A file in which every step is kept, and with which to go on: see `EProcessMonitor`.
+        durability : {"normal", "full"}, default="normal"
+            What no step is lost in: the end of this process, or a power cut as well.
 
         Returns
         -------
@@ -308,7 +313,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             If the level was not fitted, or the state is that of another process.
         """
         check_is_fitted(self)
-        return EProcessMonitor(self.test_, self._level(alpha), state)
+        return EProcessMonitor(self.test_, self._level(alpha), state, durability)
 
     # ------------------------------------------------------------------ fitting
 

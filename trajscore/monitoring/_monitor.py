@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import islice
 from math import isfinite
 from pathlib import Path
@@ -19,14 +19,15 @@ from trajscore.core.notebook import N_SHOWN, as_html
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_flag, as_path, is_number, number_of
 from trajscore.monitoring._density_ratio import FittedTest, Progress
-from trajscore.monitoring._journal import Journal, OtherOwnerError
+from trajscore.monitoring._state_file import StateFile, packed, unpacked
 from trajscore.monitoring._thresholds import one_id
 
 _DEFAULT_RUN = "run"
 # runs that have ended whose last decision is given again where their end comes twice
 _REMEMBERED = 1000
-# log M of a kept step, found again by the same process; another machine may round otherwise
-_SAME = 1e-6
+# a content begins with: whether the run has ended, its step, log M, the largest, and the time
+_HEAD = (False, 0, 0.0, 0.0, 0.0)
+_LOST = "run {!r}: the state was damaged and may have lost its steps; begin it anew with step 1"
 
 
 class Decision(NamedTuple):
@@ -62,15 +63,25 @@ class EProcessMonitor:
     alpha : float, optional
         One of its levels; default: the first.
     state : str or Path, optional
-        A file in which every step is kept before its decision is given, so that a monitor made
+        A SQLite file that has every step before its decision is given, so that a monitor made
         with it later goes on where this one was, whenever it was ended. Ids are text or integers
-        then. One monitor at a time has a file; a second one is refused.
+        then. One monitor at a time has a file; a second one is refused, and so are forks.
+    durability : {"normal", "full"}, default="normal"
+        What no step is lost in: the end of this process at any moment, or a power cut as well,
+        for which every step waits for the disk.
 
     Raises
     ------
     ValueError
-        If the file was written by another process, at another level, or by none, is damaged, or is
-        in use by another monitor.
+        If the file was written by another process, at another level, or by none, or is in use by
+        another monitor.
+    OSError
+        If the file cannot be written.
+
+    Warns
+    -----
+    UserWarning
+        If the file is damaged: it names the runs that are lost, and all others go on.
 
     See Also
     --------
@@ -89,7 +100,11 @@ class EProcessMonitor:
     """
 
     def __init__(
-        self, test: FittedTest, alpha: float | None = None, state: str | Path | None = None
+        self,
+        test: FittedTest,
+        alpha: float | None = None,
+        state: str | Path | None = None,
+        durability: str = "normal",
     ) -> None:
         if not isinstance(test, FittedTest):
             raise TypeError(f"test must be test_ of a fitted process, got {type(test).__name__}")
@@ -98,13 +113,15 @@ class EProcessMonitor:
         self._lock = threading.RLock()
         self._runs: dict[Hashable, _Run] = {}
         self._ended: dict[Hashable, _Run] = {}  # the last of them, in case their end comes twice
-        self._journal: Journal | None = None
+        self._lost: set[Hashable] = set()  # whose state was damaged
+        self._file: StateFile | None = None
+        self._start, self._begin = time.monotonic(), test.begin()
         self._warn_at = test.longest + 1 if test.beyond else -1
         self._expected_range, self._has_warned = test.expected_range, False
         if state is not None:
-            self._resume(
-                Journal(as_path(state, "state"), {"alpha": self.alpha, **_fingerprint(test)})
-            )
+            owner = {"alpha": self.alpha, **_fingerprint(test)}
+            self._file = StateFile(as_path(state, "state"), owner, durability)
+            self._resume(self._file.contents)
 
     def update(
         self,
@@ -136,9 +153,9 @@ class EProcessMonitor:
         Raises
         ------
         ValueError
-            If a score is missing, no number or not finite, a step is not the next one, or there is
-            no id where ties or ends are randomised, by the hash of an id; the
-            monitor is then as it was.
+            If a score is missing, no number or not finite, or its forecast is not; a step is not
+            the next one; there is no id where ties or ends are randomised, by the hash of an id;
+            or the `state` belongs to another monitor by now. The monitor is then as it was.
         TypeError
             If the id is a truth value or cannot be hashed; with a `state`, if it is neither text
             nor an integer.
@@ -153,17 +170,13 @@ class EProcessMonitor:
             raise ValueError(f"step must be the number of the step, got {step!r}")
         run_id, done = _checked_id(run), as_flag(done, "done")
         with self._lock:
-            state = self._runs.get(run_id)
-            before = self._ended.get(run_id) if state is None else state
+            state = self._whole(self._runs.get(run_id))
+            before = self._whole(self._ended.get(run_id)) if state is None else state
             if before is not None and self._is_repeat(before, step, score, done):
                 return before.last
             state = self._new_run(run_id) if state is None else state
             due = state.last.step + 1
-            if step is not None and step != due:
-                why = f"got step {step}, expected step {due}; send the steps of a run in order"
-                if run_id in self._ended and run_id not in self._runs:
-                    why = f"step {step} comes after its end; begin a new run of that id with step 1"
-                raise ValueError(f"run {run_id!r}: {why}")
+            self._check_step(run_id, step, due)
             scores = _checked_scores(self.test, score, run_id, due)
             after = self._after(state, scores, done=done)
             if due == self._warn_at:
@@ -172,10 +185,18 @@ class EProcessMonitor:
                 self._has_warned = True
                 message = f"run {run_id!r}, step {due}: {self.test.range_warning(scores)}"
                 warnings.warn(message, UserWarning, stacklevel=2)
-            log_e_value = round(after.last.log_e_value, 9)
-            self._keep("step", run_id, scores.tolist(), done, round(after.time, 1), log_e_value)
-            self._take(after, scores, done)  # only now: what is refused leaves no trace
+            self._take(after, done)
             return after.last
+
+    def _check_step(self, run_id: Hashable, step: int | None, due: int) -> None:
+        if step != 1 and due == 1 and not self._lost.isdisjoint((run_id, None)):
+            raise ValueError(_LOST.format(run_id))
+        if step is None or step == due:
+            return
+        why = f"got step {step}, expected step {due}; send the steps of a run in order"
+        if run_id in self._ended:
+            why = f"step {step} comes after its end; begin a new run of that id with step 1"
+        raise ValueError(f"run {run_id!r}: {why}")
 
     def _is_expected(self, scores: FloatArray) -> bool:
         pairs = zip(scores.tolist(), self._expected_range, strict=True)
@@ -186,20 +207,20 @@ class EProcessMonitor:
         if step != state.last.step or (done and state.last.id in self._runs):
             return False
         scores = _checked_scores(self.test, score, state.last.id, state.last.step)
-        return bool(np.array_equal(scores, state.scores[-1]))
+        return bool(np.array_equal(scores, state.scores))
 
-    def _take(self, after: _Run, scores: FloatArray, done: bool) -> None:
-        after.scores.append(scores)
-        self._runs[after.last.id] = after
+    def _take(self, after: _Run, done: bool) -> None:
+        """Go on with a run, once it is kept: what is refused leaves no trace."""
+        changes: dict[Hashable, _Run | None] = {after.last.id: after}
+        if done and len(self._ended) == _REMEMBERED and after.last.id not in self._ended:
+            changes[next(iter(self._ended))] = None
+        self._keep(changes, done)
+        for run_id in changes:
+            self._ended.pop(run_id, None)
+        self._lost.discard(after.last.id)
         if done:
-            self._close(after.last.id)
-
-    def _close(self, run_id: Hashable) -> None:
-        """Forget a run that has ended, but for its last decision."""
-        self._ended.pop(run_id, None)
-        self._ended[run_id] = self._runs.pop(run_id)
-        if len(self._ended) > _REMEMBERED:
-            del self._ended[next(iter(self._ended))]
+            self._runs.pop(after.last.id, None)
+        (self._ended if done else self._runs)[after.last.id] = after
 
     def finish(self, run: Hashable | None = None) -> Decision:
         """Say that a run ended with its last score, and forget it.
@@ -225,10 +246,8 @@ class EProcessMonitor:
         run_id = _checked_id(run)
         with self._lock:
             state = self._known(run_id)
-            after = self._after(state.before or state, state.scores[-1], done=True)
-            self._keep("end", run_id)
-            self._runs[run_id] = after
-            self._close(run_id)
+            after = self._after(state.before or state, state.scores, done=True)
+            self._take(after, done=True)
             return after.last
 
     def reset(self, run: Hashable | None = None) -> None:
@@ -245,11 +264,9 @@ class EProcessMonitor:
             If no such run is open.
         """
         with self._lock:
-            run_ids = list(self._runs) if run is None else [_checked_id(run)]
-            for run_id in run_ids:
-                self._known(run_id)
-                self._keep("reset", run_id)
-                del self._runs[run_id]
+            if run is not None and _checked_id(run) not in self._lost:
+                self._known(_checked_id(run))
+            self._drop([*self._runs, *self._lost] if run is None else [_checked_id(run)])
 
     def forget(self, seconds: float) -> list[Hashable]:
         """Forget runs that have had no score for so long; they have not ended.
@@ -257,7 +274,7 @@ class EProcessMonitor:
         Parameters
         ----------
         seconds : float
-            How long.
+            How long; only time in which a monitor had them counts, whatever the clock says.
 
         Returns
         -------
@@ -267,68 +284,61 @@ class EProcessMonitor:
         if not is_number(seconds) or not seconds >= 0:
             raise ValueError(f"seconds must be a number of at least 0, got {seconds!r}")
         with self._lock:
-            due = time.time() - seconds
+            due = time.monotonic() - self._start - seconds
             old = [run_id for run_id, run in self._runs.items() if run.time < due]
-            for run_id in old:
-                self.reset(run_id)
+            self._drop(old)
             return old
 
     def close(self) -> None:
-        """Let go of the `state`; there is nothing left to write."""
-        if self._journal is not None:
-            self._journal.close()
-            self._journal = None
+        """Let go of the `state`, which takes no more steps then; nothing is left to write."""
+        if self._file is not None:
+            self._file.close()
 
-    def _keep(self, kind: str, run_id: Hashable, *rest: Any) -> None:
-        """Write a record before it counts."""
-        if self._journal is None:
+    def _drop(self, run_ids: Iterable[Hashable]) -> None:
+        self._keep(dict.fromkeys(run_ids))
+        for run_id in run_ids:
+            self._runs.pop(run_id, None)
+            self._lost.discard(run_id)
+
+    def _keep(self, changes: Mapping[Hashable, _Run | None], done: bool = False) -> None:
+        """Write before it counts."""
+        if self._file is None:
             return
-        if not isinstance(run_id, (str, int)):
-            raise TypeError(f"run {run_id!r}: only ids that are text or integers can be kept")
-        if self._journal.is_long:
-            self._journal.shorten(self._records())
-        self._journal.append([kind, run_id, *rest])
+        for run_id in changes:
+            if not isinstance(run_id, (str, int)):
+                raise TypeError(f"run {run_id!r}: only ids that are text or integers can be kept")
+        self._file.write({run_id: run and _content(run, done) for run_id, run in changes.items()})
 
-    def _records(self) -> Iterator[list[Any]]:
-        """All that is remembered, as records of a journal."""
-        for runs, ended in ((self._ended, True), (self._runs, False)):
-            for run_id, run in runs.items():
-                *earlier, last = run.scores
-                for scores in earlier:
-                    yield ["step", run_id, scores.tolist(), False, round(run.time, 1), None]
-                log_e_value = round(run.last.log_e_value, 9)
-                yield ["step", run_id, last.tolist(), ended, round(run.time, 1), log_e_value]
+    def _resume(self, contents: Mapping[Hashable, bytes | None]) -> None:
+        """Go on with the runs of a file."""
+        ended = []
+        for run_id, content in contents.items():
+            if content is None:
+                self._lost.add(run_id)
+                continue
+            is_ended, step, log_m, largest, at = unpacked(_HEAD, content)
+            new = self._new_run(run_id)
+            last = self._decision(new, step, log_m, largest)
+            run = new._replace(last=last, largest=largest, time=at, content=content)
+            if is_ended:
+                ended.append(run)
+            else:
+                self._runs[run_id] = run
+        ended.sort(key=lambda run: run.time)
+        self._ended = {run.last.id: run for run in ended}
+        times = [run.time for run in (*ended, *self._runs.values())]
+        self._start -= max(times, default=0.0)
 
-    def _resume(self, journal: Journal) -> None:
-        """Take all records of a file, and go on with it."""
-        try:
-            for number, record in enumerate(journal.read(), start=2):
-                try:
-                    self._replay(journal.path, *record)
-                except (ValueError, TypeError, KeyError, OverflowError) as error:
-                    if isinstance(error, OtherOwnerError):
-                        raise
-                    raise ValueError(
-                        f"{journal.path}, line {number}: cannot be read: {error}"
-                    ) from error
-        except BaseException:
-            journal.close()
-            raise
-        self._journal = journal
-
-    def _replay(self, path: Path, kind: str, run: Any, *rest: Any) -> None:
-        """Take what was kept."""
-        if kind != "step":
-            {"end": self.finish, "reset": self.reset}[kind](run, *rest)
-            return
-        score, done, when, log_e_value = rest
-        run_id = _checked_id(run)
-        state = self._runs.get(run_id) or self._new_run(run_id)
-        scores = _checked_scores(self.test, score, run_id, state.last.step + 1)
-        after = self._after(state, scores, done=done is True)
-        if log_e_value is not None and not abs(after.last.log_e_value - log_e_value) <= _SAME:
-            raise OtherOwnerError(path)
-        self._take(after._replace(time=float(when)), scores, done is True)
+    def _whole(self, run: _Run | None) -> _Run | None:
+        """Return a run with all that a file has of it."""
+        if run is None or not run.content:
+            return run
+        begin = self._begin
+        like = (_HEAD, np.empty(0), begin, 0.0, begin)
+        _, scores, progress, largest, earlier = unpacked(like, run.content)
+        last = run.last._replace(step=run.last.step - 1)
+        before = run._replace(last=last, largest=largest, progress=earlier, content=b"")
+        return run._replace(scores=scores, progress=progress, before=before, content=b"")
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -356,7 +366,7 @@ class EProcessMonitor:
         limit = float(threshold.limits(one_id(run_id))[0])
         shown = np.nan if self.test.folds else limit
         last = Decision(run_id, 0, 0.0, shown, False, np.inf)
-        return _Run(last, limit, -np.inf, self.test.begin(), [], None, time.time())
+        return _Run(last, limit, -np.inf, self._begin, np.empty(0), None, 0.0)
 
     def _after(self, run: _Run, scores: FloatArray, *, done: bool = False) -> _Run:
         """Return a run after checked scores; where a forecast fails, nothing has changed."""
@@ -366,15 +376,21 @@ class EProcessMonitor:
         except ValueError as error:
             raise ValueError(f"run {run_id!r}, step {step}: {error}") from error
         largest = max(run.largest, statistic)
+        last = self._decision(run, step, log_m, largest)
+        before, now = run._replace(before=None), time.monotonic() - self._start
+        return _Run(last, run.limit, largest, progress, scores, before, now)
+
+    def _decision(self, run: _Run, step: int, log_m: float, largest: float) -> Decision:
         margin = run.limit - largest
-        last = Decision(run_id, step, log_m, run.last.log_threshold, margin < 0, margin)
-        before = run._replace(before=None)
-        return _Run(last, run.limit, largest, progress, run.scores, before, time.time())
+        return run.last._replace(step=step, log_e_value=log_m, flagged=margin < 0, margin=margin)
 
     def _known(self, run_id: Hashable) -> _Run:
-        if run_id not in self._runs:
+        if run_id in self._lost:
+            raise KeyError(_LOST.format(run_id))
+        run = self._whole(self._runs.get(run_id))
+        if run is None:
             raise KeyError(f"run {run_id!r} is not open: it has no score yet, or has ended")
-        return self._runs[run_id]
+        return run
 
     def _warn_longer(self, run_id: Hashable) -> None:
         """Say once that a run is longer than any seen in fitting."""
@@ -387,7 +403,12 @@ class EProcessMonitor:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_lock": None, "_journal": None}
+        if self._file is not None:
+            raise TypeError(
+                f"a monitor with a state cannot be copied or pickled; make another one with "
+                f"{self._file.path}, or without a state"
+            )
+        return self.__dict__ | {"_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -395,15 +416,16 @@ class EProcessMonitor:
 
 
 class _Run(NamedTuple):
-    """One open run; `scores` is appended to, all else is replaced."""
+    """One run after a step."""
 
     last: Decision
     limit: float
     largest: float
     progress: Progress
-    scores: list[FloatArray]
-    before: _Run | None  # as it was before the last step
-    time: float  # of the last score
+    scores: FloatArray  # of the last step
+    before: _Run | None  # as it was before that step
+    time: float  # of that step, in seconds for which monitors have had the state
+    content: bytes = b""  # as it is in a file, before it is needed
 
 
 def _checked_id(run: Hashable | None) -> Hashable:
@@ -434,7 +456,23 @@ def _fingerprint(test: FittedTest) -> dict[str, Any]:
             ]
             for threshold in test.thresholds
         ],
+        "log_m": list(_log_m_of_trial(test)),
     }
+
+
+def _log_m_of_trial(test: FittedTest) -> Iterator[str]:
+    """Log M of a run made up of scores as in fitting, which tells forecasters from each other."""
+    progress, (low, high) = test.begin(), np.array(test.fitted_range).T
+    for share in (0.5, 0.1, 0.9, 0.3):
+        progress, log_m, _ = test.advance(progress, low + share * (high - low), "trial")
+        yield f"{log_m:.4f}"
+
+
+def _content(run: _Run, ended: bool) -> bytes:
+    """Return what a state file has of a run; the rest follows from the process."""
+    before = run.before or run
+    head = (ended, run.last.step, run.last.log_e_value, run.largest, run.time)
+    return packed((head, run.scores, run.progress, before.largest, before.progress))
 
 
 # --------------------------------------------------------------------------- scores

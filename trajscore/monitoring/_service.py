@@ -9,7 +9,7 @@ from contextlib import suppress
 from math import isfinite
 from typing import Any, BinaryIO, TextIO
 
-from trajscore.core.plain import plain
+from trajscore.core.plain import plain, unique_keys
 from trajscore.core.values import unknown_name
 from trajscore.monitoring._monitor import Decision, EProcessMonitor
 
@@ -34,7 +34,7 @@ def serve(
     due = time.monotonic() + _BETWEEN
     for number, line in enumerate(lines, start=1):
         if time.monotonic() > due and isfinite(forget_after):
-            with suppress(OSError):  # what cannot be kept now is forgotten later
+            with suppress(OSError, ValueError):  # what cannot be kept now is forgotten later
                 monitor.forget(forget_after)
             due = time.monotonic() + _BETWEEN
         if not line.strip():
@@ -62,10 +62,10 @@ def _read(line: bytes) -> Any:
     if len(line) > _LONGEST:
         raise ValueError(f"the line has more than {_LONGEST:,} bytes; {_EXAMPLE}")
     try:
-        return json.loads(line.decode("utf-8"))
+        return json.loads(line.decode("utf-8"), object_pairs_hook=unique_keys)
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8, at byte {error.start}; {_EXAMPLE}") from error
-    except (ValueError, RecursionError) as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"not JSON; {_EXAMPLE}") from error
 
 

@@ -16,13 +16,14 @@ from trajscore.io import Step
 # never a part of a longer number, as 1.2 of 1.2.3 would be
 _PLAIN = r"(?:\d+(?:[.,]\d+)?|[.,]\d+)(?:[eE][-+]?\d+)?(?!\d|[.,]\d|[eE][-+]?\d)"
 _NUMBER = rf"([-+]?{_PLAIN}(?:\.?\s*%|\s*/\s*{_PLAIN}|(?!\s*/\s*\d)))"
-_RANGE = r"(?:\(\s*0\s*(?:-|to|\u2013|\.\.)\s*(?P<_top>\d+)\s*%?\s*\)|\([^()\n]*\))"
+# possessive, so that no text of an agent takes long
+_RANGE = r"(?:\(\s*0\s*(?:-|to|\u2013|\.\.)\s*(?P<_top>\d+)\s*+(?:%\s*+)?\)|\([^()\n]*\))"
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+")
 FORMS = {
     "tag": rf"<\s*confidence\s*>\s*{_NUMBER}\s*<\s*/\s*confidence\s*>",
     "json": rf"""["']confidence["']\s*:\s*["']?{_NUMBER}""",
-    "line": rf"\bconfidence\b(?:\s+(?:level|score|is))*(?:[\s*_]*{_RANGE})?"
-    rf"[\s*_]*[:=]?[\s*_]*{_NUMBER}",
+    "line": rf"\bconfidence\b(?:\s++(?:level|score|is))*+(?:[\s*_]*+{_RANGE})?"
+    rf"[\s*_]*+(?:[:=][\s*_]*+)?{_NUMBER}",
 }
 _ONE = math.inf  # certainty, unless other bare numbers are above 1
 _WORDS = ("onfidence", "CONFIDENCE")

@@ -35,12 +35,13 @@ STREAMS = (
     "action_token_probability",
     "action_entropy_confidence",
 )
+# possessive throughout, so that no text of an agent takes long
+_LABEL = r"[ \t*]*+(?:{}action(?:[ _]input)?|final[ _]answer)[ \t*]*+:"
+_NO_LABEL = rf"(?!{_LABEL.format('thought|observation|confidence|')})"
 _ACTION = re.compile(
-    r"<action>(.*?)</action>"
-    r"|^[ \t*]*(?:action(?:[ _]input)?|final[ _]answer)[ \t*]*:[ \t*]*(.*?)\s*"
-    r"(?=^[ \t*]*(?:thought|observation|confidence|action(?:[ _]input)?|final[ _]answer)[ \t*]*:"
-    r"|\Z)",
-    re.IGNORECASE | re.DOTALL | re.MULTILINE,
+    r"<action>([^<]*+(?:<(?!/?action>)[^<]*+)*+)</action>"
+    rf"|^{_LABEL.format('')}[ \t*]*+((?:[^\S\n]*+(?:\n{_NO_LABEL}[^\S\n]*+)*+\S)*+)",
+    re.IGNORECASE | re.MULTILINE,
 )
 
 
