@@ -129,6 +129,15 @@ def test_what_no_label_shows_may_never_happen(runs):
         assert 0 < alarms["high"] < 0.3
 
 
+def test_what_all_labels_show_may_always_happen(runs):
+    # a monitor that flags all failures: of some seeds the estimate is below one all the same
+    flagged = (runs.target == 0) | (runs.data.lengths > 6)
+    for seed in range(5):
+        power = table_of(runs, seed=seed, flagged=flagged).loc["power"]
+        assert power["high"] == 1
+        assert 0.5 < power["low"] < 1
+
+
 def test_without_a_judge_the_trace_alone_forecasts(runs):
     table = table_of(runs, judge=None)
     assert [*table.index] == [RATE, SCORE, MARGIN]
@@ -431,6 +440,14 @@ def test_a_rate_of_all_labels_that_are_alike(runs, rate):
     assert table.loc[SCORE, "note"] == f"{note}; label more runs"
 
 
+def test_labels_that_are_all_alike_leave_as_much_open_as_one_of_two_more_would(runs):
+    y = some_labels(np.ones(600, dtype=int), 40, np.random.default_rng(15))
+    row = label_intervals(runs.data, y, label_probability=40 / 600).loc[RATE]
+    n = (41 / 42) * (1 / 42) / row["std_error"] ** 2
+    low, _ = wilson_interval(1.0, n, t.ppf(0.975, 39))
+    assert row["low"] == pytest.approx(low)
+
+
 @pytest.mark.parametrize("n_successes", [4, 5])
 def test_fewest_labels_of_a_class(runs, n_successes):
     rows = [*np.flatnonzero(runs.target == 1)[:n_successes], *np.flatnonzero(runs.target == 0)[:60]]
@@ -532,6 +549,7 @@ def test_labels_are_spread_over_ten_folds(runs):
     groups = np.repeat(np.arange(60), 10)
     by_group = FewLabels.of([runs.data], y, np.full(600, 1 / 6), None, groups).fold
     assert all(len(set(by_group[groups == k])) == 1 for k in range(60))
+    assert set(by_group) == set(range(10))
     own = by_group[::10]
     has_label = np.isin(np.arange(60), groups[rows])
     for kind in (has_label, ~has_label):
