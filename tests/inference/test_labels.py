@@ -143,8 +143,9 @@ def test_without_a_judge_the_trace_alone_forecasts(runs):
     assert [*table.index] == [RATE, SCORE, MARGIN]
 
 
-def test_a_signal_that_is_no_forecast_has_a_rate_alone(runs):
-    signal = runs.data.with_cells(10 * runs.data.cells - 3)
+@pytest.mark.parametrize(("factor", "shift"), [(10, -3), (1, -0.5), (1, 0.5)])
+def test_a_signal_that_is_no_forecast_has_a_rate_alone(runs, factor, shift):
+    signal = runs.data.with_cells(factor * runs.data.cells + shift)
     rng = np.random.default_rng(0)
     table = label_intervals(signal, some_labels(runs.target, 80, rng), label_probability=80 / 600)
     assert [*table.index] == [RATE]
@@ -563,3 +564,14 @@ def test_labels_of_two_groups_are_in_two_folds(runs):
     with pytest.warns(UserWarning, match="clusters of runs"):
         table = label_intervals(runs.data, y, label_probability=(y >= 0).mean(), groups=groups)
     assert np.isfinite(table.loc[RATE, "low"])
+
+
+def test_a_difference_of_scores_is_that_of_their_values(runs):
+    y, log = runs.target.astype(float), get_family("log")
+    flat = runs.data.with_cells(np.full(len(runs.data.cells), 0.5))
+    ours, theirs = (score_of_outcomes(X, log, as_step_weights()) for X in (runs.data, flat))
+    difference = ours - theirs
+    for outcomes in (y, 1 - y):
+        expected = ours.at(outcomes)[0] - theirs.at(outcomes)[0]
+        assert difference.at(outcomes)[0] == pytest.approx(expected)
+    assert not (rate_of(600) - rate_of(600)).is_rate
