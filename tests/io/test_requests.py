@@ -3,6 +3,7 @@
 import pytest
 
 from trajscore import io
+from trajscore.io._requests import awaits_answer, is_call
 
 ASK = {"role": "user", "content": "Where is order 3?"}
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"n": 3}'}}
@@ -207,10 +208,11 @@ def test_calls_of_states_that_differ_in_outcome_are_runs(write):
 
 def test_calls_that_ask_the_same_are_trials_unless_another_asks_more(write):
     again = [request(k, [ASK], SAY, session_id="a") for k in (1, 2)]
-    assert texts_of(io.read_runs(write("log.jsonl", again, lines=True))) == [
-        [ASK["content"], SAY["content"]]
-    ] * 2
-    more = request(3, TALK[:1] + [{"role": "user", "content": "Sum up."}], LOOK, session_id="a")
+    assert (
+        texts_of(io.read_runs(write("log.jsonl", again, lines=True)))
+        == [[ASK["content"], SAY["content"]]] * 2
+    )
+    more = request(3, [*TALK[:1], {"role": "user", "content": "Sum up."}], LOOK, session_id="a")
     assert len(io.read_runs(write("log2.jsonl", [*again, more], lines=True))) == 1
 
 
@@ -232,3 +234,20 @@ def test_the_order_of_runs_is_that_of_their_first_records(write):
     assert texts_of(io.read_runs(write("log.json", states))) == [
         ["Late", SAY["content"]], [ASK["content"], LOOK["content"]],
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("record", "is_one", "awaits"),
+    [
+        (flat(1, [ASK], SAY), True, False),
+        (request(1, [ASK], SAY), True, False),
+        ({"messages": [ASK], "response": "In Paris."}, True, True),
+        ({"messages": [ASK, SAY], "response": "In Paris."}, True, False),
+        ({"messages": [ASK], "response": ""}, False, False),
+        ({"messages": [], "response": "In Paris."}, False, False),
+        ({"messages": [ASK]}, False, False),
+        ([ASK], False, False),
+    ],
+)
+def test_which_records_are_calls_and_which_have_the_answer_elsewhere(record, is_one, awaits):
+    assert (is_call(record), awaits_answer(record)) == (is_one, awaits)
