@@ -227,12 +227,12 @@ def test_an_id_of_a_record_does_not_join_calls_that_differ(write):
 def test_the_order_of_runs_is_that_of_their_first_records(write):
     late = {"role": "user", "content": "Late"}
     states = [
-        {"messages": [late, SAY], "thread_id": "a"},
         {"messages": [ASK], "thread_id": "a"},
+        {"messages": [late, SAY], "thread_id": "a"},
         {"messages": [ASK, LOOK], "thread_id": "a"},
     ]
     assert texts_of(io.read_runs(write("log.json", states))) == [
-        ["Late", SAY["content"]], [ASK["content"], LOOK["content"]],
+        [ASK["content"], LOOK["content"]], ["Late", SAY["content"]],
     ]  # fmt: skip
 
 
