@@ -138,6 +138,6 @@ def test_the_fields_of_a_run_are_those_of_its_first_and_its_last_event():
 
 def test_other_records_of_a_run_are_beside_its_events():
     call = {"tool_name": "f", "tool_kwargs": {"n": 3}, "tool_id": "c", "tool_output": "1"}
-    assert [span.kind for span in Calls([call, EVENT]).spans()][0] == "tool"
+    assert next(iter(Calls([call, EVENT]).spans())).kind == "tool"
     spans = list(Calls([call, {"note": "x"}]).spans())
     assert (spans[0].kind, spans[0].name, spans[0].outputs) == ("tool", "f", "1")
