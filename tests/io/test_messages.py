@@ -719,3 +719,9 @@ def test_steps_of_vercels_ai_sdk(write):
             assert (call_.result, call_.error) == ("sun", error)
             assert run.meta["input_tokens"] == 5
             assert "unmatched_results" not in run.extra
+
+
+@pytest.mark.parametrize("kind", ["request", "response"])
+def test_requests_without_parts_are_no_messages(kind):
+    assert not _messages.is_message({"kind": kind, "url": "https://example.org"})
+    assert _messages.is_message({"kind": kind, "parts": []})

@@ -83,6 +83,8 @@ def card_of(X, y):
         (WIDE, WIDE, NOTHING, TOO_FEW),  # around what does not matter, as NARROW is
         (NARROW, NARROW, NOTHING, AVOID),
         (None, None, None, TOO_FEW),
+        ((0.1, 0, 0.2), UNCLEAR, NOTHING, TOO_FEW),  # an interval that ends at 0 shows nothing
+        (None, (0.1, 0, 0.2), None, TOO_FEW),
     ],
 )
 def test_the_rule(as_given, recalibrated, gain, card):
