@@ -400,3 +400,11 @@ def test_means_of_both_kinds_of_runs():
     np.testing.assert_allclose(found[0], [[2, 20], [8, 0], [6, -20]])
     np.testing.assert_allclose(found[1], [[1.5, 15], [8, 0], [6.5, -15]])
     assert np.isnan(found[2, 1:]).all()
+
+
+def test_shrinkage_is_the_share_of_a_margin_that_is_lost(shift):
+    margins = shift.margins()
+    same = margins[~margins["sign_flip"] & (margins["margin_complete"] != 0)]
+    assert len(same)
+    lost = (same["margin_complete"] - same["margin_extended"]) / same["margin_complete"]
+    np.testing.assert_allclose(same["shrinkage"], lost)

@@ -87,6 +87,11 @@ def test_outcomes_that_were_not_observed():
         (table(p=[0.1, np.inf, 0.3, 0.4]), {}, "step 2: the value is inf"),
         (table(run=["b", "b", 1, 1]), {}, "mixes or holds run ids of type int, str"),
         (table(run=["b", "b", None, "a"]), {}, "row 2: column 'run' is empty or NA"),
+        (
+            table(run=pd.array([1, 1, None, 2], dtype="Int64")),
+            {},
+            "row 2: column 'run' is empty or NA",
+        ),
         (table().set_index(["run", "t"]), {}, r"'run' is in the index, .* give df.reset_index\(\)"),
         (table().iloc[:0], {}, "the table has no rows"),
         (table(p=DATES), {}, "column 'p' must hold real numbers, but dates .* are not numbers"),

@@ -309,3 +309,22 @@ def test_only_tasks_of_the_baseline_count_against_it():
 def test_what_a_gate_allows(gate, allowed, bound):
     assert _allowed(gate) == pytest.approx(allowed)
     assert _bound(gate) == pytest.approx(bound)
+
+
+def test_runs_are_paired_by_id_where_only_some_have_tasks(state):
+    ids = [f"r{k}" for k in range(50)]
+    base = runs(agent(1, 50), tasks=[], ids=ids)
+    new = runs(agent(2, 50), tasks=[f"t{k % 5}" for k in range(50)], ids=ids)
+    result = check_sequential(new, base, state=state)
+    assert (result.taken_by, result.n_taken) == ("run", 50)
+    again = check_sequential(
+        runs(agent(2, 50), tasks=[], ids=ids), base, state=state.with_name("b.json")
+    )
+    assert (result.verdict, result.n_taken) == (again.verdict, again.n_taken)
+
+
+def test_runs_without_ids_are_numbered_from_one_within_their_task(state):
+    gate = Gate(versus=0.5)
+    check_sequential(runs([1, 0, 1], ["a", "a", "b"]), rules=gate, state=state)
+    with pytest.raises(ValueError, match="run '2' of task 'a' had outcome 0 at look 1 and has 1"):
+        check_sequential(runs([1, 1, 1], ["a", "a", "b"]), rules=gate, state=state)

@@ -279,3 +279,13 @@ def test_replicates_beyond_a_level_are_counted_without_rounding_errors():
     assert 1000 * (1 - 0.9) < 100  # by a rounding error
     assert [_n_replicates(999, 1 - level) for level in (0.8, 0.9, 0.95)] == [200, 100, 50]
     assert _n_replicates(3, 1.0) == 3
+
+
+@pytest.mark.parametrize(("n_predictors", "fewest"), [(2, 99), (3, 299)])
+def test_fewest_resamples_of_a_level(n_predictors, fewest):
+    rng = np.random.default_rng(8)
+    scores = {str(k): rng.normal(size=40) for k in range(n_predictors)}
+    options = {"confidence_level": 0.99, "random_state": 0}
+    compare_predictors(scores, n_resamples=fewest, **options)
+    with pytest.raises(ValueError, match=f"is too few for .* at least {fewest} are needed"):
+        compare_predictors(scores, n_resamples=fewest - 1, **options)

@@ -204,3 +204,143 @@ def test_bad_requests_are_named(given, message):
 def test_runs_of_one_step_and_ids(runs):
     X = TrajectoryArray([0.2, 0.9, 0.5], [1, 1, 1], ids=["c", "a", "b"])
     assert len(LabelDesign(2, random_state=0).fit(X).query()) == 2
+
+
+# ------------------------------------------------------------- documented probabilities
+
+FORECASTS = np.linspace(0.01, 0.99, 50)
+
+
+def of_one_step(forecast):
+    return TrajectoryArray(forecast, np.ones(len(forecast), dtype=int))
+
+
+def surer_at_most(g):
+    return np.clip(g, 0.03, 0.97)
+
+
+def shares(slope, g, n_drawn):
+    """Return the documented probabilities, of which none exceeds 1 here."""
+    size = np.abs(slope) * np.sqrt(g * (1 - g))
+    relative = size / size.mean() if size.any() else np.ones(len(g))
+    return n_drawn / len(g) * (1.6 / 3 + 1.4 / 3 * relative)
+
+
+def test_probabilities_follow_the_target():
+    g = surer_at_most(FORECASTS)
+    log_odds, rate = np.log(FORECASTS / (1 - FORECASTS)), g.mean()
+    slopes = {
+        "rate": np.ones(50),
+        "score": log_odds,
+        "margin": log_odds - np.log(rate / (1 - rate)),
+    }
+    for target, slope in slopes.items():
+        design = LabelDesign(10, target=target, random_state=0).fit(of_one_step(FORECASTS))
+        np.testing.assert_allclose(design.probabilities_, shares(slope, g, 10), err_msg=target)
+
+
+def test_verdict_and_last_forecast_count_alike_before_there_are_labels():
+    judge = np.arange(50) % 2
+    g = (surer_at_most(FORECASTS) + surer_at_most(judge)) / 2
+    X = TrajectoryArray.from_list([[0.5, p] for p in FORECASTS])
+    design = LabelDesign(10, target="rate", random_state=0).fit(X, judge=judge)
+    np.testing.assert_allclose(design.probabilities_, shares(np.ones(50), g, 10))
+
+
+@pytest.mark.parametrize(("shift", "factor"), [(-0.5, 1), (0, 2)])
+@pytest.mark.parametrize("grades", [None, np.linspace(0.1, 0.9, 50)])
+def test_of_a_signal_only_the_judge_forecasts_and_the_target_is_the_rate(shift, factor, grades):
+    design = LabelDesign(10, random_state=0).fit(
+        of_one_step(shift + factor * FORECASTS), judge=grades
+    )
+    g = np.full(50, 0.5) if grades is None else grades
+    np.testing.assert_allclose(design.probabilities_, shares(np.ones(50), g, 10))
+
+
+def test_runs_are_as_likely_as_each_other_where_no_outcome_moves_the_target():
+    X = of_one_step(np.full(50, 0.5))
+    design = LabelDesign(10, target="score", random_state=0).fit(X)
+    np.testing.assert_allclose(design.probabilities_, 0.2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_each_batch_has_its_share_of_all_kinds(runs, seed):
+    judge = verdicts(runs)
+    design = LabelDesign(60, random_state=seed).fit(runs.data, judge=judge)
+    last = runs.data.cells[runs.data.offsets[1:] - 1]
+    g = np.round(surer_at_most(last) + surer_at_most(judge), 9)
+    drawn = np.isin(np.arange(400), design.query())
+    for bound in np.unique(g):
+        below = g <= bound
+        assert abs(drawn[below].sum() - design.probabilities_[below].sum()) < 1
+
+
+@pytest.mark.parametrize(("n_before", "share"), [(10, 1 / 2), (35, 2 / 3)])
+def test_batches_count_by_their_sizes_or_by_what_they_take_of_the_rest(n_before, share):
+    y = np.full(50, -1)
+    y[:n_before] = np.arange(n_before) % 2
+    before = n_before / 50
+    design = LabelDesign(10, target="rate", random_state=0)
+    # a signal without a judge: all runs that are left are as likely as each other
+    design.fit(of_one_step(FORECASTS - 0.5), y, label_probability=before)
+    p = design.probabilities_
+    if n_before < 20:  # from 20 labels on forecasts are fitted to them
+        np.testing.assert_allclose(p[y < 0], 10 / (50 - n_before) / share)
+    assert p[y < 0].sum() * share == pytest.approx(10)
+    np.testing.assert_allclose(p[y >= 0], 1 / ((1 - share) / before + share))
+
+
+@pytest.mark.parametrize(("n_labelled", "as_before"), [(19, True), (20, False)])
+def test_from_20_labels_on_the_forecast_is_fitted_to_them(n_labelled, as_before):
+    y = np.where(np.arange(50) < n_labelled, np.arange(50) % 2, -1)
+    X = of_one_step(FORECASTS)
+    p = (
+        LabelDesign(5, target="rate", random_state=0)
+        .fit(X, y, label_probability=n_labelled / 50)
+        .probabilities_[n_labelled:]
+    )
+    g = surer_at_most(FORECASTS[n_labelled:])
+    expected = shares(np.ones(len(g)), g, 5)
+    assert np.allclose(p / p.sum(), expected / expected.sum()) == as_before
+
+
+# ------------------------------------------------------------- documented numbers of labels
+
+
+def test_labels_of_a_pilot_by_hand():
+    # the variance of n labels is .0001 + K (1/n - 1/1000), with K of the pilot .0024 / .009
+    pilot = {"n_runs": 1000, "n_labels": 100, "std_error": 0.05, "std_error_all": 0.01}
+    # 1.96^2 times the variance is .05^2 at 1/n = .002065 + .001, or 326.2 labels, and 1.9 more
+    assert labels_needed(0.05, pilot) == 329
+    assert labels_needed(0.5, pilot) == 20  # the fewest of which anything is said
+    assert labels_needed(0.5, pilot | {"n_runs": 15, "n_labels": 10}) == 15
+    all_labelled = {"n_runs": 100, "n_labels": 100, "std_error": 0.01, "std_error_all": 0.01}
+    assert labels_needed(0.05, all_labelled) == 20
+
+
+def test_a_judge_that_is_right_on_one_class_more_often():
+    # verdicts of 1,000 runs: 720 of 800 passed and 80 failed successes, 80 and 120 failures
+    k = (0.72 * 0.08 / 0.80) + (0.08 * 0.12 / 0.20)
+    variance = (0.05 / 1.959964) ** 2 - 0.8 * 0.2 / 1000
+    expected = 1 / (variance / k + 1 / 1000) + 1.959964**2 / 2
+    n = labels_needed(0.05, n_runs=1000, success_rate=0.8, sensitivity=0.9, specificity=0.6)
+    assert n == int(np.ceil(expected))
+
+
+@pytest.mark.parametrize("half_width", [np.inf, np.nan, -0.1, "wide"])
+def test_half_widths_that_are_refused(half_width):
+    with pytest.raises(ValueError, match="half_width must be finite and positive"):
+        labels_needed(half_width, n_runs=100)
+
+
+def test_a_pilot_without_an_interval_is_refused():
+    pilot = {"n_runs": 100, "n_labels": 30, "std_error": np.nan, "std_error_all": np.nan}
+    with pytest.raises(ValueError, match="the pilot has no interval"):
+        labels_needed(0.1, pilot)
+
+
+def test_a_width_that_all_labels_just_miss():
+    # the half-width of 100 labels of 100 runs is 1.96 times .05
+    with pytest.raises(ValueError, match="labels of all 100 runs would give a half-width of 0.098"):
+        labels_needed(0.09799, n_runs=100)
+    assert labels_needed(0.098, n_runs=100) == 100

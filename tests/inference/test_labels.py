@@ -1,11 +1,13 @@
 """Intervals from few labels and a judge: what they estimate, coverage, clusters, refusals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t
 
 from trajscore import TrajectoryArray
 from trajscore.core.score_families import get_family
@@ -15,12 +17,15 @@ from trajscore.inference import LabelDesign, label_intervals
 from trajscore.inference._labels import (
     FewLabels,
     above_constant,
+    outcome_features,
     rate_of,
     ridge_logistic,
     score_of_outcomes,
     shares_by_outcome,
     weighted_rate,
 )
+from trajscore.inference.rate_intervals import wilson_interval
+from trajscore.inference.units import any_units
 from trajscore.metrics import tps_score
 
 RATE, SCORE, MARGIN = "success rate", "TPS log", "TPS log margin"
@@ -124,13 +129,23 @@ def test_what_no_label_shows_may_never_happen(runs):
         assert 0 < alarms["high"] < 0.3
 
 
+def test_what_all_labels_show_may_always_happen(runs):
+    # a monitor that flags all failures: of some seeds the estimate is below one all the same
+    flagged = (runs.target == 0) | (runs.data.lengths > 6)
+    for seed in range(5):
+        power = table_of(runs, seed=seed, flagged=flagged).loc["power"]
+        assert power["high"] == 1
+        assert 0.5 < power["low"] < 1
+
+
 def test_without_a_judge_the_trace_alone_forecasts(runs):
     table = table_of(runs, judge=None)
     assert [*table.index] == [RATE, SCORE, MARGIN]
 
 
-def test_a_signal_that_is_no_forecast_has_a_rate_alone(runs):
-    signal = runs.data.with_cells(10 * runs.data.cells - 3)
+@pytest.mark.parametrize(("factor", "shift"), [(10, -3), (1, -0.5), (1, 0.5)])
+def test_a_signal_that_is_no_forecast_has_a_rate_alone(runs, factor, shift):
+    signal = runs.data.with_cells(factor * runs.data.cells + shift)
     rng = np.random.default_rng(0)
     table = label_intervals(signal, some_labels(runs.target, 80, rng), label_probability=80 / 600)
     assert [*table.index] == [RATE]
@@ -317,3 +332,246 @@ def test_bad_input_is_named(runs, change, message):
     arguments = {"y": runs.target, "label_probability": 0.5} | change
     with pytest.raises(ValueError, match=message):
         label_intervals(runs.data, arguments.pop("y"), **arguments)
+
+
+# ------------------------------------------------------------------- variances by hand
+
+
+def half_labelled(forecast_of_success):
+    """Return 100 runs, half of them successes, of which every fifth is labelled by chance."""
+    truth, is_labelled = np.arange(100) % 2, np.arange(100) // 2 % 5 == 0
+    forecast = np.where(truth == 1, forecast_of_success, 1 - forecast_of_success)
+    outcome = (truth * is_labelled).astype(float)
+    return FewLabels(outcome, 5.0 * is_labelled, forecast, any_units(None, 100))
+
+
+@pytest.mark.parametrize(
+    ("forecast", "trust", "of_runs", "of_labels"),
+    [
+        # two pseudo-disagreements with a forecast that is never wrong: 2/20 of .04
+        (1.0, 1, 0.25, 0.004),
+        # the outcomes of 20 runs, .04 times .25, and a tenth of that again
+        (0.5, 1, 0.25, 0.011),
+        # labels show errors of .1; expected are (.9 .01 + .1 .81) times .04
+        (0.9, 1, 0.25, 0.04 * 0.09 + 0.004 * 0.81),
+        # a forecast that is always wrong is not used
+        (0.1, 0, 0.25, 0.011),
+    ],
+)
+def test_variance_of_a_rate_by_hand(forecast, trust, of_runs, of_labels):
+    labels = half_labelled(forecast)
+    ratio = rate_of(100)
+    assert labels.trust(ratio) == pytest.approx(trust)
+    row = labels.estimate(ratio, 0.95)
+    assert row["value"] == pytest.approx(0.5)
+    # sums of squares over 99 rather than 100
+    assert row["std_error_all"] ** 2 == pytest.approx(of_runs / 100, rel=0.06)
+    added = row["std_error"] ** 2 - row["std_error_all"] ** 2
+    assert added == pytest.approx(of_labels, rel=1e-6)
+    # of the labels alone: .25 / 20 would be the variance
+    assert row["worth"] == pytest.approx(0.25 / row["std_error"] ** 2)
+    assert (row["n_labels"], row["n_runs"], row["note"]) == (20, 100, "")
+
+
+def test_the_forecast_counts_as_far_as_it_makes_the_variance_least(runs):
+    rng = np.random.default_rng(10)
+    y = some_labels(runs.target, 120, rng)
+    poor = judged(runs.target, rng, (0.6, 0.7)).astype(float)
+    probability, ratio = np.full(600, 0.2), rate_of(600)
+    labels = FewLabels.of([runs.data], y, probability, poor, None)
+    # as sure as if the judge were nearly always right
+    labels = replace(labels, forecast=0.05 + 0.9 * poor)
+    trust, value = labels.trust(ratio), labels.pseudo_terms(ratio)[0].mean()
+    assert 0.05 < trust < 0.95
+    shares = np.linspace(0, 1, 101)
+    best = shares[np.argmin([_spread_around(labels, ratio, value, share) for share in shares])]
+    assert trust == pytest.approx(best, abs=0.006)
+
+
+def _spread_around(labels, ratio, value, share):
+    guess = share * (labels.forecast - value)
+    return ((guess + labels.inverse * (labels.outcome - value - guess)) ** 2).sum()
+
+
+def test_a_ratio_without_weight_has_no_value():
+    labels = half_labelled(0.9)
+    nobody = shares_by_outcome(np.ones(100))[0] - shares_by_outcome(np.ones(100))[0]
+    empty = replace(nobody, success_weight=np.zeros(100), is_rate=True)
+    assert labels.trust(empty) == 1
+    assert np.isnan(labels.value(empty))
+    row = labels.estimate(empty, 0.95)
+    assert row["note"] == "Only 0 labelled runs count here; at least 5 are needed"
+
+
+def test_intervals_of_scores_are_as_wide_as_their_errors(runs):
+    table = label_intervals(runs.data, runs.target, label_probability=1.0)
+    quantile = t.ppf(0.975, 599)
+    for name in (SCORE, MARGIN):
+        row = table.loc[name]
+        assert row["high"] - row["value"] == pytest.approx(quantile * row["std_error"])
+        assert row["value"] - row["low"] == pytest.approx(quantile * row["std_error"])
+    assert table.loc[SCORE, "std_error"] == pytest.approx(
+        tps_by_run(runs).std(ddof=1) / np.sqrt(600), rel=1e-6
+    )
+
+
+def tps_by_run(runs):
+    tps = score_of_outcomes(runs.data, get_family("log"), as_step_weights())
+    value = tps.at(runs.target.astype(float))[0]
+    above, below = tps.terms(runs.target.astype(float))
+    return (above - value * below) / below.mean()
+
+
+def test_an_interval_of_a_rate_is_wilsons(runs):
+    row = label_intervals(runs.data, runs.target, label_probability=1.0).loc[RATE]
+    rate = runs.target.mean()
+    n = rate * (1 - rate) / row["std_error"] ** 2
+    assert n == pytest.approx(600, rel=0.003)
+    low, high = wilson_interval(rate, n, t.ppf(0.975, 599))
+    assert (row["low"], row["high"]) == pytest.approx((low, high))
+    assert row["worth"] == pytest.approx(600, rel=0.003)
+
+
+@pytest.mark.parametrize("rate", [0, 1])
+def test_a_rate_of_all_labels_that_are_alike(runs, rate):
+    table = label_intervals(runs.data, np.full(600, rate), label_probability=1.0)
+    row = table.loc[RATE]
+    assert (row["value"], row["std_error"], row["worth"]) == (rate, 0, 600)
+    note = "No labelled run failed" if rate else "No labelled run succeeded"
+    assert table.loc[SCORE, "note"] == f"{note}; label more runs"
+
+
+def test_labels_that_are_all_alike_leave_as_much_open_as_one_of_two_more_would(runs):
+    y = some_labels(np.ones(600, dtype=int), 40, np.random.default_rng(15))
+    row = label_intervals(runs.data, y, label_probability=40 / 600).loc[RATE]
+    n = (41 / 42) * (1 / 42) / row["std_error"] ** 2
+    low, _ = wilson_interval(1.0, n, t.ppf(0.975, 39))
+    assert row["low"] == pytest.approx(low)
+
+
+@pytest.mark.parametrize("n_successes", [4, 5])
+def test_fewest_labels_of_a_class(runs, n_successes):
+    rows = [*np.flatnonzero(runs.target == 1)[:n_successes], *np.flatnonzero(runs.target == 0)[:60]]
+    y = np.full(600, -1)
+    y[rows] = runs.target[rows]
+    table = label_intervals(
+        runs.data, y, flagged=np.ones(600), label_probability=(n_successes + 60) / 600
+    )
+    row = table.loc["false alarm rate"]
+    if n_successes < 5:
+        assert row["note"] == "Only 4 labelled runs count here; at least 5 are needed"
+        assert np.isnan(row["value"])
+    else:
+        assert row["note"] == ""
+        assert (row["low"] > 0, row["high"]) == (True, 1)  # no label shows a run without a flag
+    assert (table.loc["power", "low"] > 0, table.loc["power", "high"]) == (True, 1)
+
+
+# ----------------------------------------------------------------- inputs, features, folds
+
+
+@pytest.mark.parametrize(
+    ("probability", "n_labels", "fits"),
+    [
+        (0.05, 60, True), (0.048, 60, False),  # 3.97 and 4.09 standard errors, less 1% of runs
+        (0.145, 60, True), (0.152, 60, False),
+        (1.0, 595, True), (1.0, 593, False),
+    ],
+)  # fmt: skip
+def test_how_far_probabilities_may_be_off(runs, probability, n_labels, fits):
+    y = some_labels(runs.target, n_labels, np.random.default_rng(11))
+    if fits:
+        label_intervals(runs.data, y, label_probability=probability)
+        return
+    with pytest.raises(ValueError, match=f"stand for {n_labels / probability:,.0f} runs"):
+        label_intervals(runs.data, y, label_probability=probability)
+
+
+@pytest.mark.parametrize("value", [-0.1, 0.0, 1.01])
+def test_a_probability_of_a_labelled_run_is_above_0_and_at_most_1(runs, value):
+    y = some_labels(runs.target, 100, np.random.default_rng(12))
+    probability = np.where(y < 0, 7.0, 1 / 6)  # of runs without a label anything may stand there
+    label_intervals(runs.data, y, label_probability=probability)
+    row = int(np.flatnonzero(y >= 0)[3])
+    probability[row] = value
+    with pytest.raises(ValueError, match=f"row {row}: the run is labelled, but .* is {value:g}"):
+        label_intervals(runs.data, y, label_probability=probability)
+
+
+def test_a_grade_that_is_out_of_range_is_named(runs):
+    judge = np.linspace(0, 1, 600)
+    table_of(runs, judge=judge)
+    for value in (-0.01, 1.01):
+        judge[42] = value
+        with pytest.raises(ValueError, match=f"row 42: judge is {value:g}"):
+            table_of(runs, judge=judge)
+
+
+def test_twenty_labels_are_enough(runs):
+    assert np.isfinite(table_of(runs, 20).loc[RATE, "low"])
+    with pytest.raises(ValueError, match="19 runs of 600 are labelled"):
+        table_of(runs, 19)
+
+
+def test_what_forecasts_outcomes(runs):
+    X, judge = runs.data, judged(runs.target, np.random.default_rng(13)).astype(float)
+    log_odds = np.log(X.cells / (1 - X.cells)).clip(-5, 5)
+    by_run = np.split(log_odds, X.offsets[1:-1])
+    steps = np.log(X.lengths)
+    columns = [
+        [run[-1] for run in by_run], [run.mean() for run in by_run], [run.min() for run in by_run],
+        steps, (steps - steps.mean()) ** 2, judge,
+    ]  # fmt: skip
+    features = outcome_features([X], judge)
+    for k, column in enumerate(columns):
+        scale = 2 if k == 5 else 1  # a verdict is shrunk less
+        standard = (column - np.mean(column)) / np.std(column) * scale
+        np.testing.assert_allclose(features[:, k], standard, atol=1e-9)
+    assert (features[:, 6:] == 1).all()
+    assert outcome_features([X], None).shape == (600, 6)
+    assert outcome_features([X, X], judge).shape == (600, 10)
+
+
+@pytest.mark.parametrize("values", [(-1.0, 1.0), (0.0, 2.0)])
+def test_signals_forecast_outcomes_as_they_are(values):
+    cells = np.linspace(*values, 40)
+    features = outcome_features([TrajectoryArray(cells, np.ones(40, dtype=int))], None)
+    np.testing.assert_allclose(features[:, 0], (cells - cells.mean()) / cells.std())
+    assert (features[:, 3:5] == 0).all()  # lengths that do not vary say nothing
+
+
+def test_labels_are_spread_over_ten_folds(runs):
+    y = some_labels(runs.target, 100, np.random.default_rng(14))
+    rows = np.flatnonzero(y >= 0)
+    labels = FewLabels.of([runs.data], y, np.full(600, 1 / 6), None, None)
+    counts = np.array([np.bincount(labels.fold[rows][y[rows] == k]) for k in (0, 1)])
+    assert counts.shape == (2, 10)
+    assert (np.ptp(counts, axis=1) <= 1).all()
+    groups = np.repeat(np.arange(60), 10)
+    by_group = FewLabels.of([runs.data], y, np.full(600, 1 / 6), None, groups).fold
+    assert all(len(set(by_group[groups == k])) == 1 for k in range(60))
+    assert set(by_group) == set(range(10))
+    own = by_group[::10]
+    has_label = np.isin(np.arange(60), groups[rows])
+    for kind in (has_label, ~has_label):
+        counts = np.bincount(own[kind], minlength=10)
+        assert np.ptp(counts) <= 1
+
+
+def test_labels_of_two_groups_are_in_two_folds(runs):
+    groups = np.arange(600) % 3
+    y = np.where((groups < 2) & (np.arange(600) % 6 < 5), runs.target, -1)
+    with pytest.warns(UserWarning, match="clusters of runs"):
+        table = label_intervals(runs.data, y, label_probability=(y >= 0).mean(), groups=groups)
+    assert np.isfinite(table.loc[RATE, "low"])
+
+
+def test_a_difference_of_scores_is_that_of_their_values(runs):
+    y, log = runs.target.astype(float), get_family("log")
+    flat = runs.data.with_cells(np.full(len(runs.data.cells), 0.5))
+    ours, theirs = (score_of_outcomes(X, log, as_step_weights()) for X in (runs.data, flat))
+    difference = ours - theirs
+    for outcomes in (y, 1 - y):
+        expected = ours.at(outcomes)[0] - theirs.at(outcomes)[0]
+        assert difference.at(outcomes)[0] == pytest.approx(expected)
+    assert not (rate_of(600) - rate_of(600)).is_rate

@@ -144,6 +144,12 @@ def test_results_of_the_trial_stand_one_or_two_folders_up(write):
     assert io.read_runs(near, format="atif")[0].outcome == 0
 
 
+def test_a_result_three_folders_up_is_not_that_of_the_trial(write):
+    write("job/result.json", result(0))
+    (run,) = io.read_runs(write("job/x/t/agent/trajectory.json", trajectory()), format="atif")
+    assert run.outcome == -1
+
+
 # ------------------------------------------------------------------ steps of a trial
 
 

@@ -134,3 +134,10 @@ def test_the_fields_of_a_run_are_those_of_its_first_and_its_last_event():
     assert Calls([first, EVENT, last]).fields() == {"outcome": 1}
     assert Calls([first]).fields() == {"task": "t", "outcome": 0}
     assert Calls([first, {"note": "x", "task": "u"}, last]).fields() == {"note": "x", "outcome": 1}
+
+
+def test_other_records_of_a_run_are_beside_its_events():
+    call = {"tool_name": "f", "tool_kwargs": {"n": 3}, "tool_id": "c", "tool_output": "1"}
+    assert next(iter(Calls([call, EVENT]).spans())).kind == "tool"
+    spans = list(Calls([call, {"note": "x"}]).spans())
+    assert (spans[0].kind, spans[0].name, spans[0].outputs) == ("tool", "f", "1")

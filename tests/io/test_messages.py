@@ -736,3 +736,9 @@ def test_the_two_sides_of_a_call_are_one_run(write):
     assert [step.text for step in run.steps] == ["Hi", "Ho"]
     files = {"input": "a.json", "output": "b.json", "results": [{"messages": [ask, answer]}] * 2}
     assert len(io.read_runs(write("log.json", files))) == 2
+
+
+@pytest.mark.parametrize("kind", ["request", "response"])
+def test_requests_without_parts_are_no_messages(kind):
+    assert not _messages.is_message({"kind": kind, "url": "https://example.org"})
+    assert _messages.is_message({"kind": kind, "parts": []})

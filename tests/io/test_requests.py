@@ -3,7 +3,7 @@
 import pytest
 
 from trajscore import io
-from trajscore.io._requests import of_batch
+from trajscore.io._requests import awaits_answer, is_call, of_batch
 
 ASK = {"role": "user", "content": "Where is order 3?"}
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"n": 3}'}}
@@ -187,3 +187,119 @@ def test_durations_of_calls_are_not_their_order(write):
         for k, time in ((1, 3.5), (3, 1.2))
     ]  # fmt: skip
     check(io.read_runs(write("log.jsonl", lines, lines=True)))
+
+
+def texts_of(runs):
+    return [[step.text for step in run.steps] for run in runs]
+
+
+def test_calls_whose_answers_name_no_role_are_joined_by_their_first_turn(write):
+    more = {"role": "user", "content": "And order 4?"}
+    lines = [
+        {"request": {"messages": messages}, "response": {"content": "In Paris."}}
+        for messages in ([ASK], [ASK, more])
+    ]
+    runs = io.read_runs(write("log.jsonl", lines, lines=True))
+    assert len(runs) == 1
+    assert "2 records of the log joined into 1 run" in runs.notes[0]
+
+
+@pytest.mark.parametrize(("start", "n_runs"), [("000000", 4), ("0000000", 2)])
+@pytest.mark.parametrize("wrapper", [None, "kwargs", "data"])
+def test_states_are_joined_by_long_ids_of_their_first_messages(write, start, n_runs, wrapper):
+    def with_id(message, k):
+        kind = {"user": "human", "assistant": "ai"}[message["role"]]
+        fields = {"id": f"{start}{k}", "type": kind, "content": message["content"]}
+        if wrapper == "kwargs":  # as LangChain's dumps writes it
+            name = {"human": "HumanMessage", "ai": "AIMessage"}[kind]
+            path = ["langchain", "schema", "messages", name]
+            return {"lc": 1, "type": "constructor", "id": path, "kwargs": fields}
+        return fields if wrapper is None else {"type": kind, wrapper: fields}
+
+    states = [
+        {"values": {"messages": [with_id(message, k) for message in messages]}}
+        for k in (1, 2)
+        for messages in ([ASK, SAY], [ASK, SAY, ASK, SAY])
+    ]
+    runs = io.read_runs(write("log.json", states))
+    assert len(runs) == n_runs
+    if n_runs == 2:
+        assert texts_of(runs) == [[ASK["content"], SAY["content"]] * 2] * 2
+
+
+@pytest.mark.parametrize(
+    "blank", [{"messages": []}, {}, {"channel_values": {"messages": []}}, {"channel_values": {}}]
+)
+def test_a_state_before_the_first_message_is_no_run(write, blank):
+    states = [
+        {"values": {"messages": TALK}, "thread_id": "a"}, {"values": blank, "thread_id": "a"}
+    ]  # fmt: skip
+    check(io.read_runs(write("log.json", states)))
+
+
+def test_a_run_has_the_last_value_of_each_field_of_its_calls(write):
+    lines = [
+        request(1, TALK[:1], LOOK, session_id="s", success=None, source="web"),
+        request(2, TALK[:3], SAY, session_id="s", success=True, source=None),
+    ]
+    (run,) = io.read_runs(write("log.jsonl", lines, lines=True))
+    assert (run.id, run.outcome) == ("s", 1)
+    assert run.extra["source"] == "web"
+
+
+def test_calls_of_states_that_differ_in_outcome_are_runs(write):
+    states = [
+        {"messages": TALK[:k], "thread_id": "a", "success": k == 4} for k in (2, 4)
+    ]  # fmt: skip
+    assert len(io.read_runs(write("log.json", states))) == 2
+    states = [{"messages": TALK[:k], "thread_id": "a", "success": True} for k in (2, 4)]
+    check(io.read_runs(write("log.json", states)))
+    states = [{"messages": TALK[:k], "thread_id": "a", "trial": k} for k in (2, 4)]
+    assert len(io.read_runs(write("log.json", states))) == 2
+
+
+def test_calls_that_ask_the_same_are_trials_unless_another_asks_more(write):
+    again = [request(k, [ASK], SAY, session_id="a") for k in (1, 2)]
+    assert (
+        texts_of(io.read_runs(write("log.jsonl", again, lines=True)))
+        == [[ASK["content"], SAY["content"]]] * 2
+    )
+    more = request(3, [*TALK[:1], {"role": "user", "content": "Sum up."}], LOOK, session_id="a")
+    assert len(io.read_runs(write("log2.jsonl", [*again, more], lines=True))) == 1
+
+
+def test_an_id_of_a_record_does_not_join_calls_that_differ(write):
+    lines = [
+        request(1, [ASK], SAY, id="a"),
+        request(2, [{"role": "user", "content": "Sum up."}], LOOK, id="a"),
+    ]
+    assert len(io.read_runs(write("log.jsonl", lines, lines=True))) == 2
+
+
+def test_the_order_of_runs_is_that_of_their_first_records(write):
+    late = {"role": "user", "content": "Late"}
+    states = [
+        {"messages": [ASK], "thread_id": "a"},
+        {"messages": [late, SAY], "thread_id": "a"},
+        {"messages": [ASK, LOOK], "thread_id": "a"},
+    ]
+    assert texts_of(io.read_runs(write("log.json", states))) == [
+        [ASK["content"], LOOK["content"]], ["Late", SAY["content"]],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("record", "is_one", "awaits"),
+    [
+        (flat(1, [ASK], SAY), True, False),
+        (request(1, [ASK], SAY), True, False),
+        ({"messages": [ASK], "response": "In Paris."}, True, True),
+        ({"messages": [ASK, SAY], "response": "In Paris."}, True, False),
+        ({"messages": [ASK], "response": ""}, False, False),
+        ({"messages": [], "response": "In Paris."}, False, False),
+        ({"messages": [ASK]}, False, False),
+        ([ASK], False, False),
+    ],
+)
+def test_which_records_are_calls_and_which_have_the_answer_elsewhere(record, is_one, awaits):
+    assert (is_call(record), awaits_answer(record)) == (is_one, awaits)

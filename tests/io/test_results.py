@@ -9,7 +9,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.gates import RunSet
 from trajscore.io.fields import Fields
 from trajscore.io.outcome_tables import read_outcomes
-from trajscore.io.results import is_results, json_rows, with_measures
+from trajscore.io.results import Result, is_result, is_results, json_rows, with_measures
 
 N_TASKS = 6
 
@@ -191,3 +191,87 @@ def test_measures_become_columns():
     assert with_measures(row) == {"id": 1, "score": 2, "scores.score": 1, "b": 0}
     for other in ({"scores": [1, 2]}, {"scores": [{"name": "a"}]}, {"steps": [{"name": "a"}]}):
         assert with_measures(other) == other
+
+
+def rows_of(tmp_path, data):
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps(data))
+    return list(json_rows(path))
+
+
+def test_outcomes_by_the_ids_of_runs(tmp_path):
+    assert rows_of(tmp_path, {"a": True, "b": False}) == [
+        {"id": "a", "outcome": True}, {"id": "b", "outcome": False}
+    ]  # fmt: skip
+    assert rows_of(tmp_path, {"a": {"solved": 1, "n": 2}, "b": {"solved": 0}}) == [
+        {"id": "a", "solved": 1, "n": 2}, {"id": "b", "solved": 0}
+    ]  # fmt: skip
+    for data in ({"a": True, "b": 0.5}, {"a": {"solved": 1}, "b": {"n": 0}}, {"a": {"n": 1}}):
+        with pytest.raises(ValueError, match="a single object"):
+            rows_of(tmp_path, data)
+
+
+def test_a_report_of_resolved_ids(tmp_path):
+    data = {"resolved_ids": ["b"], "submitted_ids": ["a", "b"], "n_ids": 2, "error_ids": ["c"],
+            "names": ["d"]}  # fmt: skip
+    assert sorted((row["id"], row["resolved"]) for row in rows_of(tmp_path, data)) == [
+        ("a", False), ("b", True), ("c", False)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("names", "refused"),
+    [({"results", "configs"}, True), ({"results", "configs", "x"}, True), ({"results"}, False)],
+)
+def test_averages_are_told_by_their_fields(tmp_path, names, refused):
+    data = {name: {"gsm8k": {"exact_match": 0.5}} for name in names}
+    with pytest.raises(ValueError, match="averages" if refused else "a single object"):
+        rows_of(tmp_path, data)
+    assert rows_of(tmp_path, data | {"runs": [{"x": 1}]}) == [{"x": 1}]
+
+
+@pytest.mark.parametrize(
+    ("row", "is_one"),
+    [
+        ({"task": "t", "solved": 1}, True),
+        ({"task": "t"}, False),
+        ({"solved": 1}, False),
+        ({"task": "t", "solved": 1, "step": 1}, False),
+        ({"task": "t", "solved": 1, "confidence": 0.5}, False),
+        ({"task": "t", "solved": 1, "score": 0.5}, False),
+        ({"task": "t", "solved": 1, "score": 0.5, "answer": {"x": 1}}, True),
+        ({"task": "t", "solved": 1, "confidence": 0.5, "answer": {"x": 1}}, False),
+        ({"task": "t", "solved": 1, "steps": [{"text": "Hi"}]}, False),
+        (with_measures({"scores": [{"name": "a", "value": 1}]}), True),
+    ],
+)
+def test_which_records_are_results(row, is_one):
+    assert is_result(row) is is_one
+
+
+def test_rows_of_objects_only(tmp_path):
+    with pytest.raises(ValueError, match="row 1 is int, not an object"):
+        rows_of(tmp_path, [{"x": 1}, 2])
+
+
+def test_the_longest_list_with_outcomes_is_that_of_the_runs(tmp_path):
+    data = {
+        "first": [{"solved": 1, "k": k} for k in range(2)],
+        "second": {"inner": [{"solved": 1, "k": k} for k in range(3)]},
+        "other": [{"k": k} for k in range(9)],
+    }
+    assert [row["k"] for row in rows_of(tmp_path, data)] == [0, 1, 2]
+    assert isinstance(rows_of(tmp_path, data)[0], Result)
+    for more in ({"step": 1}, {"steps": [{"text": "x"}]}):
+        data = {"runs": [{"solved": 1} | more]}
+        (row,) = rows_of(tmp_path, data)
+        assert not isinstance(row, Result)
+
+
+def test_measures_are_listed_under_usual_names():
+    measures = [{"name": "m", "value": 1}]
+    for name in ("stats", "metrics", "metricsData", "metrics_data", "scores", "evaluations"):
+        row = with_measures({"id": 1, name: measures})
+        assert row == {"id": 1, "m": 1}
+        assert isinstance(row, Result)
+    assert not isinstance(with_measures({"id": 1}), Result)

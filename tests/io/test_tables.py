@@ -12,6 +12,7 @@ from trajscore.core.meanings import MOST_NAMED
 from trajscore.io.fields import Fields
 from trajscore.io.tables import (
     _outcome_candidates,
+    agent_rows,
     choose_columns,
     constants,
     guess_first_step,
@@ -337,3 +338,24 @@ def test_messages_that_python_printed_are_not_to_be_saved_again():
     frame = pd.DataFrame([{"id": 1, "messages": "[{'role': 'user', 'content': 'Hi'}]"}])
     with pytest.raises(ValueError, match="Save what the table was made of as JSON lines"):
         refuse_records(frame)
+
+
+def test_rows_of_others_than_the_agent_are_left_out_and_steps_counted_anew():
+    table = pd.DataFrame(
+        {
+            "run": ["a"] * 4 + ["b"] * 2, "step": [1, 2, 3, 4, 5, 6], "p": 0.5,
+            "role": ["user", " Assistant", "tool", "assistant", "user", "assistant"],
+        }
+    )  # fmt: skip
+    chosen = Fields(id="run", step="step", scores=("p",))
+    rows, notes = agent_rows(table, chosen)
+    assert rows["step"].tolist() == [1, 2, 1]
+    assert notes == ("3 of 6 rows left out: by column 'role' they are not the agent's",)
+    for same in (
+        table.assign(role="assistant"), table.assign(role="user"), table.assign(role=None),
+        table.drop(columns="role"),
+    ):  # fmt: skip
+        left, notes = agent_rows(same, chosen)
+        assert (left is same, notes) == (True, ())
+    unordered, _ = agent_rows(table.drop(columns="step"), Fields(id="run", scores=("p",)))
+    assert "step" not in unordered

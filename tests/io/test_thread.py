@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trajscore.io._conversation import Conversation
-from trajscore.io._thread import Thread, set_result
+from trajscore.io._thread import Thread, set_result, turn_keys
 from trajscore.io.files import Place
 
 SYSTEM = {"role": "system", "content": "Be kind."}
@@ -198,3 +198,175 @@ def test_completions_are_known_by_their_first_choice(thread):
     thread.add_call([user("q")], {"choices": [{"message": agent("yes")}]}, 0)
     thread.weave([user("q"), agent("yes"), user("end")], 1)
     assert texts(thread) == ["q", "yes", "end"]
+
+
+# ------------------------------------------------------------------ identifiers
+
+
+def test_results_with_other_ids_go_by_order_where_there_are_as_many(thread):
+    thread.weave([agent("", "f", "g"), result("1", "x"), result("2", "y")], 0)
+    assert [call.result for call in calls_of(thread)] == ["1", "2"]
+
+
+def test_results_with_other_ids_go_nowhere_where_there_are_fewer(thread):
+    thread.weave([agent("", "f", "g"), result("1", "x")], 0)
+    assert [call.result for call in calls_of(thread)] == [None, None]
+    assert [one["content"] for one in thread.talk.unmatched] == ["1"]
+
+
+def test_results_of_a_turn_that_is_not_the_last_keep_their_ids(thread):
+    thread.weave([agent("", "f"), user("wait"), result("1", "F")], 0)
+    assert [call.result for call in calls_of(thread)] == ["1"]
+
+
+def test_results_without_calls_before_are_no_results_of_what_follows(thread):
+    thread.weave([result("0", "z"), agent("", "f"), result("1")], 0)
+    assert [call.result for call in calls_of(thread)] == ["1"]
+
+
+def test_results_without_identifiers_go_by_the_names_of_calls(thread):
+    made = [agent("", "f", "g", ids=False), result("2", name="g"), result("1", name="f")]
+    thread.weave([*made, result("3", name="h")], 0)
+    assert [call.result for call in calls_of(thread)] == ["1", "2"]
+    assert [one["content"] for one in thread.talk.unmatched] == ["3"]
+
+
+def test_a_result_with_an_unknown_id_is_not_that_of_a_call_with_one(thread):
+    thread.weave([agent("", "f", "g", "h"), result("1", "F"), result("2", "?")], 0)
+    assert [call.result for call in calls_of(thread)] == ["1", None, None]
+
+
+def test_results_whose_calls_come_later(thread):
+    thread.weave([agent("", "f")], 0)
+    messages = [
+        result("1", "F"), result("2", "G"), result("3", "H"), result("4"), result("5", ""),
+        agent("", "g"), user("end"),
+    ]  # fmt: skip
+    early, others = thread.without_calls(messages)
+    assert early == [messages[2]]
+    assert others == [*messages[:2], *messages[3:]]
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_turns_are_told_apart_by_roles_texts_and_calls(thread, ids):
+    call = {"id": "F" if ids else None, "name": "f", "arguments": {"n": 1}}
+    other = call | {"arguments": {"n": 2}, "id": "G" if ids else None}
+    turns = [
+        {"role": "assistant", "content": "a", "tool_calls": [one]} for one in (call, other)
+    ]  # fmt: skip
+    messages = [*turns, agent("a"), user("a"), agent("b")]
+    thread.weave(messages, 0)
+    thread.weave(messages, 1)
+    assert texts(thread) == ["a", "a", "a", "a", "b"]
+    thread.weave([turns[0] | {"content": "c"}], 2)
+    assert len(thread.keys) == (5 if ids else 6)
+
+
+def test_a_turn_of_which_one_call_is_unknown_is_new(thread):
+    thread.weave([agent("", "f"), user("end")], 0)
+    thread.weave([agent("", "f", "g")], 1)
+    assert len(thread.keys) == 3
+    mixed = agent("", "f")
+    mixed["tool_calls"].append({"id": None, "name": "g"})
+    thread.weave([mixed], 2)
+    assert len(thread.keys) == 4
+
+
+def test_known_turns_that_moved_are_found_after_those_that_are_new(thread):
+    thread.weave([user("a"), agent("b"), user("c"), agent("d")], 0)
+    woven = thread.weave([user("x"), agent("b"), user("y"), user("z"), agent("d"), user("e")], 1)
+    assert [step.text for step in woven] == ["x", "b", "y", "z", "d", "e"]
+    assert texts(thread) == ["a", "x", "b", "c", "y", "z", "d", "e"]
+
+
+def test_messages_of_the_agent_without_text_or_call_are_skipped(thread):
+    woven = thread.weave([user("a"), agent(""), {"role": "user", "content": ""}], 0)
+    assert len(woven) == 2
+    old = {"role": "assistant", "content": "", "function_call": {"name": "f"}}
+    assert len(thread.weave([old], 1)) == 1
+
+
+def test_known_messages_are_not_joined(thread):
+    thread.weave([user("q"), agent("a"), agent("b"), agent("a\nb")], 0)
+    thread.weave([user("q"), agent("a"), agent("b")], 1)
+    assert texts(thread) == ["q", "a", "b", "a\nb"]
+
+
+def test_an_instruction_is_added_once(thread):
+    other = {"role": "system", "content": "Be brief."}
+    thread.weave([SYSTEM, user("a"), other], 0)
+    thread.weave([other, user("a"), SYSTEM], 1)
+    assert thread.talk.system == ["Be kind.", "Be brief."]
+
+
+def test_a_result_that_a_call_has_is_not_added_without_its_id(thread):
+    thread.weave([agent("", "f"), result("1", "F")], 0)
+    thread.weave([result("1", "?"), result("2", "?")], 1)
+    assert [one["content"] for one in thread.talk.unmatched] == ["2"]
+
+
+def test_an_error_stays_when_a_result_comes_again(thread):
+    thread.weave([agent("", "f", "g"), result("1", "F", error=True)], 0)
+    thread.weave([agent("", "f", "g"), result("1", "F"), result("2", "G")], 1)
+    assert [call.error for call in calls_of(thread)] == [True, None]
+
+
+# ------------------------------------------------------------------ asked the same again
+
+
+def test_an_answer_that_no_later_call_repeats_is_no_turn(thread):
+    thread.add_call([user("q")], [agent("bad")], 0)
+    thread.add_call([user("q")], [agent("good")], 1)
+    thread.add_call([user("q"), agent("good"), user("more")], [agent("end")], 2)
+    assert texts(thread) == ["q", "good", "more", "end"]
+    assert [step.text for step in thread.unused] == ["bad"]
+
+
+def test_answers_to_other_questions_stay(thread):
+    thread.add_call([SYSTEM, user("q")], [agent("one")], 0)
+    thread.add_call([user("q")], [agent("two")], 1)  # without the instruction
+    thread.add_call([user("q"), agent("two"), user("more")], [agent("end")], 2)
+    assert set(texts(thread)) == {"q", "one", "two", "more", "end"}
+    assert thread.unused == []
+
+
+def test_an_empty_answer_is_replaced_by_the_next_one(thread):
+    thread.add_call([user("q")], [agent(" ")], 0)
+    thread.add_call([user("q")], [agent("yes")], 1)
+    assert texts(thread) == ["q", "yes"]
+    assert [step.text for step in thread.unused] == [" "]
+    thread.add_call([user("q")], [agent("", "f")], 2)
+    thread.add_call([user("q")], [agent("no")], 3)
+    assert len(texts(thread)) == 4
+
+
+def test_answers_of_calls_without_messages_are_turns_each(thread):
+    for k in range(2):
+        thread.add_call({"n": 3}, [agent("yes")], k)
+    assert texts(thread) == ["yes", "yes"]
+
+
+def test_turns_are_added_at_the_end(thread):
+    thread.weave([user("a"), user("b")], 0)
+    step = thread.add_turn(agent("a"), 7)
+    assert (step.text, step.index) == ("a", 7)
+    assert texts(thread) == ["a", "b", "a"]
+
+
+def test_messages_of_one_answer_are_one_turn(thread):
+    answer = [agent("a", "f"), agent(""), agent("b", "g"), user("c"), agent("d")]
+    turns = thread.add_call([user("q")], answer, 0)
+    assert [(step.actor, step.text) for step in turns] == [
+        ("agent", "a\nb"), ("user", "c"), ("agent", "d")
+    ]  # fmt: skip
+    assert [call.name for call in turns[0].tool_calls] == ["f", "g"]
+
+
+def test_what_identifies_messages():
+    choice = {"choices": [{"message": {"content": "yes"}}]}
+    answer = {"role": "assistant", "content": " yes "}
+    keys = turn_keys([SYSTEM, user("q"), answer, result("1"), choice, "x", {"content": "y"}])
+    assert [role for role, _ in keys] == ["user", "agent", "agent"]
+    assert keys[1] == keys[2] != keys[0]
+    both = turn_keys([{"role": "assistant", "content": "no", "choices": choice["choices"]}])
+    assert both[0] != keys[1]

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from trajscore import io
-from trajscore.io._unknown import guess_parts, unknown_json
+from trajscore.io._unknown import guess_parts, unknown_json, what_instead
 from trajscore.io.registry import detect_log
 
 FORMATS = {"a": ("spans", "x", "y"), "b": ("runs", "z")}
@@ -86,3 +86,104 @@ def test_lines_that_look_like_steps_and_hold_nothing_are_asked_about(write):
     with pytest.raises(ValueError, match="can be read as jsonl.*The format is not known") as error:
         io.read_runs(path)
     assert len(io.read_runs(path, **followed(error.value))) == 2
+
+
+def nested(value, *names):
+    for name in reversed(names):
+        value = {name: value}
+    return value
+
+
+def said(**more):
+    return [{"say": "one two"} | more] * 2
+
+
+@pytest.mark.parametrize(
+    ("record", "parts"),
+    [
+        # lists below four names, and texts below four within a step, are not searched
+        (nested(said(), *"wxyz"), {"steps": "w.x.y.z", "text": "say"}),
+        (nested(said(), *"vwxyz"), {}),
+        (nested("one two", *"wxyz", "say"), {"text": "w.x.y.z.say"}),
+        (nested("one two", *"vwxyz", "say"), {}),
+        # the first 20 items of a list are looked at
+        ({"a": [1] * 19 + said()}, {"steps": "a", "text": "say"}),
+        ({"a": [1] * 20 + said()}, {}),
+        # texts are words in at least half of the steps
+        ({"a": [{"x": "one two"}, {"x": "one"}]}, {"steps": "a", "text": "x"}),
+        ({"a": [{"x": "one two"}, {"x": "one"}, {"x": " two "}]}, {}),
+        ({"a": [{"x": "one two"}, {"x": " "}, {"x": 3}]}, {"steps": "a", "text": "x"}),
+        # a list with a usual name of texts goes before a longer one, and that before a shorter one
+        ({"a": said(), "b": [{"x": "one two"}] * 3}, {"steps": "a", "text": "say"}),
+        ({"a": [{"x": "one two"}] * 2, "b": [{"y": "one two"}] * 3}, {"steps": "b", "text": "y"}),
+        # a usual name of texts goes before a longer text, and that before a shorter one
+        ({"a": [{"say": "a b", "x": "one two three"}]}, {"steps": "a", "text": "say"}),
+        ({"a": [{"x": "a b", "y": "one two three"}]}, {"steps": "a", "text": "y"}),
+        # the actor has the shortest path, and a name
+        ({"a": said(who="bot", meta={"author": "x"})},
+         {"steps": "a", "text": "say", "actor": "who"}),
+        ({"a": said(sender="bot", author="bot")},
+         {"steps": "a", "text": "say", "actor": "author"}),
+        ({"a": said(who="b" * 40)}, {"steps": "a", "text": "say", "actor": "who"}),
+        ({"a": said(who="b" * 41)}, {"steps": "a", "text": "say"}),
+        ({"a": said(who="a/b")}, {"steps": "a", "text": "say"}),
+        # requests, and objects whose names are data
+        ({"a": said(config={"who": "bot"})}, {"steps": "a", "text": "say"}),
+        ({"a": {"8f-1": said()}}, {}),
+        ([], {}),
+    ],
+)  # fmt: skip
+def test_parts_by_their_names_and_places(record, parts):
+    assert guess_parts(record or {}) == parts
+
+
+def test_twelve_fields_are_shown(tmp_path):
+    record = dict.fromkeys("abcdefghijklmn", 1)
+    error = unknown_json(tmp_path / "a.json", record, FORMATS)
+    assert "(the fields of the JSON are 'a', 'b', " in str(error)
+    assert "'l')" in str(error)
+    assert "the fields of" not in str(unknown_json(tmp_path / "a.json", {}, FORMATS))
+
+
+def test_an_error_says_what_went_wrong_first(tmp_path):
+    error = unknown_json(tmp_path / "a.json", {"x": 1}, FORMATS, "nothing can be read")
+    assert "a.json: nothing can be read. The format is not known" in str(error)
+    error = unknown_json(tmp_path / "a.json", {"spans": 1, "x": 1, "y": 2}, FORMATS)
+    assert "nearest is a, for 'spans', 'x', 'y', but there is no list of runs" in str(error)
+
+
+def test_an_id_is_proposed_where_lines_are_steps(tmp_path):
+    def fields(record):
+        return str(unknown_json(tmp_path / "a.json", record, FORMATS))
+
+    text = {"say": "one two"}
+    assert "id='conv'" in fields({"conv": "c", "event": text})
+    assert "id='conv_key'" in fields({"note": "x", "conv_key": 7, "event": text})
+    assert "id=" not in fields({"run_id": "c", "conv": "c", "event": text})  # a usual name
+    assert "id=" not in fields({"conv": "c", "a": [text]})
+    assert "id=" not in fields({"conv": [1], "event": text})
+
+
+STATE = "messages_to_dict(graph.get_state(config).values['messages'])"
+
+
+@pytest.mark.parametrize(
+    ("item", "start"),
+    [
+        (["updates", {}], f"holds what several streams of LangGraph gave; save {STATE} as JSON"),
+        ([[], []], "holds what several streams of LangGraph gave"),
+        (["updates", {}, 1], None),
+        (["updates", "x"], None),
+        (["other", {}], None),
+        ([{"x": 1}, {"new_agent": 1, "type": 2}], "holds events of OpenAI's Agents SDK"),
+        ([{"x": 1}, {}, {"new_agent": 1, "type": 2}], None),
+        ({"new_agent": 1}, None),
+        ({"langgraph_step": 1, "langgraph_node": "a", "x": 2}, "holds pieces of messages"),
+        ({"step": 1, "timestamp": 2, "type": "t", "payload": {}}, "holds events that LangGraph"),
+        ({"step": 1, "timestamp": 2, "type": "t", "payload": "text"}, None),
+        (3, None),
+    ],
+)
+def test_what_to_save_instead(item, start):
+    text = what_instead(item)
+    assert text is None if start is None else text.startswith(start)

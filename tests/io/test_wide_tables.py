@@ -130,3 +130,103 @@ def test_runs_without_ids_are_numbered():
         wide = ("p_",) if "p_1" in frame else ()
         long, fields, _ = as_long(frame.drop(columns="run"), Fields(wide=wide))
         assert (fields.id, sorted(set(long["run"]))) == ("run", [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("names", "prefix", "score"),
+    [
+        (["p_1", "p_2", "p_10"], "p_", None),
+        ([f"p_{k}" for k in range(1, 12)], "p_", "p"),
+        ([f"v2_p{k}" for k in (1, 2, 3)], "v2_p", "v2_p"),
+        ([f"s{k}_p" for k in (1, 2, 3)], "s*_p", "p"),
+        ([f"{k}" for k in (1, 2, 3)], "", "confidence"),
+        ([f"step_{k}" for k in (1, 2, 3)], "step_", "confidence"),
+        ([f"solved.{k}" for k in (1, 2, 3)], "solved.", "confidence"),  # a column has the name
+    ],
+)
+def test_names_of_numbered_columns(names, prefix, score):
+    frame = table(solved=[1, 0], **{name: [0.1, 0.2] for name in names[::-1]})
+    if score is None:
+        with pytest.raises(ArgumentError, match="p_1 and p_10, but none with the number 3"):
+            as_long(frame, Fields(wide=(prefix,)))
+        return
+    frame[names] = np.arange(2 * len(names)).reshape(2, -1)
+    long, fields, _ = as_long(frame, Fields(wide=(prefix,)))
+    assert fields.scores == (score,)
+    assert long[score].tolist() == list(range(2 * len(names)))  # by number, not by place
+    assert prefix in wide_prefixes(frame, Fields())
+
+
+def test_two_columns_of_one_name_are_told_apart():
+    frame = table(a1_p=[1, 2], a2_p=[3, 4], b1_p=[5, 6], b2_p=[7, 8])
+    _, fields, _ = as_long(frame, Fields(wide=("a*_p", "b*_p")))
+    assert fields.scores == ("p", "confidence")
+
+
+def test_all_that_is_left_out_is_counted():
+    values = {"p_1": [NAN, NAN, 0.5], "p_2": [NAN, NAN, NAN]}
+    frame = pd.DataFrame({"run": list("abc"), **values})
+    _, _, remarks = as_long(frame, Fields(wide=("p_",)))
+    assert remarks[1:] == ("Left out: 2 runs without a value in columns p_1 to p_2",)
+    gap = {"p_1": [NAN, 0.1], "p_2": [0.2, 0.3]}
+    long, _, remarks = as_long(table(**gap), Fields(wide=("p_",)))
+    assert long["p"].isna().tolist() == [True, False, False, False]
+    assert remarks[1:] == ("missing: 1 value before the last step of a run",)
+
+
+def test_several_prefixes_are_all_proposed():
+    q = {f"q{k}": [1, 2] for k in range(3)}
+    with pytest.raises(ArgumentError, match="columns p_1 to p_3 .*wide='p_' wide='q'"):
+        refuse_wide(table(**P, **q), Fields())
+
+
+@pytest.mark.parametrize(
+    ("fields", "wide"),
+    [
+        (Fields(), True), (Fields(step="p_1"), False), (Fields(id="task"), False),
+        (Fields(id="run"), True), (Fields(id="missing"), False),
+    ],
+)  # fmt: skip
+def test_a_row_a_run_by_the_ids_that_are_named(fields, wide):
+    frame = table(**P, task=["t", "t"])
+    assert bool(wide_prefixes(frame, fields)) == wide
+
+
+def test_a_table_that_has_a_row_a_step_stays_as_it_is():
+    frame = pd.DataFrame({"run": ["a", "a"], "p": [[0.1], [0.2]]})
+    assert as_long(frame, Fields())[0] is frame
+    frame = table(p=[[0.1, 0.2], [0.3]])
+    assert as_long(frame, Fields(step="run"))[0] is frame
+    assert len(as_long(frame, Fields())[0]) == 3
+
+
+@pytest.mark.parametrize(
+    ("column", "n_rows"),
+    [
+        (["[0.1, None]", "[0.2]"], 3),
+        (["[0.1, nan]", None], 2),
+        ([[0.1, None], [None]], 3),
+        (["[0.1, 0.2", "[0.3]"], None),
+        (["0.1, 0.2]", "[0.3]"], None),
+        (["[0.1; 0.2]", "[0.3]"], None),
+        ([[0.1, "x"], [0.2]], None),
+        ([[{"p": 1}, 2], [3]], None),
+        ([[{"p": 1}], [{"p": 2}, {"p": 3}]], 3),
+        ([[None], [None]], None),
+    ],
+)
+def test_which_columns_hold_lists(column, n_rows):
+    frame = table(p=column)
+    long, _, remarks = as_long(frame, Fields())
+    assert (long is frame) == (n_rows is None)
+    assert len(long) == (n_rows or 2)
+    if None in column:
+        assert remarks[1:] == ("Left out: 1 run without a value in the list p",)
+
+
+def test_columns_of_objects_keep_their_names_unless_the_run_has_them():
+    steps = [[{"id": 1, "q": 0.1, "success": 1}], [{"id": 2, "q": 0.2, "success": 0}]]
+    long, _, _ = as_long(table(log=steps), Fields())
+    assert {"run", "log.id", "q", "success"} <= set(long.columns)
+    long, _, _ = as_long(table(log=steps, solved=[1, 0]), Fields())
+    assert "log.success" in long

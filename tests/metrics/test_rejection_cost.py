@@ -269,3 +269,8 @@ def test_own_decisions_at_one_gamma(rng):
     with pytest.warns(UserWarning, match="lie above the largest possible one") as seen:
         metrics.Answers.from_decisions([1], [2], u_max=1).integrated({0.5: 1})
     assert seen[0].filename == __file__
+
+
+def test_a_weight_of_zero_costs_nothing():
+    answers = metrics.Answers.from_confidence([1, 0], [0.7, 0.6])
+    assert answers.integrated(np.zeros_like) == 0

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, PrefixForecaster, tps_scorer
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import trajectory_diagnostics
+from trajscore.monitoring import _service
 from trajscore.monitoring._persistence import load_process
 from trajscore.monitoring._service import serve
 
@@ -134,3 +135,13 @@ def test_lines_are_not_repaired():
     out = streams.StringIO()
     serve(monitor, [b'{"id": "a", "end": false, "score": 0.3}'], out)
     assert json.loads(out.getvalue())["step"] == 2
+
+
+def test_a_line_that_is_too_long_is_answered_once_and_the_next_one_is_read(monkeypatch):
+    monkeypatch.setattr(_service, "_LONGEST", 8)
+    text = b"12345678\n" + b"1234567\n" + b"x" * 20 + b"\n" + b"12\n" + b"y" * 9
+    shown = list(_service.lines_of(streams.BytesIO(text)))
+    assert shown == [b"12345678\n", b"1234567\n", b"x" * 9, b"12\n", b"y" * 9]
+    with pytest.raises(ValueError, match="the line has more than 8 bytes"):
+        _service._read(shown[2])
+    assert _service._read(shown[1]) == 1234567

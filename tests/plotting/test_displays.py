@@ -44,6 +44,9 @@ def test_reliability(runs):
 def test_reliability_never_splits_ties_and_ignores_unobserved_runs():
     display = ReliabilityDisplay.from_predictions([1, 0, 1, -1], [[0.5]] * 4)
     assert display.n_runs.tolist() == [3]
+    apart = ReliabilityDisplay.from_predictions([1, 0] * 6, [[0.5]] * 8 + [[0.7]] * 4, n_bins=4)
+    assert apart.n_runs.tolist() == [8, 4]  # bins without a run are not drawn
+    assert np.isfinite(apart.success_rate).all()
 
 
 def test_reliability_of_few_runs_has_few_bins():

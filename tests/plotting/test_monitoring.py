@@ -52,6 +52,9 @@ def test_e_process(fitted):
     display = EProcessDisplay.from_estimator(process, X, y, alpha=0.2, n_runs=20)
     assert len(display.shown) == 20
     assert display.outcome[display.shown].sum() == 10
+    assert (np.diff(display.shown) > 0).all()
+    odd = EProcessDisplay.from_estimator(process, X, y, alpha=0.2, n_runs=5)
+    assert np.bincount(odd.outcome[odd.shown]).tolist() == [3, 3]  # at least half of either
     log_m = process.transform(X[y == 0]).steps(3)
     assert display.medians.loc[(0, 3), "median"] == np.median(log_m[:, 2])
     assert display.medians.loc[(0, 3), "n_runs"] == len(log_m)

@@ -20,6 +20,7 @@ from trajscore.report._cards import (
     TOO_FEW,
     USE,
     Slope,
+    _labels_needed,
     _n_needed,
     card_table,
     decide,
@@ -82,6 +83,8 @@ def card_of(X, y):
         (WIDE, WIDE, NOTHING, TOO_FEW),  # around what does not matter, as NARROW is
         (NARROW, NARROW, NOTHING, AVOID),
         (None, None, None, TOO_FEW),
+        ((0.1, 0, 0.2), UNCLEAR, NOTHING, TOO_FEW),  # an interval that ends at 0 shows nothing
+        (None, (0.1, 0, 0.2), None, TOO_FEW),
     ],
 )
 def test_the_rule(as_given, recalibrated, gain, card):
@@ -453,3 +456,34 @@ def test_the_gain_of_the_leading_score_is_that_of_its_card():
     assert gain_of(report, name, "TPS log") == tuple(report.cards.loc[name, ends])
     own = report.calibration_gain.loc[(name, "TPS brier"), ends]
     assert gain_of(report, name, "TPS brier") == tuple(own)
+
+
+# ------------------------------------------------------------------- labels still needed
+
+# 329 labels of these runs give an interval of 0.05 to either side
+PILOT = {"n_runs": 1000, "n_labels": 100, "std_error": 0.05, "std_error_all": 0.01}
+
+
+@pytest.mark.parametrize(
+    ("facts", "n_more"),
+    [
+        ({}, 300),  # 229, in one digit
+        ({RECALIBRATED: 0.01}, 300),
+        ({RECALIBRATED: 0.5}, 10),  # the better form decides; at least a tenth of the labels
+        ({AS_GIVEN: 0.0, "matters": 0.05}, 300),  # to rule out what matters
+        ({AS_GIVEN: 0.05, "matters": 0.05}, 300),  # to show what matters
+        ({AS_GIVEN: 0.0, "matters": 0.05, "signal_high": 0.05}, 300),
+        ({AS_GIVEN: 0.0, "matters": 0.05, "signal_high": 0.275}, 500),  # 450: as it narrows, too
+        ({AS_GIVEN: 0.05, "signal_high": 0.275}, 300),
+        ({AS_GIVEN: 0.021}, 900),  # 921: no more than are left
+        ({AS_GIVEN: 0.0101, "matters": 0.01}, 900),  # not even all runs do
+        ({f"{AS_GIVEN}_low": np.nan}, 100),  # without an interval as many again
+    ],
+)
+def test_labels_that_decide_a_card(facts, n_more):
+    card = {"n_runs": 100, "matters": 0.02, "signal_high": 0.0, "confidence_level": 0.95}
+    card |= {AS_GIVEN: 0.05, f"{AS_GIVEN}_low": -0.1}
+    card |= {RECALIBRATED: np.nan, f"{RECALIBRATED}_low": np.nan} | facts
+    if RECALIBRATED in facts:
+        card[f"{RECALIBRATED}_low"] = -0.1
+    assert _labels_needed(card, dict.fromkeys((AS_GIVEN, RECALIBRATED), PILOT)) == n_more

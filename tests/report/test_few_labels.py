@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.special import logit
 
 from trajscore import TrajectoryArray, evaluate
 from trajscore.datasets import make_trajectories
 from trajscore.inference import LabelDesign, label_intervals
 from trajscore.metrics import tps_score
 from trajscore.report._cards import RECALIBRATE, TOO_FEW
+from trajscore.report._data import ALIVE, ALIVE_END, AS_GIVEN, BASE_RATE, CONSTANT
 
 FAST = {"intervals": "influence", "calibrator": "platt"}
 
@@ -248,3 +250,53 @@ def test_fewer_than_twenty_labels_are_refused(runs):
     few[:10] = np.arange(10) % 2
     with pytest.raises(ValueError, match=r"10 runs of 1,200 are labelled; label at least 20"):
         evaluate(runs.data, few, label_probability=0.01)
+
+
+@pytest.fixture(scope="module")
+def of_all(runs):
+    """Return a report of runs that are all labelled, and the judge's verdicts."""
+    X, y = runs.data[:300], runs.target[:300]
+    judge = judged(y, 0.3)
+    return evaluate(X, y, judge=judge, label_probability=1.0, **FAST), judge
+
+
+def test_the_judge_is_wrong_as_often_as_counted(runs, of_all):
+    report, judge = of_all
+    X, wrong = runs.data[:300], judge != runs.target[:300]
+    mean = np.array([X.cells[a:b].mean() for a, b in zip(X.offsets, X.offsets[1:], strict=False)])
+    order = np.argsort(mean)
+    for word, third in zip(("low", "middling", "high"), np.split(order, 3), strict=True):
+        row = report.from_labels.loc[f"judge wrong where forecast is {word}"]
+        assert row["value"] == pytest.approx(wrong[third].mean(), abs=0.011)
+        assert row["low"] < row["value"] < row["high"]
+    for name, outcome in (("successes", 1), ("failures", 0)):
+        value = report.from_labels.loc[f"judge wrong on {name}", "value"]
+        assert value == pytest.approx(wrong[runs.target[:300] == outcome].mean())
+
+
+def test_differences_are_those_of_the_values(of_all):
+    every = of_all[0].intervals
+    values = every["value"]
+    for form in ("as_given", "recalibrated"):
+        for name in ("TPS log", "T-Brier", "ECUAS_0", "AUROC"):
+            own = every.loc[("forecast", form, name)]
+            others = {
+                "margin": (BASE_RATE, CONSTANT),
+                "over_alive": (ALIVE, AS_GIVEN),
+                "over_alive_end": (ALIVE_END, AS_GIVEN),
+                "over_as_given": ("forecast", "as_given"),
+            }
+            for column, key in others.items():
+                is_empty = form == "as_given" and column == "over_as_given"
+                if is_empty or (name in ("T-Brier", "ECUAS_0") and "alive" in column):
+                    assert np.isnan(own[column])
+                else:
+                    difference = own["value"] - values[(*key, name)]
+                    assert own[column] == pytest.approx(difference, abs=1e-6), (name, column)
+
+
+def test_an_interval_of_ranks_is_symmetric_in_log_odds(of_all):
+    row = of_all[0].intervals.loc["forecast", "as_given", "AUROC"]
+    low, value, high = logit(row[["low", "value", "high"]].astype(float))
+    assert high - value == pytest.approx(value - low)
+    assert 0 < row["low"] < row["high"] < 1

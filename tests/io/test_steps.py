@@ -1,0 +1,148 @@
+"""Steps of agents as messages: those of smolagents, Vercel's AI SDK and LangChain."""
+
+import pytest
+
+from trajscore.io._steps import is_step, results_of, turn_of_step, turns_of_actions
+
+CALLS = [{"id": "c1", "function": {"name": "f"}}, {"id": "c2", "function": {"name": "g"}}]
+LOG = [{"kwargs": {"content": "I look."}}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_one"),
+    [
+        ({"task": "Sum up", "task_images": None}, True),
+        ({"task": "Sum up", "task_images": None, "step": 1}, False),
+        ({"task": ["x"], "task_images": None}, False),
+        ({"task": "Sum up"}, False),
+        ({"model_output_message": None}, True),
+        ({"finishReason": "stop", "content": []}, True),
+        ({"finishReason": "stop", "content": [], "role": "assistant"}, False),
+        ({"finishReason": "stop", "content": "x"}, False),
+        ({"content": []}, False),
+    ],
+)
+def test_which_records_are_steps(fields, is_one):
+    assert is_step(fields) is is_one
+
+
+def step(**fields):
+    return turn_of_step({"model_output_message": {"role": "assistant"}} | fields)
+
+
+def test_a_task_is_the_users():
+    assert turn_of_step({"task": "Sum up", "task_images": None}) == [
+        {"role": "user", "content": "Sum up"}
+    ]
+
+
+def test_a_step_has_its_calls_and_their_results():
+    turn, *results = step(
+        model_output="I look.", tool_calls=CALLS, observations="1\n2", token_usage={"n": 3}
+    )
+    assert turn["content"] == "I look."
+    assert (turn["tool_calls"], turn["usage"]) == (CALLS, {"n": 3})
+    assert [(one["tool_call_id"], one["content"]) for one in results] == [("c1", "1"), ("c2", "2")]
+    assert not any("error" in one for one in results)
+    (turn,) = step(model_output="I look.", tool_calls=CALLS)
+    assert turn["tool_calls"] == CALLS
+
+
+def test_calls_of_the_answer_stand_in_for_those_of_the_step():
+    answer = {"content": "I look.", "tool_calls": CALLS[:1]}
+    turn, result = step(model_output_message=answer, observations="1")
+    assert (turn["content"], turn["tool_calls"]) == ("I look.", CALLS[:1])
+    assert result["tool_call_id"] == "c1"
+    turn, _ = step(model_output_message=answer, tool_calls=CALLS[1:], observations="1")
+    assert turn["tool_calls"] == CALLS[1:]
+
+
+def test_an_error_is_observed_and_marks_the_results():
+    _, result = step(
+        model_output="", tool_calls=CALLS[:1], observations="1", error={"message": "lost"}
+    )
+    assert (result["content"], result["error"]) == ("1\nlost", True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"model_output": "a", "plan": "b"}, "a"),
+        ({"plan": "b"}, "b"),
+        ({"is_final_answer": True, "observations": "c"}, "c"),
+        ({"is_final_answer": False, "observations": "c"}, ""),
+        ({"is_final_answer": True}, ""),
+        ({"is_final_answer": True, "observations": "c", "model_output": "a"}, "a"),
+        ({"action_output": "d"}, ""),
+        ({"action_output": "d", "model_output_message": None}, "d"),
+        ({"action_output": "d", "model_output_message": None, "model_output": "a"}, "a"),
+    ],
+)
+def test_what_a_step_says(fields, text):
+    assert step(**fields)[0]["content"] == text
+
+
+def test_a_step_of_vercels():
+    call = {"type": "tool-call", "toolCallId": "c1", "toolName": "f", "input": {}}
+    result = {"type": "tool-result", "toolCallId": "c1", "output": "1"}
+    fields = {"finishReason": "stop", "content": [call, result], "usage": {"n": 3}}
+    turn, answer = turn_of_step(fields)
+    assert (turn["role"], turn["usage"]) == ("assistant", {"n": 3})
+    assert (turn["tool_calls"][0]["name"], answer["content"]) == ("f", "1")
+
+
+@pytest.mark.parametrize(
+    ("calls", "text", "results"),
+    [
+        (CALLS, "1\n2", [("1", "c1"), ("2", "c2")]),
+        (CALLS, "Observation:\n1\n2", [("1", "c1"), ("2", "c2")]),
+        (CALLS, "1", [("1", "c1, c2")]),
+        (CALLS, "1\n2\n3", [("1\n2\n3", "c1, c2")]),
+        (CALLS[:1], "1", [("1", "c1")]),
+        (CALLS[:1], "1\n2", [("1\n2", "c1")]),
+        ([], "1", [("1", None)]),
+    ],
+)
+def test_what_several_calls_gave(calls, text, results):
+    read = results_of(calls, text)
+    assert [(one["content"], one["tool_call_id"]) for one in read] == results
+    assert {one["role"] for one in read} == {"tool"}
+
+
+def action(tool, k=None, log=LOG, **more):
+    return {"tool": tool, "tool_input": {"n": 3}, "message_log": log, "tool_call_id": k} | more
+
+
+def test_actions_of_one_message_are_one_turn():
+    steps = [[action("f", "c1"), "1"], [action("g", "c2"), "2"], [action("h", log=None), "3"]]
+    first, one, two, last, three = turns_of_actions(steps)
+    assert first["content"] == "I look."
+    assert [(call["name"], call["id"]) for call in first["tool_calls"]] == [
+        ("f", "c1"), ("g", "c2")
+    ]  # fmt: skip
+    assert first["tool_calls"][0]["args"] == {"n": 3}
+    assert [(m["content"], m["tool_call_id"]) for m in (one, two, three)] == [
+        ("1", "c1"), ("2", "c2"), ("3", None)
+    ]  # fmt: skip
+    assert [call["name"] for call in last["tool_calls"]] == ["h"]
+
+
+def test_actions_without_messages_are_a_turn_each():
+    steps = [[{"tool": name, "log": f"Use {name}."}, name] for name in "fg"]
+    first, _, second, _ = turns_of_actions(steps)
+    assert (first["content"], second["content"]) == ("Use f.", "Use g.")
+    assert len(second["tool_calls"]) == 1
+
+
+def test_actions_that_langchain_has_dumped():
+    (turn, result) = turns_of_actions([[{"lc": 1, "kwargs": {"tool": "f", "log": "Use f."}}, "1"]])
+    assert (turn["content"], turn["tool_calls"][0]["name"]) == ("Use f.", "f")
+    assert result["content"] == "1"
+
+
+def test_an_action_without_an_observation():
+    turn, result = turns_of_actions([action("f", "c1")])
+    assert turn["tool_calls"][0]["id"] == "c1"
+    assert result["content"] is None
+    first, *_ = turns_of_actions([["f", "1"]])
+    assert first == "f"  # which is not an action, as the reader will say
