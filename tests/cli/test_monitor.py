@@ -102,6 +102,17 @@ def test_monitor_ends_quietly_when_it_is_interrupted(model, monkeypatch, capsys,
     monitor.close()
 
 
+def test_monitor_keeps_a_state_that_survives_power_cuts(model, monkeypatch, capsys, tmp_path):
+    options = ("--state", str(tmp_path / "state"), "--durability", "full")
+    for step in (1, 2):
+        line = json.dumps({"id": "a", "step": step, "score": 0.4})
+        code, answers = monitored(model[2], [line], monkeypatch, capsys, *options)
+        assert (code, [answer.get("step") for answer in answers]) == (0, [step])
+    with pytest.raises(SystemExit):
+        main(["monitor", "--model", str(model[2]), "--durability", "some"])
+    capsys.readouterr()
+
+
 def test_monitor_forgets_runs_after_a_week_unless_told_otherwise(model, monkeypatch, capsys):
     _, _, path = model
     seconds = []
