@@ -723,5 +723,5 @@ def test_steps_of_vercels_ai_sdk(write):
 
 @pytest.mark.parametrize("kind", ["request", "response"])
 def test_requests_without_parts_are_no_messages(kind):
-    assert not _messages.is_message({"kind": kind, "url": "https://example.org"})
+    assert not _messages.is_message({"kind": kind, "text": "GET https://example.org"})
     assert _messages.is_message({"kind": kind, "parts": []})
