@@ -84,7 +84,8 @@ def test_cells_of_stopping():
 def test_pairs_are_a_table_from_two_predictors_on(n_predictors):
     runs, rng = make_trajectories(60, random_state=0), np.random.default_rng(0)
     X = {
-        name: runs.data.with_cells(rng.random(len(runs.data.cells))) for name in "abc"[:n_predictors]
+        name: runs.data.with_cells(rng.random(len(runs.data.cells)))
+        for name in "abc"[:n_predictors]
     }
     text = evaluate(X, runs.target, intervals="influence", calibrator=None).to_text(verbose=True)
     assert ("Every pair" in text) == (n_predictors > 1)
