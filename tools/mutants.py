@@ -234,6 +234,36 @@ EQUIVALENT = {
         "data = make(0)",
         "data = make(1)",
     ): "which random runs the checks take",
+    (
+        "trajscore/metrics/_uncertainty.py",
+        "if bound - u_max <= 1e-9 * bound:",
+        "if (bound - u_max < 1e-09 * bound):",
+    ): "no bound lies just so far above",
+    (
+        "trajscore/report/_cards.py",
+        "return three if math.isclose(three[0], own[0], rel_tol=1e-6, abs_tol=1e-9) else own",
+        "return three if math.isclose(three[0], own[0], rel_tol=2e-06, abs_tol=1e-9) else own",
+    ): "rounding errors are far below, and differences far above, either",
+    (
+        "trajscore/report/_intervals.py",
+        "is_large = max(len(row.traces.cells) for row in rows) > MANY",
+        "is_large = (max((len(row.traces.cells) for row in rows)) >= MANY)",
+    ): "in how many processes a table of just so many cells is computed",
+    (
+        "trajscore/calibration/fixed_step.py",
+        "won = success >= 0.5",
+        "won = (success > 0.5)",
+    ): "a grade of 0.5 is a tie with itself, so that the AUROC is neither 0 nor 1",
+    (
+        "trajscore/io/tables.py",
+        "if step is None or (step == ROWS and step not in frame.columns):",
+        "if step is None or ((step not in frame.columns)):",
+    ): "a column that is named is there",
+    (
+        "trajscore/inference/_labels.py",
+        "score.success - weight * worth[0], score.failure - weight * worth[1], weight, weight",
+        "score.success - weight * worth[0], score.failure - weight * worth[-1], weight, weight",
+    ): "the second of two is the last",
 }
 
 OPERATORS: dict[type, type] = {

@@ -148,3 +148,17 @@ def test_continuations_that_are_no_numbers():
 def test_bad_input_gets_one_sentence(call, match):
     with pytest.raises(ValueError, match=match):
         call(TrajectoryArray(np.array([0.5]), [1]))
+
+
+def test_a_summary_has_every_row_once(branches):
+    audit = MonteCarloContinuation("missing", min_branches=1).fit(
+        X := TrajectoryArray(np.full(100, 0.5), np.ones(100, dtype=int)), branches
+    )
+    table = audit.summary(X, n_resamples=20)
+    assert table.index[-7:].tolist() == [
+        "mean q_Z", "median q_Z", "share q_Z = 0", "share q_Z > 0.5",
+        "simple score", "exact score", "exact - simple",
+    ]  # fmt: skip
+    known = audit.q_z_[~np.isnan(audit.q_z_)]
+    assert table.loc["share q_Z = 0", "value"] == pytest.approx((known == 0).mean())
+    assert table.loc["median q_Z", "value"] == np.median(known)

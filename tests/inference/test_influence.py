@@ -6,6 +6,8 @@ from scipy.stats import binomtest, ttest_1samp
 
 from joint_laws import short_runs_succeed
 from trajscore.inference import influence_interval
+from trajscore.inference._influence import Spread
+from trajscore.inference.units import any_units
 from trajscore.metrics import tps_samples
 
 
@@ -130,3 +132,11 @@ def test_what_does_not_vary_has_no_width_be_it_alone_or_among_others():
     assert low[0] < 0.3 < high[0]
     assert low[1] == high[1] == 0.4
     assert influence_interval(0.3, 0 * psi, simultaneous=True) == (0.3, 0.3)
+
+
+def test_acceleration_is_the_skewness_of_influences():
+    influence = np.array([[3.0, 0.0, -3.0], [-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0]])
+    # sums of cubes 18, of squares 14
+    expected = 18 / (6 * 14**1.5)
+    acceleration = Spread(influence, any_units(None, 3)).acceleration()
+    np.testing.assert_allclose(acceleration, [expected, 0, -expected])

@@ -740,5 +740,5 @@ def test_the_two_sides_of_a_call_are_one_run(write):
 
 @pytest.mark.parametrize("kind", ["request", "response"])
 def test_requests_without_parts_are_no_messages(kind):
-    assert not _messages.is_message({"kind": kind, "url": "https://example.org"})
+    assert not _messages.is_message({"kind": kind, "text": "GET https://example.org"})
     assert _messages.is_message({"kind": kind, "parts": []})

@@ -113,6 +113,8 @@ def test_calibration_errors_are_not_said_to_be_above_zero_by_chance(runs):
     intervals = evaluate(X, y, intervals=IntervalOptions(10)).intervals
     calibrated = intervals.loc[("forecast", "recalibrated", "S-ECE")]
     assert calibrated["low"] == 0 < calibrated["value"] < calibrated["high"]
+    constant = intervals.loc["base rate"].xs("S-ECE", level="metric")
+    assert (constant[["low", "high"]] == 0).all(axis=None)  # calibrated by construction
     halved = evaluate(
         X.with_cells(X.cells / 2), y, calibrator=None, intervals=IntervalOptions(10)
     ).intervals

@@ -419,3 +419,5 @@ def test_dots_above_each_other_are_not_joined():
     forecast = np.array([0.0, 0.01, 0.2, 0.5, 0.51, 0.52, 0.9])
     bins = Bins(forecast, *[np.zeros(7)] * 5)
     assert _stretches(bins) == [(1, 4), (5, 7)]
+    apart = Bins(np.array([0.0, 0.035]), *[np.zeros(2)] * 5)
+    assert _stretches(apart) == [(0, 2)]

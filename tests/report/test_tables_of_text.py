@@ -2,8 +2,12 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
+import pytest
 
+from trajscore import evaluate
+from trajscore.datasets import make_trajectories
 from trajscore.report._data import MonitoringOptions
 from trajscore.report.render.tables import group_cells, step_cells, stopping_cells
 
@@ -74,3 +78,14 @@ def test_cells_of_stopping():
     assert "cost saved" not in stopping_cells(without)
     for table in (None, data.monitoring[:0]):
         assert stopping_cells(SimpleNamespace(monitoring=table, facts=facts)).empty
+
+
+@pytest.mark.parametrize("n_predictors", [1, 2, 3])
+def test_pairs_are_a_table_from_two_predictors_on(n_predictors):
+    runs, rng = make_trajectories(60, random_state=0), np.random.default_rng(0)
+    X = {
+        name: runs.data.with_cells(rng.random(len(runs.data.cells)))
+        for name in "abc"[:n_predictors]
+    }
+    text = evaluate(X, runs.target, intervals="influence", calibrator=None).to_text(verbose=True)
+    assert ("Every pair" in text) == (n_predictors > 1)
