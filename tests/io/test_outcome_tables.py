@@ -2,13 +2,20 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from trajscore import TrajectoryArray, io
 from trajscore.core.errors import ArgumentError
-from trajscore.io.fields import Fields
-from trajscore.io.outcome_tables import examples, join_outcomes, read_outcomes, unmatched
+from trajscore.io.fields import USUAL_FIELDS, Fields
+from trajscore.io.outcome_tables import (
+    examples,
+    join_outcomes,
+    read_labels,
+    read_outcomes,
+    unmatched,
+)
 
 TABLE = pd.DataFrame(
     {
@@ -170,3 +177,48 @@ def test_outcomes_by_id(write, outcomes):
     log = write("log.json", [{"id": name, "messages": [turn]} for name in "ab"])
     runs = io.read_runs(log, outcomes=write("report.json", outcomes))
     assert [run.outcome for run in runs] == [1, 0]
+
+
+# ------------------------------------------------------------------ labels of few runs
+
+IDS = np.array(["a", "b", "c", "d"], dtype=object)
+
+
+def labels(**columns):
+    return pd.DataFrame({"run": ["c", "a"], **columns})
+
+
+def test_labels_are_found_by_id_and_other_runs_have_none():
+    y, probability, notes = read_labels(
+        labels(outcome=[1, 0], label_probability=[0.5, 0.25]), USUAL_FIELDS, IDS
+    )
+    assert y.tolist() == [0, -1, 1, -1]
+    assert probability.tolist() == [0.25, 1.0, 0.5, 1.0]
+    assert notes == ()
+
+
+def test_labels_may_be_words_and_need_no_chances():
+    y, probability, _ = read_labels(
+        labels(outcome=["good", "bad"]), USUAL_FIELDS, IDS, "good=1,bad=0"
+    )
+    assert y.tolist() == [0, -1, 1, -1]
+    assert probability is None
+
+
+def test_rows_without_an_outcome_yet_make_the_chances_of_the_others_smaller():
+    y, probability, (note,) = read_labels(
+        labels(outcome=[1, np.nan], label_probability=[0.5, 0.25]), USUAL_FIELDS, IDS
+    )
+    assert y.tolist() == [-1, -1, 1, -1]
+    assert probability.tolist() == [0.125, 0.5, 0.25, 0.5]
+    assert note.startswith("1 of the 2 runs to label have no outcome")
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [(["x", "a"], "1 run of it, the first 'x', are not among"), (["x", "y"], "no run of it")],
+)
+def test_labels_of_other_runs_are_refused(runs, words):
+    table = labels(outcome=[1, 0]).assign(run=runs)
+    with pytest.raises(ValueError, match=words):
+        read_labels(table, USUAL_FIELDS, IDS)
