@@ -60,6 +60,12 @@ class DensityRatio(NamedTuple):
         if self.forecaster is None:
             F = check_trajectories(X, probabilities=True, single_channel=True)
         else:
+            if (too_large := ~(np.abs(X.cells) <= LARGEST_SCORE)).any():
+                cell = np.argwhere(too_large)[0]
+                raise ValueError(
+                    f"{X.place(int(cell[0]))}: the score {X.cells[tuple(cell)]:g} is not a finite "
+                    f"number up to {LARGEST_SCORE:g}"
+                )
             with np.errstate(over="ignore", invalid="ignore"):
                 F = check_trajectories(
                     self.forecaster.transform(X), single_channel=True, allow_missing=True
@@ -107,6 +113,10 @@ class Progress(NamedTuple):
 
     states: tuple[Any, ...]
     largest: tuple[float, ...]
+
+
+LARGEST_SCORE = 1e150
+"""Scores beyond it, whose squares are infinite, would ruin the evidence of all later steps."""
 
 
 @dataclass(frozen=True)

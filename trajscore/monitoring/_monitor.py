@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import islice
-from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from trajscore.core.notebook import N_SHOWN, as_html
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_flag, as_path, is_number, number_of
-from trajscore.monitoring._density_ratio import FittedTest, Progress
+from trajscore.monitoring._density_ratio import LARGEST_SCORE, FittedTest, Progress
 from trajscore.monitoring._state_file import StateFile, packed, unpacked
 from trajscore.monitoring._thresholds import one_id
 
@@ -480,7 +479,7 @@ def _content(run: _Run, ended: bool) -> bytes:
 
 def _checked_scores(test: FittedTest, score: Any, run_id: Hashable, step: int) -> FloatArray:
     """Return what was given as a step's score as finite numbers, one a channel."""
-    if type(score) is float and test.n_channels == 1 and isfinite(score):
+    if type(score) is float and test.n_channels == 1 and abs(score) <= LARGEST_SCORE:
         values = np.array((score,))  # the usual case, without ceremony
     else:
         try:
@@ -501,9 +500,13 @@ def _of_channels(test: FittedTest, score: Any) -> FloatArray:
         wanted = "one score" if test.n_channels == 1 else f"{test.n_channels} scores"
         got = f"an array of shape {values.shape}" if values.ndim > 1 else values.size
         raise ValueError(f"expected {wanted}, got {got}")
-    if not np.isfinite(values).all():
-        raise ValueError(f"the score {score!r} is not a finite number; send one, or finish the run")
-    return values.astype(np.float64)
+    values = values.astype(np.float64)
+    if not (np.abs(values) <= LARGEST_SCORE).all():
+        raise ValueError(
+            f"the score {score!r} is not a finite number up to {LARGEST_SCORE:g}; send one, or "
+            f"finish the run"
+        )
+    return values
 
 
 def _by_name(test: FittedTest, score: Any) -> Any:

@@ -1,0 +1,76 @@
+"""Early stopping of an evaluation by Inspect (extra ``inspect``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trajscore.core.optional import optional
+from trajscore.inference import SequentialComparison
+
+_NEED = "StopWhenDecided needs Inspect", "inspect"
+_EarlyStop: Any = optional("inspect_ai.util", *_NEED).EarlyStop
+_value_to_float: Any = optional("inspect_ai.scorer", *_NEED).value_to_float
+
+
+class StopWhenDecided:
+    """Buy no more samples once success is shown to be above a target, or below it.
+
+    Pass it as ``Task(..., early_stopping=StopWhenDecided(0.9))``, with the samples shuffled.
+    Results count in the order in which samples were begun, as short ones, which end first, may
+    succeed more often; of several epochs the first counts. Samples in flight still run.
+
+    Parameters
+    ----------
+    target : float
+        Success rate in [0, 1].
+    scorer : str, optional
+        Which of several scorers counts.
+    alpha : float, default=0.05
+        Chance that a decision is wrong, half of it on each side, however often one looks.
+
+    Attributes
+    ----------
+    comparison : SequentialComparison
+        What is known: "a" is decided where success is above the target.
+    """
+
+    def __init__(self, target: float, scorer: str | None = None, alpha: float = 0.05) -> None:
+        self.target, self.scorer = target, scorer
+        self.comparison = SequentialComparison((-target, 1 - target), alpha)
+        self._order: list[Any] = []
+        self._scores: dict[Any, float] = {}
+
+    async def start_task(self, task: Any, samples: list[Any], epochs: int) -> str:
+        """Name what stops the task."""
+        return f"trajscore: success against {self.target:g}"
+
+    async def schedule_sample(self, id: Any, epoch: int) -> Any:  # noqa: A002
+        """Stop a sample that is not begun yet, once the comparison is decided."""
+        if self.comparison.decision is not None:
+            n = self.comparison.decided_after
+            return _EarlyStop(id=id, epoch=epoch, reason=f"decided after {n} samples")
+        if epoch == 1:
+            self._order.append(id)
+        return None
+
+    async def complete_sample(self, id: Any, epoch: int, scores: dict[str, Any]) -> None:  # noqa: A002
+        """Take the score of a sample."""
+        name = self.scorer or (next(iter(scores)) if len(scores) == 1 else None)
+        if name not in scores:
+            raise ValueError(
+                f"name one of the scorers {', '.join(scores)}: StopWhenDecided(scorer=)"
+            )
+        if epoch == 1:
+            self._scores[id] = float(_value_to_float()(scores[name].score.value))
+        while self.comparison.n_runs < len(self._order):
+            due = self._order[self.comparison.n_runs]
+            if due not in self._scores:
+                break
+            self.comparison.update(self._scores[due], self.target)
+
+    async def complete_task(self) -> dict[str, Any]:
+        """Say what was decided."""
+        low, high = (end + self.target for end in self.comparison.interval)
+        side = {"a": "above", "b": "below", None: "undecided"}[self.comparison.decision]
+        n = self.comparison.decided_after
+        return {"target": self.target, "success": side, "low": low, "high": high, "after": n}
