@@ -41,7 +41,7 @@ def test_in_python(public_file, table, name):
     assert len(runs) == 40
     wanted = {(0, 21), (1, 19)}
     if name in NEXT:
-        with pytest.raises(ValueError, match=r"no run has an outcome.*outcome=.*outcomes=$"):
+        with pytest.raises(ValueError, match=r"no run has an outcome.*outcome=.*outcomes="):
             io.outcomes(runs)
         more = dict(NEXT[name])
         if "outcomes" in more:
