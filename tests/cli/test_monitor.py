@@ -55,7 +55,7 @@ def test_monitor_answers_bad_lines_and_goes_on(model, monkeypatch, capsys):
         "[1]": "not an object",
         '{"score": 0.4}': '"id" is missing',
         '{"id": "a", "score": 0.4, "score": 0.9}': "the key 'score' stands twice in one object",
-        '{"id": "a", "score": 1e308}': "step 2: the forecast is not a finite number; give scores",
+        '{"id": "a", "score": 1e308}': "step 2: the score 1e+308 is not a finite number",
         '{"run_id": "a", "score": 0.4}': "no key named 'run_id'; did you mean 'id'?",
         '{"id": "a"}': '"score" is missing',
         '{"id": "a", "score": NaN}': "step 2: the score nan is not a finite number",

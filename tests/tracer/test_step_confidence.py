@@ -192,3 +192,17 @@ def test_alternatives_that_fit_no_token_are_refused_by_name():
     few = Step("agent", "x", top_logprobs=padded, **one)
     assert np.isnan(values(few)["entropy_confidence"]).all()
     assert values(few, top=3)["entropy_confidence"] == pytest.approx(0)
+
+
+def test_a_bare_1_is_read_as_in_fit_whatever_comes_after_it():
+    def run(*stated):
+        return Run("a", [Step("agent", f"Confidence: {number}") for number in stated])
+
+    shares, marks = run("0.2", "0.9"), run("3", "5")
+    for known, first in ((shares, 1.0), (marks, np.nan)):
+        fitted = StepConfidence(channels=["verbal"]).fit([known])
+        assert fitted.reads_one_ == (first == 1.0)
+        for n in (1, 2, 3):
+            cells = fitted.transform([run("1", "0.5", "80%")][:1])[0][:n]
+            np.testing.assert_array_equal(np.ravel(cells)[0], first)
+        np.testing.assert_array_equal(np.ravel(fitted.transform([run("1", "4")])[0])[0], first)

@@ -35,17 +35,22 @@ MOST_OF_OTHER_SCALES = 10
 class StatedConfidence:
     """Read the confidence stated in a turn: in its field, else the last one in its text.
 
-    `form` and `scale` are `verbal` and `scale` of `StepConfidence`.
+    `form` and `scale` are `verbal` and `scale` of `StepConfidence`; `reads_one` says whether a bare
+    1 is certainty. Where that is not known, it is unless another number of a call is above 1.
     """
 
     def __init__(
-        self, form: str | Callable[[Step], float | None] = "auto", scale: str | float = "auto"
+        self,
+        form: str | Callable[[Step], float | None] = "auto",
+        scale: str | float = "auto",
+        reads_one: bool | None = None,
     ) -> None:
         is_top = is_number(scale) and scale > 0  # type: ignore[operator]
         if not is_top:
             check_choice(scale, "scale", SCALES)
         self._scale = scale
         self._top = float(scale) if is_top else 0.0
+        self._fixed = self.reads_one = reads_one
         self._is_above_one = False  # whether a bare number is
         self._function = form if callable(form) else None
         self._pattern = None if callable(form) else _pattern(form)
@@ -55,7 +60,8 @@ class StatedConfidence:
         """Return one confidence a step; NaN where none is stated, or its scale is not known."""
         self._is_above_one = False
         stated = np.array([self._of(step) for step in steps], dtype=np.float64)
-        return np.where(stated == _ONE, math.nan if self._is_above_one else 1.0, stated)
+        self.reads_one = not self._is_above_one if self._fixed is None else self._fixed
+        return np.where(stated == _ONE, 1.0 if self.reads_one else math.nan, stated)
 
     def _of(self, step: Step) -> float:
         if self._function is not None:

@@ -93,6 +93,8 @@ class StepConfidence(RunTransformer):
     ----------
     n_missing_ : dict of str to int
         For each stream, the number of turns without it, in `fit`.
+    reads_one_ : bool
+        Whether a bare 1 is certainty: not where another bare number in `fit` was above 1.
 
     See Also
     --------
@@ -140,12 +142,16 @@ class StepConfidence(RunTransformer):
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         channels = self._output_channels
-        stated = StatedConfidence(self.verbal, self.scale)
+        # learned once, so that a step is not read by what comes after it
+        stated = StatedConfidence(
+            self.verbal, self.scale, None if reset else getattr(self, "reads_one_", None)
+        )
         find_action = _action_finder(self.action)
         as_count(self.top, "top", least=2)
         turns = take_turns(X, ("agent",), type(self).__name__)
         streams = {"verbal": stated(turns.steps)} | self._of_tokens(turns, find_action)
         if reset:
+            self.reads_one_ = bool(stated.reads_one)
             self.n_missing_ = {name: int(np.isnan(streams[name]).sum()) for name in channels}
         cells = np.stack([streams[name] for name in channels], axis=1)
         return turns.container(cells, channels)

@@ -97,6 +97,8 @@ class TracerSignals(RunTransformer):
         The fitted embedder.
     n_texts_ : int
         Number of different texts embedded in `fit`.
+    reads_one_ : bool
+        Whether a bare stated 1 is certainty, as in `StepConfidence`.
 
     See Also
     --------
@@ -138,6 +140,8 @@ class TracerSignals(RunTransformer):
     _output_channels = CHANNELS
     embedder_: Any
 
+    reads_one_: bool
+
     def __init__(
         self,
         embedder: Any = "char",
@@ -172,6 +176,7 @@ class TracerSignals(RunTransformer):
         embedder, semantic, lexical = cached(self.memory, compare)(
             embedder, pairs, stop_words, reset, self.memory, self.progress
         )
+        stated = StatedConfidence(reads_one=None if reset else self.reads_one_)
         ends = np.cumsum([len(speech.turn), len(results.turn)])
         of_speech, of_results, of_answers = np.split(semantic, ends)
         columns = (
@@ -181,9 +186,10 @@ class TracerSignals(RunTransformer):
             gap(turns, answers, of_answers),
             turns.is_agent,
             [len(step.tool_calls) for step in turns.steps],
-            StatedConfidence()(turns.steps),
+            stated(turns.steps),
         )
         if reset:
+            self.reads_one_ = bool(stated.reads_one)
             self.embedder_, self.n_texts_ = embedder, len(pairs.texts)
         cells = np.stack(columns, axis=1, dtype=np.float64)
         if self.actors != "both":
