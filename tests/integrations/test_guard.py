@@ -64,6 +64,7 @@ def test_nothing_was_said_yet(guard):
 
 
 def test_a_guard_is_saved_and_decides_the_same(guard, talks, tmp_path):
+    pytest.importorskip("skops")
     guard.save(tmp_path / "guard.skops")
     again = Guard.load(tmp_path / "guard.skops")
     for talk in talks[:5]:
@@ -131,6 +132,7 @@ def test_a_guard_that_was_not_fitted_is_refused():
 
 
 def test_a_loop_of_your_own_stops_where_the_log_does(guard, talks, tmp_path, capsys):
+    pytest.importorskip("skops")
     guard.save(tmp_path / "guard.skops")
     assert live.trial("a loop of your own", guard, talks, tmp_path / "guard.skops") == []
     assert "0 differences" in capsys.readouterr().out
@@ -139,6 +141,7 @@ def test_a_loop_of_your_own_stops_where_the_log_does(guard, talks, tmp_path, cap
 @pytest.mark.parametrize("name", ["langchain", "openai_agents", "pydantic_ai"])
 def test_agents_of_frameworks_stop_where_the_log_does(guard, talks, tmp_path, name):
     pytest.importorskip(live.FRAMEWORKS[name][0])
+    pytest.importorskip("skops")
     guard.save(tmp_path / "guard.skops")
     assert live.trial(name, guard, talks, tmp_path / "guard.skops") == []
 

@@ -63,10 +63,12 @@ def words_of(name: str) -> set[str]:
 def sounds_bad(name: str) -> bool:
     """Tell a name of which high values sound like failure.
 
-    >>> [name for name in ("hallucination", "error_free", "failed", "safety") if sounds_bad(name)]
-    ['hallucination', 'failed']
+    >>> [name for name in ("exit_code", "error_free", "failed", "safety") if sounds_bad(name)]
+    ['exit_code', 'failed']
     """
     words = words_of(name)
+    if re.search(r"(?:exit|return|ret)_?(?:code|status)$", name.lower()):  # 0 is success
+        return True
     return any(map(_BAD.match, words)) and not words & _NEGATIONS
 
 
