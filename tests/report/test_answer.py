@@ -82,7 +82,7 @@ def test_none_is_to_be_used():
 def test_more_runs_would_settle_it():
     found = answer(data_of(cards_of(a=AVOID, b=TOO_FEW, c=TOO_FEW)))
     assert found.headline == "Not known yet: 1,000 runs are too few. About 200 more could settle b."
-    assert found.reason.startswith("200 more runs with an outcome, if b goes on as it did (+0.099")
+    assert found.reason.startswith("200 more runs with an outcome, if b keeps its margin of +0.099")
     cards = cards_of(b=TOO_FEW, c=TOO_FEW)
     cards["c"]["n_needed"] = 30
     found = answer(data_of(cards))
@@ -248,7 +248,7 @@ def test_a_predictor_that_does_not_beat_counting_steps():
     X = TrajectoryArray(1 / (1 + step), lengths)
     reason = answer(evaluate(X, y, intervals=IntervalOptions(20))).reason
     assert reason.startswith(
-        "Judging runs only after they end. Then counting their steps, which is"
+        "Deciding only at the end of a run. There, counting its steps, which is"
     )
     assert re.search(r"free, does better, by 0\.\d+ \[0\.\d+, 0\.\d+\] nats\.", reason)
 
@@ -257,7 +257,7 @@ def test_a_predictor_that_does_not_beat_counting_steps():
     ("over", "at_end", "words"),
     [
         ((-0.03, -0.04, -0.02), False, "Counting steps, which is free. It does better, by 0.030 ["),
-        ((-0.03, -0.04, -0.02), True, "Then counting their steps, which is free, does better, by"),
+        ((-0.03, -0.04, -0.02), True, "There, counting its steps, which is free, does better, by"),
         ((0.01, -0.04, 0.06), False, "may do as well: a is +0.010 [-0.040, +0.060] nats above it."),
         ((0.03, 0.02, 0.04), False, None),
     ],

@@ -89,13 +89,13 @@ def test_which_runs_to_stop():
     )
     assert "falls below 0.20" in say_stop(curves, "a", 20)
     assert without_marks(say_stop(curves, "b", 2)) == (
-        "Not with b. Its lowest threshold, 0.10, already stops 4 of 100 good runs. a would save "
-        "10% of all steps."
+        "Stop no run by b. Its lowest threshold, 0.10, already stops 4 of 100 good runs. a would "
+        "save 10% of all steps."
     )
     assert say_stop(curves, "b", 1).endswith("already stops 4 of 100 good runs.")
     idle = curves_of(a=([0.0, 0.2], [0.0, 0.3]))
     assert without_marks(say_stop(idle, "a", 5)) == (
-        "Not with a. Within this limit, no threshold saves steps."
+        "Stop no run by a. Within this limit, no threshold saves steps."
     )
 
 
@@ -162,7 +162,10 @@ def test_what_is_not_shown_to_be_useful_is_doubted():
     rng = np.random.default_rng(0)
     report = evaluate(rng.random((300, 3)), np.arange(300) % 2, intervals=QUICK)
     screen = first_screen(report)
-    doubt = "**No rule yet: no predictor is shown to beat the base rate.** So far only: "
+    doubt = (
+        "**Do not act on this yet: no predictor is shown to beat the base rate.** "
+        "The rule would be: "
+    )
     for rule in (screen.accept_sentence, screen.stop_sentence):
         assert rule.startswith(doubt)
         assert "**" not in rule.removeprefix(doubt)

@@ -162,7 +162,7 @@ def test_a_judge_that_beats_a_constant_and_not_counting_steps_is_named(hotpotqa)
     assert said.startswith("judge_probability beats a constant, but is 0.")
     assert " nats worse than counting steps where the last step is known [-0." in said
     assert said in " ".join(report.to_markdown().replace("\\", "").split())
-    counting = "Then counting their steps, which is free, does better, by 0.03"
+    counting = "There, counting its steps, which is free, does better, by 0.03"
     assert counting in " ".join(str(report).split())
     knows = {"judge_probability": False}
     unknown = replace(report, facts=replace(report.facts, knows_end=knows))

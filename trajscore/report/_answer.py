@@ -193,7 +193,7 @@ def _not_known(data: ReportData) -> Answer:
     headline = f"Not known yet: {n} are too few. About {more:,} more could settle {quoted(first)}."
     margin = _margin(data.cards, first, data)
     outcome = "runs with an outcome" if data.facts.n_labels is None else f"{noun}s"
-    reason = f"{more:,} more {outcome}, if {quoted(first)} goes on as it did ({margin})."
+    reason = f"{more:,} more {outcome}, if {quoted(first)} keeps its margin of {margin}."
     ahead = ranked(data.cards)[0]
     if ahead != first:
         needed = f"{int(data.cards.loc[ahead, 'n_needed']):,}"
@@ -245,7 +245,9 @@ def _counting(data: ReportData, best: str) -> str:
         over = with_interval((value, low, high), digits, "+")
         how = f"may do as well: {quoted(best)} is {over}{unit} above it"
     if at_end:
-        return f"Judging runs only after they end. Then counting their steps, which is free, {how}."
+        return (
+            f"Deciding only at the end of a run. There, counting its steps, which is free, {how}."
+        )
     return f"Counting steps, which is free. It {how}."
 
 

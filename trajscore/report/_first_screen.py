@@ -46,12 +46,14 @@ ACCEPT = {
 STOP = {
     "some": "**Stop a run once its {f} falls below {t}.** That saves **{s}% of all steps**{also}, "
     "and stops {b} of 100 failing runs and {g} of 100 good ones.",
-    "not": "**Not with {p}.** Its lowest threshold, {t}, already stops {g} of 100 good runs.",
-    "never": "**Not with {p}.** Within this limit, no threshold saves steps.",
+    "not": "**Stop no run by {p}.** Its lowest threshold, {t}, already stops {g} of 100 good runs.",
+    "never": "**Stop no run by {p}.** Within this limit, no threshold saves steps.",
     "other": " {q} would save {s}% of all steps.",
 }
 """What the page says, for any price and any loss; its script fills in the same sentences."""
-DOUBT = "**No rule yet: no predictor is shown to beat the base rate.** So far only: "
+DOUBT = (
+    "**Do not act on this yet: no predictor is shown to beat the base rate.** The rule would be: "
+)
 """What comes before a rule, which then is not bold, where there is nothing to act on."""
 _VERBS = ("won", "passed", "succeeded", "failed")
 SCORE_OF = {

@@ -44,7 +44,7 @@ def _actions(screen: FirstScreen) -> list[str]:
     if not screen.shown:
         return []
     accept = screen.accept_sentence.partition(" Any threshold")[0]
-    whose = "" if screen.answer.predictor == screen.shown else f"{screen.shown}, so far only: "
+    whose = "" if screen.answer.predictor == screen.shown else f"{screen.shown}: "
     return [
         without_marks(f"{whose}{accept}"),
         without_marks(f"{whose}{screen.stop_sentence}"),
