@@ -215,6 +215,15 @@ def test_same_for_any_order_of_rows_and_n_jobs(webshop, rng):
     np.testing.assert_allclose(again.table["shift_low"], first.table["shift_low"], rtol=1e-8)
 
 
+def test_forecasts_of_certainty_are_probabilities_too(webshop):
+    X, y = webshop
+    odds = np.where(X["bold"].cells > 0.94, 1.0, X["bold"].cells)
+    sure = X["bold"].with_cells(odds)
+    nearly = sure.with_cells(np.minimum(odds, 1 - 1e-9))
+    tables = [practice_shift(one, y, n_resamples=2).table["shift"] for one in (sure, nearly)]
+    np.testing.assert_allclose(*tables, rtol=1e-6)
+
+
 def test_clusters_widen_the_interval(webshop):
     X, y = webshop
     groups = np.where(y >= 0, 1000, 0) + np.arange(500) // 40

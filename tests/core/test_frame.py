@@ -290,3 +290,14 @@ def test_a_lazy_frame_must_be_collected():
     pytest.importorskip("narwhals")
     with pytest.raises(TypeError, match=r"got LazyFrame; give what its \.collect\(\) returns"):
         TrajectoryArray.from_frame(LazyFrame(), id="run", step=None, value="p")
+
+
+def test_values_of_any_type_may_be_missing_where_that_is_allowed():
+    values = pd.Series([0.5, None, "0.25"], dtype=object)
+    frame = pd.DataFrame({"run": ["a", "a", "b"], "step": [1, 2, 1], "p": values})
+    columns = {"id": "run", "step": "step", "value": "p"}
+    X = TrajectoryArray.from_frame(frame, **columns, missing="allow")
+    np.testing.assert_array_equal(X.cells, [0.5, np.nan, 0.25])
+    frame.loc[1, "p"] = "high"
+    with pytest.raises(ValueError, match="run 'a', step 2: 'high' in column 'p' is not a number"):
+        TrajectoryArray.from_frame(frame, **columns, missing="allow")
