@@ -105,17 +105,19 @@ def test_a_price_changes_every_sentence_that_uses_it(visit, report):
     kinds = set()
     for price in ("1", "2", "3.5", "0.3", "8", "40", "2.25", "0", "1e3"):
         field.fill(price)
-        expected = without_marks(screen.doubted(say_accept(screen.accept, float(price))))
+        expected = without_marks(
+            screen.doubted(say_accept(screen.accept, float(price), screen.score))
+        )
         text = " ".join(said.inner_text().split())
         assert text == expected
         kinds.add(expected.removeprefix(without_marks(screen.doubt))[:10])
-        if found := re.search(r"score (\S+) or more", text):  # against the runs themselves
+        if found := re.search(r"score of (\S+) or more", text):  # against the runs themselves
             reached = number >= float(found[1])
             cost = (float(price) * (1 - labels) * reached + ~reached).mean()
             assert float(re.search(r"costs (\S+) reviews", text)[1]) == pytest.approx(
                 cost, abs=0.0051
             )
-            assert f"{np.floor(100 * reached.mean() + 0.5 + 1e-9):.0f} of 100 runs do" in text
+            assert f"{np.floor(100 * reached.mean() + 0.5 + 1e-9):.0f} of 100 runs reach it" in text
             mark = f"from {found[1]}: {price_text(cost)}"
             assert tile.locator(".mark").inner_text() == mark
     assert len(kinds) == 3 or len(kinds) == 2

@@ -118,7 +118,7 @@ def test_the_json_of_a_report_has_no_runs(files, capsys):
     assert run(capsys, "report", "base.csv", "--out", "report.json")[0] == 0
     code, _, err = run(capsys, "compare", "base.csv", "report.json")
     assert code == 2
-    assert "report.json is a report, which does not hold the runs themselves; give the file" in err
+    assert "report.json is a report, which does not hold the runs themselves; give the table" in err
 
 
 def test_a_gate_that_cannot_be_asked_is_unusable(files, capsys):

@@ -225,7 +225,9 @@ def test_lists_of_different_lengths(follow, tmp_path):
     ]
     path = tmp_path / "t.jsonl"
     pd.DataFrame(rows).to_json(path, orient="records", lines=True)
-    with pytest.raises(AssertionError, match="lists of different lengths; name with --score those"):
+    with pytest.raises(
+        AssertionError, match="lists of different lengths; with --score, name those"
+    ):
         follow(path)
     check(follow(path, "--score", "judge"), "judge")
 

@@ -124,11 +124,11 @@ def test_labels_of_other_runs_are_refused(files, capsys):
     pd.DataFrame({"run": ["0", "x"], "outcome": [1, 0]}).to_csv("to_read.csv", index=False)
     code, _, err = run(capsys, *REPORT)
     assert code == 2
-    assert "--labels: 1 run of it, the first 'x', are not among the runs" in err
+    assert "--labels holds 1 run missing from the data, such as 'x'; give" in err
     pd.DataFrame({"run": ["x"], "outcome": [1]}).to_csv("to_read.csv", index=False)
     code, _, err = run(capsys, *REPORT)
     assert code == 2
-    assert "--labels: no run of it ('x') is among the runs" in err
+    assert "--labels: none of its run ids ('x') are in the data" in err
 
 
 def test_a_run_without_a_verdict_is_named(files, capsys):

@@ -430,7 +430,7 @@ def test_runs_of_a_table_have_ended_where_their_outcome_was_observed():
 
 def test_a_table_of_columns_that_are_not_steps_is_refused():
     scores = pd.DataFrame({"verbal": [0.5, 0.6], "judge": [0.1, 0.2]})
-    with pytest.raises(ValueError, match="column 'verbal' is not a step: a DataFrame holds a run"):
+    with pytest.raises(ValueError, match="column 'verbal' is not a step: a DataFrame needs a row"):
         check_trajectories(scores)
     for names in ([1, 2], ["1", "2"], ["step 1", "step 2"]):
         assert len(check_trajectories(scores.set_axis(names, axis=1))) == 2

@@ -145,7 +145,7 @@ def test_padded(values, lengths, found, cells):
     [
         ([[1, 2], [3, 4]], [1], "lengths must hold 2 numbers of at most 2, one for each row"),
         ([[1, 2], [3, 4]], [1, 3], "lengths must hold 2 numbers of at most 2, one for each row"),
-        ([1, 2], None, "Expected 2D or 3D array, got 1D array instead. X has a row a run and a"),
+        ([1, 2], None, "Expected 2D or 3D array, got 1D array instead. X needs a row for each run"),
         ([[[[1]]]], None, "Expected 2D or 3D array, got 4D array instead"),
         ([["a"]], None, "values must be real numbers: "),
     ],
@@ -159,7 +159,7 @@ def test_padded_arrays_that_are_refused(values, lengths, words):
 @pytest.mark.parametrize(
     ("frame", "words"),
     [
-        ({"id": [1], "step1": [2]}, "column 'id' is not a step: a DataFrame holds a run a row"),
+        ({"id": [1], "step1": [2]}, "column 'id' is not a step: a DataFrame needs a row"),
         ({1: ["a"]}, "a DataFrame given as trajectories must hold one run a row and one step a"),
         (
             {1: pd.to_datetime(["2025-01-02"])},

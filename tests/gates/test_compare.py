@@ -74,8 +74,10 @@ def test_text_of_a_comparison():
     assert "0.25 [+0.1, +0.4]" in row
     assert change.startswith("success rose")
     assert note == "A note."
-    assert chance.startswith("Each end of an interval holds by itself with a chance of 90%, as")
-    assert "80%" not in chance  # all is known
+    assert chance.startswith(
+        "Each interval holds with a chance of 80%, each of its ends with 90%, as"
+    )
+    assert "be shown" not in chance  # all is known
 
 
 def test_how_sets_are_paired_in_words():

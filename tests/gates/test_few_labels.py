@@ -116,7 +116,9 @@ def test_a_report_of_few_labels_is_no_set_of_runs():
         runs.traces, runs.y, judge=own.judge, label_probability=own.probability,
         calibrator=None, intervals="influence",
     )  # fmt: skip
-    with pytest.raises(ValueError, match="is a report from few labels; give a RunSet with judge"):
+    with pytest.raises(
+        ValueError, match="is a report with labels of few runs; give a RunSet with judge"
+    ):
         check(report, rules=Gate(versus=0.1))
 
 

@@ -140,7 +140,7 @@ def test_compressed_files(write, tmp_path):
 
 
 def test_a_table_in_place_of_a_path_is_refused():
-    with pytest.raises(ValueError, match=r"got a DataFrame; of a table make X with Trajectory"):
+    with pytest.raises(ValueError, match=r"got a DataFrame; for a table, make X with Trajectory"):
         io.read_runs(pd.DataFrame({"run_id": [1]}))
 
 

@@ -216,7 +216,10 @@ def test_rows_without_an_outcome_yet_make_the_chances_of_the_others_smaller():
 
 @pytest.mark.parametrize(
     ("runs", "words"),
-    [(["x", "a"], "1 run of it, the first 'x', are not among"), (["x", "y"], "no run of it")],
+    [
+        (["x", "a"], "holds 1 run missing from the data, such as 'x'; give"),
+        (["x", "y"], "none of its run ids"),
+    ],
 )
 def test_labels_of_other_runs_are_refused(runs, words):
     table = labels(outcome=[1, 0]).assign(run=runs)

@@ -435,13 +435,13 @@ def test_a_state_is_gone_on_with_only_by_its_own_process(runs, tmp_path):
         DensityRatioEProcess(alpha=0.3, random_state=1).fit(X, y),
         DensityRatioEProcess(summary, alpha=0.3).fit(X, y),
     ):
-        with pytest.raises(ValueError, match="was written with another process"):
+        with pytest.raises(ValueError, match="was written with another fitted process"):
             other.monitor(state=path)
         assert path.read_bytes() == before
     # the same thresholds, seed and base rate: only log M tells
     ville = DensityRatioEProcess(alpha=0.3, threshold="ville").fit(X, y)
     path = kept(ville, tmp_path / "ville", (0.4, "a"), (0.2, "a"))
-    with pytest.raises(ValueError, match="was written with another process"):
+    with pytest.raises(ValueError, match="was written with another fitted process"):
         DensityRatioEProcess(summary, alpha=0.3, threshold="ville").fit(X, y).monitor(state=path)
     ville.monitor(state=path).close()  # what was refused has let go of the file
 

@@ -316,7 +316,9 @@ def test_files_of_others_are_refused(state):
     for make in [lambda: PROCESS.monitor(alpha=0.1, state=state)] + [
         lambda other=other: other.monitor(state=state) for other in others
     ]:
-        with pytest.raises(ValueError, match="was written with another process, level or version"):
+        with pytest.raises(
+            ValueError, match="was written with another fitted process, alpha or version"
+        ):
             make()
         assert state.read_bytes() == before
     assert steps(PROCESS.monitor(state=state)) == {"a": 1}
@@ -327,7 +329,9 @@ def test_another_version_is_refused(state):
     monitor._file._owner = monitor._file._owner.replace(b'"version": 1', b'"version": 2')
     monitor._file._begin_to_write()
     monitor.close()
-    with pytest.raises(ValueError, match="was written with another process, level or version"):
+    with pytest.raises(
+        ValueError, match="was written with another fitted process, alpha or version"
+    ):
         PROCESS.monitor(state=state)
 
 
@@ -374,7 +378,7 @@ def test_no_descriptor_and_no_file_is_left(state):
         monitor = PROCESS.monitor(state=state)
         monitor.update(0.4, "a")
         del monitor
-        with pytest.raises(ValueError, match="another process, level"):
+        with pytest.raises(ValueError, match="another fitted process, alpha"):
             PROCESS.monitor(alpha=0.1, state=state)
     assert len(list(descriptors.iterdir())) == before
     assert list(state.parent.iterdir()) == [state]

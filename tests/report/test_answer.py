@@ -63,7 +63,7 @@ def test_answers(actions, tied, headline, reason):
     for name in tied:
         cards[name]["tied"] = True
     found = answer(data_of(cards))
-    assert (found.predictor, found.action, found.why) == ("a", actions["a"], "Would change it")
+    assert (found.predictor, found.action, found.why) == ("a", actions["a"], "What would change it")
     advice = "Recalibrate a, and act on it" if actions["a"] == RECALIBRATE else "Act on a as below."
     assert found.advice.startswith("Take the cheapest of the tied ones" if tied else advice)
     assert found.headline == f"{headline}{NO_PROBABILITY}"

@@ -367,7 +367,7 @@ def test_a_stray_value_among_probabilities_is_pointed_at():
     cells = X.cells.copy()
     cells[X.offsets[5] + 1] = 1.7
     report = evaluate({"judge": X.with_cells(cells)}, y, intervals=IntervalOptions(10))
-    note = "judge: run 5 (row 5), step 2: 1.7 lies outside [0, 1]; correct it if this is a"
+    note = "judge: run 5, step 2: 1.7 lies outside [0, 1]; correct it if this is a"
     assert note in report.notes[0]
     assert note in " ".join(report.to_text(verbose=True).split())
     cells[X.offsets[7]] = -0.2
@@ -465,7 +465,7 @@ def test_any_forecaster_calibrates_out_of_fold():
     expected = cross_fit_traces(model, X[order], y[order], groups=groups[order])
     found = report.traces["forecast", "recalibrated"]
     np.testing.assert_array_equal(found.cells, expected.cells)
-    with pytest.raises(ValueError, match="calibrator must turn scores into a trace"):
+    with pytest.raises(ValueError, match="calibrator must have a transform that returns"):
         evaluate(X, y, calibrator=LogisticRegression())
     report = evaluate(X, y, calibrator=FunctionTransformer(lambda X: X.with_cells(2 * X.cells)))
     assert any("not recalibrated; run" in note for note in report.notes)

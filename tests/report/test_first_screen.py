@@ -42,11 +42,11 @@ def curve():
         (0.2, "Accept every run. That costs 0.10 reviews a run; reviewing all costs 1, and no"),
         (
             2,
-            "Accept runs that score 0.50 or more. 50 of 100 runs do; 12 of 100 of these failed.",
+            "Accept runs with a score of 0.50 or more. 50 of 100 runs reach it; 12 of 100 of these",
         ),
         (
             7,
-            "Accept runs that score 0.80 or more. 20 of 100 runs do; none of these 40 failed",
+            "Accept runs with a score of 0.80 or more. 20 of 100 runs reach it; none of these 40",
         ),
     ],
 )
@@ -110,11 +110,14 @@ def test_the_screen_of_chess(report, chess):
     assert key == ("material", "recalibrated")
     # by the definition: runs that score as much, and how many of them failed
     number, labels = collapsed(report, key), report.labels[key]
-    t = float(screen.accept_sentence.split("score ")[1].split()[0])
+    t = float(screen.accept_sentence.split("a recalibrated score of ")[1].split()[0])
     share = (number >= t).mean()
     failed = (1 - labels[number >= t]).mean()
     cost = (2 * (number >= t) * (1 - labels) + (number < t)).mean()
-    assert f"{100 * share:.0f} of 100 runs do; {100 * failed:.0f} of 100" in screen.accept_sentence
+    assert (
+        f"{100 * share:.0f} of 100 runs reach it; {100 * failed:.0f} of 100"
+        in screen.accept_sentence
+    )
     assert f"**{cost:.2f}** reviews a run" in screen.accept_sentence
     assert "Score: average confidence, early steps counting more, rec" in screen.accept_notes[0]
     assert screen.stop_notes == [
@@ -193,7 +196,10 @@ def test_rules_are_said_under_the_condition_that_decides():
 
 def test_a_count_of_steps_that_does_better_is_named_beside_the_threshold(hotpotqa):
     screen = first_screen(evaluate(*hotpotqa, intervals=QUICK))
-    assert screen.accept_notes[1] == "Of runs that have ended, a count of steps does better here."
+    assert (
+        screen.accept_notes[1]
+        == "On finished runs, the number of steps does better than this score."
+    )
 
 
 @pytest.mark.parametrize(

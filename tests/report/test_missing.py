@@ -68,7 +68,7 @@ def test_predictors_with_too_few_whole_runs():
 
 def test_no_two_outcomes_among_the_runs_of_all():
     late = [*FULL[:3], [NAN, 1], [0.3, 0.4]]
-    words = "3 of 5 runs have a value of every predictor at every step, and both outcomes"
+    words = "3 of 5 runs have a value of every predictor at every step, and they do not"
     with pytest.raises(ValueError, match=words):
         leave_out_missing(judged((0, 1, 1, 0, 1), a=ONE_LOST, b=late), "same_runs", [])
     kept = leave_out_missing(judged((0, 1, 1, 0, 1), a=ONE_LOST, b=late), "own_runs", [])

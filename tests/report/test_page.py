@@ -142,7 +142,9 @@ def test_the_page_answers(report):
     page = check(report.to_html())
     said = plain(page)
     assert "Use material, recalibrated: its 68% means 40%." in said
-    assert "Would change it: Cost. material is statistically tied with shallow and engine" in said
+    assert (
+        "What would change it: Cost. material is statistically tied with shallow and engine" in said
+    )
     assert "Statistically tied: take the cheapest of these 3." in said
     assert page.count('class="row') == len(report.predictors)
     head = page[page.index("<thead", page.index('id="all-numbers"')) :]

@@ -184,8 +184,7 @@ def check_finite(p: FloatArray, X: TrajectoryArray | None = None) -> None:
     if not is_finite.all():
         place = f"{X.place(int(np.argmin(is_finite)))}: " if X is not None else ""
         raise ValueError(
-            f"{place}the forecast is not a finite number; give scores on the scale of those in "
-            f"fitting"
+            f"{place}the forecast is not a finite number; give scores on the scale used in fitting"
         )
 
 
@@ -293,8 +292,7 @@ def check_forecaster(forecaster: Any, argument: str = "forecaster") -> None:
         is_classifier = hasattr(forecaster, "predict_proba")
         remedy = f"; wrap a classifier as PrefixForecaster({name}())" if is_classifier else ""
         raise ValueError(
-            f"{argument} must turn scores into a trace by its transform, and {name} has none"
-            f"{remedy}"
+            f"{argument} must have a transform that returns forecasts, and {name} has none{remedy}"
         )
 
 

@@ -130,7 +130,7 @@ class StopHazard(BaseEstimator):
         self.stopped_ = as_mask(stopped, len(runs))
         if self.stopped_.all():
             raise ValueError(
-                f"all {len(runs)} runs were stopped; there is none left to stand for them"
+                f"all {len(runs)} runs were stopped, so no weights can be learnt; use tps_bounds"
             )
         self.features_ = cell_features(runs, self.features)
         self.fold_ = assign_folds(self.cv, runs.ids, self.stopped_, groups=groups)
@@ -216,8 +216,8 @@ class StopHazard(BaseEstimator):
                 return None  # nobody was stopped here: the chance is zero
             if event[cells].all():
                 raise ValueError(
-                    "every run was stopped as soon as it could be; there is no run to stand for "
-                    "them"
+                    "every run was stopped as soon as it could be, so no weights can be learnt; "
+                    "use tps_bounds"
                 )
             model = self.classifier
             if model is None:  # a regression on piecewise linear functions, flat beyond the data

@@ -260,7 +260,9 @@ def _by_position(branches: Any) -> Any:
         except (TypeError, ValueError) as error:
             raise ValueError(f"branches must be numbers: {error}") from error
     if not isinstance(branches, Iterable):
-        raise ValueError(f"branches must be a sequence of outcomes a run, got {branches!r}")
+        raise ValueError(
+            f"branches must be a sequence with the outcomes of each run, got {branches!r}"
+        )
     return branches if isinstance(branches, np.ndarray) else list(branches)
 
 

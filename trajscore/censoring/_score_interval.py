@@ -124,9 +124,9 @@ def censored_tps_interval(
     replicates = bootstrap(score_of_draws, len(sample), groups=sample.groups, **bootstrap_options)
     if refitted is not None and refitted.constant:
         warnings.warn(
-            f"in {len(refitted.constant)} of {len(replicates)} replicates the runs to learn q_Z "
-            f"from had a constant outcome, and their share stood for q_Z; with few audited runs "
-            f"the interval is rough",
+            f"in {len(refitted.constant)} of {len(replicates)} replicates, all runs to learn q_z "
+            f"from had the same outcome, which was used as q_z; the interval is rough, so learn "
+            f"from more runs",
             stacklevel=2,
         )
     value, std_error = sums.mean(np.ones(len(sample))), float(replicates.std(ddof=1))

@@ -19,15 +19,15 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "check",
-        help="hold gates against runs: pass, fail or undecided, with an exit code",
-        description="Hold gates against the runs of NEW. Without --gates there is one: success is "
+        help="check runs against gates: pass, fail or undecided, with an exit code",
+        description="Check the runs of NEW against gates. Without --gates there is one: success is "
         "no worse than the baseline's. A gate fails, or passes, only where the runs show it beyond "
         "chance; else it is undecided. Exit codes: 0 pass, 1 fail, 2 unusable input, 3 undecided. "
         "Without --sequential this holds for one look at the runs.",
     )
     add = parser.add_argument
     add("new", type=Path, metavar="NEW", help=TABLE)
-    add("--baseline", type=Path, metavar="BASE", help="earlier runs: the same, or a --json file")
+    add("--baseline", type=Path, metavar="BASE", help="earlier runs: table, log or --json file")
     add("--gates", type=Path, metavar="GATES.toml", help="what must hold")
     add(
         "--margin",
@@ -38,13 +38,13 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add(
         "--undecided",
         choices=(UNDECIDED, PASS, FAIL),
-        help="what undecided gates count as that do not say so themselves",
+        help="what an undecided gate counts as, unless the gate says",
     )
     add(
         "--sequential",
         type=Path,
         metavar="STATE.json",
-        help="look again as runs arrive, as often as you like: what was taken, kept in this file",
+        help="look again as runs arrive, as often as you like; this file keeps what was used",
     )
     add("--json", type=Path, metavar="FILE", help="write all of it; serves as --baseline later")
     add("--junit", type=Path, metavar="FILE", help="write the gates as tests")

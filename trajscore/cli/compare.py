@@ -16,7 +16,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         "compare",
         help="say what changed between two tables or logs of runs",
-        description="Hold the runs of NEW against those of BASE: success, pass^k, steps, cost, and "
+        description="Compare the runs of NEW with those of BASE: success, pass^k, steps, cost, and "
         "the worth and calibration of each confidence; paired by task where both have tasks in "
         "common. Either is a table, a log, or a file that trajscore check --json wrote.",
     )

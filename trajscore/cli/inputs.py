@@ -25,7 +25,7 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
         "--wide",
         **many,
         metavar="PREFIX",
-        help="of a table with one row a run, what its columns of steps begin with, say step_ for "
+        help="prefix of the columns of steps, in a table with one row a run: step_ for "
         "step_1 to step_7, or 'step_*_conf' for step_1_conf to step_7_conf (may be repeated)",
     )
     add("--first-step", type=whole_number, help="number of each run's first step")
@@ -42,7 +42,7 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
         dest="risks",
         metavar="NAME",
         **many,
-        help="column of a predictor of which high values go with failure (may be repeated)",
+        help="column of a predictor whose high values go with failure (may be repeated)",
     )
     add(
         "--scale",
@@ -94,7 +94,7 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
         help="who acts under a role of a log: agent, user or environment, say WebSurfer=agent (may "
         "be repeated)",
     )
-    add("--group", help="column of clusters, by default the task; that of run ids for none")
+    add("--group", help="column of clusters (the task); for none, the column of run ids")
     add(
         "--max-size",
         type=_bytes,

@@ -42,10 +42,10 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         "label",
         help="choose which runs to read and label by hand",
-        description="Choose runs of which somebody is to find out the outcome, where it is known\n"
-        "of few or none. Fill in the column outcome (1 success, 0 failure) of the file that is\n"
-        "written, and give it to trajscore report as --labels. A judge's verdicts are not in it,\n"
-        "so that they do not sway who reads.",
+        description="Choose runs to label by hand, where the outcomes of few or none are known.\n"
+        "Fill in the column outcome (1 success, 0 failure) of the file that this writes, and\n"
+        "give it to trajscore report as --labels. A judge's verdicts are left out of the file,\n"
+        "so that they do not sway the reader.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

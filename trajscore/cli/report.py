@@ -58,7 +58,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         help="judge the confidence in a table or a log of runs",
         description="Judge the confidence columns of a table with one row a step, or the\n"
         "confidences in a log of runs (without any, TRACER's signals of trouble).\n"
-        "Columns with usual names are found; the guess is said.\n"
+        "Columns with usual names are found; the output names them.\n"
         "A folder of Parquet files of steps is read in batches, however large it is.\n"
         "Without a table, the bundled chess data are judged.",
         epilog=_EXAMPLES,
@@ -71,7 +71,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         "--weights",
         choices=WEIGHT_SCHEDULES,
         default="early",
-        help="what the forecast at step t counts; early is 1/sqrt(t) (%(default)s)",
+        help="how much the forecast at step t counts; early is 1/sqrt(t) (%(default)s)",
     )
     add(
         "--horizon",

@@ -116,8 +116,8 @@ def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> Part
         if "got 1D" not in str(error):
             raise
         raise ValueError(
-            f"{error}. X has a row a run and a column a step; of a table with one row a step make "
-            f"X with TrajectoryArray.from_frame, and if this is y, swap X and y"
+            f"{error}. X needs a row for each run and a column for each step; for a table with one "
+            f"row a step, make X with TrajectoryArray.from_frame; if this is y, swap X and y"
         ) from error
     n_runs, n_steps = padded.shape[:2]
     run_lengths = _present_lengths(padded) if lengths is None else as_lengths(lengths)
@@ -145,8 +145,8 @@ def _table_values(X: pd.DataFrame) -> FloatArray:
     names = [name for name in X.columns if isinstance(name, str) and not re.search(r"\d", name)]
     if names:
         raise ValueError(
-            f"column {names[0]!r} is not a step: a DataFrame holds a run a row and a step a "
-            f"column, such as 1, 2, 3; of a table with one row a step make X with "
+            f"column {names[0]!r} is not a step: a DataFrame needs a row for each run and a "
+            f"column for each step, such as 1, 2, 3; for a table with one row a step, make X with "
             f"TrajectoryArray.from_frame"
         )
     try:

@@ -64,7 +64,7 @@ def check_outcomes(
     if n_runs is not None and len(values) != n_runs:
         raise ValueError(
             f"y has {number_of(len(values), 'outcome')} for {number_of(n_runs, 'run')}; give "
-            f"one a run, and of a table with one row a step make X with TrajectoryArray.from_frame"
+            f"one a run; for a table with one row a step, make X with TrajectoryArray.from_frame"
         )
     if ids is not None:
         check_index(y, ids, "y")

@@ -147,11 +147,12 @@ class Ragged:
             object.__setattr__(self, "_bounds", bounds)
         return self._bounds  # type: ignore[return-value]
 
-    def place(self, cell: int) -> str:
+    def place(self, cell: int, with_row: bool = True) -> str:
         """Name the run and step of a flat cell for messages, like "run 'r7' (row 7), step 2"."""
         row = int(np.searchsorted(self._offsets, cell, side="right")) - 1
         step = cell - int(self._offsets[row]) + 1
-        return f"run {run_label(self._ids[row])} (row {row}), step {step}"
+        where = f" (row {row})" * with_row
+        return f"run {run_label(self._ids[row])}{where}, step {step}"
 
     # ---------------------------------------------------------------- views
 

@@ -98,8 +98,9 @@ class Comparison:
         lines += [*self.changes(), *self.notes]
         chance = f"{50 * (1 + self.confidence_level):.4g}%"
         lines.append(
-            f"Each end of an interval holds by itself with a chance of {chance}, as in trajscore "
-            f"check; among many rows, some seem to change by chance."
+            f"Each interval holds with a chance of {100 * self.confidence_level:.4g}%, each of its "
+            f"ends with {chance}, as in trajscore check; among many rows, some seem to change by "
+            f"chance."
         )
         if np.isfinite(self.table["runs_needed"]).any():
             lines[-1] += (

@@ -202,8 +202,8 @@ class RunSet:
             return _of_file(cls, file)
         if kind == OF_A_REPORT:
             raise ValueError(
-                f"{file} is a report, which does not hold the runs themselves; give the file that "
-                f"it was made of, or what trajscore check --json wrote of that"
+                f"{file} is a report, which does not hold the runs themselves; give the table "
+                f"or log that it was made from, or a file of trajscore check --json"
             )
         inputs = load_labelled(file, fields, needs_scores=False, **reading)
         origin = inputs.origin
@@ -370,7 +370,8 @@ def as_set(name: str, runs: Any) -> RunSet:
 def _of_report(name: str, report: ReportData) -> RunSet:
     if report.facts.n_labels is not None:
         raise ValueError(
-            f"{name} is a report from few labels; give a RunSet with judge and label_probability"
+            f"{name} is a report with labels of few runs; give a RunSet with judge and "
+            f"label_probability"
         )
     facts, keys = report.facts, [(predictor, AS_GIVEN) for predictor in report.predictors]
     if facts.censored == "q_z":

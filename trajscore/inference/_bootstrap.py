@@ -78,7 +78,9 @@ def bootstrap(
     (200,)
     """
     if not callable(statistic):
-        raise ValueError(f"statistic must be a function of counts, got {statistic!r}")
+        raise ValueError(
+            f"statistic must be a function of the count of each run, got {statistic!r}"
+        )
     units = resampling_units(n_runs, groups, strata)
     return bootstrap_units(
         lambda counts: statistic(units.to_runs(counts)),

@@ -150,6 +150,6 @@ def _differences(samples: ArrayLike) -> FloatArray:
         raise ValueError(f"row {row}: the score is {values[row]}; drop the run, or score it")
     if np.ptp(values) <= ROUNDING * np.abs(values).max():
         raise ValueError(
-            "the difference does not vary, so it says nothing about the number of runs"
+            "the difference does not vary, so the runs needed cannot be computed; give more runs"
         )
     return values

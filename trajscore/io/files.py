@@ -123,8 +123,8 @@ def list_paths(path: Paths) -> list[Path]:
     """Return one path or several as a list, which is not empty."""
     if hasattr(path, "columns"):
         raise ValueError(
-            f"path must be the path of a log, got a {type(path).__name__}; of a table make X with "
-            f"TrajectoryArray.from_frame"
+            f"path must be the path of a log, got a {type(path).__name__}; for a table, make X "
+            f"with TrajectoryArray.from_frame"
         )
     if isinstance(path, (str, PathLike)) or not is_iterable(path):
         return [as_path(path)]

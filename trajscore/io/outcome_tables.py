@@ -110,14 +110,14 @@ def read_labels(
     runs = list(map(str, ids))
     if table is None or not (table.keys() & set(runs)):
         raise ArgumentError(
-            f"{{argument}}: no run of it ({examples(table or ())}) is among the runs "
-            f"({examples(runs)}); name the column of run ids that both have with {{argument:id}}",
+            f"{{argument}}: none of its run ids ({examples(table or ())}) are in the data "
+            f"({examples(runs)}); with {{argument:id}}, name the column of run ids that both have",
             "labels",
         )
     if lost := table.keys() - set(runs):
         raise ArgumentError(
-            f"{{argument}}: {number_of(len(lost), 'run')} of it, the first {min(lost)!r}, "
-            f"are not among the runs; give the runs that it was made for",
+            f"{{argument}} holds {number_of(len(lost), 'run')} missing from the data, such as "
+            f"{min(lost)!r}; give the data that it was written for",
             "labels",
         )
     outcome = pd.Series([table.get(run, {}).get("outcome") for run in runs], name="outcome")

@@ -208,8 +208,8 @@ def _of_lists(frame: pd.DataFrame, fields: Fields, names: list[str]) -> Long:
     first = lengths[names[0]]
     if any(not own.equals(first) for own in lengths.values()):
         raise ArgumentError(
-            f"columns {', '.join(map(repr, names))} hold lists of different lengths; name with "
-            f"{{argument}} those that have a value a step",
+            f"columns {', '.join(map(repr, names))} hold lists of different lengths; with "
+            f"{{argument}}, name those that hold a value for each step",
             "scores",
         )
     rest = frame.drop(columns=names)

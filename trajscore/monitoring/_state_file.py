@@ -132,8 +132,8 @@ class StateFile:
             raise ValueError(f"{self.path} {_OF_OTHERS}")
         if owners[0][1] != self._owner:
             raise ValueError(
-                f"{self.path} was written with another process, level or version of trajscore; go "
-                f"on with that one, or name another file"
+                f"{self.path} was written with another fitted process, alpha or version of "
+                f"trajscore; use that one, or name another file"
             )
         last = self._n_slots = int(owners[0][0])
         runs, ids = (self._sound_rows(table, last) for table in _TABLES)

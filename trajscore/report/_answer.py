@@ -43,7 +43,7 @@ class Answer:
     predictor: str  # to use, or the one that more runs would settle; "" for none
     action: str  # a card
     headline: str
-    why: str  # what the next sentence says: "Would change it", "Would settle it", "Why"
+    why: str  # what the reason answers: "What would change it", "What would settle it", "Why"
     reason: str
     advice: str  # the next step
 
@@ -60,7 +60,7 @@ def answer(data: ReportData) -> Answer:
         headline = f"Use {quoted(best)}{_how(action)}{_not_in(data, best)}"
         headline += _means(data, best, action) if is_settled(data) else _if_failed(data)
         reason, advice = _would_change(data, best, action), _advice(data, best, action)
-        return Answer(best, action, f"{headline}.", "Would change it", reason, advice)
+        return Answer(best, action, f"{headline}.", "What would change it", reason, advice)
     if is_settled(data):
         return stated
     reason, advice = f"{stated.reason} {_without_unobserved(data)}", _find_out(data)
@@ -200,7 +200,7 @@ def _not_known(data: ReportData) -> Answer:
         reason = f"{reason[:-1]}; {quoted(ahead)}, which is ahead so far, would need {needed}."
     more_runs = f"{data.facts.verb.capitalize()} more runs"
     advice = f"{more_runs}. Until then, read runs, and do not act on these scores."
-    return Answer(first, TOO_FEW, headline, "Would settle it", reason, advice)
+    return Answer(first, TOO_FEW, headline, "What would settle it", reason, advice)
 
 
 # -------------------------------------------------------------------- what would change it

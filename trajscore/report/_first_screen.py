@@ -33,7 +33,7 @@ from trajscore.report._worst_runs import worst_runs
 MOST_DRAWN = 12
 """Predictors beyond this number are in tables, not in pictures."""
 ACCEPT = {
-    "some": "**Accept runs that score {t} or more.** {a} of 100 runs do; {w} failed. "
+    "some": "**Accept runs with a {f} of {t} or more.** {a} of 100 runs reach it; {w} failed. "
     "That costs **{c}** reviews a run; accepting all costs {all}, reviewing all 1.",
     "all": "**Accept every run.** That costs **{all}** reviews a run; reviewing all costs 1, and "
     "no threshold saves more than 0.02.",
@@ -84,9 +84,16 @@ class FirstScreen:
     worst_sentence: str = ""
 
     @property
+    def score(self) -> str:
+        """What a threshold for accepting is on."""
+        return self.form.replace("forecast", "score")
+
+    @property
     def accept_sentence(self) -> str:
         """What to accept where a failure costs what is usual."""
-        return self.doubted(say_accept(self.accept, PRICE)) if self.accept else ""
+        if self.accept is None:
+            return ""
+        return self.doubted(say_accept(self.accept, PRICE, self.score))
 
     @property
     def stop_sentence(self) -> str:
@@ -166,7 +173,7 @@ def filled(template: str, **values: Any) -> str:
     return re.sub(r"\{(\w+)\}", lambda match: str(values[match[1]]), template)
 
 
-def say_accept(curve: Accepting, price: float) -> str:
+def say_accept(curve: Accepting, price: float, form: str = "score") -> str:
     """Say what to accept where a failure that is let through costs this number of reviews."""
     cost, best = curve.cost(price), curve.cheapest(price)
     everything = price_text(cost[0])
@@ -176,7 +183,7 @@ def say_accept(curve: Accepting, price: float) -> str:
         return filled(ACCEPT["all"], all=everything)
     share = curve.accepted[best]
     text = filled(
-        ACCEPT["some"], t=_threshold(curve, best), a=of_hundred(share),
+        ACCEPT["some"], f=form, t=_threshold(curve, best), a=of_hundred(share),
         w=_failed(curve, best), c=price_text(cost[best]), all=everything,
     )  # fmt: skip
     low, high = (_threshold(curve, k) for k in curve.as_cheap(price))
@@ -260,7 +267,7 @@ def _counting_does_better(data: ReportData, name: str) -> list[str]:
     """Say that a threshold on the steps of ended runs would do better."""
     behind = over_counting(data, name)
     better = behind is not None and behind[0][2] < 0
-    return ["Of runs that have ended, a count of steps does better here."] * better
+    return ["On finished runs, the number of steps does better than this score."] * better
 
 
 def _guarantee(data: ReportData) -> str:

@@ -304,8 +304,8 @@ def _read_steps(
     if frame.attrs.get(RESULTS) and fields.step is None:
         if not may_be_runs:
             raise ValueError(
-                f"{path} holds outcomes of runs, and no steps. Hold it against another such file "
-                f"with trajscore compare or check, or pass it with --outcomes beside a log"
+                f"{path} holds outcomes of runs, and no steps. Compare it with another such "
+                f"file by trajscore compare or check, or pass it with --outcomes beside a log"
             )
         fields = replace(fields, scores=fields.scores or (NO_SCORE,))
     frame, fields, how = as_long(frame, fields)

@@ -53,8 +53,8 @@ def leave_out_missing(judged: Judged, missing: str, notes: list[Note]) -> Judged
     if not differ(judged.runs.y[common]):
         raise ValueError(
             f"{int(common.sum())} of {len(common)} runs have a value of every predictor at every "
-            f"step, and both outcomes are needed among them; leave out a predictor, or pass "
-            f"missing='own_runs' to judge each on the runs that it has, or 'ffill' to let a value "
+            f"step, and they do not include both a success and a failure; leave out a predictor, "
+            f"or pass missing='own_runs' to judge each on its own runs, or 'ffill' to let a value "
             f"hold until the next one"
         )
     excluded |= lost_runs(whole)

@@ -230,7 +230,8 @@ def out_of_range_values(traces: Mapping[str, TrajectoryArray]) -> list[Note]:
         is_positive = bool((trace.cells > 0).any())  # minus a risk is not
         if 0 < 2 * n_outside < n_values and is_positive:
             cell = int(np.argmax(outside))
-            facts = {"place": trace.place(cell), "value": trace.cells[cell], "n": n_outside}
+            place = trace.place(cell, with_row=False)  # files have other rows
+            facts = {"place": place, "value": trace.cells[cell], "n": n_outside}
             notes.append(Note(name, "outside", facts))
     return notes
 

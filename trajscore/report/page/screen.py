@@ -273,7 +273,7 @@ def _script(view: View) -> dict[str, Any]:
             for name, curve in of.stops.items()
         },
         "shown": of.shown, "texts": {"accept": ACCEPT, "stop": STOP},
-        "doubt": of.doubt, "form": of.form, "worth": WORTH,
+        "doubt": of.doubt, "form": of.form, "score": of.score, "worth": WORTH,
     }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import re
 import pandas as pd
 
 from trajscore.core.score_families import digits_of
+from trajscore.report._acting import PRICE
 from trajscore.report._cards import TOO_FEW, ranked
 from trajscore.report._data import AS_GIVEN, FORMS, ReportData
 from trajscore.report._disclosures import (
@@ -46,7 +47,7 @@ def _actions(screen: FirstScreen) -> list[str]:
     accept = screen.accept_sentence.partition(" Any threshold")[0]
     whose = "" if screen.answer.predictor == screen.shown else f"{screen.shown}: "
     return [
-        without_marks(f"{whose}{accept}"),
+        without_marks(f"{whose}{accept} A failure let through costs {PRICE:g}."),
         without_marks(f"{whose}{screen.stop_sentence}"),
         without_marks(f"Read first: {screen.worst_sentence}"),
     ]

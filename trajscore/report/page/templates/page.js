@@ -79,7 +79,7 @@
       while (low > 0 && costs[low - 1] <= costs[best] + 0.01) low -= 1;
       while (high < last - 1 && costs[high + 1] <= costs[best] + 0.01) high += 1;
       let text = fill(texts.some, {
-        t: t[best].toFixed(digits), a: ofHundred(a[best]),
+        f: data.score, t: t[best].toFixed(digits), a: ofHundred(a[best]),
         w: f[best] > 0 ? fill(texts.failed, {w: ofHundred(f[best] / a[best])})
           : fill(texts.never, {n: (n * a[best]).toFixed(0)}),
         c: (cents(costs[best]) / 100).toFixed(2), all: everything,
