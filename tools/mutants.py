@@ -280,14 +280,8 @@ COMPOUND = (ast.BinOp, ast.BoolOp, ast.Compare, ast.UnaryOp, ast.IfExp)
 NO_FORMULA = (ast.Raise, ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr)
 NO_FIELD = {"annotation", "returns", "decorator_list", "type_params"}
 NO_KEYWORD = {"stacklevel", "dtype", "n_jobs", "verbose"}
-NO_KEYWORD |= {
-    "linewidth",
-    "markersize",
-    "zorder",
-    "fontsize",
-    "figsize",
-    "height",
-}  # looks of a picture
+# looks of a picture
+NO_KEYWORD |= {"linewidth", "markersize", "zorder", "fontsize", "figsize", "height"}
 
 
 @dataclass(frozen=True)

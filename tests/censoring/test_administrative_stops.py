@@ -195,3 +195,10 @@ def test_hidden_dependence_is_seen_only_in_resumed_runs(rng):
 def test_bad_stop_tests(y, options, match):
     with pytest.raises(ValueError, match=match):
         administrative_stop_test([[0.5, 0.6], [0.4, 0.3]], y, **options)
+
+
+def test_two_groups_are_enough_to_have_a_variance():
+    X, stop = blind(40, 0, by_signal=False)[:2]
+    with pytest.warns(UserWarning, match="there are only 2 groups"):
+        found = administrative_stop_test(X, stop, groups=np.arange(40) % 2)
+    assert np.isfinite(found.statistic)

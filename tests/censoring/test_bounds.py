@@ -109,6 +109,10 @@ def ab(cells):
     ("call", "match"),
     [
         (lambda: tps_bounds([-1], [[0.5]], 0.8, 0.2), "row 0: q_z cannot be at least 0.8"),
+        (
+            lambda: tps_bounds([1, -1], [[0.5], [0.4]], [0.1, 0.8], [0.9, 0.2]),
+            "row 1: q_z cannot be at least 0.8 and at most 0.2",
+        ),
         (lambda: tps_bounds([-1], [[0.5]], -0.1), "row 0: .* q_z is -0.1"),
         (lambda: tps_bounds([-1], [[0.5]], high=[np.nan]), "row 0: .* q_z is nan"),
         (lambda: break_even_q([1], [[0.5]], [[0.4]]), "does not depend on any q_Z"),

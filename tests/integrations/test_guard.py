@@ -1,6 +1,7 @@
 """A guard decides on a conversation as its process does on the finished log."""
 
 import copy
+import re
 
 import numpy as np
 import pytest
@@ -107,7 +108,10 @@ def test_signals_that_know_the_future_are_refused(talks):
 
 def test_signals_with_gaps_are_refused(talks):
     runs = [live.run_of(talk, str(k)) for k, talk in enumerate(talks)]
-    with pytest.raises(ValueError, match="a signal has no value here, and a guard needs one"):
+    signals = TracerSignals().fit_transform(runs)
+    first = signals.place(int(np.flatnonzero(np.isnan(signals.cells).any(axis=1))[0]))
+    where = f"{first}: a signal has no value here, and a guard needs one"
+    with pytest.raises(ValueError, match=re.escape(where)):
         Guard(TracerSignals()).fit(runs)
 
 

@@ -7,6 +7,7 @@ from trajscore.monitoring._baselines import (
     RawVerifier,
 )
 from trajscore.monitoring._eprocess import DensityRatioEProcess
+from trajscore.monitoring._fleet import FleetMonitor
 from trajscore.monitoring._learn_then_test import LearnThenTestStop
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._savings import token_savings
@@ -18,6 +19,7 @@ __all__ = [
     "DensityRatioEProcess",
     "EProcessMonitor",
     "FixedStepStop",
+    "FleetMonitor",
     "LearnThenTestStop",
     "RandomStop",
     "RawVerifier",

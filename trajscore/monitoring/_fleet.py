@@ -1,0 +1,498 @@
+"""What happened to the agent: a watch over all its runs, with one promise for all time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import expit, logit
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from trajscore.calibration import cross_fit_traces
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_labels
+from trajscore.core.collapse import AGGREGATORS, aggregate
+from trajscore.core.estimator import check_estimator_input
+from trajscore.core.outcomes import CENSORED, check_outcomes
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice, number_of
+from trajscore.monitoring._fleet_cause import ADVICE, Run, Runs, cause_of
+
+# What is bet on a p-value u: 1 + e (u - 1/2), and the odds of success times exp(shift); 0 waits.
+_TILTS = np.array([-1.8, -1.0, 0.0, 1.0, 1.8])
+_SHIFTS = np.array([-0.8, -0.35, 0.0, 0.35, 0.8])
+_MOVES = np.array([1e-4, 1e-3, 1e-2])[:, None]  # shares of capital that change their bet, each run
+_GRID = 512  # cells of the values whose ranks are counted
+_BINS, _LEAST_IN_BIN = 10, 20  # of forecasts, within which outcomes are compared
+_LEAST = 50  # runs of a reference
+_LONGEST_LOGIT = 8.0
+_REMEMBERED = 4096  # runs before an alarm, from which its cause is named; and waiting for outcomes
+_PATIENCE = 4  # after so many times n_after runs, the cause is named without further outcomes
+
+
+class FleetChange(NamedTuple):
+    """A change that was noticed; runs are numbered from 1, the first after the fit."""
+
+    alarm: int  # the run at which it was
+    since: int  # the first run after the change, as far as can be told
+    quantity: str  # whose evidence grew: length, forecast, success, level or slope
+    predictor: str  # "" where the quantity is of all
+    log_e_value: float
+    cause: str = ""  # "" until enough runs have followed the alarm
+
+    @property
+    def advice(self) -> str:
+        """What to do."""
+        return ADVICE.get(self.cause, "Wait for more runs, from which the cause is named.")
+
+
+class FleetStatus(NamedTuple):
+    """What a fleet monitor says after an update."""
+
+    n_runs: int  # since the fit
+    alarm: bool  # whether this update gave one
+    since: int  # of the last change; 0 without one
+    cause: str  # of the last change; "" while it is not known
+    log_e_value: float  # the largest; 0 between an alarm and the next reference
+    log_threshold: float
+
+
+class FleetMonitor(BaseEstimator):
+    """Say when an agent's runs are no longer as they were, since when, and what changed.
+
+    Five quantities are watched: the length of a run, its forecast, its outcome, and its outcome at
+    its forecast, in level and in slope. Each is an e-process of conformal p-values of a run among
+    the reference and all runs since. If nothing changes, the chance of any alarm, ever, is at most
+    alpha.
+
+    Parameters
+    ----------
+    forecaster : forecaster or None, default=None
+        Makes forecasts of success of the scores; fitted on the reference, which itself gets
+        out-of-fold forecasts. None: X holds forecasts in [0, 1] already, of one predictor or, a
+        channel each, of several.
+    alpha : float, default=0.05
+        Chance of any false alarm: half of it for the first, a quarter for the second, and so on.
+    phi : {"weighted", "mean", "last", "min"}, default="weighted"
+        How the forecasts of a run become one: see `trajscore.metrics.aggregate`.
+    n_after : int, default=500
+        Runs after an alarm from which its cause is named, and which are the reference then on. No
+        alarm is given meanwhile.
+    random_state : int, RandomState instance or None, default=0
+        Breaks ties.
+
+    Attributes
+    ----------
+    changes_ : list of FleetChange
+        All changes that were noticed.
+    e_values_ : DataFrame
+        Of each quantity, and predictor ("" for those of all): e_value, log_e_value, and `since`,
+        the run after which it grew.
+    n_runs_ : int
+        Runs since the fit.
+    n_left_out_ : int
+        Runs that were not taken: later trials of a task, with `groups`.
+    n_late_outcomes_ : int
+        Outcomes that were not taken: of runs before an alarm, which came after it.
+
+    See Also
+    --------
+    trajscore.DensityRatioEProcess : Watches one run at a time.
+
+    Notes
+    -----
+    The promise is that of exchangeable runs: those of the reference and later ones, in the order in
+    which they are given, as long as nothing changes. Give runs in the order of their start. Several
+    trials of one task in a row break it; with `groups`, only the first of each task is taken. An
+    outcome that comes late is taken when it comes, and keeps the promise if the delay says nothing
+    about it: where failures are reported later, wait until all outcomes of a day have come.
+
+    Bets on outcomes are split by the success rates of bins of forecasts; a third of the reference
+    is taken for these, and p-values are ranks among the others. A process is a mixture of bets,
+    whose shares change hands at three rates ("sleepy jumper"). An alarm is given where any of the
+    processes exceeds their number over alpha (Ville, Bonferroni).
+
+    References
+    ----------
+    Vovk, Gammerman and Shafer (2022), Algorithmic Learning in a Random World, 2nd edition, chapter
+    8: conformal test martingales, and the simple jumper.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trajscore.datasets import make_trajectories
+    >>> from trajscore.monitoring import FleetMonitor
+    >>> runs = make_trajectories(4000, random_state=0)
+    >>> fleet = FleetMonitor().fit(runs.q[:1000], runs.target[:1000])
+    >>> fleet.update(runs.q[1000:2000], runs.target[1000:2000]).alarm
+    False
+    >>> bolder = runs.q.with_cells(runs.q.cells ** 0.3)  # another judge
+    >>> fleet.update(bolder[2000:], runs.target[2000:]).cause
+    'forecasts'
+    """
+
+    def __init__(
+        self,
+        forecaster: Any = None,
+        *,
+        alpha: float = 0.05,
+        phi: str = "weighted",
+        n_after: int = 500,
+        random_state: Any = 0,
+    ) -> None:
+        self.forecaster = forecaster
+        self.alpha = alpha
+        self.phi = phi
+        self.n_after = n_after
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
+        """Take runs as the reference.
+
+        Parameters
+        ----------
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            Forecasts, or scores that `forecaster` reads, of at least 50 runs.
+        y : array-like of shape (n_runs,), optional
+            Outcomes: 1 success, 0 failure, -1 not observed. Without them, lengths and forecasts
+            alone are watched.
+        groups : array-like of shape (n_runs,), optional
+            Tasks, where some have several trials: the first of each is taken.
+
+        Returns
+        -------
+        FleetMonitor
+            Before its first run.
+
+        Raises
+        ------
+        ValueError
+            If a parameter cannot be used, a forecast is not in [0, 1], or there are fewer than 50
+            runs, tasks or outcomes, or only successes or failures.
+        """
+        as_fraction(self.alpha, "alpha")
+        check_choice(self.phi, "phi", AGGREGATORS)
+        as_count(self.n_after, "n_after", _LEAST)
+        traces = self._checked(X, reset=True)
+        outcomes = None if y is None else _outcomes(y, traces)
+        self.forecaster_ = None
+        if self.forecaster is not None:
+            if outcomes is None:
+                raise ValueError("y is missing: a forecaster learns from outcomes")
+            known = outcomes != CENSORED
+            self.forecaster_ = clone(self.forecaster).fit(traces[known], outcomes[known])
+            traces = cross_fit_traces(self.forecaster, traces, outcomes, groups=groups)
+        self._random = np.random.default_rng(as_random_state(self.random_state).randint(2**31))
+        self._tasks: set[Any] | None = None if groups is None else set()
+        self._names = [str(name) for name in traces.channels or ("",)]
+        self.n_runs_ = self.n_left_out_ = self.n_late_outcomes_ = 0
+        self._waiting: OrderedDict[Any, Run] = OrderedDict()
+        self.changes_: list[FleetChange] = []
+        runs = self._runs(traces, outcomes, groups)
+        _check_reference(runs, has_outcomes=outcomes is not None)
+        self._watches_outcomes = outcomes is not None
+        self._begin(runs)
+        return self
+
+    def update(
+        self, X: Any, y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> FleetStatus:
+        """Take one run or more, in the order of their start.
+
+        Parameters
+        ----------
+        X : TrajectoryArray or array-like of shape (n_runs, T_max)
+            As in `fit`.
+        y : array-like of shape (n_runs,), optional
+            Outcomes; -1, or no y, for those that are not known yet: see `add_outcomes`.
+        groups : array-like of shape (n_runs,), optional
+            Tasks; needed where `fit` had them.
+
+        Returns
+        -------
+        FleetStatus
+            What is known now.
+
+        Raises
+        ------
+        ValueError
+            If a forecast is not in [0, 1], an outcome is neither 0, 1 nor -1, or groups are missing
+            or were not given to `fit`.
+        """
+        check_is_fitted(self, "changes_")
+        if (groups is None) != (self._tasks is None):
+            raise ValueError(
+                "groups: give the task of each run to fit and to update, or to neither of them"
+            )
+        traces = self._checked(X, reset=False)
+        outcomes = None if y is None else _outcomes(y, traces)
+        if self.forecaster_ is not None:
+            traces = self.forecaster_.transform(traces)
+        n_alarms = len(self.changes_)
+        for run in self._runs(traces, outcomes, groups):
+            self._take(run)
+        self.n_runs_ += len(traces)
+        return self._status(alarm=len(self.changes_) > n_alarms)
+
+    def add_outcomes(self, ids: ArrayLike, y: ArrayLike) -> FleetStatus:
+        """Take outcomes of runs that were given without one.
+
+        Parameters
+        ----------
+        ids : array-like of shape (n_runs,)
+            Ids of the runs, in the order in which their outcomes became known.
+        y : array-like of shape (n_runs,)
+            1 success, 0 failure.
+
+        Returns
+        -------
+        FleetStatus
+            What is known now.
+
+        Raises
+        ------
+        KeyError
+            If a run is not waiting for its outcome.
+        """
+        check_is_fitted(self, "changes_")
+        outcomes = check_outcomes(y, allow_soft=False)
+        labels = np.asarray(ids).tolist()
+        if len(labels) != len(outcomes) or (outcomes == CENSORED).any():
+            raise ValueError(
+                f"y must have an outcome, 0 or 1, for each of {number_of(len(labels), 'run')}; "
+                f"leave out runs whose outcome is not known yet"
+            )
+        if missing := [label for label in labels if label not in self._waiting]:
+            raise KeyError(f"run {missing[0]!r} is not waiting for an outcome")
+        n_alarms = len(self.changes_)
+        for label, outcome in zip(labels, outcomes.tolist(), strict=True):
+            run = self._waiting.pop(label)
+            run.outcome = outcome
+            if self.changes_ and run.number <= self.changes_[-1].alarm:
+                self.n_late_outcomes_ += 1
+            elif self._after is None:
+                self._bet_on_outcome(run)
+                self._look(run.number)
+            else:
+                self._settle()
+        return self._status(alarm=len(self.changes_) > n_alarms)
+
+    @property
+    def e_values_(self) -> pd.DataFrame:
+        """Evidence that something changed, by quantity and predictor."""
+        check_is_fitted(self, "changes_")
+        log_e = self._log_e()
+        columns = {
+            "e_value": np.exp(np.minimum(log_e, 700.0)),
+            "log_e_value": log_e,
+            "since": self._lowest_at + 1,
+        }
+        index = pd.MultiIndex.from_tuples(self._processes, names=["quantity", "predictor"])
+        return pd.DataFrame(columns, index=index)
+
+    # ------------------------------------------------------------------ runs
+
+    def _checked(self, X: Any, *, reset: bool) -> TrajectoryArray:
+        has_forecaster = self.forecaster is not None
+        return check_estimator_input(
+            self,
+            X,
+            reset=reset,
+            probabilities=not has_forecaster,
+            single_channel=False,
+            allow_missing=has_forecaster,
+        )
+
+    def _runs(self, X: TrajectoryArray, y: IntArray | None, groups: Any) -> Runs:
+        """Runs that are watched: of each task, the first."""
+        channels = [X] if X.channels is None else [X[name] for name in X.channels]
+        forecasts = np.column_stack([aggregate(channel, self.phi) for channel in channels])
+        outcomes = np.full(len(X), CENSORED) if y is None else y
+        tasks = [None] * len(X) if groups is None else check_labels(groups, len(X)).tolist()
+        ids, lengths, cells = X.ids.tolist(), X.lengths.astype(float), _cells(X.lengths, forecasts)
+        runs = []
+        for row, task in enumerate(tasks):
+            if self._tasks is not None:
+                if task in self._tasks:
+                    self.n_left_out_ += 1
+                    continue
+                self._tasks.add(task)
+            number, outcome = self.n_runs_ + row + 1, int(outcomes[row])
+            runs.append(Run(number, ids[row], lengths[row], forecasts[row], cells[row], outcome))
+        return runs
+
+    # ------------------------------------------------------------------ evidence
+
+    def _begin(self, reference: Runs) -> None:
+        """Watch from here on, without evidence."""
+        n_forecasts = len(self._names)
+        self._reference = reference
+        self._after: Runs | None = None  # since an alarm
+        self._recent: deque[Run] = deque(maxlen=_REMEMBERED)
+        self._processes = [("length", ""), *(("forecast", name) for name in self._names)]
+        if self._watches_outcomes:
+            self._processes += [("success", "")]
+            self._processes += [(kind, name) for kind in ("level", "slope") for name in self._names]
+        n = len(self._processes)
+        self._shares = np.full((n, len(_MOVES), len(_TILTS)), 1 / len(_TILTS))
+        self._log_capital = np.zeros((n, len(_MOVES)))
+        self._lowest, self._lowest_at = np.zeros(n), np.full(n, self.n_runs_)
+        self._counts = np.zeros((1 + n_forecasts, _GRID))
+        # bets may depend on runs that are in no p-value, and on no others
+        order = self._random.permutation(len(reference))
+        first, rest = np.split(order, [len(reference) // 3])
+        apart, counted = ([reference[row] for row in rows.tolist()] for rows in (first, rest))
+        forecasts = np.stack([run.forecast for run in apart])
+        n_bins = min(_BINS, max(len(apart) // _LEAST_IN_BIN, 2))
+        self._edges = np.quantile(forecasts, np.arange(1, n_bins) / n_bins, axis=0).T
+        self._known = np.zeros((1 + n_forecasts, n_bins))
+        self._successes = np.zeros_like(self._known)
+        self._count_outcomes(apart)
+        rate = (self._successes[0, 0] + 0.5) / (self._known[0, 0] + 1)
+        self._splits = (self._successes + rate) / (self._known + 1)
+        self._known[:], self._successes[:] = 0, 0
+        self._count_outcomes(counted)
+        for run in counted:
+            self._counts[np.arange(1 + n_forecasts), run.cells] += 1
+
+    def _take(self, run: Run) -> None:
+        if run.outcome == CENSORED and self._watches_outcomes:
+            self._waiting[run.id] = run
+            while len(self._waiting) > _REMEMBERED:
+                self._waiting.popitem(last=False)
+        if self._after is not None:
+            self._after.append(run)
+            self._settle()
+            return
+        self._recent.append(run)
+        self._bet_on_inputs(run)
+        if run.outcome != CENSORED and self._watches_outcomes:
+            self._bet_on_outcome(run)
+        self._look(run.number)
+
+    def _bet_on_inputs(self, run: Run) -> None:
+        """Bet on ranks of the length and the forecasts among all so far."""
+        rows = np.arange(len(run.cells))
+        self._counts[rows, run.cells] += 1
+        below = np.cumsum(self._counts, axis=1)
+        ties = self._counts[rows, run.cells]
+        u = (below[rows, run.cells] - self._random.random(len(rows)) * ties) / below[:, -1]
+        self._bet(slice(0, len(rows)), 1 + _TILTS * (u[:, None] - 0.5), run.number)
+
+    def _bet_on_outcome(self, run: Run) -> None:
+        """Bet on the rank of the outcome among all, and among those of like forecasts."""
+        rows, bins = np.arange(1 + len(self._names)), self._bins(run)
+        successes, known = self._successes[rows, bins], self._known[rows, bins]
+        low = np.where(run.outcome, 0.0, successes / (known + 1))
+        high = np.where(run.outcome, (successes + 1) / (known + 1), 1.0)
+        # levels, then slopes: other bets on the same outcomes
+        again = np.concatenate([rows, rows[1:]])
+        u = low[again] + self._random.random(len(again)) * (high - low)[again]
+        place = (2 * bins[1:] + 1) / self._known.shape[1] - 1
+        stretch = np.concatenate([np.ones(len(rows)), np.sqrt(3) * place])
+        before = self._splits[rows, bins][again][:, None]
+        after = expit(logit(before) + stretch[:, None] * _SHIFTS)
+        bets = np.where(u[:, None] < before, after / before, (1 - after) / (1 - before))
+        self._count_outcomes([run])
+        self._bet(slice(len(rows), None), bets, run.number)
+
+    def _bet(self, which: slice, bets: FloatArray, number: int) -> None:
+        """Multiply capital by bets whose shares change hands; note where it is lowest."""
+        shares = self._shares[which]
+        shares = (shares * (1 - _MOVES) + _MOVES / len(_TILTS)) * bets[:, None, :]
+        growth = shares.sum(axis=2)
+        self._shares[which] = shares / growth[:, :, None]
+        self._log_capital[which] += np.log(growth)
+        log_e = self._log_e(which)
+        is_lowest = log_e <= self._lowest[which]
+        self._lowest[which] = np.where(is_lowest, log_e, self._lowest[which])
+        self._lowest_at[which] = np.where(is_lowest, number, self._lowest_at[which])
+
+    def _log_e(self, which: slice = slice(None)) -> FloatArray:
+        capital = self._log_capital[which]
+        largest = capital.max(axis=1)
+        return np.asarray(largest + np.log(np.exp(capital - largest[:, None]).mean(axis=1)))
+
+    def _bins(self, run: Run) -> IntArray:
+        return np.append(0, (run.forecast[:, None] >= self._edges).sum(axis=1))
+
+    def _count_outcomes(self, runs: Runs) -> None:
+        for run in runs:
+            if run.outcome != CENSORED:
+                where = np.arange(1 + len(self._names)), self._bins(run)
+                self._successes[where] += run.outcome
+                self._known[where] += 1
+
+    # ------------------------------------------------------------------ alarms
+
+    @property
+    def _log_threshold(self) -> float:
+        return float(
+            np.log(len(self._processes) / self.alpha) + np.log(2) * (len(self.changes_) + 1)
+        )
+
+    def _look(self, number: int) -> None:
+        """Give an alarm where a process is above the threshold."""
+        log_e = self._log_e()
+        k = int(np.argmax(log_e))
+        if log_e[k] >= self._log_threshold:
+            since = int(self._lowest_at[k]) + 1
+            self.changes_.append(FleetChange(number, since, *self._processes[k], float(log_e[k])))
+            self._after = []
+
+    def _settle(self) -> None:
+        """Name the cause once enough runs have followed, which are the reference then on."""
+        after = self._after or []
+        known = sum(run.outcome != CENSORED for run in after) if self._watches_outcomes else np.inf
+        if len(after) < self.n_after or (
+            known < self.n_after and len(after) < _PATIENCE * self.n_after
+        ):
+            return
+        change = self.changes_[-1]
+        since = [run for run in self._recent if run.number >= change.since] + after
+        predictor = self._names.index(change.predictor) if change.predictor in self._names else 0
+        cause = cause_of(self._reference, since, predictor)
+        self.changes_[-1] = change._replace(cause=cause)
+        self._begin(after)
+
+    def _status(self, *, alarm: bool) -> FleetStatus:
+        last = self.changes_[-1] if self.changes_ else None
+        return FleetStatus(
+            n_runs=self.n_runs_,
+            alarm=alarm,
+            since=last.since if last else 0,
+            cause=last.cause if last else "",
+            log_e_value=float(self._log_e().max()),
+            log_threshold=self._log_threshold,
+        )
+
+
+def _cells(lengths: IntArray, forecasts: FloatArray) -> IntArray:
+    """Cells of lengths and of forecasts, on grids that do not depend on any run."""
+    octave = 32  # each length up to here has its own
+    of_length = np.where(lengths <= octave, lengths, octave * (np.log2(lengths / octave) + 1))
+    with np.errstate(divide="ignore"):
+        logits = np.clip(logit(forecasts), -_LONGEST_LOGIT, _LONGEST_LOGIT)
+    places = (logits / _LONGEST_LOGIT + 1) / 2 * (_GRID - 1)
+    return np.minimum(np.column_stack([of_length, places]), _GRID - 1).astype(np.int64)
+
+
+def _outcomes(y: ArrayLike, X: TrajectoryArray) -> IntArray:
+    return check_outcomes(y, X, allow_soft=False)
+
+
+def _check_reference(runs: Runs, *, has_outcomes: bool) -> None:
+    if len(runs) < _LEAST:
+        raise ValueError(
+            f"the reference has {number_of(len(runs), 'run')}; it needs {_LEAST}, each of another "
+            f"task where groups are given"
+        )
+    if not has_outcomes:
+        return
+    for outcome, name in ((1, "success"), (0, "failure")):
+        if not any(run.outcome == outcome for run in runs):
+            raise ValueError(f"the reference has no {name}; give runs of both outcomes, or no y")
