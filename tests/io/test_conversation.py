@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from trajscore import io
 from trajscore.io import MalformedRunError, Run
 from trajscore.io._conversation import (
     Conversation,
@@ -297,3 +298,11 @@ def test_what_a_run_gets_in_the_end(conversation):
 )
 def test_a_refusal_is_what_a_turn_says(conversation, fields, text):
     assert conversation.add({"role": "assistant", **fields}, 0).text == text
+
+
+def test_a_refusal_is_one_turn_where_a_completion_repeats_it(write):
+    refusal = {"role": "assistant", "content": None, "refusal": "I cannot."}
+    talk = [{"role": "user", "content": "Do it"}, refusal]
+    record = {"id": "a", "messages": talk, "choices": [{"message": refusal}]}
+    (run,) = io.read_runs(write("refusal.json", [record]))
+    assert [step.text for step in run.steps] == ["Do it", "I cannot."]

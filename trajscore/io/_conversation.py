@@ -139,9 +139,7 @@ class Conversation:
         return fields, parse_logprobs(logprobs, self.place, index)
 
     def _add_turn(self, fields: dict[str, Any], scores: TokenScores, kind: str, index: int) -> Step:
-        content = fields.get("content")
-        if content in (None, "") and isinstance(fields.get("refusal"), str):
-            content = fields["refusal"]
+        content = _content_of(fields)
         if isinstance(content, str):
             _refuse_printed(content, index)
         extra = leftover(fields, _MESSAGE)
@@ -246,6 +244,12 @@ class Conversation:
         return run
 
 
+def _content_of(fields: Mapping[str, Any]) -> Any:
+    """Return the content of a turn; of a refusal what it says."""
+    content, refusal = fields.get("content"), fields.get("refusal")
+    return refusal if content in (None, "") and isinstance(refusal, str) else content
+
+
 def _refuse_printed(text: str, index: int) -> None:
     """Refuse what Python prints of a message, whose parts cannot be distinguished."""
     if is_printed(text):
@@ -270,7 +274,7 @@ def _is_answer(step: Step, fields: Mapping[str, Any], index: int) -> bool:
     calls = [read_call(call, index) for call in fields.get("tool_calls") or []]
     return (
         step.actor == "agent"
-        and step.text == text_of(fields.get("content"))
+        and step.text == text_of(_content_of(fields))
         and [(call.name, call.arguments) for call in step.tool_calls]
         == [(call.name, call.arguments) for call in calls]
     )

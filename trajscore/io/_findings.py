@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import (
     bare_name,
-    candidate,
     note_on_words,
+    outcome_candidates,
     outcome_hint,
     refuse_counts,
     refuse_words,
@@ -19,6 +19,7 @@ from trajscore.core.meanings import (
 )
 from trajscore.core.values import number_of, unknown_name
 from trajscore.io._selection import Selection
+from trajscore.io._vocabulary import PERSON
 from trajscore.io.fields import LAST
 from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.tally import Tally
@@ -95,6 +96,21 @@ class Findings:
                 "outcome",
             )
 
+    def model_problem(self) -> str:
+        """Ask whose calls are a run, where several models were asked the same; or ""."""
+        return self._of_models() if self.tally.asked_alike else ""
+
+    def _of_models(self) -> str:
+        if not self.tally.models or self.selection.fields.id is not None:
+            return ""
+        own, field, *names = self.tally.models
+        return (
+            f"{number_of(self.tally.n_of_models, 'run')} made of calls of several models by "
+            f"{field!r}, such as {', '.join(map(repr, names[:_MAX_EXAMPLES]))}; if the calls of "
+            f"each model are a run, pass {{argument:id={own}}} {{argument:id={field}}}; if not, "
+            f"pass {{argument:id={own}}}"
+        )
+
     def outcome_problem(self) -> str:
         """Say how to name the outcome where no run has one; "" otherwise."""
         tally, table = self.tally, self.selection.table
@@ -112,10 +128,8 @@ class Findings:
             common = ", ".join(f"{value} {n}" for value, n in counts.most_common(_MAX_EXAMPLES))
             fields.append(f"{name!r}: {common}{', ...' * (len(counts) > _MAX_EXAMPLES)}")
         candidates = f" (the runs have {'; '.join(fields)})" if fields else ""
-        hints = (
-            candidate(name, counts, grades=True) for name, counts in tally.candidates().items()
-        )
-        hint = next((f", such as {hint}" for hint in hints if hint), "")
+        hints = outcome_candidates(tally.candidates(), grades=True)
+        hint = f", such as {hints[0]}" if hints else ""
         return (
             f"no run has an outcome{candidates}; name the field with {{argument:outcome}}{hint}, "
             f"or give a table of run ids ({ids} ...) and outcomes with {{argument:outcomes}}; "
@@ -124,8 +138,9 @@ class Findings:
 
     def problem(self) -> str:
         """Say what keeps the runs from being judged, and what to name; "" otherwise."""
-        own = (self.side_problem, self.outcome_problem, self.id_problem, self.role_problem)
-        return next(filter(None, (problem() for problem in own)), "")
+        of_runs = (self.side_problem, self.model_problem, self.outcome_problem, self.id_problem)
+        problems = (problem() for problem in (*of_runs, self.role_problem))
+        return next(filter(None, problems), "")
 
     def side_problem(self) -> str:
         """Say which runs are two sides of one conversation; "" where none are."""
@@ -157,7 +172,11 @@ class Findings:
             )
         else:
             return ""
-        roles = ",".join(f"{name}=agent" for name, _ in names.most_common(_MAX_ROLES))
+        guess = dict.fromkeys(names, "agent")
+        if len(names) > 1:  # who begins may be the one who gives the task
+            guess |= dict.fromkeys(self.tally.openers.keys() & names.keys(), "?")
+        guess |= dict.fromkeys(filter(PERSON.match, names), "user")
+        roles = ",".join(f"{name}={guess[name]}" for name, _ in names.most_common(_MAX_ROLES))
         return (
             f"{problem}; say which are the agent's, the user's or the environment's, for example "
             f"with {{argument:roles={roles}}}"
@@ -228,6 +247,8 @@ class Findings:
                 f"{number_of(n, 'run')}: calls of a model in one session, events of one run, "
                 f"or states that grow"
             )
+        if (models := self._of_models()) and not self.model_problem():
+            yield models
         if n := tally.n_beginnings():
             yield (
                 f"{number_of(n, 'run')} of {tally.n_runs:,} hold only the beginning of another "

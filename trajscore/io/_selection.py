@@ -97,7 +97,9 @@ class Selection:
 
     def _set_actor(self, step: Step, tally: Tally) -> None:
         """Set who acts by what the user says of a role, or of a name beside the role."""
-        names = (str(step.extra.get(name)) for name in ("role", "name")) if self.roles else ()
+        names = (
+            (str(step.extra.get(name)) for name in ("role", "name", "source")) if self.roles else ()
+        )
         named = next((name for name in names if name in self.roles), None)
         if named is not None:
             step.actor = self.roles[named]

@@ -9,8 +9,8 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
-from trajscore.io._vocabulary import as_fields
-from trajscore.io.fields import USUAL, usual_names
+from trajscore.io._vocabulary import as_fields, as_list
+from trajscore.io.fields import USUAL, by_keys, usual_names
 
 _DEPTH = 4  # of nested objects that are searched
 _SAMPLE = 20  # items of a list that are looked at
@@ -94,6 +94,8 @@ def unknown_json(
 
 def guess_parts(record: Mapping[str, Any]) -> dict[str, str]:
     """Return which fields may be the steps of a run, and the text and the actor of a step."""
+    runs = by_keys(record, _lists_objects)
+    record = runs[0][1] if len(runs) > 1 else record
     lists = [(path, items) for path, items in _lists(record) if _prose(_texts(items))]
     parts: dict[str, str] = {}
     steps: list[Any] = [record]
@@ -142,6 +144,10 @@ def _lists(value: Any, path: Path_ = ()) -> Iterator[tuple[Path_, list[Any]]]:
         for name, inner in value.items():
             if not words_of(str(name)) & _REQUESTS:
                 yield from _lists(inner, (*path, str(name)))
+
+
+def _lists_objects(value: Any) -> bool:
+    return any(isinstance(next(iter(as_list(v)), None), dict) for v in as_fields(value).values())
 
 
 def _is_by_id(fields: Mapping[str, Any]) -> bool:

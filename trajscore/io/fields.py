@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -57,7 +57,7 @@ OF_STEPS = ("action", "tool_calls", "observation", "logprobs")
 WITHIN = (
     "metadata", "meta", "info", "scores", "evaluation", "eval", "result", "results", "feedback",
     "feedback_stats", "labels", "tags", "attributes", "extra", "summary", "grading",
-    "additional_kwargs", "response_metadata",
+    "additional_kwargs", "response_metadata", "report", "test_result",
 )  # fmt: skip
 """Objects within a record whose fields are searched too."""
 
@@ -247,6 +247,32 @@ def _named_path(record: Mapping[str, Any], name: str) -> str:
         return name
     paths = (f"{owner}.{name}" for owner in WITHIN if isinstance(record.get(owner), dict))
     return next((path for path in paths if dig(record, path) is not None), name)
+
+
+def by_keys(fields: Any, is_record: Callable[[Any], bool]) -> list[tuple[tuple[str, ...], Any]]:
+    """Return the records that an object holds by ids at any depth; none if it holds all else too.
+
+    >>> by_keys({"a": {"task0": 1, "task1": 2}, "b": {"task0": 3}}, is_number)
+    [(('a', 'task0'), 1), (('a', 'task1'), 2), (('b', 'task0'), 3)]
+    """
+    records: list[tuple[tuple[str, ...], Any]] = []
+    for name, value in fields.items() if isinstance(fields, dict) else ():
+        inner = [((), value)] if is_record(value) else by_keys(value, is_record)
+        if not inner:
+            return []
+        records += [((str(name), *path), record) for path, record in inner]
+    return records
+
+
+def with_key(path: tuple[str, ...], record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with an id of the keys that lead to it; below one key its own id counts.
+
+    >>> with_key(("a", "task0"), {"run": 7}), with_key(("task0",), {"run": 7})
+    ({'run': 'a-task0'}, {'id': 'task0', 'run': 7})
+    """
+    if len(path) < 2:
+        return {"id": path[0], **record}
+    return {**record, next(iter(usual_names("id", record)), "id"): "-".join(path)}
 
 
 def scalar(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -14,7 +14,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import parse_numbers
-from trajscore.core.meanings import bare_name, candidate, sounds_bad, words_of
+from trajscore.core.meanings import bare_name, outcome_candidates, sounds_bad, words_of
 from trajscore.core.optional import optional
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import (
@@ -257,13 +257,12 @@ def refuse_records(frame: pd.DataFrame) -> None:
         )
 
 
-def _outcome_candidates(frame: pd.DataFrame) -> Iterator[str]:
-    """Yield how to name each column that may be the outcome by its words, or by its name."""
-    for name in frame.columns:
-        values = frame[name].dropna()
-        kinds = values.unique() if values.dtype.kind in "biuf" else values.map(str).unique()
-        if hint := candidate(str(name), kinds.tolist()):
-            yield hint
+def _outcome_candidates(frame: pd.DataFrame) -> list[str]:
+    """Return how to name the columns that may be the outcome by their words, or their names."""
+    columns = {str(name): frame[name].dropna() for name in frame.columns}
+    numbers = {name for name, values in columns.items() if values.dtype.kind in "biuf"}
+    kinds = {name: v if name in numbers else v.map(str) for name, v in columns.items()}
+    return outcome_candidates({name: values.unique().tolist() for name, values in kinds.items()})
 
 
 def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:

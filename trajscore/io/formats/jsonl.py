@@ -23,11 +23,13 @@ from trajscore.io.fields import (
     TIME_WORDS,
     USUAL,
     Fields,
+    by_keys,
     dig,
     may_be_duration,
     several_runs,
     steps_field,
     usual_names,
+    with_key,
 )
 from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import is_chat
@@ -245,12 +247,18 @@ def _are_durations(lines: list[Mapping[str, Any]], fields: Fields) -> bool:
 
 
 def _records_at(records: Iterable[Item], path: str) -> Iterator[Item]:
-    """Yield the runs within records: those that have the steps, also within a list on the way."""
+    """Yield the runs within records that have the steps, in a list on the way or by their ids."""
     parts = path.split(".")
     for place, record in records:
         lists = (dig(record, ".".join(parts[:k])) for k in range(1, len(parts)))
         runs = next((inner for inner in lists if isinstance(inner, list)), None)
-        if runs is None or isinstance(dig(record, path), list):
+        if isinstance(dig(record, path), list):
+            yield place, record
+            continue
+        if runs is None:
+            keyed = by_keys(record, lambda value: isinstance(dig(value, path), list))
+            runs = [with_key(keys, run) for keys, run in keyed]
+        if not runs:
             yield place, record
         else:
             yield from ((replace(place, index=k), run) for k, run in enumerate(runs))
