@@ -102,8 +102,9 @@ class OpenAI(Format):
         )
         if used == {"steps"} and isinstance(raw.get("state"), str):  # a result of smolagents
             run.stop_reason = raw["state"]
-        if calls:  # an id within a request, which is not kept
-            run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
+        # an id within a request, which is not kept
+        run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
+        if calls:
             return add_spans(talk, calls.spans(), run)
         messages = messages or []
         talk.add_all(messages)
