@@ -404,7 +404,7 @@ def test_json_lines_bad_input(write):
         ([{"run": 1, "t": 1}, {"run": 1, "t": 1}], "it has step 1 twice"),
         ([{"run": 1, "t": 1}, {"run": 1}], "some of its lines have no step number"),
         ([{"run": 1, "t": "one"}], "its step should be a number, but line 0 of the run has 'one'"),
-        ([{"run": 1, "y": 7}], "expected true, false"),
+        ([{"run": 1, "y": -7}], "expected true, false"),
     ],
 )
 def test_json_lines_malformed_runs(write, rows, said):

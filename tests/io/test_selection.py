@@ -359,7 +359,7 @@ def test_counts_of_tests_are_no_outcome(log):
         path = log(*({"results": c} if prefix else c for c in counts))
         with pytest.raises(ValueError, match=f"'{prefix}passed' and '{prefix}failed' are") as error:
             io.read_runs(path)
-        assert f"outcome='{prefix}failed' outcome_map='0=1,2=0'" in str(error.value)
+        assert f"outcome='{prefix}failed' outcome_map='0=1,1=0,2=0'" in str(error.value)
         runs = io.read_runs(path, outcome=f"{prefix}failed", outcome_map="0=1,2=0")
         assert io.outcomes(runs).tolist() == [1, 0]
         assert io.outcomes(io.read_runs(path, outcomes={"r0": 1, "r1": 0})).tolist() == [1, 0]

@@ -300,7 +300,7 @@ def refuse_counts(
         )
     hint, others = "Name", sorted({other for _, other in pairs if is_number(other)})
     if (0, 0) not in pairs and len(others) <= MOST_NAMED:
-        meanings = Meanings((_word(number), int(number == 0)) for number in others)
+        meanings = Meanings((_word(n), int(n == 0)) for n in sorted({0, 1, *others}))
         hint = f"If a run succeeds where {opposite!r} is 0, pass {{argument:outcome={opposite}}} "
         hint += f"{{argument:outcome_map={meanings}}}; otherwise name"
     raise ArgumentError(

@@ -74,7 +74,11 @@ class Findings:
                 owner, known = "turn", list(tally.names_of_turns)
             problem = f"no {owner} has a field named {name!r}, and there is no other to name"
             problem = f"{problem}; {_REMEDIES[part]}"
-            if known:
+            if part == "outcome" and name in tally.objects:
+                paths = ", ".join(f"{name}.{inner}" for inner in tally.objects[name])
+                inner = f"name one of its fields ({paths}), or " if paths else ""
+                problem = f"{name!r} is not a single value; {inner}{_REMEDIES[part]}"
+            elif known:
                 bare = bare_name(name) if part != "stop_reason" else name
                 known = [outcome_hint(other) for other in known] if bare != name else known
                 problem = unknown_name(f"field of a {owner}", name, known)

@@ -88,7 +88,7 @@ def of_batch(record: Any) -> dict[str, Any] | None:
         return None
     messages = [*messages_in(request, "user"), *messages_in(answer, "assistant")]
     own = {name: value for name, value in record.items() if name not in sides}
-    name = first(record, ("custom_id", "recordId", "request_id", "id"))
+    name = first(record, ("custom_id", "recordId", "request_id", "key", "id"))
     return own | {"id": name, "messages": messages, "usage": first(answer, keys.USAGES)}
 
 

@@ -15,6 +15,9 @@ from trajscore.io.fields import USUAL, by_keys, usual_names
 _DEPTH = 4  # of nested objects that are searched
 _SAMPLE = 20  # items of a list that are looked at
 _TEXTS = {*USUAL["text"], "thought", "output", "answer", "response", "body", "say", "said"}
+_BESIDE_TEXT = {
+    "action": ("action", "act", "command"), "observation": ("observation", "obs", "tool_output"),
+}  # fmt: skip
 _ACTORS = {*USUAL["actor"], "author", "speaker", "agent", "from", "sender", "who"}
 _IDS = {"id", "key", "conv", "conversation", "session", "run", "thread", "trace", "episode", "task"}
 _MOST = 12  # names of fields that are shown
@@ -102,12 +105,21 @@ def guess_parts(record: Mapping[str, Any]) -> dict[str, str]:
     if lists:
         where, steps = max(lists, key=lambda item: (_has_text(item[1]), len(item[1])))
         parts["steps"] = ".".join(where)
+    names = {name for step in steps for name in step}
+    others = {part: [n for n in usual if n in names][:1] for part, usual in _BESIDE_TEXT.items()}
     texts = _texts(steps)
     prose = _prose(texts)
+    prose = [path for path in prose if [path[-1]] not in others.values()] or prose
     if not prose:
         return {}
     text = max(prose, key=lambda path: (path[-1].lower() in _TEXTS, len(texts[path][0])))
     parts["text"] = ".".join(text)
+    parts |= {
+        part: name
+        for part, own in others.items()
+        for name in own
+        if name not in USUAL[part] and name != parts["text"]
+    }
     actors = [path for path in texts if path[-1].lower() in _ACTORS and _are_names(texts[path])]
     if actors:
         actor = min(actors, key=lambda path: (len(path), path))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -24,6 +24,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "outcome": (
         "outcome", "solved", "success", "resolved", "passed", "correct", "is_correct",
         "is_success", "succeeded", "correctness", "exact_match", "acc", "reward", "y",
+        "rewards",
     ),
     "stop_reason": ("stop_reason", "termination_reason", "exit_status", "end_reason"),
     "confidence": (
@@ -73,7 +74,7 @@ def may_be_duration(name: str, value: Any) -> bool:
     return bool(words_of(name) & TIME_WORDS) and is_number(value) and abs(value) < _EARLIEST
 
 
-OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed"}
+OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed", "repetition", "rollout"}
 """Fields that have one value in a run, unless its id is that of several."""
 
 
@@ -81,11 +82,13 @@ LAST = ".-1"
 """What follows the name of a list of outcomes, of which the last one counts."""
 
 
-def several_runs(name: str, run: str, own: str) -> ArgumentError:
-    """Return the error for an id under which a field has several values."""
+def several_runs(names: Sequence[str], run: str, own: Sequence[str]) -> ArgumentError:
+    """Return the error for an id under which fields have several values."""
+    ids = " ".join(f"{{argument:id={name}}}" for name in own)
+    others = " ".join(f"{{argument:id={name}}}" for name in names)
     return ArgumentError(
-        f"run {run!r} has several values of {name!r}; if each is a run of its own, pass "
-        f"{{argument:id={own}}} {{argument:id={name}}}; if not, pass {{argument:id={own}}}",
+        f"run {run!r} has several values of {' and '.join(map(repr, names))}; if each is a run of "
+        f"its own, pass {ids} {others}; if not, pass {ids}",
         "id",
     )
 

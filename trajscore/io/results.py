@@ -16,6 +16,11 @@ _DEPTH = 3
 _MEASURES = ("stats", "metrics", "metricsdata", "metrics_data", "scores", "evaluations")
 _AVERAGES = {"results", "configs"}  # of lm-evaluation-harness
 
+NO_STEPS = (
+    "{} holds outcomes of runs, and no steps. Hold it against another such file with trajscore "
+    "compare or check, or pass it with --outcomes beside a log"
+)
+
 Row = dict[str, Any]
 
 
@@ -58,13 +63,23 @@ def is_results(path: Path, max_size: int | None = None) -> bool:
     return is_result(row) or bool(usual_names("outcome", row) and (is_scored or is_step))
 
 
+def outcomes_only(path: Path, max_size: int | None = None) -> str:
+    """Say that a file holds outcomes of runs without steps, and what takes it; "" of another."""
+    try:
+        row = next(json_rows(path, max_size), {})
+    except ValueError:
+        return ""
+    return NO_STEPS.format(path) if is_result(row) else ""
+
+
 def is_result(row: Mapping[str, Any]) -> bool:
     """Tell the record of a run that has its outcome, and no steps, from other rows."""
     parts = ("outcome", "task", "step", "confidence")
     outcome, task, step, confidence = (usual_names(part, row) for part in parts)
     if any(isinstance(value, Mapping) for value in row.values()):
         confidence = tuple(name for name in confidence if name != "score")  # of the answer
-    is_plain = outcome and task and not (step or confidence or steps_field(row))
+    lists = any(isinstance(next(iter(as_list(value)), None), dict) for value in row.values())
+    is_plain = outcome and task and not (step or confidence or lists or steps_field(row))
     return isinstance(row, Result) or bool(is_plain)
 
 

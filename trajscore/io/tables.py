@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.frame import parse_numbers
+from trajscore.core.frame import joined_ids, parse_numbers
 from trajscore.core.meanings import bare_name, outcome_candidates, sounds_bad, words_of
 from trajscore.core.optional import optional
 from trajscore.core.type_aliases import FloatArray
@@ -27,6 +26,7 @@ from trajscore.core.values import (
 from trajscore.io._messages import is_printed
 from trajscore.io._vocabulary import ROLES, as_fields, as_list, parsed
 from trajscore.io.fields import (
+    LAST,
     OF_ONE_RUN,
     TIME_WORDS,
     USUAL,
@@ -145,8 +145,10 @@ def choose_columns(
             missing.append(part)
     if missing:
         raise _missing_parts(missing, frame)
-    _refuse_durations(frame, guessed.get("step", ()), list(fields.ids or guessed["id"]))
-    _refuse_several(frame, guessed.get("id", ()))
+    ids, step = list(fields.ids or guessed["id"]), fields.step or chosen["step"]
+    _refuse_durations(frame, guessed.get("step", ()), ids)
+    _refuse_several(frame, ids, step, is_guessed="id" in guessed)
+    _refuse_lists(frame, ids, str(chosen.get("outcome", fields.outcome)))
     scores = tuple(dict.fromkeys((*fields.scores, *fields.risks, *(n for n, _ in fields.scales))))
     if fields.confidence is not None and fields.confidence not in scores:
         scores = (fields.confidence, *scores)
@@ -184,12 +186,61 @@ def _refuse_durations(frame: pd.DataFrame, steps: tuple[str, ...], ids: list[str
             )
 
 
-def _refuse_several(frame: pd.DataFrame, ids: tuple[str, ...]) -> None:
-    """Ask about runs under a guessed id that have several models or trials."""
-    for own, name in product(ids, sorted(OF_ONE_RUN & {*frame.columns})):
-        pairs = frame[[own, name]].dropna().astype(str).drop_duplicates()
-        if (shared := pairs[own].duplicated()).any():
-            raise several_runs(name, pairs[own][shared].iloc[0], own)
+def _refuse_several(frame: pd.DataFrame, ids: list[str], step: str, *, is_guessed: bool) -> None:
+    """Ask about runs that have several models or trials, under a guessed id or one step twice."""
+    names = own_of_runs(frame, ids)
+    if names and (is_guessed or (step in frame and frame.duplicated([*ids, step]).any())):
+        raise several_runs(names, _run_of_several(frame, ids, names[0]), ids)
+
+
+def own_of_runs(frame: pd.DataFrame, ids: Sequence[str]) -> list[str]:
+    """Return the columns with one value in a run that have several under these ids."""
+    names = [name for name in frame.columns if name in OF_ONE_RUN and name not in ids]
+    return [name for name in names if _run_of_several(frame, ids, name)]
+
+
+def _run_of_several(frame: pd.DataFrame, ids: Sequence[str], name: str) -> str:
+    """Return the first run with several values in a column; "" without one."""
+    if any(map(_holds_objects, (frame[column] for column in (*ids, name)))):
+        return ""  # which is refused where it is read
+    counts = frame.groupby(list(ids), sort=False)[name].nunique()
+    run = counts.index[int(np.argmax(counts > 1))] if (counts > 1).any() else ()
+    return "-".join(map(str, run if isinstance(run, tuple) else (run,)))
+
+
+def _holds_objects(column: pd.Series) -> bool:
+    is_object = column.dtype.kind == "O"
+    return bool(is_object and column.map(lambda value: isinstance(value, (list, dict))).any())
+
+
+def _refuse_lists(frame: pd.DataFrame, ids: list[str], outcome: str) -> None:
+    """Ask about a column of outcomes with a value a step."""
+    name = bare_name(outcome, frame.columns)
+    run = _run_of_several(frame, ids, name) if name in frame else ""
+    if run:
+        values = frame[name][joined_ids(frame, ids).astype(str) == run].tolist()
+        raise ArgumentError(
+            f"column {name!r} has several values in run {run!r}, "
+            f"{', '.join(map(run_label, values[:3]))} ...; if the last one counts, pass "
+            f"{{argument:outcome={outcome}{LAST}}}; if their sum does, add a column, in pandas: "
+            f"df['total'] = df.groupby({ids!r})[{name!r}].transform('sum'); otherwise correct the "
+            f"rows, or name another column with {{argument}}",
+            "outcome",
+        )
+
+
+def with_last_outcome(frame: pd.DataFrame, fields: Fields) -> tuple[pd.DataFrame, Fields]:
+    """Give every row of a run its last outcome, where that was asked for."""
+    outcome = (fields.outcome or "").removesuffix(LAST)
+    name, ids = bare_name(outcome, frame.columns), fields.ids or usual_names("id", frame)[:1]
+    if outcome == fields.outcome or name not in frame or not {*ids} <= {*frame} or not ids:
+        return frame, fields
+    step = fields.step or next(iter(usual_names("step", frame)), ROWS)
+    times = parse_numbers(frame[step]) if step in frame else pd.Series(0, frame.index)
+    times = frame[step] if times.isna().all() else times
+    ordered = frame.loc[times.sort_values(kind="stable").index]
+    last = ordered.groupby(list(ids))[name].transform("last")
+    return frame.assign(**{name: last}), replace(fields, outcome=outcome)
 
 
 def agent_rows(frame: pd.DataFrame, chosen: Fields) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -230,14 +281,22 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
             f"ids and outcomes with {{argument:outcomes}}; where none is known, trajscore label "
             f"chooses runs to read"
         )
+    names = {parts[0]: "{argument}"} | ({"id": ids} if (ids := _ids_of_tasks(frame)) else {})
     problems = "; ".join(
         f"no column has a usual name for the {PARTS[part]} ({', '.join(USUAL[part])}); "
-        f"name it with {'{argument}' if part == parts[0] else f'{{argument:{part}}}'}"
-        f"{hints.get(part, '')}"
+        f"name it with {names.get(part, f'{{argument:{part}}}')}{hints.get(part, '')}"
         for part in parts
     )
     columns = ", ".join(map(str, frame.columns))
     return ArgumentError(f"{problems}; the table has: {columns}", parts[0])
+
+
+def _ids_of_tasks(frame: pd.DataFrame) -> str:
+    """Return how to name tasks and trials as the id, where no step stands twice in them; or ""."""
+    tasks, steps = list(usual_names("task", frame)[:1]), list(usual_names("step", frame)[:1])
+    ids = [*tasks, *own_of_runs(frame, tasks)] if tasks else []
+    is_unique = ids and steps and not frame.duplicated([*ids, *steps]).any()
+    return " ".join(f"{{argument:id={name}}}" for name in ids) if is_unique else ""
 
 
 def refuse_records(frame: pd.DataFrame) -> None:

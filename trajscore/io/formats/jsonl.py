@@ -69,6 +69,9 @@ class JSONLines(Format):
         if not head.whole or is_chat(head) or not usual_names("id", head.fields):
             return False
         # a text under another name would be lost
+        steps = as_list(head.fields.get(steps_field(head.fields) or ""))
+        if any("text" in guess_parts(step) and not _is_known(step) for step in steps[:1]):
+            return False
         return is_turn(head.fields) or not is_turn(head.fields, guess_parts(head.fields))
 
     def runs(self, file: LogFile, options: _Options) -> Iterator[Item]:
@@ -89,6 +92,10 @@ class JSONLines(Format):
     def run(self, raw: Any, place: Place, options: _Options) -> Run:
         read = _run_of_steps if isinstance(raw, _Lines) else _run_of_line
         return read(raw, place, place.fields.over(options.fields))
+
+
+def _is_known(step: Any) -> bool:
+    return bool(usual_names("text", step) or usual_names("confidence", step))
 
 
 class _Lines(list[Any]):
@@ -167,7 +174,7 @@ def _run_of_steps(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
     own = fields.names(lines[0], ("id",)).get("id", "")
     for name in OF_ONE_RUN & lines[0].keys() if fields.id is None and own else ():
         if len({str(line[name]) for line in lines if line.get(name) is not None}) > 1:
-            raise several_runs(name, str(place.run), own)
+            raise several_runs([name], str(place.run), [own])
     talk = Conversation(place)
     kind = _kind_of_actor(lines, fields)
     for index, line in enumerate(_in_order(lines, fields)):
