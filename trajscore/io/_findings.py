@@ -69,25 +69,29 @@ class Findings:
                 continue
             if part == "outcome" and self.selection.table is not None:  # a column of the table
                 continue
-            owner, known = ("run", list(tally.values))
-            if part == "confidence":
-                owner, known = "turn", list(tally.names_of_turns)
-            problem = f"no {owner} has a field named {name!r}, and there is no other to name"
-            problem = f"{problem}; {_REMEDIES[part]}"
-            if part == "outcome" and name in tally.objects:
-                paths = ", ".join(f"{name}.{inner}" for inner in tally.objects[name])
-                inner = f"name one of its fields ({paths}), or " if paths else ""
-                problem = f"{name!r} is not a single value; {inner}{_REMEDIES[part]}"
-            elif known:
-                bare = bare_name(name) if part != "stop_reason" else name
-                known = [outcome_hint(other) for other in known] if bare != name else known
-                problem = unknown_name(f"field of a {owner}", name, known)
-            raise ArgumentError(f"{file}: {{argument}}: {problem}", part)
+            raise ArgumentError(f"{file}: {{argument}}: {self._not_there(part, name)}", part)
         for role in self.selection.roles:
             if not tally.used["roles", role]:
                 known = [*tally.unknown_roles, *tally.names_of_users]
                 problem = unknown_name("role", role, known)
                 raise ArgumentError(f"{file}: {{argument}}: {problem}", "roles")
+
+    def _not_there(self, part: str, name: str) -> str:
+        """Say that a named field is nowhere, or is an object, and which there are."""
+        tally = self.tally
+        if part == "outcome" and name in tally.objects:
+            paths = ", ".join(f"{name}.{inner}" for inner in tally.objects[name])
+            inner = f"name one of its fields ({paths}), or " if paths else ""
+            return f"{name!r} is not a single value; {inner}{_REMEDIES[part]}"
+        owner, known = ("run", list(tally.values))
+        if part == "confidence":
+            owner, known = "turn", list(tally.names_of_turns)
+        if not known:
+            problem = f"no {owner} has a field named {name!r}, and there is no other to name"
+            return f"{problem}; {_REMEDIES[part]}"
+        bare = bare_name(name) if part != "stop_reason" else name
+        known = [outcome_hint(other) for other in known] if bare != name else known
+        return unknown_name(f"field of a {owner}", name, known)
 
     def _refuse_lists(self, file: str) -> None:
         """Refuse outcomes of which runs have several."""

@@ -12,7 +12,14 @@ from typing import Any
 
 from trajscore.io import _vocabulary as keys
 from trajscore.io._conversation import role_of
-from trajscore.io._events import ends_run, is_beside_calls, is_event, spans_of_events
+from trajscore.io._events import (
+    ends_run,
+    is_beside_calls,
+    is_event,
+    moment_of,
+    payload_of,
+    spans_of_events,
+)
 from trajscore.io._messages import as_chat, find_messages, is_chat_list, is_message
 from trajscore.io._payloads import messages_in
 from trajscore.io._run import MalformedRunError
@@ -38,7 +45,10 @@ class Calls(list[Any]):
             return fields
         of_events = {name for record in self if is_event(record) for name in record}
         own = self[0].keys() & self[-1].keys()  # such as the id of the run
-        return {k: v for k, v in fields.items() if k not in of_events or k in own & _OF_A_RUN}
+        own |= {name for name in self[-1] if usual_names("outcome", [name])}
+        said = [payload_of(record) for record in self if moment_of(record)[1] == "end"][-1:]
+        kept = {k: v for k, v in fields.items() if k not in of_events or k in own & _OF_A_RUN}
+        return dict(*said) | kept
 
     def spans(self) -> Iterator[Span]:
         """Yield them as a trace would hold them."""

@@ -19,7 +19,19 @@ _BESIDE_TEXT = {
     "action": ("action", "act", "command"), "observation": ("observation", "obs", "tool_output"),
 }  # fmt: skip
 _ACTORS = {*USUAL["actor"], "author", "speaker", "agent", "from", "sender", "who"}
-_IDS = {"id", "key", "conv", "conversation", "session", "run", "thread", "trace", "episode", "task"}
+_IDS = {
+    "id",
+    "key",
+    "conv",
+    "conversation",
+    "session",
+    "run",
+    "thread",
+    "trace",
+    "episode",
+    "task",
+    "traj",
+}
 _MOST = 12  # names of fields that are shown
 _LONGEST_NAME = 40  # of an actor
 _FIELD = re.compile(r"[A-Za-z_][\w.-]{0,40}")  # what a field of an object is called

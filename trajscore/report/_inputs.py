@@ -34,8 +34,8 @@ from trajscore.datasets import load_chess
 from trajscore.io.fields import USUAL_FIELDS, Fields, usual_names
 from trajscore.io.outcome_tables import JOINED, join_outcomes
 from trajscore.io.reading import stream_runs
-from trajscore.io.results import NO_STEPS
 from trajscore.io.registry import Format, detect_log, find_format
+from trajscore.io.results import NO_STEPS
 from trajscore.io.tables import (
     PARTS,
     RESULTS,
