@@ -221,6 +221,14 @@ def _word(value: Any) -> str:
     return str(value).strip().lower()
 
 
+def listed_outcomes(name: Any) -> ValueError:
+    """Return the error for a column of outcomes that holds lists."""
+    return ValueError(
+        f"column {name!r} holds a list or an object; give one outcome a run, in pandas "
+        f"df.explode([{name!r}, ...]) with the other lists of samples"
+    )
+
+
 def map_outcomes(
     column: pd.Series, meanings: Mapping[str, float], is_turned: bool = False
 ) -> pd.Series:
@@ -230,8 +238,7 @@ def map_outcomes(
     try:
         codes, kinds = pd.factorize(column)  # missing values are -1
     except TypeError:
-        problem = f"column {column.name!r} holds a list or an object"
-        raise ValueError(f"{problem}; give one outcome a run") from None
+        raise listed_outcomes(column.name) from None
     outcomes = [as_mapped(kind, meanings) for kind in kinds]
     words = {k: kind for k, kind in enumerate(outcomes) if isinstance(kind, str)}
     if words:

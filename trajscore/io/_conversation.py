@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, cast
 
+from trajscore.core.values import parse_number
 from trajscore.io._messages import as_chat, is_printed
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, ToolCall, leftover
 from trajscore.io._vocabulary import ROLES, USAGES, as_fields, first, token_counts
@@ -304,10 +305,13 @@ def as_number(value: Any, name: str, index: int) -> float | None:
     """Read a number that may be missing."""
     if value is None or isinstance(value, bool):
         return None
+    share = parse_number(value) if isinstance(value, str) and value.rstrip().endswith("%") else None
     try:
-        number = float(value)
+        number = float(value if share is None else share)
     except (TypeError, ValueError):
-        raise MalformedRunError(f"message {index}: its {name} is {value!r}, not a number") from None
+        hint = "; write numbers for words, such as 0.9 for high" if isinstance(value, str) else ""
+        problem = f"message {index}: its {name} is {value!r}, not a number{hint}"
+        raise MalformedRunError(problem) from None
     if math.isinf(number):
         raise MalformedRunError(f"message {index}: its {name} is infinite")
     return None if math.isnan(number) else number

@@ -1,7 +1,7 @@
 """Events of a workflow, an object each: what a model was given and answered, what tools returned.
 
 LlamaIndex streams them; a log gives them the id of their run, or holds one run after the other.
-Others log when a run, a call of a model or of a tool starts and ends, with what it got or gave.
+Others log when a run, or a call of a model or a tool, starts and ends, and what it was given or gave.
 """
 
 from __future__ import annotations
@@ -106,18 +106,18 @@ def _spans_of_moments(records: list[Mapping[str, Any]]) -> Iterator[Span]:
         call = first(fields, ("tool_call_id", "call_id"))
         name = first(fields, ("name", "tool", "tool_name"))
         start = {} if moment == "start" else started.pop((about, call or name), {})
-        given = first({**start, **fields}, _GIVEN)
+        inputs = first({**start, **fields}, _GIVEN)
         if moment == "start":
             started[about, call or name] = fields
         if kind == "other":
-            is_task = moment == "start" and isinstance(given, str) and not asks
-            yield Span(index, inputs=[{"role": "user", "content": given}] if is_task else None)
+            is_task = moment == "start" and isinstance(inputs, str) and not asks
+            yield Span(index, inputs=[{"role": "user", "content": inputs}] if is_task else None)
         elif moment != "start":
-            gave = first(fields, _GAVE)
+            outputs = first(fields, _GAVE)
             if kind == "model" and fields.get("tool_calls"):
-                gave = {"content": gave, "tool_calls": fields["tool_calls"]}
+                outputs = {"content": outputs, "tool_calls": fields["tool_calls"]}
             failed, tokens = True if moment == "error" else None, first(fields, USAGES)
-            values = {"name": name, "inputs": given, "outputs": gave, "call": call}
+            values = {"name": name, "inputs": inputs, "outputs": outputs, "call": call}
             yield Span(index, kind, **values, error=failed, tokens=token_counts(tokens))
 
 

@@ -55,6 +55,44 @@ _PRINTED = re.compile(
 )
 
 
+_SPEAKER = re.compile(
+    r"^(system|developer|user|human|assistant|ai|tool):[ \t]*", re.IGNORECASE | re.MULTILINE
+)
+_TRANSCRIPTS = {
+    "chat",
+    "conversation",
+    "dialog",
+    "dialogue",
+    "log",
+    "messages",
+    "text",
+    "transcript",
+}
+
+
+def turns_of_transcript(text: str) -> list[Any]:
+    """Return the turns of a dialogue in one text, each on its own lines; none of another text."""
+    if not _SPEAKER.match(text.lstrip()):
+        return []
+    _, *parts = _SPEAKER.split(text.lstrip())
+    return [
+        {"role": who.lower(), "content": "" if words.strip() == "None" else words.rstrip("\n")}
+        for who, words in zip(parts[::2], parts[1::2], strict=True)
+    ]
+
+
+def _find_transcript(record: Mapping[str, Any]) -> tuple[list[Any], set[str]]:
+    """Return the turns of the one text of a record in which a user and an agent speak."""
+    texts = {k: v for k, v in record.items() if words_of(str(k)) & _TRANSCRIPTS}
+    turns = {k: turns_of_transcript(v) for k, v in texts.items() if isinstance(v, str)}
+    of_both = {
+        name: own
+        for name, own in turns.items()
+        if {"user", "agent"} <= {keys.ROLES[turn["role"]] for turn in own}
+    }
+    return next(((own, {name}) for name, own in of_both.items()), ([], set()))
+
+
 def is_printed(value: Any) -> bool:
     """Tell a message as Python prints it."""
     return isinstance(value, str) and _PRINTED.match(value) is not None
@@ -139,6 +177,8 @@ def _find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str
     others = [name for name, value in record.items() if is_chat_list(value)]
     if len(others) == 1:
         return record[others[0]], {others[0]}
+    if (transcript := _find_transcript(record))[0]:
+        return transcript
     saved = (name for name in record if keys.STATE_WORDS & words_of(str(name)))
     states = {name: _in_state(record[name]) for name in saved}
     name = max(states, key=lambda name: len(states[name]), default="")

@@ -46,9 +46,9 @@ class Calls(list[Any]):
         of_events = {name for record in self if is_event(record) for name in record}
         own = self[0].keys() & self[-1].keys()  # such as the id of the run
         own |= {name for name in self[-1] if usual_names("outcome", [name])}
-        said = [payload_of(record) for record in self if moment_of(record)[1] == "end"][-1:]
-        kept = {k: v for k, v in fields.items() if k not in of_events or k in own & _OF_A_RUN}
-        return dict(*said) | kept
+        end = [payload_of(record) for record in self if moment_of(record)[1] == "end"][-1:]
+        others = {k: v for k, v in fields.items() if k not in of_events or k in own & _OF_A_RUN}
+        return dict(*end) | others
 
     def spans(self) -> Iterator[Span]:
         """Yield them as a trace would hold them."""

@@ -78,6 +78,9 @@ OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed", "repetition", "
 """Fields that have one value in a run, unless its id is that of several."""
 
 
+ROWS = "rows"
+"""Given as the column of steps of a table, it stands for the order of the rows."""
+
 LAST = ".-1"
 """What follows the name of a list of outcomes, of which the last one counts."""
 

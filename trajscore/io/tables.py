@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,13 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.frame import joined_ids, parse_numbers
-from trajscore.core.meanings import bare_name, outcome_candidates, sounds_bad, words_of
+from trajscore.core.frame import parse_numbers
+from trajscore.core.meanings import (
+    bare_name,
+    outcome_candidates,
+    sounds_bad,
+    words_of,
+)
 from trajscore.core.optional import optional
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import (
@@ -24,15 +30,25 @@ from trajscore.core.values import (
     unknown_name,
 )
 from trajscore.io._messages import is_printed
+from trajscore.io._table_problems import (
+    ids_of_tasks,
+    refuse_codes,
+    refuse_dates,
+    refuse_durations,
+    refuse_lines_above,
+    refuse_lists,
+    refuse_objects,
+    refuse_several,
+    refuse_words,
+)
+from trajscore.io._unknown import json_text_field
 from trajscore.io._vocabulary import ROLES, as_fields, as_list, parsed
 from trajscore.io.fields import (
     LAST,
-    OF_ONE_RUN,
+    ROWS,
     TIME_WORDS,
     USUAL,
     Fields,
-    may_be_duration,
-    several_runs,
     usual_names,
 )
 from trajscore.io.files import open_text, parquet_dataset, parquet_files
@@ -53,9 +69,7 @@ PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "s
 RESULTS = "results"
 """In the attrs of a table: whether it is known to hold outcomes of runs and no steps."""
 
-ROWS = "rows"
-"""Given as the column of steps, it stands for the order of the rows."""
-
+_HEAD_LINES = 20  # of which one may have the names of columns
 _HEAD = 1000  # rows by which a column of text is told from one of shares
 
 # Words in the names of numbers that are not confidences, whatever their values.
@@ -77,8 +91,10 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
     name = path.name.lower().removesuffix(".gz")
     try:
         if name.endswith((".csv", ".tsv")):
+            sep = "\t" if name.endswith(".tsv") else ","
             with open_text(path, max_size) as file:
-                sep = "\t" if name.endswith(".tsv") else ","
+                refuse_lines_above(list(islice(file, _HEAD_LINES)), sep)
+            with open_text(path, max_size) as file:
                 return _with_columns(pd.read_csv(file, sep=sep, low_memory=False))
         if name.endswith((".json", ".jsonl", ".ndjson")):
             rows = list(json_rows(path, max_size))
@@ -134,6 +150,7 @@ def choose_columns(
     guessed: dict[str, tuple[str, ...]] = {}
     chosen: dict[str, Any] = {}
     missing = []
+    refuse_objects(frame, fields.outcome)
     for part in PARTS:
         names = fields.ids if part == "id" else getattr(fields, part)
         if names:
@@ -146,9 +163,9 @@ def choose_columns(
     if missing:
         raise _missing_parts(missing, frame)
     ids, step = list(fields.ids or guessed["id"]), fields.step or chosen["step"]
-    _refuse_durations(frame, guessed.get("step", ()), ids)
-    _refuse_several(frame, ids, step, is_guessed="id" in guessed)
-    _refuse_lists(frame, ids, str(chosen.get("outcome", fields.outcome)))
+    refuse_durations(frame, guessed.get("step", ()), ids)
+    refuse_several(frame, ids, step, is_guessed="id" in guessed)
+    refuse_lists(frame, ids, str(chosen.get("outcome", fields.outcome)))
     scores = tuple(dict.fromkeys((*fields.scores, *fields.risks, *(n for n, _ in fields.scales))))
     if fields.confidence is not None and fields.confidence not in scores:
         scores = (fields.confidence, *scores)
@@ -156,6 +173,7 @@ def choose_columns(
         "risks": fields.risks,
         "scales": tuple(name for name, _ in fields.scales),
         "scores": scores,
+        "group": () if fields.group is None else (fields.group,),
     }.items():
         _check(names, part, columns)
     if not scores:
@@ -163,70 +181,9 @@ def choose_columns(
         taken = {*chosen.values(), *fields.ids, fields.step, outcome, fields.stop_reason}
         rest = [str(name) for name in columns if str(name) not in taken]
         scores = guessed["scores"] = _guess_scores(frame, rest)
-    if fields.group is not None:
-        _check((fields.group,), "group", columns)
+    refuse_words(frame, scores)
+    refuse_codes(frame, guessed.get("scores", ()))
     return replace(fields, **chosen, scores=scores), guessed
-
-
-def _refuse_durations(frame: pd.DataFrame, steps: tuple[str, ...], ids: list[str]) -> None:
-    """Ask about small numbers that fall within a run under a guessed name of times."""
-    for step in steps:
-        times = frame[step]
-        if times.dtype.kind not in "iuf" or not may_be_duration(step, float(times.max())):
-            return
-        falls = (times.diff() < 0) & (frame[ids] == frame[ids].shift()).all(axis=1)
-        if falls.any():
-            row = int(np.argmax(falls))
-            raise ArgumentError(
-                f"column {step!r} goes from {times.iloc[row - 1]:g} to {times.iloc[row]:g} in rows "
-                f"{row - 1} and {row}, so it may be how long each step took. If the rows are in "
-                f"order, pass {{argument:step={ROWS}}}; if it is a clock, pass "
-                f"{{argument:step={step}}}",
-                "step",
-            )
-
-
-def _refuse_several(frame: pd.DataFrame, ids: list[str], step: str, *, is_guessed: bool) -> None:
-    """Ask about runs that have several models or trials, under a guessed id or one step twice."""
-    names = own_of_runs(frame, ids)
-    if names and (is_guessed or (step in frame and frame.duplicated([*ids, step]).any())):
-        raise several_runs(names, _run_of_several(frame, ids, names[0]), ids)
-
-
-def own_of_runs(frame: pd.DataFrame, ids: Sequence[str]) -> list[str]:
-    """Return the columns with one value in a run that have several under these ids."""
-    names = [name for name in frame.columns if name in OF_ONE_RUN and name not in ids]
-    return [name for name in names if _run_of_several(frame, ids, name)]
-
-
-def _run_of_several(frame: pd.DataFrame, ids: Sequence[str], name: str) -> str:
-    """Return the first run with several values in a column; "" without one."""
-    if any(map(_holds_objects, (frame[column] for column in (*ids, name)))):
-        return ""  # which is refused where it is read
-    counts = frame.groupby(list(ids), sort=False)[name].nunique()
-    run = counts.index[int(np.argmax(counts > 1))] if (counts > 1).any() else ()
-    return "-".join(map(str, run if isinstance(run, tuple) else (run,)))
-
-
-def _holds_objects(column: pd.Series) -> bool:
-    is_object = column.dtype.kind == "O"
-    return bool(is_object and column.map(lambda value: isinstance(value, (list, dict))).any())
-
-
-def _refuse_lists(frame: pd.DataFrame, ids: list[str], outcome: str) -> None:
-    """Ask about a column of outcomes with a value a step."""
-    name = bare_name(outcome, frame.columns)
-    run = _run_of_several(frame, ids, name) if name in frame else ""
-    if run:
-        values = frame[name][joined_ids(frame, ids).astype(str) == run].tolist()
-        raise ArgumentError(
-            f"column {name!r} has several values in run {run!r}, "
-            f"{', '.join(map(run_label, values[:3]))} ...; if the last one counts, pass "
-            f"{{argument:outcome={outcome}{LAST}}}; if their sum does, add a column, in pandas: "
-            f"df['total'] = df.groupby({ids!r})[{name!r}].transform('sum'); otherwise correct the "
-            f"rows, or name another column with {{argument}}",
-            "outcome",
-        )
 
 
 def with_last_outcome(frame: pd.DataFrame, fields: Fields) -> tuple[pd.DataFrame, Fields]:
@@ -281,7 +238,7 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
             f"ids and outcomes with {{argument:outcomes}}; where none is known, trajscore label "
             f"chooses runs to read"
         )
-    names = {parts[0]: "{argument}"} | ({"id": ids} if (ids := _ids_of_tasks(frame)) else {})
+    names = {parts[0]: "{argument}"} | ({"id": ids} if (ids := ids_of_tasks(frame)) else {})
     problems = "; ".join(
         f"no column has a usual name for the {PARTS[part]} ({', '.join(USUAL[part])}); "
         f"name it with {names.get(part, f'{{argument:{part}}}')}{hints.get(part, '')}"
@@ -291,17 +248,15 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
     return ArgumentError(f"{problems}; the table has: {columns}", parts[0])
 
 
-def _ids_of_tasks(frame: pd.DataFrame) -> str:
-    """Return how to name tasks and trials as the id, where no step stands twice in them; or ""."""
-    tasks, steps = list(usual_names("task", frame)[:1]), list(usual_names("step", frame)[:1])
-    ids = [*tasks, *own_of_runs(frame, tasks)] if tasks else []
-    is_unique = ids and steps and not frame.duplicated([*ids, *steps]).any()
-    return " ".join(f"{{argument:id={name}}}" for name in ids) if is_unique else ""
-
-
 def refuse_records(frame: pd.DataFrame) -> None:
     """Say what to do with the records of a log that somebody saved as a table."""
     cells = frame.iloc[0].dropna().to_dict()
+    if name := json_text_field(cells):
+        raise ValueError(
+            f"column {name!r} holds records as JSON text; write them as JSON lines and read these, "
+            f"in pandas: df[{name!r}].to_csv('log.jsonl', header=False, index=False, quoting=3, "
+            f"sep='\t')"
+        )
     row = {k: parsed(v.tolist() if isinstance(v, np.ndarray) else v) for k, v in cells.items()}
     steps = (as_fields(next(iter(value), None)) for value in map(as_list, row.values()))
     if any(usual_names("confidence", part) for part in (row, *steps)):
@@ -500,6 +455,8 @@ def with_times(frame: pd.DataFrame, step: str | None) -> tuple[pd.DataFrame, str
         return frame, None
     numbers = parse_numbers(frame[step])
     has_gaps = numbers.isna().any() or not np.isfinite(numbers).all()
+    if has_gaps:
+        refuse_dates(frame[step])
     if not words_of(step) & TIME_WORDS or has_gaps:
         return frame, step  # the container will refuse gaps by row
     if numbers.min() in (0, 1) and (numbers == numbers.round()).all():

@@ -31,7 +31,7 @@ from trajscore.core.stops import INFORMATIVE, UNKNOWN, Rule, mechanism_of, norma
 from trajscore.core.values import number_of, unknown_name
 from trajscore.core.within_runs import last_cells
 from trajscore.datasets import load_chess
-from trajscore.io.fields import USUAL_FIELDS, Fields, usual_names
+from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
 from trajscore.io.outcome_tables import JOINED, join_outcomes
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
@@ -39,7 +39,6 @@ from trajscore.io.results import NO_STEPS
 from trajscore.io.tables import (
     PARTS,
     RESULTS,
-    ROWS,
     agent_rows,
     choose_columns,
     constants,

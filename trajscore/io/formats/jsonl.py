@@ -16,7 +16,7 @@ from trajscore.io._requests import by_id, continues_later
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, leftover
 from trajscore.io._spans import moment
 from trajscore.io._unknown import guess_parts
-from trajscore.io._vocabulary import as_list
+from trajscore.io._vocabulary import as_fields, as_list
 from trajscore.io.fields import (
     LAST,
     OF_ONE_RUN,
@@ -70,8 +70,9 @@ class JSONLines(Format):
             return False
         # a text under another name would be lost
         steps = as_list(head.fields.get(steps_field(head.fields) or ""))
-        if any("text" in guess_parts(step) and not _is_known(step) for step in steps[:1]):
-            return False
+        for step in filter(None, map(as_fields, steps[:1])):
+            if "text" in guess_parts(step) and not _is_known(step):
+                return False
         return is_turn(head.fields) or not is_turn(head.fields, guess_parts(head.fields))
 
     def runs(self, file: LogFile, options: _Options) -> Iterator[Item]:
