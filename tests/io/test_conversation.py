@@ -306,3 +306,10 @@ def test_a_refusal_is_one_turn_where_a_completion_repeats_it(write):
     record = {"id": "a", "messages": talk, "choices": [{"message": refusal}]}
     (run,) = io.read_runs(write("refusal.json", [record]))
     assert [step.text for step in run.steps] == ["Do it", "I cannot."]
+
+
+def test_confidences_in_per_cent_and_in_words(conversation):
+    turn = {"role": "assistant", "content": "So", "confidence": "36%"}
+    assert conversation.add(turn, 0).confidence == pytest.approx(0.36)
+    with pytest.raises(MalformedRunError, match="'low', not a number; write numbers for words"):
+        conversation.add(turn | {"confidence": "low"}, 1)

@@ -762,3 +762,15 @@ def test_several_lists_of_runs_are_all_read(write):
     runs = [{"id": "x", "messages": talk}, {"messages": talk}]
     read = io.read_runs(write("lists.json", {"a": runs, "b": runs, "n": 2}))
     assert [run.id for run in read] == ["a-x", "a-1", "b-x", "b-1"]
+
+
+@pytest.mark.parametrize("name", ["transcript", "conversation_text"])
+def test_a_dialogue_in_one_text(write, name):
+    text = "User: Where is it?\nAssistant: I look.\nIt takes long.\nUser: Well?\nAssistant: Rome."
+    (run,) = io.read_runs(write("t.jsonl", [{"id": "a", name: text, "success": 1}], lines=True))
+    assert [(step.actor, step.text) for step in run.steps] == [
+        ("user", "Where is it?"), ("agent", "I look.\nIt takes long."), ("user", "Well?"),
+        ("agent", "Rome."),
+    ]  # fmt: skip
+    one_sided = {"id": "a", name: "User: Where is it?\nUser: Well?"}
+    assert _messages.find_messages(one_sided) == (None, set())

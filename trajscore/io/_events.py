@@ -1,7 +1,7 @@
 """Events of a workflow, an object each: what a model was given and answered, what tools returned.
 
 LlamaIndex streams them; a log gives them the id of their run, or holds one run after the other.
-Others log when a run, or a call of a model or a tool, starts and ends, and what it was given or gave.
+Others log when a run, a call of a model or of a tool starts and ends, and what was returned.
 """
 
 from __future__ import annotations
