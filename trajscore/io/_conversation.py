@@ -40,7 +40,7 @@ def read_call(call: Any, index: int) -> ToolCall:
     name = source.get("name") or source.get("function_name") or inner
     identifier = call.get("id", call.get("tool_call_id"))
     return ToolCall(
-        name=str(name) if name else "",
+        name="" if not name or isinstance(name, (dict, list)) else str(name),
         arguments=read_arguments(source.get("arguments", source.get("args"))),
         id=None if identifier in (None, "") else str(identifier),
         extra=leftover(call, _CALL),
