@@ -42,12 +42,19 @@ def rows(kind_of_tool):
 
 
 @pytest.mark.parametrize("kind", ["tool", "function", None])
-@pytest.mark.parametrize("around", [None, "rows", "events"])
+@pytest.mark.parametrize("around", [None, "rows", "events", "text"])
 def test_a_root_is_a_run(tmp_path, kind, around):
     """Calls of a judge are no turns, and the order of the rows does not matter."""
     listed = rows(kind)[::-1]
+    if around == "text":  # as an export to a table has objects
+        listed = [
+            {k: v if v is None or isinstance(v, str) else json.dumps(v) for k, v in row.items()}
+            for row in listed
+        ]
     path = tmp_path / "spans.json"
-    path.write_text(json.dumps(listed if around is None else {around: listed, "cursor": None}))
+    path.write_text(
+        json.dumps(listed if around in (None, "text") else {around: listed, "cursor": None})
+    )
     (run,) = io.read_runs(path)
     assert (run.id, run.outcome) == ("r", 1)
     turns = [(step.actor, step.text, step.observation) for step in run.steps]

@@ -65,7 +65,8 @@ def refuse_several(frame: pd.DataFrame, ids: list[str], step: str, *, is_guessed
     """Ask about runs that have several models or trials, under a guessed id or one step twice."""
     names = _own_of_runs(frame, ids)
     if names and (is_guessed or (step in frame and frame.duplicated([*ids, step]).any())):
-        raise several_runs(names, _run_of_several(frame, ids, names[0]), ids)
+        run = _run_of_several(frame, ids, names[0])
+        raise several_runs(names, run, ids, is_guessed=is_guessed)
 
 
 def _own_of_runs(frame: pd.DataFrame, ids: Sequence[str]) -> list[str]:
@@ -76,9 +77,10 @@ def _own_of_runs(frame: pd.DataFrame, ids: Sequence[str]) -> list[str]:
 
 def _run_of_several(frame: pd.DataFrame, ids: Sequence[str], name: str) -> str:
     """Return the first run with several values in a column; "" without one."""
-    if any(map(_holds_objects, (frame[column] for column in (*ids, name)))):
-        return ""  # which is refused where it is read
-    counts = frame.groupby(list(ids), sort=False)[name].nunique()
+    try:
+        counts = frame.groupby(list(ids), sort=False)[name].nunique()
+    except TypeError:  # of lists, which are refused where they are read
+        return ""
     run = counts.index[int(np.argmax(counts > 1))] if (counts > 1).any() else ()
     return "-".join(map(str, run if isinstance(run, tuple) else (run,)))
 

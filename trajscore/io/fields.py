@@ -85,13 +85,16 @@ LAST = ".-1"
 """What follows the name of a list of outcomes, of which the last one counts."""
 
 
-def several_runs(names: Sequence[str], run: str, own: Sequence[str]) -> ArgumentError:
+def several_runs(
+    names: Sequence[str], run: str, own: Sequence[str], *, is_guessed: bool = True
+) -> ArgumentError:
     """Return the error for an id under which fields have several values."""
     ids = " ".join(f"{{argument:id={name}}}" for name in own)
     others = " ".join(f"{{argument:id={name}}}" for name in names)
     return ArgumentError(
         f"run {run!r} has several values of {' and '.join(map(repr, names))}; if each is a run of "
-        f"its own, pass {ids} {others}; if not, pass {ids}",
+        f"its own, pass {ids} {others}; "
+        f"if not, {f'pass {ids}' if is_guessed else 'number its steps anew'}",
         "id",
     )
 

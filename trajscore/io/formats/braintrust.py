@@ -10,7 +10,7 @@ from trajscore.io._payloads import messages_in
 from trajscore.io._run import Run, as_objects, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io._traces import TraceFormat
-from trajscore.io._vocabulary import as_fields, as_list, first, span_kind, token_counts
+from trajscore.io._vocabulary import as_fields, as_list, first, parsed, span_kind, token_counts
 from trajscore.io.files import Place
 from trajscore.io.registry import Head, register
 
@@ -40,7 +40,8 @@ class Braintrust(TraceFormat):
         return next((fields["session_id"] for fields in named if fields.get("session_id")), None)
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
-        records = as_objects(raw)
+        # of a table, objects are JSON text
+        records = [{k: parsed(v) for k, v in record.items()} for record in as_objects(raw)]
         root = next((record for record in records if not record.get("span_parents")), records[0])
         run = Run(place.name(self.trace_of(root)), meta={"file": str(place.file)})
         run.extra = leftover(root, _OF_SPANS)
