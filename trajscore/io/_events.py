@@ -99,16 +99,17 @@ def spans_of_events(records: Iterable[Mapping[str, Any]]) -> Iterator[Span]:
 
 def _spans_of_moments(records: list[Mapping[str, Any]]) -> Iterator[Span]:
     """Yield the calls that events end, with what the event that started each of them says."""
-    started: dict[tuple[str, Any], Mapping[str, Any]] = {}
+    started: dict[tuple[str, str], Mapping[str, Any]] = {}
     asks = any(_kind_of(r) == "model" and first(payload_of(r), _GIVEN) for r in records)
     for index, record in enumerate(records):
         (about, moment), fields, kind = moment_of(record), payload_of(record), _kind_of(record)
         call = first(fields, ("tool_call_id", "call_id"))
         name = first(fields, ("name", "tool", "tool_name"))
-        start = {} if moment == "start" else started.pop((about, call or name), {})
+        key = (about, str(call or name))
+        start = {} if moment == "start" else started.pop(key, {})
         inputs = first({**start, **fields}, _GIVEN)
         if moment == "start":
-            started[about, call or name] = fields
+            started[key] = fields
         if kind == "other":
             is_task = moment == "start" and isinstance(inputs, str) and not asks
             yield Span(index, inputs=[{"role": "user", "content": inputs}] if is_task else None)

@@ -68,6 +68,7 @@ def turn_of_step(step: Mapping[str, Any]) -> list[Any]:
     return [turn, *(result | ({"error": True} if error else {}) for result in results)]
 
 
+_SOURCES = ("agent", "user", "environment")
 _SAYS = {  # actions of OpenHands that are words, and the argument that holds them
     "message": "content", "system": "content", "finish": "final_thought", "think": "thought",
 }  # fmt: skip
@@ -77,10 +78,10 @@ _OF_PEOPLE = ("message", "system")  # which others than the agent do, too
 def is_event_of_openhands(event: Any) -> bool:
     """Tell an action, or the observation that it caused."""
     fields = as_fields(event)
-    is_action = "action" in fields and bool({"args", "message"} & fields.keys())
-    is_observation = {"observation", "content"} <= fields.keys()
-    is_other = bool({"actor", "confidence", "role", "step", "thought"} & fields.keys())
-    return {"id", "source"} <= fields.keys() and not is_other and (is_action or is_observation)
+    is_action = isinstance(fields.get("action"), str) and {"args", "message"} & fields.keys()
+    is_observation = isinstance(fields.get("observation"), str) and "content" in fields
+    is_whose = "id" in fields and fields.get("source") in _SOURCES and "role" not in fields
+    return is_whose and bool(is_action or is_observation)
 
 
 def _of_event(event: Mapping[str, Any]) -> list[Any]:
@@ -117,7 +118,7 @@ def turns_of_events(events: list[Any]) -> list[Any]:
     for event in (part for pair in pairs for part in pair):
         for message in turn_of_step(event) if is_event_of_openhands(event) else [event]:
             name = as_fields(_answer_to(event)).get("id") if "action" in event else None
-            turn = turns.setdefault(name, message) if name is not None else message
+            turn = turns.setdefault(str(name), message) if name is not None else message
             if turn is message:
                 messages.append(message)
             elif message.get("tool_calls"):

@@ -21,18 +21,9 @@ _BESIDE_TEXT = {
 }  # fmt: skip
 _ACTORS = {*USUAL["actor"], "author", "speaker", "agent", "from", "sender", "who"}
 _IDS = {
-    "id",
-    "key",
-    "conv",
-    "conversation",
-    "session",
-    "run",
-    "thread",
-    "trace",
-    "episode",
+    "id", "key", "conv", "conversation", "session", "run", "thread", "trace", "traj", "episode",
     "task",
-    "traj",
-}
+}  # fmt: skip
 _MOST = 12  # names of fields that are shown
 _LONGEST_NAME = 40  # of an actor
 _FIELD = re.compile(r"[^\W\d][\w.-]{0,40}")  # what a field of an object is called
@@ -46,7 +37,7 @@ _REQUESTS = {
     "request", "input", "inputs", "prompt", "prompts", "tools", "functions", "function",
     "schema", "config", "metadata", "options",
 }  # fmt: skip
-_TEXTS_OF_SERVICES = {"message", "@message", "log", "msg", "line", "textPayload"}
+_TEXTS_OF_SERVICES = ("message", "@message", "log", "msg", "line", "textPayload")
 _SAMPLES = {
     "samples", "responses", "completions", "candidates", "rollouts", "attempts", "generations",
     "answers", "predictions",
@@ -244,8 +235,8 @@ def json_text_field(fields: Mapping[str, Any]) -> str | None:
     """Return the field in which a service for logs keeps a record as JSON text, if one does."""
     inner = (as_fields(next(iter(as_list(value)), None)) for value in fields.values())
     for record in (fields, *inner):
-        if not {name.lower() for name in record} & {"role", "type", *_ACTORS}:
-            for name in _TEXTS_OF_SERVICES & record.keys():
+        if not {str(name).lower() for name in record} & {"role", "type", *_ACTORS}:
+            for name in filter(record.get, _TEXTS_OF_SERVICES):
                 if isinstance(record[name], str) and isinstance(parsed(record[name]), dict):
                     return name
     return None

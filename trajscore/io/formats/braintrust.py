@@ -46,7 +46,7 @@ class Braintrust(TraceFormat):
         run = Run(place.name(self.trace_of(root)), meta={"file": str(place.file)})
         run.extra = leftover(root, _OF_SPANS)
         called = {
-            as_fields(as_fields(call).get("function")).get("name", as_fields(call).get("name"))
+            str(as_fields(as_fields(call).get("function")).get("name", as_fields(call).get("name")))
             for record in records
             for message in messages_in(record.get("output"), None)
             for call in as_list(message.get("tool_calls"))
@@ -75,7 +75,7 @@ def _span(record: Mapping[str, Any], called: set[Any]) -> Span:
     kind = "other" if _kind(record) == "function" else span_kind(_kind(record))
     return Span(
         id=record.get("span_id"),
-        kind="tool" if name in called and kind == "other" else kind,
+        kind="tool" if str(name) in called and kind == "other" else kind,
         parent=next(iter(as_list(record.get("span_parents"))), None),
         start=began * 1e6 if isinstance(began, (int, float)) else record.get("created"),
         name=name,
