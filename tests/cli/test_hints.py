@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from trajscore import io
 from trajscore.cli.main import main
 
 _VALUE = r"(?:'[^']*'|[\w.=%-]+(?:,[\w.=%-]+)*)"
@@ -295,3 +296,115 @@ def test_a_log_that_was_saved_as_a_table(describe_facts, tmp_path):
     assert "df.to_json('log.jsonl', orient='records', lines=True, date_format='iso')" in report
     df.to_json(log, orient="records", lines=True, date_format="iso")
     check(describe_facts(log), "verbal")
+
+
+# ------------------------------------------------------------------ rewards, trials, tests
+
+
+@pytest.mark.parametrize("name", ["cum_reward", "final_reward", "rewards"])
+def test_rewards_are_proposed_before_flags_of_the_end(follow, tmp_path, name):
+    reward = [0.0, 0.5] if name == "rewards" else 0
+    path = log(
+        tmp_path / "l.jsonl",
+        truncated=lambda k: k % 2 == 0,
+        **{name: lambda k: [*reward, successes(k)] if name == "rewards" else float(successes(k))},
+    )
+    facts = follow(path)
+    check(facts, "verbal")
+    assert facts["options"] in (("--outcome", name), ("--outcome", f"{name}.-1"))
+
+
+def test_a_reward_a_step(follow, tmp_path):
+    table = long_table()
+    table["reward"] = [successes(k) * t for k in range(N_RUNS) for t in (0, 1)]
+    for rows in (table, table[::-1]):  # the last step counts, wherever it stands
+        rows.to_csv(tmp_path / "t.csv", index=False)
+        check(follow(tmp_path / "t.csv"), "conf")
+
+
+@pytest.mark.parametrize("others", [("trial",), ("seed",), ("model", "seed")])
+def test_tasks_and_trials_make_the_id(follow, tmp_path, others):
+    table = long_table(solved=successes)
+    runs = table.pop("run_id").str[1:].astype(int)
+    table.insert(0, "task", runs // 4)
+    for place, name in enumerate(others):
+        table[name] = runs % 4 if len(others) == 1 else runs % 4 // (place + 1) % 2
+    path = tmp_path / "t.csv"
+    table.to_csv(path, index=False)
+    asked = tuple(word for name in ("task", *others) for word in ("--id", name))
+    for options in ((), ("--id", "task")):
+        facts = follow(path, *options)
+        check(facts, "conf")
+        assert facts["options"][len(options) :] == asked
+
+
+def test_a_map_of_counts_has_both_outcomes(follow, tmp_path):
+    path = log(tmp_path / "l.jsonl", passed=lambda k: 4, failed=lambda k: 2 * (1 - successes(k)))
+    facts = follow(path)
+    check(facts, "verbal")
+    assert facts["options"] == ("--outcome", "failed", "--map", "0=1,1=0,2=0")
+
+
+@pytest.mark.parametrize("name", ["rating", "stars", "outcome", "reward"])
+def test_stars_are_asked_about(describe_facts, tmp_path, name):
+    path = log(tmp_path / "l.jsonl", **{name: lambda k: 5 if successes(k) else 1 + k % 3})
+    assert "--map '2=?,3=?,5=?'" in describe_facts(path)["report"]
+    options = ("--outcome", name, "--map", "2=0,3=0,5=1")
+    check(describe_facts(path, *options), "verbal")
+
+
+# ------------------------------------------------------------------ parts, and other files
+
+
+@pytest.mark.parametrize("lines", [False, True])
+def test_thoughts_and_actions(follow, tmp_path, lines):
+    steps = [
+        {"thought": f"I look {k} up, {t}", "action": "find[it]", "observation": "no"}
+        for k in range(N_RUNS)
+        for t in range(2)
+    ]
+    runs = [{"episode": k, "solved": successes(k)} for k in range(N_RUNS)]
+    if lines:
+        rows = [runs[k // 2] | step for k, step in enumerate(steps)]
+    else:
+        rows = [run | {"steps": steps[2 * k : 2 * k + 2]} for k, run in enumerate(runs)]
+    path = tmp_path / "l.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    facts = follow(path)
+    check(facts)
+    assert facts["tools"] == {"action": 2 * N_RUNS}
+
+
+def test_results_lead_to_other_commands(describe_facts, tmp_path, capsys):
+    results = [
+        {"id": f"r{k}", "success": bool(successes(k)), "score": 0.5, "prompt": {"raw": "Do it"},
+         "response": {"output": f"It is {k}"}, "vars": {"q": f"task {k}"}}
+        for k in range(N_RUNS)
+    ]  # fmt: skip
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"evalId": "e", "results": {"results": results}}))
+    assert "trajscore compare" in describe_facts(path)["report"]
+    with pytest.raises(ValueError, match="holds outcomes of runs, and no steps"):
+        io.read_runs(path)
+    assert main(["compare", str(path), str(path)]) == 0
+
+
+def test_rows_with_prose_are_compared(tmp_path, capsys):
+    path = tmp_path / "t.jsonl"
+    table = long_table(outcome=successes, note=lambda k: f"Run {k} went all right")
+    table.drop(columns="conf").to_json(path, orient="records", lines=True)
+    assert main(["compare", str(path), str(path)]) == 0
+
+
+def test_a_named_outcome_that_is_an_object(describe_facts, tmp_path):
+    path = log(tmp_path / "l.jsonl", feedback=lambda k: {"up": successes(k), "comment": "Fine"})
+    report = describe_facts(path, "--outcome", "feedback")["report"]
+    assert "name one of its fields (feedback.up, feedback.comment)" in report
+    check(describe_facts(path, "--outcome", "feedback.up"), "verbal")
+
+
+def test_measures_of_answers_are_no_log(describe_facts, tmp_path):
+    path = tmp_path / "ragas.csv"
+    rows = [{"question": "Why?", "answer": "So.", "faithfulness": k / N_RUNS} for k in range(9)]
+    pd.DataFrame(rows).to_csv(path, index=False)
+    assert "records of a log" not in describe_facts(path)["report"]

@@ -133,7 +133,7 @@ def test_scales_are_named_and_said(read, refuse):
         ("confidence", [], "run 1"),
         ("confidence", ["--scale", "confidence=100"], "1"),
         ("confidence", ["--risk", "confidence"], "run 1"),
-        ("solved", [], "run 1 has two values in column 'solved'"),
+        ("solved", [], "column 'solved' has several values in run '1'"),
     ],
 )
 def test_integers_of_hundreds_of_digits(refuse, column, options, said, digits):

@@ -123,15 +123,15 @@ def test_a_request_with_its_response(write):
 
 
 def test_grades_are_kept_and_other_outcomes_refused_by_name(write, talk):
-    runs = [{"id": k, "messages": talk, "outcome": y} for k, y in enumerate((0.9, 2, -1, 1.0, -3))]
-    with pytest.warns(UserWarning, match=r"2 of 5 runs .*outcome is 2; expected"):
+    runs = [{"id": k, "messages": talk, "outcome": y} for k, y in enumerate((0.9, -2, -1, 1.0, -3))]
+    with pytest.warns(UserWarning, match=r"2 of 5 runs .*outcome is -2; expected"):
         found = io.read_runs(write("log.json", runs), format="openai")
     assert io.outcomes(found).tolist() == [0.9, -1, 1]
     assert [one.id for one in found.left_out] == ["1", "4"]
     assert "1 success, 0 failures, 1 graded, 1 not observed" in repr(found)
     assert "outcome 0.9" in repr(found[0])
-    lines = [{"run": k, "outcome": y, "text": "x"} for k, y in enumerate((0.25, 2))]
-    with pytest.warns(UserWarning, match="outcome is 2; expected"):
+    lines = [{"run": k, "outcome": y, "text": "x"} for k, y in enumerate((0.25, -2))]
+    with pytest.warns(UserWarning, match="outcome is -2; expected"):
         found = io.read_runs(write("steps.jsonl", lines, lines=True), format="jsonl")
     assert io.outcomes(found).tolist() == [0.25]
     assert io.outcomes([io.Run("a", outcome=0.9), io.Run("b", outcome=0)]).tolist() == [0.9, 0]

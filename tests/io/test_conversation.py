@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from trajscore import io
 from trajscore.io import MalformedRunError, Run
 from trajscore.io._conversation import (
     Conversation,
@@ -297,3 +298,18 @@ def test_what_a_run_gets_in_the_end(conversation):
 )
 def test_a_refusal_is_what_a_turn_says(conversation, fields, text):
     assert conversation.add({"role": "assistant", **fields}, 0).text == text
+
+
+def test_a_refusal_is_one_turn_where_a_completion_repeats_it(write):
+    refusal = {"role": "assistant", "content": None, "refusal": "I cannot."}
+    talk = [{"role": "user", "content": "Do it"}, refusal]
+    record = {"id": "a", "messages": talk, "choices": [{"message": refusal}]}
+    (run,) = io.read_runs(write("refusal.json", [record]))
+    assert [step.text for step in run.steps] == ["Do it", "I cannot."]
+
+
+def test_confidences_in_per_cent_and_in_words(conversation):
+    turn = {"role": "assistant", "content": "So", "confidence": "36%"}
+    assert conversation.add(turn, 0).confidence == pytest.approx(0.36)
+    with pytest.raises(MalformedRunError, match="'low', not a number; write numbers for words"):
+        conversation.add(turn | {"confidence": "low"}, 1)

@@ -141,3 +141,40 @@ def test_other_records_of_a_run_are_beside_its_events():
     assert next(iter(Calls([call, EVENT]).spans())).kind == "tool"
     spans = list(Calls([call, {"note": "x"}]).spans())
     assert (spans[0].kind, spans[0].name, spans[0].outputs) == ("tool", "f", "1")
+
+
+# ------------------------------------------------------------------ starts and ends
+
+
+def moments(run, *, payload="data", success=1):
+    """Return the events of a run, whose two calls of a tool overlap."""
+    said = [
+        ("run_start", {"input": "Where are they?"}),
+        ("llm_start", {}),
+        ("llm_end", {"output": "I look.", "usage": {"input_tokens": 3, "output_tokens": 2}}),
+        ("tool_start", {"name": "find", "call_id": "a", "input": {"n": 1}}),
+        ("tool_start", {"name": "find", "call_id": "b", "input": {"n": 2}}),
+        ("tool_end", {"name": "find", "call_id": "a", "output": "in Rome"}),
+        ("tool_error", {"name": "find", "call_id": "b", "output": "nowhere"}),
+        ("llm_end", {"text": "One is in Rome."}),
+        ("run_end", {"success": success}),
+    ]
+    own = [{"run_id": run, "event": name} for name, _ in said]
+    return [
+        record | ({payload: fields} if payload else fields)
+        for record, (_, fields) in zip(own, said, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("payload", ["data", "payload", ""])
+def test_starts_and_ends_of_one_run_are_one_run(write, payload):
+    lines = [line for k in range(2) for line in moments(f"r{k}", payload=payload, success=k)]
+    runs = io.read_runs(write("log.jsonl", lines, lines=True))
+    assert [(run.id, run.outcome) for run in runs] == [("r0", 0), ("r1", 1)]
+    for run in runs:
+        assert [(step.actor, step.text) for step in run.steps] == [
+            ("user", "Where are they?"), ("agent", "I look."), ("agent", "One is in Rome."),
+        ]  # fmt: skip
+        calls = [(call.arguments, call.result, call.error) for call in run.steps[1].tool_calls]
+        assert calls == [({"n": 1}, "in Rome", None), ({"n": 2}, "nowhere", True)]
+        assert run.meta["output_tokens"] == 2

@@ -12,8 +12,8 @@ SAMPLES = sorted((PAGES / "samples").iterdir())
 OURS = [name for name, one in _FORMATS.items() if type(one).__module__.startswith("trajscore.")]
 # what they read is no text: these have no sample
 BINARY = {"inspect", "scout"}
-OBSERVED = {"agentdojo", "agents_sdk", "jsonl", "langfuse", "langsmith", "mlflow", "openai", "otel",
-            "tau2", "tau_bench"}  # fmt: skip
+OBSERVED = {"agentdojo", "agents_sdk", "braintrust", "jsonl", "langfuse", "langsmith", "mlflow",
+            "openai", "otel", "tau2", "tau_bench"}  # fmt: skip
 
 
 def test_every_format_has_a_page_and_a_sample():

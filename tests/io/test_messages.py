@@ -742,3 +742,35 @@ def test_the_two_sides_of_a_call_are_one_run(write):
 def test_requests_without_parts_are_no_messages(kind):
     assert not _messages.is_message({"kind": kind, "text": "GET https://example.org"})
     assert _messages.is_message({"kind": kind, "parts": []})
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_runs_by_the_keys_that_lead_to_them(write, depth):
+    """Each model, each domain, each task: no run is lost, and no two share an id."""
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    runs = {f"task{k}": {"messages": talk, "success": k} for k in range(2)}
+    nested = {model: runs if depth == 2 else {"air": runs} for model in ("a", "b")}
+    read = io.read_runs(write("nested.json", nested))
+    middle = "" if depth == 2 else "air-"
+    assert [(run.id, run.outcome) for run in read] == [
+        (f"{model}-{middle}task{k}", k) for model in ("a", "b") for k in range(2)
+    ]
+
+
+def test_several_lists_of_runs_are_all_read(write):
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    runs = [{"id": "x", "messages": talk}, {"messages": talk}]
+    read = io.read_runs(write("lists.json", {"a": runs, "b": runs, "n": 2}))
+    assert [run.id for run in read] == ["a-x", "a-1", "b-x", "b-1"]
+
+
+@pytest.mark.parametrize("name", ["transcript", "conversation_text"])
+def test_a_dialogue_in_one_text(write, name):
+    text = "User: Where is it?\nAssistant: I look.\nIt takes long.\nUser: Well?\nAssistant: Rome."
+    (run,) = io.read_runs(write("t.jsonl", [{"id": "a", name: text, "success": 1}], lines=True))
+    assert [(step.actor, step.text) for step in run.steps] == [
+        ("user", "Where is it?"), ("agent", "I look.\nIt takes long."), ("user", "Well?"),
+        ("agent", "Rome."),
+    ]  # fmt: skip
+    one_sided = {"id": "a", name: "User: Where is it?\nUser: Well?"}
+    assert _messages.find_messages(one_sided) == (None, set())

@@ -404,7 +404,7 @@ def test_json_lines_bad_input(write):
         ([{"run": 1, "t": 1}, {"run": 1, "t": 1}], "it has step 1 twice"),
         ([{"run": 1, "t": 1}, {"run": 1}], "some of its lines have no step number"),
         ([{"run": 1, "t": "one"}], "its step should be a number, but line 0 of the run has 'one'"),
-        ([{"run": 1, "y": 7}], "expected true, false"),
+        ([{"run": 1, "y": -7}], "expected true, false"),
     ],
 )
 def test_json_lines_malformed_runs(write, rows, said):
@@ -522,3 +522,14 @@ def test_types_that_are_no_actors_leave_steps_to_the_agent(write):
     lines = [{"run_id": "a", "type": kind, "text": kind} for kind in ("assistant", "plan")]
     (run,) = io.read_runs(write("log.jsonl", lines, lines=True))
     assert [step.actor for step in run.steps] == ["agent", "agent"]
+
+
+def test_named_steps_of_runs_by_the_keys_that_lead_to_them(write):
+    steps = [{"thought": "I look it up.", "action": "find[3]", "obs": "in Paris"}]
+    runs = {f"task{k}": {"log": steps, "success": k} for k in range(2)}
+    path = write("nested.json", {"a": runs, "b": runs})
+    with pytest.raises(ArgumentError, match="steps=log,text=thought"):
+        io.read_runs(path)
+    read = io.read_runs(path, fields="steps=log,text=thought,action=action,observation=obs")
+    assert [run.id for run in read] == ["a-task0", "a-task1", "b-task0", "b-task1"]
+    assert (read[3].outcome, read[3].steps[0].tool_calls[0].result) == (1, "in Paris")

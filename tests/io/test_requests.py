@@ -303,3 +303,26 @@ def test_the_order_of_runs_is_that_of_their_first_records(write):
 )
 def test_which_records_are_calls_and_which_have_the_answer_elsewhere(record, is_one, awaits):
     assert (is_call(record), awaits_answer(record)) == (is_one, awaits)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_calls_of_several_models_are_said_or_asked_about(write, inside):
+    """They may be an agent and its helpers, or runs of two models under one session."""
+
+    def call(model, k, messages, answer):
+        line = request(k, messages, answer, session_id="s")
+        (line["request"] if inside else line)["model"] = model
+        return line
+
+    field = "request.model" if inside else "model"
+    main = [call("m", 1, [ASK], LOOK), call("m", 3, TALK[:3], SAY)]
+    helper = call("h", 2, [{"role": "user", "content": "Check"}], {**SAY, "content": "Fine."})
+    runs = io.read_runs(write("a.jsonl", [main[0], helper, main[1]], lines=True))
+    assert len(runs) == 1
+    assert [f"by '{field}', such as 'm', 'h'" in note for note in runs.notes] == [False, True]
+    twice = [*main, call("h", 9, [ASK], {**SAY, "content": "No."})]
+    path = write("b.jsonl", twice, lines=True)
+    problem = io.read_runs(path, outcomes={"s": 1})._findings.problem()
+    assert f"{{argument:id=session_id}} {{argument:id={field}}}" in problem
+    assert len(io.read_runs(path, id=("session_id", field))) == 2
+    assert io.read_runs(path, id="session_id", outcomes={"s": 1})._findings.problem() == ""

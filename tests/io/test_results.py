@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 from trajscore.cli.main import main
@@ -9,7 +10,9 @@ from trajscore.core.errors import ArgumentError
 from trajscore.gates import RunSet
 from trajscore.io.fields import Fields
 from trajscore.io.outcome_tables import read_outcomes
+from trajscore.io.registry import detect_log
 from trajscore.io.results import Result, is_result, is_results, json_rows, with_measures
+from trajscore.io.tables import read_table
 
 N_TASKS = 6
 
@@ -275,3 +278,21 @@ def test_measures_are_listed_under_usual_names():
         assert row == {"id": 1, "m": 1}
         assert isinstance(row, Result)
     assert not isinstance(with_measures({"id": 1}), Result)
+
+
+FRAME = pd.DataFrame([{"run": f"r{k}", "step": t, "confidence": 0.5 + k / 8, "solved": k}
+                      for k in range(2) for t in (1, 2)])  # fmt: skip
+
+
+@pytest.mark.parametrize("orient", ["records", "split", "columns", "index", "table"])
+def test_tables_as_pandas_writes_them(tmp_path, orient):
+    path = tmp_path / "t.json"
+    FRAME.to_json(path, orient=orient)
+    assert detect_log(path) is None
+    assert read_table(path)[list(FRAME)].equals(FRAME)
+
+
+def test_steps_of_runs_by_their_keys(tmp_path):
+    run = {"steps": [{"confidence": 0.5}, {"confidence": 0.6}], "solved": 1}
+    rows = rows_of(tmp_path, {"a": {"t0": run, "t1": run}, "b": {"t0": run}})
+    assert [row["id"] for row in rows] == ["a-t0", "a-t1", "b-t0"]

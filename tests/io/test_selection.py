@@ -343,7 +343,7 @@ def test_users_of_several_names_are_asked_about(write):
     log = write("group.json", [{"id": str(k), "messages": GROUP} for k in range(3)])
     (note,) = io.read_runs(log).notes
     assert "6 turns of the user have the names of several users" in note
-    assert "roles='Expert=agent,Terminal=agent'" in note
+    assert "roles='Expert=?,Terminal=agent'" in note  # Expert begins, and may give the task
     (run, *_) = runs = io.read_runs(log, roles={"Expert": "agent", "Terminal": "environment"})
     assert [step.actor for step in run.steps] == ["agent", "environment", "agent"]
     assert runs.notes == []
@@ -359,7 +359,7 @@ def test_counts_of_tests_are_no_outcome(log):
         path = log(*({"results": c} if prefix else c for c in counts))
         with pytest.raises(ValueError, match=f"'{prefix}passed' and '{prefix}failed' are") as error:
             io.read_runs(path)
-        assert f"outcome='{prefix}failed' outcome_map='0=1,2=0'" in str(error.value)
+        assert f"outcome='{prefix}failed' outcome_map='0=1,1=0,2=0'" in str(error.value)
         runs = io.read_runs(path, outcome=f"{prefix}failed", outcome_map="0=1,2=0")
         assert io.outcomes(runs).tolist() == [1, 0]
         assert io.outcomes(io.read_runs(path, outcomes={"r0": 1, "r1": 0})).tolist() == [1, 0]
@@ -368,3 +368,25 @@ def test_counts_of_tests_are_no_outcome(log):
     single = [{"passed": 1, "failed": 0}, {"passed": 0, "failed": 1}, {"passed": True, "failed": 4}]
     single.append({"passed": 1, "failed": []})
     assert io.outcomes(io.read_runs(log(*single))).tolist() == [1, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("beside", "user", "asked"),
+    [("name", "admin", "user"), ("source", "user_proxy", "user"), ("name", "Kim", "?")],
+)
+def test_who_gives_the_task_is_not_proposed_as_an_agent(write, beside, user, asked):
+    names = [user, "Planner", "Coder", "Critic"]
+    talk = [{"role": "user", beside: name, "content": f"I, {name}"} for name in names]
+    talk[1]["role"] = "assistant"
+    (note,) = io.read_runs(write("group.json", [{"id": "a", "messages": talk}])).notes
+    for word in ("Coder=agent", "Critic=agent", f"{user}={asked}"):
+        assert word in note
+    roles = {"Coder": "agent", "Critic": "agent", user: "user"}
+    (run,) = io.read_runs(write("group.json", [{"id": "a", "messages": talk}]), roles=roles)
+    assert [step.actor for step in run.steps] == ["user", "agent", "agent", "agent"]
+
+
+def test_people_in_group_chats_of_autogen_are_users(write):
+    talk = [{"type": "TextMessage", "source": name, "content": name} for name in ("admin", "Coder")]
+    (run,) = io.read_runs(write("group.json", [{"id": "a", "messages": talk}]))
+    assert [step.actor for step in run.steps] == ["user", "agent"]

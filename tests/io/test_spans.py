@@ -459,3 +459,21 @@ def test_a_stream_that_was_not_read_is_no_answer():
         Span("2", "model", start=2, inputs=SECOND, outputs="Bye"),
     ]
     assert said(read(*spans)) == [("user", "Hi"), ("agent", "wait"), ("agent", "Bye")]
+
+
+def test_calls_without_an_answer_and_odd_names_are_counted(write):
+    """They are not turns, and not named after what stands where the name should."""
+    call = {"id": "c", "function": {"type": "find", "arguments": "{}"}}
+    turn = {"role": "assistant", "content": "I look.", "tool_calls": [call]}
+    ask = {"messages": [{"role": "user", "content": "Where?"}]}
+    runs = [
+        {"id": str(k), "trace_id": "t", "run_type": "llm", "inputs": ask, "start_time": k}
+        | ({"outputs": {"choices": [{"message": turn}]}} if k == 0 else {})
+        for k in range(2)
+    ]
+    read = io.read_runs(write("runs.jsonl", runs, lines=True))
+    assert [call.name for call in read[0].steps[1].tool_calls] == [""]
+    assert [note for note in read.notes if "without" in note] == [
+        "1 call of a tool without a name",
+        "1 call of a model without an answer, which is not a turn",
+    ]

@@ -1,7 +1,8 @@
-"""Steps of agents as messages: those of smolagents, Vercel's AI SDK and LangChain."""
+"""Steps of agents as messages: those of smolagents, Vercel's AI SDK, LangChain, OpenHands."""
 
 import pytest
 
+from trajscore import io
 from trajscore.io._steps import is_step, results_of, turn_of_step, turns_of_actions
 
 CALLS = [{"id": "c1", "function": {"name": "f"}}, {"id": "c2", "function": {"name": "g"}}]
@@ -146,3 +147,56 @@ def test_an_action_without_an_observation():
     assert result["content"] is None
     first, *_ = turns_of_actions([["f", "1"]])
     assert first == "f"  # which is not an action, as the reader will say
+
+
+# ------------------------------------------------------------------ events of OpenHands
+
+
+def event(number, name, words="", *, source="agent", answer=None, **arguments):
+    """Return an event as OpenHands saves it; several may belong to one answer of the model."""
+    fields = {"id": number, "source": source, "action": name, "message": "Shown"}
+    fields["args"] = {"content" if name == "message" else "thought": words} | arguments
+    if answer is not None:
+        fields["tool_call_metadata"] = {"model_response": {"id": answer}}
+    return fields
+
+
+def seen(number, cause, text):
+    return {
+        "id": number,
+        "source": "agent",
+        "observation": "run",
+        "content": text,
+        "extras": {},
+    } | ({} if cause is None else {"cause": cause})
+
+
+HISTORY = [
+    event(0, "message", "Fix it", source="user"),
+    seen(1, None, ""),  # a change of the agent's state
+    event(2, "run", "I look.", answer="a", command="ls"),
+    seen(3, 2, "one file"),
+    event(4, "run", answer="a", command="cat"),
+    seen(5, 4, "empty"),
+    event(6, "finish", "", final_thought="Done."),
+]
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_observations_of_openhands_are_results_of_their_cause(write, paired):
+    history = HISTORY if not paired else [HISTORY[:2], HISTORY[2:4], HISTORY[4:6], HISTORY[6:]]
+    lines = [{"instance_id": f"i{k}", "history": history, "report": {"resolved": k > 0}}
+             for k in range(2)]  # fmt: skip
+    runs = io.read_runs(write("output.jsonl", lines, lines=True))
+    assert [(run.task, run.outcome) for run in runs] == [("i0", 0), ("i1", 1)]
+    for run in runs:
+        assert [(step.actor, step.text) for step in run.steps] == [
+            ("user", "Fix it"), ("agent", "I look."), ("agent", "Done."),
+        ]  # fmt: skip
+        calls = [(call.arguments["command"], call.result) for call in run.steps[1].tool_calls]
+        assert calls == [("ls", "one file"), ("cat", "empty")]
+
+
+def test_a_file_of_events_is_a_run(write):
+    (run,) = io.read_runs(write("events.json", HISTORY))
+    assert [step.actor for step in run.steps] == ["user", "agent", "agent"]

@@ -468,7 +468,9 @@ def test_agents_sdk(write):
 # ------------------------------------------------------------------ damage
 
 
-@pytest.mark.parametrize("name", ["agents_sdk", "langsmith", "otel", "claude_code", "codex"])
+@pytest.mark.parametrize(
+    "name", ["agents_sdk", "braintrust", "langsmith", "otel", "claude_code", "codex"]
+)
 def test_lines_that_are_no_objects_are_left_out(write, name):
     sample = Path(__file__).parents[2] / "docs" / "formats" / "samples" / f"{name}.jsonl"
     whole = sample if sample.exists() else write("otel.jsonl", by_genai("sdk"), lines=True)

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from trajscore import io
+from trajscore.core.errors import ArgumentError
 from trajscore.io._unknown import guess_parts, unknown_json, what_instead
 from trajscore.io.registry import detect_log
 
@@ -187,3 +188,45 @@ STATE = "messages_to_dict(graph.get_state(config).values['messages'])"
 def test_what_to_save_instead(item, start):
     text = what_instead(item)
     assert text is None if start is None else text.startswith(start)
+
+
+PIECE = {"id": "c", "choices": [{"delta": {"content": "In"}}]}
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (PIECE, "pieces of answers as a model streams them"),
+        ({"type": "message_start", "message": {}}, "pieces of answers"),
+        ({"type": "response.created", "sequence_number": 0}, "pieces of answers"),
+        (
+            {"timestamp": 1, "message": '{"run": 1}'},
+            "as JSON text in 'message'; write them",
+        ),
+        ({"events": [{"message": '{"run": 1}'}]}, "JSON text in 'message'"),
+        ({"op_name": "op", "trace_id": "t", "inputs": {}}, "calls of Weave"),
+        (["r0", 1, 0.5], "rows without the names of their columns"),
+        ({"role": "user", "message": '{"run": 1}'}, None),
+        ({"choices": [{"message": {"role": "assistant"}}]}, None),
+        ({"timestamp": 1, "message": "[INFO] ready"}, None),
+    ],
+)
+def test_records_that_are_kept_otherwise(record, words):
+    text = what_instead(record)
+    assert text is None if words is None else words in text
+
+
+def test_several_answers_a_record(write):
+    samples = [{"completion": f"It is {k} here", "passed": k} for k in range(2)]
+    record = {"task_id": "t", "prompt": "Why is it?", "samples": samples}
+    with pytest.raises(ArgumentError, match=r"jq -c 'del\(.samples\) \+ .samples\[\]'"):
+        io.read_runs(write("samples.jsonl", [record], lines=True))
+    own = {k: v for k, v in record.items() if k != "samples"}
+    runs = io.read_runs(write("runs.jsonl", [own | sample for sample in samples], lines=True))
+    assert [(run.task, run.outcome, len(run.steps)) for run in runs] == [("t", 0, 2), ("t", 1, 2)]
+
+
+def test_parts_in_another_script():
+    record = {"编号": "a", "消息": [{"角色": "用户", "内容": "请完成任务"},
+                                {"角色": "助手", "内容": "答案是四十二"}]}  # fmt: skip
+    assert guess_parts(record) == {"steps": "消息", "text": "内容", "actor": "角色"}

@@ -162,8 +162,15 @@ def _factorized(
     codes, uniques = pd.factorize(column)
     if codes.min() < 0:
         row = int(rows[np.argmax(codes < 0)])
-        raise ValueError(f"row {row}: column {name!r} is empty or NA; every step needs a run id")
+        raise _no_run_id(row, name)
     return codes.astype(np.int64, copy=False), uniques
+
+
+def _no_run_id(row: int, name: str) -> ValueError:
+    return ValueError(
+        f"row {row}: column {name!r} is empty or NA; every step needs a run id. If an empty cell "
+        f"repeats that above it, fill it, in pandas: df[{name!r}] = df[{name!r}].ffill()"
+    )
 
 
 def _as_run_ids(uniques: NDArray[Any] | pd.Index, name: str) -> NDArray[Any]:
@@ -195,9 +202,7 @@ def joined_ids(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
     for name in names:
         if frame[name].isna().any():
             row = int(np.argmax(frame[name].isna()))
-            raise ValueError(
-                f"row {row}: column {name!r} is empty or NA; every step needs a run id"
-            )
+            raise _no_run_id(row, name)
     joined = frame[names[0]].astype(str)
     for name in names[1:]:
         joined = joined + "-" + frame[name].astype(str)

@@ -39,7 +39,14 @@ _NEGATIONS = {
     "avoid", "avoidance", "avoided", "avoids", "free", "less", "never", "no", "non", "not",
     "prevented", "prevention", "resistance", "robustness", "without", "zero",
 }
-_QUANTITIES = {"cost", "costs", "loss", "entropy", "perplexity", "regret", "penalty", "price"}
+_NO_OUTCOMES = {
+    "cost", "costs", "loss", "entropy", "perplexity", "regret", "penalty", "price", "truncated",
+}
+_REWARDS = {
+    "correct", "outcome", "passed", "resolved", "return", "reward", "rewards", "solved",
+    "succeeded", "success",
+}
+_STARS = {"rating", "ratings", "stars"}
 _TURNED = "not "
 COUNTED = {  # names of outcomes that may be counts of tests, and what is counted beside them
     "passed": ("failed",), "succeeded": ("failed",), "success": ("failed", "failure"),
@@ -77,14 +84,35 @@ def outcome_hint(name: str) -> str:
     return f"{_TURNED}{name}" if sounds_bad(name) else name
 
 
-def candidate(name: str, values: Iterable[Any], grades: bool = False) -> str | None:
-    """Return how to name a field as the outcome, where its words or its name say what it means."""
-    values = list(values)
-    if words_of(name) & _QUANTITIES:
+def outcome_candidates(fields: Mapping[str, Iterable[Any]], grades: bool = False) -> list[str]:
+    """Return how to name fields as the outcome, by their words or names; rewards come first.
+
+    >>> outcome_candidates({"failed": [0, 1]})
+    ['{argument:outcome=not failed}']
+    >>> outcome_candidates({"failed": [0, 1], "cum_reward": [0, 1]})
+    ['{argument:outcome=cum_reward}']
+    """
+    rewards = {name: values for name, values in fields.items() if words_of(name) & _REWARDS}
+    others = {
+        name: values
+        for name, values in fields.items()
+        if name not in rewards and not (rewards and sounds_bad(name))
+    }
+    hints = (_candidate(name, list(values), grades) for name, values in (rewards | others).items())
+    return list(filter(None, hints))
+
+
+def _candidate(name: str, values: list[Any], grades: bool) -> str | None:
+    words = words_of(name)
+    if words & _NO_OUTCOMES:
         return None
     if not any(isinstance(value, str) for value in values):
-        is_outcome = all(0 <= value <= 1 for value in values) if grades else set(values) == {0, 1}
-        named = sounds_bad(name) and is_outcome
+        if words & _STARS and len(values) <= MOST_NAMED and max(values, default=0) > 1:
+            asked = Meanings((_word(value), "?") for value in sorted(values))
+            return f"{{argument:outcome={name}}} {{argument:outcome_map={asked}}}"
+        is_grade = len(values) > 1 and all(0 <= value <= 1 for value in values)
+        is_outcome = is_grade if grades or words & _REWARDS else set(values) == {0, 1}
+        named = is_outcome and (sounds_bad(name) or words & _REWARDS)
         return f"{{argument:outcome={outcome_hint(name)}}}" if named else None
     meanings = propose(map(str, values), name)
     if not {SUCCESS, FAILURE} <= set(meanings.values()) or len(meanings) > MOST_NAMED:
@@ -193,6 +221,14 @@ def _word(value: Any) -> str:
     return str(value).strip().lower()
 
 
+def listed_outcomes(name: Any) -> ValueError:
+    """Return the error for a column of outcomes that holds lists."""
+    return ValueError(
+        f"column {name!r} holds a list or an object; give one outcome a run, in pandas "
+        f"df.explode([{name!r}, ...]) with the other lists of samples"
+    )
+
+
 def map_outcomes(
     column: pd.Series, meanings: Mapping[str, float], is_turned: bool = False
 ) -> pd.Series:
@@ -202,8 +238,7 @@ def map_outcomes(
     try:
         codes, kinds = pd.factorize(column)  # missing values are -1
     except TypeError:
-        problem = f"column {column.name!r} holds a list or an object"
-        raise ValueError(f"{problem}; give one outcome a run") from None
+        raise listed_outcomes(column.name) from None
     outcomes = [as_mapped(kind, meanings) for kind in kinds]
     words = {k: kind for k, kind in enumerate(outcomes) if isinstance(kind, str)}
     if words:
@@ -272,7 +307,7 @@ def refuse_counts(
         )
     hint, others = "Name", sorted({other for _, other in pairs if is_number(other)})
     if (0, 0) not in pairs and len(others) <= MOST_NAMED:
-        meanings = Meanings((_word(number), int(number == 0)) for number in others)
+        meanings = Meanings((_word(n), int(n == 0)) for n in sorted({0, 1, *others}))
         hint = f"If a run succeeds where {opposite!r} is 0, pass {{argument:outcome={opposite}}} "
         hint += f"{{argument:outcome_map={meanings}}}; otherwise name"
     raise ArgumentError(

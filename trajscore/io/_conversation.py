@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, cast
 
+from trajscore.core.values import parse_number
 from trajscore.io._messages import as_chat, is_printed
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, ToolCall, leftover
 from trajscore.io._vocabulary import ROLES, USAGES, as_fields, first, token_counts
@@ -39,7 +40,7 @@ def read_call(call: Any, index: int) -> ToolCall:
     name = source.get("name") or source.get("function_name") or inner
     identifier = call.get("id", call.get("tool_call_id"))
     return ToolCall(
-        name=str(name) if name else "",
+        name="" if not name or isinstance(name, (dict, list)) else str(name),
         arguments=read_arguments(source.get("arguments", source.get("args"))),
         id=None if identifier in (None, "") else str(identifier),
         extra=leftover(call, _CALL),
@@ -139,9 +140,7 @@ class Conversation:
         return fields, parse_logprobs(logprobs, self.place, index)
 
     def _add_turn(self, fields: dict[str, Any], scores: TokenScores, kind: str, index: int) -> Step:
-        content = fields.get("content")
-        if content in (None, "") and isinstance(fields.get("refusal"), str):
-            content = fields["refusal"]
+        content = _content_of(fields)
         if isinstance(content, str):
             _refuse_printed(content, index)
         extra = leftover(fields, _MESSAGE)
@@ -246,6 +245,12 @@ class Conversation:
         return run
 
 
+def _content_of(fields: Mapping[str, Any]) -> Any:
+    """Return the content of a turn; of a refusal what it says."""
+    content, refusal = fields.get("content"), fields.get("refusal")
+    return refusal if content in (None, "") and isinstance(refusal, str) else content
+
+
 def _refuse_printed(text: str, index: int) -> None:
     """Refuse what Python prints of a message, whose parts cannot be distinguished."""
     if is_printed(text):
@@ -270,7 +275,7 @@ def _is_answer(step: Step, fields: Mapping[str, Any], index: int) -> bool:
     calls = [read_call(call, index) for call in fields.get("tool_calls") or []]
     return (
         step.actor == "agent"
-        and step.text == text_of(fields.get("content"))
+        and step.text == text_of(_content_of(fields))
         and [(call.name, call.arguments) for call in step.tool_calls]
         == [(call.name, call.arguments) for call in calls]
     )
@@ -300,10 +305,13 @@ def as_number(value: Any, name: str, index: int) -> float | None:
     """Read a number that may be missing."""
     if value is None or isinstance(value, bool):
         return None
+    share = parse_number(value) if isinstance(value, str) and value.rstrip().endswith("%") else None
     try:
-        number = float(value)
+        number = float(value if share is None else share)
     except (TypeError, ValueError):
-        raise MalformedRunError(f"message {index}: its {name} is {value!r}, not a number") from None
+        hint = "; write numbers for words, such as 0.9 for high" if isinstance(value, str) else ""
+        problem = f"message {index}: its {name} is {value!r}, not a number{hint}"
+        raise MalformedRunError(problem) from None
     if math.isinf(number):
         raise MalformedRunError(f"message {index}: its {name} is infinite")
     return None if math.isnan(number) else number

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import (
     bare_name,
-    candidate,
     note_on_words,
+    outcome_candidates,
     outcome_hint,
     refuse_counts,
     refuse_words,
@@ -19,6 +19,7 @@ from trajscore.core.meanings import (
 )
 from trajscore.core.values import number_of, unknown_name
 from trajscore.io._selection import Selection
+from trajscore.io._vocabulary import PERSON
 from trajscore.io.fields import LAST
 from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.tally import Tally
@@ -29,6 +30,7 @@ _ODD = {  # the word to count, and what is said of them
     "turn": ("turn", "without any content that is known"),
     "content": ("turn", "with content of an unknown form, kept as JSON"),
     "call": ("call", "of a tool without a name"),
+    "answer": ("call", "of a model without an answer, which is not a turn"),
     "score": ("score", "with another value than one of the same name; the last counts"),
     "run": (
         "run",
@@ -68,21 +70,29 @@ class Findings:
                 continue
             if part == "outcome" and self.selection.table is not None:  # a column of the table
                 continue
-            owner, known = ("run", list(tally.values))
-            if part == "confidence":
-                owner, known = "turn", list(tally.names_of_turns)
-            problem = f"no {owner} has a field named {name!r}, and there is no other to name"
-            problem = f"{problem}; {_REMEDIES[part]}"
-            if known:
-                bare = bare_name(name) if part != "stop_reason" else name
-                known = [outcome_hint(other) for other in known] if bare != name else known
-                problem = unknown_name(f"field of a {owner}", name, known)
-            raise ArgumentError(f"{file}: {{argument}}: {problem}", part)
+            raise ArgumentError(f"{file}: {{argument}}: {self._not_there(part, name)}", part)
         for role in self.selection.roles:
             if not tally.used["roles", role]:
                 known = [*tally.unknown_roles, *tally.names_of_users]
                 problem = unknown_name("role", role, known)
                 raise ArgumentError(f"{file}: {{argument}}: {problem}", "roles")
+
+    def _not_there(self, part: str, name: str) -> str:
+        """Say that a named field is nowhere, or is an object, and which there are."""
+        tally = self.tally
+        if part == "outcome" and name in tally.objects:
+            paths = ", ".join(f"{name}.{inner}" for inner in tally.objects[name])
+            inner = f"name one of its fields ({paths}), or " if paths else ""
+            return f"{name!r} is not a single value; {inner}{_REMEDIES[part]}"
+        owner, known = ("run", list(tally.values))
+        if part == "confidence":
+            owner, known = "turn", list(tally.names_of_turns)
+        if not known:
+            problem = f"no {owner} has a field named {name!r}, and there is no other to name"
+            return f"{problem}; {_REMEDIES[part]}"
+        bare = bare_name(name) if part != "stop_reason" else name
+        known = [outcome_hint(other) for other in known] if bare != name else known
+        return unknown_name(f"field of a {owner}", name, known)
 
     def _refuse_lists(self, file: str) -> None:
         """Refuse outcomes of which runs have several."""
@@ -94,6 +104,21 @@ class Findings:
                 f"{{argument}}, or give a table of run ids and outcomes with {{argument:outcomes}}",
                 "outcome",
             )
+
+    def model_problem(self) -> str:
+        """Ask whose calls are a run, where several models were asked the same; or ""."""
+        return self._of_models() if self.tally.asked_alike else ""
+
+    def _of_models(self) -> str:
+        if not self.tally.models or self.selection.fields.id is not None:
+            return ""
+        own, field, *names = self.tally.models
+        return (
+            f"{number_of(self.tally.n_of_models, 'run')} made of calls of several models by "
+            f"{field!r}, such as {', '.join(map(repr, names[:_MAX_EXAMPLES]))}; if the calls of "
+            f"each model are a run, pass {{argument:id={own}}} {{argument:id={field}}}; if not, "
+            f"pass {{argument:id={own}}}"
+        )
 
     def outcome_problem(self) -> str:
         """Say how to name the outcome where no run has one; "" otherwise."""
@@ -112,10 +137,8 @@ class Findings:
             common = ", ".join(f"{value} {n}" for value, n in counts.most_common(_MAX_EXAMPLES))
             fields.append(f"{name!r}: {common}{', ...' * (len(counts) > _MAX_EXAMPLES)}")
         candidates = f" (the runs have {'; '.join(fields)})" if fields else ""
-        hints = (
-            candidate(name, counts, grades=True) for name, counts in tally.candidates().items()
-        )
-        hint = next((f", such as {hint}" for hint in hints if hint), "")
+        hints = outcome_candidates(tally.candidates(), grades=True)
+        hint = f", such as {hints[0]}" if hints else ""
         return (
             f"no run has an outcome{candidates}; name the field with {{argument:outcome}}{hint}, "
             f"or give a table of run ids ({ids} ...) and outcomes with {{argument:outcomes}}; "
@@ -124,8 +147,9 @@ class Findings:
 
     def problem(self) -> str:
         """Say what keeps the runs from being judged, and what to name; "" otherwise."""
-        own = (self.side_problem, self.outcome_problem, self.id_problem, self.role_problem)
-        return next(filter(None, (problem() for problem in own)), "")
+        of_runs = (self.side_problem, self.model_problem, self.outcome_problem, self.id_problem)
+        problems = (problem() for problem in (*of_runs, self.role_problem))
+        return next(filter(None, problems), "")
 
     def side_problem(self) -> str:
         """Say which runs are two sides of one conversation; "" where none are."""
@@ -157,7 +181,11 @@ class Findings:
             )
         else:
             return ""
-        roles = ",".join(f"{name}=agent" for name, _ in names.most_common(_MAX_ROLES))
+        guess = dict.fromkeys(names, "agent")
+        if len(names) > 1:  # who begins may be the one who gives the task
+            guess |= dict.fromkeys(self.tally.openers.keys() & names.keys(), "?")
+        guess |= dict.fromkeys(filter(PERSON.match, names), "user")
+        roles = ",".join(f"{name}={guess[name]}" for name, _ in names.most_common(_MAX_ROLES))
         return (
             f"{problem}; say which are the agent's, the user's or the environment's, for example "
             f"with {{argument:roles={roles}}}"
@@ -228,6 +256,8 @@ class Findings:
                 f"{number_of(n, 'run')}: calls of a model in one session, events of one run, "
                 f"or states that grow"
             )
+        if (models := self._of_models()) and not self.model_problem():
+            yield models
         if n := tally.n_beginnings():
             yield (
                 f"{number_of(n, 'run')} of {tally.n_runs:,} hold only the beginning of another "

@@ -24,8 +24,16 @@ from trajscore.io._message_parts import (
     type_of,
 )
 from trajscore.io._numbered_steps import find_steps
-from trajscore.io._steps import is_step, results_of, turn_of_step, turns_of_actions
+from trajscore.io._steps import (
+    is_event_of_openhands,
+    is_step,
+    results_of,
+    turn_of_step,
+    turns_of_actions,
+    turns_of_events,
+)
 from trajscore.io._vocabulary import as_fields, as_list, first, parsed
+from trajscore.io.fields import by_keys, usual_names, with_key
 from trajscore.io.text import text_of
 
 _BESIDE = {
@@ -45,6 +53,44 @@ _PRINTED = re.compile(
     r"((AI|Human|System|Tool)Message(Chunk)?|ChatCompletion(Message)?|Response\w*Message)\(\w+=",
     re.DOTALL,
 )
+
+
+_SPEAKER = re.compile(
+    r"^(system|developer|user|human|assistant|ai|tool):[ \t]*", re.IGNORECASE | re.MULTILINE
+)
+_TRANSCRIPTS = {
+    "chat",
+    "conversation",
+    "dialog",
+    "dialogue",
+    "log",
+    "messages",
+    "text",
+    "transcript",
+}
+
+
+def turns_of_transcript(text: str) -> list[Any]:
+    """Return the turns of a dialogue in one text, each on its own lines; none of another text."""
+    if not _SPEAKER.match(text.lstrip()):
+        return []
+    _, *parts = _SPEAKER.split(text.lstrip())
+    return [
+        {"role": who.lower(), "content": "" if words.strip() == "None" else words.rstrip("\n")}
+        for who, words in zip(parts[::2], parts[1::2], strict=True)
+    ]
+
+
+def _find_transcript(record: Mapping[str, Any]) -> tuple[list[Any], set[str]]:
+    """Return the turns of the one text of a record in which a user and an agent speak."""
+    texts = {k: v for k, v in record.items() if words_of(str(k)) & _TRANSCRIPTS}
+    turns = {k: turns_of_transcript(v) for k, v in texts.items() if isinstance(v, str)}
+    of_both = {
+        name: own
+        for name, own in turns.items()
+        if {"user", "agent"} <= {keys.ROLES[turn["role"]] for turn in own}
+    }
+    return next(((own, {name}) for name, own in of_both.items()), ([], set()))
 
 
 def is_printed(value: Any) -> bool:
@@ -90,13 +136,21 @@ def is_nested(value: Any) -> bool:
 
 def is_chat_list(value: Any) -> bool:
     """Tell a list of messages by the first of them."""
-    return (
-        isinstance(value, list) and bool(value) and (is_message(value[0]) or is_printed(value[0]))
-    )
+    start = value[0] if isinstance(value, list) and value else None
+    is_pair = isinstance(start, list) and any(map(is_event_of_openhands, start))
+    return is_message(start) or is_printed(start) or is_pair
 
 
 def find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str]]:
     """Return the messages that a record lists, and the names of their fields."""
+    messages, names = _find_messages(record)
+    start = next(iter(messages or ()), None)
+    pair = start if isinstance(start, list) else [start]
+    are_events = any(map(is_event_of_openhands, pair))
+    return (turns_of_events(messages or []) if are_events else messages), names
+
+
+def _find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str]]:
     if (steps := find_steps(record)) is not None:
         return steps
     for name in keys.MESSAGE_LISTS:
@@ -123,6 +177,8 @@ def find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str]
     others = [name for name, value in record.items() if is_chat_list(value)]
     if len(others) == 1:
         return record[others[0]], {others[0]}
+    if (transcript := _find_transcript(record))[0]:
+        return transcript
     saved = (name for name in record if keys.STATE_WORDS & words_of(str(name)))
     states = {name: _in_state(record[name]) for name in saved}
     name = max(states, key=lambda name: len(states[name]), default="")
@@ -144,17 +200,23 @@ def _text_message(value: Any, role: str) -> list[Any] | None:
 
 
 def find_records(fields: Mapping[str, Any]) -> list[Any] | None:
-    """Return the runs that an object lists under any name, or holds by their ids."""
-    for value in fields.values():
-        if isinstance(value, list) and value and is_record(value[0]):
-            return value
-    runs = {name: value for name, value in fields.items() if is_record(value)}
-    if len(runs) < len(fields) or not runs:
-        return None
-    return [
-        {"id": name, **(value if isinstance(value, dict) else {keys.MESSAGE_LISTS[0]: value})}
-        for name, value in runs.items()
-    ]
+    """Return the runs that an object lists under any names, or holds by their ids."""
+    lists = {k: v for k, v in fields.items() if isinstance(v, list) and v and is_record(v[0])}
+    if len(lists) == 1:
+        return next(iter(lists.values()))
+    if lists:
+        numbered = ((name, *item) for name, runs in lists.items() for item in enumerate(runs))
+        return [_keyed((str(name), _id_of(run, k)), run) for name, k, run in numbered]
+    return [_keyed(path, run) for path, run in by_keys(fields, is_record)] or None
+
+
+def _id_of(run: Any, index: int) -> str:
+    name = first(as_fields(run), usual_names("id", as_fields(run)))
+    return str(index if name is None else name)
+
+
+def _keyed(path: tuple[str, ...], run: Any) -> dict[str, Any]:
+    return with_key(path, run if isinstance(run, dict) else {keys.MESSAGE_LISTS[0]: run})
 
 
 def is_record(value: Any) -> bool:
@@ -438,7 +500,7 @@ def _role_of_type(fields: Mapping[str, Any]) -> str | None:
         return "user" if kind == "request" else "assistant"
     kind = keys.MESSAGE_CLASSES.get(kind.removesuffix("chunk"), kind)
     if kind.endswith("message") and isinstance(fields.get("source"), str):  # AutoGen's
-        return "user" if fields["source"] in ("user", "user_proxy") else "assistant"
+        return "user" if keys.PERSON.match(fields["source"]) else "assistant"
     return kind if kind in keys.MESSAGE_TYPES else None
 
 

@@ -12,13 +12,10 @@ from typing import Any
 
 from trajscore.io import _vocabulary as keys
 from trajscore.io._conversation import role_of
-from trajscore.io._messages import as_chat, is_message
+from trajscore.io._messages import as_chat, is_message, turns_of_transcript
 from trajscore.io._vocabulary import as_fields, first, unnested
 
 _MAX_DEPTH = 6  # of wrappers
-_SPEAKER = re.compile(
-    r"^(system|developer|user|human|assistant|ai|tool):[ \t]*", re.IGNORECASE | re.MULTILINE
-)
 _WRAPPED = (*keys.WRAPPED_CALLS, *keys.WRAPPED_RESULTS)
 _REPR = re.compile(r"(\w+\()?(role|content)=")
 _PART_TYPES = ("text", "output_text", "input_text", "tool_use", "image", "thinking")
@@ -51,13 +48,8 @@ def _search(value: Any, role: str | None, depth: int) -> list[Any]:
 def _from_text(text: str, role: str | None) -> list[Any]:
     if not role or not text.strip():
         return []
-    if role == "user" and _SPEAKER.match(text):  # a whole dialogue: "system: ...\nuser: ..."
-        _, *parts = _SPEAKER.split(text)
-        turns = zip(parts[::2], parts[1::2], strict=True)
-        return [
-            {"role": who.lower(), "content": "" if words.strip() == "None" else words.rstrip("\n")}
-            for who, words in turns
-        ]
+    if role == "user" and (turns := turns_of_transcript(text)):
+        return turns
     return [{"role": role, "content": text}]
 
 

@@ -12,14 +12,21 @@ from typing import Any
 
 from trajscore.io import _vocabulary as keys
 from trajscore.io._conversation import role_of
-from trajscore.io._events import ends_run, is_beside_calls, is_event, spans_of_events
+from trajscore.io._events import (
+    ends_run,
+    is_beside_calls,
+    is_event,
+    moment_of,
+    payload_of,
+    spans_of_events,
+)
 from trajscore.io._messages import as_chat, find_messages, is_chat_list, is_message
 from trajscore.io._payloads import messages_in
 from trajscore.io._run import MalformedRunError
 from trajscore.io._spans import Span
 from trajscore.io._thread import turn_keys
 from trajscore.io._vocabulary import as_fields, as_list, first, token_counts
-from trajscore.io.fields import USUAL, Fields, may_be_duration, scalar, usual_names
+from trajscore.io.fields import USUAL, Fields, dig, may_be_duration, scalar, usual_names
 from trajscore.io.files import LogFile, Place
 
 Item = tuple[Place, Any]
@@ -38,7 +45,10 @@ class Calls(list[Any]):
             return fields
         of_events = {name for record in self if is_event(record) for name in record}
         own = self[0].keys() & self[-1].keys()  # such as the id of the run
-        return {k: v for k, v in fields.items() if k not in of_events or k in own & _OF_A_RUN}
+        own |= {name for name in self[-1] if usual_names("outcome", [name])}
+        end = [payload_of(record) for record in self if moment_of(record)[1] == "end"][-1:]
+        others = {k: v for k, v in fields.items() if k not in of_events or k in own & _OF_A_RUN}
+        return dict(*end) | others
 
     def spans(self) -> Iterator[Span]:
         """Yield them as a trace would hold them."""
@@ -88,7 +98,7 @@ def of_batch(record: Any) -> dict[str, Any] | None:
         return None
     messages = [*messages_in(request, "user"), *messages_in(answer, "assistant")]
     own = {name: value for name, value in record.items() if name not in sides}
-    name = first(record, ("custom_id", "recordId", "request_id", "id"))
+    name = first(record, ("custom_id", "recordId", "request_id", "key", "id"))
     return own | {"id": name, "messages": messages, "usage": first(answer, keys.USAGES)}
 
 
@@ -212,7 +222,7 @@ def _runs_of(items: list[Item], fields: Fields) -> Iterator[Item]:
         yield replace(places[0], n_records=len(records)), Calls(records)
         return
     if _are_one_session(records, fields):
-        yield replace(places[0], n_records=len(records)), Calls(records)
+        yield _with_models(replace(places[0], n_records=len(records)), records), Calls(records)
         return
     chains: list[list[tuple[int, Item]]] = []
     ends: dict[Hashable, list[tuple[int, Item]]] = {}  # by the hash of what each chain holds
@@ -237,6 +247,22 @@ def _runs_of(items: list[Item], fields: Fields) -> Iterator[Item]:
             replace(place, n_records=len(parts)),
             Calls(record for _, record in parts) if calls else raw,
         )
+
+
+def _with_models(place: Place, records: tuple[Any, ...]) -> Place:
+    """Note the models of calls where there are several, and whether they were asked the same."""
+    for field in ("model", "request.model", "body.model", "response.model"):
+        models = [str(dig(record, field)) for record in records]
+        if "None" in models:
+            continue
+        if len(set(models)) > 1:
+            first_turns = [_turns(record)[:1] for record in records]
+            asked = set(zip(models, first_turns, strict=True))
+            own = [*place.fields.ids, *usual_names("id", records[0]), "id"][0]
+            place.models = (own, field, *dict.fromkeys(models))
+            place.asked_alike = len({turn for _, turn in asked}) < len(asked)
+        break
+    return place
 
 
 def _is_blank(state: Any) -> bool:

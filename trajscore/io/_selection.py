@@ -11,7 +11,6 @@ from typing import Any, Self, get_args
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import (
-    COUNTED,
     as_mapped,
     bare_name,
     check_map,
@@ -22,6 +21,7 @@ from trajscore.core.outcomes import CENSORED, FAILURE
 from trajscore.core.stops import Rule
 from trajscore.core.values import is_number, parse_number, split_pairs
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
+from trajscore.io._vocabulary import as_fields
 from trajscore.io.fields import USUAL_FIELDS, WITHIN, Fields, dig, named_values, scalar
 from trajscore.io.outcome_tables import OutcomeTable, read_outcomes
 from trajscore.io.tally import Tally
@@ -97,7 +97,9 @@ class Selection:
 
     def _set_actor(self, step: Step, tally: Tally) -> None:
         """Set who acts by what the user says of a role, or of a name beside the role."""
-        names = (str(step.extra.get(name)) for name in ("role", "name")) if self.roles else ()
+        names = (
+            (str(step.extra.get(name)) for name in ("role", "name", "source")) if self.roles else ()
+        )
         named = next((name for name in names if name in self.roles), None)
         if named is not None:
             step.actor = self.roles[named]
@@ -123,6 +125,8 @@ class Selection:
             value = scalar(listed := dig(record, name)) if name else None
             if name and isinstance(listed, list) and listed and all(map(is_number, listed)):
                 tally.lists.setdefault(name, (run.id, listed))
+            if value is None and self.fields.outcome is not None and listed is not None:
+                tally.objects[self.fields.outcome] = list(map(str, as_fields(listed)))
             name = name if value is not None else None
         else:
             name = None
@@ -143,10 +147,10 @@ class Selection:
             run.outcome = as_grade(1 - outcome) or FAILURE
 
     def _note_counts(self, record: Mapping[str, Any], name: str, value: Any, tally: Tally) -> None:
-        """Note a number and its opposite, which tell whether the log counts tests."""
+        """Note a number and its opposite, which tell whether the log counts tests or has grades."""
         owner, _, last = name.rpartition(".")
         number = as_mapped(value, self.meanings)
-        if last.lower() not in COUNTED or isinstance(number, (str, bool)) or 0 < number < 1:
+        if not is_number(number) or isinstance(number, bool) or 0 < number < 1:
             return
         fields = dig(record, owner) if owner and name not in record else record
         other = None if self.meanings else opposite_of(last, fields)

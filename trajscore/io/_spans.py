@@ -44,6 +44,7 @@ class Span:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.name = None if isinstance(self.name, (dict, list)) else self.name
         for name in ("id", "parent", "call", "name"):
             value = getattr(self, name)
             setattr(self, name, None if value in (None, "") else str(value))
@@ -103,6 +104,7 @@ def _add_conversation(talk: Conversation, tree: _Tree, run: Run) -> Run:
     task = scalar(USUAL_FIELDS.value(run.extra, "task")) if run.task is None else run.task
     run.task = None if task is None else str(task)
     odd = {"parent_rings": tree.n_rings, "retried": len(thread.unused)}
+    odd |= {"unanswered": len(tree.unanswered())}
     run.extra |= {name: n for name, n in odd.items() if n}
     _add_scores_and_stop(tree, turns, run)
     talk.finish(run)

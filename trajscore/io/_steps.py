@@ -1,4 +1,7 @@
-"""Steps of agents, which hold a turn and what came of it, as messages: smolagents, LangChain."""
+"""Steps of agents, which hold a turn or what came of it, as messages.
+
+smolagents and LangChain keep both together; OpenHands has events, each result with its cause.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from trajscore.io.text import text_of
 def is_step(fields: Mapping[str, Any]) -> bool:
     """Tell a step of an agent, which holds a turn and what came of it, or the task."""
     is_task = isinstance(fields.get("task"), str) and fields.keys() == {"task", "task_images"}
-    is_other = _is_vercels(fields) or _is_of_gemini_cli(fields)
+    is_other = _is_vercels(fields) or _is_of_gemini_cli(fields) or is_event_of_openhands(fields)
     return is_task or "model_output_message" in fields or is_other
 
 
@@ -46,6 +49,8 @@ def turn_of_step(step: Mapping[str, Any]) -> list[Any]:
         own = {k: v for k, v in step.items() if k not in ("type", "content", "toolCalls", "tokens")}
         turn = {**own, "role": role, "usage": step.get("tokens")}
         return messages_of_parts(turn, [words, *({"functionCall": c} for c in calls), *results])
+    if is_event_of_openhands(step):
+        return _of_event(step)
     if "model_output_message" not in step:
         return [{"role": "user", "content": step["task"]}]
     answer = as_fields(step["model_output_message"])
@@ -61,6 +66,64 @@ def turn_of_step(step: Mapping[str, Any]) -> list[Any]:
     turn |= {"usage": step.get("token_usage")}
     results = results_of(as_list(calls), "\n".join(observed)) if observed else []
     return [turn, *(result | ({"error": True} if error else {}) for result in results)]
+
+
+_SOURCES = ("agent", "user", "environment")
+_SAYS = {  # actions of OpenHands that are words, and the argument that holds them
+    "message": "content", "system": "content", "finish": "final_thought", "think": "thought",
+}  # fmt: skip
+_OF_PEOPLE = ("message", "system")  # which others than the agent do, too
+
+
+def is_event_of_openhands(event: Any) -> bool:
+    """Tell an action, or the observation that it caused."""
+    fields = as_fields(event)
+    is_action = isinstance(fields.get("action"), str) and {"args", "message"} & fields.keys()
+    is_observation = isinstance(fields.get("observation"), str) and "content" in fields
+    is_whose = "id" in fields and fields.get("source") in _SOURCES and "role" not in fields
+    return is_whose and bool(is_action or is_observation)
+
+
+def _of_event(event: Mapping[str, Any]) -> list[Any]:
+    """Return the turn of an action, or the result that an observation is."""
+    own = {name: event.get(name) for name in ("id", "timestamp", "message")}
+    if "observation" in event:
+        cause, text = event.get("cause"), text_of(event["content"])
+        is_none = not text or event["observation"] == "agent_state_changed"
+        result = {"role": "tool", "tool_call_id": cause, "content": text}
+        return [] if is_none else [result | {"error": event["observation"] == "error"}]
+    action, arguments = event["action"], dict(as_fields(event.get("args")))
+    words = arguments.pop(_SAYS.get(action, "thought"), None) or arguments.get("thought")
+    words = event.get("message") if words is None and action in _SAYS else words
+    if event["source"] != "agent" or action in _OF_PEOPLE:
+        role = "assistant" if event["source"] == "agent" else event["source"]
+        role = "system" if action == "system" else role
+        return [own | {"role": role, "content": words}] if action in _OF_PEOPLE else []
+    call = {"id": event.get("id"), "name": action, "args": arguments}
+    usage = as_fields(_answer_to(event)).get("usage")
+    turn = {"role": "assistant", "content": text_of(words), "usage": usage}
+    return [own | turn | ({} if action in _SAYS else {"tool_calls": [call]})]
+
+
+def _answer_to(event: Any) -> Any:
+    """Return the answer of the model in which an action was asked for."""
+    return as_fields(as_fields(event).get("tool_call_metadata")).get("model_response")
+
+
+def turns_of_events(events: list[Any]) -> list[Any]:
+    """Return the messages of OpenHands' events; actions of one answer of the model are a turn."""
+    pairs = (event if isinstance(event, list) else [event] for event in events)
+    messages: list[Any] = []
+    turns: dict[Any, dict[str, Any]] = {}  # by the id of the answer
+    for event in (part for pair in pairs for part in pair):
+        for message in turn_of_step(event) if is_event_of_openhands(event) else [event]:
+            name = as_fields(_answer_to(event)).get("id") if "action" in event else None
+            turn = turns.setdefault(str(name), message) if name is not None else message
+            if turn is message:
+                messages.append(message)
+            elif message.get("tool_calls"):
+                turn["tool_calls"] = [*turn.get("tool_calls", ()), *message["tool_calls"]]
+    return messages
 
 
 def results_of(calls: list[Any], text: str) -> list[dict[str, Any]]:

@@ -9,17 +9,25 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
-from trajscore.io._vocabulary import as_fields
-from trajscore.io.fields import USUAL, usual_names
+from trajscore.core.values import is_number
+from trajscore.io._vocabulary import as_fields, as_list, parsed
+from trajscore.io.fields import USUAL, by_keys, usual_names
 
 _DEPTH = 4  # of nested objects that are searched
 _SAMPLE = 20  # items of a list that are looked at
 _TEXTS = {*USUAL["text"], "thought", "output", "answer", "response", "body", "say", "said"}
+_BESIDE_TEXT = {
+    "action": ("action", "act", "command"), "observation": ("observation", "obs", "tool_output"),
+}  # fmt: skip
 _ACTORS = {*USUAL["actor"], "author", "speaker", "agent", "from", "sender", "who"}
-_IDS = {"id", "key", "conv", "conversation", "session", "run", "thread", "trace", "episode", "task"}
+_IDS = {
+    "id", "key", "conv", "conversation", "session", "run", "thread", "trace", "traj", "episode",
+    "task",
+}  # fmt: skip
 _MOST = 12  # names of fields that are shown
 _LONGEST_NAME = 40  # of an actor
-_FIELD = re.compile(r"[A-Za-z_][\w.-]{0,40}")  # what a field of an object is called
+_FIELD = re.compile(r"[^\W\d][\w.-]{0,40}")  # what a field of an object is called
+_LONG = re.compile(r"[\u3040-\u9fff\uac00-\ud7a3]{4}")  # words of scripts that put no spaces
 _NOT_TEXTS = {
     "id", "uuid", "time", "timestamp", "date", "at", "url", "uri", "path", "model", "version",
     "hash", "sha", "cost", "name", "key", "status", "type", "kind", "goal", "task", "question",
@@ -28,6 +36,11 @@ _NOT_TEXTS = {
 _REQUESTS = {
     "request", "input", "inputs", "prompt", "prompts", "tools", "functions", "function",
     "schema", "config", "metadata", "options",
+}  # fmt: skip
+_TEXTS_OF_SERVICES = ("message", "@message", "log", "msg", "line", "textPayload")
+_SAMPLES = {
+    "samples", "responses", "completions", "candidates", "rollouts", "attempts", "generations",
+    "answers", "predictions",
 }  # fmt: skip
 _NEAR = 2  # fields that a file and a format have in common
 
@@ -61,6 +74,11 @@ _EXPORTS = (  # that hold too little of a run, and what to save instead
     ({"event", "agent_id", "nested_depth"}, "events that Agno streams", "run_output.to_dict()"),
     ({"state", "workers", "is_running"}, "a context of LlamaIndex without messages", _MEMORY),
     (
+        {"op_name", "trace_id", "inputs"},
+        "calls of Weave, of which some are the model's and some are around them",
+        "c.inputs['messages'] + [c.output['choices'][0]['message']] of each trace's last call c",
+    ),
+    (
         {"messages", "outputs", "kwargs", "uuid"},
         "calls of DSPy's model, which do not name their run",
         "{**inputs, **prediction.toDict()}",
@@ -81,7 +99,16 @@ def unknown_json(
         missing = [key for key in formats[nearest] if key not in record]
         text += f"nearest is {nearest}, for {_names(common[nearest])}, but there is no "
         text += f"{_names(missing)}; " if missing else "list of runs; "
-    if parts := guess_parts(record):
+    parts = guess_parts(record)
+    if (name := parts.get("steps")) in _SAMPLES:
+        return ArgumentError(
+            f"{file}: each record lists several answers in {name!r}. If each of them is a run, "
+            f"write one a line, jq -c 'del(.{name}) + .{name}[]' {file} > runs.jsonl, and give "
+            f"runs.jsonl; if they are the steps of a run, pass "
+            f"{{argument:fields={','.join(f'{k}={v}' for k, v in parts.items())}}}",
+            "format",
+        )
+    if parts:
         named = ",".join(f"{part}={path}" for part, path in parts.items())
         text += "if it holds steps, name their parts, such as "
         scalars = [name for name, value in record.items() if isinstance(value, (str, int))]
@@ -94,19 +121,31 @@ def unknown_json(
 
 def guess_parts(record: Mapping[str, Any]) -> dict[str, str]:
     """Return which fields may be the steps of a run, and the text and the actor of a step."""
+    runs = by_keys(record, _lists_objects)
+    record = runs[0][1] if len(runs) > 1 else record
     lists = [(path, items) for path, items in _lists(record) if _prose(_texts(items))]
     parts: dict[str, str] = {}
     steps: list[Any] = [record]
     if lists:
         where, steps = max(lists, key=lambda item: (_has_text(item[1]), len(item[1])))
         parts["steps"] = ".".join(where)
+    names = {name for step in steps for name in step}
+    others = {part: [n for n in usual if n in names][:1] for part, usual in _BESIDE_TEXT.items()}
     texts = _texts(steps)
     prose = _prose(texts)
+    prose = [path for path in prose if [path[-1]] not in others.values()] or prose
     if not prose:
         return {}
     text = max(prose, key=lambda path: (path[-1].lower() in _TEXTS, len(texts[path][0])))
     parts["text"] = ".".join(text)
+    parts |= {
+        part: name
+        for part, own in others.items()
+        for name in own
+        if name not in USUAL[part] and name != parts["text"]
+    }
     actors = [path for path in texts if path[-1].lower() in _ACTORS and _are_names(texts[path])]
+    actors = actors or [path for path in texts if path not in prose and _may_be_roles(texts[path])]
     if actors:
         actor = min(actors, key=lambda path: (len(path), path))
         parts["actor"] = ".".join(actor)
@@ -119,8 +158,15 @@ def _prose(texts: dict[Path_, list[str]]) -> list[Path_]:
         path
         for path, values in texts.items()
         if not words_of(path[-1]) & _NOT_TEXTS
-        and sum(" " in value.strip() for value in values) * 2 >= len(values)
+        and sum(" " in (v := value.strip()) or _LONG.search(v) is not None for value in values) * 2
+        >= len(values)
     ]
+
+
+def _may_be_roles(values: list[str]) -> bool:
+    """Tell who speaks in a script whose words for it are not known."""
+    are_short = all(" " not in value and len(value) <= _LONGEST_NAME for value in values)
+    return are_short and 1 < len(set(values)) <= _MOST and not any(map(str.isascii, values))
 
 
 def _are_names(values: list[str]) -> bool:
@@ -142,6 +188,10 @@ def _lists(value: Any, path: Path_ = ()) -> Iterator[tuple[Path_, list[Any]]]:
         for name, inner in value.items():
             if not words_of(str(name)) & _REQUESTS:
                 yield from _lists(inner, (*path, str(name)))
+
+
+def _lists_objects(value: Any) -> bool:
+    return any(isinstance(next(iter(as_list(v)), None), dict) for v in as_fields(value).values())
 
 
 def _is_by_id(fields: Mapping[str, Any]) -> bool:
@@ -172,9 +222,46 @@ def _leaves(value: Mapping[str, Any], path: Path_ = ()) -> Iterator[tuple[Path_,
             yield (*path, str(name)), inner
 
 
+def _is_piece(fields: Mapping[str, Any]) -> bool:
+    """Tell a piece of an answer that a model streams, by OpenAI's interfaces or Anthropic's."""
+    choice = as_fields(next(iter(as_list(fields.get("choices"))), None))
+    kind = str(fields.get("type"))
+    is_event = kind.startswith("response.") and "sequence_number" in fields
+    is_start = kind == "message_start" and "message" in fields
+    return ("delta" in choice and "message" not in choice) or is_event or is_start
+
+
+def json_text_field(fields: Mapping[str, Any]) -> str | None:
+    """Return the field in which a service for logs keeps a record as JSON text, if one does."""
+    inner = (as_fields(next(iter(as_list(value)), None)) for value in fields.values())
+    for record in (fields, *inner):
+        if not {str(name).lower() for name in record} & {"role", "type", *_ACTORS}:
+            for name in filter(record.get, _TEXTS_OF_SERVICES):
+                if isinstance(record[name], str) and isinstance(parsed(record[name]), dict):
+                    return name
+    return None
+
+
 def what_instead(item: Any) -> str | None:
     """Say what an item of a file is and what to save instead, if it holds too little to be read."""
+    if _is_piece(as_fields(item)):
+        return (
+            "holds pieces of answers as a model streams them; save whole answers with the messages "
+            "before them, stream.get_final_completion().model_dump() in OpenAI's client and "
+            "stream.get_final_message().model_dump() in Anthropic's"
+        )
+    if name := json_text_field(as_fields(item)):
+        path = f'.. | .["{name}"]? | strings | fromjson'
+        return (
+            f"keeps its records as JSON text in {name!r}; write them out, jq -c '{path}' FILE > "
+            f"log.jsonl, and give log.jsonl"
+        )
     if isinstance(item, list):
+        if any(map(is_number, item)) and not any(isinstance(v, (dict, list)) for v in item):
+            return (
+                "holds rows without the names of their columns; write the table again, in pandas "
+                "with orient='records'"
+            )
         if len(item) == 2 and item[0] in (*_STREAMS, []) and isinstance(item[1], (dict, list)):
             return f"holds what several streams of LangGraph gave; save {_STATE} as JSON"
         return next(filter(None, map(what_instead, item[:2])), None)

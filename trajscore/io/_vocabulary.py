@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -58,6 +59,11 @@ ROLES = {
     **dict.fromkeys(("function", "observation", "tool"), "tool"),
     **dict.fromkeys(("tool-response", "tool_response"), "tool"),
 }
+PERSON = re.compile(
+    r"(admin|customer|human|person|user)(s|[ _-]?\d+)?$|(human|user)[ _-]?(admin|input|proxy)",
+    re.IGNORECASE,
+)
+"""Names of those who give a task, beside a role or for one."""
 CALL_ROLES = ("tool-call", "tool_call")  # the text lists calls, as JSON or as Python prints them
 RESULT_ROLES = ("tool-response", "tool_response")  # the text is the result of all calls
 MESSAGE_TYPES = {"human", "user", "ai", "assistant", "system", "tool", "function", "developer"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -24,6 +24,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "outcome": (
         "outcome", "solved", "success", "resolved", "passed", "correct", "is_correct",
         "is_success", "succeeded", "correctness", "exact_match", "acc", "reward", "y",
+        "rewards",
     ),
     "stop_reason": ("stop_reason", "termination_reason", "exit_status", "end_reason"),
     "confidence": (
@@ -57,7 +58,7 @@ OF_STEPS = ("action", "tool_calls", "observation", "logprobs")
 WITHIN = (
     "metadata", "meta", "info", "scores", "evaluation", "eval", "result", "results", "feedback",
     "feedback_stats", "labels", "tags", "attributes", "extra", "summary", "grading",
-    "additional_kwargs", "response_metadata",
+    "additional_kwargs", "response_metadata", "report", "test_result",
 )  # fmt: skip
 """Objects within a record whose fields are searched too."""
 
@@ -73,19 +74,27 @@ def may_be_duration(name: str, value: Any) -> bool:
     return bool(words_of(name) & TIME_WORDS) and is_number(value) and abs(value) < _EARLIEST
 
 
-OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed"}
+OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed", "repetition", "rollout"}
 """Fields that have one value in a run, unless its id is that of several."""
 
+
+ROWS = "rows"
+"""Given as the column of steps of a table, it stands for the order of the rows."""
 
 LAST = ".-1"
 """What follows the name of a list of outcomes, of which the last one counts."""
 
 
-def several_runs(name: str, run: str, own: str) -> ArgumentError:
-    """Return the error for an id under which a field has several values."""
+def several_runs(
+    names: Sequence[str], run: str, own: Sequence[str], *, is_guessed: bool = True
+) -> ArgumentError:
+    """Return the error for an id under which fields have several values."""
+    ids = " ".join(f"{{argument:id={name}}}" for name in own)
+    others = " ".join(f"{{argument:id={name}}}" for name in names)
     return ArgumentError(
-        f"run {run!r} has several values of {name!r}; if each is a run of its own, pass "
-        f"{{argument:id={own}}} {{argument:id={name}}}; if not, pass {{argument:id={own}}}",
+        f"run {run!r} has several values of {' and '.join(map(repr, names))}; if each is a run of "
+        f"its own, pass {ids} {others}; "
+        f"if not, {f'pass {ids}' if is_guessed else 'number its steps anew'}",
         "id",
     )
 
@@ -247,6 +256,32 @@ def _named_path(record: Mapping[str, Any], name: str) -> str:
         return name
     paths = (f"{owner}.{name}" for owner in WITHIN if isinstance(record.get(owner), dict))
     return next((path for path in paths if dig(record, path) is not None), name)
+
+
+def by_keys(fields: Any, is_record: Callable[[Any], bool]) -> list[tuple[tuple[str, ...], Any]]:
+    """Return the records that an object holds by ids at any depth; none if it holds all else too.
+
+    >>> by_keys({"a": {"task0": 1, "task1": 2}, "b": {"task0": 3}}, is_number)
+    [(('a', 'task0'), 1), (('a', 'task1'), 2), (('b', 'task0'), 3)]
+    """
+    records: list[tuple[tuple[str, ...], Any]] = []
+    for name, value in fields.items() if isinstance(fields, dict) else ():
+        inner = [((), value)] if is_record(value) else by_keys(value, is_record)
+        if not inner:
+            return []
+        records += [((str(name), *path), record) for path, record in inner]
+    return records
+
+
+def with_key(path: tuple[str, ...], record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with an id of the keys that lead to it; below one key its own id counts.
+
+    >>> with_key(("a", "task0"), {"run": 7}), with_key(("task0",), {"run": 7})
+    ({'run': 'a-task0'}, {'id': 'task0', 'run': 7})
+    """
+    if len(path) < 2:
+        return {"id": path[0], **record}
+    return {**record, next(iter(usual_names("id", record)), "id"): "-".join(path)}
 
 
 def scalar(value: Any) -> Any:

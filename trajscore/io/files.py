@@ -54,6 +54,8 @@ class Place:
     stop_reason: str | None = None  # set before the steps, which an excluded run need not have
     fields: Fields = USUAL_FIELDS  # names that the user gave
     n_records: int = 1  # of the log, which are one run
+    models: tuple[str, ...] = ()  # fields of id and model, and the models, if several
+    asked_alike: bool = False  # whether these models were asked the same
 
     def name(self, *ids: Any) -> str:
         """Set and return the run's id: the first that is not empty, else from the file's name."""

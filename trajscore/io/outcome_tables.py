@@ -14,9 +14,9 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import joined_ids
 from trajscore.core.meanings import (
     bare_name,
-    candidate,
     check_map,
     map_outcomes,
+    outcome_candidates,
     refuse_counts_in,
     turned_note,
 )
@@ -177,8 +177,8 @@ def _column(frame: pd.DataFrame, names: Fields, part: str) -> Any:
     if name is not None:
         problem = unknown_name("column", name, columns)
         raise ArgumentError(f"the table of outcomes: {{argument}}: {problem}", part)
-    hints = (candidate(str(n), frame[n].dropna().unique().tolist()) for n in frame.columns)
-    hint = next((f", such as {hint}" for hint in hints if hint), "")
+    hints = outcome_candidates({str(n): frame[n].dropna().unique().tolist() for n in frame.columns})
+    hint = f", such as {hints[0]}" if hints else ""
     raise ArgumentError(
         f"the table of outcomes has no column of outcomes; name one of its columns "
         f"({', '.join(columns)}) with {{argument}}{hint}",

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import check_choice, unknown_name
-from trajscore.io._messages import is_message, is_nested
+from trajscore.io._messages import find_messages, is_message, is_nested
 from trajscore.io._run import CutRuns, Run
 from trajscore.io._unknown import guess_parts, unknown_json, what_instead
 from trajscore.io.fields import OF_STEPS, steps_field, usual_names
@@ -28,7 +28,7 @@ from trajscore.io.files import (
     parquet_files,
     refuse_database,
 )
-from trajscore.io.results import is_results
+from trajscore.io.results import is_results, outcomes_only
 
 _MAX_NAMES = 12  # in an error
 _OF_TURNS = ("id", "step", "outcome", "task", "trial", "cost", "tokens")  # may be numbers
@@ -253,8 +253,13 @@ def detect_format(path: Paths, max_size: int | None = None) -> Format:
     return known
 
 
-def detect_log(path: Path, max_size: int | None = None) -> Format | None:
-    """Return the format of a log; None for a table with one row a step, also in JSON."""
+def detect_log(
+    path: Path, max_size: int | None = None, *, needs_scores: bool = True
+) -> Format | None:
+    """Return the format of a log; None for a table with one row a step, also in JSON.
+
+    Where no scores are needed, rows with a text of an unknown name are those of a table.
+    """
     if _is_folder_of_tables(path):
         return None
     if path.is_dir() or has_ending(path, _own_endings()):
@@ -267,7 +272,8 @@ def detect_log(path: Path, max_size: int | None = None) -> Format | None:
         known = detect_format(path, max_size)
     except ArgumentError:
         record = first_record(path, max_size)
-        is_row = _may_be_row(record) and not is_turn(record, guess_parts(record))
+        is_text = needs_scores and is_turn(record, guess_parts(record))
+        is_row = _may_be_row(record) and not is_text
         if (is_row and has_ending(path, LINES_ENDINGS)) or is_results(path, max_size):
             return None  # as a table it says what is wrong
         raise
@@ -290,7 +296,9 @@ def is_turn(record: Mapping[str, Any], texts: Container[str] | None = None) -> b
     others = [value for name, value in record.items() if name not in known]
     has_text = usual_names("text", record) if texts is None else "text" in texts
     is_number = any(isinstance(value, (int, float, type(None))) for value in others)
-    return bool(has_text and usual_names("step", record) and not is_number)
+    has_result = usual_names("observation", record) and not usual_names("confidence", record)
+    is_step = has_result or (usual_names("step", record) and not is_number)
+    return bool(has_text and is_step)
 
 
 def _is_folder_of_tables(path: Path) -> bool:
@@ -314,6 +322,8 @@ def _is_numbers(value: Any) -> bool:
 
 def unknown_format(file: Path, problem: str = "", max_size: int | None = None) -> ArgumentError:
     """Return the error for a file in no known format, or that cannot be read in a general one."""
+    if only := outcomes_only(file, max_size):
+        return ArgumentError(only, "format")
     fields = {known.name: (known.holds, *known.beside) for known in _FORMATS.values()}
     return unknown_json(file, first_record(file, max_size), fields, problem)
 
@@ -343,7 +353,15 @@ def format_of_row(row: dict[str, Any]) -> Format | None:
     head = Head(row, listed=True, whole=True, item=row)
     known = next((known for known in _formats() if known.recognise(head)), None)
     is_flat = known is not None and (known.name == "jsonl" or (known.lax and is_message(row)))
+    is_flat = is_flat or (known is not None and known.lax and _is_measured(row))
     return None if is_flat and not (is_nested(row) or is_turn(row)) else known
+
+
+def _is_measured(row: Mapping[str, Any]) -> bool:
+    """Tell a question, its answer and measures of it from a conversation."""
+    _, names = find_messages(row)
+    is_text = bool(names) and all(isinstance(row[name], str) for name in names)
+    return is_text and any(isinstance(value, float) for value in row.values())
 
 
 def _heads(file: LogFile) -> Iterator[Head]:

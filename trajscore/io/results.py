@@ -7,13 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.core.values import is_number
-from trajscore.io.fields import dig, named_values, steps_field, usual_names
+from trajscore.io._vocabulary import as_fields, as_list
+from trajscore.io.fields import by_keys, dig, named_values, steps_field, usual_names, with_key
 from trajscore.io.files import Broken, LogFile
 
 _DEPTH = 3
 # Lists of measures of one run, each with its name.
 _MEASURES = ("stats", "metrics", "metricsdata", "metrics_data", "scores", "evaluations")
 _AVERAGES = {"results", "configs"}  # of lm-evaluation-harness
+
+NO_STEPS = (
+    "{} holds outcomes of runs, and no steps. Compare it with another such file by trajscore "
+    "compare or check, or pass it with --outcomes beside a log"
+)
 
 Row = dict[str, Any]
 
@@ -53,7 +59,17 @@ def is_results(path: Path, max_size: int | None = None) -> bool:
     steps = dig(row, steps_field(row) or "")
     first = steps[0] if isinstance(steps, list) else None
     is_scored = usual_names("confidence", first) if isinstance(first, Mapping) else is_number(first)
-    return is_result(row) or bool(usual_names("outcome", row) and is_scored)
+    is_step = _has_steps(row) and usual_names("confidence", row)
+    return is_result(row) or bool(usual_names("outcome", row) and (is_scored or is_step))
+
+
+def outcomes_only(path: Path, max_size: int | None = None) -> str:
+    """Say that a file holds outcomes of runs without steps, and what takes it; "" of another."""
+    try:
+        row = next(json_rows(path, max_size), {})
+    except ValueError:
+        return ""
+    return NO_STEPS.format(path) if is_result(row) else ""
 
 
 def is_result(row: Mapping[str, Any]) -> bool:
@@ -62,7 +78,8 @@ def is_result(row: Mapping[str, Any]) -> bool:
     outcome, task, step, confidence = (usual_names(part, row) for part in parts)
     if any(isinstance(value, Mapping) for value in row.values()):
         confidence = tuple(name for name in confidence if name != "score")  # of the answer
-    is_plain = outcome and task and not (step or confidence or steps_field(row))
+    lists = any(isinstance(next(iter(as_list(value)), None), dict) for value in row.values())
+    is_plain = outcome and task and not (step or confidence or lists or steps_field(row))
     return isinstance(row, Result) or bool(is_plain)
 
 
@@ -89,7 +106,7 @@ def _results(fields: Mapping[str, Any]) -> list[Row]:
             "it holds averages, not the outcome of each run; give the file with one record a "
             "task, such as samples_*.jsonl of lm-evaluation-harness (--log_samples)"
         )
-    if rows := _by_id(fields):
+    if rows := _of_pandas(fields) or _by_id(fields):
         return rows
     lists = list(_lists(fields, _DEPTH))
     with_outcome = [rows for rows in lists if usual_names("outcome", with_measures(rows[0]))]
@@ -97,14 +114,17 @@ def _results(fields: Mapping[str, Any]) -> list[Row]:
         lengths = [len(rows) for rows in with_outcome]
         longest = with_outcome[lengths.index(max(lengths))]
         rows = list(map(with_measures, longest))
-        has_steps = steps_field(rows[0]) or usual_names("step", rows[0])
-        return rows if has_steps else list(map(Result, rows))
+        return rows if _has_steps(rows[0]) else list(map(Result, rows))
     if len(lists) == 1:
         return list(map(with_measures, lists[0]))
     raise ValueError(
         "it holds a single object; write a list of rows, as pandas does with orient='records', or "
         "one row a line"
     )
+
+
+def _has_steps(row: Row) -> bool:
+    return bool(steps_field(row) or usual_names("step", row))
 
 
 def _by_id(fields: Mapping[str, Any]) -> list[Row]:
@@ -117,9 +137,22 @@ def _by_id(fields: Mapping[str, Any]) -> list[Row]:
         return [Result(id=name, resolved=name in there) for name in names]
     if all(isinstance(value, bool) for value in fields.values()):
         return [Result(id=name, outcome=value) for name, value in fields.items()]
-    if all(isinstance(value, dict) and usual_names("outcome", value) for value in fields.values()):
-        return [Result({"id": name, **with_measures(value)}) for name, value in fields.items()]
-    return []
+    rows = by_keys(fields, lambda value: bool(usual_names("outcome", as_fields(value))))
+    flat = [with_key(path, with_measures(row)) for path, row in rows]
+    if flat and _has_steps(flat[0]):
+        return flat
+    return [] if any(len(path) > 1 for path, _ in rows) else list(map(Result, flat))
+
+
+def _of_pandas(fields: Mapping[str, Any]) -> list[Row]:
+    """Return the rows of a table as pandas writes it with orient="split" or "columns"."""
+    names, data = fields.get("columns"), fields.get("data")
+    if isinstance(names, list) and isinstance(data, list) and all(map(as_list, data)):
+        return [dict(zip(map(str, names), row, strict=True)) for row in data]
+    columns = list(map(as_fields, fields.values()))
+    if not usual_names("outcome", fields) or any(c.keys() != columns[0].keys() for c in columns):
+        return []
+    return [{name: column[k] for name, column in fields.items()} for k in columns[0]]
 
 
 def _lists(fields: Mapping[str, Any], depth: int) -> Iterator[list[Row]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,12 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import parse_numbers
-from trajscore.core.meanings import bare_name, candidate, sounds_bad, words_of
+from trajscore.core.meanings import (
+    bare_name,
+    outcome_candidates,
+    sounds_bad,
+    words_of,
+)
 from trajscore.core.optional import optional
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import (
@@ -25,14 +30,25 @@ from trajscore.core.values import (
     unknown_name,
 )
 from trajscore.io._messages import is_printed
+from trajscore.io._table_problems import (
+    ids_of_tasks,
+    refuse_codes,
+    refuse_dates,
+    refuse_durations,
+    refuse_lines_above,
+    refuse_lists,
+    refuse_objects,
+    refuse_several,
+    refuse_words,
+)
+from trajscore.io._unknown import json_text_field
 from trajscore.io._vocabulary import ROLES, as_fields, as_list, parsed
 from trajscore.io.fields import (
-    OF_ONE_RUN,
+    LAST,
+    ROWS,
     TIME_WORDS,
     USUAL,
     Fields,
-    may_be_duration,
-    several_runs,
     usual_names,
 )
 from trajscore.io.files import open_text, parquet_dataset, parquet_files
@@ -53,9 +69,7 @@ PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "s
 RESULTS = "results"
 """In the attrs of a table: whether it is known to hold outcomes of runs and no steps."""
 
-ROWS = "rows"
-"""Given as the column of steps, it stands for the order of the rows."""
-
+_HEAD_LINES = 20  # of which one may have the names of columns
 _HEAD = 1000  # rows by which a column of text is told from one of shares
 
 # Words in the names of numbers that are not confidences, whatever their values.
@@ -77,8 +91,10 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
     name = path.name.lower().removesuffix(".gz")
     try:
         if name.endswith((".csv", ".tsv")):
+            sep = "\t" if name.endswith(".tsv") else ","
             with open_text(path, max_size) as file:
-                sep = "\t" if name.endswith(".tsv") else ","
+                refuse_lines_above(list(islice(file, _HEAD_LINES)), sep)
+            with open_text(path, max_size) as file:
                 return _with_columns(pd.read_csv(file, sep=sep, low_memory=False))
         if name.endswith((".json", ".jsonl", ".ndjson")):
             rows = list(json_rows(path, max_size))
@@ -134,6 +150,7 @@ def choose_columns(
     guessed: dict[str, tuple[str, ...]] = {}
     chosen: dict[str, Any] = {}
     missing = []
+    refuse_objects(frame, fields.outcome)
     for part in PARTS:
         names = fields.ids if part == "id" else getattr(fields, part)
         if names:
@@ -145,8 +162,10 @@ def choose_columns(
             missing.append(part)
     if missing:
         raise _missing_parts(missing, frame)
-    _refuse_durations(frame, guessed.get("step", ()), list(fields.ids or guessed["id"]))
-    _refuse_several(frame, guessed.get("id", ()))
+    ids, step = list(fields.ids or guessed["id"]), fields.step or chosen["step"]
+    refuse_durations(frame, guessed.get("step", ()), ids)
+    refuse_several(frame, ids, step, is_guessed="id" in guessed)
+    refuse_lists(frame, ids, str(chosen.get("outcome", fields.outcome)))
     scores = tuple(dict.fromkeys((*fields.scores, *fields.risks, *(n for n, _ in fields.scales))))
     if fields.confidence is not None and fields.confidence not in scores:
         scores = (fields.confidence, *scores)
@@ -154,6 +173,7 @@ def choose_columns(
         "risks": fields.risks,
         "scales": tuple(name for name, _ in fields.scales),
         "scores": scores,
+        "group": () if fields.group is None else (fields.group,),
     }.items():
         _check(names, part, columns)
     if not scores:
@@ -161,35 +181,23 @@ def choose_columns(
         taken = {*chosen.values(), *fields.ids, fields.step, outcome, fields.stop_reason}
         rest = [str(name) for name in columns if str(name) not in taken]
         scores = guessed["scores"] = _guess_scores(frame, rest)
-    if fields.group is not None:
-        _check((fields.group,), "group", columns)
+    refuse_words(frame, scores)
+    refuse_codes(frame, guessed.get("scores", ()))
     return replace(fields, **chosen, scores=scores), guessed
 
 
-def _refuse_durations(frame: pd.DataFrame, steps: tuple[str, ...], ids: list[str]) -> None:
-    """Ask about small numbers that fall within a run under a guessed name of times."""
-    for step in steps:
-        times = frame[step]
-        if times.dtype.kind not in "iuf" or not may_be_duration(step, float(times.max())):
-            return
-        falls = (times.diff() < 0) & (frame[ids] == frame[ids].shift()).all(axis=1)
-        if falls.any():
-            row = int(np.argmax(falls))
-            raise ArgumentError(
-                f"column {step!r} goes from {times.iloc[row - 1]:g} to {times.iloc[row]:g} in rows "
-                f"{row - 1} and {row}, so it may be how long each step took. If the rows are in "
-                f"order, pass {{argument:step={ROWS}}}; if it is a clock, pass "
-                f"{{argument:step={step}}}",
-                "step",
-            )
-
-
-def _refuse_several(frame: pd.DataFrame, ids: tuple[str, ...]) -> None:
-    """Ask about runs under a guessed id that have several models or trials."""
-    for own, name in product(ids, sorted(OF_ONE_RUN & {*frame.columns})):
-        pairs = frame[[own, name]].dropna().astype(str).drop_duplicates()
-        if (shared := pairs[own].duplicated()).any():
-            raise several_runs(name, pairs[own][shared].iloc[0], own)
+def with_last_outcome(frame: pd.DataFrame, fields: Fields) -> tuple[pd.DataFrame, Fields]:
+    """Give every row of a run its last outcome, where that was asked for."""
+    outcome = (fields.outcome or "").removesuffix(LAST)
+    name, ids = bare_name(outcome, frame.columns), fields.ids or usual_names("id", frame)[:1]
+    if outcome == fields.outcome or name not in frame or not {*ids} <= {*frame} or not ids:
+        return frame, fields
+    step = fields.step or next(iter(usual_names("step", frame)), ROWS)
+    times = parse_numbers(frame[step]) if step in frame else pd.Series(0, frame.index)
+    times = frame[step] if times.isna().all() else times
+    ordered = frame.loc[times.sort_values(kind="stable").index]
+    last = ordered.groupby(list(ids))[name].transform("last")
+    return frame.assign(**{name: last}), replace(fields, outcome=outcome)
 
 
 def agent_rows(frame: pd.DataFrame, chosen: Fields) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -230,10 +238,10 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
             f"ids and outcomes with {{argument:outcomes}}; where none is known, trajscore label "
             f"chooses runs to read"
         )
+    names = {parts[0]: "{argument}"} | ({"id": ids} if (ids := ids_of_tasks(frame)) else {})
     problems = "; ".join(
         f"no column has a usual name for the {PARTS[part]} ({', '.join(USUAL[part])}); "
-        f"name it with {'{argument}' if part == parts[0] else f'{{argument:{part}}}'}"
-        f"{hints.get(part, '')}"
+        f"name it with {names.get(part, f'{{argument:{part}}}')}{hints.get(part, '')}"
         for part in parts
     )
     columns = ", ".join(map(str, frame.columns))
@@ -243,6 +251,12 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
 def refuse_records(frame: pd.DataFrame) -> None:
     """Say what to do with the records of a log that somebody saved as a table."""
     cells = frame.iloc[0].dropna().to_dict()
+    if name := json_text_field(cells):
+        raise ValueError(
+            f"column {name!r} holds records as JSON text; write them as JSON lines and read these, "
+            f"in pandas: df[{name!r}].to_csv('log.jsonl', header=False, index=False, quoting=3, "
+            f"sep='\t')"
+        )
     row = {k: parsed(v.tolist() if isinstance(v, np.ndarray) else v) for k, v in cells.items()}
     steps = (as_fields(next(iter(value), None)) for value in map(as_list, row.values()))
     if any(usual_names("confidence", part) for part in (row, *steps)):
@@ -257,13 +271,12 @@ def refuse_records(frame: pd.DataFrame) -> None:
         )
 
 
-def _outcome_candidates(frame: pd.DataFrame) -> Iterator[str]:
-    """Yield how to name each column that may be the outcome by its words, or by its name."""
-    for name in frame.columns:
-        values = frame[name].dropna()
-        kinds = values.unique() if values.dtype.kind in "biuf" else values.map(str).unique()
-        if hint := candidate(str(name), kinds.tolist()):
-            yield hint
+def _outcome_candidates(frame: pd.DataFrame) -> list[str]:
+    """Return how to name the columns that may be the outcome by their words, or their names."""
+    columns = {str(name): frame[name].dropna() for name in frame.columns}
+    numbers = {name for name, values in columns.items() if values.dtype.kind in "biuf"}
+    kinds = {name: v if name in numbers else v.map(str) for name, v in columns.items()}
+    return outcome_candidates({name: values.unique().tolist() for name, values in kinds.items()})
 
 
 def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
@@ -442,6 +455,8 @@ def with_times(frame: pd.DataFrame, step: str | None) -> tuple[pd.DataFrame, str
         return frame, None
     numbers = parse_numbers(frame[step])
     has_gaps = numbers.isna().any() or not np.isfinite(numbers).all()
+    if has_gaps:
+        refuse_dates(frame[step])
     if not words_of(step) & TIME_WORDS or has_gaps:
         return frame, step  # the container will refuse gaps by row
     if numbers.min() in (0, 1) and (numbers == numbers.round()).all():

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trajscore.io._run import Run
+from trajscore.io._run import Run, Step
 from trajscore.io.fields import scalar
+from trajscore.io.files import Place
 from trajscore.io.text import is_known
 
 _MAX_VALUES = 8  # distinct values of a field that may be an outcome
@@ -32,6 +33,7 @@ class Tally:
     words: Counter[str] = field(default_factory=Counter)  # outcomes that are not numbers
     counts: dict[tuple[str, str | None], set[Any]] = field(default_factory=dict)  # maybe of tests
     lists: dict[str, tuple[str, list[Any]]] = field(default_factory=dict)  # of outcomes, in a run
+    objects: dict[str, list[str]] = field(default_factory=dict)  # named outcomes, with their fields
     texts: set[str] = field(default_factory=set)  # outcomes that are text, as they stand
     values: dict[str, Counter[Any]] = field(default_factory=dict)  # of fields of runs
     tables: list[Path] = field(default_factory=list)  # beside logs, in their folder
@@ -41,8 +43,12 @@ class Tally:
     n_retried: int = 0  # answers of a model that was asked again
     n_joined: int = 0  # runs of which the log has several records
     n_records: int = 0  # of these runs
+    models: tuple[str, ...] = ()  # of the calls of a run, after the fields of id and model
+    n_of_models: int = 0  # runs with calls of several models
+    asked_alike: bool = False  # whether such models were asked the same
     n_turns: int = 0  # of the agent
     names_of_users: Counter[str] = field(default_factory=Counter)  # where a run has several
+    openers: Counter[str] = field(default_factory=Counter)  # names of who begins, if no agent
     unknown_roles: Counter[str] = field(default_factory=Counter)  # turns that are not the agent's
     wholes: Counter[int] = field(default_factory=Counter)  # hashes of conversations
     beginnings: set[int] = field(default_factory=set)  # hashes of what they begin with
@@ -50,14 +56,19 @@ class Tally:
     mirrored: list[tuple[str, str]] = field(default_factory=list)  # ids of two sides of one talk
     names_of_turns: Counter[str] = field(default_factory=Counter)  # fields of the agent's turns
 
-    def note_run(self, run: Run, n_records: int) -> None:
+    def note_run(self, run: Run, place: Place) -> None:
         """Count the records of a run and what is odd in it, and note how its conversation goes."""
         self.n_parent_rings += "parent_rings" in run.extra
         self.n_retried += run.extra.get("retried", 0)
-        if n_records > 1:
+        if place.n_records > 1:
             self.n_joined += 1
-            self.n_records += n_records
+            self.n_records += place.n_records
+        if place.models:
+            self.models = self.models or place.models
+            self.n_of_models += 1
+            self.asked_alike = self.asked_alike or place.asked_alike
         self.odd["score"] += run.extra.get("replaced_scores", 0)
+        self.odd["answer"] += run.extra.get("unanswered", 0)
         self.odd["run"] += run.extra.get("durations", 0)
         self.odd["result"] += len(run.extra.get("unmatched_results", ()))
         self._note_turns(run)
@@ -65,8 +76,11 @@ class Tally:
             self._note_beginnings(run)
 
     def _note_turns(self, run: Run) -> None:
-        named = (step for step in run.steps if step.actor == "user" and "name" in step.extra)
-        users = Counter(str(step.extra["name"]) for step in named)
+        of_agents = (name_of(step) for step in run.steps if step.actor == "agent")
+        is_named = any(name is not None for name in of_agents)
+        names = (name_of(step, is_named) for step in run.steps if step.actor == "user")
+        users = Counter(name for name in names if name is not None)
+        self.openers.update(str(name_of(step)) for step in run.steps[:1] if step.actor != "agent")
         if len(users) > 1 or any(name.lower() in _AGENTS for name in users):
             self.names_of_users += users
         for step in run.steps:
@@ -117,6 +131,12 @@ class Tally:
             if 1 <= len(counts) <= _MAX_VALUES and not (len(counts) == 1 == self.n_runs)
         }
         return dict(sorted(few.items(), key=lambda field: (len(field[1]) < 2, len(field[1]))))
+
+
+def name_of(step: Step, is_source: bool = True) -> str | None:
+    """Return the name beside the role of a turn, or for one."""
+    names = ("name", "source", "role") if is_source else ("name", "role")
+    return next((str(step.extra[name]) for name in names if name in step.extra), None)
 
 
 def _possible_outcomes(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

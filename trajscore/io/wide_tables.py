@@ -14,8 +14,8 @@ import pandas as pd
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
 from trajscore.core.values import is_number, number_of
-from trajscore.io.fields import OF_STEPS, TIME_WORDS, Fields, usual_names
-from trajscore.io.tables import ROWS, is_setting, refuse_records
+from trajscore.io.fields import OF_STEPS, ROWS, TIME_WORDS, Fields, usual_names
+from trajscore.io.tables import is_setting, refuse_records
 
 _RUN = "run"  # column of the numbers of rows, where a table has no ids
 _OF_RUN = ("id", "outcome", "stop_reason")
@@ -170,7 +170,9 @@ def _list_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns that hold lists of numbers, or of objects."""
     columns = frame.select_dtypes(["object", "string"])
     others = {name for part in OF_STEPS for name in usual_names(part, columns)}
-    return [str(name) for name in columns if name not in others and _holds_lists(frame[name])]
+    names = [str(name) for name in columns if name not in others and _holds_lists(frame[name])]
+    # outcomes alone are those of several samples
+    return names if {*names} - {*usual_names("outcome", names)} else []
 
 
 def _holds_lists(column: pd.Series) -> bool:

@@ -19,11 +19,11 @@ from trajscore.core.meanings import bare_name
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, differ
 from trajscore.core.stops import mechanism_of, recorded_stops
 from trajscore.core.values import number_of
-from trajscore.io.fields import USUAL_FIELDS, Fields
+from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format
 from trajscore.io.runs import count_left_out
-from trajscore.io.tables import ROWS, read_table
+from trajscore.io.tables import read_table
 from trajscore.io.wide_tables import as_long
 from trajscore.report._from_log import FromLog, find_confidences
 from trajscore.report._inputs import (

@@ -31,14 +31,14 @@ from trajscore.core.stops import INFORMATIVE, UNKNOWN, Rule, mechanism_of, norma
 from trajscore.core.values import number_of, unknown_name
 from trajscore.core.within_runs import last_cells
 from trajscore.datasets import load_chess
-from trajscore.io.fields import USUAL_FIELDS, Fields, usual_names
+from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
 from trajscore.io.outcome_tables import JOINED, join_outcomes
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
+from trajscore.io.results import NO_STEPS
 from trajscore.io.tables import (
     PARTS,
     RESULTS,
-    ROWS,
     agent_rows,
     choose_columns,
     constants,
@@ -49,6 +49,7 @@ from trajscore.io.tables import (
     skipped,
     unread_scores,
     with_fractions,
+    with_last_outcome,
     with_scales,
     with_times,
 )
@@ -163,7 +164,7 @@ def load(
     if path is None:
         X, y = load_chess(return_X_y=True)
         return Inputs(X[list(fields.scores)] if fields.scores else X, y)
-    known = format_of(path, format, fields, max_size)
+    known = format_of(path, format, fields, max_size, needs_scores)
     asked = {"outcome_map": outcome_map, "outcomes": outcomes, "rule": rule, "max_size": max_size}
     if known is None:
         for part, option in (("embedder", embedder), ("roles", roles)):
@@ -192,10 +193,14 @@ def load(
     return inputs
 
 
-def format_of(path: Path, name: str | None, fields: Fields, max_size: int | None) -> Format | None:
+def format_of(
+    path: Path, name: str | None, fields: Fields, max_size: int | None, needs_scores: bool = True
+) -> Format | None:
     """Return the format of a log, named or recognised; None for a table."""
     if not fields.named_parts:
-        return detect_log(path, max_size) if name is None else find_format(name)
+        if name is not None:
+            return find_format(name)
+        return detect_log(path, max_size, needs_scores=needs_scores)
     if name not in (None, "jsonl"):
         raise ArgumentError(
             f"{{argument}} names the parts of JSON in no known format, and the format is {name}; "
@@ -303,14 +308,11 @@ def _read_steps(
         raise ValueError("the table has no rows; give at least one step of one run")
     if frame.attrs.get(RESULTS) and fields.step is None:
         if not may_be_runs:
-            raise ValueError(
-                f"{path} holds outcomes of runs, and no steps. Compare it with another such "
-                f"file by trajscore compare or check, or pass it with --outcomes beside a log"
-            )
+            raise ValueError(NO_STEPS.format(path))
         fields = replace(fields, scores=fields.scores or (NO_SCORE,))
     frame, fields, how = as_long(frame, fields)
     refuse_wide(frame, fields)
-    frame, fields, remarks = join_outcomes(frame, fields, outcomes, meanings)
+    frame, fields, remarks = join_outcomes(*with_last_outcome(frame, fields), outcomes, meanings)
     frame, in_per_cent = with_fractions(frame, fields)
     return frame, fields, (*how, *remarks, *in_per_cent)
 

@@ -4,6 +4,7 @@ from trajscore.io.formats import (  # noqa: F401
     agentdojo,
     agents_sdk,
     atif,
+    braintrust,
     chat,
     claude_code,
     codex,

@@ -102,6 +102,8 @@ class OpenAI(Format):
         )
         if used == {"steps"} and isinstance(raw.get("state"), str):  # a result of smolagents
             run.stop_reason = raw["state"]
+        # an id within a request, which is not kept
+        run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
         if calls:
             return add_spans(talk, calls.spans(), run)
         messages = messages or []

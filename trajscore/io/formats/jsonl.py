@@ -16,18 +16,20 @@ from trajscore.io._requests import by_id, continues_later
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, leftover
 from trajscore.io._spans import moment
 from trajscore.io._unknown import guess_parts
-from trajscore.io._vocabulary import as_list
+from trajscore.io._vocabulary import as_fields, as_list
 from trajscore.io.fields import (
     LAST,
     OF_ONE_RUN,
     TIME_WORDS,
     USUAL,
     Fields,
+    by_keys,
     dig,
     may_be_duration,
     several_runs,
     steps_field,
     usual_names,
+    with_key,
 )
 from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import is_chat
@@ -67,6 +69,10 @@ class JSONLines(Format):
         if not head.whole or is_chat(head) or not usual_names("id", head.fields):
             return False
         # a text under another name would be lost
+        steps = as_list(head.fields.get(steps_field(head.fields) or ""))
+        for step in filter(None, map(as_fields, steps[:1])):
+            if "text" in guess_parts(step) and not _is_known(step):
+                return False
         return is_turn(head.fields) or not is_turn(head.fields, guess_parts(head.fields))
 
     def runs(self, file: LogFile, options: _Options) -> Iterator[Item]:
@@ -87,6 +93,10 @@ class JSONLines(Format):
     def run(self, raw: Any, place: Place, options: _Options) -> Run:
         read = _run_of_steps if isinstance(raw, _Lines) else _run_of_line
         return read(raw, place, place.fields.over(options.fields))
+
+
+def _is_known(step: Any) -> bool:
+    return bool(usual_names("text", step) or usual_names("confidence", step))
 
 
 class _Lines(list[Any]):
@@ -165,7 +175,7 @@ def _run_of_steps(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
     own = fields.names(lines[0], ("id",)).get("id", "")
     for name in OF_ONE_RUN & lines[0].keys() if fields.id is None and own else ():
         if len({str(line[name]) for line in lines if line.get(name) is not None}) > 1:
-            raise several_runs(name, str(place.run), own)
+            raise several_runs([name], str(place.run), [own])
     talk = Conversation(place)
     kind = _kind_of_actor(lines, fields)
     for index, line in enumerate(_in_order(lines, fields)):
@@ -245,12 +255,18 @@ def _are_durations(lines: list[Mapping[str, Any]], fields: Fields) -> bool:
 
 
 def _records_at(records: Iterable[Item], path: str) -> Iterator[Item]:
-    """Yield the runs within records: those that have the steps, also within a list on the way."""
+    """Yield the runs within records that have the steps, in a list on the way or by their ids."""
     parts = path.split(".")
     for place, record in records:
         lists = (dig(record, ".".join(parts[:k])) for k in range(1, len(parts)))
         runs = next((inner for inner in lists if isinstance(inner, list)), None)
-        if runs is None or isinstance(dig(record, path), list):
+        if isinstance(dig(record, path), list):
+            yield place, record
+            continue
+        if runs is None:
+            keyed = by_keys(record, lambda value: isinstance(dig(value, path), list))
+            runs = [with_key(keys, run) for keys, run in keyed]
+        if not runs:
             yield place, record
         else:
             yield from ((replace(place, index=k), run) for k, run in enumerate(runs))

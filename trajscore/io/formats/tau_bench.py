@@ -76,7 +76,8 @@ class TauBench(Format):
 
 def _is_run(fields: Mapping[str, Any]) -> bool:
     is_of_fork = fields.keys() >= _OF_FORKS and is_chat_list(fields["trajectory"])
-    return "traj" in fields or is_of_fork
+    is_id = isinstance(fields.get("traj"), (str, int, float))
+    return ("traj" in fields and not is_id) or is_of_fork
 
 
 def _at_cap(steps: list[Step], max_turns: int | None) -> bool:

@@ -1,0 +1,79 @@
+"""What of tables is asked about, or refused with the words that mend it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from trajscore.core.errors import ArgumentError
+from trajscore.io.fields import Fields
+from trajscore.io.tables import choose_columns, read_table, with_last_outcome, with_times
+
+TABLE = pd.DataFrame(
+    {"run": ["a", "a", "b", "b"], "step": [1, 2, 1, 2], "p": [0.5, 0.25, 0.75, 1.0],
+     "solved": [1, 1, 0, 0]}
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("first", ["31.03.2026", "3/31/2026 09:00", "31-03-26"])
+def test_dates_of_which_day_and_month_may_be_either(first):
+    table = pd.DataFrame({"timestamp": [first, "01.04.2026"]})
+    with pytest.raises(ArgumentError, match=r"'timestamp'\], dayfirst=True") as error:
+        with_times(table, "timestamp")
+    assert first in str(error.value)
+    mended = pd.to_datetime(table["timestamp"].iloc[1:], dayfirst=True).to_frame()
+    assert with_times(mended, "timestamp")[1] == "timestamp"
+    assert with_times(pd.DataFrame({"timestamp": ["2026-03-31"]}), "timestamp")[1] == "timestamp"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["low", "high", "low", "medium"], "holds words such as 'low', 'high', 'medium'"),
+        ([0.5, -1, 0.25, -1.0], "is -1 in 2 rows, and between 0 and 1 in the others"),
+    ],
+)
+def test_scores_that_are_words_or_codes(values, message):
+    with pytest.raises(ArgumentError, match=message):
+        choose_columns(TABLE.assign(p=values), Fields())
+
+
+@pytest.mark.parametrize("values", [[-0.5, -1, 0.25, 1], [np.nan, 0.5, 0.25, 1], [-1, -1, 1, 1]])
+def test_scores_that_may_be_what_they_are(values):
+    chosen, _ = choose_columns(TABLE.assign(p=values), Fields())
+    assert chosen.scores == ("p",)
+    assert choose_columns(TABLE.assign(p=[0.5, -1.0, 0, 0]), Fields(scores=("p",)))[0].scores
+
+
+@pytest.mark.parametrize("above", ["Runs of May\n", "Runs,,,\nby,Kim,,\n\n", "# one\n# two\n"])
+def test_lines_above_the_names_of_columns(tmp_path, above):
+    path = tmp_path / "t.csv"
+    path.write_text(above + TABLE.to_csv(index=False))
+    line = above.count("\n") + 1
+    with pytest.raises(ValueError, match=rf"stand in line {line}; .* tail -n \+{line} FILE"):
+        read_table(path)
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[line - 1 :]))
+    assert read_table(path).equals(TABLE)
+
+
+def test_outcomes_that_are_lists():
+    with pytest.raises(ValueError, match=r"df.explode\(\['solved', ...\]\)"):
+        choose_columns(TABLE.assign(solved=[[1, 0]] * 4), Fields())
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 2, 0]])
+def test_the_last_outcome_of_a_run(order):
+    table = TABLE.assign(solved=[0, 1, 0.5, 0]).iloc[order]
+    with pytest.raises(ArgumentError, match=r"solved.-1'; if their sum does"):
+        choose_columns(table, Fields())
+    last, names = with_last_outcome(table, Fields(outcome="solved.-1"))
+    assert names.outcome == "solved"
+    assert last.sort_index()["solved"].tolist() == [1, 1, 0, 0]
+
+
+def test_several_trials_under_an_id():
+    table = TABLE.assign(seed=[0, 1, 0, 0])
+    with pytest.raises(ArgumentError, match="id='run' id='seed'"):
+        choose_columns(table, Fields())
+    assert choose_columns(table, Fields(id="run"))[0].id == "run"  # as each step stands once
+    with pytest.raises(ArgumentError, match="id='run' id='seed'"):
+        choose_columns(table.assign(step=1), Fields(id="run"))
