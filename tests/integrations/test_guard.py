@@ -166,10 +166,11 @@ def test_an_exception_says_what_was_stopped(guard, talks):
     assert str(StopRun(look)) == f"run 'run 7' was stopped at step {look.flagged_step}"
 
 
-def test_a_guard_of_a_real_log_decides_on_every_prefix_as_the_batch(public_file):
+@pytest.mark.parametrize("end_worth", [None, 0.3])
+def test_a_guard_of_a_real_log_decides_on_every_prefix_as_the_batch(public_file, end_worth):
     log = public_file("tau_bench", "gpt-4o-airline.json")
     runs = io.read_runs(log, max_turns=None)
-    guard = Guard(process=DensityRatioEProcess(alpha=0.2))
+    guard = Guard(process=DensityRatioEProcess(alpha=0.2, end_worth=end_worth))
     guard.fit(runs, groups=[run.task for run in runs])
     stops = guard.stopping_steps(runs)
     assert 0.2 < (stops > 0).mean() < 0.7
