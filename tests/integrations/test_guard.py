@@ -11,6 +11,7 @@ from scripts import load_script
 from trajscore import ActionSignals, DensityRatioEProcess, TracerSignals, io
 from trajscore.core.array import TrajectoryArray
 from trajscore.integrations import Guard, StopRun
+from trajscore.monitoring import TunedStop
 from trajscore.tracer._turns import RunTransformer
 
 live = load_script("live_runs", "tools")
@@ -42,6 +43,18 @@ def test_every_look_is_that_of_the_finished_log(guard, talks):
                 assert look.stop == (stop > 0)
                 assert look.flagged_step == (stop or None)
     assert look.suspicion <= 1
+
+
+@pytest.mark.filterwarnings("ignore:what gains most")
+def test_a_guard_may_stop_by_money(talks):
+    guard = live.fitted_guard(0, 300)
+    guard.set_params(process=TunedStop(lost_success=3, cv=2))
+    rng = np.random.default_rng(0)
+    runs = [live.run_of(live.talk_of(rng), str(k)) for k in range(300)]
+    stops = guard.fit(runs).stopping_steps(runs)
+    assert guard.process_.certified_
+    for run, stop in list(zip(runs, stops, strict=True))[:20]:
+        assert (guard.look(run, run.id, done=True).flagged_step or 0) == stop
 
 
 def test_suspicion_is_the_level_at_which_a_run_is_stopped(guard, talks):

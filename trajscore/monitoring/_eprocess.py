@@ -28,7 +28,12 @@ from trajscore.core.values import (
 from trajscore.core.within_runs import run_maxima
 from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold, final_forecaster
 from trajscore.monitoring._monitor import EProcessMonitor
-from trajscore.monitoring._stopping_rule import StoppingRule, by_alpha, warn_longer
+from trajscore.monitoring._stopping_rule import (
+    StoppingRule,
+    by_alpha,
+    one_of_each,
+    warn_longer,
+)
 from trajscore.monitoring._thresholds import (
     TIE,
     Bonferroni,
@@ -409,7 +414,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         share, seed = self.calibration_fraction, random.randint(2**31)
         if calibration is not None:
             return held_out_rows(known, len(y), calibration, share, seed)
-        _check_split(y[known], 2)
+        check_split(y[known], 2)
         is_grouped = len(np.unique(groups[known])) < len(known)
         if self.hold_out == "runs" and not is_grouped:
             return held_out_rows(known, len(y), None, share, seed, stratify=y[known])
@@ -442,19 +447,18 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         self, held_out: BoolArray, y: IntArray, groups: IntArray, random: Any
     ) -> IntArray:
         """Draw one of the held-out successes of each group."""
-        shuffled = random.permutation(np.flatnonzero(held_out & (y == 1)))
-        if self.threshold in HELD_OUT and not len(shuffled):
+        rows = np.flatnonzero(held_out & (y == 1))
+        if self.threshold in HELD_OUT and not len(rows):
             raise ValueError(
                 f"none of the {int(held_out.sum())} held-out runs succeeded, so no threshold can "
                 f"be set; hold out other runs"
             )
-        _, first = np.unique(groups[shuffled], return_index=True)
-        return np.sort(shuffled[first])
+        return one_of_each(rows, groups, random)
 
     def _fit_folds(self, X: TrajectoryArray, y: IntArray, random: Any) -> tuple[Fold, ...]:
         """Learn from all folds but one, for each fold."""
         n_folds = int(self.cross_fit or 0)
-        _check_split(y, n_folds)
+        check_split(y, n_folds)
         splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random.randint(2**31))
         fits = out_of_fold(
             assign_folds(splitter, X.ids, y), lambda train: self._ratio(X[train], y[train])
@@ -495,7 +499,8 @@ def _warn_if_alike(ratio: DensityRatio, X: TrajectoryArray) -> None:
     )
 
 
-def _check_split(y: IntArray, at_least: int) -> None:
+def check_split(y: IntArray, at_least: int) -> None:
+    """Refuse too few successes or failures."""
     for outcome, name in ((1, "success"), (0, "failure")):
         count = int((y == outcome).sum())
         if count < at_least:
