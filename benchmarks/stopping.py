@@ -2,14 +2,16 @@
 
     python benchmarks/stopping.py worth  [FOLDER] [--splits 20]
     python benchmarks/stopping.py money  [FOLDER] [--splits 20]
+    python benchmarks/stopping.py certificate [--sets 400]
     python benchmarks/stopping.py edges  [--sets 400]
     python benchmarks/stopping.py audits [--sets 400]
 
 FOLDER holds NAME_w_scores_compressed.csv.gz for hotpotqa and gsm8k; without it they are fetched.
-"worth" prints what `end_worth` changes at the same level; "edges" its false alarms, simulated,
-where rates are near 0 and 1, scores are tied, runs are few or are trials of tasks; "money" what
-`TunedStop` gains over prices; "audits" what share of honest runs, or of their steps, `AuditRule`
-audits, beside quantiles of scores.
+"worth" prints what `end_worth` changes at the same level; "money" what `TunedStop` gains over
+prices; "certificate" how often it stops runs though that gains nothing; "edges" false alarms with
+`end_worth`, simulated, where rates are near 0 and 1, scores are tied, runs are few or are trials of
+tasks; "audits" what share of honest runs, or of their steps, `AuditRule` audits, beside quantiles
+of scores.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import numpy as np
 from monitoring import COLUMNS, MOST_NEW, drawn_runs, interval, table, trials
 from trajscore import DensityRatioEProcess, TrajectoryArray
 from trajscore.core.within_runs import first_step_above, run_maxima
-from trajscore.monitoring import AuditRule, TunedStop
+from trajscore.monitoring import AuditRule, RawVerifier, TunedStop
 
 TABLES = ("hotpotqa", "gsm8k")
 KNOWN = 0.2  # share of the runs that a rule is fitted on
@@ -127,6 +129,29 @@ def of_prices(
     ]
     gains = [gain(stop, X, y, lost, caught) for stop in stops]
     return *gains, (stops[2][y == 1] > 0).mean(), tuned.certified_
+
+
+def certificate(arguments: argparse.Namespace) -> None:
+    """Print how often a threshold is used where scores say nothing and the best one gains 0."""
+    warnings.filterwarnings("ignore", message="(no threshold is shown|at these prices|what gains)")
+    print(f"share of {arguments.sets} sets in which a threshold is used that gains nothing (.05)")
+    for rate in (0.05, 0.2, 0.5, 0.95):
+        # four steps, of which stopping all runs at the first saves three quarters of a run
+        lost = (0.75 + 1 - rate) / rate
+        for n, size in ((100, 1), (400, 1), (2000, 1), (400, 4)):
+            used = []
+            for seed in range(arguments.sets):
+                rng = np.random.default_rng([SEED, seed, n])
+                y = np.repeat(rng.random(n // size) < rate, size).astype(int)
+                if min(y.sum(), n - y.sum()) < 4 * size:
+                    continue
+                X = TrajectoryArray(rng.random(4 * n), np.full(n, 4), ended=True)
+                groups = np.arange(n) // size if size > 1 else None
+                stop = TunedStop(RawVerifier(), lost_success=lost, cv=2, random_state=seed)
+                used.append(stop.fit(X, y, groups).certified_)
+            alike = f", {size} of each task" if size > 1 else ""
+            share = interval(np.array(used, dtype=float))
+            print(f"success rate {rate}, {n} runs{alike}: {share} of {len(used)} sets", flush=True)
 
 
 # --------------------------------------------------------------------------- edges
@@ -264,8 +289,11 @@ def of_honest(seed: int, n: int, law: str, budget: float) -> np.ndarray:
 
 
 def main() -> None:
-    """Run one of the four."""
-    commands = {"worth": worth, "money": money, "edges": edges, "audits": audits}
+    """Run one of the five."""
+    commands = {
+        "worth": worth, "money": money, "certificate": certificate, "edges": edges,
+        "audits": audits,
+    }  # fmt: skip
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=commands)
     parser.add_argument("folder", nargs="?", type=Path)

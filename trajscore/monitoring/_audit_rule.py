@@ -81,8 +81,8 @@ class AuditRule(StoppingRule):
     a quantile of all steps together would not do, as the steps of a run are alike. Where long runs
     are the more suspicious ones, more of all steps are audited than of a run's own: `max_steps`
     bounds these, by conformal risk control. A new run counts there as if it had `max_steps` and all
-    were audited, so that a part max_steps / (max_steps + steps of the fit) of the audits is left
-    unused.
+    were audited, so that of the budget (1 - budget) max_steps / n is left unused, of n honest steps
+    in fitting.
 
     References
     ----------
