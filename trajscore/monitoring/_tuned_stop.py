@@ -78,6 +78,8 @@ class TunedStop(OneLimit):
         Fitted on the runs that were not held out.
     step_cost_ : float
         What a step, or a unit of `cost`, costs.
+    test_ : FittedTest
+        Where the rule is a `DensityRatioEProcess`: all that decides on new runs.
     alphas_ : ndarray of shape (1,)
         `certify`, which bounds no rate of false alarms.
     n_dropped_ : int
