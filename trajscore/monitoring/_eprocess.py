@@ -100,7 +100,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         What a flag at the end of a run is worth, where one before all of its steps is worth 1; 0 or
         more. M then counts r_t + end_worth times, r_t the mean share of their steps that failing
         training runs still had after step t: flags come earlier and save more, and power falls a
-        little. "conformal", "pac" and "pac_marginal" promise the same. Default: 1 at every step.
+        little. "conformal", "pac" and "pac_marginal" promise the same. Default: the same worth at
+        every step.
     cross_fit : int, optional
         With "conformal": every run serves both purposes, in this many folds (cross-conformal).
         The guarantee is then weaker, a mean rate of at most 2 alpha + 2 (1 - 1/k) / (n/k + 1) for n
@@ -111,7 +112,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     Attributes
     ----------
     thresholds_ : Series indexed by alpha
-        Threshold on M; not with `cross_fit`.
+        Threshold on M, weighted with `end_worth`; not with `cross_fit`.
     forecaster_ : forecaster or None
         Fitted on the runs that were not held out; with `cross_fit`, on all runs.
     base_rate_ : float

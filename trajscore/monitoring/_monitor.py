@@ -32,9 +32,9 @@ _LOST = "run {!r}: the state was damaged and may have lost its steps; begin it a
 class Decision(NamedTuple):
     """What a monitor says after a step: where `flagged`, the run should stop.
 
-    `margin` is the threshold minus the largest log M so far, negative once flagged. For a
-    cross-fitted process, which counts held-out successes, it is a difference of counts, and
-    `log_threshold` is NaN.
+    `margin` is the threshold minus the largest log M so far, negative once flagged, both weighted
+    where the process has an `end_worth`. For a cross-fitted process, which counts held-out
+    successes, it is a difference of counts, and `log_threshold` is NaN.
     """
 
     id: Hashable  # the run

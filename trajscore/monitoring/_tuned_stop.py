@@ -181,12 +181,17 @@ class TunedStop(OneLimit):
         return self
 
     def monitor(
-        self, state: str | Path | None = None, durability: str = "normal"
+        self,
+        alpha: float | None = None,
+        state: str | Path | None = None,
+        durability: str = "normal",
     ) -> EProcessMonitor:
         """Return the live form, as `DensityRatioEProcess.monitor` does.
 
         Parameters
         ----------
+        alpha : float, optional
+            There is one level, `certify`.
         state : str or Path, optional
             A file in which every step is kept, and with which to go on.
         durability : {"normal", "full"}, default="normal"
@@ -202,7 +207,7 @@ class TunedStop(OneLimit):
         ValueError
             If the rule is not a `DensityRatioEProcess`.
         """
-        level = self._level(None)
+        level = self._level(alpha)
         if not hasattr(self, "test_"):
             raise ValueError(
                 f"{type(self.rule_).__name__} has no live form; take rule=DensityRatioEProcess()"
