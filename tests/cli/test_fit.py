@@ -63,6 +63,16 @@ def test_several_scores_are_sent_by_name(folder, capsys, monkeypatch):
     assert process.forecaster_.end is None
 
 
+def test_a_flag_at_the_end_may_be_worth_less(folder, capsys):
+    _, out, _ = run(
+        capsys, "runs.csv", "--score", "judge", "--group", "run_id", "--alpha", 0.3,
+        "--end-worth", 0.5, "--out", "p.skops",
+    )  # fmt: skip
+    assert "its evidence of failing, times what a flag is worth there, is above " in out
+    process = DensityRatioEProcess(alpha=0.3, end_worth=0.5).fit(X, Y, groups=X.ids)
+    assert load_process("p.skops").thresholds_.tolist() == process.thresholds_.tolist()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

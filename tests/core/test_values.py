@@ -9,6 +9,7 @@ import pytest
 
 from trajscore.core import values
 from trajscore.core.values import (
+    as_amount,
     as_array,
     as_count,
     as_flag,
@@ -172,6 +173,14 @@ def test_fractions():
         words = f"alpha must lie strictly between 0 and 1, got {value!r}"
         with pytest.raises(ValueError, match=re.escape(words)):
             as_fraction(value, "alpha")
+
+
+def test_amounts():
+    assert [as_amount(value, "wait") for value in (0, np.int64(3), 1e300)] == [0, 3, 1e300]
+    for value in (-0.1, np.inf, NAN, "0.5", None):
+        words = f"wait must be a finite number >= 0, got {value!r}"
+        with pytest.raises(ValueError, match=re.escape(words)):
+            as_amount(value, "wait")
 
 
 def test_what_can_be_gone_through():

@@ -12,6 +12,7 @@ from scripts import load_script
 from trajscore import ActionSignals, DensityRatioEProcess, TracerSignals, io
 from trajscore.core.array import TrajectoryArray
 from trajscore.integrations import Guard, StopRun
+from trajscore.monitoring import TunedStop
 from trajscore.tracer._turns import RunTransformer
 
 live = load_script("live_runs", "tools")
@@ -43,6 +44,18 @@ def test_every_look_is_that_of_the_finished_log(guard, talks):
                 assert look.stop == (stop > 0)
                 assert look.flagged_step == (stop or None)
     assert look.suspicion <= 1
+
+
+@pytest.mark.filterwarnings("ignore:what gains most")
+def test_a_guard_may_stop_by_money(talks):
+    guard = live.fitted_guard(0, 300)
+    guard.set_params(process=TunedStop(lost_success=3, cv=2))
+    rng = np.random.default_rng(0)
+    runs = [live.run_of(live.talk_of(rng), str(k)) for k in range(300)]
+    stops = guard.fit(runs).stopping_steps(runs)
+    assert guard.process_.certified_
+    for run, stop in list(zip(runs, stops, strict=True))[:20]:
+        assert (guard.look(run, run.id, done=True).flagged_step or 0) == stop
 
 
 def test_suspicion_is_the_level_at_which_a_run_is_stopped(guard, talks):
@@ -170,10 +183,11 @@ def test_an_exception_says_what_was_stopped(guard, talks):
     assert str(StopRun(look)) == f"run 'run 7' was stopped at step {look.flagged_step}"
 
 
-def test_a_guard_of_a_real_log_decides_on_every_prefix_as_the_batch(public_file):
+@pytest.mark.parametrize("end_worth", [None, 0.3])
+def test_a_guard_of_a_real_log_decides_on_every_prefix_as_the_batch(public_file, end_worth):
     log = public_file("tau_bench", "gpt-4o-airline.json")
     runs = io.read_runs(log, max_turns=None)
-    guard = Guard(process=DensityRatioEProcess(alpha=0.2))
+    guard = Guard(process=DensityRatioEProcess(alpha=0.2, end_worth=end_worth))
     guard.fit(runs, groups=[run.task for run in runs])
     stops = guard.stopping_steps(runs)
     assert 0.2 < (stops > 0).mean() < 0.7

@@ -14,7 +14,7 @@ X = TrajectoryArray(
     [0.5, 0.2, 0.8, 0.9, 0.1], [3, 2], ids=["a", "b"], ended=np.array([True, False])
 )
 LOG_M = np.log((1 - X.cells.ravel()) / X.cells.ravel()) + 0.7
-PLAIN = DensityRatio(None, 0.7, wait=0.25)
+PLAIN = DensityRatio(None, 0.7, going=(-0.25,))
 FOLDS = tuple(Fold(PLAIN, np.array(maxima)) for maxima in ([0.0, 1.0, 2.0], [1.5, 2.5]))
 TEST = FittedTest(
     PLAIN, (0.1,), (None,), (), randomized_end=False, seed=3, n_channels=1, channels=None,
@@ -35,11 +35,38 @@ def test_only_the_end_of_a_run_does_not_wait():
     assert len(PLAIN.largest(X[:0])) == 0
 
 
+def test_what_a_flag_is_worth():
+    """The failing runs b, c and d have 4, 2 and 1 steps; of which the last tells no share."""
+    cells, y = np.full(8, 0.5), np.array([1, 0, 0, 0])
+    runs = TrajectoryArray(cells, [1, 4, 2, 1], ids=["a", "b", "c", "d"], ended=True)
+    left = [np.array([0.75 + 0.5, 0.5, 0.25, 0, 0]), np.array([2, 1, 1, 0, 0])]  # going on
+    overall = (2 + 0.5) / (4 + 1)
+    known = DensityRatio.fit(None, runs, y, wait=0.1, end_worth=0.3)
+    assert (known.end, known.at_end) == ("step", pytest.approx(np.log(0.3)))
+    expected = np.log((left[0] + 10 * overall) / (left[1] + 10) + 0.3) - 0.1
+    np.testing.assert_allclose(known.going, expected)
+    n = np.array([3, 2, 1, 1, 0])  # a run may end with the step, for all that is known
+    overall = (2 + 0.5) / (7 + 1)
+    unknown = DensityRatio.fit("passthrough", runs, y, end_worth=0)
+    np.testing.assert_allclose(unknown.going, np.log((left[0] + 10 * overall) / (n + 10)))
+    assert -800 < unknown.at_end < -700
+    log_m = known.log_m(runs)
+    added = np.array([known.at_end, *known.going[:3], known.at_end, known.going[0]])
+    values = known.monitored_values(runs)
+    np.testing.assert_allclose(values[:6], log_m[:6] + added)
+    # where the end is not known with the step, the last step counts as any other
+    added = np.array(unknown.going)[[0, 0, 1, 2, 3, 0, 1, 0]]
+    np.testing.assert_allclose(unknown.monitored_values(runs), unknown.log_m(runs) + added)
+    longer = TrajectoryArray(np.full(9, 0.5), [9], ended=False)
+    added = unknown.monitored_values(longer) - unknown.log_m(longer)
+    np.testing.assert_allclose(added[4:], np.log(overall))
+
+
 def test_fit():
     with pytest.raises(ValueError, match=r"\(n_samples = 2\) have the same outcome; it needs"):
         DensityRatio.fit("passthrough", X, np.array([1, 1]))
     fitted = DensityRatio.fit("passthrough", X[[0, 1, 0, 0]], np.array([1, 0, 1, 1]))
-    assert fitted == (None, pytest.approx(np.log(3)), 0.0)
+    assert fitted == (None, pytest.approx(np.log(3)), (0.0,), 0.0)
     assert fitted.end is None
     assert DensityRatio.fit(None, X, np.array([1, 0])).end == "step"
 
@@ -70,7 +97,7 @@ def test_step_by_step_as_in_a_batch(folds, randomized_end):
         for t, score in enumerate(scores, start=1):
             done, cell = ended and t == len(scores), next(cells)
             progress, log_m, statistic = test.advance(
-                progress, np.array([score]), run_id, done=done
+                progress, np.array([score]), run_id, t, done=done
             )
             assert log_m == pytest.approx(LOG_M[cell])
             assert statistic == pytest.approx(expected[cell])

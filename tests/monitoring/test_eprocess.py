@@ -257,6 +257,39 @@ def test_guarantees_hold(discrete, n_simulations):
         assert found.mean() <= alpha + 4 * found.std() / np.sqrt(n) + 1e-3
 
 
+def lengths_that_tell(rng, n):
+    """Runs that succeed or fail early, whose scores say something and whose lengths do, too."""
+    y = (rng.random(n) < 0.6).astype(int)
+    lengths = np.minimum(1 + rng.geometric(np.where(y == 1, 0.4, 0.2)), 12)
+    scores = rng.normal(np.repeat(0.5 + 0.1 * y, lengths), 0.2)
+    return Runs(scores, lengths, ids=rng.integers(2**60, size=n), ended=True), y
+
+
+@pytest.mark.parametrize("end_worth", [0, 0.3])
+def test_what_an_end_is_worth_moves_flags_forward_and_keeps_the_level(rng, end_worth):
+    saved, flagged = np.zeros((2, 2)), []
+    for seed in range(40):
+        X, y = lengths_that_tell(rng, 200)
+        new, outcome = lengths_that_tell(rng, 400)
+        for k, worth in enumerate((None, end_worth)):
+            process = DensityRatioEProcess(alpha=0.2, end_worth=worth, ties="randomized")
+            report = process.set_params(random_state=seed).fit(X, y).report(new, outcome)
+            saved[k] += report[["steps_saved", "power"]].to_numpy()[0] / 40
+        flagged.append(report["false_alarm_rate"].iloc[0])
+    assert saved[1, 0] > saved[0, 0]
+    assert saved[1, 1] < saved[0, 1]
+    error = np.std(flagged) / np.sqrt(len(flagged))
+    assert abs(np.mean(flagged) - 0.2) < 4 * error
+
+
+def test_forecasts_that_are_all_the_same_are_named_whatever_an_end_is_worth(runs):
+    X, y = runs
+    with pytest.warns(UserWarning, match="forecasts of all 120 runs are the same at every step"):
+        DensityRatioEProcess("passthrough", end_worth=0.3, alpha=0.3).fit(
+            X.with_cells(np.full(len(X.cells), 0.5)), y
+        )
+
+
 @pytest.mark.slow
 def test_at_least_instead_of_more_than_breaks_the_guarantee_for_few_scores(n_simulations):
     # with 3 distinct scores an atom sits at the threshold; flagging it too mostly exceeds alpha
@@ -447,6 +480,13 @@ def test_longer_runs_than_any_seen(runs):
         ({"cross_fit": 3, "threshold": "pac"}, {}, 'threshold="conformal"'),
         ({"hold_out": "failures"}, {}, "hold_out must be 'successes' or 'runs', got 'failures'"),
         ({"wait": -1}, {}, "wait must be a finite number >= 0, got -1"),
+        ({"end_worth": -1}, {}, "end_worth must be a finite number >= 0, got -1"),
+        ({"end_worth": np.inf}, {}, "end_worth must be a finite number >= 0, got inf"),
+        (
+            {"end_worth": 0.3, "threshold": "ville"},
+            {},
+            "held-out runs set, but 'ville' is one on M itself; take threshold=\"conformal\"",
+        ),
         (
             {"forecaster": PrefixForecaster(), "threshold": "randomized_ville"},
             {},
@@ -512,7 +552,11 @@ class AnyProcess(DensityRatioEProcess):
 
 
 @parametrize_with_checks(
-    [AnyProcess(alpha=0.3, threshold="ville"), AnyProcess(alpha=0.3, threshold="conformal")]
+    [
+        AnyProcess(alpha=0.3, threshold="ville"),
+        AnyProcess(alpha=0.3, threshold="conformal"),
+        AnyProcess(alpha=0.3, end_worth=0.3),
+    ]
 )
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn(estimator, check):

@@ -58,6 +58,14 @@ PROCESSES = {
     "the end after the step": {"forecaster": PrefixForecaster(**RUNNING, end="after")},
     "the end not at all": {"forecaster": PrefixForecaster(**RUNNING)},
     "waiting": {"wait": 0.5},
+    "a flag at the end worth less": {"end_worth": 0.3},
+    "a flag at the end worth nothing": {"end_worth": 0, "ties": "randomized"},
+    "worth less, the end after the step": {
+        "forecaster": PrefixForecaster(**RUNNING, end="after"),
+        "end_worth": 0.3,
+    },
+    "worth less, the end not at all": {"forecaster": PrefixForecaster(**RUNNING), "end_worth": 0.3},
+    "worth less, cross-fitted": {"cross_fit": 3, "end_worth": 0.3},
     "prefix": {"forecaster": PrefixForecaster()},
     "last": {"forecaster": PrefixForecaster(features="last", last=2)},
     "summary": {"forecaster": PrefixForecaster(features="summary")},
@@ -108,10 +116,11 @@ def test_live_and_batch_are_the_same(runs, options, ended):
     assert len(monitor) == (0 if ended else 25)
 
 
+@pytest.mark.parametrize("options", [{"wait": 0.2}, {"end_worth": 0.1}], ids=repr)
 @pytest.mark.parametrize("end", ["step", "after", None])
-def test_an_end_that_is_said_late_gives_the_decision_on_the_whole_run(runs, end):
+def test_an_end_that_is_said_late_gives_the_decision_on_the_whole_run(runs, end, options):
     X, y = runs
-    process = DensityRatioEProcess(PrefixForecaster(**RUNNING, end=end), alpha=0.3, wait=0.2)
+    process = DensityRatioEProcess(PrefixForecaster(**RUNNING, end=end), alpha=0.3, **options)
     process.fit(X, y)
     monitor, margins = process.monitor(), process.decision_function(X[:60])
     for row, run_id in enumerate(X.ids[:60].tolist()):
@@ -394,8 +403,8 @@ def test_a_failing_forecast_leaves_the_monitor_as_it_was(runs, options):
 def test_what_is_remembered_of_a_run_does_not_grow_with_it(runs, forecaster):
     test = DensityRatioEProcess(forecaster, threshold="ville").fit(*runs).test_
     progress, sizes = test.begin(), []
-    for _ in range(40):
-        progress, _, _ = test.advance(progress, np.array([0.5]), "a")
+    for step in range(1, 41):
+        progress, _, _ = test.advance(progress, np.array([0.5]), "a", step)
         sizes.append(len(pickle.dumps(progress)))
     assert sizes[-1] <= sizes[5] + 8
 

@@ -14,9 +14,9 @@ pytest.importorskip("skops")
 X, Y = make_trajectories(120, lengths=(1, 5), random_state=0, return_X_y=True)
 
 
-@pytest.fixture(scope="module")
-def process():
-    return DensityRatioEProcess(alpha=[0.1, 0.3]).fit(X, Y)
+@pytest.fixture(scope="module", params=[None, 0.3])
+def process(request):
+    return DensityRatioEProcess(alpha=[0.1, 0.3], end_worth=request.param).fit(X, Y)
 
 
 def test_what_is_read_decides_as_what_was_written(process, tmp_path):

@@ -312,6 +312,7 @@ def test_files_of_others_are_refused(state):
         DensityRatioEProcess(alpha=[0.3, 0.1]).fit(X[:200], Y[:200]),
         DensityRatioEProcess(alpha=[0.3, 0.1], random_state=1).fit(X, Y),
         DensityRatioEProcess(alpha=[0.3, 0.1], wait=0.5).fit(X, Y),
+        DensityRatioEProcess(alpha=[0.3, 0.1], end_worth=1).fit(X, Y),
     ]
     for make in [lambda: PROCESS.monitor(alpha=0.1, state=state)] + [
         lambda other=other: other.monitor(state=state) for other in others

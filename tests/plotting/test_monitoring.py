@@ -75,6 +75,9 @@ def test_e_process_without_a_finite_threshold(fitted):
     display = EProcessDisplay.from_estimator(crossed, X, y, n_runs=5000).plot()
     assert len(display.shown) == len(X)
     assert not any("threshold" in label for label in labels(display.ax_))
+    weighted = DensityRatioEProcess(alpha=0.3, end_worth=0.3).fit(X, y)
+    display = EProcessDisplay.from_estimator(weighted, X, y).plot()
+    assert not any("threshold" in label for label in labels(display.ax_))
 
 
 def test_power(fitted):

@@ -9,7 +9,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from trajscore import TrajectoryArray, evaluate, io
+from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate, io
 from trajscore.calibration import EnsembleCrossFitCalibrator
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions, MonitoringOptions
@@ -370,6 +370,29 @@ def test_curves_of_the_tiles_are_cost_by_share_and_saved_by_lost(report):
         tuple(curve[k + 1]), abs=0.01
     )
     assert parts["saves"]["text"] == f"{100 * saved[k]:.0f}%"
+    assert (parts["saves"]["others"], parts["saves"]["held_out"]) == ({}, [])
+    assert parts["script"]["top"] == parts["saves"]["top"] == saved.max()
+
+
+def test_money_and_a_rule_on_other_runs_stand_beside_the_steps_saved():
+    runs = make_trajectories(400, random_state=0)
+    rule = DensityRatioEProcess(alpha=[0.1, 0.3])
+    options = MonitoringOptions(rule, n_splits=2)
+    report = evaluate(runs.q, runs.target, intervals=QUICK, monitoring=options)
+    view = View(report)
+    own = view.screen.stops[view.screen.shown]
+    own.saved["money"] = 1.5 * own.saved["steps"]
+    saves, table = screen(view)["saves"], report.monitoring.loc[view.screen.shown]
+    top = max(1.5 * own.saved["steps"].max(), table["steps_saved_overall"].max())
+    assert saves["top"] == top
+    curve = points_of(saves["others"]["money"])
+    expected = 100 - 92 * own.saved["money"] / top
+    assert curve[1:, 1] == pytest.approx(expected, abs=0.01)
+    rates = 100 * table["false_alarm_rate"], 100 - 92 * table["steps_saved_overall"] / top
+    np.testing.assert_allclose(saves["held_out"], np.transpose(rates))
+    page = report.to_html()
+    assert page.count('class="dot held"') == 2
+    assert "Circles: steps saved by a rule on other runs, a level each." in page
 
 
 def test_where_each_threshold_stops_too_many_good_runs_nothing_is_saved(report, monkeypatch):

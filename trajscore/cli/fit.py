@@ -51,6 +51,13 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         help="when it shows that a run ends: with its last step, after it, or never",
     )
     add(
+        "--end-worth",
+        type=number,
+        metavar="SHARE",
+        help="what a flag at the end of a run is worth, where one before all of its steps is worth "
+        "1: with 0.3 fewer failing runs are flagged, and more of their steps are saved",
+    )
+    add(
         "--guard",
         action="store_true",
         help="of a log: learn from what is said and called; trajscore.integrations.Guard.load "
@@ -76,6 +83,7 @@ def run(arguments: argparse.Namespace) -> None:
         PrefixForecaster(features="running", pooled=True, end=end),
         threshold=arguments.threshold,
         alpha=arguments.alpha or 0.05,
+        end_worth=arguments.end_worth,
     )
     y = runs.y[whole]
     groups = None if runs.tasks is None else runs.tasks[whole]
@@ -96,7 +104,11 @@ def _fit_guard(arguments: argparse.Namespace) -> None:
     inputs = load(arguments.table, **reading(arguments), needs_scores=False)
     if not inputs.log:
         raise ValueError("--guard learns from what was said; a table has none of it, give a log")
-    process = DensityRatioEProcess(threshold=arguments.threshold, alpha=arguments.alpha or 0.05)
+    process = DensityRatioEProcess(
+        threshold=arguments.threshold,
+        alpha=arguments.alpha or 0.05,
+        end_worth=arguments.end_worth,
+    )
     guard = Guard(process=process).fit(inputs.log, inputs.y, groups=inputs.groups)
     guard.save(arguments.out)
     y, is_stopped = inputs.y, guard.stopping_steps(inputs.log) > 0
@@ -141,10 +153,11 @@ def _summary(process: DensityRatioEProcess, X: TrajectoryArray, runs: RunSet, wh
         lines[0] += f"; {runs.n_runs - len(whole)} with a missing value"
     if n := process.n_calibration_successes_:
         lines.append(f"threshold set by {number_of(n, 'success')}")
+    weighted = "," if process.end_worth is None else ", times what a flag is worth there,"
     lines += [
         f"alpha = {alpha:g}: "
         + (
-            f"a run is flagged once M, its evidence of failing, is above {limit:.3g}"
+            f"a run is flagged once M, its evidence of failing{weighted} is above {limit:.3g}"
             if np.isfinite(limit)
             else "no run will be flagged"
         )

@@ -170,6 +170,13 @@ def as_fraction(value: Any, name: str) -> float:
     return float(value)
 
 
+def as_amount(value: Any, name: str) -> float:
+    """Return a finite number of at least 0, or say that `name` is not one."""
+    if not is_number(value) or not 0 <= value < np.inf:
+        raise ValueError(f"{name} must be a finite number >= 0, got {value!r}")
+    return float(value)
+
+
 def refuse_kind(dtype: Any) -> None:
     """Refuse dates, durations and complex numbers, which would pass for real numbers."""
     kind = getattr(dtype, "kind", "O")

@@ -87,7 +87,7 @@ class Guard(BaseEstimator):
     signals : transformer from runs to channels, optional
         What is seen of a conversation, known at each step from the turns up to it. Default:
         `trajscore.ActionSignals`.
-    process : DensityRatioEProcess, optional
+    process : DensityRatioEProcess or TunedStop, optional
         What decides. Default: one at the level 0.05.
 
     Attributes

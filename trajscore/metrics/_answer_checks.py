@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_numbers, is_number
+from trajscore.core.values import as_amount, as_numbers, is_number
 
 
 def check_answers(
@@ -67,5 +67,4 @@ def check_eps(eps: float) -> None:
 
 def check_n(n: float) -> None:
     """Refuse an n that is not a finite number >= 0."""
-    if not is_number(n) or not 0 <= n < np.inf:
-        raise ValueError(f"n must be a finite number >= 0, got {n!r}")
+    as_amount(n, "n")

@@ -17,12 +17,21 @@ from trajscore.core.estimator import inside_of
 from trajscore.core.outcomes import differ
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.within_runs import first_step_above, last_cells, run_maxima, running_max
+from trajscore.core.within_runs import (
+    first_step_above,
+    last_cells,
+    run_maxima,
+    running_max,
+    step_numbers,
+)
 from trajscore.monitoring._stopping_rule import unfitted_forecaster
 from trajscore.monitoring._thresholds import TIE, Threshold, one_id, run_uniforms
 
 END_AWARE = PrefixForecaster(features="running", pooled=True, end="step")
 _DONE = np.array([True])
+# Failing runs that the mean over all steps counts for, where few get to a step.
+_SHRINKAGE = 10
+_NOTHING = np.finfo(np.float64).tiny  # what is worth nothing, under a logarithm
 
 
 class DensityRatio(NamedTuple):
@@ -30,10 +39,18 @@ class DensityRatio(NamedTuple):
 
     forecaster: Any  # fitted; None where scores are forecasts already
     log_odds: float  # log(pi / (1 - pi))
-    wait: float = 0.0  # taken off log M while a run goes on, so that more is left for its end
+    going: tuple[float, ...] = (0.0,)  # added to log M at each step; the last from there on
+    at_end: float = 0.0  # the same at the end of a run
 
     @classmethod
-    def fit(cls, forecaster: Any, X: TrajectoryArray, y: IntArray, wait: float = 0.0) -> Self:
+    def fit(
+        cls,
+        forecaster: Any,
+        X: TrajectoryArray,
+        y: IntArray,
+        wait: float = 0.0,
+        end_worth: float | None = None,
+    ) -> Self:
         """Fit to runs with outcomes 0 and 1."""
         if not differ(y):
             raise ValueError(
@@ -43,7 +60,14 @@ class DensityRatio(NamedTuple):
         fitted = unfitted_forecaster(forecaster, END_AWARE)
         if fitted is not None:
             fitted.fit(X, y)
-        return cls(fitted, float(np.log(y.mean() / (1 - y.mean()))), wait)
+        ratio = cls(fitted, float(np.log(y.mean() / (1 - y.mean()))), (-wait,))
+        if end_worth is None:
+            return ratio
+        worth = _steps_left(X.lengths[y == 0], ratio.end == "step") + end_worth
+        going = np.log(np.maximum(worth, _NOTHING)) - wait
+        return ratio._replace(
+            going=tuple(going.tolist()), at_end=float(np.log(max(end_worth, _NOTHING)))
+        )
 
     @property
     def end(self) -> str | None:
@@ -74,15 +98,17 @@ class DensityRatio(NamedTuple):
         return self.of_forecasts(F.cells)
 
     def monitored_values(self, X: TrajectoryArray, log_m: FloatArray | None = None) -> FloatArray:
-        """Log M after every step, which may be known, less `wait` while the run goes on."""
+        """Log M after every step, which may be known, with what is added to it there."""
         log_m, ends = self.log_m(X) if log_m is None else log_m, last_cells(X)[X.ended]
-        values = log_m - self.wait
-        if self.end == "after":  # the last step counts twice: before its end is known, too
-            values = self.log_m(X.with_ended(False)) - self.wait
-            values[ends] = np.maximum(values[ends], log_m[ends])
-        else:
-            values[ends] = log_m[ends]
+        before = self.log_m(X.with_ended(False)) if self.end == "after" else log_m
+        added = np.array(self.going)[np.minimum(step_numbers(X), len(self.going)) - 1]
+        values = before + added
+        values[ends] = self.last_value(values[ends], log_m[ends] + self.at_end)
         return values
+
+    def last_value(self, going: Any, ended: Any) -> Any:
+        """What counts of the last step; twice, unless its end is known with it."""
+        return ended if self.end == "step" else np.maximum(going, ended)
 
     def largest(self, X: TrajectoryArray) -> FloatArray:
         """Largest monitored value of each run."""
@@ -98,6 +124,16 @@ class Fold(NamedTuple):
     def count(self, largest: Any) -> Any:
         """How many of the held-out successes are at least as bad."""
         return len(self.maxima) - np.searchsorted(self.maxima, largest - TIE, side="left")
+
+
+def _steps_left(lengths: IntArray, without_ends: bool) -> FloatArray:
+    """Mean share of its steps that such a run still has, at each step and after all of them."""
+    count, step = np.bincount(lengths)[1:], np.arange(1, int(lengths.max()) + 1)
+    n, per_step = (np.cumsum(of[::-1])[::-1] for of in (count, count / step))
+    left = np.append(n - step * per_step, 0.0)
+    n = np.append(n - count if without_ends else n, 0)
+    overall = (left.sum() + 0.5) / (n.sum() + 1)
+    return np.asarray((left + _SHRINKAGE * overall) / (n + _SHRINKAGE))
 
 
 def final_forecaster(forecaster: Any) -> Any:
@@ -171,19 +207,25 @@ class FittedTest:
         return Progress(tuple(live.begin() for _, live in lives), (-np.inf,) * len(lives))
 
     def advance(
-        self, progress: Progress, scores: FloatArray, run_id: Hashable, *, done: bool = False
+        self,
+        progress: Progress,
+        scores: FloatArray,
+        run_id: Hashable,
+        step: int,
+        *,
+        done: bool = False,
     ) -> tuple[Progress, float, float]:
-        """Progress of a run after one more step, with its log M and its statistic."""
+        """Progress of a run after the next step, with its log M and its statistic."""
         states, log_m, values = [], [], []
         for (ratio, live), before in zip(self._lives(), progress.states, strict=True):
             state, F = _advanced(live, before, scores)
             states.append(state)
             log_m.append(float(ratio.of_forecasts(F)[0]))
-            values.append(log_m[-1] - ratio.wait)
+            values.append(log_m[-1] + ratio.going[min(step, len(ratio.going)) - 1])
             if done:
                 F = _advanced(live, before, scores, _DONE)[1]
                 log_m[-1] = float(ratio.of_forecasts(F)[0])
-                values[-1] = max(values[-1], log_m[-1]) if ratio.end == "after" else log_m[-1]
+                values[-1] = float(ratio.last_value(values[-1], log_m[-1] + ratio.at_end))
         largest = tuple(map(max, progress.largest, values))
         statistic = values[0]
         if self.folds:  # the first ratio is that of all runs, the others count

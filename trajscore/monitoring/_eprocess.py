@@ -18,17 +18,22 @@ from trajscore.core.estimator import TraceTransformer, like_input
 from trajscore.core.folds import assign_folds, held_out_rows, out_of_fold
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import (
+    as_amount,
     as_count,
     as_fraction,
     as_random_state,
     check_choice,
-    is_number,
     number_of,
 )
 from trajscore.core.within_runs import run_maxima
 from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold, final_forecaster
 from trajscore.monitoring._monitor import EProcessMonitor
-from trajscore.monitoring._stopping_rule import StoppingRule, by_alpha, warn_longer
+from trajscore.monitoring._stopping_rule import (
+    StoppingRule,
+    by_alpha,
+    one_of_each,
+    warn_longer,
+)
 from trajscore.monitoring._thresholds import (
     TIE,
     Bonferroni,
@@ -91,6 +96,12 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     wait : float, default=0.0
         What is taken off log M while a run goes on: more runs are flagged in all, and fewer of them
         before their end.
+    end_worth : float, optional
+        What a flag at the end of a run is worth, where one before all of its steps is worth 1; 0 or
+        more. M then counts r_t + end_worth times, r_t the mean share of their steps that failing
+        training runs still had after step t: flags come earlier and save more, and power falls a
+        little. "conformal", "pac" and "pac_marginal" promise the same. Default: the same worth at
+        every step.
     cross_fit : int, optional
         With "conformal": every run serves both purposes, in this many folds (cross-conformal).
         The guarantee is then weaker, a mean rate of at most 2 alpha + 2 (1 - 1/k) / (n/k + 1) for n
@@ -101,7 +112,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     Attributes
     ----------
     thresholds_ : Series indexed by alpha
-        Threshold on M; not with `cross_fit`.
+        Threshold on M, weighted with `end_worth`; not with `cross_fit`.
     forecaster_ : forecaster or None
         Fitted on the runs that were not held out; with `cross_fit`, on all runs.
     base_rate_ : float
@@ -163,6 +174,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         hold_out: str = "successes",
         calibration_fraction: float = 0.5,
         wait: float = 0.0,
+        end_worth: float | None = None,
         cross_fit: int | None = None,
         random_state: Any = 0,
     ) -> None:
@@ -174,6 +186,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         self.hold_out = hold_out
         self.calibration_fraction = calibration_fraction
         self.wait = wait
+        self.end_worth = end_worth
         self.cross_fit = cross_fit
         self.random_state = random_state
 
@@ -250,7 +263,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             ),
         )
         # those of all runs are asked for only where those of the held-out ones do not differ
-        if folds or len(maxima) < 2 or np.ptp(maxima) < TIE:
+        may_be_alike = folds or self.end_worth is not None or len(maxima) < 2
+        if may_be_alike or np.ptp(maxima) < TIE:
             _warn_if_alike(ratio, runs)
         return self
 
@@ -352,8 +366,14 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         as_fraction(self.delta, "delta")
         as_fraction(self.calibration_fraction, "calibration_fraction")
         check_choice(self.hold_out, "hold_out", ("successes", "runs"))
-        if not is_number(self.wait) or not 0 <= self.wait < np.inf:
-            raise ValueError(f"wait must be a finite number >= 0, got {self.wait!r}")
+        as_amount(self.wait, "wait")
+        if self.end_worth is not None:
+            as_amount(self.end_worth, "end_worth")
+        if self.end_worth is not None and self.threshold in FIXED:
+            raise ValueError(
+                f"end_worth needs a threshold that held-out runs set, but {self.threshold!r} is "
+                f'one on M itself; take threshold="conformal", or leave end_worth out'
+            )
         if self.cross_fit is None:
             return
         as_count(self.cross_fit, "cross_fit", 2)
@@ -395,7 +415,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         share, seed = self.calibration_fraction, random.randint(2**31)
         if calibration is not None:
             return held_out_rows(known, len(y), calibration, share, seed)
-        _check_split(y[known], 2)
+        check_split(y[known], 2)
         is_grouped = len(np.unique(groups[known])) < len(known)
         if self.hold_out == "runs" and not is_grouped:
             return held_out_rows(known, len(y), None, share, seed, stratify=y[known])
@@ -416,7 +436,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         return max(n, needed)
 
     def _ratio(self, X: TrajectoryArray, y: IntArray) -> DensityRatio:
-        ratio = DensityRatio.fit(self.forecaster, X, y, float(self.wait))
+        ratio = DensityRatio.fit(self.forecaster, X, y, float(self.wait), self.end_worth)
         if self.threshold == "randomized_ville" and ratio.forecaster and ratio.end is None:
             raise ValueError(
                 'threshold="randomized_ville" needs a forecaster that knows the end of a run, such '
@@ -428,19 +448,18 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         self, held_out: BoolArray, y: IntArray, groups: IntArray, random: Any
     ) -> IntArray:
         """Draw one of the held-out successes of each group."""
-        shuffled = random.permutation(np.flatnonzero(held_out & (y == 1)))
-        if self.threshold in HELD_OUT and not len(shuffled):
+        rows = np.flatnonzero(held_out & (y == 1))
+        if self.threshold in HELD_OUT and not len(rows):
             raise ValueError(
                 f"none of the {int(held_out.sum())} held-out runs succeeded, so no threshold can "
                 f"be set; hold out other runs"
             )
-        _, first = np.unique(groups[shuffled], return_index=True)
-        return np.sort(shuffled[first])
+        return one_of_each(rows, groups, random)
 
     def _fit_folds(self, X: TrajectoryArray, y: IntArray, random: Any) -> tuple[Fold, ...]:
         """Learn from all folds but one, for each fold."""
         n_folds = int(self.cross_fit or 0)
-        _check_split(y, n_folds)
+        check_split(y, n_folds)
         splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random.randint(2**31))
         fits = out_of_fold(
             assign_folds(splitter, X.ids, y), lambda train: self._ratio(X[train], y[train])
@@ -469,7 +488,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
 
 
 def _warn_if_alike(ratio: DensityRatio, X: TrajectoryArray) -> None:
-    if len(X) < 2 or np.ptp(ratio.monitored_values(X)) >= TIE:
+    if len(X) < 2 or np.ptp(ratio.log_m(X)) >= TIE:
         return
     least = int(getattr(final_forecaster(ratio.forecaster), "min_class_count", 1))
     warnings.warn(
@@ -481,7 +500,8 @@ def _warn_if_alike(ratio: DensityRatio, X: TrajectoryArray) -> None:
     )
 
 
-def _check_split(y: IntArray, at_least: int) -> None:
+def check_split(y: IntArray, at_least: int) -> None:
+    """Refuse too few successes or failures."""
     for outcome, name in ((1, "success"), (0, "failure")):
         count = int((y == outcome).sum())
         if count < at_least:

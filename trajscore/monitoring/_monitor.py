@@ -32,9 +32,9 @@ _LOST = "run {!r}: the state was damaged and may have lost its steps; begin it a
 class Decision(NamedTuple):
     """What a monitor says after a step: where `flagged`, the run should stop.
 
-    `margin` is the threshold minus the largest log M so far, negative once flagged. For a
-    cross-fitted process, which counts held-out successes, it is a difference of counts, and
-    `log_threshold` is NaN.
+    `margin` is the threshold minus the largest log M so far, negative once flagged, both weighted
+    where the process has an `end_worth`. For a cross-fitted process, which counts held-out
+    successes, it is a difference of counts, and `log_threshold` is NaN.
     """
 
     id: Hashable  # the run
@@ -371,7 +371,9 @@ class EProcessMonitor:
         """Return a run after checked scores; where a forecast fails, nothing has changed."""
         step, run_id = run.last.step + 1, run.last.id
         try:
-            progress, log_m, statistic = self.test.advance(run.progress, scores, run_id, done=done)
+            progress, log_m, statistic = self.test.advance(
+                run.progress, scores, run_id, step, done=done
+            )
         except ValueError as error:
             raise ValueError(f"run {run_id!r}, step {step}: {error}") from error
         largest = max(run.largest, statistic)
@@ -462,8 +464,8 @@ def _fingerprint(test: FittedTest) -> dict[str, Any]:
 def _log_m_of_trial(test: FittedTest) -> Iterator[str]:
     """Log M of a run made up of scores as in fitting, which tells forecasters from each other."""
     progress, (low, high) = test.begin(), np.array(test.fitted_range).T
-    for share in (0.5, 0.1, 0.9, 0.3):
-        progress, log_m, _ = test.advance(progress, low + share * (high - low), "trial")
+    for step, share in enumerate((0.5, 0.1, 0.9, 0.3), start=1):
+        progress, log_m, _ = test.advance(progress, low + share * (high - low), "trial", step)
         yield f"{log_m:.4f}"
 
 

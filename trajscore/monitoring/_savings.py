@@ -138,7 +138,7 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
         traces, labels, costs = traces[known], labels[known], costs[known]
     if not labels.any():
         raise ValueError("no run succeeded, so the share of accuracy kept is undefined")
-    account = _Account(traces, labels, process._statistic(traces), running_sum(traces, costs.cells))
+    account = Account(traces, labels, process._statistic(traces), running_sum(traces, costs.cells))
     if not account.total > 0:
         raise ValueError(
             "all costs are zero, so nothing can be saved; pass cost=, that of each step"
@@ -153,7 +153,7 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
     )
 
 
-class _Account(NamedTuple):
+class Account(NamedTuple):
     """Runs with outcomes, a rule's statistic, and what has been spent on each up to each step."""
 
     X: TrajectoryArray
@@ -178,11 +178,19 @@ class _Account(NamedTuple):
         )
 
 
-def _curve(account: _Account) -> pd.DataFrame:
-    """Follow the threshold down through the records of all runs. A threshold below a record of a
-    run, but not below the one before, stops the run there. So each record brings the run's cost
-    down from that of its next record, and the last one, the first to be passed, from its full
-    cost, and takes its outcome.
+def _curve(account: Account) -> pd.DataFrame:
+    threshold, saved, lost = follow_threshold(account)
+    accepted = account.y.sum() - lost
+    accepted[-1] = 0.0
+    return account.shares(threshold, account.total - saved, accepted)
+
+
+def follow_threshold(account: Account) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return thresholds, from none to all runs flagged, the cost that they save and the y flagged.
+
+    A threshold below a record of a run, but not below the one before, stops the run there. So each
+    record brings the run's cost down from that of its next record, and the last one, the first to
+    be passed, from its full cost, and takes its outcome.
     """
     X, y, statistic, spent = account
     largest = running_max(X, statistic)
@@ -197,13 +205,11 @@ def _curve(account: _Account) -> pd.DataFrame:
     order = np.lexsort((lost, saved, -value))  # ties too in an order that rows cannot change
     value = value[order]
     ends = np.append(value[1:] != value[:-1], True)
-    cost_left = account.total - np.append(0.0, np.cumsum(saved[order])[ends])
-    accepted = y.sum() - np.append(0.0, np.cumsum(lost[order])[ends])
-    accepted[-1] = 0.0
-    return account.shares(np.append(value[ends], -np.inf), cost_left, accepted)
+    saved, lost = (np.append(0.0, np.cumsum(change[order])[ends]) for change in (saved, lost))
+    return np.append(value[ends], -np.inf), saved, lost
 
 
-def _at_alpha(process: StoppingRule, account: _Account) -> pd.DataFrame:
+def _at_alpha(process: StoppingRule, account: Account) -> pd.DataFrame:
     X, y, statistic, spent = account
     alphas, good = process.alphas_.tolist(), y == 1
     limits = [process._limits(X, alpha) for alpha in alphas]

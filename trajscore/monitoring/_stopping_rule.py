@@ -208,6 +208,9 @@ class StoppingRule(ABC, BaseEstimator):
             rows.append({"alpha": alpha, "threshold": self._shown_threshold(alpha), **rates})
         return pd.DataFrame(rows).set_index("alpha").assign(n_dropped=int((~known).sum()))
 
+    def _levels(self) -> FloatArray:
+        return check_alphas(self.alpha)
+
     def _shown_threshold(self, alpha: float) -> float:
         """Threshold in the units that people know; subclasses say which."""
         return float("nan")
@@ -242,7 +245,7 @@ class StoppingRule(ABC, BaseEstimator):
         require_y(self, y)
         traces = check_estimator_input(self, X, reset=True, single_channel=single_channel)
         labels = check_outcomes(y, traces, allow_soft=False)
-        self.alphas_ = check_alphas(self.alpha)
+        self.alphas_ = self._levels()
         order = id_order(traces.ids)  # so that the order of rows cannot matter
         known = order[labels[order] != CENSORED]
         if not len(known):
@@ -284,13 +287,27 @@ def _rates(
 
 def _cost_saved(cost: TrajectoryArray, stop: IntArray, failed: BoolArray) -> dict[str, float]:
     spent = running_sum(cost, cost.cells.ravel())
-    whole = spent[last_cells(cost)]
-    until = spent[np.where(stop > 0, cost.offsets[:-1] + stop - 1, last_cells(cost))]
+    until, whole = spent_until(cost, spent, stop)
     share = np.divide(whole - until, whole, out=np.zeros(len(cost)), where=whole > 0)
     return {
         "cost_saved": _mean(share[failed]),
         "cost_saved_overall": float(1 - until.sum() / whole.sum()) if whole.any() else np.nan,
     }
+
+
+def spent_until(
+    X: TrajectoryArray, spent: FloatArray, stop: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return what each run costs up to where it is stopped, and to its end."""
+    last = last_cells(X)
+    return spent[np.where(stop > 0, X.offsets[:-1] + stop - 1, last)], spent[last]
+
+
+def one_of_each(rows: IntArray, groups: IntArray, random: Any) -> IntArray:
+    """Draw one row of each group."""
+    shuffled = random.permutation(rows)
+    _, first = np.unique(groups[shuffled], return_index=True)
+    return np.sort(shuffled[first])
 
 
 def check_cost(cost: Any, X: TrajectoryArray) -> TrajectoryArray:
@@ -319,16 +336,16 @@ def unfitted_forecaster(forecaster: Any, default: PrefixForecaster) -> Any:
     return clone(prototype)
 
 
-def check_alphas(alpha: Any) -> FloatArray:
+def check_alphas(alpha: Any, name: str = "alpha") -> FloatArray:
     """Return one or several levels as an array; each lies strictly between 0 and 1."""
     try:
         alphas = np.atleast_1d(np.asarray(alpha, dtype=np.float64))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"alpha must be a number or a list of numbers, got {alpha!r}") from error
+        raise ValueError(f"{name} must be a number or a list of numbers, got {alpha!r}") from error
     if alphas.ndim != 1 or not len(alphas) or not ((alphas > 0) & (alphas < 1)).all():
-        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha!r}")
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {alpha!r}")
     if len(np.unique(alphas)) < len(alphas):
-        raise ValueError(f"alpha names a level more than once: {alpha!r}; name each once")
+        raise ValueError(f"{name} names a level more than once: {alpha!r}; name each once")
     return alphas
 
 

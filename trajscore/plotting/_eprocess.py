@@ -24,6 +24,9 @@ from trajscore.plotting._display import COLORS, DisplayMixin, ink, step_axis
 class EProcessDisplay(DisplayMixin):
     """Log M of succeeding and failing runs over steps: a sample, medians, and the threshold.
 
+    Where a flag at the end is worth less (``end_worth``), M is not what is compared with the
+    threshold, and none is drawn.
+
     Parameters
     ----------
     log_m : TrajectoryArray
@@ -121,7 +124,9 @@ class EProcessDisplay(DisplayMixin):
         known = outcome != CENSORED
         log_m, outcome = log_m[known], outcome[known]
         shown = _drawn_rows(log_m, outcome, n_runs, random_state)
-        return cls(log_m, outcome, process._shown_threshold(level), level, shown).plot(**kwargs)
+        weighted = getattr(process, "end_worth", None) is not None
+        threshold = np.nan if weighted else process._shown_threshold(level)
+        return cls(log_m, outcome, threshold, level, shown).plot(**kwargs)
 
     def _draw(self, ax: Any, name: str | None, *, min_runs: int = 10, **style: Any) -> list[Any]:
         lines = []

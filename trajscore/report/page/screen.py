@@ -233,16 +233,29 @@ def _costs(view: View) -> dict[str, Any]:
 
 
 def _saves(view: View) -> dict[str, Any]:
-    """Return the steps saved by the good runs that thresholds stop, and the one to take."""
-    curve = view.screen.stops[view.screen.shown]
-    lost, saved = np.append(0.0, curve.good), np.append(0.0, curve.saved["steps"])
-    best, highest = curve.highest(LOST / 100), float(saved.max()) or 1.0
+    """Return what is saved by the good runs that thresholds stop, and the one to take."""
+    curve, held_out = view.screen.stops[view.screen.shown], _held_out(view)
+    lost = np.append(0.0, curve.good)
+    saved = {kind: np.append(0.0, values) for kind, values in curve.saved.items()}
+    best, steps = curve.highest(LOST / 100), saved["steps"]
+    top = max([*(float(values.max()) for values in saved.values()), *held_out[1]]) or 1.0
     at = 0 if best is None else best + 1
+    paths = {kind: path(100 * lost, 100 - 92 * values / top) for kind, values in saved.items()}
     return {
-        "path": path(100 * lost, 100 - 92 * saved / highest),
-        "x": float(100 * lost[at]), "y": float(100 - 92 * saved[at] / highest),
-        "text": "" if best is None else f"{of_hundred(saved[at])}%",
+        "path": paths.pop("steps"), "others": paths, "top": top,
+        "held_out": [(100 * x, 100 - 92 * y / top) for x, y in zip(*held_out, strict=True)],
+        "x": float(100 * lost[at]), "y": float(100 - 92 * steps[at] / top),
+        "text": "" if best is None else f"{of_hundred(steps[at])}%",
     }  # fmt: skip
+
+
+def _held_out(view: View) -> tuple[list[float], list[float]]:
+    """Return good runs lost and steps saved of a rule that was judged on other runs."""
+    table, name = view.data.monitoring, view.screen.shown
+    if table is None or name not in table.index.get_level_values("predictor"):
+        return [], []
+    own = table.loc[name].dropna(subset="false_alarm_rate")
+    return own["false_alarm_rate"].tolist(), own["steps_saved_overall"].tolist()
 
 
 def run_line(view: View, key: tuple[str, str], row: int, flag: int) -> dict[str, Any]:
@@ -272,7 +285,7 @@ def _script(view: View) -> dict[str, Any]:
                    "digits": curve.digits}
             for name, curve in of.stops.items()
         },
-        "shown": of.shown, "texts": {"accept": ACCEPT, "stop": STOP},
+        "top": _saves(view)["top"], "shown": of.shown, "texts": {"accept": ACCEPT, "stop": STOP},
         "doubt": of.doubt, "form": of.form, "score": of.score, "worth": WORTH,
     }  # fmt: skip
 

@@ -124,9 +124,8 @@
       if (most && ofHundred(saved) !== "0") text += fill(texts.other, {q: most, s: ofHundred(saved)});
       write(text);
     }
-    const top = Math.max(...curve.s.steps, 0) || 1;
     const x = best < 0 ? 0 : 100 * curve.g[best], y = best < 0 ? 0 : curve.s.steps[best];
-    mark(tile, x, 100 - 92 * y / top, best < 0 ? "" : `${at(curve.s.steps, best)}%`);
+    mark(tile, x, 100 - 92 * y / data.top, best < 0 ? "" : `${at(curve.s.steps, best)}%`);
   }
 
   // ---- tables: every head of a sortable table becomes a button
