@@ -194,7 +194,11 @@ def broken_gzip(path):
         (lambda f: f.assign(solved=1), [], "all 60 observed runs are successes"),
         (lambda f: f.assign(step=f["step"] + 16), [], "pass --first-step 17"),
         (lambda f: pd.concat([f, f]), [], "more than once"),
-        (lambda f: f.assign(confidence="high"), ["--score", "confidence"], "'high' in column"),
+        (
+            lambda f: f.assign(confidence="high"),
+            ["--score", "confidence"],
+            "holds words such as 'high'",
+        ),
         (lambda f: f.iloc[:0], [], "no rows"),
         (
             lambda f: f,

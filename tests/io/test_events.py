@@ -178,3 +178,7 @@ def test_starts_and_ends_of_one_run_are_one_run(write, payload):
         calls = [(call.arguments, call.result, call.error) for call in run.steps[1].tool_calls]
         assert calls == [({"n": 1}, "in Rome", None), ({"n": 2}, "nowhere", True)]
         assert run.meta["output_tokens"] == 2
+    assert runs.notes[:-1] == []
+    other = {"run_id": "r0", "event": "saved"}
+    notes = io.read_runs(write("other.jsonl", [*lines, other], lines=True)).notes
+    assert notes[0] == "1 event that starts or ends nothing known, not used"

@@ -477,3 +477,17 @@ def test_calls_without_an_answer_and_odd_names_are_counted(write):
         "1 call of a tool without a name",
         "1 call of a model without an answer, which is not a turn",
     ]
+
+
+def test_spans_with_one_id_are_no_ring(write):
+    """The last of them may name itself as its parent."""
+    ask = {"messages": [{"role": "user", "content": "Where?"}]}
+    turn = {"choices": [{"message": {"role": "assistant", "content": "I look."}}]}
+    kinds = (("0", None, "chain"), ("1", "0", "llm"), ("0", "0", "tool"))
+    runs = [
+        {"id": name, "trace_id": "t", "parent_run_id": parent, "run_type": kind, "inputs": ask}
+        | ({"outputs": turn} if kind == "llm" else {})
+        for name, parent, kind in kinds
+    ]
+    (run,) = io.read_runs(write("runs.jsonl", runs, lines=True))
+    assert [step.text for step in run.steps] == ["Where?", "I look."]

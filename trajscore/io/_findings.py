@@ -30,6 +30,7 @@ _ODD = {  # the word to count, and what is said of them
     "turn": ("turn", "without any content that is known"),
     "content": ("turn", "with content of an unknown form, kept as JSON"),
     "call": ("call", "of a tool without a name"),
+    "event": ("event", "that starts or ends nothing known, not used"),
     "answer": ("call", "of a model without an answer, which is not a turn"),
     "score": ("score", "with another value than one of the same name; the last counts"),
     "run": (

@@ -48,7 +48,8 @@ class Calls(list[Any]):
         own |= {name for name in self[-1] if usual_names("outcome", [name])}
         end = [payload_of(record) for record in self if moment_of(record)[1] == "end"][-1:]
         others = {k: v for k, v in fields.items() if k not in of_events or k in own & _OF_A_RUN}
-        return dict(*end) | others
+        n_unknown = sum(moment_of(record) == ("", "") for record in self) if end else 0
+        return dict(*end) | others | ({"unknown_events": n_unknown} if n_unknown else {})
 
     def spans(self) -> Iterator[Span]:
         """Yield them as a trace would hold them."""

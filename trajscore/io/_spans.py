@@ -220,7 +220,7 @@ def _cut_rings(spans: list[Span], by_id: dict[str, Span]) -> int:
     """Make the first span of each ring of parents an outermost one; count rings of several."""
     known: set[str] = set()
     n_rings = 0
-    for start in spans:
+    for start in by_id.values():  # of spans with one id the last, to which parents lead
         path: dict[str, Span] = {}
         span: Span | None = start
         while span is not None and span.id not in known and span.id not in path:

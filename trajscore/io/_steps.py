@@ -117,7 +117,8 @@ def turns_of_events(events: list[Any]) -> list[Any]:
     turns: dict[Any, dict[str, Any]] = {}  # by the id of the answer
     for event in (part for pair in pairs for part in pair):
         for message in turn_of_step(event) if is_event_of_openhands(event) else [event]:
-            name = as_fields(_answer_to(event)).get("id") if "action" in event else None
+            name = as_fields(_answer_to(event)).get("id")
+            name = name if "action" in as_fields(event) else None
             turn = turns.setdefault(str(name), message) if name is not None else message
             if turn is message:
                 messages.append(message)

@@ -127,7 +127,7 @@ def refuse_words(frame: pd.DataFrame, scores: Sequence[str]) -> None:
     for name in scores:
         column = frame[name].dropna()
         if column.dtype.kind == "O" and len(column) and parse_numbers(column).isna().all():
-            words = dict.fromkeys(map(str, column.unique()[:3]), "...")
+            words = column.astype(str).unique()[:3]
             raise ArgumentError(
                 f"column {name!r} holds words such as {', '.join(map(repr, words))}. Write a "
                 f"number from 0 to 1 for each of them, in pandas: df[{name!r}] = df[{name!r}]"

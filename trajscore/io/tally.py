@@ -68,6 +68,7 @@ class Tally:
             self.n_of_models += 1
             self.asked_alike = self.asked_alike or place.asked_alike
         self.odd["score"] += run.extra.get("replaced_scores", 0)
+        self.odd["event"] += run.extra.get("unknown_events", 0)
         self.odd["answer"] += run.extra.get("unanswered", 0)
         self.odd["run"] += run.extra.get("durations", 0)
         self.odd["result"] += len(run.extra.get("unmatched_results", ()))

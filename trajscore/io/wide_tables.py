@@ -220,7 +220,8 @@ def _of_lists(frame: pd.DataFrame, fields: Fields, names: list[str]) -> Long:
     for name, column in lists.items():
         items = [item for own in column for item in own]
         if any(isinstance(item, Mapping) for item in items):
-            steps |= _columns_of_objects(name, pd.DataFrame(items), rest)
+            objects = [item if isinstance(item, Mapping) else {} for item in items]
+            steps |= _columns_of_objects(name, pd.DataFrame(objects), rest)
         else:
             steps[name] = pd.Series(items)
     where = f"the list{'s' * (len(names) > 1)} {', '.join(names)}"
