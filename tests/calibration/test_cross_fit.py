@@ -365,7 +365,7 @@ class Shorter(Recorder):
     ("forecaster", "message"),
     [
         (LogisticRegression(), r"LogisticRegression has none; wrap a classifier as PrefixForec"),
-        (RawVerifier(), "trace by its transform, and RawVerifier has none$"),
+        (RawVerifier(), "transform that returns forecasts, and RawVerifier has none$"),
         (make_pipeline(StandardScaler(), LogisticRegression()), "and Pipeline has none"),
         (PrefixForecaster, r"got a class; write PrefixForecaster\(\)"),
         ("platt", "forecaster must be an estimator, got 'platt'"),

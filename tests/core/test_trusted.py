@@ -1,6 +1,7 @@
 """Estimators go through skops with the types that we name, and no more."""
 
 import io as files
+from copy import deepcopy
 from importlib import import_module
 
 import joblib
@@ -89,6 +90,10 @@ def told(fitted):
     if isinstance(fitted, censoring.StopHazard):
         score = censoring.ipcw_tps_score(np.where(STOPPED, -1, Y), X, fitted)
         numbers += [fitted.hazard_, fitted.history_, score]
+    if isinstance(fitted, m.FleetMonitor):
+        later = deepcopy(fitted)
+        later.update(X, 1 - Y)
+        numbers += [later.e_values_, [run.number for run in later._recent]]
     return [one.padded() if hasattr(one, "padded") else np.asarray(one) for one in numbers]
 
 

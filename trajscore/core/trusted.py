@@ -22,6 +22,8 @@ _OURS = {
     "monitoring._baselines": ("CalibratedVerifier", "FixedStepStop", "RandomStop", "RawVerifier"),
     "monitoring._density_ratio": ("DensityRatio", "FittedTest", "Fold"),
     "monitoring._eprocess": ("DensityRatioEProcess",),
+    "monitoring._fleet": ("FleetMonitor",),
+    "monitoring._fleet_cause": ("Run",),
     "monitoring._learn_then_test": ("LearnThenTestStop",),
     "monitoring._thresholds": (
         "AllStepsThreshold",

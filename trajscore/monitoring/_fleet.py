@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -332,7 +332,7 @@ class FleetMonitor(BaseEstimator):
         n_forecasts = len(self._names)
         self._reference = reference
         self._after: Runs | None = None  # since an alarm
-        self._recent: deque[Run] = deque(maxlen=_REMEMBERED)
+        self._recent: list[Run] = []
         self._processes = [("length", ""), *(("forecast", name) for name in self._names)]
         if self._watches_outcomes:
             self._processes += [("success", "")]
@@ -369,6 +369,7 @@ class FleetMonitor(BaseEstimator):
             self._settle()
             return
         self._recent.append(run)
+        del self._recent[:-_REMEMBERED]
         self._bet_on_inputs(run)
         if run.outcome != CENSORED and self._watches_outcomes:
             self._bet_on_outcome(run)
