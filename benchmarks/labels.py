@@ -259,6 +259,8 @@ def main() -> None:
     with pd.option_context("display.max_rows", None, "display.width", 120):
         summary = by.agg({"covered": ["mean", "min"], "worth": ["mean", "min"]})
         print(summary.round(3))
+        by = every["covered"].groupby(level=["table", "labels", "method"], sort=False)
+        print(by.agg(["mean", "min"]).round(3))
 
 
 if __name__ == "__main__":
