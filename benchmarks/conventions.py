@@ -9,7 +9,7 @@ recalibrated, under either. Then, under step weights, what the recalibrated one 
 steps, the end of a run not known and known, with 95% intervals. Notes, and the predictor to use,
 follow where they are not the same under both.
 
-Logs are read as `trajscore report` reads them. Chess is bundled; HotpotQA and GSM8k are taken from
+Logs are read as `trajscore report` reads them. Chess is bundled; HotpotQA and GSM8K are taken from
 the folder evaluator of `--logs` (default: $TRAJSCORE_TEST_DATA), or fetched to `--data-home`; files
 of tau-bench and tau2 lie in the folders tau_bench and tau2 of `--logs`. About a minute.
 """
@@ -34,7 +34,7 @@ CONVENTIONS: dict[str, dict[str, Any]] = {
     "step": {},
 }
 MARGINS = ("card", "as given", "recalibrated")
-TABLES = {"HotpotQA": "hotpotqa", "GSM8k": "gsm8k"}
+TABLES = {"HotpotQA": "hotpotqa", "GSM8K": "gsm8k"}
 COLUMNS = {"id": "uq_problem_idx", "step": "num_steps", "outcome": "solved"}
 FILE = "evaluator/{}_w_scores_compressed.csv.gz"
 

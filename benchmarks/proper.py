@@ -22,7 +22,7 @@ the published ones, which are normalised over each run's own length ("own"). Fou
    one run of a log goes on for ten times its length (median and largest). And table 3.
 
 Scores are computed from their definition here, not by the package. BALROG, InterCode, HotpotQA and
-GSM8k are fetched to `--data-home` (default: that of scikit-learn), chess is bundled, and files of
+GSM8K are fetched to `--data-home` (default: that of scikit-learn), chess is bundled, and files of
 tau-bench and tau2 are read from the folders tau_bench and tau2 of `--logs` (default:
 $TRAJSCORE_TEST_DATA). Sets that are not at hand are named. All tables take about three minutes.
 """

@@ -22,7 +22,7 @@ DEMO_PAC = ".3043 .0074 .4680 .0436 .5514 .0909 .7077 .1959 .7836 .2887 .7886 .3
 DEMO_THRESHOLDS = "19.1729 5.8901 3.8525 2.3852 1.7831 1.5992 1.2334"
 LEVELS = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5]
 TABLES = {
-    "hotpotqa": "HotpotQA", "gsm8k": "GSM8k", "medqa": "MedQA", "math": "MATH",
+    "hotpotqa": "HotpotQA", "gsm8k": "GSM8K", "medqa": "MedQA", "math": "MATH",
     "mmlupro": "MMLU-Pro", "chessgames": "LiChess",
 }  # fmt: skip
 SETTINGS = (
@@ -307,7 +307,7 @@ PAPER = Paper(
             note="Power / false alarms on 293 bundled games that ended, 80% known, 5 splits.",
         ),
         Item(
-            "Figure 5", "False alarms and power on GSM8k and MATH",
+            "Figure 5", "False alarms and power on GSM8K and MATH",
             "as Figure 2; the figure has no printed numbers",
             lambda data: controlled(data, "gsm8k") + controlled(data, "math"),
             needs=("gsm8k", "math"),

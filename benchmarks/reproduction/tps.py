@@ -391,7 +391,7 @@ PAPER = Paper(
             "Table 2", "StrategyQA: five streams, raw and calibrated, and the base rate", TESTS,
             lambda data: base_rate("StrategyQA"), f"{NOT_PUBLIC} (the five streams)", recalibrated,
             "Such rows on public runs: a judge's probability after every step, on HotpotQA and "
-            "GSM8k of the e-valuator paper.",
+            "GSM8K of the e-valuator paper.",
         ),
         Item(
             "Table 3", "Tau2-Bench: the same", TESTS,

@@ -385,7 +385,7 @@ def test_words_of_a_comparison():
     text = str(compare(BASE, WORSE))
     assert "Paired by task: 40 in both" in text
     # no sample size is known of a calibration error: that is said, and not left out
-    assert "how many more runs would settle it cannot be said" in str(
+    assert "it is not known how many more runs would settle it" in str(
         check(SAME, BASE, Gate("S-ECE"))
     )
     stops = np.where(np.arange(200) < 3, "crash", "done")

@@ -100,7 +100,7 @@ def test_numbers_in_words():
     assert more_runs(2.0, new) == "about 1 more run in each set would settle it"
     assert more_runs(12_345.0, new) == "about 20,000 more runs in each set would settle it"
     assert more_runs(np.inf, new) == "more than a million runs in each set would settle it"
-    assert more_runs(np.nan, new) == "how many more runs would settle it cannot be said"
+    assert more_runs(np.nan, new) == "it is not known how many more runs would settle it"
 
 
 # ------------------------------------------------------------------ rows

@@ -237,7 +237,7 @@ def interval(low: float, high: float, sign: str = "+") -> str:
 def more_runs(n_in_total: float, new: RunSet) -> str:
     """Say how many runs each set needs beyond those that there are."""
     if np.isnan(n_in_total):
-        return "how many more runs would settle it cannot be said"
+        return "it is not known how many more runs would settle it"
     if np.isinf(n_in_total):
         return "more than a million runs in each set would settle it"
     n = up_to_one_digit(max(n_in_total - new.n_runs, 1))
