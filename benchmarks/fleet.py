@@ -7,9 +7,12 @@ Runs are drawn with replacement from public tables and one simulated family. A `
 alpha = .05, fitted on a reference, follows
 
 quiet     streams in which nothing changes: the share with any alarm, and the same where the
-          reference has 200 runs, where one outcome in ten is known, and where four trials of a task
-          come in a row, with `groups` and without; beside it, what people do: a test of the success
-          rate of every 200 runs against the reference (5%, and 5% over all looks)
+          reference has 200 runs, where one outcome in ten is known, where four trials of a task
+          come in a row, with `groups` and without, where runs enter as they finish (failures take
+          up to 500 runs, successes half of that), and where outcomes are known of half the failures
+          and a tenth of the successes, always or only after the reference; beside it, what people
+          do: a test of the success rate of every 200 runs against the reference (5%, and 5% over
+          all looks)
 changes   at run 1,000: the share that is noticed within 4,000 runs, the median delay in runs, that
           of the tests with Bonferroni, and how often the cause is right, unclear, or wrong, from
           500 runs after the alarm
@@ -55,7 +58,10 @@ CAUSE = {
     "bolder": "forecasts",
     "ranking": "ranking",
 }
-QUIET = ("all", "200 runs", "a tenth known", "trials, groups", "trials", "late failures", "late")
+QUIET = (
+    *("all", "200 runs", "a tenth known", "trials, groups", "trials", "late failures", "late"),
+    *("as they finish", "complaints", "complaints later"),
+)
 BEFORE, WITHIN, WINDOW, TRIALS, DELAY = 1000, 4000, 200, 4, 500
 
 
@@ -125,6 +131,13 @@ def quiet(table: Population, n_reference: int, n_runs: int, how: str, seed: Any)
         tasks = rows if how == "trials, groups" else None
     if how == "a tenth known":
         y = np.where(rng.random(len(y)) < 0.1, y, -1)
+    if how == "as they finish":
+        rows = np.argsort(np.arange(len(y)) + rng.random(len(y)) * DELAY / (1 + y), kind="stable")
+        X, y = renamed(X[rows]), y[rows]
+    if how.startswith("complaints"):
+        is_known = rng.random(len(y)) < np.where(y == 0, 0.5, 0.1)
+        is_known[:n] |= how == "complaints later"
+        y = np.where(is_known, y, -1)
     fleet = FleetMonitor().fit(X[:n], y[:n], None if tasks is None else tasks[:n])
     if how.startswith("late"):
         return late(fleet, X[n:], y[n:], both=how == "late", rng=rng)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from trajscore import PrefixForecaster, TrajectoryArray
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import FleetMonitor
-from trajscore.monitoring._fleet import _GRID, FleetChange, _cells
+from trajscore.monitoring._fleet import _GRID, _SIGNS, _TILT, FleetChange, _cells
 from trajscore.monitoring._fleet_cause import ADVICE
 
 N = 1000
@@ -50,8 +50,9 @@ def test_nothing_changed(fleet, traces):
     assert not status.alarm
     assert (status.since, status.cause, status.n_runs) == (0, "", len(y) - N)
     assert fleet.changes_ == []
-    assert status.log_e_value == fleet.e_values_["log_e_value"].max()
-    assert status.log_threshold == pytest.approx(np.log(5 / 0.025))
+    table = fleet.e_values_
+    nearest = table.iloc[np.argmax(table["log_e_value"] - table["log_threshold"])]
+    assert tuple(status[4:]) == (nearest["log_e_value"], nearest["log_threshold"])
 
 
 def test_forecasts_that_moved(fleet, traces):
@@ -62,7 +63,7 @@ def test_forecasts_that_moved(fleet, traces):
     assert change.cause == "forecasts"
     assert "recalibrate" in change.advice
     assert 0.8 * N < change.since < change.alarm < 1.1 * N
-    assert change.log_e_value >= np.log(5 / 0.025)
+    assert change.log_e_value >= np.log(1 / 0.025 / 0.05)
 
 
 def test_forecasts_that_rank_no_more(fleet, traces):
@@ -110,12 +111,13 @@ def test_two_changes_have_an_alarm_each(traces):
     fleet = FleetMonitor(n_after=200).fit(X[:N], y[:N])
     first = fleet.update(bolder(X[N : 2 * N]), y[N : 2 * N])
     assert first.alarm
-    assert fleet.e_values_["log_e_value"].max() < np.log(5 / 0.0125)
+    assert spent(fleet) == pytest.approx(0.05 / 4)
+    assert (fleet.e_values_["log_e_value"] < fleet.e_values_["log_threshold"]).all()
     second = fleet.update(X[2 * N : 3 * N], y[2 * N : 3 * N])
     assert second.alarm
     assert [change.cause for change in fleet.changes_] == ["forecasts", "forecasts"]
     assert fleet.changes_[1].since > 800
-    assert second.log_threshold == pytest.approx(np.log(5 / 0.05) + 3 * np.log(2))
+    assert spent(fleet) == pytest.approx(0.05 / 8)
 
 
 def test_the_cause_waits_for_runs(fleet, traces):
@@ -141,6 +143,27 @@ def test_a_cause_without_outcomes_is_not_clear(traces):
 
 
 # ------------------------------------------------------------------- the promise
+
+
+def spent(fleet):
+    """The chance of a false alarm that the thresholds allow."""
+    return np.exp(-fleet.e_values_["log_threshold"]).sum()
+
+
+def test_all_processes_share_alpha(fleet, traces):
+    assert spent(fleet) == pytest.approx(0.05 / 2)
+    X, _ = traces
+    assert spent(FleetMonitor(alpha=0.1).fit(X[:N])) == pytest.approx(0.1 / 2)
+
+
+def test_bets_are_fair(fleet):
+    u = (np.arange(1000) + 0.5) / 1000
+    assert (1 + _TILT * _SIGNS * (u[:, None] - 0.5)).mean(axis=0) == pytest.approx(1)
+    splits = fleet._splits[[0, 1, 1]][:, :, None]  # success, level, slope
+    above, below = fleet._bets
+    np.testing.assert_allclose((1 - splits) * above + splits * below, 1)
+    assert (below[1, :, 2] > 1).all()
+    assert below[2, 0, 2] < 1 < below[2, -1, 2]
 
 
 @pytest.mark.slow

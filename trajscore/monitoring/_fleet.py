@@ -22,12 +22,15 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice, number_of
 from trajscore.monitoring._fleet_cause import ADVICE, Run, Runs, cause_of
 
-# What is bet on a p-value u: 1 + e (u - 1/2), and the odds of success times exp(shift); 0 waits.
-_TILTS = np.array([-1.8, -1.0, 0.0, 1.0, 1.8])
-_SHIFTS = np.array([-0.8, -0.35, 0.0, 0.35, 0.8])
-_MOVES = np.array([1e-4, 1e-3, 1e-2])[:, None]  # shares of capital that change their bet, each run
+# What is bet on a p-value u, down and up, beside waiting: 1 + e (u - 1/2), and a shift of log odds.
+_SIGNS = np.array([-1.0, 0.0, 1.0])
+_TILT, _SHIFT = 1.5, 0.45
+_START = np.array([0.25, 0.5, 0.25])  # shares of capital
+_MOVE = 2e-3  # of the capital, which goes back to these shares with each run
+_ALPHA_OF_INPUTS = 0.1  # share for length and forecasts, which show a change soon
 _GRID = 512  # cells of the values whose ranks are counted
-_BINS, _LEAST_IN_BIN = 10, 20  # of forecasts, within which outcomes are compared
+_BINS, _LEAST_IN_BIN = 5, 20  # of forecasts, within which outcomes are compared
+_PRIOR = 5.0  # runs with the rate of all, in each bin
 _LEAST = 50  # runs of a reference
 _LONGEST_LOGIT = 8.0
 _REMEMBERED = 4096  # runs before an alarm, from which its cause is named; and waiting for outcomes
@@ -57,8 +60,8 @@ class FleetStatus(NamedTuple):
     alarm: bool  # whether this update gave one
     since: int  # of the last change; 0 without one
     cause: str  # of the last change; "" while it is not known
-    log_e_value: float  # the largest; 0 between an alarm and the next reference
-    log_threshold: float
+    log_e_value: float  # that nearest to its threshold; 0 between an alarm and the next reference
+    log_threshold: float  # of the same quantity
 
 
 class FleetMonitor(BaseEstimator):
@@ -90,8 +93,8 @@ class FleetMonitor(BaseEstimator):
     changes_ : list of FleetChange
         All changes that were noticed.
     e_values_ : DataFrame
-        Of each quantity, and predictor ("" for those of all): e_value, log_e_value, and `since`,
-        the run after which it grew.
+        Of each quantity, and predictor ("" for those of all): e_value, log_e_value, log_threshold,
+        and `since`, the run from which on it grew.
     n_runs_ : int
         Runs since the fit.
     n_left_out_ : int
@@ -112,9 +115,10 @@ class FleetMonitor(BaseEstimator):
     about it: where failures are reported later, wait until all outcomes of a day have come.
 
     Bets on outcomes are split by the success rates of bins of forecasts; a third of the reference
-    is taken for these, and p-values are ranks among the others. A process is a mixture of bets,
-    whose shares change hands at three rates ("sleepy jumper"). An alarm is given where any of the
-    processes exceeds their number over alpha (Ville, Bonferroni).
+    is taken for these, and p-values are ranks among the others. A process bets on lower values, on
+    higher ones, and on none, and some capital goes back to its first share with each run ("simple
+    jumper"). An alarm is given where any process exceeds 1 over its share of alpha (Ville,
+    Bonferroni): a tenth is for length and forecasts, the rest for the others.
 
     References
     ----------
@@ -285,10 +289,11 @@ class FleetMonitor(BaseEstimator):
     def e_values_(self) -> pd.DataFrame:
         """Evidence that something changed, by quantity and predictor."""
         check_is_fitted(self, "changes_")
-        log_e = self._log_e()
+        log_e = self._log_e
         columns = {
             "e_value": np.exp(np.minimum(log_e, 700.0)),
             "log_e_value": log_e,
+            "log_threshold": self._log_thresholds,
             "since": self._lowest_at + 1,
         }
         index = pd.MultiIndex.from_tuples(self._processes, names=["quantity", "predictor"])
@@ -338,8 +343,8 @@ class FleetMonitor(BaseEstimator):
             self._processes += [("success", "")]
             self._processes += [(kind, name) for kind in ("level", "slope") for name in self._names]
         n = len(self._processes)
-        self._shares = np.full((n, len(_MOVES), len(_TILTS)), 1 / len(_TILTS))
-        self._log_capital = np.zeros((n, len(_MOVES)))
+        self._shares = np.tile(_START, (n, 1))
+        self._log_e = np.zeros(n)
         self._lowest, self._lowest_at = np.zeros(n), np.full(n, self.n_runs_)
         self._counts = np.zeros((1 + n_forecasts, _GRID))
         # bets may depend on runs that are in no p-value, and on no others
@@ -353,7 +358,8 @@ class FleetMonitor(BaseEstimator):
         self._successes = np.zeros_like(self._known)
         self._count_outcomes(apart)
         rate = (self._successes[0, 0] + 0.5) / (self._known[0, 0] + 1)
-        self._splits = (self._successes + rate) / (self._known + 1)
+        self._splits = (self._successes + _PRIOR * rate) / (self._known + _PRIOR)
+        self._bets = _bets_at(self._splits)
         self._known[:], self._successes[:] = 0, 0
         self._count_outcomes(counted)
         for run in counted:
@@ -382,7 +388,7 @@ class FleetMonitor(BaseEstimator):
         below = np.cumsum(self._counts, axis=1)
         ties = self._counts[rows, run.cells]
         u = (below[rows, run.cells] - self._random.random(len(rows)) * ties) / below[:, -1]
-        self._bet(slice(0, len(rows)), 1 + _TILTS * (u[:, None] - 0.5), run.number)
+        self._bet(slice(0, len(rows)), 1 + _TILT * _SIGNS * (u[:, None] - 0.5), run.number)
 
     def _bet_on_outcome(self, run: Run) -> None:
         """Bet on the rank of the outcome among all, and among those of like forecasts."""
@@ -393,30 +399,20 @@ class FleetMonitor(BaseEstimator):
         # levels, then slopes: other bets on the same outcomes
         again = np.concatenate([rows, rows[1:]])
         u = low[again] + self._random.random(len(again)) * (high - low)[again]
-        place = (2 * bins[1:] + 1) / self._known.shape[1] - 1
-        stretch = np.concatenate([np.ones(len(rows)), np.sqrt(3) * place])
-        before = self._splits[rows, bins][again][:, None]
-        after = expit(logit(before) + stretch[:, None] * _SHIFTS)
-        bets = np.where(u[:, None] < before, after / before, (1 - after) / (1 - before))
+        is_below = (u < self._splits[rows, bins][again]).astype(int)
+        bets = self._bets[is_below, np.arange(len(again)), bins[again]]
         self._count_outcomes([run])
         self._bet(slice(len(rows), None), bets, run.number)
 
     def _bet(self, which: slice, bets: FloatArray, number: int) -> None:
-        """Multiply capital by bets whose shares change hands; note where it is lowest."""
-        shares = self._shares[which]
-        shares = (shares * (1 - _MOVES) + _MOVES / len(_TILTS)) * bets[:, None, :]
-        growth = shares.sum(axis=2)
-        self._shares[which] = shares / growth[:, :, None]
-        self._log_capital[which] += np.log(growth)
-        log_e = self._log_e(which)
-        is_lowest = log_e <= self._lowest[which]
-        self._lowest[which] = np.where(is_lowest, log_e, self._lowest[which])
+        """Multiply capital by bets; note where it is lowest."""
+        shares = ((1 - _MOVE) * self._shares[which] + _MOVE * _START) * bets
+        growth = shares.sum(axis=1)
+        self._shares[which] = shares / growth[:, None]
+        self._log_e[which] += np.log(growth)
+        is_lowest = self._log_e[which] <= self._lowest[which]
+        self._lowest[which] = np.where(is_lowest, self._log_e[which], self._lowest[which])
         self._lowest_at[which] = np.where(is_lowest, number, self._lowest_at[which])
-
-    def _log_e(self, which: slice = slice(None)) -> FloatArray:
-        capital = self._log_capital[which]
-        largest = capital.max(axis=1)
-        return np.asarray(largest + np.log(np.exp(capital - largest[:, None]).mean(axis=1)))
 
     def _bins(self, run: Run) -> IntArray:
         return np.append(0, (run.forecast[:, None] >= self._edges).sum(axis=1))
@@ -431,18 +427,20 @@ class FleetMonitor(BaseEstimator):
     # ------------------------------------------------------------------ alarms
 
     @property
-    def _log_threshold(self) -> float:
-        return float(
-            np.log(len(self._processes) / self.alpha) + np.log(2) * (len(self.changes_) + 1)
-        )
+    def _log_thresholds(self) -> FloatArray:
+        n_inputs = 1 + len(self._names)
+        n_others = len(self._processes) - n_inputs
+        of_inputs = _ALPHA_OF_INPUTS if n_others else 1.0
+        shares = np.repeat([of_inputs / n_inputs, (1 - of_inputs) / max(n_others, 1)],
+                           [n_inputs, n_others])  # fmt: skip
+        return np.asarray(np.log(2) * (len(self.changes_) + 1) - np.log(self.alpha * shares))
 
     def _look(self, number: int) -> None:
-        """Give an alarm where a process is above the threshold."""
-        log_e = self._log_e()
-        k = int(np.argmax(log_e))
-        if log_e[k] >= self._log_threshold:
-            since = int(self._lowest_at[k]) + 1
-            self.changes_.append(FleetChange(number, since, *self._processes[k], float(log_e[k])))
+        """Give an alarm where a process is above its threshold."""
+        k = int(np.argmax(self._log_e - self._log_thresholds))
+        if self._log_e[k] >= self._log_thresholds[k]:
+            since, log_e = int(self._lowest_at[k]) + 1, float(self._log_e[k])
+            self.changes_.append(FleetChange(number, since, *self._processes[k], log_e))
             self._after = []
 
     def _settle(self) -> None:
@@ -462,14 +460,25 @@ class FleetMonitor(BaseEstimator):
 
     def _status(self, *, alarm: bool) -> FleetStatus:
         last = self.changes_[-1] if self.changes_ else None
+        k = int(np.argmax(self._log_e - self._log_thresholds))
         return FleetStatus(
             n_runs=self.n_runs_,
             alarm=alarm,
             since=last.since if last else 0,
             cause=last.cause if last else "",
-            log_e_value=float(self._log_e().max()),
-            log_threshold=self._log_threshold,
+            log_e_value=float(self._log_e[k]),
+            log_threshold=float(self._log_thresholds[k]),
         )
+
+
+def _bets_at(splits: FloatArray) -> FloatArray:
+    """Bets on success, levels and slopes by bin: where p-values are above splits, and below."""
+    again = np.concatenate([splits, splits[1:]])[:, :, None]
+    n_bins = splits.shape[1]
+    stretch = np.ones_like(again)
+    stretch[len(splits) :, :, 0] = np.sqrt(3) * ((2 * np.arange(n_bins) + 1) / n_bins - 1)
+    shifted = expit(logit(again) + _SHIFT * stretch * _SIGNS)
+    return np.stack([(1 - shifted) / (1 - again), shifted / again])
 
 
 def _cells(lengths: IntArray, forecasts: FloatArray) -> IntArray:
