@@ -7,6 +7,7 @@ from scipy.special import expit, logit
 from sklearn.base import clone
 
 from trajscore import PrefixForecaster, TrajectoryArray
+from trajscore.core.collapse import aggregate
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import FleetMonitor
 from trajscore.monitoring._fleet import _GRID, _SIGNS, _TILT, FleetChange, _cells
@@ -327,6 +328,15 @@ def test_a_forecaster_reads_scores(traces):
     assert change.quantity == "forecast"
     with pytest.raises(ValueError, match="y is missing: a forecaster learns from outcomes"):
         FleetMonitor(PrefixForecaster()).fit(odds[:N])
+
+
+def test_forecasts_are_compared_with_those_of_one_fit(traces):
+    X, y = traces
+    fleet = FleetMonitor(PrefixForecaster(pooled=True), phi="last").fit(X[:N], y[:N])
+    of_one_fit = set(aggregate(fleet.forecaster_.transform(X[:N]), "last"))
+    compared = [run.forecast[0] for run in fleet._reference]
+    assert len(compared) == N - N // 3
+    assert of_one_fit.issuperset(compared)
 
 
 def test_certain_forecasts(traces):

@@ -75,9 +75,9 @@ class FleetMonitor(BaseEstimator):
     Parameters
     ----------
     forecaster : forecaster or None, default=None
-        Makes forecasts of success of the scores; fitted on the reference, which itself gets
-        out-of-fold forecasts. None: X holds forecasts in [0, 1] already, of one predictor or, a
-        channel each, of several.
+        Makes forecasts of success of the scores; fitted on a third of the reference, whose runs
+        are in no p-value. None: X holds forecasts in [0, 1] already, of one predictor or, a channel
+        each, of several.
     alpha : float, default=0.05
         Chance of any false alarm: half of it for the first, a quarter for the second, and so on.
     phi : {"weighted", "mean", "last", "min"}, default="weighted"
@@ -183,23 +183,32 @@ class FleetMonitor(BaseEstimator):
         as_count(self.n_after, "n_after", _LEAST)
         traces = self._checked(X, reset=True)
         outcomes = None if y is None else _outcomes(y, traces)
-        self.forecaster_ = None
-        if self.forecaster is not None:
-            if outcomes is None:
-                raise ValueError("y is missing: a forecaster learns from outcomes")
-            known = outcomes != CENSORED
-            self.forecaster_ = clone(self.forecaster).fit(traces[known], outcomes[known])
-            traces = cross_fit_traces(self.forecaster, traces, outcomes, groups=groups)
+        if self.forecaster is not None and outcomes is None:
+            raise ValueError("y is missing: a forecaster learns from outcomes")
+        tasks = np.arange(len(traces)) if groups is None else check_labels(groups, len(traces))
+        _check_reference(len(np.unique(tasks)), outcomes)
+        self._watches_outcomes = outcomes is not None
         self._random = np.random.default_rng(as_random_state(self.random_state).randint(2**31))
         self._tasks: set[Any] | None = None if groups is None else set()
-        self._names = [str(name) for name in traces.channels or ("",)]
         self.n_runs_ = self.n_left_out_ = self.n_late_outcomes_ = 0
         self._waiting: OrderedDict[Any, Run] = OrderedDict()
         self.changes_: list[FleetChange] = []
-        runs = self._runs(traces, outcomes, groups)
-        _check_reference(runs, has_outcomes=outcomes is not None)
-        self._watches_outcomes = outcomes is not None
-        self._begin(runs)
+        y = np.full(len(traces), CENSORED) if outcomes is None else outcomes
+        first, rest = self._parts(tasks)
+        X_first, X_rest = traces[first], traces[rest]
+        self.forecaster_ = None
+        if self.forecaster is not None:
+            known = y[first] != CENSORED
+            self.forecaster_ = clone(self.forecaster).fit(X_first[known], y[first][known])
+            X_first = cross_fit_traces(self.forecaster, X_first, y[first], groups=tasks[first])
+            X_rest = self.forecaster_.transform(X_rest)
+        self._names = [str(name) for name in X_rest.channels or ("",)]
+        apart, counted = (
+            self._runs(X, y[rows], None if groups is None else tasks[rows])
+            for X, rows in ((X_first, first), (X_rest, rest))
+        )
+        # forecasts of the first part are of other fits
+        self._begin(apart, counted, apart if self.forecaster_ is None else [])
         return self
 
     def update(
@@ -332,10 +341,17 @@ class FleetMonitor(BaseEstimator):
 
     # ------------------------------------------------------------------ evidence
 
-    def _begin(self, reference: Runs) -> None:
-        """Watch from here on, without evidence."""
+    def _parts(self, tasks: Any) -> list[IntArray]:
+        """Split rows by tasks: a third, from which bets are learned, and those in p-values."""
+        labels, codes = np.unique(tasks, return_inverse=True)
+        is_apart = np.zeros(len(labels), dtype=bool)
+        is_apart[self._random.permutation(len(labels))[: len(labels) // 3]] = True
+        return [np.flatnonzero(is_apart[codes]), np.flatnonzero(~is_apart[codes])]
+
+    def _begin(self, apart: Runs, counted: Runs, also: Runs) -> None:
+        """Watch from here on, without evidence; a cause is named by counted and other runs."""
         n_forecasts = len(self._names)
-        self._reference = reference
+        self._reference = counted + also
         self._after: Runs | None = None  # since an alarm
         self._recent: list[Run] = []
         self._processes = [("length", ""), *(("forecast", name) for name in self._names)]
@@ -347,10 +363,6 @@ class FleetMonitor(BaseEstimator):
         self._log_e = np.zeros(n)
         self._lowest, self._lowest_at = np.zeros(n), np.full(n, self.n_runs_)
         self._counts = np.zeros((1 + n_forecasts, _GRID))
-        # bets may depend on runs that are in no p-value, and on no others
-        order = self._random.permutation(len(reference))
-        first, rest = np.split(order, [len(reference) // 3])
-        apart, counted = ([reference[row] for row in rows.tolist()] for rows in (first, rest))
         forecasts = np.stack([run.forecast for run in apart])
         n_bins = min(_BINS, max(len(apart) // _LEAST_IN_BIN, 2))
         self._edges = np.quantile(forecasts, np.arange(1, n_bins) / n_bins, axis=0).T
@@ -456,7 +468,9 @@ class FleetMonitor(BaseEstimator):
         predictor = self._names.index(change.predictor) if change.predictor in self._names else 0
         cause = cause_of(self._reference, since, predictor)
         self.changes_[-1] = change._replace(cause=cause)
-        self._begin(after)
+        parts = self._parts(np.arange(len(after)))
+        apart, counted = ([after[row] for row in rows] for rows in parts)
+        self._begin(apart, counted, apart)
 
     def _status(self, *, alarm: bool) -> FleetStatus:
         last = self.changes_[-1] if self.changes_ else None
@@ -495,14 +509,14 @@ def _outcomes(y: ArrayLike, X: TrajectoryArray) -> IntArray:
     return check_outcomes(y, X, allow_soft=False)
 
 
-def _check_reference(runs: Runs, *, has_outcomes: bool) -> None:
-    if len(runs) < _LEAST:
+def _check_reference(n_tasks: int, y: IntArray | None) -> None:
+    if n_tasks < _LEAST:
         raise ValueError(
-            f"the reference has {number_of(len(runs), 'run')}; it needs {_LEAST}, each of another "
+            f"the reference has {number_of(n_tasks, 'run')}; it needs {_LEAST}, each of another "
             f"task where groups are given"
         )
-    if not has_outcomes:
+    if y is None:
         return
     for outcome, name in ((1, "success"), (0, "failure")):
-        if not any(run.outcome == outcome for run in runs):
+        if not (y == outcome).any():
             raise ValueError(f"the reference has no {name}; give runs of both outcomes, or no y")
