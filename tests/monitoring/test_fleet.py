@@ -332,7 +332,7 @@ def test_a_forecaster_reads_scores(traces):
 
 def test_forecasts_are_compared_with_those_of_one_fit(traces):
     X, y = traces
-    fleet = FleetMonitor(PrefixForecaster(pooled=True), phi="last").fit(X[:N], y[:N])
+    fleet = FleetMonitor(PrefixForecaster(), phi="last").fit(X[:N], y[:N])
     of_one_fit = set(aggregate(fleet.forecaster_.transform(X[:N]), "last"))
     compared = [run.forecast[0] for run in fleet._reference]
     assert len(compared) == N - N // 3
