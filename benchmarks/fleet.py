@@ -184,7 +184,10 @@ def follow(table: Population, n_reference: int, change: str, seed: Any) -> tuple
     fleet.update(X[n_reference:], y[n_reference:])
     if fleet.changes_:
         return np.nan, np.nan, np.nan
-    fleet.update(Z, z)
+    for start in range(0, len(z), 500):
+        fleet.update(Z[start : start + 500], z[start : start + 500])
+        if fleet.changes_ and fleet.changes_[0].cause:
+            break
     by_tests = windows(y[:n_reference], z[:WITHIN])[1]
     first = fleet.changes_[0] if fleet.changes_ else None
     delay = first.alarm - BEFORE if first else np.inf
