@@ -26,6 +26,11 @@ ranking   outcomes of half the runs are shuffled
 late      nothing changes, but failures are reported up to 500 runs later than successes; and up to
           500 runs later, both
 
+before and after, of runs of one step: the success rate changes, and changes back after 2,500 runs.
+How often an end of the interval of the difference, between the reference and the 500 runs after the
+alarm, is on the wrong side of the truth, at most .05 each; beside it, the same of all runs since
+the estimated date, which the alarm chose.
+
 The standard error of .05 in 500 streams is .01. --quick makes 4 streams of 1,500 runs.
 """
 
@@ -47,6 +52,7 @@ from intervals import Population, public_tables
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.collapse import aggregate
 from trajscore.datasets import make_trajectories
+from trajscore.gates import RunSet, compare
 from trajscore.monitoring import FleetMonitor
 
 Stream = tuple[TrajectoryArray, NDArray[Any]]
@@ -184,7 +190,10 @@ def follow(table: Population, n_reference: int, change: str, seed: Any) -> tuple
     fleet.update(X[n_reference:], y[n_reference:])
     if fleet.changes_:
         return np.nan, np.nan, np.nan
-    fleet.update(Z, z)
+    for start in range(0, len(z), 500):
+        fleet.update(Z[start : start + 500], z[start : start + 500])
+        if fleet.changes_ and fleet.changes_[0].cause:
+            break
     by_tests = windows(y[:n_reference], z[:WITHIN])[1]
     first = fleet.changes_[0] if fleet.changes_ else None
     delay = first.alarm - BEFORE if first else np.inf
@@ -192,6 +201,36 @@ def follow(table: Population, n_reference: int, change: str, seed: Any) -> tuple
         return np.inf, by_tests if by_tests > 0 else np.inf, np.nan
     verdict = 0.0 if first.cause == "unclear" else 1.0 if first.cause == CAUSE[change] else -1.0
     return delay, by_tests if by_tests > 0 else np.inf, verdict
+
+
+def misses(before: float, after: float, seed: Any) -> list[tuple[int, ...]]:
+    """Return for each change whether ends of intervals are above and below the truth."""
+    rng = np.random.default_rng(seed)
+    rates = np.repeat([before, after, before], [BEFORE + 500, 2500, 2500])
+    y = (rng.random(len(rates)) < rates).astype(int)
+    X = TrajectoryArray(np.full(len(y), 0.5), np.ones(len(y), dtype=int))
+    n = 500
+    fleet = FleetMonitor().fit(X[:n], y[:n])
+    fleet.update(X[n:], y[n:])
+    y, rates, results, old_rate = y[n:], rates[n:], [], before
+    for change in fleet.changes_:
+        if not change.cause:
+            break
+        chosen = y[change.since - 1 : change.alarm + n]
+        counts = [change.after, (int(chosen.sum()), len(chosen))]
+        new_rate = rates[change.alarm : change.alarm + n].mean()
+        row = []
+        for successes, known in counts:
+            sets = [
+                RunSet(None, np.arange(size) < some)
+                for some, size in (change.before, (successes, known))
+            ]
+            end = compare(*sets).table.iloc[0]
+            truth = new_rate - old_rate
+            row += [int(end["change_low"] > truth), int(end["change_high"] < truth)]
+        results.append(tuple(row))
+        old_rate = new_rate
+    return results
 
 
 def main() -> None:
@@ -210,6 +249,12 @@ def main() -> None:
     if args.quick:
         n_quiet, n_changed, n_runs = 4, 4, 1500
     work = Parallel(args.jobs)
+    print("before and after: alarms, ends above and below the truth; of all runs since the date")
+    for before, after in ((0.05, 0.12), (0.5, 0.38), (0.95, 0.88)):
+        seeds = [[args.seed, 98, stream] for stream in range(n_changed)]
+        lists = work(delayed(misses)(before, after, seed) for seed in seeds)
+        rows = np.array([row for rows in lists for row in rows])
+        print(f"  {before:.2f}, {after:.2f} {len(rows):6}", *rows.mean(axis=0).round(3), flush=True)
     for name, table, n in populations(args.public):
         if args.only and not any(part in name for part in args.only):
             continue

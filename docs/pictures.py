@@ -16,7 +16,7 @@ from trajscore import (
 )
 from trajscore.datasets import load_chess, make_trajectories
 from trajscore.metrics import aggregate
-from trajscore.monitoring import CalibratedVerifier, RawVerifier
+from trajscore.monitoring import CalibratedVerifier, FleetMonitor, RawVerifier
 from trajscore.plotting._display import COLORS, GREY
 
 DOCS = Path(__file__).resolve().parent
@@ -89,11 +89,21 @@ def displays():
         ),
         "PowerDisplay": lambda: p.PowerDisplay.from_estimator(rules, new, outcome),
         "SavingsDisplay": lambda: p.SavingsDisplay.from_estimator(rules, new, outcome),
+        "FleetDisplay": lambda: p.FleetDisplay.from_estimator(*_fleet()),
         "EarlyWarningDisplay": lambda: p.EarlyWarningDisplay.from_predictions(
             won, {"1 - engine": engine.with_cells(1 - engine.cells)}
         ),
         "TracerStripDisplay": lambda: p.TracerStripDisplay.from_estimator(*_strip()),
     }
+
+
+def _fleet():
+    """A monitor, runs of which the last have a bolder judge, and their outcomes."""
+    runs = make_trajectories(3000, random_state=0)
+    X, y = runs.q, runs.target
+    bolder = X[2000:].with_cells(X[2000:].cells ** 0.3)
+    later = TrajectoryArray.concat([X[1000:2000], bolder])
+    return FleetMonitor().fit(X[:1000], y[:1000]), later, y[1000:]
 
 
 def _strip():

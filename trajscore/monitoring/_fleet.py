@@ -21,6 +21,7 @@ from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice, number_of
 from trajscore.monitoring._fleet_cause import ADVICE, Run, Runs, cause_of
+from trajscore.monitoring._fleet_recalibration import Recalibration, recalibration
 
 # What is bet on a p-value u, down and up, beside waiting: 1 + e (u - 1/2), and a shift of log odds.
 _SIGNS = np.array([-1.0, 0.0, 1.0])
@@ -46,6 +47,9 @@ class FleetChange(NamedTuple):
     predictor: str  # "" where the quantity is of all
     log_e_value: float
     cause: str = ""  # "" until enough runs have followed the alarm
+    # successes and known outcomes: of the reference, and of runs after the alarm until the cause
+    before: tuple[int, int] = (0, 0)
+    after: tuple[int, int] = (0, 0)
 
     @property
     def advice(self) -> str:
@@ -294,6 +298,36 @@ class FleetMonitor(BaseEstimator):
                 self._settle()
         return self._status(alarm=len(self.changes_) > n_alarms)
 
+    def recalibrate(self, predictor: str | None = None) -> Recalibration:
+        """Fit a map of the forecasts of runs on those after the last alarm.
+
+        Parameters
+        ----------
+        predictor : str, optional
+            Whose forecasts; default: that of the change, or else the first.
+
+        Returns
+        -------
+        Recalibration
+            With `calibrator`, fitted on these runs, the `gain` in log score on runs that it was not
+            fitted on, and `low` and `high`, the ends of its 95% interval.
+
+        Raises
+        ------
+        ValueError
+            If there was no alarm, or fewer than 20 successes or failures came after it.
+        """
+        check_is_fitted(self, "changes_")
+        if not self.changes_:
+            raise ValueError("nothing has changed since the fit, so there is no reason for a map")
+        name = self.changes_[-1].predictor or self._names[0] if predictor is None else predictor
+        check_choice(name, "predictor", tuple(self._names))
+        runs = [*self._reference, *self._recent] if self._after is None else self._after
+        forecasts = np.array([run.forecast[self._names.index(name)] for run in runs])
+        outcomes = np.array([run.outcome for run in runs], dtype=np.int64)
+        X = TrajectoryArray(forecasts, np.ones(len(runs), dtype=np.int64))
+        return recalibration(X, outcomes)
+
     @property
     def e_values_(self) -> pd.DataFrame:
         """Evidence that something changed, by quantity and predictor."""
@@ -454,6 +488,7 @@ class FleetMonitor(BaseEstimator):
             since, log_e = int(self._lowest_at[k]) + 1, float(self._log_e[k])
             self.changes_.append(FleetChange(number, since, *self._processes[k], log_e))
             self._after = []
+            self._log_e[:] = 0.0
 
     def _settle(self) -> None:
         """Name the cause once enough runs have followed, which are the reference then on."""
@@ -467,7 +502,8 @@ class FleetMonitor(BaseEstimator):
         since = [run for run in self._recent if run.number >= change.since] + after
         predictor = self._names.index(change.predictor) if change.predictor in self._names else 0
         cause = cause_of(self._reference, since, predictor)
-        self.changes_[-1] = change._replace(cause=cause)
+        counts = [_count(runs) for runs in (self._reference, after)]
+        self.changes_[-1] = change._replace(cause=cause, before=counts[0], after=counts[1])
         parts = self._parts(np.arange(len(after)))
         apart, counted = ([after[row] for row in rows] for rows in parts)
         self._begin(apart, counted, apart)
@@ -507,6 +543,11 @@ def _cells(lengths: IntArray, forecasts: FloatArray) -> IntArray:
 
 def _outcomes(y: ArrayLike, X: TrajectoryArray) -> IntArray:
     return check_outcomes(y, X, allow_soft=False)
+
+
+def _count(runs: Runs) -> tuple[int, int]:
+    known = [run.outcome for run in runs if run.outcome != CENSORED]
+    return sum(known), len(known)
 
 
 def _check_reference(n_tasks: int, y: IntArray | None) -> None:

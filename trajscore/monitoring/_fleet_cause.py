@@ -32,7 +32,7 @@ UNCLEAR = "unclear"
 _LEAST = 20  # runs of each outcome
 _FREE = 3.5  # what a cause pays for leaving one quantity more free than the others do, in nats
 _LEAD = 2.0  # how far a cause must be ahead, in nats
-_MISFIT = 15.0  # of the best cause, in nats, beyond which it is none of these
+_MISFIT = 10.0  # of the best cause, in nats, beyond which it is none of these
 
 
 @dataclass

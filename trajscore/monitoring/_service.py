@@ -40,7 +40,7 @@ def serve(
         if not line.strip():
             continue
         try:
-            answer = _shown(_answer(monitor, _read(line)))
+            answer = _shown(_answer(monitor, read_line(line)))
         except OSError as error:
             why = f"the step cannot be kept: {error}; send the line again later"
             answer = {"error": why, "line": number}
@@ -58,15 +58,16 @@ def lines_of(file: BinaryIO) -> Iterator[bytes]:
             line = file.readline(_LONGEST + 1)
 
 
-def _read(line: bytes) -> Any:
+def read_line(line: bytes, example: str = _EXAMPLE) -> Any:
+    """Read JSON, or say what to send."""
     if len(line) > _LONGEST:
-        raise ValueError(f"the line has more than {_LONGEST:,} bytes; {_EXAMPLE}")
+        raise ValueError(f"the line has more than {_LONGEST:,} bytes; {example}")
     try:
         return json.loads(line.decode("utf-8"), object_pairs_hook=unique_keys)
     except UnicodeDecodeError as error:
-        raise ValueError(f"not UTF-8, at byte {error.start}; {_EXAMPLE}") from error
+        raise ValueError(f"not UTF-8, at byte {error.start}; {example}") from error
     except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"not JSON; {_EXAMPLE}") from error
+        raise ValueError(f"not JSON; {example}") from error
 
 
 def _answer(monitor: EProcessMonitor, message: Any) -> Decision:

@@ -8,6 +8,7 @@ from trajscore.plotting._answers import CostCurveDisplay, RiskCoverageDisplay
 from trajscore.plotting._decomposition import DecompositionDisplay, MurphyDisplay
 from trajscore.plotting._early_warning import EarlyWarningDisplay
 from trajscore.plotting._eprocess import EProcessDisplay
+from trajscore.plotting._fleet import FleetDisplay
 from trajscore.plotting._length import LengthDisplay
 from trajscore.plotting._reliability import ReliabilityDisplay
 from trajscore.plotting._score import ScoreDisplay
@@ -21,6 +22,7 @@ __all__ = [
     "DecompositionDisplay",
     "EProcessDisplay",
     "EarlyWarningDisplay",
+    "FleetDisplay",
     "LengthDisplay",
     "MurphyDisplay",
     "PowerDisplay",

@@ -1,0 +1,168 @@
+"""``trajscore watch``: tables and lines in, alarms out, and an exit code."""
+
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from trajscore.cli.main import main
+from trajscore.datasets import make_trajectories
+
+N = 400
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A reference, quiet runs, and runs of another judge from the 200th on."""
+    runs = make_trajectories(1600, lengths=(2, 8), random_state=0)
+    X, y = runs.q, runs.target
+    cells = X.cells.copy()
+    cells[X.offsets[N + 600] :] **= 0.2
+    folder = tmp_path_factory.mktemp("watch")
+    frame = X.with_cells(cells).to_frame(id="run", step="step", value="judge")
+    row = frame["run"].to_numpy()
+    frame["solved"] = y[row]
+    start = pd.Timestamp("2026-01-05") + pd.to_timedelta(np.arange(len(y)), "h")
+    frame["started"] = start[row].astype(str)
+    for name, some in {
+        "ref": row < N,
+        "quiet": (row >= N) & (row < N + 400),
+        "runs": row >= N + 400,
+    }.items():
+        frame[some].to_csv(folder / f"{name}.csv", index=False)
+    frame[row >= N + 400].iloc[::-1].to_csv(folder / "backwards.csv", index=False)
+    with (folder / "runs.jsonl").open("w") as file:
+        for k in range(N + 400, len(y)):
+            values = cells[X.offsets[k] : X.offsets[k + 1]].tolist()
+            message = {"id": k, "scores": values, "outcome": int(y[k])}
+            file.write(json.dumps(message) + "\n")
+    return folder
+
+
+def run(folder, capsys, *arguments, lines=None, monkeypatch=None):
+    if lines is not None:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines)))
+    options = ("--reference", str(folder / "ref.csv"), "--score", "judge", "--outcome", "solved")
+    code = main(["watch", *map(str, arguments), *options, "--after", "200"])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def events(out):
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_quiet_runs(folder, capsys):
+    code, out, _ = run(folder, capsys, folder / "quiet.csv")
+    assert code == 0
+    assert "400 runs since the reference: no change\nIf nothing changes, the chance of" in out
+
+
+def test_a_table_with_a_change(folder, capsys, tmp_path):
+    pytest.importorskip("skops")
+    picture, new_map = tmp_path / "evidence.png", tmp_path / "map.skops"
+    files = ("--picture", picture, "--recalibrated", new_map)
+    options = (*files, "--time", "started")
+    code, out, _ = run(folder, capsys, folder / "quiet.csv", folder / "runs.csv", *options)
+    assert code == 1
+    assert "the forecasts of judge changed, since about run 6" in out
+    assert "\n  Cause: forecasts\n  What to do: The forecasts moved" in out
+    assert "more of each 100 runs fail" in out
+    assert "TPS log margin of judge, as given" in out
+    assert "1,200 runs since the reference: 1 change" in out
+    assert "Recalibrating gains +" in out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert new_map.exists()
+
+
+def test_the_order_is_that_of_times(folder, capsys):
+    outs = [
+        run(folder, capsys, folder / f"{name}.csv", "--json", "--time", "started")[1]
+        for name in ("runs", "backwards")
+    ]
+    assert outs[0] == outs[1]
+    change, status = events(outs[0])
+    assert change["event"] == "change"
+    assert change["cause"] == "forecasts"
+    assert 90 < change["since"] < change["alarm"] < 260
+    assert len(change["success_change"]) == 3
+    assert status == {
+        "event": "status",
+        "n_runs": 800,
+        "n_left_out": 0,
+        "n_late_outcomes": 0,
+        "n_changes": 1,
+        "evidence": status["evidence"],
+    }
+
+
+def test_a_stream_that_goes_on(folder, capsys, monkeypatch, tmp_path):
+    lines = (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)
+    state = ("--state", tmp_path / "state", "--json")
+    parts = [lines[:150], lines[150:300], [*lines[300:], b"nothing\n"]]
+    answers = [
+        run(folder, capsys, *state, lines=b"".join(part), monkeypatch=monkeypatch) for part in parts
+    ]
+    assert [code for code, _, _ in answers] == [0, 1, 0]
+    names = [[event["event"] for event in events(out)] for _, out, _ in answers]
+    assert names == [["status"], ["alarm", "status"], ["cause", "status"]]
+    assert '"error": "not JSON; send an object' in answers[2][2]
+    at_once = run(folder, capsys, lines=b"".join(lines), monkeypatch=monkeypatch)
+    assert at_once[0] == 1
+    assert "Alarm at run 2" in at_once[1]
+    assert "Cause of the alarm at run 2" in at_once[1]
+
+
+def test_a_stream_in_words_with_a_map(folder, capsys, monkeypatch, tmp_path):
+    pytest.importorskip("skops")
+    lines = (folder / "runs.jsonl").read_bytes()
+    option = ("--recalibrated", tmp_path / "map.skops")
+    _, out, _ = run(folder, capsys, *option, lines=lines, monkeypatch=monkeypatch)
+    assert "Recalibrating gains +" in out
+    assert "  What to do: The forecasts moved" in out
+
+
+@pytest.mark.slow
+def test_killed_and_gone_on_with(folder, tmp_path):
+    lines = (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)
+    command = [sys.executable, "-m", "trajscore", "watch", "--reference", str(folder / "ref.csv")]
+    command += ["--score", "judge", "--outcome", "solved", "--after", "200", "--json"]
+    state = ["--state", str(tmp_path / "state")]
+    process = subprocess.Popen(
+        [*command, *state], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    process.stdin.write(b"".join(lines[:300]))
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["event"] == "alarm"
+    process.kill()
+    process.communicate()
+    # the state has all runs to which an alarm was answered; a run that is sent again is refused
+    outs = [
+        subprocess.run([*command, *more], input=b"".join(lines), capture_output=True, check=False)
+        for more in (state, [])
+    ]
+    resumed, whole = (events(out.stdout.decode()) for out in outs)
+    assert resumed[-1] == whole[-1]
+    assert resumed[-2] == whole[-2]
+
+
+def test_options_that_do_not_go_together(folder, capsys, monkeypatch):
+    code, _, err = run(folder, capsys, folder / "quiet.csv", "--state", "state")
+    assert code == 2
+    assert "--state is for a stream on standard input; leave it out" in err
+    code, _, err = run(folder, capsys, "--picture", "a.png", lines=b"", monkeypatch=monkeypatch)
+    assert code == 2
+    assert "--picture is for tables and logs" in err
+    code, _, err = run(folder, capsys, folder / "quiet.csv", "--time", "judge_at")
+    assert code == 2
+    assert "judge_at" in err
+    code, _, err = run(folder, capsys, folder / "quiet.csv", "--picture", "nowhere/a.png")
+    assert code == 2
+    assert "nowhere does not exist" in err
+    code, _, err = run(folder, capsys, folder / "quiet.csv", "--alpha", "2")
+    assert code == 2
+    assert "--alpha" in err
